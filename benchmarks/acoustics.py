@@ -1,4 +1,4 @@
-"""Measure the cost of the acoustic medium against nodes, live signals and arrivals, beside a pairwise twin in the same
+"""Measure the cost of the acoustic medium against nodes, live signals and arrivals, compared with a pairwise twin in the same
 run.
 
     python benchmarks/acoustics.py [--picture FILE]

@@ -1,6 +1,6 @@
 """Measure the ArduPilot and PX4 bridges.
 
-ArduPilot: time from a servo frame to the next state, beside a bare UDP echo in the same run; ten and sixteen in one
+ArduPilot: time from a servo frame to the next state, compared with a bare UDP echo in the same run; ten and sixteen in one
 world. PX4: speed in lockstep with a stand-in that answers immediately, and the share of each process.
 
 python -m benchmarks.bridges [ardupilot] [px4]

@@ -1,4 +1,4 @@
-"""Measure the cost of echoes from a bed that is not level, beside a level one in the same run.
+"""Measure the cost of echoes from a bed that is not level, compared with a level bed in the same run.
 
     python -m benchmarks.echoes [--pings 20]
 

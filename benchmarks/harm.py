@@ -193,7 +193,7 @@ def stall(seconds: float) -> None:
 
 
 def rows(seconds: float) -> None:
-    """Let bodies follow each other in a few rows, beside a body that pings twenty times a second."""
+    """Let bodies follow each other in a few rows, while another body pings twenty times a second."""
     fleet = '<vehicle name="v" model="lauv" position="50 20 10 m" client="optional"/>'
     server = Server(
         f'<time step="4 ms"/><network acoustic_rate="100 Hz"/><shared vehicles="6"/>{BED}<fleet>{fleet}</fleet>', "1"

@@ -1,4 +1,4 @@
-"""Measure learning environments: steps per second beside the bare kernel, scores of baselines, and the training of a
+"""Measure learning environments: steps per second compared with the bare kernel, scores of baselines, and the training of a
 policy.
 
 python -m benchmarks.learning [speed] [beside] [shells] [scores] [train]

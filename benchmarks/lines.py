@@ -1,4 +1,4 @@
-"""Measure processor time of a tick with lines, beside as many LAUVs, by segments and substeps. `python -m
+"""Measure processor time of a tick with lines, compared with as many LAUVs, by segments and substeps. `python -m
 benchmarks.lines`.
 """
 

@@ -1,4 +1,4 @@
-"""Measure the front under load: many clients that receive their own state, beside raw sockets; round trip of a command.
+"""Measure the front under load: many clients that receive their own state, compared with raw sockets; round trip of a command.
 
 python -m benchmarks.network [clients] [rate]
 """
@@ -252,7 +252,7 @@ def library() -> None:
 
 
 def sealing() -> None:
-    """Measure the cost of keys: sealing and opening a datagram of 300 bytes, beside encoding and decoding it."""
+    """Measure the cost of keys: sealing and opening a datagram of 300 bytes, compared with encoding and decoding it."""
     state = StateMessage(25, 100_000_000, 1, 0, (0.5,) * 16, (0.0,) * 10, None, ())
     a, b = (seal.SessionSeal(bytes(32), bytes(16), 7, 9, is_client=c) for c in (True, False))
     n = 20_000

@@ -2,7 +2,7 @@
 count and time.
 
 python benchmarks/reliability.py fuzz [datagrams]      hostile datagrams to the sessions of a server, in memory
-python benchmarks/reliability.py flood [seconds]       the same to a running server, beside a client that must not be affected
+python benchmarks/reliability.py flood [seconds]       the same to a running server, with a client that must not be affected
 python benchmarks/reliability.py chaos [seconds]       SIGKILL and SIGSTOP of everything around the engine, at random
 python benchmarks/reliability.py soak [seconds] [speed]  100 vehicles and 20 beacons, memory and lost events
 python benchmarks/reliability.py soaklog [seconds] [speed]  the same with a log and 2000 joins a minute

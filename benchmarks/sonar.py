@@ -1,4 +1,4 @@
-"""Measure imaging sonars on one core, and their rays beside the bare rate of embree, in turn: OPENBLAS_NUM_THREADS=1
+"""Measure imaging sonars on one core, and their rays compared with the bare rate of embree, in turn: OPENBLAS_NUM_THREADS=1
 python -m benchmarks.sonar
 """
 

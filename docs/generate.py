@@ -36,7 +36,7 @@ def offsets(table: tables.Table) -> str:
         at = table.dtype.fields[f.name][1]  # type: ignore[index]
         count = f" x {f.shape[0]}" if f.shape else ""
         rows.append(f"| {at} | `{f.name}` | {f.type}{count} | {f.unit} | {f.doc} |")
-    return "\n".join([*rows, "", f"The payload begins at {table.dtype.itemsize}."])
+    return "\n".join([*rows, "", f"The payload begins at byte {table.dtype.itemsize}."])
 
 
 def commands() -> str:

@@ -79,7 +79,7 @@ class Program:
         return Join(**{**wanted, **changed})
 
     def begin(self, join: Join, now: float, address: Address | None = None) -> None:
-        """Start another session in place of the present one."""
+        """Start another session in place of the current one."""
         if address is not None or self.session is None:
             self._go(self.address if address is None else address)
         self.session = ClientSession(join, self.world.scene.key(join.name), self.random)

@@ -128,7 +128,7 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
         self.frames.put(servo)
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port: the bridge detects a lost autopilot by its silence."""
+        """Ignore a closed port: the bridge detects a lost autopilot when no more frames arrive."""
 
     def answer(self, state: bytes) -> None:
         """Send a state as the answer to the last frame."""
@@ -186,10 +186,10 @@ class ArduPilotBridge:
         broker.answer(self._mixer.neutral if servo is None else self._mixer.commands(servo.outputs()))
 
     async def _next(self) -> ServoFrame | None:
-        """Wait for the autopilot's next frame; return None if no autopilot is connected, or if it has fallen silent."""
+        """Wait for the autopilot's next frame; return None if no autopilot is connected, or if it has stopped sending."""
         servo = await self.port.frames.take(STACK_TIMEOUT_S if self.port.client is not None else 0.0)
         if servo is None and self.port.client is not None:
-            self.vehicle.options.report("the autopilot is silent; the vehicle continues with neutral outputs")
+            self.vehicle.options.report("no data from the autopilot; the vehicle continues with neutral outputs")
             self.port.client = None
         return servo
 
@@ -242,13 +242,13 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     type=click.IntRange(0, (65535 - PORT) // PORTS_APART),
     default=0,
     show_default=True,
-    help="Instance number, as ArduPilot's option `-I`; the UDP port is 9002 plus ten times this number.",
+    help="Instance number, as in ArduPilot's option `-I`; the UDP port is 9002 plus ten times this number.",
 )
 @click.option(
     "--also",
     multiple=True,
     metavar="VEHICLE",
-    help="Further vehicle of the same type, at the next instance. Repeatable.",
+    help="Additional vehicle of the same type, with the next instance number. Repeatable.",
 )
 @click.option(
     "--parm",

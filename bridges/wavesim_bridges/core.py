@@ -19,7 +19,7 @@ from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost, WaveSimError
 
 RECONNECT_S = 1.0  #: interval in s between attempts to find a lost server
-#: wall time in s to wait for a server: at the start, after it fell silent, after it ended the session
+#: wall time in s to wait for a server: at the start, after it stopped responding, and after it ended the session
 START_WAIT_S, LOST_WAIT_S, ENDED_WAIT_S = JOIN_TIMEOUT_S, 60.0, 5.0
 STACK_TIMEOUT_S = (
     1.0  #: wall time in s after which a silent stack is considered lost, and the vehicle gets neutral commands
@@ -91,8 +91,8 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
 class BridgedVehicle:
     """Vehicle that a bridge controls as its pilot, in lockstep, as long as the simulation runs.
 
-    The bridge waits for a silent server, because it may be restarted. A server that ended the session may only have
-    lost contact, and accepts the bridge again at once. If no server answers any more, the server has shut down, and the
+    The bridge waits for a server that does not respond, because it may be restarted. A server that ended the session may only have
+    lost contact, and accepts the bridge again immediately. If no server answers, the server has shut down, and the
     bridge ends too. While the bridge is disconnected, the server removes the vehicle, as for any pilot that is lost.
     ``joined`` is called as soon as the server has sent the vehicle's equipment, before the first step.
     """
@@ -164,7 +164,7 @@ def run_together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
 def port_unavailable(kind: str, port: int, error: OSError) -> BrokerError:
     """Return the error for a port (``kind``: UDP or TCP) that cannot be opened."""
     reason = os.strerror(error.errno) if error.errno else str(error)
-    return BrokerError(f"cannot listen at {kind} port {port}: {reason}; is another bridge using it?")
+    return BrokerError(f"cannot listen on {kind} port {port}: {reason}; is another bridge using it?")
 
 
 def last(first: int, apart: int, instance: int) -> None:
@@ -179,12 +179,12 @@ def true_motion(step: Step, who: str) -> VehicleMotion:
     """
     motion = motion_of(step.state)
     if motion is None:
-        raise BrokerError(f"the server hides the truth from this vehicle, and {who} needs it")
+        raise BrokerError(f"the server does not send this vehicle its true state, and {who} needs it")
     return motion
 
 
 def distances(step: Step, sensors: Sequence[str]) -> list[float]:
-    """Return the first number of each of these sensors, in m; -1 without an echo."""
+    """Return the first number of each of these sensors, in m; -1 if there is no echo."""
     found = []
     for name in sensors:
         value = step.sensors.get(name)

@@ -37,7 +37,10 @@ LISTEN, DUNE = 6102, "127.0.0.1:6002"
 SYSTEM = 0x00D1  #: default IMC number of the vehicle, that of lauv-simulator-1
 HEARTBEAT_S, ANNOUNCE_BEATS = 1.0, 10
 ASK_AGAIN_S = 1.0  #: interval in s between requests for DUNE's list of entities
-PEER_S, MOST_PEERS = 30.0, 16  #: s of silence after which an operator's program is dropped; number of such programs
+PEER_S, MOST_PEERS = (
+    30.0,
+    16,
+)  #: time in s without a message after which an operator's program is dropped; maximum number of such programs
 #: label of the DUNE entity that is the source of each message type; the defaults are those of LAUVs
 ENTITIES = {
     imc.GpsFix: "GPS", imc.EulerAngles: "AHRS", imc.AngularVelocity: "AHRS", imc.Acceleration: "AHRS",
@@ -49,7 +52,7 @@ Address = tuple[str, int]
 
 
 class ImcSocket(asyncio.DatagramProtocol):
-    """Socket to DUNE and to operators' programs. It keeps DUNE's actuator commands until DUNE falls silent."""
+    """Socket to DUNE and to operators' programs. It keeps DUNE's actuator commands until DUNE stops sending."""
 
     def __init__(
         self, vehicle: BridgedVehicle, dune: Address, system: int, entities: Mapping[type[ImcMessage], str]
@@ -134,13 +137,13 @@ class ImcSocket(asyncio.DatagramProtocol):
         return {address for address, _ in self._peers.values()} - {self.dune, self.client}
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port: the bridge detects a lost DUNE by its silence."""
+        """Ignore a closed port: the bridge detects a lost DUNE when no more messages arrive."""
 
     def current_commands(self, moves: ImcActuators) -> list[float | None]:
         """Return the present actuator commands."""
         self.actuators = moves
         if self.client is not None and time.monotonic() - self._heard_at > STACK_TIMEOUT_S:
-            self.vehicle.options.report("DUNE is silent; the vehicle continues with neutral outputs")
+            self.vehicle.options.report("no data from DUNE; the vehicle continues with neutral outputs")
             self.client = None
         return list(moves.neutral if self.client is None else self.commands)
 
@@ -188,7 +191,7 @@ class DuneBridge:
         except OSError as error:
             sock.close()
             raise BrokerError(
-                f"cannot listen at UDP port {listen}: {error.strerror}; is another bridge using it?"
+                f"cannot listen on UDP port {listen}: {error.strerror}; is another bridge using it?"
             ) from None
         sock.setblocking(False)
         sock.setsockopt(
@@ -231,7 +234,7 @@ class DuneBridge:
                 self.port.send(message, now)
         elif motion is None or step.state.motion is None:
             raise BrokerError(
-                "the server hides the truth from this vehicle, and the simulated state needs it; use --sensors"
+                "the server does not send this vehicle its true state, which the simulated state needs; use --sensors"
             )
         else:
             self.port.send(simulated_state(motion, step.state.motion[13:16], self._reference), now)
@@ -272,7 +275,7 @@ def _address(text: str) -> Address:
 
 
 def _numbers(text: str, count: int) -> list[float]:
-    """Parse comma-separated numbers; return none if their count is wrong or one is not finite."""
+    """Parse comma-separated numbers; return none if their number is wrong or one is not finite."""
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError:
@@ -354,7 +357,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     "--announce",
     multiple=True,
     metavar="[HOST:]PORT",
-    help="Further address to announce the vehicle to, such as Neptus. Repeatable.",
+    help="Additional address that the vehicle is announced to, such as that of Neptus. Repeatable.",
 )
 def command(seat: BridgeOptions, listen: int, dune: str, system: str, name: str, origin: str, **options: Any) -> None:
     """Provide physics or sensor data for DUNE (LAUV)."""

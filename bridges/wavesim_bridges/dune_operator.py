@@ -23,8 +23,8 @@ from wavesim_sdk.errors import WaveSimError
 #: label of DUNE's leak sensor -> compartment
 LEAKS = {"Leak Sensor - Nose": "bow", "Leak Sensor - Tail": "stern"}
 COMPARTMENTS: Sequence[str] = LeakConfig().names
-FAULT_LASTS_S = 60.0  #: s that a servo fault lasts, as in DUNE
-REPORT_S = 1.0  #: s of simulation time between reports of the leak sensors' state
+FAULT_LASTS_S = 60.0  #: duration of a servo fault in s, as in DUNE
+REPORT_S = 1.0  #: simulation time in s between reports of the leak sensors' state
 FARTHEST_M = 1e5  #: distance from the origin, m; a fix beyond it is invalid
 OF_SERVOS, OF_LBL = "Servos", "LBL"  #: DUNE entities whose parameters can be set
 Answer = Callable[[ImcMessage], None]

@@ -26,7 +26,7 @@ class WorldOrigin:
         return float(latitude), float(longitude)
 
     def metres(self, latitude: float, longitude: float) -> tuple[float, float]:
-        """Return north and east of a position."""
+        """Return the north and east coordinates of a position in m."""
         north, east, _ = self._origin.ned(radians(latitude), radians(longitude))
         return float(north), float(east)
 

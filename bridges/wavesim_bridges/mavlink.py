@@ -22,7 +22,7 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.frames import euler
 
 GCS_PORT, SDK_PORT = 14550, 14540
-TICK_S = 0.02  #: s of wall time between two checks for messages that are due
+TICK_S = 0.02  #: wall time in s between two checks for messages that are due
 #: modes, numbered as in PX4: the main mode in the third byte, the sub-mode in the fourth
 MANUAL, HOLD, MISSION, OFFBOARD = 1 << 16, 4 << 16 | 3 << 24, 4 << 16 | 4 << 24, 6 << 16
 MODES: dict[tuple[float, float], int] = {(1, 0): MANUAL, (4, 0): HOLD, (4, 3): HOLD, (4, 4): MISSION, (6, 0): OFFBOARD}
@@ -263,7 +263,7 @@ class MavlinkVehicle:
         return found
 
     def _frames(self, name: str, which: float = 0.0) -> list[bytes]:
-        """Encode a message with its present content. ``which`` selects one of the modes, counted from 1; 0 selects all."""
+        """Encode a message with its current content. ``which`` selects one of the modes, counted from 1; 0 selects all."""
         if name == "AVAILABLE_MODES":
             return [
                 self._writer.frame(
@@ -402,7 +402,7 @@ class GroundStationSocket(asyncio.DatagramProtocol):
                 self._transport.sendto(frame, address)
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port: no ground station listens there at present."""
+        """Ignore a closed port: no ground station is listening there."""
 
     async def send_due(self) -> None:
         """Send due messages while the bridge runs."""
@@ -420,7 +420,7 @@ class GroundStationSocket(asyncio.DatagramProtocol):
 
 class MavlinkBridge:
     """Vehicle whose built-in pilot follows the setpoints of ground stations. Its thrusters stop when it is disarmed, or
-    when the ground stations are silent.
+    when the ground stations send nothing.
     """
 
     def __init__(self, seat: BridgeOptions, origin: WorldOrigin, instance: int) -> None:

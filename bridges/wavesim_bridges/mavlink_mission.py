@@ -15,7 +15,7 @@ from wavesim_bridges.pilot import Setpoint
 from wavesim_bridges.vehicle_motion import Array, VehicleMotion
 
 MOST_ITEMS = 500
-RETRY_S, ATTEMPTS = 1.0, 5  #: s of wall time until a missing item is requested again; number of attempts
+RETRY_S, ATTEMPTS = 1.0, 5  #: wall time in s until a missing item is requested again; number of attempts
 RADIUS_M = 1.0  #: acceptance radius in m of an item that states none
 WAYPOINT, LOITER_TIME, RETURN, DELAY, SPEED = 16, 19, 20, 93, 178
 _GLOBAL, _LOCAL = (0, 3, 5, 6), (1,)  # frames

@@ -24,8 +24,8 @@ from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors
 
 PORT = 9000
-BEAT_S = 0.5  #: s between two heartbeats; a MOOSDB drops a client that is silent for five seconds
-CONNECTION_TIMEOUT_S = 5.0  #: s of silence after which a MOOSDB counts as lost
+BEAT_S = 0.5  #: interval between two heartbeats, s; a MOOSDB drops a client that sends nothing for five seconds
+CONNECTION_TIMEOUT_S = 5.0  #: time in s without data after which a MOOSDB counts as disconnected
 BACKLOG_BYTES = 1 << 20  #: maximum number of bytes that a MOOSDB may leave unread
 THRUST, RUDDER, ELEVATOR = "DESIRED_THRUST", "DESIRED_RUDDER", "DESIRED_ELEVATOR"
 LEFT, RIGHT = "DESIRED_THRUST_L", "DESIRED_THRUST_R"
@@ -90,7 +90,7 @@ class MoosActuators:
         self._count = len(actuators)
 
     def commands(self, desired: Mapping[str, float]) -> list[float | None]:
-        """Return the commands for the present values, in actuator order; actuators without a value are neutral."""
+        """Return the commands for the current values, in actuator order; actuators without a value are neutral."""
         wanted = {v: desired.get(v, 0.0) for v in self._outputs_of_variable}
         if self._twin and not {LEFT, RIGHT} & desired.keys():
             ahead, turn = desired.get(THRUST, 0.0), desired.get(RUDDER, 0.0)
@@ -112,7 +112,7 @@ def _command(variable: str, value: float, a: ActuatorDescription) -> float:
 
 
 class SensorVariables:
-    """Instrument values as MOOS variables. Each value is published once; several numbers form a text."""
+    """Instrument values as MOOS variables. Each value is published once; several numbers form a string."""
 
     def __init__(self, sensors: Iterable[SensorDescription]) -> None:
         self._sensors = [(s.name, [(f.name, _variable(s.name, f.name)) for f in s.fields]) for s in sensors]
@@ -229,7 +229,7 @@ class MoosCommunity:
     def _hear(self, message: MoosMessage) -> None:
         match message.kind:
             case "K":
-                raise MalformedMessage(f"the MOOSDB refuses the connection: {message.value!r}")
+                raise MalformedMessage(f"the MOOSDB refused the connection: {message.value!r}")
             case "T" if not self.warp:
                 if not isinstance(message.value, float) or not 0.0 < message.value < math.inf:
                     raise MalformedMessage("no time")
@@ -275,7 +275,7 @@ class MoosBridge:
         motion = motion_of(step.state)
         if motion is None or step.state.motion is None:
             raise BrokerError(
-                "the server hides the truth from this vehicle, and NAV_X and the other NAV variables need it"
+                "the server does not send this vehicle its true state, which NAV_X and the other NAV variables need"
             )
         told: dict[str, float | str] = {}
         if self.sensors:
@@ -293,10 +293,10 @@ class MoosBridge:
         broker.answer(moves.commands(self._desired_commands()))
 
     def _desired_commands(self) -> dict[str, float]:
-        """Return the values that the community desires; none if it has been silent."""
+        """Return the values that the community desires; none if it has stopped sending."""
         flown = time.monotonic() - self._pending_requests <= self.silence
         if self._is_commanded and not flown:
-            self.vehicle.options.report("no desired values any more; the vehicle continues with neutral outputs")
+            self.vehicle.options.report("no new desired values; the vehicle continues with neutral outputs")
         self._is_commanded = flown
         if not flown:
             self._desired.clear()
@@ -313,7 +313,7 @@ class MoosBridge:
                 self._desired[message.key], self._pending_requests = message.value, time.monotonic()
             elif message.key in moos_acoustics.REQUEST_VARIABLES and self.vehicle.broker is not None:
                 if not isinstance(message.value, str):
-                    raise MalformedMessage(f"{message.key} is not a text")
+                    raise MalformedMessage(f"{message.key} is not a string")
                 moos_acoustics.request(message.key, message.value)(self.vehicle.broker)
         except (MalformedMessage, BrokerError) as unusable:
             self.vehicle.count_dropped(str(unusable))

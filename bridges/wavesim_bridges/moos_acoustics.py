@@ -1,4 +1,4 @@
-"""Sound for a MOOS community: ranges and packets as texts `name=value,name=value`. It uses neither sockets nor a clock."""
+"""Sound for a MOOS community: ranges and packets as strings of the form `name=value,name=value`. It uses neither sockets nor a clock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TransducerClient(Protocol):
 
 
 def pairs(text: str) -> dict[str, str]:
-    """Parse a text such as `to=5,text="one, two"`. Names become lower case; commas within quotation marks belong to a
+    """Parse a string such as `to=5,text="one, two"`. Names become lower case; commas within quotation marks belong to a
     value.
     """
     found: dict[str, str] = {}
@@ -80,7 +80,7 @@ def _readable(payload: bytes) -> str | None:
 
 
 def reception_variables(r: Reception, vehicle: str, now: float) -> dict[str, str]:
-    """Return the variables and texts that report a reception. ``now`` is MOOS time in s."""
+    """Return the variables and strings that report a reception. ``now`` is MOOS time in s."""
     who = str(r.from_address or r.code or f"{r.frequency / 1e3:.1f}kHz")
     said = [f"time={now:.3f}", f"kind={_KINDS[r.kind] if r.kind < len(_KINDS) else r.kind}", f"from={r.from_address}"]
     said += [

@@ -18,12 +18,12 @@ MOST_BYTES = 1 << 22  #: maximum size of a packet; a MOOSDB sends far less
 _PACKET = struct.Struct("<iiB")  #: head of a packet: total length, number of messages, compression flag (never used)
 _HEAD = struct.Struct("<iicc")  #: head of a message: total length, number, type, value type
 _COUNT = struct.Struct("<i")
-_NUMBERS = struct.Struct("<ddd")  #: numbers of a message: time, value, second value
+_NUMBERS = struct.Struct("<ddd")  #: numeric fields of a message: time, value, second value
 
 
 @dataclass(frozen=True)
 class MoosMessage:
-    """MOOS message. ``kind`` is a letter; ``value`` is a number, a text or bytes; ``time`` is MOOS time in s (Unix time
+    """MOOS message. ``kind`` is a letter; ``value`` is a number, a string or bytes; ``time`` is MOOS time in s (Unix time
     with its warp); ``second`` is an additional number; ``source`` is the sender's name.
     """
 

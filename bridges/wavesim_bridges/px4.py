@@ -35,7 +35,7 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import WaveSimError
 
 PORT = 4560
-ANSWER_S = 0.1  #: s of wall time to wait for an answer
+ANSWER_S = 0.1  #: wall time in s to wait for an answer
 MOST_GAP_US = 20_000  #: maximum interval between two answers, us; a longer interval is a missed answer
 GAPS = 8  #: number of recent intervals between answers whose maximum predicts the next answer
 MAX_BUFFER_BYTES = 1 << 16  #: number of bytes unread by PX4 above which the bridge stops sending
@@ -149,7 +149,7 @@ class Px4Server:
     def on_connection_lost(self, link: Px4Connection) -> None:
         """Handle a closed connection."""
         if link is self.client:
-            self.vehicle.options.report("the autopilot is gone; the vehicle continues with neutral outputs")
+            self.vehicle.options.report("the autopilot has disconnected; the vehicle continues with neutral outputs")
             self.client = self.controls = None
             self._came.set()
 
@@ -253,13 +253,13 @@ class Px4Bridge:
     type=click.IntRange(0, 65535 - PORT),
     default=0,
     show_default=True,
-    help="Instance number, as PX4's option `-i`; the TCP port is 4560 plus this number.",
+    help="Instance number, as in PX4's option `-i`; the TCP port is 4560 plus this number.",
 )
 @click.option(
     "--also",
     multiple=True,
     metavar="VEHICLE",
-    help="Further vehicle of the same type, at the next instance. Repeatable.",
+    help="Additional vehicle of the same type, with the next instance number. Repeatable.",
 )
 @click.option(
     "--odometry/--no-odometry", default=None, help="Send the true pose to PX4; default: only for the ROV presets."

@@ -42,7 +42,7 @@ class VehicleMotion:
 
 
 def motion_of(state: State) -> VehicleMotion | None:
-    """Return the motion of a state; None while the server hides it. If the forces are missing (not requested, or not
+    """Return the motion of a state; None while the server does not send it. If the forces are missing (not requested, or not
     received yet), assume a constant velocity.
     """
     if state.motion is None:

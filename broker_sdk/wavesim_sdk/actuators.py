@@ -74,7 +74,7 @@ class Actuator:
 
 
 def actuators_of(model: Model) -> tuple[Actuator, ...]:
-    """Return the actuators of a model, in its order."""
+    """Return the actuators of a model, in the order of the model."""
     found = [_thruster(t, k) for k, t in enumerate(model.thruster)]
     found += [_make_actuator(f.name, ActuatorKind.FIN, k, "rad", -f.limit, f.limit) for k, f in enumerate(model.fin)]
     for k, t in enumerate(model.thruster):

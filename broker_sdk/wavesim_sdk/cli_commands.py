@@ -144,7 +144,7 @@ def allocate(body: str, numbers: tuple[float, ...], server: str) -> None:
 
 
 @click.command(context_settings=_NEGATIVE)
-@click.option("--current", nargs=2, type=float, help="Set the mean current to north and east in m/s.")
+@click.option("--current", nargs=2, type=float, help="Set the north and east components of the mean current in m/s.")
 @click.option(
     "--wind",
     nargs=2,

@@ -33,7 +33,7 @@ MAILBOX_VALUES = Table(
     "mailbox_values",
     "Message of the mailbox with more readings of a state. The readings follow it.",
     "mailbox",
-    (TICK, integer("readings", "", "Number of readings after this record.")),
+    (TICK, integer("readings", "", "Number of readings that follow this record.")),
 )
 
 MAILBOX_READING = Table(

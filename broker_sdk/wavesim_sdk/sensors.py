@@ -25,7 +25,7 @@ RANGER_BEAMS = 8  #: maximum beams of a ranger
 DVL_BEAMS = 4  #: maximum beams of a Doppler log
 ADCP_BEAMS = 4  #: number of beams of a current profiler
 ADCP_CELLS = 64  #: maximum cells of a current profile
-RADAR_TARGETS = 16  #: maximum tracks of a radar
+RADAR_TARGETS = 16  #: maximum number of tracks of a radar
 AIS_STATIONS = 16  #: maximum stations listed by an AIS receiver, its own first
 
 

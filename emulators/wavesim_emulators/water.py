@@ -89,7 +89,7 @@ class SalinityEmulator(WaterEmulator):
 
 
 class ScalarEmulator(WaterEmulator):
-    """Emulator of sensors of scalar quantities of the water. Noise 1 % of the value."""
+    """Emulator of sensors for scalar properties of the water. Noise 1 % of the value."""
 
     sensor = "scalar"
 

@@ -22,7 +22,7 @@ struct wavesim_mailbox_state {
     double w_WB_B[3]; /* Angular velocity, in B. [rad/s] */
     double v_FB_B[3]; /* Velocity through the water, in B. [m/s] */
     int64_t actuators; /* Number of actuators of the body. */
-    int64_t readings; /* Number of readings after this record. */
+    int64_t readings; /* Number of readings that follow this record. */
     int64_t parts; /* Number of further messages with readings of this state. */
     double actuation[32]; /* Actual values of the actuators, in the order of the model. [N, 1/s, rad or kg] */
 };
@@ -30,7 +30,7 @@ struct wavesim_mailbox_state {
 /* Message of the mailbox with more readings of a state. The readings follow it. */
 struct wavesim_mailbox_values {
     int64_t tick; /* Tick of the values in this row. */
-    int64_t readings; /* Number of readings after this record. */
+    int64_t readings; /* Number of readings that follow this record. */
 };
 
 /* Values of a sensor. `count` doubles follow this record; NaN = no value. */

@@ -144,27 +144,38 @@ def info(file: Path, as_json: bool) -> None:
 
 @log.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--csv", "folder", type=click.Path(path_type=Path), help="Folder for one CSV file per topic.")
-@click.option("--parquet", type=click.Path(path_type=Path), help="Folder for one Parquet file per table.")
-@click.option("--netcdf", type=click.Path(path_type=Path), help="Folder for one NetCDF file (CF 1.8) per table.")
-@click.option("--tum", type=click.Path(path_type=Path), help="Folder for one TUM file per body with its true track.")
+@click.option("--csv", "folder", type=click.Path(path_type=Path), help="Write one CSV file per topic to this folder.")
+@click.option("--parquet", type=click.Path(path_type=Path), help="Write one Parquet file per table to this folder.")
+@click.option(
+    "--netcdf", type=click.Path(path_type=Path), help="Write one NetCDF file (CF 1.8) per table to this folder."
+)
+@click.option(
+    "--tum",
+    type=click.Path(path_type=Path),
+    help="Write the true track of each body to this folder, as one TUM file per body.",
+)
 @click.option(
     "--rosbag",
     "bag",
     type=click.Path(path_type=Path),
-    help="Folder for a ROS 2 bag with Odometry, Imu, NavSatFix ... messages.",
+    help="Write a ROS 2 bag with Odometry, Imu, NavSatFix ... messages to this folder.",
 )
-@click.option("--dataset", type=click.Path(path_type=Path), help="Dataset to which the log is added as one mission.")
+@click.option("--dataset", type=click.Path(path_type=Path), help="Add the log to this dataset as one mission.")
 @click.option(
-    "--xtf", "side_scan", type=click.Path(path_type=Path), help="XTF file for the frames of a side-scan sonar."
+    "--xtf",
+    "side_scan",
+    type=click.Path(path_type=Path),
+    help="Write the frames of a side-scan sonar to this XTF file.",
 )
 @click.option(
     "--kmall",
     "soundings",
     type=click.Path(path_type=Path),
-    help="KMALL file for the frames of a multibeam echosounder.",
+    help="Write the frames of a multibeam echosounder to this KMALL file.",
 )
-@click.option("--ros", "ros", type=click.Path(path_type=Path), help="MCAP file for sonar frames as ROS 2 messages.")
+@click.option(
+    "--ros", "ros", type=click.Path(path_type=Path), help="Write sonar frames as ROS 2 messages to this MCAP file."
+)
 @click.option("--vehicle", default="", help="Vehicle that carries the sonar; required if several vehicles have one.")
 @click.option("--sonar", default="", help="Name of the sonar; required if the vehicle has several.")
 def export(
@@ -239,7 +250,7 @@ def report(file: Path, as_json: bool) -> None:
     type=click.Path(path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Folder for the log, table and pictures.",
+    help="Write the log, table and pictures to this folder.",
 )
 @click.option("--realtime", is_flag=True, help="Run in real time instead of as fast as possible.")
 @click.option(

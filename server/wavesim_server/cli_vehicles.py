@@ -60,7 +60,7 @@ def vehicles() -> None:
 @vehicles.command("list")
 @json_option
 def list_(as_json: bool) -> None:
-    """List the models of the library."""
+    """List the models in the library."""
     from wavesim_sdk.config import library
 
     listed = [{"name": m.name, "type": m.type, "title": m.title} for m in library().values()]
@@ -106,7 +106,7 @@ def explain(name: str, models: Path | None, as_json: bool) -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="PNG or SVG file; default: NAME.png.")
 @models_option
 def draw(name: str, out: Path | None, models: Path | None) -> None:
-    """Draw model NAME from the side, above and ahead."""
+    """Draw side, top and front views of model NAME."""
     model = find_model(name, models)
     target = out or Path(f"{name}.png")
     for entry in entry_points(group="wavesim.drawings", name="vehicle"):
@@ -169,7 +169,7 @@ def import_(
     "--out", type=click.Path(path_type=Path), help="Models file to write; default: print it to standard output."
 )
 def estimate(name: str, length: float, diameter: float, mass: float | None, speed: float, out: Path | None) -> None:
-    """Estimate model NAME of a torpedo-shaped vehicle.
+    """Estimate a model of a torpedo-shaped vehicle as NAME.
 
     Every coefficient is an estimate from the dimensions; the file states the formulas. Use it as a first model and correct
     it with trial data.
@@ -200,7 +200,9 @@ def _write_models_file(text: str, out: Path | None) -> None:
     "in the header or a number from 1; FACTOR is a number, deg or rpm. Repeatable.",
 )  # fmt: skip
 @click.option(
-    "--rate", type=click.FloatRange(1e-3), help="Lines per second in Hz; required for a file without a time column."
+    "--rate",
+    type=click.FloatRange(1e-3),
+    help="Sampling rate in Hz (lines per second); required for a file without a time column.",
 )
 @click.option("--step", type=click.FloatRange(1e-4, 0.1), default=0.01, show_default=True, help="Time step in s.")
 @click.option(

@@ -1,11 +1,11 @@
 """Estimate a first model of a torpedo-shaped vehicle from its dimensions, by published formulas without measurements.
 
 Added mass: prolate spheroid of the same slenderness (Lamb, Hydrodynamics, 1932, art. 114 and 373; Fossen 2021, section
-8.2), with the factors k1 (along), k2 (across) and k' (about an axis across) of the displaced mass and of its moment of
-inertia. Axial drag: ITTC 1957 friction line on the surface of the cylinder, with Hoerner's form factor for streamlined
+8.2). The factors k1 (along) and k2 (across) apply to the displaced mass, and k' (about a transverse axis) to its moment
+of inertia. Axial drag: ITTC 1957 friction line on the surface of the cylinder, with Hoerner's form factor for streamlined
 bodies (1965, 6-28). Cross-flow drag: strips of a circular cylinder with the coefficient 1.1 (Hoerner, 3-9). Mass is
-distributed evenly. The four fins have the same area relative to the hull as those of the LAUV. The propeller holds the
-stated speed at half its thrust.
+distributed evenly. The four fins have the same area relative to the hull as those of the LAUV. At half its thrust,
+the propeller maintains the stated speed.
 
 Not included: body lift, sails, antennas, the actual hull lines. Expect errors of 20 to 30 % in added mass and
 cross-flow, and of a factor of two in axial drag. A towing test or a speed trial corrects them: fit with

@@ -360,8 +360,8 @@ def test_a_helm_flies_an_auv_and_a_boat(
     until(told_right)  # what it is told is what is
     said = lauv.said
     for text in (
-        "in the community 'lauv', time warp 4", "no desired values any more", f"dropped: {T} is not a number\n",
-        "dropped: invalid number in a request\n", "dropped: ACOUSTIC_SEND is not a text\n", "dropped: length of a packet\n",
+        "in the community 'lauv', time warp 4", "no new desired values", f"dropped: {T} is not a number\n",
+        "dropped: invalid number in a request\n", "dropped: ACOUSTIC_SEND is not a string\n", "dropped: length of a packet\n",
         "connection to the MOOSDB lost", "waiting for a MOOSDB",
     ):  # fmt: skip
         assert text in said, said

@@ -231,7 +231,7 @@ def test_two_rovs_and_a_boat_in_one_world(
         assert set(np.diff(p.times)) == {4000}, "its clock goes on by 4 ms exactly"
     assert again.times[0] > first.times[-1], "one clock of the world, whoever looks at it"
     said = bridge.end()
-    assert "the autopilot is gone" in said and said.count("an autopilot at") == 3, said
+    assert "the autopilot has disconnected" in said and said.count("an autopilot at") == 3, said
     assert "dropped" not in said, said
 
 

@@ -244,7 +244,7 @@ def test_presets() -> None:
     ("text", "message"),
     [
         ("odometri = 'x'", "unknown key 'odometri'; did you mean 'odometry'"),
-        ("odometry = 3", "'odometry' must be a text in quotes"),
+        ("odometry = 3", "'odometry' must be a string in quotes"),
         ("x = ", "Invalid value"),
         ("[sensors]\nimuu = {}", r"\[sensors\] has no key 'imuu'; did you mean 'imu'"),
         ("[sensors]\nimu = 'x'", r"\[sensors\] 'imu' must be an inline table {"),
@@ -460,7 +460,7 @@ async def test_commands_count_for_a_while(monkeypatch: pytest.MonkeyPatch) -> No
     wall[0] += 5.0
     assert c.current_commands(0.2)[0] == 0.01, "the simulation is slow"
     assert c.current_commands(1.5) == [0.0] * 5 and said == [
-        "the controller is silent; the vehicle continues with neutral outputs"
+        "no commands from the controller; the vehicle continues with neutral outputs"
     ]
     for k in range(120):
         wall[0] += 0.1
@@ -497,6 +497,6 @@ async def test_a_step_waits_for_all_that_the_controller_uses() -> None:
     assert order == ["first", "second"] and c.current_commands(0.1)[:2] == [0.2, 0.2] and not said
     await c.wait_for_commands()
     assert (
-        said == ["the controller is silent; the vehicle continues with neutral outputs"]
+        said == ["no commands from the controller; the vehicle continues with neutral outputs"]
         and c.current_commands(0.2) == c.neutral
     )

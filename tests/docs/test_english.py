@@ -117,6 +117,7 @@ def test_shaders_styles_and_data_are_not_texts(tmp_path: Path, monkeypatch: pyte
         '"""A program::\n\n    run this literal block\n\n\\b\nwavesim run     Run a trial\n    with a log.\nwavesim end     End it now\n"""\n'
         'A = "SELECT name, value FROM metadata"\nB = "{_TARGET}, u16 seq | u8 mission_type"\n'
         "C = \"default-src 'none'; script-src 'self'\"\nD = \"<models><model name='a'/></models>\"\n"
+        'G = \'<inertia xx="1" yy="{y}"/> <radar station="A"/>\'\nH = "<p>No run gave a value.</p>"\n'
         'E = "the value is not a number"\nF = "<sensors> of the fleet cannot inherit"\n'
         'G = \'<waypoint north="{n} m" speed="2 m/s"/> <bed depth="9 m"/>\'\n'
         "H = '<workers options=\"...\">: invalid option'\n"
@@ -159,6 +160,11 @@ def test_blocks_of_a_page() -> None:
     assert list(blocks(page)) == [
         (3, "A paragraph of two lines.", False), (6, "- item", False), (12, "a", True), (12, "b", True), (14, "c d", True), (14, "e", True),
     ]  # fmt: skip
+
+
+def test_numbers_and_wrong_wordings_are_not_texts() -> None:
+    page = "| rule | avoid | write |\n|---|---|---|\n| a rule | bad words | 0.01 Hz .. 1000 Hz |\n| 0.94 / 0.9 | x | s, ms, us, min, h |\n\n| avoid it | b |\n"
+    assert [words for _, words, _ in blocks(page)] == ["rule", "avoid", "write", "a rule", "avoid it", "b"]
 
 
 def test_a_sample_is_repeatable_and_has_all_kinds(capsys: pytest.CaptureFixture[str]) -> None:

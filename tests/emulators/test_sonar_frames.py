@@ -147,7 +147,7 @@ def test_a_reader_made_from_the_document_alone(rings: str, root: Path) -> None:
     """Offsets and types as docs/sonars.md tells them to a program in C."""
     text = (root / "docs/sonars.md").read_text()
     columns = {m[2]: (int(m[1]), m[3]) for m in re.finditer(r"^\| (\d+) \| `(\w+)` \| ([^|]+?) \|", text, re.M)}
-    behind = int(re.search(r"payload begins at (\d+)", text)[1])  # type: ignore[index]
+    behind = int(re.search(r"payload begins at byte (\d+)", text)[1])  # type: ignore[index]
     frames.FrameRings.attach(rings, writable=True).write(
         1, record(range=12.5, p_WS_W=(1, 2, 3), name=b"x"), bytes(range(32))
     )

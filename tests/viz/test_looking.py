@@ -177,7 +177,7 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     loaded(page)
     page.see("wavesim.app.bottom.show('signals')")
     page.wait("performance.now() > wavesim.app.awakeUntil && !wavesim.app.stale")  # it draws nothing of itself any more
-    page.page.select_option("select[aria-label='Filter of events']", "heard")
+    page.page.select_option("select[aria-label='Event filter']", "heard")
     cells = "[...document.querySelectorAll('#events tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     page.wait(f"({cells}).length === 3")
     pulse, reply, request = page.see(cells)

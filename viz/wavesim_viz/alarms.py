@@ -98,7 +98,7 @@ class AlarmMonitor:
     def evaluate(
         self, frame: ViewerFrame, names: Mapping[int, str], beliefs: Iterable[Any], vitals: BodyHealth
     ) -> None:
-        """Compare the present state with the rules."""
+        """Compare the current state with the rules."""
         if frame.time_s < self._time:
             self.clear()
         self._time = frame.time_s

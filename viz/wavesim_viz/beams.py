@@ -30,7 +30,7 @@ def mounting(sensor: SensorConfig) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def beams(sensor: SensorConfig) -> dict[str, Any] | None:
-    """Return the beams of an instrument: origin and unit vector of each beam in B (``rays``, six numbers per beam);
+    """Return the beams of an instrument: origin and unit vector of each beam in B (``rays``, six values per beam);
     None if the instrument has no beams.
 
     ``field`` is the value that gives the range of the beams. ``level`` means that the vectors are in W, whatever the

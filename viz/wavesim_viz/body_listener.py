@@ -62,7 +62,7 @@ class BodyListener:
         self._looks = {n: v for n, v in {**self._looks, name: rest}.items() if v}
 
     def _frames(self, broker: Broker, asked: tuple[str, ...]) -> tuple[str, ...]:
-        """Process received data, and request the images that pages show at present."""
+        """Process received data, and request the images that pages currently show."""
         looks = self._looks
         for frame in broker.take_frames():
             for look in looks.get(frame.name, ()):

@@ -10,7 +10,7 @@ from wavesim_viz.frame import decode_text, to_json_value
 
 
 def cable_messages(records: Any) -> list[dict[str, Any]]:
-    """Return the present lines from records of the table ``lines``: name, maximum tension (N), broken segment (-1:
+    """Return the current lines from records of the table ``lines``: name, maximum tension (N), broken segment (-1:
     none), and node positions (m, W) one after the other.
     """
     return [

@@ -37,7 +37,9 @@ class WebPortTaken(WaveSimError):
 
 @click.command()
 @click.argument("log", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the pictures; default: the folder of the log.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Write the pictures to this folder; default: the folder of the log."
+)
 @click.option(
     "--mosaic", is_flag=True, help="Draw sonar results instead: mosaic, depths compared with the true sea bed, targets."
 )
@@ -89,7 +91,9 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--control", is_flag=True, help="Allow viewers to start, stop, pause and step the simulation and to save files."
 )
-@click.option("--compare", type=click.Path(path_type=Path), help="Second log to draw in the charts of LOG.")
+@click.option(
+    "--compare", type=click.Path(path_type=Path), help="Second log, drawn into the same charts for comparison."
+)
 @click.option(
     "--tiles",
     type=click.Path(path_type=Path),

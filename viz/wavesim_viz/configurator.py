@@ -46,7 +46,7 @@ class Configurator:
     # -- contents ----------------------------------------------------------------------------------
 
     def _sources(self) -> dict[str, tuple[Model, Path]]:
-        """Map each model name to the model and its file: models of the library, of the scene, and those saved in the
+        """Map each model name to the model and its file: models from the library, from the scene, and those saved in the
         folder.
         """
         found = {}
@@ -93,7 +93,7 @@ class Configurator:
         return found
 
     def vehicles(self, _query: Any) -> list[dict[str, str]]:
-        """List bodies of the configurations whose own instruments can be edited."""
+        """List the configurations' bodies whose own instruments can be edited."""
         found = []
         for name, path in self._configurations().items():
             try:
@@ -168,7 +168,7 @@ class Configurator:
         return {"ok": True, "look": model_look(model), "instruments": _instruments(suite), "given": []}
 
     def check_instruments(self, body: Any) -> dict[str, Any]:
-        """Return the configuration reader's verdict on a vehicle with changed own instruments."""
+        """Return the configuration reader's verdict on a vehicle after a change of its own instruments."""
         try:
             with self._draft(body) as (draft, element):
                 return {"ok": True} | self._describe_body(draft, element)
@@ -179,7 +179,7 @@ class Configurator:
 
     @contextlib.contextmanager
     def _draft(self, body: Any) -> Iterator[tuple[Path, Any]]:
-        """Write a configuration with changed instruments for one body. It is written beside the original, because its
+        """Write a configuration with changed instruments for one body. It is written next to the original, because its
         file names are relative to that folder.
         """
         base = self._configuration_of(body)
@@ -194,13 +194,13 @@ class Configurator:
 
     @contextlib.contextmanager
     def _beside(self, base: Path, root: Any) -> Iterator[Path]:
-        """Keep a temporary, checked configuration beside another one during a ``with`` block."""
+        """Keep a temporary, checked configuration next to another one during a ``with`` block."""
         draft = base.parent / f".{base.stem}.{os.getpid()}.draft.xml"
         try:
             try:
                 draft.write_text(to_text(root))
             except OSError as error:
-                raise RequestFailed(f"cannot write beside {base}: {error.strerror}") from None
+                raise RequestFailed(f"cannot write next to {base}: {error.strerror}") from None
             load(draft)
             yield draft
         finally:
@@ -268,7 +268,7 @@ class Configurator:
         return target
 
     def save(self, body: Any) -> dict[str, Any]:
-        """Write a models file, and beside it a configuration that simulates the model with its instruments."""
+        """Write a models file, and next to it a configuration that simulates the model with its instruments."""
         overwrite = body.get("replace") is True
         target = self._target(body.get("file"), overwrite)
         trial = self._target(f"{target.stem}-trial.xml", overwrite)
@@ -287,7 +287,7 @@ class Configurator:
         return {"file": str(target), "trial": str(trial)}
 
     def save_instruments(self, body: Any) -> dict[str, Any]:
-        """Write a configuration with changed own instruments of a vehicle."""
+        """Write a configuration in which a vehicle's own instruments are changed."""
         base = self._configuration_of(body)
         target = self._target_beside(base, body)
         with self._draft(body) as (draft, _):
@@ -309,7 +309,7 @@ class Configurator:
             return self._put(draft, target) | {"warnings": warnings}
 
     def _target_beside(self, base: Path, body: Any) -> Path:
-        """Return the target file of a changed configuration, which is beside the original, because its file names are
+        """Return the target file of a changed configuration, which is next to the original, because its file names are
         relative to that folder.
         """
         target = self._target(body.get("file_out", body.get("file")), body.get("replace") is True)
@@ -317,7 +317,7 @@ class Configurator:
             target = base.parent / target.name
             if target.exists() and body.get("replace") is not True:
                 raise RequestFailed(
-                    f"{target.name} already exists beside {base.name}; use another name, or tick 'replace'"
+                    f"{target.name} already exists next to {base.name}; use another name, or tick 'replace'"
                 )
         return target
 

@@ -25,10 +25,10 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 _HEAD = struct.Struct("<4sIddffffIIIIfI")
-BODY = 10  #: numbers of a body: row, position (3), attitude (4), velocity over ground, condition
+BODY = 10  #: values per body: row, position (3), attitude (4), velocity over ground, condition
 WELL, HELD, INVALID = 0, 1, 2  #: conditions of a body
 FARTHEST, FASTEST = 1e7, 1e5  #: maximum distance (m) and velocity (m/s); a state beyond these limits is invalid
-SIGNAL = 9  #: numbers of a signal: number, row of the sender, origin (3), radius, level, level at the source, frequency
+SIGNAL = 9  #: values per signal: number, row of the sender, origin (3), radius, level, level at the source, frequency
 MOST_SIGNALS = 256
 
 

@@ -33,7 +33,7 @@ from wavesim_viz.traffic import encounter_table
 
 PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S = 0.1, 0.2, 0.2, 0.5, 0.5, 1.0
 IDLE_PERIOD_S = 0.2  #: period in s for reading the history while no page is connected
-FROZEN_S = 20.0  #: s after which a viewer that takes no data is dropped
+FROZEN_S = 20.0  #: time in s after which a viewer that accepts no data is dropped
 _numbers = itertools.count(1)
 MOST_WAITING = 200  #: maximum number of queued messages (not frames) per viewer
 
@@ -107,7 +107,7 @@ class Hub:
 
     def add(self, viewer: Viewer) -> None:
         self.viewers.add(viewer)
-        self._due = dict.fromkeys(self._due, 0.0)  # a new viewer gets every update at once
+        self._due = dict.fromkeys(self._due, 0.0)  # a new viewer gets every update immediately
         self._trouble, self._sent_errors, self._weather, self._sea = "", {}, None, None
         self._cables = []
 
@@ -358,7 +358,7 @@ class Hub:
                 self.drop(viewer)
 
     def drop(self, viewer: Viewer) -> None:
-        """Close a viewer's socket at once."""
+        """Close a viewer's socket immediately."""
         self.dropped += 1
         self.remove(viewer)
         if viewer.transport is not None:

@@ -61,7 +61,7 @@ class ReceivedFrames:
     """Frames received over a network."""
 
     def __init__(self, done: Callable[[], None]) -> None:
-        """``done`` is called when no page shows the frames any more."""
+        """``done`` is called when no page shows the frames any longer."""
         self._came: deque[ImagingFrame] = deque(maxlen=MAX_RECEIVED)
         self._done = done
 
@@ -194,7 +194,7 @@ class ImageStream:
         return list(self.pictures)[len(self.pictures) - n :] if n > 0 else []
 
     def close(self) -> None:
-        """Release the stream, because no page shows it any more."""
+        """Release the stream, because no page shows it any longer."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None

@@ -43,7 +43,7 @@ MOST_TOLD = 200  #: maximum number of signals sent between two frames; the other
 
 
 class ViewerSource(Protocol):
-    """Source of frames for the viewers. One thread calls its methods, which return at once."""
+    """Source of frames for the viewers. One thread calls its methods, which return immediately."""
 
     kind: str
     name: str
@@ -65,12 +65,12 @@ class ViewerSource(Protocol):
         """Return [row, north, east, down, three standard deviations] of each navigator's estimate."""
 
     def sea_components(self) -> list[list[float]] | None:
-        """Return the present wave components (``sea_surface.py``), the same object while they do not change. None:
+        """Return the current wave components (``sea_surface.py``), the same object while they do not change. None:
         unknown.
         """
 
     def cables(self) -> list[dict[str, Any]]:
-        """Return the present tethers, moorings and tow cables (``cables.py``)."""
+        """Return the current tethers, moorings and tow cables (``cables.py``)."""
 
     def health(self) -> BodyHealth:
         """Return the inputs of alarms other than motion and estimates."""
@@ -82,7 +82,7 @@ class ViewerSource(Protocol):
         """Return the equipment of a body (``equipment.py``), the same object until another body takes the row."""
 
     def panel(self, row: int) -> dict[str, Any] | None:
-        """Return the present data of one body, with actuators and instruments in the order of its equipment."""
+        """Return the current data of one body, with actuators and instruments in the order of its equipment."""
 
     def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
         """Return the frames of a sonar or camera of a body. Raise WaveSimError with the reason if there are none."""

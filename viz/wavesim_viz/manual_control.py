@@ -16,8 +16,8 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.server_address import address_of
 from wavesim_sdk.wire.items import ActuatorDescription
 
-DEADMAN_S = 0.5  #: s of wall time for which a command from a page holds
-PERIOD_S = 0.05  #: s between two commands to the server
+DEADMAN_S = 0.5  #: wall time in s for which a command from a page holds
+PERIOD_S = 0.05  #: interval between two commands to the server, s
 
 
 def command(shares: Sequence[float | None], actuators: Sequence[ActuatorDescription]) -> list[float | None]:

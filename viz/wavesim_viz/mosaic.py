@@ -59,7 +59,7 @@ def grid_points(north: Array, east: Array, values: Array, cell: float, like: Mos
         south, west = (math.floor(float(x.min()) / cell) * cell for x in (north, east))
         shape = tuple(int((float(x.max()) - low) / cell) + 1 for x, low in ((north, south), (east, west)))
         if shape[0] * shape[1] > MOST_CELLS:
-            raise LogError(f"a picture of {shape[0]} x {shape[1]} cells is too large; set larger cells with --cell")
+            raise LogError(f"an image of {shape[0]} x {shape[1]} cells is too large; set larger cells with --cell")
     else:
         south, west, cell, shape = like.south, like.west, like.cell, like.values.shape
     edges = [low + cell * np.arange(n + 1) for low, n in zip((south, west), shape, strict=True)]

@@ -23,7 +23,7 @@ from wavesim_viz.requests import CommanderRequest, FaultRequest
 
 RETRY_S = 2.0
 MOST_LISTENING = 8  #: maximum number of bodies with a listener session
-LISTENER_IDLE_S = 5.0  #: s after which a session ends if no page shows its body
+LISTENER_IDLE_S = 5.0  #: time in s after which a session ends if no page shows its body
 LIFE_S = 20.0  #: maximum simulation time in s for which the sphere of a signal is drawn
 
 
@@ -196,7 +196,7 @@ class RemoteSource:
         return listening
 
     def _end_unasked(self, now: float) -> None:
-        """Close the sessions that were not used lately, and those of bodies that left."""
+        """Close the sessions that were not used recently, and those of bodies that left."""
         for row, (listening, asked) in list(self._listening.items()):
             if (asked < now - LISTENER_IDLE_S and not listening.has_frame_readers) or self._observer.names.get(
                 row

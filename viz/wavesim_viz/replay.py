@@ -41,7 +41,7 @@ TRACK_POINTS = 3000
 LOSSES = tuple(o for o in Outcome if o not in (Outcome.HEARD, Outcome.FADED, Outcome.OUT_OF_BAND, Outcome.ECHO))
 COMPARED_PREFIX = "other:"
 MOST_LOSSES = 400  #: maximum number of losses marked on the time slider
-BELIEF_S = 5.0  #: s for which an estimate is shown
+BELIEF_S = 5.0  #: time in s for which an estimate is shown
 VERBS = ("start", "resume", "pause", "stop", "step", "speed", "seek")
 
 
@@ -259,7 +259,7 @@ class ReplaySource:
         ]
 
     def events(self) -> dict[str, Any]:
-        """Return the newest signals and notices before the present time."""
+        """Return the newest signals and notices before the current time."""
         t = self._told_until
         sent = _span(self._sent, "emission_ns", -1.0, t)[-MOST_SENT:]
         heard = _span(self._receptions, "arrival_ns", -1.0, t)[-MOST_HEARD:]

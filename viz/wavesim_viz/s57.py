@@ -1,4 +1,4 @@
-"""Electronic charts (IHO S-57 cell, ``*.000``, with the updates beside it), read with GDAL from the extra ``charts``.
+"""Electronic charts (IHO S-57 cell, ``*.000``, with the updates in the same folder), read with GDAL from the extra ``charts``.
 
 The page gets areas, lines, soundings and marks in latitude and longitude. A world gets points of the sea bed.
 """

@@ -92,7 +92,7 @@ def describe(loaded: LoadedConfig) -> dict[str, Any]:
 
 
 def empty(name: str) -> dict[str, Any]:
-    """Build the scene of a server whose configuration is not on this machine, with models of the library and without a
+    """Build the scene of a server whose configuration is not on this machine, with models from the library and without a
     bed.
     """
     return {

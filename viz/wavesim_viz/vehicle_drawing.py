@@ -36,7 +36,7 @@ def _hull(axes: Any, model: Model, i: int, j: int) -> None:
 
 
 def draw(model: Model, path: Path) -> None:
-    """Write a picture of a model."""
+    """Write a drawing of a model."""
     size = shape_of(model).size
     reach = max(size)
     figure, views = plt.subplots(1, 3, figsize=(14, 5.2), gridspec_kw={"width_ratios": [2, 2, 1.2]})

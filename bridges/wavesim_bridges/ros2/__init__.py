@@ -25,7 +25,7 @@ PERIOD_S = 0.01
     show_default=True,
     help="Layout of topic names: wavesim, vrx, uuv or your own FILE.toml.",
 )
-@click.option("--also", multiple=True, metavar="VEHICLE", help="Further vehicle in the same process. Repeatable.")
+@click.option("--also", multiple=True, metavar="VEHICLE", help="Additional vehicle in the same process. Repeatable.")
 @click.option(
     "--domain",
     type=click.IntRange(0, 232),

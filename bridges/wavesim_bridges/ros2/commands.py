@@ -81,7 +81,7 @@ class CommandTopics:
         return list(self._values)
 
     async def wait_for_commands(self) -> None:
-        """Wait until every topic of the controller has a new message since the last step, or the controller is silent.
+        """Wait until every topic of the controller has a new message since the last step, or the controller stops sending.
         Without a controller, do not wait.
         """
         limit = time.monotonic() + (self.silence or STACK_TIMEOUT_S)
@@ -94,7 +94,7 @@ class CommandTopics:
                 self._drop_silent()
 
     def _drop_silent(self) -> None:
-        self._say("the controller is silent; the vehicle continues with neutral outputs")
+        self._say("no commands from the controller; the vehicle continues with neutral outputs")
         self._used.clear()
         self._wish = None
         self._values = list(self.neutral)

@@ -12,13 +12,13 @@ from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsParticipant
 from cyclonedds.core import DDSException
 from cyclonedds.domain import DomainParticipant
 
-QUIET_S = 10.0  #: s of wall time without a matching reader or writer before a report
+QUIET_S = 10.0  #: wall time in s without a matching reader or writer, after which this is reported
 MAX_DOMAIN = 100  #: highest domain to check: ports of higher domains overlap with ephemeral ports
 PORTS, FIRST, PORTS_PER_DOMAIN = (
     7400,
     10,
     250,
-)  #: participants of a domain listen at ports 7400 + 250 domain + 10, 12, ...; for multicast, at + 0
+)  #: participants of a domain listen on ports 7400 + 250 domain + 10, 12, ...; for multicast, at + 0
 _SOCKETS = Path("/proc/net/udp")
 
 
@@ -55,8 +55,8 @@ def verdict(domain: int, others: int, domains: Iterable[int]) -> str:
         else ""
     )
     return (
-        f"no other participant in DDS domain {domain} on this machine.{there} Nodes need ROS_DOMAIN_ID={domain}, not "
-        "rmw_zenoh, and this machine's network (containers: --network host)"
+        f"no other participant in DDS domain {domain} on this machine.{there} Set ROS_DOMAIN_ID={domain} for your nodes, do "
+        "not use rmw_zenoh, and run them on this machine's network (containers: --network host)"
     )
 
 

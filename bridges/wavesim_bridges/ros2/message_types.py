@@ -63,7 +63,7 @@ SERVICES = {
     "std_srvs/srv/Trigger": ("uint8 structure_needs_at_least_one_member\n", "bool success\nstring message\n"),
     "rcl_interfaces/srv/SetParameters": ("Parameter[] parameters\n", "SetParametersResult[] results\n"),
 }
-#: header before the fields of each request and reply, as in rmw_cyclonedds: numbers of the caller and of the call
+#: header before the fields of each request and reply, as in rmw_cyclonedds: identifiers of the caller and of the call
 _CALL = struct.Struct("<Qq")
 _HEAD = 4  #: number of bytes of the encapsulation header
 

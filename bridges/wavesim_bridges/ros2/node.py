@@ -24,10 +24,10 @@ from wavesim_bridges.ros2.message_types import Message, MessageTypes
 from wavesim_sdk.errors import BrokerError
 
 DEPTH = 10  #: number of samples kept for slow readers
-MOST_READ = 64  #: maximum number of samples taken at once
+MOST_READ = 64  #: maximum number of samples taken in one call
 MOST_PARTICIPANTS = 32
-ANNOUNCED_S = 1  #: s between announcements, which is the maximum discovery time of later peers
-CALLER_S, LOOK_S = 1.0, 0.01  #: s that an answer waits at most for its caller's reader; polling interval in s
+ANNOUNCED_S = 1  #: interval between announcements in s, which is the maximum discovery time of later peers
+CALLER_S, LOOK_S = 1.0, 0.01  #: maximum time in s that an answer waits for its caller's reader; polling interval in s
 #: RELIABLE also serves readers that request BEST_EFFORT; writers never wait
 _OFFERED = (
     Policy.Reliability.Reliable(duration(milliseconds=0)), Policy.History.KeepLast(DEPTH),
@@ -264,12 +264,12 @@ class _EntityListener(Listener):
         )
 
     def on_offered_incompatible_qos(self, writer: Any, status: Any) -> None:
-        """Report a reader that requests more than is offered."""
-        self._refused("a reader requests more than is offered", status.last_policy_id)
+        """Report a subscriber that requests a stricter QoS policy than is offered."""
+        self._refused("a subscriber requests a stricter QoS policy than is offered", status.last_policy_id)
 
     def on_requested_incompatible_qos(self, reader: Any, status: Any) -> None:
-        """Report a writer that offers less than is requested."""
-        self._refused("a publisher offers less than is needed", status.last_policy_id)
+        """Report a publisher that offers a weaker QoS policy than is requested."""
+        self._refused("a publisher offers a weaker QoS policy than is required", status.last_policy_id)
 
     def _refused(self, text: str, policy: int) -> None:
         what = _POLICIES.get(policy, f"policy {policy}")

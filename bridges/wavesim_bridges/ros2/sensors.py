@@ -107,7 +107,7 @@ class MountedInstrument:
     instrument: InstrumentConfig
     frames: FrameNames
     factory: MessageFactory
-    fields: tuple[tuple[str, int], ...] = ()  #: names of the fields of a value, with the count of numbers in each field
+    fields: tuple[tuple[str, int], ...] = ()  #: names of the fields of a value, with the length of each field
     actuators: tuple[Actuator, ...] = ()  #: actuators of the body
 
     @property

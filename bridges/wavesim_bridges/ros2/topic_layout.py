@@ -219,7 +219,7 @@ class TopicLayout:
 
     def _text(self, key: str, value: Any) -> None:
         if not isinstance(value, str):
-            self._refuse(f"'{key}' must be a text in quotes")
+            self._refuse(f"'{key}' must be a string in quotes")
         for part in re.findall(r"{([^}]*)}?", value):
             if part not in ("vehicle", "sensor", "actuator", "number"):
                 self._refuse(
@@ -228,7 +228,7 @@ class TopicLayout:
 
 
 def presets() -> list[str]:
-    """List the layouts that come with the bridge."""
+    """List the layouts that are included in the bridge."""
     return sorted(
         f.name.removesuffix(".toml") for f in (files(__package__) / "layouts").iterdir() if f.name.endswith(".toml")
     )

@@ -230,7 +230,7 @@ class UsblHead:
     """
 
     hydrophone: tuple[Hydrophone, ...] = children(
-        Hydrophone, "Hydrophone of the head; three to eight are needed.", least=3
+        Hydrophone, "Hydrophone of the head. A head has three to eight.", least=3
     )
     axis: Vector = key(
         "Side that a planar USBL head faces: direction in the body frame B.", default=(0.0, 0.0, 1.0), count=3

@@ -69,7 +69,7 @@ class AdcpConfig(SensorConfig):
 
     @functools.cached_property
     def resolved(self) -> AdcpConfig:
-        """Configuration with the values of its preset for all keys that keep their defaults."""
+        """Configuration in which the preset supplies every key that has its default value."""
         standing = {f.name for f in fields(AdcpConfig) if getattr(self, f.name) == f.default}
         p = replace(self, **{k: v for k, v in PRESETS[self.preset].items() if k in standing})
         fit = max(1, int((p.range - p.blank) / p.cell + 1e-9))

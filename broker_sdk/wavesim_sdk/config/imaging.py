@@ -77,7 +77,7 @@ class TargetConfig:
     The target casts no shadow, and vehicles do not collide with it.
     """
 
-    name: str = text("Name of the target, 1 to 31 letters, digits, - and _.")
+    name: str = text("Name of the target: 1 to 31 letters, digits, - or _.")
     position: Vector = key("Position of the target (north, east, down).", "length", count=3)
     shape: str = choice("Shape of the target.", ("sphere", "cylinder", "plate", "trihedral"), "sphere")
     size: Vector = key(
@@ -102,7 +102,7 @@ class Board:
     block.
     """
 
-    name: str = text("Name of the board, 1 to 31 letters, digits, - and _.")
+    name: str = text("Name of the board: 1 to 31 letters, digits, - or _.")
     position: Vector = key("Position of the centre of the board (north, east, down).", "length", count=3)
     size: Vector = key("Width and height of the board.", "length", count=2, low=1e-3)
     heading: float = key("Direction that the face of the board points to; 0 deg = north.", "angle", 0.0)

@@ -39,7 +39,7 @@ class Line:
     The line has no bending stiffness and cannot be compressed.
     """
 
-    name: str = text("Name of the line, 1 to 31 letters, digits, - and _.")
+    name: str = text("Name of the line: 1 to 31 letters, digits, - or _.")
     length: float = key("Unstretched length of the line.", "length", low=0.01, high=1e5)
     diameter: float = key("Diameter of the line, which determines its volume and drag.", "length", low=1e-4, high=1.0)
     mass: float = key("Mass of the line per unit length, in air.", "linear density", low=1e-4, high=1e3)

@@ -62,7 +62,7 @@ class MagnetometerConfig(SensorConfig):
 
     @functools.cached_property
     def resolved(self) -> MagnetometerConfig:
-        """Configuration with the values of its grade for all keys that keep their defaults."""
+        """Configuration in which the grade supplies every key that has its default value."""
         standing = {f.name for f in fields(MagnetometerConfig) if getattr(self, f.name) == f.default}
         return replace(self, **{k: v for k, v in GRADES[self.grade].items() if k in standing})
 

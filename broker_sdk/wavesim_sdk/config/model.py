@@ -223,9 +223,9 @@ class NetworkConfig:
         "Maximum wall time that a lockstep client or a synchronous emulator may take for a step.", "time", 5.0, low=0.01
     )
     lockstep_budget: float = key(
-        "Maximum wall time by which one lockstep client or synchronous emulator may delay the simulation beyond its "
-        "share of 50 s per simulated second. Beyond it, a client loses its session, and the simulation no longer "
-        "waits for an emulator. Raise it for a program with long computations.",
+        "Wall-time budget of each lockstep client and synchronous emulator: the delay that it may cause in addition to "
+        "50 s per simulated second. When the budget is used up, a client loses its session, or the simulation stops "
+        "waiting for the emulator. Increase the budget for a program with long computations.",
         "time", 60.0, low=0.1, high=1e9,
     )  # fmt: skip
     newcomers: str = choice(

@@ -103,7 +103,7 @@ class SonarConfig(SensorConfig):
     )
     preset: str = text("Name of the instrument, as listed by `wavesim sonars`.")
     range: float = key(
-        "Maximum range of the sonar. Default: the usual range of the instrument.", "length", 0.0, low=0.01
+        "Maximum range of the sonar. Default: the typical range of the instrument.", "length", 0.0, low=0.01
     )
     bins: int = key(
         "Number of range samples per beam. Default: from the resolution of the instrument, at most 2000.",
@@ -210,7 +210,7 @@ class CameraConfig(SensorConfig):
         high=200.0,
     )
     lamp: float = key(
-        "Illumination by the lamp of a surface 1 m away, relative to daylight at the water surface (1); 0 = no lamp.",
+        "Illumination that the lamp produces on a surface 1 m away; daylight at the water surface = 1, no lamp = 0.",
         default=0.0,
         low=0.0,
     )
@@ -302,7 +302,7 @@ class ImuConfig(SensorConfig):
 
     @functools.cached_property
     def resolved(self) -> ImuConfig:
-        """Configuration with the values of its grade for all keys that keep their defaults."""
+        """Configuration in which the grade supplies every key that has its default value."""
         standing = {f.name for f in fields(ImuConfig) if getattr(self, f.name) == f.default}
         return replace(self, **{k: v for k, v in IMU_GRADES[self.grade].items() if k in standing})
 
@@ -609,14 +609,16 @@ class SensorsConfig:
     temperature: tuple[SensorConfig, ...] = children(SensorConfig, "Thermometer: temperature of the water.")
     conductivity: tuple[SensorConfig, ...] = children(SensorConfig, "Conductivity cell: conductivity of the water.")
     salinity: tuple[SensorConfig, ...] = children(SensorConfig, "Salinometer: practical salinity.")
-    scalar: tuple[SensorConfig, ...] = children(SensorConfig, "Sensor of the scalar quantities of the water.")
+    scalar: tuple[SensorConfig, ...] = children(SensorConfig, "Sensor for scalar properties of the water.")
     sound_velocity: tuple[SensorConfig, ...] = children(
         SensorConfig, "Sound velocity probe: speed of sound in the water."
     )
     echosounder: tuple[EchosounderConfig, ...] = children(EchosounderConfig, "Echosounder: distance to the bottom.")
     ranger: tuple[RangerConfig, ...] = children(RangerConfig, "Ranger: fixed range beams.")
     scanner: tuple[ScannerConfig, ...] = children(ScannerConfig, "Scanner: a rotating pencil beam.")
-    multibeam: tuple[MultibeamConfig, ...] = children(MultibeamConfig, "Multibeam: a fan of range beams.")
+    multibeam: tuple[MultibeamConfig, ...] = children(
+        MultibeamConfig, "Multibeam echosounder: a fan of beams, each of which measures a range."
+    )
     sonar: tuple[SonarConfig, ...] = children(SonarConfig, "Imaging sonar.")
     camera: tuple[CameraConfig, ...] = children(CameraConfig, "Underwater camera.")
     imu: tuple[ImuConfig, ...] = children(ImuConfig, "Inertial measurement unit: specific force and angular rates.")

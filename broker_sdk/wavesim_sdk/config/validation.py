@@ -236,7 +236,7 @@ def _fin(f: Fin, fail: Any) -> None:
     if f.stall > 0.0 and f.law != "linear":
         fail(f"fin '{f.name}': `stall` is only for law linear; the table of an <aerofoil> includes its stall")
     if f.law == "coefficients" and not any(f.per_angle):
-        fail(f"fin '{f.name}': law coefficients needs `per_angle`")
+        fail(f"fin '{f.name}': the law 'coefficients' needs `per_angle`")
     if (f.law == "aerofoil") != (f.aerofoil is not None) or (f.law == "aerofoil" and f.area == 0.0):
         fail(f"fin '{f.name}': law aerofoil needs `area` and an <aerofoil>, and no other law may have an <aerofoil>")
     if f.aerofoil is not None:

@@ -549,7 +549,7 @@ class FluidMemory:
 
 @dataclass(frozen=True)
 class Oscillator:
-    """Oscillator of the fluid memory in <radiation>."""
+    """One oscillator of the fluid-memory model in <radiation>."""
 
     frequency: float = key("Natural frequency w of the oscillator.", "angular rate", low=1e-6)
     damping: Vector = key("Row of the damping matrix R for this oscillator, 1/s: one number per oscillator.", count=0)
@@ -570,7 +570,7 @@ class Radiation:
     tables of a panel code. Each oscillator takes two of the 64 states of fluid memory.
     """
 
-    oscillator: tuple[Oscillator, ...] = children(Oscillator, "Oscillator of the fluid memory.", least=1)
+    oscillator: tuple[Oscillator, ...] = children(Oscillator, "One oscillator of the fluid-memory model.", least=1)
 
 
 # ------------------------------------------------------------------ wind and waves
@@ -742,7 +742,7 @@ class Model:
     radiation: Radiation | None = child(Radiation, "Fluid memory of all axes together, as oscillators.")
     term: tuple[OtherTerm, ...] = children(OtherTerm, "Force on the hull that another package provides.")
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces on the vehicle.")
-    wave_filter: WaveFilter | None = child(WaveFilter, "First-order wave forces by filters.")
+    wave_filter: WaveFilter | None = child(WaveFilter, "First-order wave forces, modelled by filters.")
     rao: Rao | None = child(Rao, "Wave forces by response amplitude operators.")
     thruster: tuple[Thruster, ...] = children(Thruster, "Thruster; at most twelve.")
     allocation: Allocation | None = child(Allocation, "Thruster allocation matrix.")

@@ -33,7 +33,7 @@ class Drift:
     )
     speed_minimum: float = key("Minimum speed of the slowly varying flow.", "speed", 0.0, low=0.0, high=MAX_CURRENT)
     speed_maximum: float = key("Maximum speed of the slowly varying flow.", "speed", 10.0, low=0.0, high=MAX_CURRENT)
-    direction: float = key("Mean direction towards which the slowly varying flow runs.", "angle", 0.0)
+    direction: float = key("Mean direction of the slowly varying flow (where it flows to).", "angle", 0.0)
     direction_deviation: float = key(
         "Standard deviation of the direction of the flow, before the direction is limited.", "angle", 0.0, low=0.0
     )
@@ -133,13 +133,13 @@ class Wind:
     )
     slow_time: float = key("Time constant of the slowly varying part of the wind speed.", "time", 300.0, low=0.1)
     minimum: float = key(
-        "Minimum wind speed U10 without gusts: the mean plus the slowly varying part never falls below it.",
+        "Minimum wind speed U10, excluding gusts: the mean plus the slowly varying part never falls below it.",
         "speed",
         0.0,
         low=0.0,
     )
     maximum: float = key(
-        "Maximum wind speed U10 without gusts: the mean plus the slowly varying part never exceeds it.",
+        "Maximum wind speed U10, excluding gusts: the mean plus the slowly varying part never exceeds it.",
         "speed",
         100.0,
         low=0.0,

@@ -101,7 +101,7 @@ class _CeruleanDevice:
             self._refuse(message, "unknown message, or no measurement yet")
 
     def _set(self, message: int, payload: bytes) -> str | None:
-        """Apply the settings in a message. Return an error text, or None if they are valid."""
+        """Apply the settings in a message. Return an error message, or None if they are valid."""
         raise NotImplementedError
 
     def _payloads(self, f: ImagingFrame) -> list[bytes]:
@@ -132,7 +132,7 @@ class OmniscanDevice(_CeruleanDevice):
         if message == SET_SOUND_SPEED and len(payload) == 4:
             speed = struct.unpack("<I", payload)[0] * 1e-3
             if not 1000.0 <= speed <= 2000.0:
-                return "speed_of_sound must be 1000000 to 2000000 mm/s"
+                return "speed_of_sound must be between 1000000 and 2000000 mm/s"
             self.sound_speed = speed
         elif message == PING_PARAMS and len(payload) == _PARAMS.size:
             start, length, *_, results, enable, _, _, _ = _PARAMS.unpack(payload)
@@ -176,7 +176,7 @@ class SurveyorDevice(_CeruleanDevice):
             return "unknown message or wrong length"
         values = _SURVEYOR.unpack(payload)
         if not 1000.0 <= values[2] <= 2000.0:
-            return "sos_mps must be 1000 to 2000 m/s"
+            return "sos_mps must be between 1000 and 2000 m/s"
         self.sound_speed, self.enabled = values[2], bool(values[7] and values[11])
         return None
 

@@ -56,7 +56,7 @@ class Preset:
         return 1500.0 / (2.0 * self.bandwidth)
 
 
-_MEMORY = "sector, range and beam from memory; source level and noise assumed"
+_MEMORY = "sector, range and beam width from memory; source level and noise assumed"
 _ALL = (
     Preset("m750d-low", "forward", "Blueprint Oculus M750d, 750 kHz", 750e3, 40e3, 512, _deg(130), _deg(20), _deg(1.0), 120.0, 60.0, 10.0, f"rates 2 to 40 Hz from the driver; {_MEMORY}", tilt=0.0),
     Preset("m750d-high", "forward", "Blueprint Oculus M750d, 1.2 MHz", 1.2e6, 60e3, 512, _deg(70), _deg(20), _deg(0.6), 40.0, 20.0, 10.0, _MEMORY),
@@ -72,11 +72,11 @@ _ALL = (
     Preset("starfish-450", "sidescan", "Blueprint StarFish 450", 450e3, 50e3, 2, 0.0, _deg(60), _deg(0.8), 100.0, 50.0, 12.0, "chirp 425 to 475 kHz, axis 30 deg down, useful height 60 deg from the data sheet; beam and range from memory", tilt=_deg(30), bins=1000, shading="none"),
     Preset("klein-3000-132", "sidescan", "Klein 3000, 132 kHz", 132e3, 20e3, 2, 0.0, _deg(40), _deg(0.7), 600.0, 300.0, 2.0, _MEMORY, source_level=220.0, tilt=_deg(20), bins=2000, shading="none"),
     Preset("klein-3000-445", "sidescan", "Klein 3000, 445 kHz", 445e3, 20e3, 2, 0.0, _deg(40), _deg(0.21), 150.0, 75.0, 8.0, _MEMORY, source_level=215.0, tilt=_deg(20), bins=2000, shading="none"),
-    Preset("edgetech-2205-540", "sidescan", "EdgeTech 2205, 540 kHz", 540e3, 40e3, 2, 0.0, _deg(50), _deg(0.3), 150.0, 75.0, 8.0, "frequencies from the data sheet; beam from memory; source level assumed", tilt=_deg(20), bins=2000, shading="none"),
-    Preset("edgetech-2205-230", "sidescan", "EdgeTech 2205, 230 kHz", 230e3, 40e3, 2, 0.0, _deg(50), _deg(0.5), 250.0, 150.0, 4.0, "frequencies from the data sheet; beam from memory; source level assumed", tilt=_deg(20), bins=2000, shading="none"),
+    Preset("edgetech-2205-540", "sidescan", "EdgeTech 2205, 540 kHz", 540e3, 40e3, 2, 0.0, _deg(50), _deg(0.3), 150.0, 75.0, 8.0, "frequencies from the data sheet; beam width from memory; source level assumed", tilt=_deg(20), bins=2000, shading="none"),
+    Preset("edgetech-2205-230", "sidescan", "EdgeTech 2205, 230 kHz", 230e3, 40e3, 2, 0.0, _deg(50), _deg(0.5), 250.0, 150.0, 4.0, "frequencies from the data sheet; beam width from memory; source level assumed", tilt=_deg(20), bins=2000, shading="none"),
     Preset("omniscan-450", "sidescan", "Cerulean Omniscan 450", 450e3, 30e3, 2, 0.0, _deg(50), _deg(0.8), 150.0, 50.0, 10.0, "450 kHz, 0.5 deg two-way from the data sheet; the rest from memory", tilt=_deg(30), bins=1000, shading="none"),
-    Preset("r2sonic-2024", "bathymetry", "R2Sonic 2024, 400 kHz", 400e3, 30e3, 256, _deg(120), _deg(1.0), _deg(0.5), 500.0, 100.0, 7.0, "170 to 450 kHz, 256 beams, sector 10 to 160 deg from the data sheet; beam from memory; source level assumed", source_level=220.0, shading="none"),
-    Preset("norbit-wbms", "bathymetry", "Norbit WBMS, 400 kHz", 400e3, 80e3, 256, _deg(120), _deg(1.9), _deg(0.9), 275.0, 75.0, 10.0, "200 to 700 kHz, band 80 kHz from the data sheet; beam from memory; source level assumed", source_level=215.0, shading="none"),
+    Preset("r2sonic-2024", "bathymetry", "R2Sonic 2024, 400 kHz", 400e3, 30e3, 256, _deg(120), _deg(1.0), _deg(0.5), 500.0, 100.0, 7.0, "170 to 450 kHz, 256 beams, sector 10 to 160 deg from the data sheet; beam width from memory; source level assumed", source_level=220.0, shading="none"),
+    Preset("norbit-wbms", "bathymetry", "Norbit WBMS, 400 kHz", 400e3, 80e3, 256, _deg(120), _deg(1.9), _deg(0.9), 275.0, 75.0, 10.0, "200 to 700 kHz, band 80 kHz from the data sheet; beam width from memory; source level assumed", source_level=215.0, shading="none"),
     Preset("em2040", "bathymetry", "Kongsberg EM 2040, 300 kHz", 300e3, 30e3, 400, _deg(130), _deg(1.0), _deg(1.0), 500.0, 100.0, 7.0, "200 to 400 kHz, 400 beams, 1 x 1 deg from the data sheet; its three sectors are modelled as one; source level assumed", source_level=220.0, shading="none"),
     Preset("seabat-7125", "bathymetry", "Reson SeaBat 7125, 400 kHz", 400e3, 30e3, 256, _deg(128), _deg(1.1), _deg(0.54), 200.0, 75.0, 10.0, "400 kHz, 0.54 x 1.1 deg, 128 deg, 200 m from the data sheet; source level assumed", source_level=220.0, shading="none"),
     Preset("r2sonic-2024-water", "forward", "R2Sonic 2024 water column, 400 kHz", 400e3, 30e3, 256, _deg(120), _deg(0.5), _deg(1.0), 500.0, 50.0, 5.0, "as r2sonic-2024, but as an image of the fan; mount both presets together", source_level=220.0, tilt=_deg(90), shading="none"),

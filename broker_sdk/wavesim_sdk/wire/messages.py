@@ -139,7 +139,7 @@ class Join:
     role: int = record_field(
         UINT8, "role of the session: 0 pilot, 1 instrument, 2 listener, 3 observer", default=Role.PILOT
     )
-    model: str = record_field(NAME, "model of a body with a new name; otherwise empty", default="")
+    model: str = record_field(NAME, "model of the new body, if the name is new; otherwise empty", default="")
     position: Sequence[float] = record_field(
         Numbers(exact=3, low=-MAX_COORDINATE, high=MAX_COORDINATE),
         "start position in W of a body with a new name",

@@ -152,7 +152,7 @@ class Effort:
 class State:
     """State of the client's body.
 
-    ``motion`` is None if the configuration hides the truth; ``effort`` is None unless requested. ``step`` is True if the
+    ``motion`` is None if the configuration does not send the true state; ``effort`` is None unless requested. ``step`` is True if the
     server waits for :meth:`ClientSession.done`. The class is not frozen, because that would triple the cost of each state.
     """
 

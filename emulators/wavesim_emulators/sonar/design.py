@@ -109,7 +109,7 @@ class SonarDesign:
 
     @functools.cached_property
     def noise_power(self) -> float:
-        """Noise power per resolved range cell, as a linear number: the thermal noise in the band less the gain of a
+        """Noise power per resolved range cell, in linear units: the thermal noise in the band less the gain of a
         beam, plus the electronic noise floor. A longer bin sums several cells.
         """
         p = self.preset
@@ -121,7 +121,7 @@ class SonarDesign:
 
     @functools.cached_property
     def energy_per_ray(self) -> float:
-        """Source level as a linear number."""
+        """Source level in linear units."""
         return float(10.0 ** (self.preset.source_level / 10.0))
 
     @functools.cached_property

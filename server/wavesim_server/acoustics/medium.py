@@ -86,7 +86,7 @@ def _free_emission(m: Medium, emission: int) -> None:
 
 @device_function
 def _plan_next_ping(m: Medium, j: int, time: float) -> bool:
-    """Plan the next ping of a pinger, at a full period of its own clock."""
+    """Schedule the next ping of a pinger at a whole number of periods by its own clock."""
     node = m.nodes[j]
     if node.ping_period <= 0.0:
         return True
@@ -471,7 +471,7 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
 
 @device_function
 def _max_paths_per_node(m: Medium) -> int:
-    """Maximum number of candidates of a signal for one node."""
+    """Maximum number of candidate paths of a signal to one node."""
     if m.water[0].mode == a.ISOVELOCITY:
         return int(1 + 2 * m.water[0].order)
     return (

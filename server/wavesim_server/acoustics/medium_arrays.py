@@ -236,7 +236,7 @@ KEPT_RAY = _record(
     "Ray of a candidate under a sound-speed profile, at its last check.",
     value("angle", "rad", "Launch angle."),
     value("travel", "s", "Travel time."),
-    value("sx", "", "Direction at the source over a bed that is not level, W."),
+    value("sx", "", "Direction of the ray at the source, in W, if the bed is not level."),
     value("sy", "", ""),
 )
 
@@ -286,7 +286,7 @@ COUNTERS = _record(
     integer("left_candidates", "", "Number of free candidates left."),
     integer("left_hearings", "", "Number of free receptions left."),
     integer("nodes", "", "Transducers in the water."),
-    integer("paths_dropped", "", "Paths that were not followed, since the start."),
+    integer("paths_dropped", "", "Number of propagation paths dropped since the start."),
 )
 
 WATER = _record(

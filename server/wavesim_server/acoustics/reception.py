@@ -38,7 +38,9 @@ def beam_loss(m: Medium, beam: int, ax: float, ay: float, az: float, nx: float, 
 
 @device_function
 def spreading_loss(r: float, spreading: float) -> float:
-    """Spreading loss in dB over r metres; spherical where ray tubes apply, because they need more than a distance."""
+    """Spreading loss in dB over r metres.
+
+    Where ray tubes apply, this is spherical spreading, because a tube's loss depends on more than the distance."""
     return (spreading if spreading > 0.0 else 20.0) * log10(max(r, 1.0))
 
 

@@ -65,7 +65,7 @@ def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: In
 def buoyancy_after_instant(
     block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, instant: float
 ) -> None:
-    """Set the buoyancy after a body has moved through the water for an instant; its centre stays at the current one."""
+    """Set the buoyancy that a body has after moving through the water for ``instant``; keep the current centre of buoyancy."""
     nx, ny, nz = load(work, LANE_SCRATCH), load(work, LANE_SCRATCH + 1), load(work, LANE_SCRATCH + 2)
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)

@@ -52,7 +52,7 @@ N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE,
 I_FIRST, I_SEGMENTS, I_BODY, I_BOTH_PRESENT, I_BROKEN_SEGMENT, I_BROKEN_TICK, LINE_INTS = 0, 1, 2, 4, 5, 6, 7
 #: an end: its position in B or W; position and velocity, W, before and after the tick
 E_AT, E_P0, E_V0, E_P1, E_V1, END = 0, 3, 6, 9, 12, 15
-#: columns of a body with lines
+#: columns of a body that has lines attached
 # position, attitude and velocity before and after its step; departure from that motion, B: velocity, position; sum of
 # the line forces
 B_BEFORE, B_AFTER, B_DEPARTURE_VELOCITY, B_DEPARTURE, B_WRENCH_SUM, BODY = 0, 13, 26, 32, 38, 44

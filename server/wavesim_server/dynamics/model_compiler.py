@@ -141,7 +141,7 @@ def check_step_stability(p: Floats, model: Model, step: float, integrator: int, 
     """Refuse a step with which the linear motions of a model would grow without bound, at rest, at 2 m/s or held in the
     flow.
 
-    Takes the parameters (PARAMS,), a step in s and a flow in m/s. Raises ConfigError if the motion would grow.
+    Takes the parameters (PARAMS,), a step in s and a flow in m/s. Raises ConfigError if the motion would diverge.
     """
     inverse, stiffness = p[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6), np.zeros((6, 6))
     stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)

@@ -1,4 +1,5 @@
-"""Bodies that leave the water and return: the forces of the water fade with the wet part of the body.
+"""Bodies that leave the water and return: the water forces decrease with the submerged share of the
+body.
 
 With B the current buoyancy and B_0 that of the body at rest (its weight, or its full buoyancy if it does not float),
 ``w = min(1, B/B_0)`` and the share is ``s = w (2 - w)``. It is 0 in the air, and 1 with zero slope at the body's own

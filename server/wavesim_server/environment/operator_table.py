@@ -45,7 +45,7 @@ def read_operator_table(path: Path) -> tuple[Array, Array, Array, Array]:
         try:
             values[k] = [float(cell) for cell in row]
         except ValueError:
-            raise ValueError(f"line {lines[k + 1][0]}: expects {len(names)} numbers") from None
+            raise ValueError(f"line {lines[k + 1][0]}: expected {len(names)} numbers") from None
     column = dict(zip(names, values.T, strict=True))
     headings, i = np.unique(column["heading_deg"], return_inverse=True)
     frequencies, j = np.unique(column["frequency"], return_inverse=True)

@@ -1,4 +1,4 @@
-"""Reader of parameter sets in forward-left-up axes, as UUV Simulator, Gazebo and MarineGym write them."""
+"""Read parameter sets in forward-left-up axes, the convention of UUV Simulator, Gazebo and MarineGym."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class CrewMember:
     grant: SessionGrant
     period: float  #: wall time between two states; infinite = no states
     sensor_numbers: tuple[int, ...] = ()  #: sensors that it receives
-    described_sensors: set[int] = field(default_factory=set)  #: sensors described to the session's client
+    described_sensors: set[int] = field(default_factory=set)  #: sensors whose description the client has received
     wants_acoustics: bool = True
     wants_effort: bool = False
     wants_others: bool = False
@@ -70,7 +70,7 @@ class CrewMember:
         return self.grant.lockstep_ticks > 0
 
     def select_sensors(self, names: Sequence[str] | None) -> str:
-        """Select the sensors that the session receives (None = all). Returns an error text, empty if all are valid."""
+        """Select the sensors that the session receives (None = all). Returns an error message, empty if all are valid."""
         known = {i.name: k for k, i in enumerate(self.grant.suite) if i.parameters.send}
         for name in names or ():
             if name not in known:

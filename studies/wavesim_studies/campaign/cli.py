@@ -87,7 +87,7 @@ def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) 
 
 
 def _stale(plan: CampaignPlan, table: list[dict[str, Any]]) -> str:
-    """Return a notice about rows that the present files did not make; an empty string if there are none."""
+    """Return a notice about rows that the current files did not produce; an empty string if there are none."""
     old = [r for r in table if r["key"] != plan.rows[r["row"]].key]
     if not old:
         return ""
@@ -102,13 +102,13 @@ def _changed(plan: CampaignPlan, key: str) -> str:
     with Journal(plan.folder) as journal:
         files = journal.files(key)
     if not files:
-        return "the earlier files were not recorded"
+        return "the files of the earlier run were not recorded"
     found = differences(files, plan.files) or ["values set by the factors"]
     return ", ".join(found[:8]) + (f", and {len(found) - 8} more" if len(found) > 8 else "")
 
 
 def _export_finished(plan: CampaignPlan) -> list[dict[str, Any]]:
-    """Return the table of finished runs, and write it beside the journal."""
+    """Return the table of finished runs, and write it next to the journal."""
     from wavesim_studies.campaign.table import write
 
     table = _table(plan)
@@ -169,7 +169,7 @@ def _write(path: Path, text: str) -> None:
 @out_option
 @json_option
 def status(file: Path, out: Path, as_json: bool) -> None:
-    """Show the progress, also while the campaign runs."""
+    """Show the progress of a campaign, even while it is running."""
     plan = _plan(file, out)
     table = _table(plan)
     states = Counter(row["status"] for row in table)
@@ -199,7 +199,7 @@ def _reasons(table: list[dict[str, Any]]) -> None:
     "tables",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="File for the table, .csv or .parquet. Repeatable.",
+    help="Write the table to this file (.csv or .parquet). Repeatable.",
 )
 @click.option("--against", type=click.Path(path_type=Path), help="Folder of an earlier campaign to compare with.")
 @json_option

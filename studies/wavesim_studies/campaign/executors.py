@@ -66,7 +66,7 @@ class LocalExecutor:
         self._jobs.put(job)
 
     def results(self) -> Iterator[tuple[int, Outcome]]:
-        """Yield outcomes until all jobs are done, including jobs submitted meanwhile."""
+        """Yield outcomes until all jobs are done, including jobs submitted in the meantime."""
         while self._open:
             done = self._done.get()
             if isinstance(done, WaveSimError):
@@ -145,7 +145,7 @@ class DaskExecutor:
         self._fill()
 
     def _fill(self) -> None:
-        """Keep a few jobs per worker under way; release each future when it ends."""
+        """Keep a few jobs per worker in progress; release each future when it is done."""
         while self._wait and len(self._rows) < self._most:
             job = self._wait.pop(0)
             future = self._client.submit(on_dask, *job, self._file, self._out, self._whose, pure=False, retries=0)
@@ -153,7 +153,7 @@ class DaskExecutor:
             self._running.add(future)
 
     def results(self) -> Iterator[tuple[int, Outcome]]:
-        """Yield outcomes until all jobs are done, including jobs submitted meanwhile."""
+        """Yield outcomes until all jobs are done, including jobs submitted in the meantime."""
         while self._rows or self._wait:
             future = next(self._running)
             row = self._rows.pop(future.key)

@@ -48,7 +48,7 @@ class Expression:
                 raise ValueError(f"unknown name '{node.id}'{suggest_name(node.id, names)}")
         elif isinstance(node, ast.Constant):
             if not isinstance(node.value, int | float | str):
-                raise ValueError("only numbers and texts are allowed")
+                raise ValueError("only numbers and strings are allowed")
         elif isinstance(node, ast.BoolOp):
             for value in node.values:
                 self._check(value, names)
@@ -83,7 +83,7 @@ class Expression:
         if isinstance(node, ast.BinOp):
             two = self._value(node.left, values), self._value(node.right, values)
             if any(isinstance(v, str) for v in two):
-                raise TypeError("texts allow comparisons only: 'x' * 10**9 would fill the memory")
+                raise TypeError("strings allow comparisons only: 'x' * 10**9 would fill the memory")
             return _TWO[type(node.op)](*two)
         left = self._value(node.left, values)
         for op, part in zip(node.ops, node.comparators, strict=True):

@@ -82,7 +82,7 @@ Function = Callable[[RunResult, str], float]
 
 @dataclass(frozen=True)
 class MetricType:
-    """A metric of the library."""
+    """A metric from the library."""
 
     name: str
     unit: str
@@ -274,7 +274,7 @@ def _loss_counter(outcome: Outcome) -> None:
         return float((mine["outcome"] == outcome).sum())
 
     count.__name__ = f"lost_{outcome.name.lower()}"
-    count.__doc__ = f"Number of signals lost: {outcome.name.lower().replace('_', ' ')}."
+    count.__doc__ = f"Number of lost signals with the outcome '{outcome.name.lower().replace('_', ' ')}'."
     _metric("", "lower")(count)
 
 

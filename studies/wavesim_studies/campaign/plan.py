@@ -165,7 +165,7 @@ class CampaignPlan:
     def check_files(self) -> None:
         """Raise ConfigError if a run used files that its key does not cover.
 
-        This happens when a file has changed meanwhile, or when the run loaded a module from an unwatched folder.
+        This happens when a file has changed during the campaign, or when the run loaded a module from an unwatched folder.
         """
         sources.check_unseen(self.files, self._before)
         if self.campaign.run.kind != "function" and (changed := sources.differences(self.files, self._files())):

@@ -1,4 +1,4 @@
-"""Report of a campaign: one self-contained page with embedded pictures."""
+"""Report of a campaign: one self-contained page with embedded plots."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class Metric:
 
     name: str = text("Unique name; it becomes a column of the table.")
     of: str = text(
-        "A metric of the library, or FILE.py:FUNCTION, which is called with the result of a run. If empty, the "
+        "A metric from the library, or FILE.py:FUNCTION, which is called with the result of a run. If empty, the "
         "program of the run returns the value under the name of the metric.",
         "",
     )

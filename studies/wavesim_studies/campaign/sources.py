@@ -249,5 +249,5 @@ def check_unseen(files: Files, before: Mapping[Path, str]) -> None:
     if found := unseen(files, before):
         raise ConfigError(
             f"the run loaded {', '.join(found)}, outside the folders that the campaign watches: import it at the top of the "
-            "program, add its folder to PYTHONPATH, or move it beside the program"
+            "program, add its folder to PYTHONPATH, or move it into the program's folder"
         )

@@ -25,11 +25,11 @@ DELAYS = 4  #: number of stored commands, the newest first
 #: rows of a block of copies: steps, episodes, bias of position (3) and heading, delay, net weight (N), success sums
 STEP, EPISODE, BIAS, TURN, DELAY, NET, SUM_D, SUM_H, JUDGED, PHASE, ENDED = 0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12
 COPY = 13
-BASE = 20  #: numbers of an observation before the last command
-BOUND = 10.0  #: limit of every number of an observation
+BASE = 20  #: number of values in an observation, without the last command
+BOUND = 10.0  #: limit of every value in an observation
 FAR = 6.0  #: distance in m at which an episode ends
 PARTS = 3  #: parts of a reward: position, upright and still, effort
-NORMALS = 10  #: random numbers of an observation: position (3), heading, velocity (3), rates (3)
+NORMALS = 10  #: number of random values per observation: position (3), heading, velocity (3), rates (3)
 #: rows of temporary values of a block: observation, its noise, actions, and inputs of reward and success
 OBSERVATION = 0
 DRAW = OBSERVATION + BASE + r.THRUSTERS
@@ -54,7 +54,7 @@ class FleetView(NamedTuple):
 
 
 class CopyState(NamedTuple):
-    """State of the copies: their numbers (blocks, COPY L), keys (blocks L), and last commands (blocks, DELAYS thrusters
+    """State of the copies: their values (blocks, COPY L), keys (blocks L), and last commands (blocks, DELAYS thrusters
     L).
 
     It also contains buffers for the states of a block (L, MU) and for temporary values (WORK L).

@@ -32,7 +32,7 @@ from wavesim_server import Simulation
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 STEP_S = 1.0  #: time in s between two actions
-CONTROL_S = 0.2  #: time in s between two commands of the autopilot
+CONTROL_S = 0.2  #: interval between two commands of the autopilot, s
 TICK_S = 0.02
 BYTES = 4  #: number of bytes in a packet that a member may fill freely
 _PACKET = struct.Struct(f"<hhhH{BYTES}s")  # north, east, depth, deviation, all in decimetres; and the free bytes
@@ -43,8 +43,8 @@ LEVELS = (150.0, 188.0)  #: source level in dB re 1 uPa at 1 m at the minimum an
 FASTEST = 1.6  #: speed through water in m/s at the maximum action
 FAR = 3000.0  #: distance in m from the centre beyond which a member is lost
 ACTIONS = ("course", "speed", "send", "level", "slot", *(f"byte{k}" for k in range(BYTES)))
-OWN = 11  #: numbers of an observation about the member itself
-HEARD = 6 + BYTES  #: numbers about each other member
+OWN = 11  #: number of values in an observation about the member itself
+HEARD = 6 + BYTES  #: number of values about each other member
 BOUND = 10.0
 #: standard deviations of the members' unknown errors: heading (rad), speed scale, current (m/s per axis), range (m)
 HEADING, SCALE, CURRENT, RANGE = 0.03, 0.02, 0.2, 1.0
@@ -160,8 +160,8 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     """A team of ``members``, of which the first ``known`` have GPS. An episode has at most ``limit`` steps of one
     second.
 
-    An action has these numbers, each from -1 to 1: course (share of half a turn), speed, whether to send (above 0),
-    level, start of the transmission within the step (0: at once, 1: ends with the step; below 0 counts as 0), and free
+    An action has these values, each from -1 to 1: course (share of half a turn), speed, whether to send (above 0),
+    level, start of the transmission within the step (0: immediately, 1: ends with the step; below 0 counts as 0), and free
     bytes. docs/learning.md describes observation and reward.
     """
 

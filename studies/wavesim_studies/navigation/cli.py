@@ -1,4 +1,4 @@
-"""Commands of ``wavesim nav``: run a filter over the sensor values of a log and score it by the truth."""
+"""Commands of ``wavesim nav``: run a filter over the sensor values of a log and score it against the true states."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def nav() -> None:
 )
 @click.option("--smooth", is_flag=True, help="Run the smoother instead of the filter.")
 @click.option(
-    "--picture", type=click.Path(path_type=Path), help="File for a picture of tracks and errors: .png, .pdf or .svg."
+    "--picture",
+    type=click.Path(path_type=Path),
+    help="Write a plot of tracks and errors to this file (.png, .pdf or .svg).",
 )
 @json_option
 def score(
@@ -100,7 +102,7 @@ def _show(found: dict[str, Any]) -> None:
     default=1,
     show_default=True,
     type=click.IntRange(0),
-    help="Seed of the first mission; each further mission uses the next number.",
+    help="Seed of the first mission. Each subsequent mission uses the next number.",
 )
 def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
     """Run random LAUV missions and add their logs to FOLDER. FOLDER is a dataset for `wavesim nav learn`."""
@@ -114,7 +116,7 @@ def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
 
 @nav.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="File for the trained network (.npz).")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the trained network to this file (.npz).")
 @click.option(
     "--epochs", default=60, show_default=True, type=click.IntRange(1, 10000), help="Number of training epochs."
 )

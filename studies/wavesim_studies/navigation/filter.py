@@ -26,7 +26,7 @@ from wavesim_studies.navigation import forward_filter, measurement_models, smoot
 from wavesim_studies.navigation.measurements import drop_pose, event_order, keep_pose, schedule
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-SENSORS = 32  #: maximum number of sensors with separate counts of refusals
+SENSORS = 32  #: maximum number of sensors with separate counts of rejections
 CLONES = 4
 #: index in the nominal state, and size, of each optional state
 OPTIONAL = {
@@ -52,7 +52,10 @@ class FilterDesign:
     current: float = 0.0  #: current of the water in m/s, north and east
     current_walk: float = 0.0  #: m/s/sqrt(s)
     current_time: float = 0.0
-    clock: tuple[float, float] = (0.0, 0.0)  #: lead of the own clock (m) and its rate (m/s), times the speed of sound
+    clock: tuple[float, float] = (
+        0.0,
+        0.0,
+    )  #: lead of the vehicle's clock (m) and its rate (m/s), times the speed of sound
     clock_walk: float = 0.0  #: m/sqrt(s)
     clock_drift: float = 0.0  #: m/s/sqrt(s)
     sound: float = 0.0  #: relative error of the assumed speed of sound
@@ -230,7 +233,7 @@ class Track:
     def smoothed(self) -> Track:
         """Return the track smoothed by later measurements. The track must have been made with ``smooth=True``."""
         if not len(self.tape):
-            raise ValueError("a track can only be smoothed if it was made with smooth=True")
+            raise ValueError("only a track created with smooth=True can be smoothed")
         x, P, d = self.x.copy(), self.P.copy(), self.design
         smoother.smooth(self.tape, d.state_indices, self.final_state.count, d.world, d.noise, x, P)
         return replace(self, x=x, P=P[:, :, : d.size].copy(), tape=np.zeros(0))
@@ -276,7 +279,7 @@ def estimate(
 def compile_filter() -> None:
     """Compile the filter unless it is compiled already (about 10 s of processor time).
 
-    If several processes start at once, one compiles and the others wait.
+    If several processes start together, one compiles and the others wait.
     """
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or tempfile.gettempdir())
     with contextlib.ExitStack() as stack:
@@ -362,7 +365,7 @@ class Filter:
             del again[:k]
 
     def innovation(self, row: Array) -> Array:
-        """Return the innovation (m) of a measurement, whether taken or refused. It is NaN if the measurement is not yet
+        """Return the innovation (m) of a measurement, whether accepted or rejected. It is NaN if the measurement is not yet
         processed, or was discarded.
         """
         m = int(row[measurement_models.M])
@@ -372,7 +375,7 @@ class Filter:
         return np.full(m, np.nan)
 
     def counts(self, sensor: int) -> dict[str, int]:
-        """Count the measurements of a sensor by outcome: taken, refused, impossible."""
+        """Count the measurements of a sensor by outcome: accepted (``taken``), rejected (``refused``), or without information (``impossible``)."""
         found = self._counts.copy()
         for row, told in zip(self._events, self._outcomes, strict=False):
             found[int(row[measurement_models.SENSOR]), int(np.sign(told[0])) if row[measurement_models.M] else 9] += 1

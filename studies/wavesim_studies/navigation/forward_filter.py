@@ -61,7 +61,7 @@ Array = Any
 REFUSALS, INFLATION = (
     10,
     4.0,
-)  # number of successive refusals that inflate the covariance, and the factor of this inflation
+)  # number of successive rejections that inflate the covariance, and the factor of this inflation
 GATES = np.array([0.0, 6.6349, 9.2103, 11.3449, 13.2767])  # chi-square, 0.99
 #: records of the tape; each ends with its length and one of these codes
 TAPE_PROPAGATE, TAPE_UPDATE, TAPE_CLONE, TAPE_DROP, TAPE_MARK = 1.0, 2.0, 3.0, 4.0, 5.0
@@ -193,7 +193,7 @@ def gate_measurement(
 ) -> float:  # fmt: skip
     """Test the measurement against the gate, directly or as an echo.
 
-    Return the share of P that weights the measurement: 0 if it is refused, negative if it contains no information.
+    Return the share of P that weights the measurement: 0 if it is rejected, negative if it contains no information.
     """
     n, m, kind, images = count[0] + CLONE * count[1], int(e[M]), int(e[KIND]), 1
     if not math.isnan(e[BED]) and (kind in (ROUND_TRIP, ONE_WAY)):
@@ -219,7 +219,7 @@ def gate_measurement(
 
 @device_function
 def inflate_after_refusals(sensor: int, n: int, P: Array, streak: Array) -> None:
-    """Inflate the covariance after many refusals in a row, because the filter's state is then probably wrong."""
+    """Inflate the covariance after many rejections in a row, because the filter's state is then probably wrong."""
     streak[sensor] += 1
     if streak[sensor] >= REFUSALS:
         streak[sensor] = 0

@@ -29,7 +29,7 @@ from wavesim_studies.neural_networks import Adam, DenseNetwork, load
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LAGS = (1.0, 3.0, 9.0)  #: time constants in s of the smoothed commands that the network receives
-DEPTH_S = 2.0  #: interval in s over which the change of pressure is taken
+DEPTH_S = 2.0  #: interval in s over which the change of pressure is computed
 WRONG = 0.15  #: error in m/s that is added to the previous velocity in training
 SIZES = (64, 64)
 BATCH = 1024

@@ -343,7 +343,7 @@ def _trip_sigma(mine: Any, its: Any, speed: float, swing: float) -> float:
 
 
 def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
-    """Return the numbers of taken and refused measurements, the mean NIS and the expected NIS for each instrument."""
+    """Return the numbers of accepted and rejected measurements, the mean NIS and the expected NIS for each instrument."""
     found = {}
     measured = track.events[:, measurement_models.M] > 0
     for k, sensor in enumerate(voyage.sensors):

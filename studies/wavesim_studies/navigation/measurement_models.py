@@ -51,7 +51,7 @@ T, KIND, SENSOR, M, ID, GATE, BED, SHARED, Z, NOISE, LEVER, PLACE, ROWS, EXTRA =
 #: kinds of events
 MARK, KEEP, DROP, POSITION, DEPTH, BOTTOM, WATER, ANGLES, ROUND_TRIP, ONE_WAY, DIRECTION, PLANE = range(12)
 #: outcome of an event: columns of ``told``
-OUTCOME_WIDTH = 10  # code (1 taken, 0 refused, -1 impossible, 2 + a: taken as an echo), NIS, whitened innovation (4), innovation (4)
+OUTCOME_WIDTH = 10  # code (1 accepted, 0 rejected, -1 without information, 2 + a: accepted as an echo), NIS, whitened innovation (4), innovation (4)
 
 # ------------------------------------------------------------------ measurements
 

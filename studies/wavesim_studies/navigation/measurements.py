@@ -2,7 +2,7 @@
 
 Times are in s, lengths in m and angles in rad. ``lever`` is the position of the sensor in B, from the inertial unit.
 ``sigma`` is the standard deviation of each number or of all numbers, or a covariance (m, m). ``sensor`` is a number
-under which refusals are counted. ``gate`` is the maximum normalised innovation squared; 0 selects the 99 % quantile.
+under which rejections are counted. ``gate`` is the maximum normalised innovation squared; 0 selects the 99 % quantile.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def one_way(
     heard: float, length: float, beacon: Vector, sigma: float, lever: Vector = _NONE, covariance: Any = None, bed: float | None = None,
     sensor: int = 0, gate: float = 0.0,
 ) -> Array:  # fmt: skip
-    """Measure a one-way path in m by the own clock, from the position of a beacon at emission.
+    """Measure a one-way path in m by the vehicle's clock, from the position of a beacon at emission.
 
     ``known`` (3, 3) is the covariance of this position. The sender may have derived the position from our own data, so
     its weight avoids counting the same information twice.

@@ -20,9 +20,9 @@ def traffic() -> None:
 def _options(function: Any) -> Any:
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON, one line per encounter."),
-        click.option("--hold", is_flag=True, help="Keep own ship on its course, without avoiding."),
+        click.option("--hold", is_flag=True, help="Keep own ship on its course, without collision avoidance."),
         click.option(
-            "--model", default="otter", show_default=True, help="Model of own ship, a surface vessel of the library."
+            "--model", default="otter", show_default=True, help="Model of own ship: a surface vessel from the library."
         ),
     ):
         function = option(function)
@@ -56,7 +56,9 @@ def dnv(files: tuple[Path, ...], model: str, hold: bool, as_json: bool) -> None:
 @traffic.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("cases", type=click.IntRange(1, 22), nargs=-1)
-@click.option("--model", default="otter", show_default=True, help="Model of own ship, a surface vessel of the library.")
+@click.option(
+    "--model", default="otter", show_default=True, help="Model of own ship: a surface vessel from the library."
+)
 @click.option(
     "--rogue", is_flag=True, help="Let the first of the other vessels leave its course and steer for own ship."
 )

@@ -28,11 +28,11 @@ SPARED, WASTED = (
     30.0,
     180.0,
 )  #: extra distance (or distance in the lost time) in ship lengths: full score up to the first, 0 from the second on
-TURN = math.radians(15.0)  #: smallest change of course that belongs to a manoeuvre; `steady` counts the smaller ones
+TURN = math.radians(15.0)  #: smallest course change that belongs to a manoeuvre; `steady` counts the smaller ones
 TURNS, MORE = (
     4,
     2,
-)  #: changes of course that an encounter may have (out, parallel, back, on), and additional ones per further vessel
+)  #: course changes that an encounter may have (out, parallel, back, on), and those for each additional vessel
 COST = 0.1  #: deduction for each additional change
 
 
@@ -81,7 +81,7 @@ class ColregsScore:
     pairs: tuple[EncounterScore, ...]
     extra: float  #: distance sailed divided by the straight distance, minus 1
     late: float  #: time lost in s, compared with the straight line at the initial speed
-    turns: int  #: changes of course
+    turns: int  #: course changes
     economy: dict[str, float]
 
     @property
@@ -93,7 +93,7 @@ class ColregsScore:
         parts = ", ".join(f"{k} {v:.2f}" for k, v in self.economy.items())
         lines = [
             f"score {self.total:.2f}, {100 * self.extra:.1f} % extra distance, {self.late:.0f} s late, "
-            f"{self.turns} changes of course ({parts})"
+            f"{self.turns} course changes ({parts})"
         ]
         for p in self.pairs:
             parts = ", ".join(f"{k} {v:.2f}" for k, v in p.parts.items())
@@ -111,7 +111,7 @@ class AvoidingAction:
 
 
 def first_action(own: VesselTrack, length: float) -> AvoidingAction | None:
-    """Find the first change of course by more than 5 deg, or of speed by more than half a knot (a tenth for small
+    """Find the first course change of more than 5 deg, or speed change of more than half a knot (a tenth for small
     craft).
 
     The result states how large the change became before the next one began.
@@ -184,7 +184,7 @@ def _sampled(own: VesselTrack, length: float) -> Array:
 
 
 def changes(own: VesselTrack, length: float) -> int:
-    """Count changes of course: turns to one side by :data:`TURN` or more without a pause."""
+    """Count course changes: uninterrupted turns to one side by :data:`TURN` or more."""
     turns = np.diff(_sampled(own, length))
     side = np.where(np.abs(turns) > math.radians(2.0), np.sign(turns), 0.0)
     begins = np.flatnonzero(np.r_[True, np.diff(side) != 0.0]) if len(side) else np.zeros(0, int)
@@ -234,7 +234,7 @@ def _score_pair(
 
 
 def _steadiness(own: VesselTrack, length: float) -> float:
-    """Return the score for small changes of course: 1 for none, 0 for ten. A small change is a turn by less than 15 deg
+    """Return the score for small course changes: 1 for none, 0 for ten. A small change is a turn by less than 15 deg
     that stops again.
     """
     turns = np.diff(_sampled(own, length))

@@ -41,7 +41,7 @@ export class Actuators {
       const is = panel.actuation?.actual[k] ?? null, told = panel.actuation?.command[k] ?? null, s = actuatorDisplayUnit(look.unit);
       setText(actual, formatValue(is, s));
       setText(command, formatValue(told, s));
-      // the bar extends from the neutral value (or from the range end nearest to it) to the present value
+      // the bar extends from the neutral value (or from the range end nearest to it) to the current value
       const span = Math.max(look.maximum - look.minimum, 1e-9), share = (v: number): number => Math.max(0, Math.min(1, (v - look.minimum) / span));
       const zero = share(0), at = share(is ?? 0);
       bar.style.left = `${100 * Math.min(zero, at)}%`;

@@ -1,5 +1,5 @@
 // Charts of the selected body. Live: the values received by this page, preceded by the viewer's history. Replay: the whole log, with a mark at the
-// present time.
+// current time.
 
 import { cssVariable, h } from "./dom";
 import { Plot } from "./plots";

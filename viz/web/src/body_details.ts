@@ -143,7 +143,7 @@ export class BodyDetails {
   /** Draw the charts with the data received so far. */
   draw(): void { if (this.row !== null) this.charts.draw(this.store.time); }
 
-  /** Show the error of the navigator's estimate beside the standard deviation that it states. */
+  /** Show the error of the navigator's estimate next to the standard deviation that it states. */
   private navigate(panel: Panel, belief: (number | null)[] | undefined): void {
     const [n, e, d, sn, se] = belief ?? [], [pn, pe, pd] = panel.motion.position, known = typeof n === "number" && typeof e === "number" && typeof pn === "number" && typeof pe === "number";
     toggleClass(this.navigation, "hidden", !known);
@@ -189,7 +189,7 @@ export class BodyDetails {
       }
       const gone = c.status !== "connected", late = c.silent !== null && c.silent > 2;
       row.tr.title = `${c.datagrams[0]} datagrams received from this client, ${c.datagrams[1]} sent to it`;
-      [c.role, c.address, gone ? c.status : late ? `silent for ${c.silent!.toFixed(0)} s` : `${formatNumber(c.rtt_ms, 2)} ms`, c.lockstep_ms ? `every ${+c.lockstep_ms.toFixed(3)} ms` : ""].forEach((t, k) => setText(row.cells[k]!, t));
+      [c.role, c.address, gone ? c.status : late ? `no datagram for ${c.silent!.toFixed(0)} s` : `${formatNumber(c.rtt_ms, 2)} ms`, c.lockstep_ms ? `every ${+c.lockstep_ms.toFixed(3)} ms` : ""].forEach((t, k) => setText(row.cells[k]!, t));
       row.cells[0]!.className = gone ? "bad" : "good";
       row.cells[2]!.className = `n ${gone || late ? "bad" : ""}`;
     });

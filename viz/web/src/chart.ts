@@ -288,7 +288,7 @@ export class Chart {
     for (const p of s.piers) { c.beginPath(); c.arc(...this.px(p[0]!, p[1]!), Math.max(p[3]! * this.scale, 2), 0, 7); solid(); }
   }
 
-  /** Points of a track and of the estimated track up to the present time. */
+  /** Points of a track and of the estimated track up to the current time. */
   private until(track: Track): [number, number] { return track.whole ? [track.until(this.store.time), track.until(this.store.time, track.believedTime)] : [track.time.length, track.believedTime.length]; }
 
   /** True if a drawn track was removed, thinned or went back in time. */

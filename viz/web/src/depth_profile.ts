@@ -76,6 +76,6 @@ export class DepthProfile {
     c.arc(x(way[n - 1]![0]), y(way[n - 1]![1]), 4, 0, 7);
     c.fill();
     const at = this.pointer === null ? n - 1 : Math.max(0, way.findIndex((p) => x(p[0]) >= this.pointer!)), under = bed[at] ?? null;
-    setText(this.told, `${way[at]![0].toFixed(0)} m run, ${way[at]![1].toFixed(1)} m deep${under === null ? "" : `, bed at ${under.toFixed(1)} m, ${(under - way[at]![1]).toFixed(1)} m below`}; vertical exaggeration ${factor < 10 ? factor.toFixed(1) : factor.toFixed(0)} ×`);
+    setText(this.told, `${way[at]![0].toFixed(0)} m along the track, depth ${way[at]![1].toFixed(1)} m${under === null ? "" : `, bed at ${under.toFixed(1)} m, ${(under - way[at]![1]).toFixed(1)} m below`}; vertical exaggeration ${factor < 10 ? factor.toFixed(1) : factor.toFixed(0)} ×`);
   }
 }

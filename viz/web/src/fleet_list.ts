@@ -80,7 +80,7 @@ export class SignalList {
   private pending: (Sent | Reception)[] = [];
 
   constructor(private readonly store: SceneStore, private readonly choose: (row: number) => void) {
-    const pick = h("select", { "aria-label": "Filter of events", onchange: () => { this.filter = pick.value; this.anew(this.store.events); } },
+    const pick = h("select", { "aria-label": "Event filter", onchange: () => { this.filter = pick.value; this.anew(this.store.events); } },
       h("option", { value: "told" }, "receptions and losses"), h("option", { value: "heard" }, "heard"), h("option", { value: "lost" }, "lost"), h("option", { value: "sent" }, "sent"), h("option", { value: "all" }, "everything"));
     const list = h("div", { class: "list", id: "events" }, h("table", {}, h("thead", {}, h("tr", {}, ...["time", "what", "from", "to", "kHz", "level dB", "path m", "measured m", "one-way m", "true m", "error m", "bearing °", "outcome"].map((t, i) => h("th", { class: i > 3 && i < 12 || i === 0 ? "n" : "", title: ABOUT[t] }, t)))), this.body));
     let presses = 0;
@@ -109,7 +109,7 @@ export class SignalList {
       this.body.prepend(...rows);
       while (this.body.children.length > MOST_ROWS) this.body.lastChild?.remove();
     }
-    setText(this.counts, this.missed ? `${this.missed} events not shown, because too many arrived at once` : "");
+    setText(this.counts, this.missed ? `${this.missed} events not shown, because too many arrived together` : "");
   }
 
   private wants(e: Sent | Reception): boolean {

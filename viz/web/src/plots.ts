@@ -21,7 +21,7 @@ export class Plot {
   private readonly plot: uPlot;
   private readonly box = h("div");
   private readonly now = h("div", { class: "now hidden" });
-  private time: number | null = null; // present time
+  private time: number | null = null; // current time
   private readonly legend: boolean;
 
   constructor(look: PlotOptions) {
@@ -48,7 +48,7 @@ export class Plot {
   }
 
   set(x: number[], ...y: (number | null)[][]): void { this.plot.setData([x, ...y] as uPlot.AlignedData); }
-  /** Draw a line at the present time. */
+  /** Draw a line at the current time. */
   mark(time: number): void {
     this.time = time;
     this.place(this.plot);

@@ -25,7 +25,7 @@ export function timeLeft(m: Meeting, store: SceneStore): number { return m.tcpa 
 
 const COLUMNS: [title: string, about: string][] = [
   ["vessel", ""], ["range m", ""], ["bearing", "True bearing from own ship"], ["course", "Course over ground"], ["speed m/s", "Speed over ground"], ["DCPA m", "Distance at the closest point of approach (DCPA) if both vessels keep course and speed"],
-  ["TCPA", "Time to the closest point of approach (TCPA), min:s; 'past' if it is over"], ["own ship's role", "By COLREG rules 13 to 15 and 17, from present positions, courses and speeds"],
+  ["TCPA", "Time to the closest point of approach (TCPA), min:s; 'past' if it is over"], ["own ship's role", "By COLREG rules 13 to 15 and 17, from the current positions, courses and speeds"],
 ];
 
 export class TrafficList {
@@ -116,7 +116,7 @@ export function drawTraffic(c: CanvasRenderingContext2D, store: SceneStore, px: 
   c.setLineDash([]);
 }
 
-/** Draw the labels of the lines, beside the names of the vessels. */
+/** Draw the labels of the lines, next to the names of the vessels. */
 export function labelTraffic(c: CanvasRenderingContext2D, store: SceneStore, px: Px, dark: boolean, names: boolean): void {
   const t = store.traffic, taken: [number, number, number][] = [], tones = DANGER_COLOURS.map(cssVariable) as [string, string, string];
   if (!t) return;

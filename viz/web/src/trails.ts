@@ -1,4 +1,4 @@
-// Tracks in the 3D view: for a running server, segments added with each picture; for a log, whole lines drawn up to the present time.
+// Tracks in the 3D view: for a running server, segments added with each picture; for a log, whole lines drawn up to the current time.
 
 import * as THREE from "three";
 import { bodyColour } from "./dom";

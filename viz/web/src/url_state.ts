@@ -1,4 +1,4 @@
-// Exports from the page: files, pictures, films, and the link to the current view.
+// Exports from the page: files, pictures, videos, and the link to the current view.
 
 import { cssVariable, h, toggleClass, toast } from "./dom";
 import { context2d } from "./canvas";
@@ -12,7 +12,7 @@ export function downloadBlob(data: Blob, name: string): void {
 
 const FILM = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm"], FILM_FPS = 25;
 
-/** Pictures and films of the stage: its visible canvases, composed. */
+/** Pictures and videos of the stage: its visible canvases, composed. */
 export class ViewRecorder {
   private readonly whole = document.createElement("canvas");
   private recorder: MediaRecorder | null = null;
@@ -20,8 +20,8 @@ export class ViewRecorder {
   private readonly film: HTMLButtonElement;
 
   constructor(private readonly stage: HTMLElement, private readonly canvases: () => HTMLCanvasElement[], private readonly draw: () => void, private readonly name: () => string) {
-    this.film = h("button", { id: "film", title: "Record the view as a film (webm); press again to stop", onclick: () => this.roll() }, "● film");
-    this.buttons = [h("button", { id: "png", title: "Save the view as a picture (PNG)", onclick: () => this.shoot() }, "PNG"), this.film];
+    this.film = h("button", { id: "film", title: "Record the view as a video (WebM); press again to stop", onclick: () => this.roll() }, "● video");
+    this.buttons = [h("button", { id: "png", title: "Save the view as an image (PNG)", onclick: () => this.shoot() }, "PNG"), this.film];
   }
 
   /** Compose the canvases right after drawing: WebGL does not keep its image. */
@@ -42,10 +42,10 @@ export class ViewRecorder {
   private shoot(): void {
     this.draw();
     this.compose();
-    this.whole.toBlob((data) => { if (data) downloadBlob(data, `${this.name()}.png`); else toast("this browser cannot create the picture", true); }, "image/png");
+    this.whole.toBlob((data) => { if (data) downloadBlob(data, `${this.name()}.png`); else toast("this browser cannot create the image", true); }, "image/png");
   }
 
-  /** True while a film is recorded: every picture is then drawn, even if nothing moves. */
+  /** True while a video is recorded: every picture is then drawn, even if nothing moves. */
   get rolling(): boolean { return this.recorder !== null; }
 
   /** Record a drawn picture. */
@@ -54,7 +54,7 @@ export class ViewRecorder {
   private roll(): void {
     if (this.recorder) { this.recorder.stop(); return; }
     const type = typeof MediaRecorder === "undefined" ? undefined : FILM.find((t) => MediaRecorder.isTypeSupported(t));
-    if (!type) { toast("this browser cannot record films", true); return; }
+    if (!type) { toast("this browser cannot record videos", true); return; }
     this.draw();
     this.compose();
     const pieces: Blob[] = [], recorder = new MediaRecorder(this.whole.captureStream(FILM_FPS), { mimeType: type, videoBitsPerSecond: 6e6 });
@@ -63,7 +63,7 @@ export class ViewRecorder {
     recorder.start(1000);
     this.recorder = recorder;
     toggleClass(this.film, "on", true);
-    toast("recording; press ● film again to stop it");
+    toast("recording; press ● video again to stop");
   }
 }
 

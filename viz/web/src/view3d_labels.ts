@@ -88,7 +88,7 @@ export class Labels3D {
     this.scale(c, text, ink);
   }
 
-  /** Draw distance and time of encounters beside their positions. */
+  /** Draw distance and time of encounters next to their positions. */
   private passings(text: Text, meetings: Meeting[], used: [number, number, number][]): void {
     const { store, heights, canvas, camera } = this.view, t = store.traffic;
     for (const m of meetings) {
