@@ -183,7 +183,7 @@ class CommanderQueue:
             self._outbox.abandoned_count += 1
 
     def poll(self, now: float) -> None:
-        """Continue sending replies, and from time to time remove the queues of ended senders."""
+        """Continue sending replies, and periodically remove the queues of senders that have ended."""
         self._outbox.poll(now)
         if now >= self._sweep_at:
             self._sweep_at = now + SWEEP_S

@@ -165,7 +165,9 @@ class BrokerChecker(ConformanceChecker):
         session = self.server.session(NAME)
         ok = self.wait_until(lambda: session.rtt_statistics.replies >= 3, 3.0)
         self.record(
-            "KEEPALIVE is answered with its number", ok, f"{session.rtt_statistics.replies} correct answers in 3 s"
+            "the answer to a KEEPALIVE repeats its number",
+            ok,
+            f"{session.rtt_statistics.replies} correct answers in 3 s",
         )
         self.record(
             "KEEPALIVE is answered within 0.2 s",
@@ -229,7 +231,11 @@ class BrokerChecker(ConformanceChecker):
         step, parts = make_step(session, 100, {"sonar": [float(k) for k in range(256)]})
         self.server.send(NAME, replace(step, parts=len(parts), last_event=session.outbox.last))
         early = self.wait_until(lambda: bool(self._datagrams(Type.DONE, since=since)), 0.4)
-        self.record("a STEP is answered only after all its parts have arrived", not early, "DONE came before the parts")
+        self.record(
+            "a STEP is answered only after all its parts have arrived",
+            not early,
+            "DONE arrived before all parts had been sent",
+        )
         for part in reversed(parts):
             self.server.send(NAME, part)
         self.record(
@@ -254,7 +260,11 @@ class BrokerChecker(ConformanceChecker):
             self.server.send_bytes(NAME, bad)
         self.server.step(NAME, 125)
         ok = self._done(125, since)
-        self.record("trailing elements and invalid bytes are ignored", ok, "no answer to a STEP after them")
+        self.record(
+            "trailing elements and invalid bytes are ignored",
+            ok,
+            "no answer to the STEP that followed the invalid bytes",
+        )
 
     def _numbers(self) -> None:
         session = self.server.session(NAME)

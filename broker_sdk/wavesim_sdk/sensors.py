@@ -115,7 +115,7 @@ _BUILT_IN = (
             value("frame", "", "Number of the newest frame, from 1."),
             value("width", "", "Width of the image in pixels."),
             value("height", "", "Height of the image in pixels."),
-            value("exposure", "", "Exposure: factor from light to the share of full scale."),
+            value("exposure", "", "Exposure: light intensity times this factor is the pixel value as a fraction of full scale."),
             value("saturated", "", "Share of pixel values clipped at the maximum."),
         ),
     ),
@@ -182,9 +182,9 @@ _BUILT_IN = (
         "Acoustic Doppler current profiler: velocity of the water relative to the instrument, by cells from the "
         "nearest; NaN = not measured.",
         (
-            value("x", "m/s", "Velocity of the water along x, frame S.", ADCP_CELLS),
-            value("y", "m/s", "Velocity of the water along y, frame S.", ADCP_CELLS),
-            value("z", "m/s", "Velocity of the water along z, the axis of the instrument, frame S.", ADCP_CELLS),
+            value("x", "m/s", "Velocity of the water along the x axis of frame S.", ADCP_CELLS),
+            value("y", "m/s", "Velocity of the water along the y axis of frame S.", ADCP_CELLS),
+            value("z", "m/s", "Velocity of the water along the z axis of frame S, which is the axis of the instrument.", ADCP_CELLS),
             value("error", "m/s", "Error velocity: disagreement of the beams, scaled to the noise of x and y; "
                                   "NaN with three beams.", ADCP_CELLS),
             value("ranges", "m", "Range of the bottom, the surface or an obstacle along each beam; NaN = none.", ADCP_BEAMS),

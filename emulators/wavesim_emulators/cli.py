@@ -67,8 +67,7 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
 def sonars(names: tuple[str, ...], as_json: bool) -> None:
     """List the imaging sonar presets, or describe those in NAMES.
 
-    A description has the type of the sonar, its figures
-    and their sources.
+    A description gives the type of the sonar, its parameters and their sources.
     """
     import dataclasses
     import json

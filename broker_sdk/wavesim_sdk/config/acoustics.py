@@ -66,7 +66,7 @@ class Acoustics:
         "Change of the sound speed per metre of depth, 1/s (profile=gradient).", default=0.016, low=-1.0, high=1.0
     )
     file: str = text(
-        "Path of the file of the sound speed profile (profile=file): rows `depth speed` (m, m/s), ascending in depth.",
+        "Path of the sound speed profile file (profile=file): rows `depth speed` (m, m/s), ascending in depth.",
         "",
     )
     formula: str = choice(
@@ -96,9 +96,9 @@ class Acoustics:
         high=40.0,
     )
     sum: str = choice(
-        "Level of a reception if further paths of its signal arrive before it ends. first: level of the first path. "
-        "incoherent: sum of the powers. coherent: sum of the pressures, with the phases of travel, bounces and "
-        "caustics.",
+        "How the level of a reception is computed if further paths of its signal arrive before it ends. first: level "
+        "of the first path. incoherent: sum of the powers. coherent: sum of the pressures, with the phases of travel, "
+        "bounces and caustics.",
         ("first", "incoherent", "coherent"),
         "first",
     )
@@ -149,7 +149,10 @@ class BeamPattern:
         "Full width of the beam between its -3 dB points.", "angle", 1.0471975511965976, low=0.01, high=3.1
     )
     floor: float = key(
-        "Maximum loss of the beam pattern, in the nulls and behind the transducer.", "level", 40.0, low=0.0
+        "Maximum loss of the beam pattern, which limits the nulls and the rear of the transducer.",
+        "level",
+        40.0,
+        low=0.0,
     )
     rows: Vector = content("Beam pattern as rows `angle loss` (deg, dB), for pattern=table.", 0)
 
@@ -173,16 +176,16 @@ class ClockConfig:
 
 @dataclass(frozen=True)
 class Pinger:
-    """Pinger: it sends without a command, at every full `period` of its own clock, plus `offset`."""
+    """Pinger: it sends without a command, at each multiple of `period` on its own clock, plus `offset`."""
 
     frequency: float = key("Carrier frequency of the pings.", "frequency", low=1.0)
     period: float = key("Interval of the pings, on the clock of the node.", "time", low=0.01)
-    offset: float = key("Delay of each ping after the full period of the node's clock.", "time", 0.0, low=0.0)
+    offset: float = key("Delay of each ping after the start of a period of the node's clock.", "time", 0.0, low=0.0)
 
 
 @dataclass(frozen=True)
 class Modem:
-    """Acoustic modem that sends packets with payload. It answers range requests to its address after its turn-around
+    """Acoustic modem that sends packets with a payload. It answers range requests to its address after its turn-around
     time.
     """
 
@@ -193,15 +196,18 @@ class Modem:
     bandwidth: float = key("Bandwidth of the modem's packets.", "frequency", 4e3, low=1.0)
     bit_rate: float = key("Bit rate of the modem's payload, in bits per second.", default=640.0, low=0.1)
     preamble: float = key(
-        "Duration of synchronisation and header of a packet, before the payload.", "time", 0.03, low=0.0
+        "Duration of the synchronisation signal and the header of a packet, which precede the payload.",
+        "time",
+        0.03,
+        low=0.0,
     )
     payload: int = key("Maximum payload of a packet, in bytes.", default=64, low=0, high=256, integer=True)
     bit_error: float = key(
-        "Probability that a bit of a packet is wrong. One wrong bit loses the packet.", default=0.0, low=0.0, high=1.0
+        "Bit error probability of a packet. A single bit error destroys the packet.", default=0.0, low=0.0, high=1.0
     )
     type: str = text(
-        "Name of a modem type that an installed package provides. It sets the code and the medium access. Empty: "
-        "packets have no code and are sent at once.",
+        "Name of a modem type that an installed package provides. It determines the code and the medium access "
+        "control. Empty: packets have no code and are sent immediately.",
         "",
     )
 
@@ -232,9 +238,7 @@ class UsblHead:
     sound_speed: float = key(
         "Sound speed that the USBL head assumes; 0 m/s = `sound_speed` of <acoustics>.", "speed", 0.0, low=0.0
     )
-    timing_noise: float = key(
-        "Standard deviation of the error of the arrival time at each hydrophone.", "time", 0.0, low=0.0
-    )
+    timing_noise: float = key("Standard deviation of the arrival time error at each hydrophone.", "time", 0.0, low=0.0)
     timing_resolution: float = key(
         "Resolution of the arrival times at the hydrophones; 0 = exact.", "time", 0.0, low=0.0
     )
@@ -242,7 +246,7 @@ class UsblHead:
 
 @dataclass(frozen=True)
 class TransducerConfig:
-    """Acoustic transducer and its electronics, in the terms of the sonar equation."""
+    """Acoustic transducer and its electronics, described by the terms of the sonar equation."""
 
     position: Vector = key(
         "Position of the transducer in the body frame (forward, starboard, down).", "length", (0.0, 0.0, 0.0), count=3
@@ -286,7 +290,10 @@ class TransducerConfig:
     )
     reply: float = key("Frequency of the transducer's replies.", "frequency", 0.0)
     tolerance: float = key(
-        "Maximum deviation of the frequency of a query that the transducer answers.", "frequency", 100.0, low=0.0
+        "Maximum difference between the frequency of a query and `query` at which the transducer still answers.",
+        "frequency",
+        100.0,
+        low=0.0,
     )
     code: int = key(
         "Code of the transducer's signals; 0 = no code. Signals with different codes do not collide.",
@@ -299,12 +306,12 @@ class TransducerConfig:
         "Code of the queries that the transducer answers; 0 = any code.", default=0, low=0, high=65535, integer=True
     )
     timing_noise: float = key(
-        "Standard deviation of the error of reported times. The log also contains the true times.", "time", 0.0, low=0.0
+        "Standard deviation of the error in reported times. The log also contains the true times.", "time", 0.0, low=0.0
     )
     timing_resolution: float = key("Resolution of reported times; 0 = 1 ns.", "time", 0.0, low=0.0)
-    level_noise: float = key("Standard deviation of the error of reported levels.", "level", 0.0, low=0.0)
-    doppler_noise: float = key("Standard deviation of the error of reported frequencies.", "frequency", 0.0, low=0.0)
-    drop_out: float = key("Probability that a detection is lost at random.", default=0.0, low=0.0, high=1.0)
+    level_noise: float = key("Standard deviation of the error in reported levels.", "level", 0.0, low=0.0)
+    doppler_noise: float = key("Standard deviation of the error in reported frequencies.", "frequency", 0.0, low=0.0)
+    drop_out: float = key("Probability that a detection is randomly lost.", default=0.0, low=0.0, high=1.0)
     outlier: float = key(
         "Probability that a reported time is an outlier: later than the true time by a random delay.",
         default=0.0,
@@ -317,14 +324,16 @@ class TransducerConfig:
         0.02,
         low=0.0,
     )
-    self_noise: float = key("Noise of the body at the transducer, per Hz (detection=snr).", "level", 0.0)
-    self_noise_slope: float = key("Increase of the body's noise with its speed, dB per m/s.", default=0.0, low=0.0)
+    self_noise: float = key(
+        "Spectrum level of the body's own noise at the transducer, per Hz (detection=snr).", "level", 0.0
+    )
+    self_noise_slope: float = key("Increase in the body's own noise with its speed, dB per m/s.", default=0.0, low=0.0)
     beam: BeamPattern | None = child(
         BeamPattern, "Directivity of the transducer. If absent, the transducer is omnidirectional."
     )
     clock: ClockConfig = child(ClockConfig, "Clock of the acoustic node.")
     pinger: Pinger | None = child(Pinger, "Pinger: the transducer sends periodically without a command.")
-    modem: Modem | None = child(Modem, "Modem: the transducer sends packets with payload.")
+    modem: Modem | None = child(Modem, "Modem: the transducer sends packets with a payload.")
     head: UsblHead | None = child(UsblHead, "USBL head with several hydrophones.")
 
     @property

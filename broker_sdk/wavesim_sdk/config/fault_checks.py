@@ -41,7 +41,7 @@ def _fault(fault: FaultConfig, actuators: dict[str, Actuator], sensors: dict[str
         raise ValueError("a repeated fault needs `for`, and `for` must be shorter than `every`")
     if fault.part in actuators:
         if fault.field:
-            raise ValueError(f"'{fault.part}' is an actuator; remove `field`, which is for sensors only")
+            raise ValueError(f"'{fault.part}' is an actuator; remove `field`, which only sensors have")
         if fault.amount and fault.kind not in ("frozen", "reduced"):
             raise ValueError(f"actuator fault '{fault.kind}' takes no `amount`; remove it")
         fault_amount(actuators[fault.part], fault.kind, fault.amount)

@@ -29,7 +29,7 @@ from wavesim_sdk.sensors import DVL_BEAMS, LEAK_COMPARTMENTS, MULTIBEAM_BEAMS, R
 if TYPE_CHECKING:
     from wavesim_sdk.config.load import LoadedConfig
 
-AERIALS = ("gps", "uwb", "anemometer", "radar", "ais")  #: types of sensors that work only above the water
+AERIALS = ("gps", "uwb", "anemometer", "radar", "ais")  #: sensor types that work only above the water
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 

@@ -66,7 +66,9 @@ class LoadedConfig:
         return self._suite(self.model(body.model), body.sensors)
 
     def suite_of_model(self, model: Model | str) -> tuple[InstrumentConfig, ...]:
-        """Return the instruments of a body with this model that is not in the configuration, such as a newcomer."""
+        """Return the instruments of a body that has this model but is not in the configuration, such as one that joins
+        later.
+        """
         return self._suite(self.model(model) if isinstance(model, str) else model, None)
 
     def suite_by_name(self, name: str, model: str) -> tuple[InstrumentConfig, ...]:

@@ -15,12 +15,12 @@ class MagnetometerConfig(SensorConfig):
     """Magnetometer: the magnetic field along the axes of S.
 
     The sensor measures the earth's field times the soft iron matrix, plus the hard iron field, with its own errors. If
-    `grade` selects a specific instrument, its errors apply to all keys that keep their defaults.
+    `grade` selects a specific instrument, every key that is not set takes the value of that instrument.
     """
 
     grade: str = choice(
-        "Magnetometer whose errors apply. rm3100: PNI RM3100 at 200 cycles. hmc5883l: Honeywell HMC5883L at its "
-        "default gain. none: only the errors given by the other keys.",
+        "Magnetometer that supplies the errors of keys that are not set. rm3100: PNI RM3100 at 200 cycles. hmc5883l: "
+        "Honeywell HMC5883L at its default gain. none: only the errors given by the other keys.",
         ("rm3100", "hmc5883l", "none"),
         "rm3100",
     )
@@ -40,14 +40,14 @@ class MagnetometerConfig(SensorConfig):
         "Standard deviation of the white noise of each axis of the magnetometer.", "magnetic field", 0.0, low=0.0
     )
     offset: float = key(
-        "Standard deviation of the zero offset of each axis, from one magnetometer to another.",
+        "Standard deviation of the zero offset of each axis between magnetometers.",
         "magnetic field",
         0.0,
         low=0.0,
     )
     scale: float = key("Standard deviation of the scale factor error of the magnetometer.", "drift", 0.0, low=0.0)
     misalignment: float = key(
-        "Standard deviation of the misalignment of each axis of the magnetometer towards each other axis.",
+        "Standard deviation of the misalignment between any two axes of the magnetometer.",
         "angle",
         0.0,
         low=0.0,
@@ -62,7 +62,7 @@ class MagnetometerConfig(SensorConfig):
 
     @functools.cached_property
     def resolved(self) -> MagnetometerConfig:
-        """Configuration with the values of its grade for all keys that keep their defaults."""
+        """Configuration in which every key that is not set has the value of the grade."""
         standing = {f.name for f in fields(MagnetometerConfig) if getattr(self, f.name) == f.default}
         return replace(self, **{k: v for k, v in GRADES[self.grade].items() if k in standing})
 

@@ -25,8 +25,10 @@ class Mooring:
 
     anchor: Vector = key("Position of the anchor in the world (north, east, down).", "length", count=3)
     length: float = key("Unstretched length of the mooring line.", "length", low=0.01)
-    stiffness: float = key("Stiffness of the mooring line: tension per elongation.", "stiffness", low=0.0)
-    damping: float = key("Damping of the mooring line: tension per rate of elongation.", "line damping", 0.0, low=0.0)
+    stiffness: float = key("Stiffness of the mooring line: tension per unit of elongation.", "stiffness", low=0.0)
+    damping: float = key(
+        "Damping of the mooring line: tension per unit of elongation rate.", "line damping", 0.0, low=0.0
+    )
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class FaultConfig:
     at: float = key("Simulation time at which the fault begins.", "time", low=0.0)
     duration: float = key("Duration of the fault; 0 s = until the end of the run.", "time", 0.0, low=0.0, name="for")
     every: float = key(
-        "Interval from one beginning of the fault to the next; 0 s = the fault does not repeat.", "time", 0.0, low=0.0
+        "Interval between the starts of the repeated fault; 0 s = the fault does not repeat.", "time", 0.0, low=0.0
     )
     part: str = text("Name of the faulty part: an actuator of the model, or a sensor of the body.")
     kind: str = text(
@@ -77,12 +79,12 @@ class FaultConfig:
         "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log."
     )
     amount: str = text(
-        "Amount of the fault. Actuator: for reduced, the remaining share; for frozen, the time with its unit. "
+        "Amount of the fault. Actuator: for reduced, the remaining fraction; for frozen, the time with its unit. "
         "Sensor: for bias, the bias with its unit; for spikes, their probability; for noisy, the factor on the "
         "noise; for wet, the name of the compartment.",
         "",
     )
-    field: str = text("Field of the sensor on which a bias, spikes or noise act. Empty: all fields of the sensor.", "")
+    field: str = text("Sensor field that a bias, spikes or noise affect. Empty: all fields of the sensor.", "")
     place: str = place()
 
 
@@ -104,8 +106,8 @@ class BodyConfig:
         count=3,
     )
     speed: float = key(
-        "Surge speed through the water that the body has at the start. Its thrusters hold this speed, level and in "
-        "calm weather, with commands that follow from the model. 0 m/s = not used.",
+        "Surge speed through the water that the body has at the start. The server computes thruster commands from the "
+        "model that hold this speed in level motion and calm weather. 0 m/s = not used.",
         "speed",
         0.0,
     )
@@ -130,7 +132,7 @@ class BodyConfig:
         "Simulation time without a command after which `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
     )
     failsafe: str = choice(
-        "Reaction of the actuators when the watchdog expires. zero: they go to zero. hold: they keep their commands. "
+        "What the actuators do when the watchdog expires. zero: they go to zero. hold: they keep their commands. "
         "safe: they take the values of `safe`.",
         ("zero", "hold", "safe"),
         "zero",
@@ -223,9 +225,9 @@ class NetworkConfig:
         "Maximum wall time that a lockstep client or a synchronous emulator may take for a step.", "time", 5.0, low=0.01
     )
     lockstep_budget: float = key(
-        "Maximum wall time by which one lockstep client or synchronous emulator may delay the simulation beyond its "
-        "share of 50 s per simulated second. Beyond it, a client loses its session, and the simulation no longer "
-        "waits for an emulator. Raise it for a program with long computations.",
+        "Maximum wall time by which one lockstep client or synchronous emulator may delay the simulation, in addition "
+        "to its allowance of 50 s per simulated second. A client that exceeds it loses its session; for an emulator "
+        "that exceeds it, the simulation no longer waits. Raise it for a program with long computations.",
         "time", 60.0, low=0.1, high=1e9,
     )  # fmt: skip
     newcomers: str = choice(
@@ -242,7 +244,7 @@ class NetworkConfig:
         high=1e5,
     )
     datagram_rate: float = key(
-        "Maximum number of datagrams per second (wall time) from a session, or from a host outside its sessions.",
+        "Maximum number of datagrams per second (wall time) from a session, or from a host without a session.",
         "frequency",
         5000.0,
         low=10.0,
@@ -275,7 +277,7 @@ class NetworkConfig:
     sessions: int = key(
         "Maximum number of sessions of all roles together.", default=4096, low=1, high=65536, integer=True
     )
-    grant: tuple[Grant, ...] = children(Grant, "Grant of additional rights to some sessions.")
+    grant: tuple[Grant, ...] = children(Grant, "Additional rights for some sessions.")
 
 
 @dataclass(frozen=True)
@@ -313,23 +315,22 @@ class LogConfig:
         "time", 0.0, low=0.0,
     )  # fmt: skip
     sync: float = key(
-        "Interval (wall time) at which written data is flushed to disk (fsync), so that it survives a loss of power; "
+        "Interval (wall time) at which written data is flushed to disk (fsync), so that it survives a power failure; "
         "0 s = the operating system decides. Even at 0 s, a killed server loses at most half a second of data.",
         "time", 0.0, low=0.0, high=3600.0,
     )  # fmt: skip
-    effort: bool = flag("Whether the forces on all bodies and their accelerations are logged with each state.", False)
+    effort: bool = flag("Whether the forces and accelerations of all bodies are logged with each state.", False)
     faded: bool = flag(
-        "Whether the log lists each node that is beyond the reach of a signal. no: it contains only the number of "
-        "these nodes.",
+        "Whether the log lists each node that a signal does not reach. no: it contains only the number of these nodes.",
         True,
     )
 
 
 @dataclass(frozen=True)
 class Include:
-    """Inclusion of the models in another file."""
+    """File whose models are included."""
 
-    file: str = text("Path of an XML file with a <models> root, relative to this configuration file.")
+    file: str = text("Path of an XML file with the root element <models>, relative to this configuration file.")
 
 
 @dataclass(frozen=True)
@@ -337,7 +338,7 @@ class Models:
     """Models of bodies, in addition to those of the library."""
 
     model: tuple[Model, ...] = children(Model, "Model of a body.")
-    include: tuple[Include, ...] = children(Include, "Inclusion of the models in another file.")
+    include: tuple[Include, ...] = children(Include, "File whose models are included.")
 
 
 @dataclass(frozen=True)
@@ -350,8 +351,8 @@ class Corner:
 
 @dataclass(frozen=True)
 class Fence:
-    """Area given by its corners. A fence does not stop a vehicle: if the vehicle crosses it, a notice goes to the
-    vehicle, the log and the viewers.
+    """Area defined by its corners. A fence does not stop a vehicle. If a vehicle crosses it, the server sends a notice
+    to the vehicle, the log and the viewers.
     """
 
     name: str = text("Name of the fence, as used in the notice.")
@@ -388,8 +389,8 @@ class Config:
     name: str = text("Name of the server, used for its shared memory, queues and semaphores.", "wavesim")
     files: str = text(
         "Folder, relative to the configuration file, that must contain all programs, data and key files, directly or "
-        "in subfolders: `..` for the parent folder, `/` for any. It stops a configuration from an untrusted source "
-        "from reading other files of the machine.",
+        "in subfolders: `..` for the parent folder, `/` for any. It prevents a configuration from an untrusted source "
+        "from reading other files on the machine.",
         ".",
     )
     seed: int = key("Seed of all random numbers of the simulation.", default=1, low=0, high=2**53, integer=True)

@@ -66,7 +66,7 @@ def key(
 ) -> Any:
     """Declare an attribute that holds ``count`` numbers (0 = any number of them) with a unit of ``quantity``.
 
-    ``name`` is the XML name of the attribute, for a name that Python does not allow for a field.
+    ``name`` is the XML name of the attribute, if Python does not allow that name for a field.
     """
     kind = "integer" if integer else "number"
     return _field(Key(name, kind, doc, quantity, count, default, low, high), default)

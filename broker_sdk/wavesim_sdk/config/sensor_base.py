@@ -16,7 +16,9 @@ class SensorConfig:
     )
     rate: float = key("Rate at which the sensor computes values.", "frequency", 10.0, low=0.01, high=1000.0)
     noise: float = key(
-        "Factor on the random errors of the sensor: 1 = as configured, 0 = no errors.", default=1.0, low=0.0
+        "Factor by which the random errors of the sensor are multiplied: 1 = as configured, 0 = no errors.",
+        default=1.0,
+        low=0.0,
     )
     position: Vector = key(
         "Position of the sensor in the body frame (forward, starboard, down).", "length", (0.0, 0.0, 0.0), count=3

@@ -80,7 +80,7 @@ class Buoyancy:
         count=3,
     )
     compressibility: float = key(
-        "Relative loss of volume of the body per unit of pressure. It acts only if the density of the world is set "
+        "Relative decrease of the body's volume per unit of pressure. It acts only if the density of the world is set "
         "to `water`.",
         "compressibility",
         0.0,
@@ -93,7 +93,7 @@ class Matrix6:
     """Matrix of 6x6 elements in SI units about the body's origin. Give all 36 elements by rows, or only the diagonal."""
 
     diagonal: Vector = key(
-        "Six diagonal elements of the matrix, in SI units. All other elements are zero.", default=(), count=6
+        "The six diagonal elements of the matrix, in SI units. All other elements are zero.", default=(), count=6
     )
     rows: Vector = content("All 36 elements of the matrix, row by row, instead of `diagonal`.", 36)
 
@@ -135,17 +135,17 @@ class OpenWater:
 
     diameter: float = key("Diameter D of the propeller.", "length", low=1e-3)
     kt: Vector = key(
-        "Thrust coefficient KT of the propeller at advance ratio J = 0, and its slope per J.",
+        "Thrust coefficient KT of the propeller at advance ratio J = 0, and its slope with respect to J.",
         default=(0.0, 0.0),
         count=2,
     )
     kq: Vector = key(
-        "Torque coefficient KQ of the propeller at advance ratio J = 0, and its slope per J.",
+        "Torque coefficient KQ of the propeller at advance ratio J = 0, and its slope with respect to J.",
         default=(0.0, 0.0),
         count=2,
     )
     torque_share: float = key(
-        "Share of the propeller torque that acts on the hull in the opposite direction: 1 = all of it, 0 = none.",
+        "Fraction of the propeller torque that acts on the hull in the opposite direction: 1 = all of it, 0 = none.",
         default=1.0,
     )
     deduction: float = key("Thrust deduction t: the force on the hull is (1 - t) T.", default=0.0, low=0.0, high=1.0)
@@ -166,7 +166,7 @@ class Thruster:
 
     name: str = text("Name of the thruster, unique among the actuators of the model. Commands and faults use it.")
     position: Vector = key(
-        "Point at which the thrust acts, in the body frame (forward, starboard, down).", "length", count=3
+        "Point of application of the thrust, in the body frame (forward, starboard, down).", "length", count=3
     )
     direction: Vector = key(
         "Direction of positive thrust in the body frame. It is normalised to a unit vector.", count=3
@@ -295,8 +295,8 @@ class Fin:
         count=6,
     )
     speed: str = choice(
-        "Speed used with k1 and k2 (law coefficients). plane: without its component along the span. total: the whole "
-        "speed.",
+        "Speed to which k1 and k2 refer (law coefficients). plane: without its component along the span. total: the "
+        "whole speed.",
         ("plane", "total"),
         "plane",
     )
@@ -305,7 +305,7 @@ class Fin:
     lag: float = key("Time constant of the first-order lag of the fin's servo; 0 = no lag.", "time", 0.0, low=0.0)
     inflow: bool = flag(
         "yes: the fin force depends on w_n, the speed of the fin along its normal. no: it does not, for models whose "
-        "<lift> already includes the share of the fins.",
+        "<lift> already includes the contribution of the fins.",
         True,
     )
     aerofoil: Aerofoil | None = child(Aerofoil, "Table of lift and drag coefficients for law aerofoil.")
@@ -433,10 +433,12 @@ class BodyLift:
     `alpha = atan2(w, u)`.
     """
 
-    area: float = key("Reference area S of the hull as a wing.", "area", low=0.0)
-    span: float = key("Span b of the hull as a wing. The aspect ratio is A = b^2/S.", "length", low=1e-3)
+    area: float = key("Reference area S of the wing that represents the hull.", "area", low=0.0)
+    span: float = key("Span b of the wing that represents the hull. The aspect ratio is A = b^2/S.", "length", low=1e-3)
     drag: float = key("Zero-lift drag coefficient CD_0 of the hull.", low=0.0)
-    efficiency: float = key("Oswald efficiency e of the hull as a wing.", default=0.7, low=0.01, high=1.0)
+    efficiency: float = key(
+        "Oswald efficiency e of the wing that represents the hull.", default=0.7, low=0.01, high=1.0
+    )
 
 
 @dataclass(frozen=True)
@@ -463,13 +465,16 @@ class Derivatives:
     """
 
     system: str = choice(
-        "System of units of the derivatives: dimensional (SI) or prime (dimensionless).",
+        "Units of the derivatives: dimensional (SI) or prime (dimensionless).",
         ("dimensional", "prime"),
         "dimensional",
     )
     length: float = key("Reference length L of the prime system.", "length", 0.0, low=0.0)
     speed: float = key(
-        "Reference speed U of the prime system; 0 m/s = the present speed through the water.", "speed", 0.0, low=0.0
+        "Reference speed U of the prime system; 0 m/s = the instantaneous speed through the water.",
+        "speed",
+        0.0,
+        low=0.0,
     )
     derivative: tuple[Derivative, ...] = children(Derivative, "Hydrodynamic derivative.")
 
@@ -599,7 +604,7 @@ class WindDrag:
     )
     simple: Vector = key("Wind coefficients c_x, c_y and c_n (law simple).", default=(0.7, 0.85, 0.125), count=3)
     height: float = key(
-        "Height s_H above the water of the centroid of the lateral area. The wind speed at this height determines "
+        "Height s_H of the centroid of the lateral area above the water. The wind speed at this height determines "
         "the forces.",
         "length",
         low=0.01,
@@ -614,7 +619,7 @@ class WaveFilter:
     """First-order wave forces: white noise through a filter K s/(s^2 + 2 l w_e s + w_e^2) for each degree of freedom.
 
     w_e is the encounter frequency of the spectral peak. The filters represent all effects of the waves, so the hull
-    floats on the mean water level. Use them for hulls with neither the buoyancy of a primitive shape nor <rao>.
+    floats on the mean water level. Use them for hulls that have neither the buoyancy of a primitive shape nor <rao>.
     """
 
     gain: Vector = key("Gain K of the wave filters for X Y Z K M N, at a significant wave height of 1 m.", count=6)
@@ -623,10 +628,10 @@ class WaveFilter:
 
 @dataclass(frozen=True)
 class Rao:
-    """Wave forces by response amplitude operators from a file: MATLAB (as in the MSS toolbox) or CSV.
+    """Wave forces from response amplitude operators in a file: MATLAB (as in the MSS toolbox) or CSV.
 
-    The operators represent all effects of the waves, so the hull floats on the mean water level. If the file has mean
-    drift forces, they act by Newman's approximation.
+    The operators represent all effects of the waves, so the hull floats on the mean water level. If the file contains
+    mean drift forces, they are applied by Newman's approximation.
 
     A CSV file has a header and one line for each heading and frequency. `heading_deg` runs in equal steps from 0 (a
     following sea) to 360, or to 180 for a hull that is symmetric about its centre plane. `frequency` is in rad/s. The
@@ -664,7 +669,7 @@ class Performance:
         "unknown",
     )
     source: str = text("Source of the published performance.")
-    remark: str = text("Reason for any difference between the performance of the model and the published one.", "")
+    remark: str = text("Reason for any difference between the model's performance and the published performance.", "")
 
 
 @dataclass(frozen=True)
@@ -675,7 +680,7 @@ class Model:
     type: str = choice("Type of body that the model describes.", ("surface", "underwater", "buoy"))
     title: str = text("One-line description of the model.", "")
     source: str = text("Source of the numbers of the model.", "")
-    validated: str = text("Statement of what the model has been compared with, and what not.", "")
+    validated: str = text("What the model has been compared with, and what it has not been compared with.", "")
     valid_speed: float = key(
         "Maximum speed through the water for which the model is intended; 0 m/s = not stated.", "speed", 0.0, low=0.0
     )
@@ -694,15 +699,16 @@ class Model:
         True,
     )
     coriolis_added: str = choice(
-        "Added mass used in C_A. whole: all of it, for deep bodies. plane: only surge, sway and yaw, for hulls on "
-        "the surface. In heave, these lift the water rather than sweep it along; inertia, drag and memory oppose the "
-        "motion, as in seakeeping theory. C_A and drag along the body would capsize them.",
+        "Added mass used in C_A. whole: the complete matrix, for deeply submerged bodies. plane: only surge, sway and "
+        "yaw, for surface hulls. When a surface hull heaves, it lifts the water instead of carrying it along. As in "
+        "seakeeping theory, inertia, drag and memory then oppose the motion; the complete C_A and the drag along the "
+        "hull would capsize it.",
         ("whole", "plane"),
         "whole",
     )
     coriolis_without: str = text(
         "Elements of the Coriolis matrix C_A that the model omits, as row and column: any of 15 16 26 35 51 53 61 "
-        "62. Some published models omit them instead of damping the Munk moment.",
+        "62. Some published models omit them instead of opposing the Munk moment with damping.",
         "",
     )
     box: Box | None = child(Box, "Box as the primitive shape of the body.")
@@ -740,8 +746,8 @@ class Model:
     radiation: Radiation | None = child(Radiation, "Fluid memory of all axes together, as oscillators.")
     term: tuple[OtherTerm, ...] = children(OtherTerm, "Force on the hull that another package provides.")
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces on the vehicle.")
-    wave_filter: WaveFilter | None = child(WaveFilter, "First-order wave forces by filters.")
-    rao: Rao | None = child(Rao, "Wave forces by response amplitude operators.")
+    wave_filter: WaveFilter | None = child(WaveFilter, "First-order wave forces from filters.")
+    rao: Rao | None = child(Rao, "Wave forces from response amplitude operators.")
     thruster: tuple[Thruster, ...] = children(Thruster, "Thruster; at most twelve.")
     allocation: Allocation | None = child(Allocation, "Thruster allocation matrix.")
     fin: tuple[Fin, ...] = children(Fin, "Fin; at most eight.")

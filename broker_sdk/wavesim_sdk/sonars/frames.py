@@ -70,15 +70,14 @@ FRAME = Table(
         integer("kind", "", "Type of the frame: 0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning, 4 camera "
         "(columns: docs/camera.md)."),
         integer("beams", "", "Number of beams."),
-        integer("bins", "", "Number of samples per beam. They have equal lengths and start at the sonar. For soundings: numbers per "
-        "sounding (8 bytes each)."),
+        integer("bins", "", "Number of samples per beam. All samples cover equal lengths, starting at the sonar. For soundings: number of values per sounding (8 bytes each)."),
         integer("sample_bytes", "", "Size of a sample. 1 or 2: an unsigned integer. 8: a floating-point number of a sounding."),
         integer("bytes", "", "Size of the payload in bytes. Labels add 4 bytes per sample: material and object, 2 bytes each, -1 = none."),
         integer("labels", "", "1 = labels follow the samples; 0 = no labels."),
         integer("saturated", "", "Number of samples that were clipped at the maximum value."),
         value("range", "m", "Maximum range: the end of the last bin."),
-        value("sector", "rad", "Angle from the first to the last beam, for kinds 0 and 2."),
-        value("azimuth", "rad", "Azimuth of the beam in the x-y plane of S, for kind 3."),
+        value("sector", "rad", "Angle from the first to the last beam, for types 0 and 2."),
+        value("azimuth", "rad", "Azimuth of the beam in the x-y plane of S, for type 3."),
         value("tilt", "rad", "Angle of the sonar axis below the x-y plane of S."),
         value("frequency", "Hz", "Centre frequency."),
         value("bandwidth", "Hz", "Bandwidth of the sonar pulse."),
@@ -103,7 +102,7 @@ RECORD = FRAME.dtype
 
 
 def resolve_preset(s: SonarConfig) -> Preset:
-    """Return the preset of a sonar with the parameters that its configuration changes."""
+    """Return the preset of a sonar with the changes made by its configuration."""
     p = find_preset(s.preset)
     changes: dict[str, Any] = {"range": s.range or p.range, "rate": s.rate}
     changes |= {"beams": s.beams} if s.beams else {}
@@ -301,7 +300,7 @@ class FrameRings:
 
     @classmethod
     def attach(cls, server: str, writable: bool = False) -> FrameRings:
-        """Map the rings of a server. Raises NotRunning or AttachError with the reason if that fails."""
+        """Map the rings of a server. Raises NotRunning or AttachError with the reason on failure."""
         name = segment_name(server, "sonars")
         try:
             memory = map_memory(name, MAGIC, HEADER, "ring of sonars", writable)

@@ -109,7 +109,7 @@ class SonarDesign:
 
     @functools.cached_property
     def noise_power(self) -> float:
-        """Noise power per resolved range cell, as a linear number: the thermal noise in the band less the gain of a
+        """Noise power per resolved range cell, as a linear number: the thermal noise in the band minus the gain of a
         beam, plus the electronic noise floor. A longer bin sums several cells.
         """
         p = self.preset

@@ -20,7 +20,7 @@ SETTINGS = {
     "mass": "mass in kg",
     "added-mass": "diagonal of the added mass, six numbers",
     "inertia": "moments of inertia about x, y, z in kg m2, three numbers",
-    "rigid-body": "`upper` or `lower`: the valid half of the unsymmetric M_RB",
+    "rigid-body": "`upper` or `lower`: the valid triangle of an asymmetric M_RB",
     "size": "length, width, height in m, three numbers",
     "thrusters": "thrusters as `x y z dx dy dz max` in m and N, seven numbers each",
     "cross-flow-density": "water density in kg/m3 for which the drag coefficients were determined",

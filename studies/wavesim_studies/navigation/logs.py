@@ -115,7 +115,7 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
     begin = float(imu[0, 0])
     first = int(np.searchsorted(t, begin - 1e-9))
     if first >= len(t) - 1:
-        raise LogError(f"{log.path}: '{name}' has no true states within the time of its inertial unit or AHRS values")
+        raise LogError(f"{log.path}: '{name}' has no true states in the time range of its inertial unit or AHRS values")
     lever: Array = np.asarray(-unit, np.float64)
     arm = R[first] @ unit
     turning = R[first] @ np.cross(s["w_WB_B"][first], unit)
