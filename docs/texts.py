@@ -20,11 +20,17 @@ DOCUMENT, HELP, MESSAGE, DOCSTRING = KINDS = ("document", "help", "message", "do
 #: calls whose texts are help: options of commands, and keys of the configuration
 _HELP_CALLS = {"option", "argument", "command", "group", "key", "choice", "flag", "text", "child", "children"}
 _SENTENCE = re.compile(r"[A-Za-z][a-z]+[ ,].*[A-Za-z]{2,}")
-#: strings that no person reads: fields of MAVLink, ROS and `struct`, SQL, XML, a content security policy
+#: strings that no person reads: fields of MAVLink, ROS and `struct`, SQL, XML, code, a content security policy
 _DATA = re.compile(
     r"(^|[,|]) ?([uif]\d+|f|char\[\d+\]|u8\[\d+\]) \w+(,| \||$)|^(bool|u?int\d+|float\d+) \w+\s|\[\] \w+\s\w+\[\]"
     r"|^[bBhHiIqQfd ]+$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |^<(wavesim|models|CycloneDDS)>|^default-src "
+    r"|^<[a-z]+\b[^>]*>(\s*<[^>]*>)*$|^\w+ = \w+\(|\w\(map\("
 )
+#: cells and paragraphs that are data: a range, a list of units, types of a wire format
+_RANGE = re.compile(
+    r"[-+.\de]*( \S+)? \.\. [-+.\de^]*( \S+)?|(\d+ x )?[\w/^]{1,5}(, [\w/^]{1,5})+|list \(\d+\) of \w+ \S+"
+)
+_CODE, _WORDS = re.compile(r"`[^`]*`"), re.compile(r"[a-z]{2,} [a-z]{2,}")
 
 
 @dataclass(frozen=True)
@@ -86,10 +92,16 @@ def blocks(markdown: str) -> Iterator[tuple[int, str, bool]]:
     yield from flush()
 
 
+def _is_data(words: str) -> bool:
+    prose = _CODE.sub(lambda code: code[0] if _WORDS.search(code[0]) else "", words)  # code may quote a message
+    return bool(_RANGE.fullmatch(words)) or not re.search(r"[^\W\d_]", prose)
+
+
 def _documents() -> Iterator[Text]:
     for file in pages():
         for line, words, cell in blocks((ROOT / file).read_text()):
-            yield Text(DOCUMENT, file, line, words, cell)
+            if not _is_data(words):
+                yield Text(DOCUMENT, file, line, words, cell)
     for file in tracked("*.ipynb"):
         for cell in json.loads((ROOT / file).read_text())["cells"]:
             if cell["cell_type"] == "markdown":
@@ -134,7 +146,11 @@ class _Reader(ast.NodeVisitor):
             ):  # click keeps the lines of this paragraph; an indented line continues the last
                 for each in re.sub(r"\n\s+", " ", "\n".join(lines[1:])).splitlines():
                     self.found.append(Text(kind, self.file, line, re.sub(r"\s{2,}", "  ", each)))
-            elif paragraph.strip() and not all(each.startswith("    ") for each in lines):  # indented: literal
+            elif (
+                paragraph.strip()
+                and not all(each.startswith("    ") for each in lines)  # indented: literal
+                and not _DATA.search(paragraph.strip())
+            ):
                 self.found.append(Text(kind, self.file, line, " ".join(paragraph.split())))
         for child in ast.iter_child_nodes(node):
             if not (words and child is node.body[0]):
@@ -154,7 +170,7 @@ class _Reader(ast.NodeVisitor):
         bare = re.sub(r"\{([^{}]|\{[^{}]*\})*\}", "{}", words or "")  # a text has words besides its placeholders
         if words is None:
             self.generic_visit(node)
-        elif len(bare.split()) >= 3 and _SENTENCE.search(bare) and "\\" not in words and not _DATA.search(words):
+        elif len(bare.split()) >= 3 and _SENTENCE.search(bare) and "\\" not in words and not _DATA.search(bare):
             self.found.append(Text(self.kind, self.file, node.lineno, " ".join(words.split())))  # type: ignore[attr-defined]
 
     visit_Constant = visit_JoinedStr = visit_BinOp = _text

@@ -248,7 +248,7 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     "--also",
     multiple=True,
     metavar="VEHICLE",
-    help="Further vehicle of the same type, at the next instance. Repeatable.",
+    help="Additional vehicle of the same type, with the next instance number. Repeatable.",
 )
 @click.option(
     "--parm",

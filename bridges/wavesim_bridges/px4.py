@@ -259,7 +259,7 @@ class Px4Bridge:
     "--also",
     multiple=True,
     metavar="VEHICLE",
-    help="Further vehicle of the same type, at the next instance. Repeatable.",
+    help="Additional vehicle of the same type, with the next instance number. Repeatable.",
 )
 @click.option(
     "--odometry/--no-odometry", default=None, help="Send the true pose to PX4; default: only for the ROV presets."

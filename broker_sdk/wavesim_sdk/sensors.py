@@ -197,8 +197,7 @@ _BUILT_IN = (
     sensor_table(
         "anemometer",
         "Apparent wind; valid above water.",
-        (value("speed", "m/s", "Apparent wind speed."), value("angle", "rad", "Direction from which the apparent wind blows, from the bow "
-                                                                "towards starboard.")),
+        (value("speed", "m/s", "Apparent wind speed."), value("angle", "rad", "Direction from which the apparent wind blows, measured from the bow towards starboard.")),
     ),
     sensor_table("encoder", "Encoders: the actual value of each actuator.", (value("actuator", "1/s, rad or kg", "Actual value of each actuator.", MAX_ACTUATORS),)),
     sensor_table("rpm", "Propeller speeds from counted pulses.", (value("rpm", "1/min", "Speed of each thruster; NaN = a thruster without a shaft.", MAX_THRUSTERS),)),

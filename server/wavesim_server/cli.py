@@ -31,10 +31,10 @@ def _load_and_compile(config: Path, threads: int = 1) -> LoadedConfig:
 
 
 config_argument = click.argument("config", type=click.Path(path_type=Path), default="config.xml")
-seed_option = click.option("--seed", type=click.IntRange(0, 2**53), help="Random seed; default: the configuration's.")
-name_option = click.option("--server", "-s", "--name", "name", help="Name of the server; default: the configuration's.")
+seed_option = click.option("--seed", type=click.IntRange(0, 2**53), help="Random seed. Default: from the configuration.")
+name_option = click.option("--server", "-s", "--name", "name", help="Name of the server. Default: from the configuration.")
 port_option = click.option(
-    "--port", type=click.IntRange(0, 65535), help="UDP port; 0 = any free one; default: the configuration's."
+    "--port", type=click.IntRange(0, 65535), help="UDP port; 0 = any free port. Default: from the configuration."
 )
 
 
@@ -42,12 +42,12 @@ port_option = click.option(
 @config_argument
 @name_option
 @port_option
-@click.option("--log", "log_file", help="Log file; empty = no log; default: the configuration's.")
+@click.option("--log", "log_file", help="Log file; empty = no log. Default: from the configuration.")
 @seed_option
 @click.option(
     "--speed",
     type=float,
-    help="Simulated seconds per wall-clock second; 0 = as fast as possible; default: the configuration's.",
+    help="Simulated seconds per wall-clock second; 0 = as fast as possible. Default: from the configuration.",
 )
 @click.option(
     "--threads",

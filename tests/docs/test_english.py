@@ -118,19 +118,39 @@ def test_shaders_styles_and_data_are_not_texts(tmp_path: Path, monkeypatch: pyte
         'A = "SELECT name, value FROM metadata"\nB = "{_TARGET}, u16 seq | u8 mission_type"\n'
         "C = \"default-src 'none'; script-src 'self'\"\nD = \"<models><model name='a'/></models>\"\n"
         'E = "the value is not a number"\nF = "<sensors> of the fleet cannot inherit"\n'
+        'G = \'<waypoint north="{n} m" speed="2 m/s"/> <bed depth="9 m"/>\'\n'
+        "H = '<workers options=\"...\">: invalid option'\n"
+        'I = "{size} and floats_or_gaps(map(type, {value})) or not"\nJ = f"try {x.join(map(str, y))} or the others"\n'
+    )
+    (tmp_path / "page.md").write_text(
+        "| unit | range | meaning |\n|---|---|---|\n| m, km, cm, mm | 0.0001 m .. 1 m | `cannot listen at port 1` |\n"
+        "| 3 x m, km, or `mast` | list (3) of float -1e+06..1e+06 | `nu' = nu_r'`, `M = M_RB + M_A` |\n"
+        "| s, ms, or `never` | -1.5 .. | up to 3 s |\n"
     )
     monkeypatch.setattr(texts_module, "ROOT", tmp_path)
     monkeypatch.setattr(
         texts_module,
         "tracked",
-        lambda *p: ["page.ts"] if p[0].endswith("ts") else ["program.py"] if "*.py" in p[0] else [],
+        lambda *p: (
+            ["page.ts"]
+            if p[0].endswith("ts")
+            else ["program.py"]
+            if "*.py" in p[0]
+            else ["page.md"]
+            if p[0] == "*.md"
+            else []
+        ),
     )
     assert [(t.line, t.words) for t in texts() if t.file == "page.ts"] == [
         (6, "Remove this chart"), (7, "there are {n} vehicles{...}"), (7, ", {late} of them are late"), (7, "no vehicles yet"),
     ]  # fmt: skip
     assert [t.words for t in texts() if t.file == "program.py"] == [
         "A program::", "wavesim run  Run a trial with a log.", "wavesim end  End it now",
-        "the value is not a number", "<sensors> of the fleet cannot inherit",
+        "the value is not a number", "<sensors> of the fleet cannot inherit", '<workers options="...">: invalid option',
+        "try {x.join(map(str, y))} or the others",
+    ]  # fmt: skip
+    assert [t.words for t in texts() if t.file == "page.md"] == [
+        "unit", "range", "meaning", "`cannot listen at port 1`", "3 x m, km, or `mast`", "s, ms, or `never`", "up to 3 s",
     ]  # fmt: skip
 
 

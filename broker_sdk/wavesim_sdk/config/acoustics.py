@@ -89,8 +89,8 @@ class Acoustics:
     ph: float = key("pH of the water for the absorption model.", default=8.0, low=7.0, high=9.0)
     depth: float = key("Water depth for the absorption model.", "length", 0.0, low=0.0)
     spreading: float = key(
-        "Factor of log10 s in the spreading loss: 20 for spherical, 10 for cylindrical spreading. 0 = from the ray "
-        "tube of each ray (20 in water of constant sound speed).",
+        "Factor of log10 s in the spreading loss: 20 for spherical, 10 for cylindrical spreading. 0 = use the ray "
+        "tube of each ray (or 20 in water of constant sound speed).",
         default=0.0,
         low=0.0,
         high=40.0,
@@ -259,8 +259,8 @@ class TransducerConfig:
         ("level", "snr"),
         "level",
     )
-    threshold: float = key("Minimum received level that is detected (detection=level).", "level", 80.0)
-    snr: float = key("Minimum signal-to-noise ratio that is detected (detection=snr).", "level", 10.0)
+    threshold: float = key("Minimum received level for detection (detection=level).", "level", 80.0)
+    snr: float = key("Minimum signal-to-noise ratio for detection (detection=snr).", "level", 10.0)
     source_level: float = key(
         "Source level, at 1 m, of the transducer's own signals.", "level", 188.0, low=0.0, high=260.0
     )

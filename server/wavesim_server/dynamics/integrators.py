@@ -1,9 +1,9 @@
 """Integration steps of fixed length, compiled: semi-implicit Euler, classical Runge-Kutta, Dormand & Prince's fifth
 order, and the methods of other packages.
 
-Lagged actuators have their exact values at the times of the integrator, which keeps its order. Current, wind and waves
-are constant over a step. Each number of the state and of the actuators ends a step at zero or with a size of at least LEAST, so a
-body can come fully to rest.
+At each stage of the integrator, lagged actuators have their exact values, so the integrator keeps its order. Current,
+wind and waves are constant over a step. At the end of a step, state and actuator values smaller in magnitude than LEAST
+are set to zero, so a body can come fully to rest.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ LONG_S = 0.1  #: a wait longer than this is checked for used-up budgets
 #: after a longer time without activity, the front itself stalled, and its clients are not charged
 STALL_THRESHOLD_S = 0.25
 GONE_TEXTS = {
-    "left": "left", "silent": "fell silent and was removed", "ended": "was ended", "sequence": "was ended: its sequence numbers are used up",
+    "left": "left", "silent": "fell silent and was removed", "ended": "was ended", "sequence": "was ended: it has used all its sequence numbers",
     "lockstep": "was ended: the simulation waited for it longer than its budget allows",
     "unacknowledged": "was ended: it acknowledges no events", "internal": "was ended: the server failed while executing its request",
 }  # fmt: skip

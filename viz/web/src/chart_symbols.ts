@@ -125,7 +125,7 @@ export function symbolLegend(): HTMLElement {
     [(c) => stroke(c, cssVariable("--ink"), [], 1), "track that the navigator estimates"],
     [(c) => stroke(c, cssVariable("--soft"), [6, 4]), "mission"],
     [(c) => stroke(c, "#ff9f43"), "fence"],
-    [(c) => { c.strokeStyle = bodyColour(1); c.lineWidth = 1.6; c.beginPath(); c.arc(22, 12, 9, 0, 7); c.stroke(); }, "present wavefront of a signal, in the sender's colour"],
+    [(c) => { c.strokeStyle = bodyColour(1); c.lineWidth = 1.6; c.beginPath(); c.arc(22, 12, 9, 0, 7); c.stroke(); }, "current wavefront of a signal, in the sender's colour"],
     [(c) => stroke(c, "#5bd68a", [], 1.2), "heard"],
     [(c) => stroke(c, "#ff6b6b", [], 1.2), "lost"],
   ];
