@@ -198,7 +198,9 @@ class BrokerChecker(ConformanceChecker):
         self.server.event(NAME, RunStateChanged(1, 3))
         ok = self.wait_until(lambda: session.outbox.next_timer() is None, 2.0)
         self.record(
-            "events are acknowledged, including malformed ones and those of an unknown kind", ok, "some events were not acknowledged within 2 s"
+            "events are acknowledged, including malformed ones and those of an unknown kind",
+            ok,
+            "some events were not acknowledged within 2 s",
         )
         first = [when for when, h, _ in self._datagrams(*Type, since=since) if h.ack >= 1]
         late = first[0] - since if first else float("inf")

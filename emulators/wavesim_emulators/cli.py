@@ -26,7 +26,7 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
 
     SENSORS are sensor types (ctd, gps, ...), or `all` for every type in the configuration. The last argument may be the
     configuration that the server runs; default: config.xml. A single emulator runs in this process. Several emulators
-    run in one process each and are restarted when they fail. Each can be stopped and replaced at any time.
+    each run in their own process and are restarted when they fail. Each can be stopped and replaced at any time.
     """
     named = sensors[-1].endswith(".xml") or Path(sensors[-1]).is_file()
     *names, config = sensors if named else (*sensors, "config.xml")

@@ -26,7 +26,7 @@ class Multipath:
         high=6,
         integer=True,
     )
-    surface_loss: float = key("Constant loss per bounce at the surface.", "level", 0.0, low=0.0)
+    surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
         "Additional loss per surface bounce, by frequency, angle and the sea state at the start of the run. flat: "
         "none. rough: scattering by waves out of the specular direction (Eckart 1953). bubbles: absorption by "
@@ -66,7 +66,8 @@ class Acoustics:
         "Change of the sound speed per metre of depth, 1/s (profile=gradient).", default=0.016, low=-1.0, high=1.0
     )
     file: str = text(
-        "Path of the sound speed profile file (profile=file): rows `depth speed` (m, m/s), ascending in depth.",
+        "Path of the sound speed profile file (profile=file): rows `depth speed` (m, m/s), in ascending order of "
+        "depth.",
         "",
     )
     formula: str = choice(
@@ -159,9 +160,9 @@ class BeamPattern:
 
 @dataclass(frozen=True)
 class ClockConfig:
-    """Clock of an acoustic node. At simulation time t, it reads t + offset + drift t.
+    """Clock of an acoustic node. At simulation time t, it shows t + offset + drift t.
 
-    All times that the node reports or receives in commands are times of its own clock.
+    All times that the node reports, or receives in commands, refer to its own clock.
     """
 
     offset: float = key("Offset of the node's clock at the start of the run.", "time", 0.0)
@@ -226,7 +227,7 @@ class UsblHead:
     """USBL head: it computes the direction of arrival from the arrival times at several hydrophones.
 
     The head assumes a plane wave and the sound speed `sound_speed`. It needs four hydrophones that do not lie in one
-    plane, or three or more in a plane; then `axis` is the side that the head faces.
+    plane, or three or more that do. A planar head needs `axis`, the side that it faces.
     """
 
     hydrophone: tuple[Hydrophone, ...] = children(
@@ -284,7 +285,7 @@ class TransducerConfig:
         "Turn-around time from the arrival of a query to the start of the reply.", "time", 0.015, low=0.0
     )
     recharge: float = key("Recharge time after sending, during which the transducer cannot send.", "time", 1.0, low=0.0)
-    deaf_in_recharge: bool = flag("Whether the transducer also cannot receive while it recharges.", False)
+    deaf_in_recharge: bool = flag("Whether the transducer cannot receive while it recharges.", False)
     query: float = key(
         "Frequency of the queries that the transducer answers; 0 Hz = it never answers.", "frequency", 0.0
     )
@@ -338,5 +339,5 @@ class TransducerConfig:
 
     @property
     def band(self) -> float:
-        """Bandwidth of the signals of the transducer in Hz: `bandwidth`, or 2/pulse if that is 0."""
+        """Bandwidth of the transducer's signals in Hz: `bandwidth`, or 2/pulse if that is 0."""
         return self.bandwidth or (2.0 / self.pulse if self.pulse else 0.0)

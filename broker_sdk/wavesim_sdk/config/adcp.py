@@ -16,16 +16,16 @@ class AdcpConfig(SensorConfig):
     """Acoustic Doppler current profiler (ADCP): the velocity of the water in cells along the z axis of S.
 
     The z axis points down from a hull, or up (attitude 180 0 0) from the bed. The instrument has four Janus beams. A
-    cell is valid if at least three of them measure it. If `preset` selects a specific instrument, every key that is not
-    set takes the value of that instrument.
+    cell is valid if at least three of them measure it. If `preset` selects a specific instrument, its values replace
+    those of all keys left at their defaults.
     """
 
     rate: float = key(
         "Current profiles per second. Each profile comes from one ping.", "frequency", 1.0, low=0.01, high=100.0
     )
     preset: str = choice(
-        "Current profiler that supplies the values of keys that are not set. sentinel-v100, -v50, -v20: Teledyne RDI "
-        "Sentinel V at 307, 492 and 983 kHz.",
+        "Current profiler whose values are used for keys left at their defaults. sentinel-v100, -v50, -v20: Teledyne "
+        "RDI Sentinel V at 307, 492 and 983 kHz.",
         ("sentinel-v100", "sentinel-v50", "sentinel-v20"),
         "sentinel-v50",
     )
@@ -69,7 +69,7 @@ class AdcpConfig(SensorConfig):
 
     @functools.cached_property
     def resolved(self) -> AdcpConfig:
-        """Configuration in which every key that is not set has the value of the preset."""
+        """Configuration in which all keys left at their defaults have the values of the preset."""
         standing = {f.name for f in fields(AdcpConfig) if getattr(self, f.name) == f.default}
         p = replace(self, **{k: v for k, v in PRESETS[self.preset].items() if k in standing})
         fit = max(1, int((p.range - p.blank) / p.cell + 1e-9))

@@ -65,8 +65,8 @@ def check(config: Config, models: Mapping[str, Model]) -> None:
 
 
 def drowned(loaded: LoadedConfig) -> list[str]:
-    """Return a warning for each instrument that works only above the water but is mounted at or below the waterline
-    of a floating body.
+    """Return a warning for each instrument that works only above the water but is mounted on a floating body at or
+    below its waterline.
     """
     found = []
     for body in loaded.config.fleet.bodies:

@@ -15,12 +15,12 @@ class MagnetometerConfig(SensorConfig):
     """Magnetometer: the magnetic field along the axes of S.
 
     The sensor measures the earth's field times the soft iron matrix, plus the hard iron field, with its own errors. If
-    `grade` selects a specific instrument, every key that is not set takes the value of that instrument.
+    `grade` selects a specific instrument, its errors replace the values of all keys left at their defaults.
     """
 
     grade: str = choice(
-        "Magnetometer that supplies the errors of keys that are not set. rm3100: PNI RM3100 at 200 cycles. hmc5883l: "
-        "Honeywell HMC5883L at its default gain. none: only the errors given by the other keys.",
+        "Magnetometer whose errors are used for keys left at their defaults. rm3100: PNI RM3100 at 200 cycles. "
+        "hmc5883l: Honeywell HMC5883L at its default gain. none: only the errors given by the other keys.",
         ("rm3100", "hmc5883l", "none"),
         "rm3100",
     )
@@ -62,7 +62,7 @@ class MagnetometerConfig(SensorConfig):
 
     @functools.cached_property
     def resolved(self) -> MagnetometerConfig:
-        """Configuration in which every key that is not set has the value of the grade."""
+        """Configuration in which all keys left at their defaults have the values of the grade."""
         standing = {f.name for f in fields(MagnetometerConfig) if getattr(self, f.name) == f.default}
         return replace(self, **{k: v for k, v in GRADES[self.grade].items() if k in standing})
 

@@ -19,7 +19,7 @@ from wavesim_sdk.config.world import World
 
 @dataclass(frozen=True)
 class Mooring:
-    """Elastic mooring line from the body's origin to an anchor. It pulls but never pushes, and has neither weight nor
+    """Elastic mooring line from the body's origin to an anchor. It can pull but not push, and has neither weight nor
     drag. For a line with weight and drag, use <line>.
     """
 
@@ -46,7 +46,7 @@ class Program:
     """On-board program that `wavesim trial` starts in its own process: a Python file, or a bridge to other software."""
 
     run: str = text("Path of the Python file of the on-board program, relative to the configuration file.", "")
-    bridge: str = text("Name of a bridge, as in `wavesim bridge NAME`, that runs instead of a Python file.", "")
+    bridge: str = text("Name of the bridge to run instead of a Python file, as in `wavesim bridge NAME`.", "")
     options: str = text("Additional command-line options for the on-board program or the bridge.", "")
     period: float = key(
         "Lockstep period: interval of simulation time at which the on-board program exchanges data with the server.",
@@ -226,13 +226,13 @@ class NetworkConfig:
     )
     lockstep_budget: float = key(
         "Maximum wall time by which one lockstep client or synchronous emulator may delay the simulation, in addition "
-        "to its allowance of 50 s per simulated second. A client that exceeds it loses its session; for an emulator "
-        "that exceeds it, the simulation no longer waits. Raise it for a program with long computations.",
+        "to its allowance of 50 s per simulated second. A client that exceeds it loses its session; the simulation "
+        "stops waiting for an emulator that exceeds it. Raise it for a program with long computations.",
         "time", 60.0, low=0.1, high=1e9,
     )  # fmt: skip
     newcomers: str = choice(
         "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no. "
-        "free: yes, but not in lockstep. lockstep: yes, also in lockstep, so that the simulation waits for it.",
+        "free: yes, but not in lockstep. lockstep: yes, also in lockstep; the simulation then waits for it.",
         ("none", "free", "lockstep"),
         "none",
     )
@@ -306,12 +306,12 @@ class LogConfig:
         high=10000.0,
     )
     part_size: float = key(
-        "File size at which the log continues in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits both the "
+        "File size at which the log is continued in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits both the "
         "size of the files and the memory for their index. To read all parts, open the first file.",
         "data", 256e6, low=1e4, high=1e12,
     )  # fmt: skip
     part_time: float = key(
-        "Simulation time after which the log continues in another file; 0 s = only `part_size` decides.",
+        "Simulation time after which the log is continued in another file; 0 s = only `part_size` decides.",
         "time", 0.0, low=0.0,
     )  # fmt: skip
     sync: float = key(
@@ -357,7 +357,7 @@ class Fence:
 
     name: str = text("Name of the fence, as used in the notice.")
     keep: str = choice(
-        "Side of the fence on which vehicles should stay: inside or outside the area.", ("inside", "outside"), "inside"
+        "Side of the fence on which vehicles must stay: inside or outside the area.", ("inside", "outside"), "inside"
     )
     corner: tuple[Corner, ...] = children(
         Corner, "Corner of the area. List at least three corners, in order around the area.", least=3
@@ -374,7 +374,7 @@ class FleetConfig:
     sensors: SensorsConfig | None = child(
         SensorsConfig, "Instruments that every vehicle carries in addition to its own. Buoys do not carry them."
     )
-    fence: tuple[Fence, ...] = children(Fence, "Area that vehicles should not leave, or should not enter.")
+    fence: tuple[Fence, ...] = children(Fence, "Area that vehicles must not leave, or must not enter.")
     line: tuple[Line, ...] = children(Line, "Tether, mooring or tow cable between bodies, or from a body to an anchor.")
 
     @property
@@ -393,7 +393,7 @@ class Config:
         "from reading other files on the machine.",
         ".",
     )
-    seed: int = key("Seed of all random numbers of the simulation.", default=1, low=0, high=2**53, integer=True)
+    seed: int = key("Seed for all random numbers in the simulation.", default=1, low=0, high=2**53, integer=True)
     time: TimeConfig = child(TimeConfig, "Time step, duration and pace of the simulation.")
     world: World = child(World, "Environment: sea water, sea bed, flow, wind, waves, obstacles.")
     acoustics: Acoustics = child(Acoustics, "Acoustic medium: sound speed, losses, noise, echoes.")

@@ -17,7 +17,7 @@ from wavesim_sdk.tables import Table
 
 @dataclass(frozen=True)
 class EchosounderConfig(SensorConfig):
-    """Echosounder: distance to the nearest part of the bottom or of an obstacle within its cone."""
+    """Echosounder: distance to the nearest point of the bottom or of an obstacle within its cone."""
 
     level: bool = flag(
         "yes: the beam points straight down whatever the attitude of the body, as in the paper. no: it points along "
@@ -25,10 +25,10 @@ class EchosounderConfig(SensorConfig):
         True,
     )
     maximum: float = key(
-        "Maximum range of the echosounder. It reports larger ranges as invalid.", "length", 200.0, low=0.1
+        "Maximum range of the echosounder. It marks larger ranges as invalid.", "length", 200.0, low=0.1
     )
     minimum: float = key(
-        "Minimum range of the echosounder. It reports smaller ranges as invalid.", "length", 0.0, low=0.0
+        "Minimum range of the echosounder. It marks smaller ranges as invalid.", "length", 0.0, low=0.0
     )
     width: float = key(
         "Full opening angle of the cone of the echosounder; 0 = a single ray.", "angle", 0.0, low=0.0, high=2.0
@@ -249,12 +249,12 @@ class ImuConfig(SensorConfig):
     """Inertial measurement unit with errors on each axis, in SI units.
 
     The errors of the unit are white noise, biases (turn-on, instability and random walk), scale factors, misalignment
-    and quantisation. If `grade` selects a specific instrument, every key that is not set takes the value of that
-    instrument.
+    and quantisation. If `grade` selects a specific instrument, its errors replace the values of all keys left at their
+    defaults.
     """
 
     grade: str = choice(
-        "Instrument that supplies the errors of keys that are not set. mems: the defaults of the keys, a MEMS unit "
+        "Instrument whose errors are used for keys left at their defaults. mems: the defaults of the keys, a MEMS unit "
         "typical of robots. tactical: Sensonor STIM300. navigation: Honeywell HG9900.",
         ("mems", "tactical", "navigation"),
         "mems",
@@ -303,7 +303,7 @@ class ImuConfig(SensorConfig):
 
     @functools.cached_property
     def resolved(self) -> ImuConfig:
-        """Configuration in which every key that is not set has the value of the grade."""
+        """Configuration in which all keys left at their defaults have the values of the grade."""
         standing = {f.name for f in fields(ImuConfig) if getattr(self, f.name) == f.default}
         return replace(self, **{k: v for k, v in IMU_GRADES[self.grade].items() if k in standing})
 
@@ -403,7 +403,7 @@ class DvlConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class RpmConfig(SensorConfig):
-    """Propeller speeds from the pulses counted since the previous value."""
+    """Propeller speeds, from the pulses counted since the previous value."""
 
     pulses: int = key(
         "Pulses per revolution of the propeller; 0 = report the exact speed without counting pulses.",
@@ -416,7 +416,7 @@ class RpmConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class LeakConfig(SensorConfig):
-    """Leak detectors in the compartments of the body. A compartment is dry until a fault of kind `wet` names it."""
+    """Leak detectors in the compartments of the body. A compartment is dry until a fault of kind `wet` affects it."""
 
     compartments: str = text(
         "Names of the compartments with a leak detector: up to four, separated by spaces.",
@@ -579,7 +579,7 @@ class InstrumentConfig:
         return self.type, alike
 
     def __str__(self) -> str:
-        """Describe the instrument in words: its name, its type if it differs from the name, and its rate."""
+        """Describe the instrument as text: its name, its type if different from the name, and its rate."""
         return f"{self.name}{'' if self.name == self.type else f' ({self.type})'} {self.parameters.rate:g} Hz"
 
     @property
@@ -596,8 +596,8 @@ class InstrumentConfig:
 class SensorsConfig:
     """Instruments of a body, a model or the fleet: any number of each type.
 
-    An instrument of a vehicle replaces one of the same name from its model or the fleet; an instrument of a model
-    replaces one of the same name from the fleet.
+    An instrument of a vehicle replaces an instrument with the same name from its model or the fleet; an instrument of a
+    model replaces one with the same name from the fleet.
     """
 
     inherit: bool = flag(

@@ -30,7 +30,7 @@ def matrix(m: Matrix6 | None) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def fail_at(place: str, message: str) -> NoReturn:
-    """Raise ConfigError with the place ``file:line`` of the invalid element."""
+    """Raise ConfigError with the position ``file:line`` of the invalid element."""
     file, _, line = place.rpartition(":")
     raise ConfigError(message, file, int(line or 0))
 

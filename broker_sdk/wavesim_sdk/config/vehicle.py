@@ -14,7 +14,7 @@ from wavesim_sdk.config.sensors import SensorsConfig
 
 @dataclass(frozen=True)
 class Box:
-    """Box as the shape of a body, for surface vehicles. The body's origin is the centre of the box."""
+    """Box, as the shape of surface vehicles. The body's origin is the centre of the box."""
 
     length: float = key("Length of the box along the body x axis.", "length", low=1e-3)
     width: float = key("Width of the box along the body y axis.", "length", low=1e-3)
@@ -23,7 +23,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """Cylinder along the body x axis as the shape of a body, for underwater vehicles."""
+    """Cylinder along the body x axis, as the shape of underwater vehicles."""
 
     length: float = key("Length of the cylinder along the body x axis.", "length", low=1e-3)
     radius: float = key("Radius of the cylinder.", "length", low=1e-3)
@@ -31,7 +31,7 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Sphere:
-    """Sphere as the shape of a body, for buoys."""
+    """Sphere, as the shape of buoys."""
 
     diameter: float = key("Diameter of the sphere.", "length", low=1e-3)
 
@@ -90,7 +90,9 @@ class Buoyancy:
 
 @dataclass(frozen=True)
 class Matrix6:
-    """Matrix of 6x6 elements in SI units about the body's origin. Give all 36 elements by rows, or only the diagonal."""
+    """Matrix of 6x6 elements in SI units about the body's origin. Give all 36 elements row by row, or only the
+    diagonal.
+    """
 
     diagonal: Vector = key(
         "The six diagonal elements of the matrix, in SI units. All other elements are zero.", default=(), count=6
@@ -236,7 +238,7 @@ class Aerofoil:
 
 @dataclass(frozen=True)
 class Fin:
-    """Lifting surface on a turning shaft, such as a rudder. Its command is the angle d in rad.
+    """Lifting surface on a rotating shaft, such as a rudder. Its command is the angle d in rad.
 
     law linear: the normal force is 1/2 rho A CL_a abs(u) (u d - w_n), up to the angle `stall`. u is the speed of the
     water along x, and w_n the speed of the fin along its normal.
@@ -246,7 +248,7 @@ class Fin:
 
     law aerofoil: lift and drag come from the table <aerofoil> at the local angle of attack.
 
-    law derivatives: the fin only turns; <derivatives> gives the force as a function of its angle.
+    law derivatives: the fin itself produces no force; <derivatives> gives the force as a function of its angle.
     """
 
     name: str = text("Name of the fin, unique among the actuators of the model. Commands and faults use it.")
@@ -405,7 +407,8 @@ class CrossFlow:
 
 @dataclass(frozen=True)
 class SurgeFriction:
-    """Friction in surge by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u), with the Reynolds number
+    """Friction in surge according to the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u), with the
+    Reynolds number
     Rn = abs(u) L / nu.
     """
 
@@ -492,11 +495,11 @@ class HullMesh:
     """Surface of the body for buoyancy: a closed mesh of up to 1280 triangles (STL, PLY, OBJ, OFF, GLB).
 
     The part of the mesh below the local water plane gives the buoyancy at any heel, so the model capsizes at the same
-    heel as the real hull. The primitive shape still serves for contacts and for averaging the waves over length and
-    width. Added mass and drag remain those of the whole body, even when it leaves the water.
+    angle of heel as the real hull. The primitive shape still serves for contacts and for averaging the waves over
+    length and width. Added mass and drag remain those of the whole body, even when it leaves the water.
     """
 
-    file: str = text("Path of the mesh file, relative to the file that names it.")
+    file: str = text("Path of the mesh file, relative to the file that contains this key.")
     attitude: Vector = key(
         "Roll, pitch and yaw from the axes of the mesh file to those of the body: 180 0 0 deg for a file with z up.",
         "angle",
@@ -510,7 +513,10 @@ class HullMesh:
         count=3,
     )
     scale: float = key(
-        "Metres per unit of length in the mesh file: 0.001 for a file in millimetres.", default=1.0, low=1e-6, high=1e6
+        "Length in metres of one unit of the mesh file: 0.001 for a file in millimetres.",
+        default=1.0,
+        low=1e-6,
+        high=1e6,
     )
 
 
@@ -639,7 +645,7 @@ class Rao:
     as in MSS. `drift_surge`, `drift_sway` and `drift_yaw` (N, N m per m2) are optional, but must come together.
     """
 
-    file: str = text("Path of the operator file, relative to the file that names it.")
+    file: str = text("Path of the operator file, relative to the file that contains this key.")
     group: str = text("Name of the structure in a MATLAB operator file.", "vessel")
     speed: int = key(
         "Index, from 0, of the vessel speed in the tables of a MATLAB operator file.", default=0, low=0, integer=True
@@ -664,7 +670,7 @@ class Performance:
         "Published maximum rate of turn of the real vehicle; 0 = not published.", "angular rate", 0.0, low=0.0
     )
     stable: str = choice(
-        "Whether the real vehicle keeps a straight course with its rudder amidships.",
+        "Whether the real vehicle holds a straight course with its rudder amidships.",
         ("yes", "no", "unknown"),
         "unknown",
     )

@@ -231,7 +231,7 @@ class Pier:
 
 @dataclass(frozen=True)
 class Tunnel:
-    """Straight horizontal tunnel: four walls around an inner space of the given width and height."""
+    """Straight horizontal tunnel: four walls around an inner space with the given width and height."""
 
     position: Vector = key(
         "Position of the centre of the space inside the tunnel (north, east, down).", "length", count=3
@@ -264,7 +264,10 @@ class Mesh:
         count=3,
     )
     scale: float = key(
-        "Metres per unit of length in the mesh file: 0.001 for a file in millimetres.", default=1.0, low=1e-6, high=1e6
+        "Length in metres of one unit of the mesh file: 0.001 for a file in millimetres.",
+        default=1.0,
+        low=1e-6,
+        high=1e6,
     )
     material: str = text("Name of the material of the mesh, for imaging sonars and cameras.", "steel")
     place: str = place()
@@ -272,7 +275,7 @@ class Mesh:
 
 @dataclass(frozen=True)
 class Obstacles:
-    """Fixed obstacles. Vehicles collide with them, beams detect them, and they block sound."""
+    """Fixed obstacles. Vehicles collide with them, beams detect them, and sound does not pass through them."""
 
     block: tuple[Block, ...] = children(Block, "Box-shaped obstacle.")
     pier: tuple[Pier, ...] = children(Pier, "Upright round post.")
@@ -328,7 +331,7 @@ class Soundings:
     north: float = key("North coordinate, in the world frame, of the origin of the soundings file.", "length", 0.0)
     east: float = key("East coordinate, in the world frame, of the origin of the soundings file.", "length", 0.0)
     heights: bool = flag(
-        "yes: the file holds heights above the water level (negative below it). no: it holds depths.", False
+        "yes: the file contains heights above the water level (negative below it). no: it contains depths.", False
     )
 
 
@@ -523,7 +526,7 @@ class World:
         0.0,
     )
     current: Current = child(Current, "Water flow.")
-    tide: Tide = child(Tide, "Tide: the water level over time.")
+    tide: Tide = child(Tide, "Tide: the water level as a function of time.")
     wind: Wind = child(Wind, "Wind above the water.")
     waves: Waves = child(Waves, "Waves of the sea surface.")
     obstacles: Obstacles = child(Obstacles, "Fixed obstacles: walls, piers, tunnels, meshes.")

@@ -76,7 +76,7 @@ def wave_components(waves: Waves, gravity: float, seed: int, depth: float = math
     """Return the sea as (n, SEA_COLUMNS) components of equal energy. Their variances add up to exactly Hs^2/16.
 
     The spectrum from 0.3 to 8 peak frequencies is split into bands of equal energy. Each component has the mean
-    frequency of its band and a random phase, so the wave record repeats only after a long time.
+    frequency of its band and a random phase, so the waves repeat only after a long time.
     """
     height, peak = sea_state(waves)
     if height == 0.0:

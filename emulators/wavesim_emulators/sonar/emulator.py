@@ -41,7 +41,7 @@ def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
 
 @dataclass
 class SonarInstrument:
-    """Sonar of an emulator: its engine and the constant part of its frame record."""
+    """Sonar of an emulator: its sonar engine and the constant part of its frame record."""
 
     generation: int
     engine: Any
