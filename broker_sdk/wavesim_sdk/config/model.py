@@ -84,7 +84,7 @@ class FaultConfig:
         "noise; for wet, the name of the compartment.",
         "",
     )
-    field: str = text("Sensor field that a bias, spikes or noise affect. Empty: all fields of the sensor.", "")
+    field: str = text("Sensor field to which a bias, spikes or noise are applied. Empty: all fields of the sensor.", "")
     place: str = place()
 
 
@@ -132,7 +132,7 @@ class BodyConfig:
         "Simulation time without a command after which `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
     )
     failsafe: str = choice(
-        "What the actuators do when the watchdog expires. zero: they go to zero. hold: they keep their commands. "
+        "Behaviour of the actuators when the watchdog expires. zero: they go to zero. hold: they keep their commands. "
         "safe: they take the values of `safe`.",
         ("zero", "hold", "safe"),
         "zero",

@@ -407,8 +407,7 @@ class CrossFlow:
 
 @dataclass(frozen=True)
 class SurgeFriction:
-    """Friction in surge according to the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u), with the
-    Reynolds number
+    """Friction in surge by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u), with the Reynolds number
     Rn = abs(u) L / nu.
     """
 
@@ -686,7 +685,7 @@ class Model:
     type: str = choice("Type of body that the model describes.", ("surface", "underwater", "buoy"))
     title: str = text("One-line description of the model.", "")
     source: str = text("Source of the numbers of the model.", "")
-    validated: str = text("What the model has been compared with, and what it has not been compared with.", "")
+    validated: str = text("Scope of the validation: what the model has been compared with, and what it has not.", "")
     valid_speed: float = key(
         "Maximum speed through the water for which the model is intended; 0 m/s = not stated.", "speed", 0.0, low=0.0
     )

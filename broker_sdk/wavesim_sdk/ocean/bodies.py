@@ -135,8 +135,7 @@ class BodyObstacles:
 
     def _near(self, starts: Array, along: Array, limit: Array, own: Rows) -> tuple[Rows, Rows]:
         """Return pairs (instrument, body) that may intersect. They follow from the bounding box of the beams and, for a
-        fan,
-        from its plane.
+        fan, from its plane.
         """
         ends = starts + limit[:, :, None] * along
         if along.shape[1] == 1:
