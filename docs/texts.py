@@ -36,6 +36,11 @@ _DATA = re.compile(
     r"(^|[,|]) ?([uif]\d+|f|char\[\d+\]|u8\[\d+\]) \w+(,| \||$)|^(bool|string|u?int\d+|float\d+) \w+\s|\[\] \w+\s\w+\[\]"
     r"|^[bBhHiIqQfd ]+$|^\w+: [A-Z][^\[]*\[[^\]]*\]$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |(?s:^\s*<(?!(h\d|p|code)\b)[\w-]+( [^<>]*)?(>.*/[\w-]*|/)>\s*$)|^<CycloneDDS>|^copy |^type\(\{|^\w+ = \w+\(|\w\(map\(|^(<[^<>]*>\s*|\{[^{}]*\}\s*)+$|^default-src "
 )
+#: cells and paragraphs that are data: a range, a list of units, types of a wire format
+_RANGE = re.compile(
+    r"[-+.\de]*( \S+)? \.\. [-+.\de^]*( \S+)?|(\d+ x )?[\w/^]{1,5}(, [\w/^]{1,5})+|list \(\d+\) of \w+ \S+"
+)
+_CODE, _WORDS = re.compile(r"`[^`]*`"), re.compile(r"[a-z]{2,} [a-z]{2,}")
 
 
 @dataclass(frozen=True)
@@ -156,7 +161,11 @@ class _Reader(ast.NodeVisitor):
             ):  # click keeps the lines of this paragraph; an indented line continues the last
                 for each in re.sub(r"\n\s+", " ", "\n".join(lines[1:])).splitlines():
                     self.found.append(Text(kind, self.file, line, re.sub(r"\s{2,}", "  ", each)))
-            elif paragraph.strip() and not all(each.startswith("    ") for each in lines):  # indented: literal
+            elif (
+                paragraph.strip()
+                and not all(each.startswith("    ") for each in lines)  # indented: literal
+                and not _DATA.search(paragraph.strip())
+            ):
                 self.found.append(Text(kind, self.file, line, " ".join(paragraph.split())))
         for child in ast.iter_child_nodes(node):
             if not (words and child is node.body[0]):
@@ -176,7 +185,7 @@ class _Reader(ast.NodeVisitor):
         bare = re.sub(r"\{([^{}]|\{[^{}]*\})*\}", "{}", words or "")  # a text has words besides its placeholders
         if words is None:
             self.generic_visit(node)
-        elif len(bare.split()) >= 3 and _SENTENCE.search(bare) and "\\" not in words and not _DATA.search(words):
+        elif len(bare.split()) >= 3 and _SENTENCE.search(bare) and "\\" not in words and not _DATA.search(bare):
             self.found.append(Text(self.kind, self.file, node.lineno, " ".join(words.split())))  # type: ignore[attr-defined]
 
     visit_Constant = visit_JoinedStr = visit_BinOp = _text

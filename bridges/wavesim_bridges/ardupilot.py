@@ -235,7 +235,7 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     "--output",
     multiple=True,
     metavar="N=ACTUATOR",
-    help="Output to add to the preset, or to replace in it; a minus sign reverses it: 3=-starboard. Repeatable.",
+    help="Output to add to the preset or to override in it. A minus sign reverses it: 3=-starboard. Repeatable.",
 )
 @click.option(
     "--instance",

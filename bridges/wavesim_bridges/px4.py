@@ -246,7 +246,7 @@ class Px4Bridge:
     "--output",
     multiple=True,
     metavar="N=ACTUATOR",
-    help="Output to add to the preset, or to replace in it; a minus sign reverses it: 3=-starboard. Repeatable.",
+    help="Output to add to the preset or to override in it. A minus sign reverses it: 3=-starboard. Repeatable.",
 )
 @click.option(
     "--instance",

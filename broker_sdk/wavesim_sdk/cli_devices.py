@@ -247,8 +247,8 @@ def _outlet(option: str, title: str) -> Any:
 )
 @_at_body
 @_outlet("--nmea0183", "Output for NMEA 0183 sentences")
-@_outlet("--nmea2000", "Output for CAN frames in Yacht Devices RAW format, one line each")
-@_outlet("--signalk", "Output for Signal K deltas, one line of JSON each")
+@_outlet("--nmea2000", "Output for CAN frames in Yacht Devices RAW format, one per line")
+@_outlet("--signalk", "Output for Signal K deltas in JSON, one per line")
 @_named
 def boat(
     place: DeviceOptions, nmea0183: tuple[Ports, ...], nmea2000: tuple[Ports, ...], signalk: tuple[Ports, ...]

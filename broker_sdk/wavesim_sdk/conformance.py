@@ -165,7 +165,9 @@ class BrokerChecker(ConformanceChecker):
         session = self.server.session(NAME)
         ok = self.wait_until(lambda: session.rtt_statistics.replies >= 3, 3.0)
         self.record(
-            "KEEPALIVE is answered with its number", ok, f"{session.rtt_statistics.replies} correct answers in 3 s"
+            "the answer to a KEEPALIVE repeats its number",
+            ok,
+            f"{session.rtt_statistics.replies} correct answers in 3 s",
         )
         self.record(
             "KEEPALIVE is answered within 0.2 s",
@@ -196,7 +198,9 @@ class BrokerChecker(ConformanceChecker):
         self.server.event(NAME, RunStateChanged(1, 3))
         ok = self.wait_until(lambda: session.outbox.next_timer() is None, 2.0)
         self.record(
-            "events are acknowledged, including malformed ones and those of an unknown kind", ok, "not all within 2 s"
+            "events are acknowledged, including malformed ones and those of an unknown kind",
+            ok,
+            "some events were not acknowledged within 2 s",
         )
         first = [when for when, h, _ in self._datagrams(*Type, since=since) if h.ack >= 1]
         late = first[0] - since if first else float("inf")

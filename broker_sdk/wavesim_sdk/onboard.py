@@ -210,7 +210,9 @@ class PrivilegedRequests:
         self, position: Sequence[float] | None = None, attitude: Sequence[float] | None = None,
         velocity: Sequence[float] | None = None, *, body: str = "",
     ) -> int:  # fmt: skip
-        """Set position (m, W), attitude (rad) and velocity (m/s, rad/s, B) of a body; None = unchanged (right `pose`)."""
+        """Set position (m, W), attitude (rad) and velocity (m/s, rad/s, B) of a body; None = unchanged. Requires the
+        right `pose`.
+        """
         p, a, v = (None if some is None else _floats(some) for some in (position, attitude, velocity))
         return self.request(items.Pose(body, p, a, v))
 

@@ -182,9 +182,9 @@ _BUILT_IN = (
         "Acoustic Doppler current profiler: velocity of the water relative to the instrument, by cells from the "
         "nearest; NaN = not measured.",
         (
-            value("x", "m/s", "Velocity of the water along x, frame S.", ADCP_CELLS),
-            value("y", "m/s", "Velocity of the water along y, frame S.", ADCP_CELLS),
-            value("z", "m/s", "Velocity of the water along z, the axis of the instrument, frame S.", ADCP_CELLS),
+            value("x", "m/s", "Velocity of the water along the x axis of frame S.", ADCP_CELLS),
+            value("y", "m/s", "Velocity of the water along the y axis of frame S.", ADCP_CELLS),
+            value("z", "m/s", "Velocity of the water along the z axis of frame S, which is the axis of the instrument.", ADCP_CELLS),
             value("error", "m/s", "Error velocity: disagreement of the beams, scaled to the noise of x and y; "
                                   "NaN with three beams.", ADCP_CELLS),
             value("ranges", "m", "Range to the bottom, the surface or an obstacle along each beam; NaN = none.", ADCP_BEAMS),
@@ -197,8 +197,7 @@ _BUILT_IN = (
     sensor_table(
         "anemometer",
         "Apparent wind; valid above water.",
-        (value("speed", "m/s", "Apparent wind speed."), value("angle", "rad", "Direction from which the apparent wind blows, from the bow "
-                                                                "towards starboard.")),
+        (value("speed", "m/s", "Apparent wind speed."), value("angle", "rad", "Direction from which the apparent wind blows, measured from the bow towards starboard.")),
     ),
     sensor_table("encoder", "Encoders: the actual value of each actuator.", (value("actuator", "1/s, rad or kg", "Actual value of each actuator.", MAX_ACTUATORS),)),
     sensor_table("rpm", "Propeller speeds from counted pulses.", (value("rpm", "1/min", "Speed of each thruster; NaN = a thruster without a shaft.", MAX_THRUSTERS),)),

@@ -385,11 +385,11 @@ EFFORT = Table(
 
 SURROUNDINGS = Table(
     "surroundings",
-    "Water and air at the position of each body, at the tick.",
+    "State of the water and the air at the position of each body in this tick.",
     "engine",
     (
-        value("current_W", "m/s", "Velocity of the water at the body, frame W.", 3),
-        value("wind_W", "m/s", "Velocity of the air 10 m above the water, frame W.", 3),
+        value("current_W", "m/s", "Velocity of the water at the body, in frame W.", 3),
+        value("wind_W", "m/s", "Wind velocity 10 m above the water, in frame W.", 3),
         value("level", "m", "Water level above the mean at the body: tide and waves."),
         value("wave", "m", "Part of the water level due to waves."),
     ),

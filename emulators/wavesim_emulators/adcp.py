@@ -40,8 +40,8 @@ class AdcpEmulator(RaycastEmulator):
     exact only if the flow is equal at both; the error velocity shows any difference.
 
     A beam measures a cell if bottom, surface and obstacles are beyond the end of the cell along that beam. The cell
-    must also end before the range of the side lobes, which is the minimum range of all beams times the cosine of the
-    beam angle. At least three beams are needed.
+    must also end before the side lobes interfere: at the minimum range of all beams times the cosine of the beam angle.
+    At least three beams are needed.
     """
 
     sensor = "adcp"

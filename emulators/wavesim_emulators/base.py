@@ -40,14 +40,14 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 PREDRAWN_VALUES = 32  #: number of values for which random numbers are drawn at once
-AHEAD_NUMBERS = 4096  #: maximum count of random numbers drawn at once if a value needs several
+AHEAD_NUMBERS = 4096  #: maximum count of random numbers that are drawn at once if a value needs several
 
 
 class NoiseStreams:
     """Random numbers of some instruments, with a separate stream per instrument and purpose.
 
-    A number depends only on the hash of its tick, so it is known in advance. A NumPy call costs as much for a few
-    numbers as for a hundred. The numbers of the next values are therefore drawn together with the requested one.
+    Each number is a hash that depends on its tick, so it is known in advance. A NumPy call takes as long for a few
+    numbers as for a hundred. The numbers for the next values are therefore drawn together with the requested ones.
     """
 
     def __init__(self, keys: Any, period: int) -> None:
@@ -209,7 +209,7 @@ class Batch:
 
     @functools.cached_property
     def depth(self) -> Floats:
-        """Depths in m of the sensors below the present water surface; negative in air."""
+        """Depths in m of the sensors below the water surface at this tick; negative in air."""
         return np.asarray(self.p_WS_W[:, 2] + self.weather["level"])
 
     @functools.cached_property
@@ -226,8 +226,8 @@ class Batch:
 
 
 class Emulator:
-    """Emulator of one sensor type. It keeps nothing between two values: state belongs in hidden columns of the sensor's
-    table, where a process that takes over finds it.
+    """Emulator of one sensor type. It keeps no state between values: state belongs in hidden columns of the sensor's
+    table, where a replacement process can read it.
     """
 
     sensor: ClassVar[str]
@@ -265,7 +265,7 @@ class Emulator:
 
 
 def steady_weather(world: World, time_s: float) -> Record:
-    """Return the configured weather without gusts, drift and the slow part of the wind."""
+    """Return the configured weather, without gusts, drift and the slowly varying part of the wind."""
     w = np.zeros(1, WEATHER.dtype)
     w["current_W"] = uniform_current(world.current, time_s)
     w["wind_speed"], w["wind_direction"] = world.wind.mean, world.wind.direction

@@ -19,7 +19,7 @@ from wavesim_sdk.errors import NotRunning, WaveSimError
 
 POLL_S = 0.1
 NICE = 5
-#: maximum number of restarts of an emulator in a row, each within this time in s; then it is abandoned
+#: maximum number of consecutive restarts of an emulator, each within this time in s; after these it is not restarted
 RESTARTS, EARLY_DEATH_S = 5, 5.0
 END_S = 5.0
 

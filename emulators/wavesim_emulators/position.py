@@ -13,8 +13,8 @@ from wavesim_sdk.shared_memory import Record
 
 class GpsEmulator(Emulator):
     """Emulator of a satellite receiver: WGS84 position of the antenna. W is the tangent plane of the ellipsoid at the
-    origin, so a boat 10 km away is 8 m above the ellipsoid. The value is valid while the antenna is above the present
-    water surface. Position errors are slow (Gauss-Markov), velocity errors white.
+    origin, so a boat 10 km away is 8 m above the ellipsoid. The value is valid while the antenna is above the water
+    surface. Position errors are slow (Gauss-Markov), velocity errors white.
     """
 
     sensor = "gps"

@@ -27,7 +27,7 @@ class EmulatorProcess:
         theirs, ours = bytes(world["digest"]).decode(), emulator.loaded.digest
         if theirs not in ("", ours):
             raise AttachError(
-                f"the server '{server}' runs another configuration (digest {theirs[:12]}) than "
+                f"the server '{server}' runs a different configuration (digest {theirs[:12]}) than "
                 f"{emulator.loaded.path} ({ours[:12]}); use the file that the server loaded, unchanged since its "
                 "start"
             )

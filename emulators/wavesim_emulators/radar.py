@@ -23,12 +23,12 @@ HORIZON = 4110.0
 #: half width of the gate that associates an echo with a track, in standard deviations; the allowance for a turn is added
 GATE_SIGMAS = 6.0
 TARGET_ACCELERATION = 1.0  #: maximum change of a target's velocity, m/s2
-MIN_HITS, SCANS = 5, 10  #: a track is kept while at least MIN_HITS of the last SCANS scans showed it
+MIN_HITS, SCANS = 5, 10  #: a track is kept while at least MIN_HITS of the last SCANS scans detected it
 CONFIRM_SCANS = 3  #: number of scans before a track is confirmed
 MANOEUVRE_MEMORY, MANOEUVRE_SIGMAS = (
     10.0,
     3.5,
-)  #: an echo off by MANOEUVRE_SIGMAS reduces the memory of its track to MANOEUVRE_MEMORY scans
+)  #: an echo that is MANOEUVRE_SIGMAS off the prediction reduces the memory of its track to MANOEUVRE_MEMORY scans
 MAX_TRACK_NUMBER = 99
 
 
@@ -38,7 +38,8 @@ def horizon(height: Any, other: Any) -> Any:
 
 
 def gains(scans: float, memory: int) -> tuple[float, float]:
-    """Return the gains (alpha, beta) of the fading straight-line fit over this number of scans, the newest included.
+    """Return the gains (alpha, beta) of the fading-memory straight-line fit over this number of scans, including the
+    newest.
     The number is limited to ``memory``.
     """
     k = min(scans, float(memory))
@@ -47,7 +48,7 @@ def gains(scans: float, memory: int) -> tuple[float, float]:
 
 class RadarEmulator(RaycastEmulator):
     """Emulator of a radar: echoes with errors of range and bearing. Land, obstacles, hulls and the horizon hide
-    whatever is behind them. Tracks are kept over ground, with an error-free own position.
+    whatever is behind them. Tracks are relative to the ground; the position of the own vessel has no errors.
     """
 
     sensor = "radar"
@@ -69,7 +70,7 @@ class RadarEmulator(RaycastEmulator):
             self._update_tracks(now, out, k, echoes)
 
     def _in_sight(self, antenna: Floats, away: Floats, distance: Floats, there: Rows, own: int) -> Any:
-        """Return which bodies are visible: nothing hides them from the antenna."""
+        """Return which bodies are visible from the antenna."""
         if not len(there):
             return np.zeros(0, bool)
         along = (away / distance[:, None])[None]

@@ -1,6 +1,6 @@
 """All instruments of a sensor type: due times, and latency, drop-outs and faults of values.
 
-The module uses no clock, process or shared memory: its input are snapshots, its output is a table of values.
+The module uses no clock, process or shared memory: its inputs are snapshots, and its output is a table of values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import SensorFault
 
-#: purposes of random numbers that the sensors themselves do not use
+#: random number purposes that are not available to the sensors themselves
 DROP, SPIKE, SIGN = "drop-out", "spike", "sign of a spike"
 
 
@@ -98,8 +98,8 @@ class SensorBank:
     # -- instruments -------------------------------------------------------------------------------
 
     def _update_groups(self, view: FleetSnapshot, due: int) -> bool:
-        """Sort the instruments into groups if bodies have joined or left. Return True if an instrument of existing
-        values was removed.
+        """Sort the instruments into groups if bodies have joined or left. Return True if an instrument that has values
+        was removed.
         """
         if view.version is not None and view.version == self._version:
             return False

@@ -22,8 +22,8 @@ VOLTAGE_SIGMA, CURRENT_SIGMA = 0.01, 0.05
 
 
 class AnemometerEmulator(Emulator):
-    """Emulator of an anemometer. The apparent wind is the present wind (mean, slow part and gusts) at the height of the
-    sensor, less the velocity of the sensor.
+    """Emulator of an anemometer. The apparent wind is the instantaneous wind (mean, slow part and gusts) at the height
+    of the sensor, minus the velocity of the sensor.
     """
 
     sensor = "anemometer"
@@ -119,8 +119,8 @@ class BatteryEmulator(ActuatorEmulator):
     resistance. Noise: 10 mV, 50 mA.
 
     Power is the hotel load plus the power of each thruster: c1 T^1.5 for a thrust T, or c2 n^3 for a shaft speed n,
-    depending on the model of the thruster. An ideal propeller at rest takes T^1.5 / sqrt(2 rho A), and a shaft 2 pi rho
-    D^5 KQ n^3. Both neglect the inflow.
+    depending on the model of the thruster. An ideal propeller at zero speed needs T^1.5 / sqrt(2 rho A), and a shaft 2
+    pi rho D^5 KQ n^3. Both neglect the inflow.
     """
 
     sensor = "battery"

@@ -20,7 +20,7 @@ class WaterEmulator(Emulator):
         self.water = Water(loaded)
 
     def position_and_validity(self, now: Batch, out: Record) -> Floats:
-        """Return positions (n, 3) and depths below the present water surface. Mark the values of sensors in air as
+        """Return positions (n, 3) and depths below the water surface at this tick. Mark the values of sensors in air as
         invalid.
         """
         out["valid"] = now.depth >= 0.0

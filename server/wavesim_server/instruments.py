@@ -131,7 +131,7 @@ class InstrumentRegistry:
             self.is_changed = True
 
     def set_fault(self, body: int, name: str, kind: str, amount: float | str = 0.0, field: str = "") -> None:
-        """Set a fault of an instrument, or repair it (`none`). ValueError for an invalid fault."""
+        """Set a fault of an instrument, or clear it (`none`). Raises ValueError for an invalid fault."""
         suite = self._suites.get(body, {})
         if name not in suite:
             raise ValueError(f"no sensor named '{name}'{suggest_name(name, suite) or '; this body has no sensors'}")

@@ -65,7 +65,7 @@ def test_a_server_with_keys(
 def test_who_may_be_served_elsewhere(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     """Not loopback: with keys, or by an explicit word that is repeated at each start."""
     with pytest.raises(
-        ConfigError, match="is not loopback, so others could reach the server: set `keys` to a key file"
+        ConfigError, match="is not loopback, so other machines could reach the server: set `keys` to a key file"
     ):
         config(fleet('address="0.0.0.0"'))
     assert config(fleet('address="0.0.0.0" insecure="yes"')).config.network.insecure

@@ -257,7 +257,7 @@ def test_refusals(tmp_path: Path) -> None:
     units = {"length": "2", "gravity": "9.81", "water_density": "1000", "origin_depth": "0"}
     refused(one, "wave-column=hours: use period or frequency", wave_column="hours", **units)
     one.write_text(one.read_text() + " 5.0 7 7 1.0 1.0\n")
-    refused(one, "w.1 has the mode 7; one rigid body has modes 1 to 6", **units)
+    refused(one, "w.1 contains mode 7; a single rigid body has only modes 1 to 6", **units)
     one.with_suffix(".3").unlink()
     refused(one, "missing w.3 .exciting force. or w.4", **units)
 

@@ -31,7 +31,7 @@ except SessionLost:
 """
 BREAKS = {
     "HELLO has at least 64 bytes": "import wavesim_sdk.wire.client as c; H = c.Hello; c.Hello = lambda n, p: H(n, b'')\n",
-    "KEEPALIVE is answered with its number": "import wavesim_sdk.wire.client as c; old = c.ClientSession._handle\n"
+    "the answer to a KEEPALIVE repeats its number": "import wavesim_sdk.wire.client as c; old = c.ClientSession._handle\n"
     "def mute(self, m, n):\n    return [] if isinstance(m, c.Keepalive) else old(self, m, n)\nc.ClientSession._handle = mute\n",
     "any correct msgpack encoding is accepted": "import wavesim_sdk.wire.codec as c; old = c.unpack_body\n"
     "def strict(plain, kind):\n    if kind == 35 and plain[:1] in (b'\\xdc', b'\\xdd'): raise c.Dropped('body')\n    return old(plain, kind)\n"

@@ -106,7 +106,7 @@ def depths(path: Path, body: str, name: str, cell: float) -> tuple[MosaicGrid, M
         sounded = frame.points[good].T
         points.append(np.stack([*sounded, *(s[k][good] for k in ("north", "east", "down"))]))
     if not points:
-        raise LogError(f"{path} has no soundings of '{body}' {name}")
+        raise LogError(f"{path} has no soundings of sonar '{name}' on '{body}'")
     north, east, down, true_north, true_east, true_down = np.concatenate(points, axis=1)
     measured = grid_points(north, east, down, cell)
     return measured, grid_points(true_north, true_east, true_down, cell, measured)

@@ -422,7 +422,9 @@ class ReplaySource:
         return False, "a replay does not accept changes"
 
     def tracks(self) -> dict[str, Any]:
-        """Return the complete track of each body, thinned: row -> times and positions, and its navigator's estimates."""
+        """Return by row the whole track of each body, reduced in points (times and positions), and the estimates of its
+        navigator.
+        """
         found = {}
         for row, (body, series) in self._series.items():
             thin = slice(None, None, max(1, len(series.time_ns) // TRACK_POINTS))

@@ -185,7 +185,7 @@ async def appearance(request: web.Request) -> web.StreamResponse:
 
 
 async def series(request: web.Request) -> web.StreamResponse:
-    """Return lines of a chart. The query has ``line=ROW/KEY`` once or more, ``since`` and ``until`` (s), and the number
+    """Return lines of a chart. The query has one or more ``line=ROW/KEY``, ``since`` and ``until`` (s), and the number
     of ``points``.
     """
     lines = request.query.getall("line", [])

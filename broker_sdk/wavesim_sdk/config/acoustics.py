@@ -26,7 +26,7 @@ class Multipath:
         high=6,
         integer=True,
     )
-    surface_loss: float = key("Constant loss per bounce at the surface.", "level", 0.0, low=0.0)
+    surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
         "Additional loss per surface bounce, by frequency, angle and the sea state at the start of the run. flat: "
         "none. rough: scattering by waves out of the specular direction (Eckart 1953). bubbles: absorption by "
@@ -66,7 +66,8 @@ class Acoustics:
         "Change of the sound speed per metre of depth, 1/s (profile=gradient).", default=0.016, low=-1.0, high=1.0
     )
     file: str = text(
-        "Path of the file of the sound speed profile (profile=file): rows `depth speed` (m, m/s), ascending in depth.",
+        "Path of the sound speed profile file (profile=file): rows `depth speed` (m, m/s), in ascending order of "
+        "depth.",
         "",
     )
     formula: str = choice(
@@ -89,16 +90,16 @@ class Acoustics:
     ph: float = key("pH of the water for the absorption model.", default=8.0, low=7.0, high=9.0)
     depth: float = key("Water depth for the absorption model.", "length", 0.0, low=0.0)
     spreading: float = key(
-        "Factor of log10 s in the spreading loss: 20 for spherical, 10 for cylindrical spreading. 0 = from the ray "
-        "tube of each ray (20 in water of constant sound speed).",
+        "Factor of log10 s in the spreading loss: 20 for spherical, 10 for cylindrical spreading. 0 = use the ray "
+        "tube of each ray (or 20 in water of constant sound speed).",
         default=0.0,
         low=0.0,
         high=40.0,
     )
     sum: str = choice(
-        "Level of a reception if further paths of its signal arrive before it ends. first: level of the first path. "
-        "incoherent: sum of the powers. coherent: sum of the pressures, with the phases of travel, bounces and "
-        "caustics.",
+        "How the level of a reception is computed if further paths of its signal arrive before it ends. first: level "
+        "of the first path. incoherent: sum of the powers. coherent: sum of the pressures, with the phases of travel, "
+        "bounces and caustics.",
         ("first", "incoherent", "coherent"),
         "first",
     )
@@ -149,16 +150,19 @@ class BeamPattern:
         "Full width of the beam between its -3 dB points.", "angle", 1.0471975511965976, low=0.01, high=3.1
     )
     floor: float = key(
-        "Maximum loss of the beam pattern, in the nulls and behind the transducer.", "level", 40.0, low=0.0
+        "Maximum loss of the beam pattern, which limits the nulls and the rear of the transducer.",
+        "level",
+        40.0,
+        low=0.0,
     )
     rows: Vector = content("Beam pattern as rows `angle loss` (deg, dB), for pattern=table.", 0)
 
 
 @dataclass(frozen=True)
 class ClockConfig:
-    """Clock of an acoustic node. At simulation time t, it reads t + offset + drift t.
+    """Clock of an acoustic node. At simulation time t, it shows t + offset + drift t.
 
-    All times that the node reports or receives in commands are times of its own clock.
+    All times that the node reports, or receives in commands, refer to its own clock.
     """
 
     offset: float = key("Offset of the node's clock at the start of the run.", "time", 0.0)
@@ -179,11 +183,11 @@ class ClockConfig:
 
 @dataclass(frozen=True)
 class Pinger:
-    """Pinger: it sends without a command, at every full `period` of its own clock, plus `offset`."""
+    """Pinger: it sends without a command, at each multiple of `period` on its own clock, plus `offset`."""
 
     frequency: float = key("Carrier frequency of the pings.", "frequency", low=1.0)
     period: float = key("Interval of the pings, on the clock of the node.", "time", low=0.01)
-    offset: float = key("Delay of each ping after the full period of the node's clock.", "time", 0.0, low=0.0)
+    offset: float = key("Delay of each ping after the start of a period of the node's clock.", "time", 0.0, low=0.0)
 
 
 @dataclass(frozen=True)
@@ -199,15 +203,18 @@ class Modem:
     bandwidth: float = key("Bandwidth of the modem's packets.", "frequency", 4e3, low=1.0)
     bit_rate: float = key("Bit rate of the modem's payload, in bits per second.", default=640.0, low=0.1)
     preamble: float = key(
-        "Duration of synchronisation and header of a packet, before the payload.", "time", 0.03, low=0.0
+        "Duration of the synchronisation signal and the header of a packet, which precede the payload.",
+        "time",
+        0.03,
+        low=0.0,
     )
     payload: int = key("Maximum payload of a packet, in bytes.", default=64, low=0, high=256, integer=True)
     bit_error: float = key(
         "Bit error probability. A packet with one or more bit errors is lost.", default=0.0, low=0.0, high=1.0
     )
     type: str = text(
-        "Name of a modem type that an installed package provides. It sets the code and the medium access. Empty: "
-        "packets have no code and are sent at once.",
+        "Name of a modem type that an installed package provides. It determines the code and the medium access "
+        "control. Empty: packets have no code and are sent immediately.",
         "",
     )
 
@@ -226,7 +233,7 @@ class UsblHead:
     """USBL head: it computes the direction of arrival from the arrival times at several hydrophones.
 
     The head assumes a plane wave and the sound speed `sound_speed`. It needs four hydrophones that do not lie in one
-    plane, or three or more in a plane; then `axis` is the side that the head faces.
+    plane, or three or more that do. A planar head needs `axis`, the side that it faces.
     """
 
     hydrophone: tuple[Hydrophone, ...] = children(
@@ -238,9 +245,7 @@ class UsblHead:
     sound_speed: float = key(
         "Sound speed that the USBL head assumes; 0 m/s = `sound_speed` of <acoustics>.", "speed", 0.0, low=0.0
     )
-    timing_noise: float = key(
-        "Standard deviation of the error of the arrival time at each hydrophone.", "time", 0.0, low=0.0
-    )
+    timing_noise: float = key("Standard deviation of the arrival time error at each hydrophone.", "time", 0.0, low=0.0)
     timing_resolution: float = key(
         "Resolution of the arrival times at the hydrophones; 0 = exact.", "time", 0.0, low=0.0
     )
@@ -248,7 +253,7 @@ class UsblHead:
 
 @dataclass(frozen=True)
 class TransducerConfig:
-    """Acoustic transducer and its electronics, in the terms of the sonar equation."""
+    """Acoustic transducer and its electronics, described by the terms of the sonar equation."""
 
     position: Vector = key(
         "Position of the transducer in the body frame (forward, starboard, down).", "length", (0.0, 0.0, 0.0), count=3
@@ -261,8 +266,8 @@ class TransducerConfig:
         ("level", "snr"),
         "level",
     )
-    threshold: float = key("Minimum received level that is detected (detection=level).", "level", 80.0)
-    snr: float = key("Minimum signal-to-noise ratio that is detected (detection=snr).", "level", 10.0)
+    threshold: float = key("Minimum received level for detection (detection=level).", "level", 80.0)
+    snr: float = key("Minimum signal-to-noise ratio for detection (detection=snr).", "level", 10.0)
     source_level: float = key(
         "Source level, at 1 m, of the transducer's own signals.", "level", 188.0, low=0.0, high=260.0
     )
@@ -286,13 +291,16 @@ class TransducerConfig:
         "Turn-around time from the arrival of a query to the start of the reply.", "time", 0.015, low=0.0
     )
     recharge: float = key("Recharge time after sending, during which the transducer cannot send.", "time", 1.0, low=0.0)
-    deaf_in_recharge: bool = flag("Whether the transducer also cannot receive while it recharges.", False)
+    deaf_in_recharge: bool = flag("Whether the transducer cannot receive while it recharges.", False)
     query: float = key(
         "Frequency of the queries that the transducer answers; 0 Hz = it never answers.", "frequency", 0.0
     )
     reply: float = key("Frequency of the transducer's replies.", "frequency", 0.0)
     tolerance: float = key(
-        "Maximum deviation of the frequency of a query that the transducer answers.", "frequency", 100.0, low=0.0
+        "Maximum difference between the frequency of a query and `query` at which the transducer still answers.",
+        "frequency",
+        100.0,
+        low=0.0,
     )
     code: int = key(
         "Code of the transducer's signals; 0 = no code. Signals with different codes do not collide.",
@@ -305,12 +313,12 @@ class TransducerConfig:
         "Code of the queries that the transducer answers; 0 = any code.", default=0, low=0, high=65535, integer=True
     )
     timing_noise: float = key(
-        "Standard deviation of the error of reported times. The log also contains the true times.", "time", 0.0, low=0.0
+        "Standard deviation of the error in reported times. The log also contains the true times.", "time", 0.0, low=0.0
     )
     timing_resolution: float = key("Resolution of reported times; 0 = 1 ns.", "time", 0.0, low=0.0)
-    level_noise: float = key("Standard deviation of the error of reported levels.", "level", 0.0, low=0.0)
-    doppler_noise: float = key("Standard deviation of the error of reported frequencies.", "frequency", 0.0, low=0.0)
-    drop_out: float = key("Probability that a detection is lost at random.", default=0.0, low=0.0, high=1.0)
+    level_noise: float = key("Standard deviation of the error in reported levels.", "level", 0.0, low=0.0)
+    doppler_noise: float = key("Standard deviation of the error in reported frequencies.", "frequency", 0.0, low=0.0)
+    drop_out: float = key("Probability that a detection is randomly lost.", default=0.0, low=0.0, high=1.0)
     outlier: float = key(
         "Probability that a reported time is an outlier: later than the true time by a random delay.",
         default=0.0,
@@ -323,8 +331,10 @@ class TransducerConfig:
         0.02,
         low=0.0,
     )
-    self_noise: float = key("Noise of the body at the transducer, per Hz (detection=snr).", "level", 0.0)
-    self_noise_slope: float = key("Increase of the body's noise with its speed, dB per m/s.", default=0.0, low=0.0)
+    self_noise: float = key(
+        "Spectrum level of the body's own noise at the transducer, per Hz (detection=snr).", "level", 0.0
+    )
+    self_noise_slope: float = key("Increase in the body's own noise with its speed, dB per m/s.", default=0.0, low=0.0)
     beam: BeamPattern | None = child(
         BeamPattern, "Directivity of the transducer. If absent, the transducer is omnidirectional."
     )
@@ -335,5 +345,5 @@ class TransducerConfig:
 
     @property
     def band(self) -> float:
-        """Bandwidth of the signals of the transducer in Hz: `bandwidth`, or 2/pulse if that is 0."""
+        """Bandwidth of the transducer's signals in Hz: `bandwidth`, or 2/pulse if that is 0."""
         return self.bandwidth or (2.0 / self.pulse if self.pulse else 0.0)

@@ -16,16 +16,16 @@ class AdcpConfig(SensorConfig):
     """Acoustic Doppler current profiler (ADCP): the velocity of the water in cells along the z axis of S.
 
     The z axis points down from a hull, or up (attitude 180 0 0) from the bed. The instrument has four Janus beams. A
-    cell is valid if at least three of them measure it. If `preset` selects a specific instrument, its values apply to
-    all keys that keep their defaults.
+    cell is valid if at least three of them measure it. If `preset` selects a specific instrument, its values replace
+    those of all keys left at their defaults.
     """
 
     rate: float = key(
         "Current profiles per second. Each profile comes from one ping.", "frequency", 1.0, low=0.01, high=100.0
     )
     preset: str = choice(
-        "Current profiler whose values apply. sentinel-v100, -v50, -v20: Teledyne RDI Sentinel V at 307, 492 and 983 "
-        "kHz.",
+        "Current profiler whose values are used for keys left at their defaults. sentinel-v100, -v50, -v20: Teledyne "
+        "RDI Sentinel V at 307, 492 and 983 kHz.",
         ("sentinel-v100", "sentinel-v50", "sentinel-v20"),
         "sentinel-v50",
     )
@@ -40,7 +40,7 @@ class AdcpConfig(SensorConfig):
         "Maximum range of the current profile along the z axis of S; 0 m = range of the preset.", "length", 0.0, low=0.0
     )
     cells: int = key(
-        "Number of cells of the current profile; 0 = as many as fit into the range.",
+        "Number of cells of the current profile; 0 = as many as fit within the range.",
         default=0,
         low=0,
         high=ADCP_CELLS,

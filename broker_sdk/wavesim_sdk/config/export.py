@@ -33,8 +33,8 @@ def _sub(parent: etree._Element, tag: str, **attributes: str) -> etree._Element:
 
 
 def xsd() -> bytes:
-    """Return an XML schema for editors and other tools. It accepts what the first stage of the configuration reader
-    accepts.
+    """Return an XML schema for editors and other tools. It accepts the same files as the first stage of the
+    configuration reader.
     """
     e = etree.Element(f"{{{_XS}}}schema", nsmap={"xs": _XS})
 
@@ -72,7 +72,7 @@ def _type(attribute: etree._Element, k: Key) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return text for a table cell, with element names such as `<world>` as code, because a browser would take them for
+    """Return text for a table cell, with element names such as `<world>` as code, because a browser would treat them as
     tags.
     """
     return re.sub(r"(?<!`)<([\w-]+)([^>`]*)>(?!`)", r"`<\1\2>`", " ".join(text.split())).replace("|", "\\|")
@@ -109,7 +109,7 @@ def reference_sections(root: type, names: dict[type, str], level: str) -> list[s
             lines.append("")
         inner = list(child_elements(of))
         if inner:
-            lines += ["| element | how often | meaning |", "|---|---|---|"]
+            lines += ["| element | occurrences | meaning |", "|---|---|---|"]
             for _, c in inner:
                 often = "any number" if c.many else "once" if c.required else "at most once"
                 lines.append(

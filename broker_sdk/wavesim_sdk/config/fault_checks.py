@@ -1,4 +1,4 @@
-"""Check scheduled faults: the actuator or sensor exists, its name is unique on the body, and it can have this kind of
+"""Check scheduled faults: the actuator or sensor exists, its name is unique on the body, and it supports this kind of
 fault.
 """
 
@@ -25,7 +25,8 @@ def check(loaded: LoadedConfig) -> None:
         if both := sorted(actuators.keys() & sensors.keys()):
             fail_at(
                 body.place,
-                f"'{body.name}' has both an actuator and a sensor '{both[0]}': use different names so that faults are unambiguous",
+                f"'{body.name}' has both an actuator and a sensor '{both[0]}': give them different names, so that "
+                "faults are unambiguous",
             )
         for fault in body.fault:
             try:
@@ -41,7 +42,7 @@ def _fault(fault: FaultConfig, actuators: dict[str, Actuator], sensors: dict[str
         raise ValueError("a repeated fault needs `for`, and `for` must be shorter than `every`")
     if fault.part in actuators:
         if fault.field:
-            raise ValueError(f"'{fault.part}' is an actuator; remove `field`, which is for sensors only")
+            raise ValueError(f"'{fault.part}' is an actuator; remove `field`, which only sensors have")
         if fault.amount and fault.kind not in ("frozen", "reduced"):
             raise ValueError(f"actuator fault '{fault.kind}' takes no `amount`; remove it")
         fault_amount(actuators[fault.part], fault.kind, fault.amount)

@@ -50,11 +50,13 @@ class MaterialConfig:
 
 @dataclass(frozen=True)
 class Region:
-    """Region of the sea bed with another material. Where two regions overlap, the later one in the file applies."""
+    """Region of the sea bed with another material. Where two regions overlap, the one that comes later in the file
+    takes precedence.
+    """
 
     material: str = text("Name of the material of the region.")
     position: Vector = key("Position of the centre of the region (north, east).", "length", count=2)
-    size: Vector = key("Length of the region along its heading, and width.", "length", count=2, low=1e-3)
+    size: Vector = key("Length (along the heading) and width of the region.", "length", count=2, low=1e-3)
     heading: float = key("Direction of the long axis (length) of the region; 0 deg = north.", "angle", 0.0)
     round: bool = flag("Shape of the region. yes: an ellipse. no: a rectangle.", False)
     place: str = place()
@@ -105,7 +107,7 @@ class Board:
     name: str = text("Name of the board: 1 to 31 letters, digits, - or _.")
     position: Vector = key("Position of the centre of the board (north, east, down).", "length", count=3)
     size: Vector = key("Width and height of the board.", "length", count=2, low=1e-3)
-    heading: float = key("Direction that the face of the board points to; 0 deg = north.", "angle", 0.0)
+    heading: float = key("Direction in which the face of the board points; 0 deg = north.", "angle", 0.0)
     tilt: float = key(
         "Elevation of the direction in which the board faces, from the horizontal.",
         "angle",
@@ -130,9 +132,9 @@ class Board:
 class Optics:
     """Light and water for cameras (Akkaynak & Treibitz 2018).
 
-    Of light J from a surface at a distance z, the camera receives J exp(-bD z) + V (1 - exp(-bB z)). Each quantity has
-    one value for red, green and blue light. The defaults of bD and of the diffuse attenuation are the absorption of
-    clear water; the other defaults are assumptions.
+    From a surface with light J at a distance z, the camera receives J exp(-bD z) + V (1 - exp(-bB z)). Each quantity
+    has one value each for red, green and blue light. The defaults of bD and of the diffuse attenuation are the
+    absorption of clear water; the other defaults are assumptions.
     """
 
     attenuation: Vector = key(
@@ -148,7 +150,7 @@ class Optics:
         low=0.0,
     )
     veil: Vector = key(
-        "Veiling light V for red, green and blue at daylight 1: the colour of the water at a large distance.",
+        "Veiling light V for red, green and blue in full daylight: the colour of the water at a large distance.",
         default=(0.02, 0.08, 0.1),
         count=3,
         low=0.0,

@@ -25,7 +25,7 @@ def materials_of(world: World) -> dict[str, materials.Material]:
 
 
 def check(world: World) -> None:
-    """Raise ConfigError for an unknown material, an invalid name, or a board without valid cells."""
+    """Raise ConfigError for an unknown material, an invalid name, or a board with invalid cells."""
     own, o = materials_of(world), world.obstacles
     named: list[Any] = [*world.material, *world.target, *world.board]
     for m in named:
@@ -81,6 +81,6 @@ def check_camera(c: CameraConfig, who: str) -> None:
     if not lens.is_invertible(c.width, c.height, c.view, c.distortion):
         fail_at(
             c.place,
-            f"{who}: its distortion folds the image: r (1 + k1 r^2 + k2 r^4) must increase from the centre to the "
-            "corners",
+            f"{who}: its distortion folds the image; choose k1 and k2 so that r (1 + k1 r^2 + k2 r^4) increases from "
+            "the centre to the corners",
         )

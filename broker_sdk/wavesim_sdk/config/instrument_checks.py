@@ -29,7 +29,7 @@ from wavesim_sdk.sensors import DVL_BEAMS, LEAK_COMPARTMENTS, MULTIBEAM_BEAMS, R
 if TYPE_CHECKING:
     from wavesim_sdk.config.load import LoadedConfig
 
-AERIALS = ("gps", "uwb", "anemometer", "radar", "ais")  #: types of sensors that work only above the water
+AERIALS = ("gps", "uwb", "anemometer", "radar", "ais")  #: sensor types that work only above the water
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
@@ -65,8 +65,8 @@ def check(config: Config, models: Mapping[str, Model]) -> None:
 
 
 def drowned(loaded: LoadedConfig) -> list[str]:
-    """Return a warning for each instrument that works only above the water but is mounted at or below the waterline
-    of a floating body.
+    """Return a warning for each instrument that works only above the water but is mounted on a floating body at or
+    below its waterline.
     """
     found = []
     for body in loaded.config.fleet.bodies:

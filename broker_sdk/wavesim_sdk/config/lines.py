@@ -43,7 +43,7 @@ class Line:
     length: float = key("Unstretched length of the line.", "length", low=0.01, high=1e5)
     diameter: float = key("Diameter of the line, which determines its volume and drag.", "length", low=1e-4, high=1.0)
     mass: float = key("Mass of the line per unit length, in air.", "linear density", low=1e-4, high=1e3)
-    stiffness: float = key("Axial stiffness EA of the line: tension per strain.", "force", low=1.0, high=1e10)
+    stiffness: float = key("Axial stiffness EA of the line: tension per unit strain.", "force", low=1.0, high=1e10)
     segments: int = key(
         "Number of equal segments into which the line is divided.", default=20, low=1, high=MAX_SEGMENTS, integer=True
     )
@@ -72,8 +72,8 @@ class Line:
     friction: float = key("Friction coefficient between the line and the sea bed.", default=0.5, low=0.0, high=10.0)
     breaking: float = key("Tension at which the line breaks; 0 N = never.", "force", 0.0, low=0.0)
     substeps: int = key(
-        "Number of integration steps of the line per tick; 0 = as many as stability requires. A smaller number than "
-        "required is refused.",
+        "Number of integration steps of the line per tick; 0 = as many as stability requires. The server refuses a "
+        "number that is too small.",
         default=0,
         low=0,
         high=10000,
@@ -84,9 +84,9 @@ class Line:
 
 
 def check(lines: tuple[Line, ...], starts: dict[str, Vector], name_pattern: str) -> None:
-    """Refuse lines that have invalid names or ends, or that cannot reach from end to end.
+    """Refuse lines that have invalid names or ends, or that are too short to reach from end to end.
 
-    ``starts`` holds the start position of each body. Raises ConfigError with file and line.
+    ``starts`` holds the start position of each body. Raises ConfigError with file and line number.
     """
     import re
 

@@ -66,7 +66,9 @@ class LoadedConfig:
         return self._suite(self.model(body.model), body.sensors)
 
     def suite_of_model(self, model: Model | str) -> tuple[InstrumentConfig, ...]:
-        """Return the instruments of a body with this model that is not in the configuration, such as a newcomer."""
+        """Return the instruments of a body that has this model but is not in the configuration, such as one that joins
+        later.
+        """
         return self._suite(self.model(model) if isinstance(model, str) else model, None)
 
     def suite_by_name(self, name: str, model: str) -> tuple[InstrumentConfig, ...]:
@@ -84,8 +86,8 @@ class LoadedConfig:
     def sensor_rows(self) -> dict[str, int]:
         """Number of rows needed in the shared-memory table of each sensor type. Types that cannot occur are omitted.
 
-        Each body of the configuration gets rows for its instruments. Each row of a possible newcomer gets as many as
-        the model with the most instruments of that type.
+        Each body of the configuration gets rows for its instruments. Each row reserved for a body that joins later gets
+        as many as the model with the most instruments of that type.
         """
         total: Counter[str] = Counter()
         for body in self.config.fleet.bodies:

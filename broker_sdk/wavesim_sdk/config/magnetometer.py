@@ -15,12 +15,12 @@ class MagnetometerConfig(SensorConfig):
     """Magnetometer: the magnetic field along the axes of S.
 
     The sensor measures the earth's field times the soft iron matrix, plus the hard iron field, with its own errors. If
-    `grade` selects a specific instrument, its errors apply to all keys that keep their defaults.
+    `grade` selects a specific instrument, its errors replace the values of all keys left at their defaults.
     """
 
     grade: str = choice(
-        "Magnetometer whose errors apply. rm3100: PNI RM3100 at 200 cycles. hmc5883l: Honeywell HMC5883L at its "
-        "default gain. none: only the errors given by the other keys.",
+        "Magnetometer whose errors are used for keys left at their defaults. rm3100: PNI RM3100 at 200 cycles. "
+        "hmc5883l: Honeywell HMC5883L at its default gain. none: only the errors given by the other keys.",
         ("rm3100", "hmc5883l", "none"),
         "rm3100",
     )
@@ -47,7 +47,7 @@ class MagnetometerConfig(SensorConfig):
     )
     scale: float = key("Standard deviation of the scale factor error of the magnetometer.", "drift", 0.0, low=0.0)
     misalignment: float = key(
-        "Standard deviation of the misalignment of each axis of the magnetometer towards each other axis.",
+        "Standard deviation of the misalignment between any two axes of the magnetometer.",
         "angle",
         0.0,
         low=0.0,

@@ -19,14 +19,16 @@ from wavesim_sdk.config.world import World
 
 @dataclass(frozen=True)
 class Mooring:
-    """Elastic mooring line from the body's origin to an anchor. It pulls but never pushes, and has neither weight nor
+    """Elastic mooring line from the body's origin to an anchor. It can pull but not push, and has neither weight nor
     drag. For a line with weight and drag, use <line>.
     """
 
     anchor: Vector = key("Position of the anchor in the world (north, east, down).", "length", count=3)
     length: float = key("Unstretched length of the mooring line.", "length", low=0.01)
-    stiffness: float = key("Stiffness of the mooring line: tension per elongation.", "stiffness", low=0.0)
-    damping: float = key("Damping of the mooring line: tension per rate of elongation.", "line damping", 0.0, low=0.0)
+    stiffness: float = key("Stiffness of the mooring line: tension per unit of elongation.", "stiffness", low=0.0)
+    damping: float = key(
+        "Damping of the mooring line: tension per unit of elongation rate.", "line damping", 0.0, low=0.0
+    )
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Program:
     """On-board program that `wavesim trial` starts in its own process: a Python file, or a bridge to other software."""
 
     run: str = text("Path of the Python file of the on-board program, relative to the configuration file.", "")
-    bridge: str = text("Name of a bridge, as in `wavesim bridge NAME`, that runs instead of a Python file.", "")
+    bridge: str = text("Name of the bridge to run instead of a Python file, as in `wavesim bridge NAME`.", "")
     options: str = text("Additional command-line options for the on-board program or the bridge.", "")
     period: float = key(
         "Lockstep period: interval of simulation time at which the on-board program exchanges data with the server.",
@@ -69,7 +71,7 @@ class FaultConfig:
     at: float = key("Simulation time at which the fault begins.", "time", low=0.0)
     duration: float = key("Duration of the fault; 0 s = until the end of the run.", "time", 0.0, low=0.0, name="for")
     every: float = key(
-        "Interval from one beginning of the fault to the next; 0 s = the fault does not repeat.", "time", 0.0, low=0.0
+        "Interval between the starts of the repeated fault; 0 s = the fault does not repeat.", "time", 0.0, low=0.0
     )
     part: str = text("Name of the faulty part: an actuator of the model, or a sensor of the body.")
     kind: str = text(
@@ -77,12 +79,12 @@ class FaultConfig:
         "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log."
     )
     amount: str = text(
-        "Amount of the fault. Actuator: for reduced, the remaining share; for frozen, the time with its unit. "
+        "Amount of the fault. Actuator: for reduced, the remaining fraction; for frozen, the time with its unit. "
         "Sensor: for bias, the bias with its unit; for spikes, their probability; for noisy, the factor on the "
         "noise; for wet, the name of the compartment.",
         "",
     )
-    field: str = text("Field of the sensor on which a bias, spikes or noise act. Empty: all fields of the sensor.", "")
+    field: str = text("Sensor field to which a bias, spikes or noise are applied. Empty: all fields of the sensor.", "")
     place: str = place()
 
 
@@ -104,8 +106,8 @@ class BodyConfig:
         count=3,
     )
     speed: float = key(
-        "Surge speed through the water that the body has at the start. Its thrusters hold this speed, level and in "
-        "calm weather, with commands that follow from the model. 0 m/s = not used.",
+        "Surge speed through the water that the body has at the start. The server computes thruster commands from the "
+        "model that hold this speed in level motion and calm weather. 0 m/s = not used.",
         "speed",
         0.0,
     )
@@ -130,7 +132,7 @@ class BodyConfig:
         "Simulation time without a command after which `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
     )
     failsafe: str = choice(
-        "Reaction of the actuators when the watchdog expires. zero: they go to zero. hold: they keep their commands. "
+        "Behaviour of the actuators when the watchdog expires. zero: they go to zero. hold: they keep their commands. "
         "safe: they take the values of `safe`.",
         ("zero", "hold", "safe"),
         "zero",
@@ -230,7 +232,7 @@ class NetworkConfig:
     )  # fmt: skip
     newcomers: str = choice(
         "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no. "
-        "free: yes, but not in lockstep. lockstep: yes, also in lockstep, so that the simulation waits for it.",
+        "free: yes, but not in lockstep. lockstep: yes, also in lockstep; the simulation then waits for it.",
         ("none", "free", "lockstep"),
         "none",
     )
@@ -242,7 +244,7 @@ class NetworkConfig:
         high=1e5,
     )
     datagram_rate: float = key(
-        "Maximum number of datagrams per second (wall time) from a session, or from a host outside its sessions.",
+        "Maximum number of datagrams per second (wall time) from a session, or from a host without a session.",
         "frequency",
         5000.0,
         low=10.0,
@@ -275,7 +277,7 @@ class NetworkConfig:
     sessions: int = key(
         "Maximum number of sessions of all roles together.", default=4096, low=1, high=65536, integer=True
     )
-    grant: tuple[Grant, ...] = children(Grant, "Grant of additional rights to some sessions.")
+    grant: tuple[Grant, ...] = children(Grant, "Additional rights for some sessions.")
 
 
 @dataclass(frozen=True)
@@ -304,32 +306,31 @@ class LogConfig:
         high=10000.0,
     )
     part_size: float = key(
-        "File size at which the log continues in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits both the "
+        "File size at which the log is continued in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits both the "
         "size of the files and the memory for their index. To read all parts, open the first file.",
         "data", 256e6, low=1e4, high=1e12,
     )  # fmt: skip
     part_time: float = key(
-        "Simulation time after which the log continues in another file; 0 s = only `part_size` decides.",
+        "Simulation time after which the log is continued in another file; 0 s = only `part_size` decides.",
         "time", 0.0, low=0.0,
     )  # fmt: skip
     sync: float = key(
-        "Interval (wall time) at which written data is flushed to disk (fsync), so that it survives a loss of power; "
+        "Interval (wall time) at which written data is flushed to disk (fsync), so that it survives a power failure; "
         "0 s = the operating system decides. Even at 0 s, a killed server loses at most half a second of data.",
         "time", 0.0, low=0.0, high=3600.0,
     )  # fmt: skip
-    effort: bool = flag("Whether the forces on all bodies and their accelerations are logged with each state.", False)
+    effort: bool = flag("Whether the forces and accelerations of all bodies are logged with each state.", False)
     faded: bool = flag(
-        "Whether the log lists each node that is beyond the reach of a signal. no: it contains only the number of "
-        "these nodes.",
+        "Whether the log lists each node that a signal does not reach. no: it contains only the number of these nodes.",
         True,
     )
 
 
 @dataclass(frozen=True)
 class Include:
-    """Inclusion of the models in another file."""
+    """File whose models are included."""
 
-    file: str = text("Path of an XML file with a <models> root, relative to this configuration file.")
+    file: str = text("Path of an XML file with the root element <models>, relative to this configuration file.")
 
 
 @dataclass(frozen=True)
@@ -337,7 +338,7 @@ class Models:
     """Models of bodies, in addition to those of the library."""
 
     model: tuple[Model, ...] = children(Model, "Model of a body.")
-    include: tuple[Include, ...] = children(Include, "Inclusion of the models in another file.")
+    include: tuple[Include, ...] = children(Include, "File whose models are included.")
 
 
 @dataclass(frozen=True)
@@ -356,7 +357,7 @@ class Fence:
 
     name: str = text("Name of the fence, as used in the notice.")
     keep: str = choice(
-        "Side of the fence on which vehicles should stay: inside or outside the area.", ("inside", "outside"), "inside"
+        "Side of the fence on which vehicles must stay: inside or outside the area.", ("inside", "outside"), "inside"
     )
     corner: tuple[Corner, ...] = children(
         Corner, "Corner of the area. List at least three corners, in order around the area.", least=3
@@ -373,7 +374,7 @@ class FleetConfig:
     sensors: SensorsConfig | None = child(
         SensorsConfig, "Instruments that every vehicle carries in addition to its own. Buoys do not carry them."
     )
-    fence: tuple[Fence, ...] = children(Fence, "Area that vehicles should not leave, or should not enter.")
+    fence: tuple[Fence, ...] = children(Fence, "Area that vehicles must not leave, or must not enter.")
     line: tuple[Line, ...] = children(Line, "Tether, mooring or tow cable between bodies, or from a body to an anchor.")
 
     @property
@@ -388,11 +389,11 @@ class Config:
     name: str = text("Name of the server, used for its shared memory, queues and semaphores.", "wavesim")
     files: str = text(
         "Folder, relative to the configuration file, that must contain all programs, data and key files, directly or "
-        "in subfolders: `..` for the parent folder, `/` for any. It stops a configuration from an untrusted source "
-        "from reading other files of the machine.",
+        "in subfolders: `..` for the parent folder, `/` for any. It prevents a configuration from an untrusted source "
+        "from reading other files on the machine.",
         ".",
     )
-    seed: int = key("Seed of all random numbers of the simulation.", default=1, low=0, high=2**53, integer=True)
+    seed: int = key("Seed for all random numbers in the simulation.", default=1, low=0, high=2**53, integer=True)
     time: TimeConfig = child(TimeConfig, "Time step, duration and pace of the simulation.")
     world: World = child(World, "Environment: sea water, sea bed, flow, wind, waves, obstacles.")
     acoustics: Acoustics = child(Acoustics, "Acoustic medium: sound speed, losses, noise, echoes.")

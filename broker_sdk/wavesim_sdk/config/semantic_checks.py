@@ -36,7 +36,8 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
         raise ConfigError(f"network address '{config.network.address}' is not an IP address", file) from None
     if not loopback and not config.network.keys and not config.network.insecure:
         raise ConfigError(
-            f"network address {config.network.address} is not loopback, so others could reach the server: set `keys` to a key file "
+            f"network address {config.network.address} is not loopback, so other machines could reach the server: set "
+            "`keys` to a key file "
             '(`wavesim keys` makes one), or write insecure="yes" if everyone on that network may control it',
             file,
         )

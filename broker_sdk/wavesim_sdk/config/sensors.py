@@ -17,18 +17,18 @@ from wavesim_sdk.tables import Table
 
 @dataclass(frozen=True)
 class EchosounderConfig(SensorConfig):
-    """Echosounder: distance to the nearest part of the bottom or of an obstacle within its cone."""
+    """Echosounder: distance to the nearest point of the bottom or of an obstacle within its cone."""
 
     level: bool = flag(
-        "yes: the beam points straight down at any attitude of the body, as in the paper. no: it points along the z "
-        "axis of the sensor.",
+        "yes: the beam points straight down whatever the attitude of the body, as in the paper. no: it points along "
+        "the z axis of the sensor.",
         True,
     )
     maximum: float = key(
-        "Maximum range of the echosounder. It reports larger ranges as invalid.", "length", 200.0, low=0.1
+        "Maximum range of the echosounder. It marks larger ranges as invalid.", "length", 200.0, low=0.1
     )
     minimum: float = key(
-        "Minimum range of the echosounder. It reports smaller ranges as invalid.", "length", 0.0, low=0.0
+        "Minimum range of the echosounder. It marks smaller ranges as invalid.", "length", 0.0, low=0.0
     )
     width: float = key(
         "Full opening angle of the cone of the echosounder; 0 = a single ray.", "angle", 0.0, low=0.0, high=2.0
@@ -75,7 +75,7 @@ class ScannerConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class MultibeamConfig(SensorConfig):
-    """Multibeam: a fan of beams in the y-z plane of S, or up to 256 beams of any position and direction."""
+    """Multibeam: a fan of beams in the y-z plane of S, or up to 256 beams with any positions and directions."""
 
     beams: int = key("Number of beams of the fan.", default=64, low=2, high=256, integer=True)
     width: float = key("Full opening angle of the fan of beams.", "angle", 2.0943951023931953, low=0.01, high=3.1)
@@ -106,14 +106,14 @@ class SonarConfig(SensorConfig):
         "Maximum range of the sonar. Default: the typical range of the instrument.", "length", 0.0, low=0.01
     )
     bins: int = key(
-        "Number of range samples per beam. Default: from the resolution of the instrument, at most 2000.",
+        "Number of range samples per beam. Default: derived from the resolution of the instrument, at most 2000.",
         default=0,
         low=1,
         high=8192,
         integer=True,
     )
     beams: int = key(
-        "Number of beams of the sonar. Default: the number of the instrument.",
+        "Number of beams of the sonar. Default: as many as the instrument has.",
         default=0,
         low=1,
         high=1024,
@@ -138,7 +138,7 @@ class SonarConfig(SensorConfig):
         "Coefficient X of the time-varying gain X log r + 2 alpha r, in dB.", default=30.0, low=0.0, high=60.0
     )
     hold: float = key(
-        "Range beyond which the time-varying gain stays constant; 0 = it never stays constant.", "length", 0.0, low=0.0
+        "Range beyond which the time-varying gain stays constant; 0 = no such limit.", "length", 0.0, low=0.0
     )
     floor: float = key("Level after gain, in dB, that gives a sample value of 0.", default=110.0)
     span: float = key(
@@ -164,7 +164,7 @@ class SonarConfig(SensorConfig):
         high=1_000_000,
         integer=True,
     )
-    truth: bool = flag("Whether each sample also reports the true material and the object that caused the echo.", False)
+    truth: bool = flag("Whether each sample also reports the true material and object that caused the echo.", False)
     stabilised: bool = flag(
         "For a multibeam echosounder: whether the beams are stabilised against roll of up to 10 deg.", True
     )
@@ -222,7 +222,7 @@ class CameraConfig(SensorConfig):
         low=0.0,
     )
     gamma: float = key(
-        "Gamma of the image: a pixel value is 255 share^(1/gamma), with the share of full scale.",
+        "Gamma of the image: a pixel value is 255 f^(1/gamma), where f is the fraction of full scale.",
         default=2.2,
         low=0.2,
         high=5.0,
@@ -246,15 +246,16 @@ class CameraConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class ImuConfig(SensorConfig):
-    """Inertial measurement unit with errors of each axis in SI units.
+    """Inertial measurement unit with errors on each axis, in SI units.
 
     The errors of the unit are white noise, biases (turn-on, instability and random walk), scale factors, misalignment
-    and quantisation. If `grade` selects a specific instrument, its errors apply to all keys that keep their defaults.
+    and quantisation. If `grade` selects a specific instrument, its errors replace the values of all keys left at their
+    defaults.
     """
 
     grade: str = choice(
-        "Instrument that sets the errors. mems: the defaults of the keys, a MEMS unit typical of robots. tactical: "
-        "Sensonor STIM300. navigation: Honeywell HG9900.",
+        "Instrument whose errors are used for keys left at their defaults. mems: the defaults of the keys, a MEMS unit "
+        "typical of robots. tactical: Sensonor STIM300. navigation: Honeywell HG9900.",
         ("mems", "tactical", "navigation"),
         "mems",
     )
@@ -292,7 +293,7 @@ class ImuConfig(SensorConfig):
         "Correlation time of the bias instability of gyros and accelerometers.", "time", 300.0, low=0.1
     )
     misalignment: float = key(
-        "Standard deviation of the misalignment of each axis of the IMU towards each other axis.", "angle", 0.0, low=0.0
+        "Standard deviation of the misalignment between any two axes of the IMU.", "angle", 0.0, low=0.0
     )
     earth: bool = flag(
         "Whether the IMU measures the rotation of the earth: its angular rate, and the Coriolis acceleration of a "
@@ -326,7 +327,7 @@ IMU_GRADES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-#: default height of the mast by type of model, in m; the mast carries instruments that must be above the water
+#: default height of the mast in m, by model type; the mast carries instruments that must be above the water
 MAST_M = {"surface": 1.0, "buoy": 0.5, "underwater": 0.25}
 MAST = "mast"  #: position keyword: at the top of the mast
 
@@ -346,9 +347,9 @@ class GpsConfig(SensorConfig):
     """Satellite navigation receiver. It has a fix while its antenna is above the water."""
 
     position: Any = aerial("Position of the antenna")
-    hacc: float = key("Standard deviation of the error of the horizontal position.", "length", 2.0, low=0.0)
-    vacc: float = key("Standard deviation of the error of the height.", "length", 3.0, low=0.0)
-    speed_sigma: float = key("Standard deviation of the error of each velocity component.", "speed", 0.05, low=0.0)
+    hacc: float = key("Standard deviation of the horizontal position error.", "length", 2.0, low=0.0)
+    vacc: float = key("Standard deviation of the height error.", "length", 3.0, low=0.0)
+    speed_sigma: float = key("Standard deviation of the error in each velocity component.", "speed", 0.05, low=0.0)
     correlation: float = key(
         "Time constant of the position error of the receiver; 0 = white noise.", "time", 60.0, low=0.0
     )
@@ -360,16 +361,16 @@ class GpsConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class UwbConfig(SensorConfig):
-    """Position above the water from a local ultra-wideband network."""
+    """Position from a local ultra-wideband network, available only above the water."""
 
     position: Any = aerial("Position of the antenna")
-    sigma: float = key("Standard deviation of the error of each coordinate of the position.", "length", 0.1, low=0.0)
+    sigma: float = key("Standard deviation of the error in each position coordinate.", "length", 0.1, low=0.0)
 
 
 @dataclass(frozen=True)
 class DvlConfig(SensorConfig):
-    """Doppler velocity log with four Janus beams around the z axis of S, or with three or four beams of any position
-    and direction.
+    """Doppler velocity log with four Janus beams around the z axis of S, or with three or four beams with any positions
+    and directions.
 
     The first Janus beam is at the azimuth `first`, measured from the x axis of S towards its y axis.
     """
@@ -402,7 +403,7 @@ class DvlConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class RpmConfig(SensorConfig):
-    """Propeller speeds from the pulses counted since the previous value."""
+    """Propeller speeds, from the pulses counted since the previous value."""
 
     pulses: int = key(
         "Pulses per revolution of the propeller; 0 = report the exact speed without counting pulses.",
@@ -415,7 +416,7 @@ class RpmConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class LeakConfig(SensorConfig):
-    """Leak detectors in the compartments of the body. A compartment is dry until a fault of kind `wet` names it."""
+    """Leak detectors in the compartments of the body. A compartment is dry until a fault of kind `wet` affects it."""
 
     compartments: str = text(
         "Names of the compartments with a leak detector: up to four, separated by spaces.",
@@ -433,8 +434,8 @@ class AnemometerConfig(SensorConfig):
     """Anemometer: apparent wind at the height of the instrument."""
 
     position: Any = aerial("Position of the instrument")
-    speed_sigma: float = key("Standard deviation of the error of the wind speed.", "speed", 0.2, low=0.0)
-    angle_sigma: float = key("Standard deviation of the error of the wind angle.", "angle", 0.035, low=0.0)
+    speed_sigma: float = key("Standard deviation of the wind speed error.", "speed", 0.2, low=0.0)
+    angle_sigma: float = key("Standard deviation of the wind angle error.", "angle", 0.035, low=0.0)
 
 
 @dataclass(frozen=True)
@@ -470,18 +471,18 @@ class RadarConfig(SensorConfig):
     )
     minimum: float = key("Minimum range at which the radar detects targets.", "length", 20.0, low=0.0)
     maximum: float = key("Maximum range at which the radar detects targets.", "length", 22224.0, low=1.0)
-    range_sigma: float = key("Standard deviation of the error of a radar range.", "length", 10.0, low=0.0)
-    bearing_sigma: float = key(
-        "Standard deviation of the error of a radar bearing.", "angle", 0.005235987755982988, low=0.0
-    )
+    range_sigma: float = key("Standard deviation of the radar range error.", "length", 10.0, low=0.0)
+    bearing_sigma: float = key("Standard deviation of the radar bearing error.", "angle", 0.005235987755982988, low=0.0)
     detection: float = key("Probability that a radar scan detects a visible target.", default=0.95, low=0.0, high=1.0)
     false_echoes: float = key(
-        "Mean number of false echoes per radar scan. They appear anywhere within half the maximum range.",
+        "Mean number of false echoes per radar scan. They appear at random within half the maximum range.",
         default=0.0,
         low=0.0,
         high=8.0,
     )
-    trend: float = key("Time from the start of a radar track until it reports course and speed.", "time", 60.0, low=0.0)
+    trend: float = key(
+        "Time from the start of a radar track until its course and speed are reported.", "time", 60.0, low=0.0
+    )
     memory: int = key(
         "Maximum number of scans used to compute the course and speed of a radar track. More scans give steadier "
         "values.",
@@ -527,13 +528,13 @@ class AisConfig(SensorConfig):
         "AIS navigational status: 0 under way, 1 at anchor, 5 moored ...", default=0, low=0, high=15, integer=True
     )
     turning: float = key(
-        "Rate of turn at and above which the AIS station counts as turning.",
+        "Rate of turn from which the AIS station counts as turning.",
         "angular rate",
         0.008726646259971648,
         low=0.0,
     )
     sigma: float = key(
-        "Standard deviation of the error of each coordinate of a received AIS position.", "length", 3.0, low=0.0
+        "Standard deviation of the error in each coordinate of a received AIS position.", "length", 3.0, low=0.0
     )
     maximum: float = key(
         "Maximum range of AIS reception. Stations beyond the radio horizon of the antennas are not received either.",
@@ -578,7 +579,7 @@ class InstrumentConfig:
         return self.type, alike
 
     def __str__(self) -> str:
-        """Describe the instrument in words: its name, its type if it differs from the name, and its rate."""
+        """Describe the instrument as text: its name, its type if different from the name, and its rate."""
         return f"{self.name}{'' if self.name == self.type else f' ({self.type})'} {self.parameters.rate:g} Hz"
 
     @property
@@ -595,8 +596,8 @@ class InstrumentConfig:
 class SensorsConfig:
     """Instruments of a body, a model or the fleet: any number of each type.
 
-    An instrument of a vehicle replaces one of the same name from its model or the fleet; an instrument of a model
-    replaces one of the same name from the fleet.
+    An instrument of a vehicle replaces an instrument with the same name from its model or the fleet; an instrument of a
+    model replaces one with the same name from the fleet.
     """
 
     inherit: bool = flag(

@@ -23,20 +23,20 @@ MUNK_ELEMENTS = ("15", "16", "26", "35", "51", "53", "61", "62")
 
 
 def matrix(m: Matrix6 | None) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return a 6x6 matrix element as an array, or zeros if it is absent."""
+    """Return the 6x6 matrix of an XML element as an array, or zeros if the element is absent."""
     if m is None:
         return np.zeros((6, 6))
     return np.array(m.rows).reshape(6, 6) if m.rows else np.diag(np.array(m.diagonal, dtype=float))
 
 
 def fail_at(place: str, message: str) -> NoReturn:
-    """Raise ConfigError with the place ``file:line`` of the invalid element."""
+    """Raise ConfigError with the position ``file:line`` of the invalid element."""
     file, _, line = place.rpartition(":")
     raise ConfigError(message, file, int(line or 0))
 
 
 def check_model(model: Model) -> None:
-    """Raise ConfigError with the first reason why a model cannot be simulated."""
+    """Raise ConfigError for the first reason why a model cannot be simulated."""
 
     def fail(message: str) -> NoReturn:
         fail_at(model.place, f"model '{model.name}': {message}")
@@ -61,7 +61,7 @@ def check_model(model: Model) -> None:
         fail("<load> needs <restoring>; without it, include the load in <mass>")
     active = model.active.split()
     if not active or any(a not in "uvwpqr" or len(a) != 1 for a in active) or len(set(active)) != len(active):
-        fail(f"invalid active '{model.active}': list the degrees of freedom that move, some of u v w p q r")
+        fail(f"invalid active '{model.active}': list the degrees of freedom that can move, chosen from u v w p q r")
     wrong = [e for e in model.coriolis_without.split() if e not in MUNK_ELEMENTS]
     if wrong:
         fail(f"coriolis_without: '{wrong[0]}' is not allowed; use some of {' '.join(MUNK_ELEMENTS)}")
@@ -105,7 +105,7 @@ def _masses(model: Model, fail: Any) -> None:
     if principal.min() <= 0.0:
         fail("<inertia> is not positive definite")
     if principal[0] + principal[1] < principal[2] * (1.0 - 1e-9):
-        fail("impossible <inertia>: one principal moment exceeds the sum of the two others")
+        fail("impossible <inertia>: one principal moment exceeds the sum of the other two")
 
 
 def _drag(model: Model, fail: Any) -> None:

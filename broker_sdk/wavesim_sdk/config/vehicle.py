@@ -14,7 +14,7 @@ from wavesim_sdk.config.sensors import SensorsConfig
 
 @dataclass(frozen=True)
 class Box:
-    """Box as the shape of a body, for surface vehicles. The body's origin is the centre of the box."""
+    """Box, as the shape of surface vehicles. The body's origin is the centre of the box."""
 
     length: float = key("Length of the box along the body x axis.", "length", low=1e-3)
     width: float = key("Width of the box along the body y axis.", "length", low=1e-3)
@@ -23,7 +23,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """Cylinder along the body x axis as the shape of a body, for underwater vehicles."""
+    """Cylinder along the body x axis, as the shape of underwater vehicles."""
 
     length: float = key("Length of the cylinder along the body x axis.", "length", low=1e-3)
     radius: float = key("Radius of the cylinder.", "length", low=1e-3)
@@ -31,7 +31,7 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Sphere:
-    """Sphere as the shape of a body, for buoys."""
+    """Sphere, as the shape of buoys."""
 
     diameter: float = key("Diameter of the sphere.", "length", low=1e-3)
 
@@ -80,7 +80,7 @@ class Buoyancy:
         count=3,
     )
     compressibility: float = key(
-        "Relative loss of volume of the body per unit of pressure. It acts only if the density of the world is set "
+        "Relative decrease of the body's volume per unit of pressure. It acts only if the density of the world is set "
         "to `water`.",
         "compressibility",
         0.0,
@@ -90,10 +90,12 @@ class Buoyancy:
 
 @dataclass(frozen=True)
 class Matrix6:
-    """Matrix of 6x6 elements in SI units about the body's origin. Give all 36 elements by rows, or only the diagonal."""
+    """Matrix of 6x6 elements in SI units about the body's origin. Give all 36 elements row by row, or only the
+    diagonal.
+    """
 
     diagonal: Vector = key(
-        "Six diagonal elements of the matrix, in SI units. All other elements are zero.", default=(), count=6
+        "The six diagonal elements of the matrix, in SI units. All other elements are zero.", default=(), count=6
     )
     rows: Vector = content("All 36 elements of the matrix, row by row, instead of `diagonal`.", 36)
 
@@ -135,17 +137,17 @@ class OpenWater:
 
     diameter: float = key("Diameter D of the propeller.", "length", low=1e-3)
     kt: Vector = key(
-        "Thrust coefficient KT of the propeller at advance ratio J = 0, and its slope per J.",
+        "Thrust coefficient KT of the propeller at advance ratio J = 0, and its slope with respect to J.",
         default=(0.0, 0.0),
         count=2,
     )
     kq: Vector = key(
-        "Torque coefficient KQ of the propeller at advance ratio J = 0, and its slope per J.",
+        "Torque coefficient KQ of the propeller at advance ratio J = 0, and its slope with respect to J.",
         default=(0.0, 0.0),
         count=2,
     )
     torque_share: float = key(
-        "Share of the propeller torque that acts on the hull in the opposite direction: 1 = all of it, 0 = none.",
+        "Fraction of the propeller torque that acts on the hull in the opposite direction: 1 = all of it, 0 = none.",
         default=1.0,
     )
     deduction: float = key("Thrust deduction t: the force on the hull is (1 - t) T.", default=0.0, low=0.0, high=1.0)
@@ -166,7 +168,7 @@ class Thruster:
 
     name: str = text("Name of the thruster, unique among the actuators of the model. Commands and faults use it.")
     position: Vector = key(
-        "Point at which the thrust acts, in the body frame (forward, starboard, down).", "length", count=3
+        "Point of application of the thrust, in the body frame (forward, starboard, down).", "length", count=3
     )
     direction: Vector = key(
         "Direction of positive thrust in the body frame. It is normalised to a unit vector.", count=3
@@ -236,7 +238,7 @@ class Aerofoil:
 
 @dataclass(frozen=True)
 class Fin:
-    """Lifting surface on a turning shaft, such as a rudder. Its command is the angle d in rad.
+    """Lifting surface on a rotating shaft, such as a rudder. Its command is the angle d in rad.
 
     law linear: the normal force is 1/2 rho A CL_a abs(u) (u d - w_n), up to the angle `stall`. u is the speed of the
     water along x, and w_n the speed of the fin along its normal.
@@ -246,7 +248,7 @@ class Fin:
 
     law aerofoil: lift and drag come from the table <aerofoil> at the local angle of attack.
 
-    law derivatives: the fin only turns; <derivatives> gives the force as a function of its angle.
+    law derivatives: the fin itself produces no force; <derivatives> gives the force as a function of its angle.
     """
 
     name: str = text("Name of the fin, unique among the actuators of the model. Commands and faults use it.")
@@ -295,8 +297,8 @@ class Fin:
         count=6,
     )
     speed: str = choice(
-        "Speed used with k1 and k2 (law coefficients). plane: without its component along the span. total: the whole "
-        "speed.",
+        "Speed to which k1 and k2 refer (law coefficients). plane: without its component along the span. total: the "
+        "whole speed.",
         ("plane", "total"),
         "plane",
     )
@@ -305,7 +307,7 @@ class Fin:
     lag: float = key("Time constant of the first-order lag of the fin's servo; 0 = no lag.", "time", 0.0, low=0.0)
     inflow: bool = flag(
         "yes: the fin force depends on w_n, the speed of the fin along its normal. no: it does not, for models whose "
-        "<lift> already includes the share of the fins.",
+        "<lift> already includes the contribution of the fins.",
         True,
     )
     aerofoil: Aerofoil | None = child(Aerofoil, "Table of lift and drag coefficients for law aerofoil.")
@@ -433,10 +435,12 @@ class BodyLift:
     `alpha = atan2(w, u)`.
     """
 
-    area: float = key("Reference area S of the hull as a wing.", "area", low=0.0)
-    span: float = key("Span b of the hull as a wing. The aspect ratio is A = b^2/S.", "length", low=1e-3)
+    area: float = key("Reference area S of the wing that represents the hull.", "area", low=0.0)
+    span: float = key("Span b of the wing that represents the hull. The aspect ratio is A = b^2/S.", "length", low=1e-3)
     drag: float = key("Zero-lift drag coefficient CD_0 of the hull.", low=0.0)
-    efficiency: float = key("Oswald efficiency e of the hull as a wing.", default=0.7, low=0.01, high=1.0)
+    efficiency: float = key(
+        "Oswald efficiency e of the wing that represents the hull.", default=0.7, low=0.01, high=1.0
+    )
 
 
 @dataclass(frozen=True)
@@ -463,13 +467,16 @@ class Derivatives:
     """
 
     system: str = choice(
-        "System of units of the derivatives: dimensional (SI) or prime (dimensionless).",
+        "Units of the derivatives: dimensional (SI) or prime (dimensionless).",
         ("dimensional", "prime"),
         "dimensional",
     )
     length: float = key("Reference length L of the prime system.", "length", 0.0, low=0.0)
     speed: float = key(
-        "Reference speed U of the prime system; 0 m/s = the present speed through the water.", "speed", 0.0, low=0.0
+        "Reference speed U of the prime system; 0 m/s = the instantaneous speed through the water.",
+        "speed",
+        0.0,
+        low=0.0,
     )
     derivative: tuple[Derivative, ...] = children(Derivative, "Hydrodynamic derivative.")
 
@@ -487,11 +494,11 @@ class HullMesh:
     """Surface of the body for buoyancy: a closed mesh of up to 1280 triangles (STL, PLY, OBJ, OFF, GLB).
 
     The part of the mesh below the local water plane gives the buoyancy at any heel, so the model capsizes at the same
-    heel as the real hull. The primitive shape still serves for contacts and for averaging the waves over length and
-    width. Added mass and drag remain those of the whole body, even when it leaves the water.
+    angle of heel as the real hull. The primitive shape still serves for contacts and for averaging the waves over
+    length and width. Added mass and drag remain those of the whole body, even when it leaves the water.
     """
 
-    file: str = text("Path of the mesh file, relative to the file that names it.")
+    file: str = text("Path of the mesh file, relative to the file that contains this key.")
     attitude: Vector = key(
         "Roll, pitch and yaw from the axes of the mesh file to those of the body: 180 0 0 deg for a file with z up.",
         "angle",
@@ -505,7 +512,10 @@ class HullMesh:
         count=3,
     )
     scale: float = key(
-        "Metres per unit of length in the mesh file: 0.001 for a file in millimetres.", default=1.0, low=1e-6, high=1e6
+        "Length in metres of one unit of the mesh file: 0.001 for a file in millimetres.",
+        default=1.0,
+        low=1e-6,
+        high=1e6,
     )
 
 
@@ -599,7 +609,7 @@ class WindDrag:
     )
     simple: Vector = key("Wind coefficients c_x, c_y and c_n (law simple).", default=(0.7, 0.85, 0.125), count=3)
     height: float = key(
-        "Height s_H above the water of the centroid of the lateral area. The wind speed at this height determines "
+        "Height s_H of the centroid of the lateral area above the water. The wind speed at this height determines "
         "the forces.",
         "length",
         low=0.01,
@@ -614,7 +624,7 @@ class WaveFilter:
     """First-order wave forces: white noise through a filter K s/(s^2 + 2 l w_e s + w_e^2) for each degree of freedom.
 
     w_e is the encounter frequency of the spectral peak. The filters represent all effects of the waves, so the hull
-    floats on the mean water level. Use them for hulls with neither the buoyancy of a primitive shape nor <rao>.
+    floats on the mean water level. Use them for hulls that have neither the buoyancy of a primitive shape nor <rao>.
     """
 
     gain: Vector = key("Gain K of the wave filters for X Y Z K M N, at a significant wave height of 1 m.", count=6)
@@ -623,10 +633,10 @@ class WaveFilter:
 
 @dataclass(frozen=True)
 class Rao:
-    """Wave forces by response amplitude operators from a file: MATLAB (as in the MSS toolbox) or CSV.
+    """Wave forces from response amplitude operators in a file: MATLAB (as in the MSS toolbox) or CSV.
 
-    The operators represent all effects of the waves, so the hull floats on the mean water level. If the file has mean
-    drift forces, they act by Newman's approximation.
+    The operators represent all effects of the waves, so the hull floats on the mean water level. If the file contains
+    mean drift forces, they are applied by Newman's approximation.
 
     A CSV file has a header and one line for each heading and frequency. `heading_deg` runs in equal steps from 0 (a
     following sea) to 360, or to 180 for a hull that is symmetric about its centre plane. `frequency` is in rad/s. The
@@ -634,7 +644,7 @@ class Rao:
     as in MSS. `drift_surge`, `drift_sway` and `drift_yaw` (N, N m per m2) are optional, but must come together.
     """
 
-    file: str = text("Path of the operator file, relative to the file that names it.")
+    file: str = text("Path of the operator file, relative to the file that contains this key.")
     group: str = text("Name of the structure in a MATLAB operator file.", "vessel")
     speed: int = key(
         "Index, from 0, of the vessel speed in the tables of a MATLAB operator file.", default=0, low=0, integer=True
@@ -659,12 +669,12 @@ class Performance:
         "Published maximum rate of turn of the real vehicle; 0 = not published.", "angular rate", 0.0, low=0.0
     )
     stable: str = choice(
-        "Whether the real vehicle keeps a straight course with its rudder amidships.",
+        "Whether the real vehicle holds a straight course with its rudder amidships.",
         ("yes", "no", "unknown"),
         "unknown",
     )
     source: str = text("Source of the published performance.")
-    remark: str = text("Reason for any difference between the performance of the model and the published one.", "")
+    remark: str = text("Reason for any difference between the model's performance and the published performance.", "")
 
 
 @dataclass(frozen=True)
@@ -704,7 +714,7 @@ class Model:
     )
     coriolis_without: str = text(
         "Elements of the Coriolis matrix C_A that the model omits, as row and column: any of 15 16 26 35 51 53 61 "
-        "62. Some published models omit them instead of damping the Munk moment.",
+        "62. Some published models omit them instead of opposing the Munk moment with damping.",
         "",
     )
     box: Box | None = child(Box, "Box as the primitive shape of the body.")

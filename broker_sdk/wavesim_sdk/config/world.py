@@ -84,7 +84,7 @@ class Current:
 
     @property
     def max_speed(self) -> float:
-        """Speed in m/s that this flow rarely exceeds: the sum of its parts, with three standard deviations of the
+        """Speed in m/s that this flow seldom exceeds: the sum of its parts, with three standard deviations of the
         drift.
         """
         d = self.drift
@@ -112,14 +112,14 @@ class Tide:
 class Wind:
     """Wind as the sum of a mean, a slow Gauss-Markov part, and gusts. It is the same at all horizontal positions.
 
-    The mean wind follows a logarithmic law of height that depends on the surface drag coefficient. Gusts follow the
+    The mean wind follows a logarithmic height profile that depends on the surface drag coefficient. Gusts follow the
     Harris spectrum 4 k L U10 / (2 + (f L / U10)^2)^(5/6).
     """
 
     speed: float = key("Mean wind speed U10 at a height of 10 m.", "speed", 0.0, low=0.0, high=100.0)
     direction: float = key("Direction from which the wind blows.", "angle", 0.0)
     beaufort: int = key(
-        "Beaufort number of the mean wind, instead of `speed`; -1 = `speed` applies.",
+        "Beaufort number of the mean wind, instead of `speed`; -1 = use `speed`.",
         default=-1,
         low=-1,
         high=12,
@@ -147,7 +147,7 @@ class Wind:
     gusts: int = key(
         "Number of harmonic components that make up the gusts; 0 = no gusts.", default=0, low=0, high=500, integer=True
     )
-    gust_length: float = key("Length scale L in the spectrum of the gusts.", "length", 1800.0, low=1.0)
+    gust_length: float = key("Length scale L of the gust spectrum.", "length", 1800.0, low=1.0)
     air_density: float = key("Density of the air, for wind forces.", "density", 1.25, low=0.1)
 
     @property
@@ -162,8 +162,8 @@ class Waves:
     them moves by Airy's theory.
 
     Spectrum ittc (Bretschneider, ISSC): S(w) = A w^-5 exp(-B w^-4), with A = 0.3125 Hs^2 wp^4 and B = 1.25 wp^4.
-    Spectrum jonswap: the ittc spectrum times gamma^exp(-((w/wp - 1)/s)^2/2), normalised to the same Hs. The frequencies
-    divide the spectrum into parts of equal energy.
+    Spectrum jonswap: the ittc spectrum times gamma^exp(-((w/wp - 1)/s)^2/2), normalised to the same Hs. The component
+    frequencies divide the spectrum into bands of equal energy.
     """
 
     height: float = key("Significant wave height Hs; 0 m = no waves.", "length", 0.0, low=0.0, high=30.0)
@@ -172,7 +172,7 @@ class Waves:
     )
     direction: float = key("Direction towards which the waves travel.", "angle", 0.0)
     beaufort: int = key(
-        "Beaufort number of the sea, instead of `height` and `peak`; -1 = `height` and `peak` apply.",
+        "Beaufort number of the sea, instead of `height` and `peak`; -1 = use `height` and `peak`.",
         default=-1,
         low=-1,
         high=12,
@@ -231,7 +231,7 @@ class Pier:
 
 @dataclass(frozen=True)
 class Tunnel:
-    """Straight horizontal tunnel: four walls around an inner space of the given width and height."""
+    """Straight horizontal tunnel: four walls around an inner space with the given width and height."""
 
     position: Vector = key(
         "Position of the centre of the space inside the tunnel (north, east, down).", "length", count=3
@@ -255,7 +255,7 @@ class Mesh:
 
     file: str = text("Path of the mesh file, relative to the configuration file.")
     position: Vector = key(
-        "Position in the world (north, east, down) of the origin of the mesh file.", "length", count=3
+        "Position of the origin of the mesh file in the world frame (north, east, down).", "length", count=3
     )
     attitude: Vector = key(
         "Roll, pitch and yaw that rotate the axes of the mesh file to north, east, down.",
@@ -264,7 +264,10 @@ class Mesh:
         count=3,
     )
     scale: float = key(
-        "Metres per unit of length in the mesh file: 0.001 for a file in millimetres.", default=1.0, low=1e-6, high=1e6
+        "Length in metres of one unit of the mesh file: 0.001 for a file in millimetres.",
+        default=1.0,
+        low=1e-6,
+        high=1e6,
     )
     material: str = text("Name of the material of the mesh, for imaging sonars and cameras.", "steel")
     place: str = place()
@@ -272,7 +275,7 @@ class Mesh:
 
 @dataclass(frozen=True)
 class Obstacles:
-    """Fixed obstacles. Vehicles collide with them, beams detect them, and they block sound."""
+    """Fixed obstacles. Vehicles collide with them, beams detect them, and sound does not pass through them."""
 
     block: tuple[Block, ...] = children(Block, "Box-shaped obstacle.")
     pier: tuple[Pier, ...] = children(Pier, "Upright round post.")
@@ -290,10 +293,14 @@ class Bump:
     north: float = key("North coordinate of the centre of the bump.", "length")
     east: float = key("East coordinate of the centre of the bump.", "length")
     alpha: float = key(
-        "Inverse width a of the bump along north. A larger value gives a narrower bump.", "inverse length", low=0.0
+        "Inverse width a of the bump in the north direction. A larger value gives a narrower bump.",
+        "inverse length",
+        low=0.0,
     )
     beta: float = key(
-        "Inverse width b of the bump along east. A larger value gives a narrower bump.", "inverse length", low=0.0
+        "Inverse width b of the bump in the east direction. A larger value gives a narrower bump.",
+        "inverse length",
+        low=0.0,
     )
 
 
@@ -321,10 +328,10 @@ class Soundings:
     """
 
     file: str = text("Path of the file of soundings, relative to the configuration file.")
-    north: float = key("North coordinate in the world of the origin of the soundings file.", "length", 0.0)
-    east: float = key("East coordinate in the world of the origin of the soundings file.", "length", 0.0)
+    north: float = key("North coordinate, in the world frame, of the origin of the soundings file.", "length", 0.0)
+    east: float = key("East coordinate, in the world frame, of the origin of the soundings file.", "length", 0.0)
     heights: bool = flag(
-        "yes: the file holds heights above the water level (negative below it). no: it holds depths.", False
+        "yes: the file contains heights above the water level (negative below it). no: it contains depths.", False
     )
 
 
@@ -337,13 +344,19 @@ class Spot:
     )
     position: Vector = key("Position of the centre of the spot (north, east, down).", "length", count=3)
     alpha: float = key(
-        "Inverse width a of the spot along north. A larger value gives a narrower spot.", "inverse length", low=0.0
+        "Inverse width a of the spot in the north direction. A larger value gives a narrower spot.",
+        "inverse length",
+        low=0.0,
     )
     beta: float = key(
-        "Inverse width b of the spot along east. A larger value gives a narrower spot.", "inverse length", low=0.0
+        "Inverse width b of the spot in the east direction. A larger value gives a narrower spot.",
+        "inverse length",
+        low=0.0,
     )
     gamma: float = key(
-        "Inverse width g of the spot along depth. A larger value gives a narrower spot.", "inverse length", low=0.0
+        "Inverse width g of the spot in the vertical direction. A larger value gives a narrower spot.",
+        "inverse length",
+        low=0.0,
     )
 
 
@@ -403,12 +416,8 @@ class Volume:
     """
 
     file: str = text("Path of the CSV file of gridded water, relative to the configuration file.")
-    latitude: float = key(
-        "Latitude, in the coordinates of the CSV file, of the point that lies at the origin of the world.", "angle"
-    )
-    longitude: float = key(
-        "Longitude, in the coordinates of the CSV file, of the point that lies at the origin of the world.", "angle"
-    )
+    latitude: float = key("Latitude in the CSV file that corresponds to the origin of the world.", "angle")
+    longitude: float = key("Longitude in the CSV file that corresponds to the origin of the world.", "angle")
 
 
 @dataclass(frozen=True)
@@ -422,14 +431,11 @@ class Samples:
     """
 
     file: str = text("Path of the CSV file of water samples, relative to the configuration file.")
-    latitude: float = key(
-        "Latitude, in the coordinates of the CSV file, of the point that lies at the origin of the world.", "angle"
-    )
-    longitude: float = key(
-        "Longitude, in the coordinates of the CSV file, of the point that lies at the origin of the world.", "angle"
-    )
+    latitude: float = key("Latitude in the CSV file that corresponds to the origin of the world.", "angle")
+    longitude: float = key("Longitude in the CSV file that corresponds to the origin of the world.", "angle")
     radius: float = key(
-        "Radius of influence of a sample. A sample farther away has no weight, unless no sample is within the radius.",
+        "Radius of influence of a sample. Samples beyond the radius have no weight, unless there is no sample within "
+        "it.",
         "length",
         500.0,
         low=1e-3,
@@ -448,8 +454,8 @@ class Gaussian:
     peak: float = key("Value of the quantity at the centre of the cloud.")
     north: float = key("North coordinate of the centre of the cloud.", "length")
     east: float = key("East coordinate of the centre of the cloud.", "length")
-    sigma_north: float = key("Standard deviation sn of the cloud along north.", "length", low=1e-3)
-    sigma_east: float = key("Standard deviation se of the cloud along east.", "length", low=1e-3)
+    sigma_north: float = key("Standard deviation sn of the cloud in the north direction.", "length", low=1e-3)
+    sigma_east: float = key("Standard deviation se of the cloud in the east direction.", "length", low=1e-3)
 
 
 @dataclass(frozen=True)
@@ -499,7 +505,7 @@ class World:
     density_setting: float | str = key_or_word(
         "water",
         "Density of the water. `water`: buoyancy uses the local density from temperature, conductivity and pressure "
-        "(EOS-80), as a CTD at that position would give it; everything else uses 1025 kg/m3.",
+        "(EOS-80), as a CTD at that position would measure it; everything else uses 1025 kg/m3.",
         "density",
         DENSITY,
         low=1.0,
@@ -510,20 +516,20 @@ class World:
     longitude: float = key("Longitude of the origin of the world.", "angle", 0.0)
     pressure_0: float = key("Pressure P0 at the water surface.", "pressure", 10.1325)
     pressure_1: float = key(
-        "Increase P1 of the pressure per depth. If it is not 0, the pressure at depth z is P0 + P1 z + P2 z^2. If it "
-        "is 0, the pressure is that of a standard ocean at `latitude` (UNESCO 44).",
+        "Linear coefficient P1 of the pressure over depth. If it is not 0, the pressure at depth z is P0 + P1 z + P2 "
+        "z^2. If it is 0, the pressure is that of a standard ocean at `latitude` (UNESCO 44).",
         "pressure gradient",
         0.0,
         low=0.0,
     )
     pressure_2: float = key(
-        "Coefficient P2 of the pressure, per depth squared. It is used only if `pressure_1` is not 0.",
+        "Quadratic coefficient P2 of the pressure over depth. It is used only if `pressure_1` is not 0.",
         "pressure curvature",
         0.0,
     )
     current: Current = child(Current, "Water flow.")
-    tide: Tide = child(Tide, "Tide: the water level over time.")
-    wind: Wind = child(Wind, "Wind over the water.")
+    tide: Tide = child(Tide, "Tide: the water level as a function of time.")
+    wind: Wind = child(Wind, "Wind above the water.")
     waves: Waves = child(Waves, "Waves of the sea surface.")
     obstacles: Obstacles = child(Obstacles, "Fixed obstacles: walls, piers, tunnels, meshes.")
     bed: BedConfig = child(BedConfig, "Sea bed as an analytic function.")

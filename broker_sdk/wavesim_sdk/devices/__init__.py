@@ -1,3 +1,3 @@
-"""Virtual devices: a broker serves simulated values on a serial port or socket, so that unchanged software can read
+"""Virtual devices: a broker serves simulated values on a serial port or socket, so that unmodified software can read
 them.
 """

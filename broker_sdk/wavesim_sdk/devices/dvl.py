@@ -9,7 +9,7 @@ depth from ``ctd``.
 
 Commands end with CR: ``===`` (break: stop pinging), ``CS`` (start), ``PD0 PD4 PD6``, ``CR1``, ``CK``, ``ES35``
 (salinity), ``BXnnnnn`` (maximum depth, dm), ``EX...`` (ship axes only). The device replies ``>`` to each command. For
-any other command, an error precedes the ``>``.
+any other command, it sends an error before the ``>``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.ocean.seawater import depth
 from wavesim_sdk.wire.state import Value
 
-TYPES = ("dvl", "ahrs", "ctd")  #: types of sensors whose values an ensemble contains
+TYPES = ("dvl", "ahrs", "ctd")  #: sensor types whose values an ensemble contains
 OWN_NAMES: Mapping[str, str] = MappingProxyType({t: t for t in TYPES})
 BAD = -32768
 ORDER = (3, 1, 0, 2)  #: indices of the beams of the sensor (45, 135, 225, 315 degrees) in the order of beams 1 to 4

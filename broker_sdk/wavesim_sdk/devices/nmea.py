@@ -4,8 +4,8 @@ Sentences by sensor type, with the talker in parentheses: gps: GGA, RMC, VTG (GP
 temperature: MTW (YX). radar: TTM, TLL (RA). echosounder: DPT, DBT (SD). speedlog: VHW (VW). anemometer: MWV (WI). ais:
 !AIVDM for other stations, !AIVDO for the own station.
 
-Encoders are pure functions of SI values. Each returns a sentence with its checksum and line end. A value with gaps is
-not sent, because its sentence would have empty fields.
+Encoders are pure functions of SI values. Each returns a sentence with its checksum and line end. A value with missing
+numbers is not sent, because its sentence would have empty fields.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wavesim_sdk.wire.state import Value
 NAUTICAL_MILE = 1852.0
 KNOT = NAUTICAL_MILE / 3600.0
 EARTH = 6_371_000.0  #: radius of the earth, m
-#: types of sensors that have an NMEA 0183 sentence
+#: sensor types that have an NMEA 0183 sentence
 TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "radar", "ais")
 
 
@@ -39,8 +39,8 @@ def sentence(body: str) -> bytes:
 
 
 def _angle(value: float, width: int) -> str:
-    """Return the magnitude of an angle in degrees and minutes, ``ddmm.mmmmmm``, with a resolution of 2 mm on the
-    ground.
+    """Return the magnitude of an angle in degrees and minutes, ``ddmm.mmmmmm``, with a resolution equivalent to 2 mm on
+    the ground.
     """
     minutes = round(abs(math.degrees(value)) * 60e6)
     return f"{minutes // 60_000_000:0{width}d}{minutes % 60_000_000 / 1e6:09.6f}"
@@ -186,8 +186,8 @@ def target_sentences(value: Value, gps: Value | None) -> Iterator[bytes]:
 
 
 def sentences(type_: str, value: Value, heading: float | None = None) -> Iterator[bytes]:
-    """Yield the sentences for a sensor value, or none if the value has gaps. ``heading`` is reported with the speed
-    through the water.
+    """Yield the sentences for a sensor value, or none if the value has missing numbers. ``heading`` is reported with
+    the speed through the water.
     """
     if not all(map(math.isfinite, value.numbers)):
         return

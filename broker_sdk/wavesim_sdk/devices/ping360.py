@@ -1,12 +1,12 @@
 """Virtual Blue Robotics Ping360 scanning sonar (Ping protocol, device type 2).
 
 The device reads the sensor `scanner` of a body, or the frames of a scanning `sonar`. With frames, each sample of the
-device is the maximum of the echoes within it.
+device is the maximum of the echoes within its range interval.
 
 The head turns in gradians (400 per turn) from the x axis of the instrument towards its y axis. For each transmission it
-reports the echo strength of a number of samples. It measures times; the speed of sound in the sea converts them to
-metres. The simulated scanner turns independently of the head, and faster. The head reports the last value of the
-scanner in the direction of the head.
+reports the echo strength of a number of samples. It measures times and converts them to metres with the speed of sound
+in the sea. The simulated scanner turns independently of the head, and faster. The head reports the scanner's last value
+in its own direction.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Ping360Device:
         self._due.append((self._time + turn * STEP_S + (self._duration() if transmit else 0.0), bool(transmit)))
 
     def _scan(self, values: tuple[int, ...]) -> None:
-        """Start to scan a sector automatically and repeatedly."""
+        """Start scanning a sector automatically and repeatedly."""
         mode, gain, pulse, period, frequency, samples, *sector = values
         settings = dict(
             zip(

@@ -45,7 +45,7 @@ class PtyPort:
             self.path = link
 
     async def open(self) -> None:
-        """Start to read from the terminal."""
+        """Start reading from the terminal."""
         asyncio.get_running_loop().add_reader(self._master, self._ready)
 
     def _ready(self) -> None:
@@ -53,7 +53,7 @@ class PtyPort:
             self._receive(os.read(self._master, 4096))
 
     def send(self, data: bytes) -> None:
-        """Send bytes to the client. If no client reads, drop and count them."""
+        """Send bytes to the client. If no client is reading, drop and count the bytes."""
         try:
             self.dropped += len(data) - os.write(self._master, data)
         except BlockingIOError:
@@ -78,7 +78,7 @@ class TcpPort:
         self.path = ""
 
     async def open(self) -> None:
-        """Start to listen for clients."""
+        """Start listening for clients."""
         try:
             self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
         except OSError as error:
@@ -94,7 +94,7 @@ class TcpPort:
         writer.close()
 
     def send(self, data: bytes) -> None:
-        """Send bytes to every client. For a client that does not read, drop and count them."""
+        """Send bytes to every client. For a client that does not read, drop and count the bytes."""
         for writer in self._writers:
             if writer.transport.get_write_buffer_size() > BACKLOG_BYTES:
                 self.dropped += len(data)
@@ -102,7 +102,7 @@ class TcpPort:
                 writer.write(data)
 
     async def close(self) -> None:
-        """Close the server and its connections, even if it never started to listen."""
+        """Close the server and its connections, even if it never started listening."""
         if self._server is not None:
             self._server.close()
         for writer in list(self._writers):
@@ -119,7 +119,7 @@ class UdpPort:
         self.path = f"udp 127.0.0.1:{port}"
 
     async def open(self) -> None:
-        """Start to listen for answers."""
+        """Start listening for answers."""
         asyncio.get_running_loop().add_reader(self._socket, self._ready)
 
     def _ready(self) -> None:
@@ -127,7 +127,7 @@ class UdpPort:
             self._receive(self._socket.recv(65536))
 
     def send(self, data: bytes) -> None:
-        """Send one datagram. If no program listens, drop and count it."""
+        """Send one datagram. If no program is listening, drop and count it."""
         try:
             self._socket.sendto(data, self._target)
         except (BlockingIOError, ConnectionRefusedError):
@@ -154,7 +154,7 @@ class UdpServerPort:
         self.path = f"udp 127.0.0.1:{self._socket.getsockname()[1]}"
 
     async def open(self) -> None:
-        """Start to listen for clients."""
+        """Start listening for clients."""
         asyncio.get_running_loop().add_reader(self._socket, self._ready)
 
     def _ready(self) -> None:

@@ -36,7 +36,7 @@ MIN_INTERVAL_S, MAX_INTERVAL_S = 1, 21600
 
 def line37(time: datetime, temperature: float, conductivity: float, pressure: float) -> bytes:
     """Return a sample line of an SBE 37. Temperature is in C (ITS-90), conductivity in S/m, pressure in dbar above
-    atmospheric.
+    atmospheric pressure.
     """
     return (
         f"{temperature:.4f},{conductivity:9.5f},{pressure:9.3f}, "

@@ -40,7 +40,7 @@ def analytic_depth(bed: BedConfig, north: Array, east: Array) -> Array:
 def read_soundings(path: Path, heights: bool = False) -> Array:
     """Read soundings (plain or in DUNE's format) or an ESRI ASCII grid as an array (n, 3) of north, east, depth in m.
 
-    ``heights`` states that the file contains heights instead of depths. A ConfigError names the invalid line.
+    ``heights`` is True if the file contains heights instead of depths. A ConfigError names the invalid line.
     """
     try:
         if path.stat().st_size > MAX_BYTES:

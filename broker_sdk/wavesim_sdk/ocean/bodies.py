@@ -1,8 +1,8 @@
-"""Intersection of beams with bodies (boxes, cylinders along their x axis, spheres) in their state at a tick.
+"""Intersections of beams with bodies (boxes, cylinders along their x axis, spheres) at one tick.
 
 The algorithm is designed for thousands of beams and bodies. Bounding spheres exclude pairs of a beam and a body that
-cannot meet. The nearest bodies come first, because a beam that hits one needs no test against bodies behind it. The
-remaining pairs are solved in closed form.
+cannot intersect. The nearest bodies come first, because a beam that hits one needs no test against bodies behind it.
+The remaining pairs are solved in closed form.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ class BodyObstacles:
         return found
 
     def _near(self, starts: Array, along: Array, limit: Array, own: Rows) -> tuple[Rows, Rows]:
-        """Return pairs (instrument, body) that may meet. They follow from the bounding box of the beams and, for a fan,
-        from its plane.
+        """Return pairs (instrument, body) that may intersect. They follow from the bounding box of the beams and, for a
+        fan, from its plane.
         """
         ends = starts + limit[:, :, None] * along
         if along.shape[1] == 1:

@@ -114,7 +114,7 @@ class RaycastScene:
 
 
 def _towards(o: Array, d: Array, centre: Any, square: float) -> tuple[Any, Array]:
-    """Return (indices, origins relative to the centre) of the rays that pass a centre at a squared distance below
+    """Return (indices, origins relative to the centre) of the rays whose squared distance from the centre is below
     ``square``.
     """
     rel = o - centre

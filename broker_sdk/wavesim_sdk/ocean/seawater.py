@@ -1,4 +1,4 @@
-"""Properties of sea water after UNESCO 44 (Fofonoff & Millard 1983) and the Practical Salinity Scale 1978.
+"""Properties of sea water according to UNESCO 44 (Fofonoff & Millard 1983) and the Practical Salinity Scale 1978.
 
 Pressure is gauge pressure in dbar, temperature IPTS-68 in C. The formulas are valid for 2 <= S <= 42 and -2 <= T <= 35
 and are tested against the tables of the report.

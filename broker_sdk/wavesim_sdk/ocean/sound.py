@@ -1,8 +1,8 @@
 """Sound in sea water as pure functions: speed, absorption, ambient noise, and the sound-speed profile of a
 configuration.
 
-Temperature is in C, salinity practical, depth in m, frequency in Hz, levels in dB re 1 uPa. Each formula names its
-source. Their results differ (sound speeds by 0.5 to 0.8 m/s), so each run logs which formula it used.
+Temperature is in C, salinity practical, depth in m, frequency in Hz, levels in dB re 1 uPa. Each function names its
+source. Their results differ (sound speeds by 0.5 to 0.8 m/s), so each run logs the formula that it used.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def medwin(temperature: Array, salinity: Array, depth: Array) -> Array:
 
 
 def leroy(temperature: Array, salinity: Array, depth: Array, latitude_deg: float = 45.0) -> Array:
-    """Return sound speed after Leroy, Robinson & Goldsmith (2008), for all oceans."""
+    """Return the sound speed of Leroy, Robinson & Goldsmith (2008), for all oceans."""
     t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
     c = 1402.5 + 5.0 * t - 5.44e-2 * (t * t) + 2.1e-4 * (t * t * t) + 1.33 * s - 1.23e-2 * s * t + 8.7e-5 * s * (t * t)
     c = c + 1.56e-2 * z + 2.55e-7 * (z * z) - 7.3e-12 * (z * z * z) + 1.2e-6 * z * (latitude_deg - 45.0)
@@ -104,7 +104,7 @@ def thorp(frequency: float) -> float:
 
 
 def thorp_extended(frequency: float) -> float:
-    """Return absorption by Thorp's formula with terms for pure water and low frequencies; valid from 400 Hz."""
+    """Return the absorption of Thorp's formula with terms for pure water and low frequencies; valid from 400 Hz."""
     f2 = frequency * 1e-3 * frequency * 1e-3
     return 1e-3 * (0.11 * f2 / (1.0 + f2) + 44.0 * f2 / (4100.0 + f2) + 2.75e-4 * f2 + 0.003)
 

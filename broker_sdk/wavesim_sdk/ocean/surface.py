@@ -21,7 +21,7 @@ from wavesim_sdk.ocean.bed import mean_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-#: Columns of a sea component, the last one being their number.
+#: Columns of a sea component; the last name is the number of columns.
 # amplitude, frequency, wave number north, east, phase, direction and its unit vector, wave number, exp(-2 k h) for the
 # water depth h, 1/(1 - exp(-2 k h))
 (
@@ -76,7 +76,7 @@ def wave_components(waves: Waves, gravity: float, seed: int, depth: float = math
     """Return the sea as (n, SEA_COLUMNS) components of equal energy. Their variances add up to exactly Hs^2/16.
 
     The spectrum from 0.3 to 8 peak frequencies is split into bands of equal energy. Each component has the mean
-    frequency of its band and a random phase, so the wave record repeats only after a long time.
+    frequency of its band and a random phase, so the waves repeat only after a long time.
     """
     height, peak = sea_state(waves)
     if height == 0.0:
@@ -123,8 +123,8 @@ def sea_components(
 ) -> Array:
     """Return the (n, SEA_COLUMNS) sea components of a configuration for a seed.
 
-    ``height`` (m), ``peak`` (rad/s) and ``direction`` (towards, rad) replace the configured values if they changed
-    during the run. ``depth`` (m) replaces the depth of the bed if its soundings are not available.
+    ``height`` (m), ``peak`` (rad/s) and ``direction`` (towards, rad) replace the configured values if a command changed
+    them during the run. ``depth`` (m) replaces the depth of the bed if its soundings are not available.
     """
     world = loaded.config.world
     waves, (h, p) = world.waves, sea_state(world.waves)

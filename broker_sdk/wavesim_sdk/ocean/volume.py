@@ -1,7 +1,7 @@
 """Measured water: gridded volumes and scattered points, read from CSV files.
 
-Both contain temperature, salinity and time; a volume also contains flow and optional further columns. A physically
-impossible value (wrong unit, wrong column) is refused with its line number.
+Both contain temperature, salinity and time; a volume also contains flow and optional further columns. The reader
+refuses a physically impossible value (wrong unit, wrong column) and reports its line number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from wavesim_sdk.errors import ConfigError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-EARTH_RADIUS = 6371008.8  #: mean radius of the earth in m (IUGG), for the local flat map of a file
+EARTH_RADIUS = (
+    6371008.8  #: mean radius of the earth in m (IUGG), for the conversion of a file's coordinates to a local plane
+)
 MAX_BYTES = 512 * 2**20
 #: quantities of a volume in the order of ``VolumeGrid.values``, and the columns of the file that contain them
 VOLUME_COLUMNS = {

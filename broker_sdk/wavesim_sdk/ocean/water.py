@@ -134,7 +134,7 @@ class Water:
         return np.maximum(self.pressure(p_W) - self.world.pressure_0, 0.0)
 
     def current(self, p_W: Array, time_s: float) -> Array:
-        """Return the current (..., 3) north, east, down in m/s. It excludes the random drift, which the server
+        """Return the current (..., 3) as north, east, down in m/s, without the random drift, which the server
         publishes.
         """
         p = np.asarray(p_W, float)

@@ -77,8 +77,8 @@ FRAME = Table(
         integer("labels", "", "1 = labels follow the samples; 0 = no labels."),
         integer("saturated", "", "Number of samples that were clipped at the maximum value."),
         value("range", "m", "Maximum range: the end of the last bin."),
-        value("sector", "rad", "Angle from the first to the last beam, for kinds 0 and 2."),
-        value("azimuth", "rad", "Azimuth of the beam in the x-y plane of S, for kind 3."),
+        value("sector", "rad", "Angle from the first to the last beam, for types 0 and 2."),
+        value("azimuth", "rad", "Azimuth of the beam in the x-y plane of S, for type 3."),
         value("tilt", "rad", "Angle of the sonar axis below the x-y plane of S."),
         value("frequency", "Hz", "Centre frequency."),
         value("bandwidth", "Hz", "Bandwidth of the sonar pulse."),
@@ -103,7 +103,7 @@ RECORD = FRAME.dtype
 
 
 def resolve_preset(s: SonarConfig) -> Preset:
-    """Return the preset of a sonar with the parameters that its configuration changes."""
+    """Return the preset of a sonar with the changes made by its configuration."""
     p = find_preset(s.preset)
     changes: dict[str, Any] = {"range": s.range or p.range, "rate": s.rate}
     changes |= {"beams": s.beams} if s.beams else {}
@@ -301,7 +301,7 @@ class FrameRings:
 
     @classmethod
     def attach(cls, server: str, writable: bool = False) -> FrameRings:
-        """Map the rings of a server. Raises NotRunning or AttachError with the reason if that fails."""
+        """Map the rings of a server. Raises NotRunning or AttachError with the reason on failure."""
         name = segment_name(server, "sonars")
         try:
             memory = map_memory(name, MAGIC, HEADER, "ring of sonars", writable)

@@ -36,7 +36,7 @@ class Sediment:
 
     @classmethod
     def from_grain_size(cls, size: float) -> Sediment:
-        """Make a sediment from its mean grain size in phi, from -1 (sandy gravel) to 9 (clay)."""
+        """Derive a sediment from its mean grain size in phi, from -1 (sandy gravel) to 9 (clay)."""
         m = size
         if m < 1.0:
             density, speed = 2.3139 - 0.17057 * m + 0.007797 * m**2, 1.2778 - 0.056452 * m + 0.002709 * m**2

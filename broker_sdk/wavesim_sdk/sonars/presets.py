@@ -1,7 +1,7 @@
 """Presets of commercial imaging sonars with the sources of their figures.
 
-``confirmed=False`` marks presets with figures from memory or assumptions; ``source`` states which. Levels are in dB re
-1 uPa at 1 m, other values in SI units and rad.
+``confirmed=False`` marks presets with figures that are from memory or assumed; ``source`` states which. Levels are in
+dB re 1 uPa at 1 m, other values in SI units and rad.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ KINDS = {
     "forward": "forward-looking: an image of beams by ranges",
     "sidescan": "side-scan: a line of echoes on each side",
     "bathymetry": "multibeam echosounder: one sounding per beam",
-    "scanning": "mechanically scanning: one beam that turns by one step per ping",
+    "scanning": "mechanical scanning: one beam that turns by one step per ping",
 }
 
 
@@ -58,18 +58,18 @@ class Preset:
 
 _MEMORY = "sector, range and beam width from memory; source level and noise assumed"
 _ALL = (
-    Preset("m750d-low", "forward", "Blueprint Oculus M750d, 750 kHz", 750e3, 40e3, 512, _deg(130), _deg(20), _deg(1.0), 120.0, 60.0, 10.0, f"rates 2 to 40 Hz from the driver; {_MEMORY}", tilt=0.0),
+    Preset("m750d-low", "forward", "Blueprint Oculus M750d, 750 kHz", 750e3, 40e3, 512, _deg(130), _deg(20), _deg(1.0), 120.0, 60.0, 10.0, f"driver: rates 2 to 40 Hz; {_MEMORY}", tilt=0.0),
     Preset("m750d-high", "forward", "Blueprint Oculus M750d, 1.2 MHz", 1.2e6, 60e3, 512, _deg(70), _deg(20), _deg(0.6), 40.0, 20.0, 10.0, _MEMORY),
     Preset("m1200d-low", "forward", "Blueprint Oculus M1200d, 1.2 MHz", 1.2e6, 60e3, 512, _deg(130), _deg(20), _deg(0.6), 40.0, 20.0, 10.0, _MEMORY),
     Preset("m1200d-high", "forward", "Blueprint Oculus M1200d, 2.1 MHz", 2.1e6, 100e3, 512, _deg(60), _deg(12), _deg(0.4), 10.0, 8.0, 15.0, _MEMORY),
-    Preset("p900-130", "forward", "BlueView P900-130", 900e3, 30e3, 722, _deg(130), _deg(20), _deg(1.0), 60.0, 30.0, 10.0, "frequency, band, source level, fan height from DAVE's model; beam and range from memory", source_level=220.0),
-    Preset("p900-90", "forward", "BlueView P900-90", 900e3, 30e3, 500, _deg(90), _deg(20), _deg(1.0), 60.0, 30.0, 10.0, "frequency, band, source level, fan height from DAVE's model; beam and range from memory", source_level=220.0),
-    Preset("p900-45", "forward", "BlueView P900-45", 900e3, 30e3, 256, _deg(45), _deg(20), _deg(1.0), 60.0, 30.0, 10.0, "frequency, band, source level, fan height from DAVE's model; beam and range from memory", source_level=220.0),
-    Preset("gemini-720is", "forward", "Tritech Gemini 720is", 720e3, 60e3, 512, _deg(120), _deg(20), _deg(1.0), 120.0, 50.0, 10.0, "frequency, sector, beam, tilt, rate from the data sheet; source level and band assumed", tilt=_deg(10)),
+    Preset("p900-130", "forward", "BlueView P900-130", 900e3, 30e3, 722, _deg(130), _deg(20), _deg(1.0), 60.0, 30.0, 10.0, "DAVE's model: frequency, band, source level and fan height; from memory: beam and range", source_level=220.0),
+    Preset("p900-90", "forward", "BlueView P900-90", 900e3, 30e3, 500, _deg(90), _deg(20), _deg(1.0), 60.0, 30.0, 10.0, "DAVE's model: frequency, band, source level and fan height; from memory: beam and range", source_level=220.0),
+    Preset("p900-45", "forward", "BlueView P900-45", 900e3, 30e3, 256, _deg(45), _deg(20), _deg(1.0), 60.0, 30.0, 10.0, "DAVE's model: frequency, band, source level and fan height; from memory: beam and range", source_level=220.0),
+    Preset("gemini-720is", "forward", "Tritech Gemini 720is", 720e3, 60e3, 512, _deg(120), _deg(20), _deg(1.0), 120.0, 50.0, 10.0, "data sheet: frequency, sector, beam, tilt and rate; assumed: source level and band", tilt=_deg(10)),
     Preset("gemini-720im", "forward", "Tritech Gemini 720im", 720e3, 60e3, 256, _deg(90), _deg(20), _deg(1.5), 50.0, 30.0, 10.0, _MEMORY),
     Preset("sonoptix-400", "forward", "Sonoptix Echo, 400 kHz", 400e3, 30e3, 256, _deg(120), _deg(20), _deg(1.2), 200.0, 75.0, 5.0, _MEMORY),
     Preset("sonoptix-700", "forward", "Sonoptix Echo, 700 kHz", 700e3, 50e3, 256, _deg(90), _deg(20), _deg(0.8), 90.0, 45.0, 10.0, _MEMORY),
-    Preset("starfish-450", "sidescan", "Blueprint StarFish 450", 450e3, 50e3, 2, 0.0, _deg(60), _deg(0.8), 100.0, 50.0, 12.0, "chirp 425 to 475 kHz, axis 30 deg down, useful height 60 deg from the data sheet; beam and range from memory", tilt=_deg(30), bins=1000, shading="none"),
+    Preset("starfish-450", "sidescan", "Blueprint StarFish 450", 450e3, 50e3, 2, 0.0, _deg(60), _deg(0.8), 100.0, 50.0, 12.0, "data sheet: chirp 425 to 475 kHz, axis 30 deg down, useful height 60 deg; from memory: beam and range", tilt=_deg(30), bins=1000, shading="none"),
     Preset("klein-3000-132", "sidescan", "Klein 3000, 132 kHz", 132e3, 20e3, 2, 0.0, _deg(40), _deg(0.7), 600.0, 300.0, 2.0, _MEMORY, source_level=220.0, tilt=_deg(20), bins=2000, shading="none"),
     Preset("klein-3000-445", "sidescan", "Klein 3000, 445 kHz", 445e3, 20e3, 2, 0.0, _deg(40), _deg(0.21), 150.0, 75.0, 8.0, _MEMORY, source_level=215.0, tilt=_deg(20), bins=2000, shading="none"),
     Preset("edgetech-2205-540", "sidescan", "EdgeTech 2205, 540 kHz", 540e3, 40e3, 2, 0.0, _deg(50), _deg(0.3), 150.0, 75.0, 8.0, "frequencies from the data sheet; beam width from memory; source level assumed", tilt=_deg(20), bins=2000, shading="none"),

@@ -1,4 +1,4 @@
-"""Record the frames of a running sonar in a file for survey software."""
+"""Record the frames of a running sonar to a file for survey software."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMATS: dict[str, Any] = {".xtf": xtf, ".kmall": kmall}
 
 
 def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tuple[int, int]:
-    """Record the frames of a sonar in the file ``path``. Return (frames written, frames lost).
+    """Record the frames of a sonar to the file ``path``. Return (frames written, frames lost).
 
     Recording stops after ``frames`` frames (0 = no limit), at the end of the run or the server, or at Ctrl-C.
     """

@@ -351,7 +351,7 @@ class Prove:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some bytes of an imaging sonar's frame. The server never repeats a piece: a frame with a lost piece is lost."""
+    """Piece of an imaging sonar's frame. The server never repeats a piece: if one is lost, the frame is lost."""
 
     sensor: int = record_field(Int(0, 2**31 - 1), "number of the sensor, as in its SENSOR event")
     number: int = record_field(Int(1, 2**62), "number of the frame, counted per sonar and session from 1")

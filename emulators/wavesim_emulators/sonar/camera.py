@@ -1,13 +1,13 @@
 """Underwater cameras: rays in the scene of the sonars, daylight and a lamp, absorption and scattering in the water, and
 a pixel array.
 
-Of the light J from a surface at distance z, the camera receives ``J exp(-bD z) + V (1 - exp(-bB z))`` (Akkaynak &
-Treibitz 2018), for red, green and blue. J is the surface colour times the light on it. Daylight at depth counts half on
-upright walls and fully on horizontal surfaces. The light of a lamp falls with 1/r^2 and is absorbed on its path. It
-also lights the water in its beam, in steps along the ray (single scatter, isotropic in the half space behind;
-Jaffe-McGlamery). Neglected are shadows, sparkle, blur by forward scattering, and refraction at the housing and at the
-surface. The model is not validated against real images. Rays are cast on a grid of angles, and their light is
-interpolated to the pixels.
+From a surface with light J at distance z, the camera receives ``J exp(-bD z) + V (1 - exp(-bB z))`` (Akkaynak &
+Treibitz 2018), for red, green and blue. J is the surface colour times the light on it. Horizontal surfaces receive the
+full daylight at that depth, and upright walls half of it. The light of a lamp decreases as 1/r^2 and is absorbed along
+its path. It also lights the water in its beam, in steps along the ray (single scatter, isotropic in the half space
+behind; Jaffe-McGlamery). The model neglects shadows, specular reflections, blur by forward scattering, and refraction
+at the housing and at the surface. The model is not validated against real images. Rays are cast on a grid of angles,
+and their light is interpolated to the pixels.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from wavesim_sdk.sonars import frames, lens
 
 Array = np.ndarray[Any, Any]
 STEPS = 8  #: number of ray segments in which the water scatters the light of a lamp
-TURBID = 0.02  #: share of the turbidity that scatters light back
+TURBID = 0.02  #: fraction of the turbidity that scatters light back
 NEAR = 0.05  #: minimum distance in m between a lamp and the water that it lights
-#: an automatic exposure puts the share SHARE of the pixel values below EXPOSURE_LEVEL
+#: an automatic exposure puts the fraction SHARE of the pixel values below EXPOSURE_LEVEL
 EXPOSURE_LEVEL, SHARE = 0.9, 0.98
 FIRST_BOARD = -10  #: label of the first board; further boards count downwards
 BOARD_BACK_COLOUR = 0.3  #: reflectance of the back of a board

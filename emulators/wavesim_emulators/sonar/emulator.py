@@ -41,7 +41,7 @@ def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
 
 @dataclass
 class SonarInstrument:
-    """Sonar of an emulator: its engine and the constant part of its frame record."""
+    """Sonar of an emulator: its sonar engine and the constant part of its frame record."""
 
     generation: int
     engine: Any
@@ -50,7 +50,7 @@ class SonarInstrument:
 
 class SonarEmulator(FrameEmulator):
     """Emulator of all imaging sonars. A ping that is due at a tick is complete by then. It was sent earlier by twice
-    the range over the sound speed, from the pose that constant velocities give for that time.
+    the range over the sound speed, from the pose extrapolated to that time with constant velocities.
     """
 
     sensor = "sonar"

@@ -1,4 +1,4 @@
-"""Base class of emulators that produce frames: the rings, the wait for the log, the names in a record."""
+"""Base class of emulators that produce frames: it handles the rings, the wait for the log, and the names in a record."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FrameEmulator(Emulator):
         self.warm_up()
 
     def warm_up(self) -> None:
-        """Compile the kernels, or load them from the cache, so that the first frame of a run is not seconds late."""
+        """Compile the kernels, or load them from the cache, so that the first frame of a run is not delayed by seconds."""
 
     def begin(self, view: FleetSnapshot, weather: Any) -> None:
         self.bodies = BodyObstacles(self._shapes, view.rows, view.identity, view.state)

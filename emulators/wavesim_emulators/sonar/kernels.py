@@ -44,8 +44,8 @@ BED, SURFACE = 0, 1  #: labels of the bed and the surface, as hit by rays; objec
 
 @_jit
 def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any, bumps: Any) -> float:
-    """Return the range at which a ray hits the bed D0 + D1 x + D2 y + bumps. The range is found by steps that the
-    steepest slope allows, and is exact for a plane.
+    """Return the range at which a ray hits the bed D0 + D1 x + D2 y + bumps. The search advances by steps that the
+    steepest slope allows; the result is exact for a plane.
     """
     closing = bed[1] * dx + bed[2] * dy - dz
     clear = bed[0] + bed[1] * o[0] + bed[2] * o[1] - o[2]
@@ -331,8 +331,8 @@ def bin_energy(
     ``du`` are the widths in angle off broadside. ``gain_u`` (columns) and ``gain_e`` (rays) are the beam patterns.
     ``tables`` (materials, 91) are s_b by degree of incidence. ``aperture`` is the length of an array whose footprint
     along it is never narrower, and its energy width in rad (0 = not used). ``v_S`` is the velocity of the sonar in the
-    axes of the fan: a moving receiver gets the echo at another position. ``strongest`` and ``labels`` (columns, bins
-    and 2) record the strongest ray of a bin; with length 0 they are omitted.
+    axes of the fan: a moving receiver receives the echo at another position. ``strongest`` and ``labels`` (columns,
+    bins and 2) record the strongest ray of a bin; with length 0 they are omitted.
     """
     bins = energy.shape[1]
     for j in range(len(u)):
@@ -437,9 +437,9 @@ def apply_speckle(
 ) -> None:
     """Multiply mean powers (beams, bins) by |z|^2 and add exponentially distributed noise, in place.
 
-    ``old`` (beams, bins, 2) is z of the previous ping. The present one replaces it: ``z = m old + sqrt(1 - m^2) w``,
-    where m is ``memory`` (beams). Random numbers are hashes of (key, ping, beam and bin), mapped to their distributions
-    by quantile tables.
+    ``old`` (beams, bins, 2) is z of the previous ping. The function replaces it by that of this ping: ``z = m old +
+    sqrt(1 - m^2) w``, where m is ``memory`` (beams). Random numbers are hashes of (key, ping, beam and bin), mapped to
+    their distributions by quantile tables.
     """
     counter = key + np.uint64(2 * ping + 1) * np.uint64(0x9E3779B97F4A7C15)
     bins = power.shape[1]

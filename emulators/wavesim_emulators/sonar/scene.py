@@ -48,13 +48,13 @@ class MaterialPalette:
         return self.names.index(name)
 
     def colours(self) -> Array:
-        """Reflected share of red, green and blue light (materials, 3); the last one is the sea surface, which emits
+        """Reflected fraction of red, green and blue light (materials, 3); the last row is the sea surface, which emits
         light.
         """
         return np.array([*(m.colour for m in self.materials), (1.0, 1.0, 1.0)])
 
     def tables(self, frequency: float, sound_speed: float, wind: float) -> Array:
-        """Backscattering strengths s_b (materials, 91) of all materials; the last one is the sea surface at a wind
+        """Backscattering strengths s_b (materials, 91) of all materials; the last row is the sea surface at this wind
         speed.
         """
         all_ = [*self.materials, materials.sea_surface(wind)]

@@ -1,4 +1,6 @@
-"""Targets that are too small for rays: points with a closed-form target strength, each checked with one ray."""
+"""Targets that are too small for rays: points with a closed-form target strength. One ray checks whether each is
+visible.
+"""
 
 from __future__ import annotations
 

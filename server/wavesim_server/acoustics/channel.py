@@ -81,7 +81,7 @@ class AcousticChannel:
     # -- nodes -------------------------------------------------------------------------------
 
     def prepare(self, t: TransducerConfig | None) -> PreparedTransducer | None:
-        """Prepare the data of a transducer; ValueError for an invalid beam or head."""
+        """Prepare the data of a transducer. Raises ValueError for an invalid beam or head."""
         if t is None:
             return None
         pattern = head = None

@@ -77,7 +77,7 @@ def new_candidate(m: Medium, signal: int, node: int, path: int, angle: float, tr
 
 @device_function
 def schedule_candidate(m: Medium, candidate: int, time: float, tick: int) -> None:
-    """Schedule the next check of a candidate in the tick that contains ``time``, and after ``tick``."""
+    """Schedule the next check of a candidate in the tick that contains ``time``, but not before ``tick + 1``."""
     due, k = time / m.water[0].step, tick + 1
     if due > k:  # an infinite time (a body whose state diverged) is checked in the next tick
         k = int(min(due, float(tick + WHEEL_TICKS - 1)))

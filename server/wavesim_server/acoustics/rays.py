@@ -234,8 +234,8 @@ def solve_launch_angle(
     none: Array,
     out: Record,
 ) -> float:
-    """Find the launch angle between two that bracket the distance (Illinois); ``out`` holds its ray. NaN if there is
-    none.
+    """Find the launch angle of the ray that reaches the distance, between two angles that bracket it (Illinois method).
+    ``out`` receives the ray. Returns NaN if there is none.
 
     Where a ray grazes a maximum of the sound speed, the range jumps: from that of a ray that turns there to that of a
     ray that continues. No ray reaches the ranges in between.

@@ -199,8 +199,8 @@ class FleetDynamics:
         return vehicle_type
 
     def set_current(self, current: Current) -> None:
-        """Use a current from now on; ConfigError, without any change, if a body's model would be unstable in it at this
-        step.
+        """Use a current from now on. Raises ConfigError, and changes nothing, if a body's model would be unstable in
+        this current at this step.
 
         Models without a body are checked when their first body enters.
         """

@@ -46,8 +46,8 @@ def cylinder(
 ) -> tuple[float, float, float, float]:
     """Submerged (volume, mx, my, mz) of a cylinder along x.
 
-    The submerged length over a point of the circular section is linear in the coordinate ``s`` along
-    the plane's tilt, clamped to 0..2 half. It is integrated with the chord's moments.
+    At each point of the circular section, the submerged length is a linear function of ``s``, the coordinate along the
+    tilt of the plane, clamped to the range 0 to 2 half. Its integral follows from the moments of the chord.
     """
     tilt = math.sqrt(ny * ny + nz * nz)
     sign = 1.0 if nx >= 0.0 else -1.0

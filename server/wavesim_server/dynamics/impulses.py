@@ -60,7 +60,7 @@ ROLLING_RESISTANCE = (
 
 @always_inline
 def _set_jacobian(lever: Floats, x: float, y: float, z: float, j: Floats, first: int) -> None:
-    """Fill in [n; r x n] for a direction of W, from j[first] on."""
+    """Write [n; r x n] for a direction in W to ``j``, starting at j[first]."""
     r11, r12, r13, r21, r22, r23, r31, r32, r33 = (
         lever[0], lever[1], lever[2], lever[3], lever[4], lever[5], lever[6], lever[7], lever[8],
     )  # fmt: skip

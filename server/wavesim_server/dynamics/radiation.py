@@ -1,4 +1,4 @@
-"""Radiated waves of a hull, as oscillators that its motion drives, compiled.
+"""Compiled kernels for the radiated waves of a hull, represented by oscillators that its motion drives.
 
     q'' + R q' + diag(w^2) q = B nu_r,   tau = -B^T q'
 

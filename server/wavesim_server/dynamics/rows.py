@@ -2,8 +2,8 @@
 
 A *block* holds eight bodies of one model side by side: row ``r`` of lane ``l`` is element ``8 r + l`` of a
 flat float64 array. Each statement of the kernel is a load at a literal offset, and the compiler works on all lanes at
-once.  The *work* holds intermediate values of a step (there is only one) and has the same shape.  The *parameters* are
-the coefficients of a model, one number each: all its blocks share them, and they stay in the cache.
+once.  The *work* array, of which there is only one, holds intermediate values of a step and has the same shape.  The
+*parameters* are the coefficients of a model, one number each: all its blocks share them, and they stay in the cache.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class TickPacer:
     def take_due_ticks(self, now: float, most: int) -> int:
         """Return how many ticks are due at ``now``.
 
-        ``most`` limits the number, because a participant may have become due earlier.
+        The number is at most ``most``, because a participant may have become due before the planned end.
         """
         assert self._deadline is not None
         ticks = min(self._planned, most)

@@ -169,7 +169,7 @@ def elevation(sea: Floats, time: float, x: float, y: float) -> tuple[float, floa
 
 @device_function
 def _still_water(b: Floats, l: int) -> None:
-    """Set zero slope, and water without orbital motion."""
+    """Set the slope of the surface and the orbital motion of the water to zero."""
     for k in range(2):
         b[(WATER_SLOPE + k) * LANES + l] = 0.0
     for k in range(3):

@@ -78,8 +78,8 @@ def make_operators(frequencies: Any, headings: Any, response: Any, use: str) -> 
     """Create operators from values in a code's axes: headings (rad) in any order, response (6, frequencies, headings) with leading
     phases.
 
-    Headings from 0 to 180 deg are enough for a hull that is symmetric about its centre plane; ValueError for other
-    hulls.
+    Headings from 0 to 180 deg are enough for a hull that is symmetric about its centre plane. Raises ValueError for
+    other hulls.
     """
     w, x = np.asarray(frequencies, float), np.asarray(response, complex)
     if not np.isfinite(x).all() or not (w > 0.0).all():

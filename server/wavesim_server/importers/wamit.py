@@ -40,7 +40,7 @@ def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
     if column not in ("period", "frequency"):
         raise ValueError(f"--set wave-column={column}: use period or frequency")
     found = panel_results.PanelResults(density=density)
-    found.notes = (f"the first column of {path.stem}.1 is the {column}",)
+    found.notes = (f"the first column of {path.stem}.1 was read as the wave {column}",)
     if mass is not None and np.diag(mass).min() > 0.0:
         found.rigid_body = density * mass * panel_results.AXIS_SIGN_PRODUCTS
     found.coefficients = _read_radiation(beside[".1"], column, density, length)
@@ -85,7 +85,7 @@ def _numbers(path: Path, least: int) -> list[list[float]]:
 
 def _dof(path: Path, number: float) -> int:
     if number not in range(1, 7):
-        raise ValueError(f"{path.name} has the mode {number:g}; one rigid body has modes 1 to 6")
+        raise ValueError(f"{path.name} contains mode {number:g}; a single rigid body has only modes 1 to 6")
     return int(number) - 1
 
 

@@ -145,7 +145,7 @@ def die_with_parent() -> None:
 
 
 def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[RunResult, str]:
-    """Run a whole trial, with a server under a unique name at a free port."""
+    """Run a whole trial, with a server that has a unique name and a free port."""
     name, keep = f"campaign-{os.getpid()}", plan.campaign.run.logs
     command = [
         sys.executable, "-m", "wavesim_sdk.cli", "trial", str(loaded.path), "--out", str(folder), "--name", name, "--port", "0", "--quiet",

@@ -41,8 +41,8 @@ def _rows(row: Array, rows: Any) -> Array:
 
 
 def position(time: float, p_W: Vector, sigma: Any, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Array:
-    """Measure north, east and (with a third number) down of a point of the body, as a GPS or another position fix
-    does.
+    """Measure north, east and (if there is a third number) down of a point on the body, like a GPS or another position
+    fix.
     """
     return _rows(_row(time, e.POSITION, p_W, sigma, sensor, gate, lever), np.eye(3)[: len(p_W)])
 

@@ -11,7 +11,7 @@ import click
 
 @click.group()
 def traffic() -> None:
-    """Run and score encounters of vessels.
+    """Run and score vessel encounters.
 
     The encounters come from Imazu's cases or DNV's traffic generator. The reference avoider steers own ship.
     """
