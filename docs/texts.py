@@ -27,7 +27,9 @@ _NUMBERS = re.compile(
     r"|(\S{1,6}, ){4,}\S{1,6}"
 )
 #: cells that are data: a range, types of a wire format
-_RANGE = re.compile(r"[-+.\de]*( \S+)? \.\. [-+.\de^]*( \S+)?|(\d+ x )?[\w/^]{1,5}(, [\w/^]{1,5})+|list \(\d+\) of \w+ \S+")
+_RANGE = re.compile(
+    r"[-+.\de]*( \S+)? \.\. [-+.\de^]*( \S+)?|(\d+ x )?[\w/^]{1,5}(, [\w/^]{1,5})+|list \(\d+\) of \w+ \S+"
+)
 _CODE, _WORDS = re.compile(r"`[^`]*`"), re.compile(r"[a-z]{2,} [a-z]{2,}")
 #: the column of CONTRIBUTING.md with wordings that are wrong on purpose
 _WRONG = "avoid"

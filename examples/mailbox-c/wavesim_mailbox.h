@@ -12,7 +12,7 @@ struct wavesim_head {
     int32_t bytes;
 };
 
-/* State message of the mailbox. Readings follow it: a mailbox_reading and its values for each. */
+/* State message of the mailbox. It is followed by the readings: for each, a mailbox_reading record and its values. */
 struct wavesim_mailbox_state {
     int64_t tick; /* Tick of the values in this row. */
     int64_t time_ns; /* Simulation time since the start. [ns] */
@@ -22,8 +22,8 @@ struct wavesim_mailbox_state {
     double w_WB_B[3]; /* Angular velocity, in B. [rad/s] */
     double v_FB_B[3]; /* Velocity through the water, in B. [m/s] */
     int64_t actuators; /* Number of actuators of the body. */
-    int64_t readings; /* Number of readings that follow this record. */
-    int64_t parts; /* Number of further messages with readings of this state. */
+    int64_t readings; /* Number of readings after this record. */
+    int64_t parts; /* Number of additional messages with readings of this state. */
     double actuation[32]; /* Actual values of the actuators, in the order of the model. [N, 1/s, rad or kg] */
 };
 
@@ -44,8 +44,8 @@ struct wavesim_mailbox_reading {
 /* Reception message of the mailbox. */
 struct wavesim_mailbox_reception {
     int64_t id; /* Number of the signal. */
-    int64_t query; /* Number of the signal that this one answers; 0 = none. */
-    int64_t reception_ns; /* Time of reception by the receiver's clock and instrument. [ns] */
+    int64_t query; /* Number of the signal that this signal answers; 0 = none. */
+    int64_t reception_ns; /* Time of reception, as measured by the receiver with its own clock. [ns] */
     int64_t kind; /* Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply. */
     int64_t code; /* Code of the signal; 0 = none. */
     int64_t from_address; /* Modem address of the sender; 0 = none. */
@@ -83,7 +83,7 @@ struct wavesim_mailbox_sensor {
 struct wavesim_mailbox_field {
     char name[32]; /* Name of the field. */
     char unit[32]; /* Unit of the field; empty = none. */
-    int64_t count; /* Count of numbers in the field. */
+    int64_t count; /* How many numbers the field has. */
 };
 
 #endif

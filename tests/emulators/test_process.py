@@ -45,7 +45,9 @@ def run_as(engine: FakeEngine, digest: str) -> None:
 
 def test_another_configuration_than_the_servers_is_refused(engine: FakeEngine, loaded: LoadedConfig) -> None:
     run_as(engine, "0" * 64)
-    with pytest.raises(AttachError, match=r"runs a different configuration \(digest 000000000000\) than .*config.*\.xml"):
+    with pytest.raises(
+        AttachError, match=r"runs a different configuration \(digest 000000000000\) than .*config.*\.xml"
+    ):
         EmulatorProcess(water.PressureEmulator(loaded), engine.name)
     assert engine.table.header[SYNCHRONOUS] == 0, "it claims nothing"
     run_as(engine, loaded.digest)

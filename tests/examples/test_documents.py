@@ -37,6 +37,7 @@ TUTORIALS = "docs/tutorials/"
 NAMES = {"vehicle": "firstdive", "sensor": "pond", "trial": "lake", "study": "", "hil": "harbour"}
 #: blocks that nothing here runs or reads: page and how the block begins -> why
 ELSEWHERE = {
+    ("docs/glossary.md", "above"): "a list of words; docs/glossary.py reads it",
     ("README.md", "900 s simulated"): "a picture of a table",
     ("README.md", "from contextlib"): "test_readme.py runs it",
     ("docs/PROTOCOL.md", "client     "): "a drawing",

@@ -65,7 +65,9 @@ def _read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraf
     draft.add("linear-drag", diagonal=format_numbers(*(drag or [])))
     _add_radiation(draft, memory)
     if found.density:
-        draft.notes.append(f"the tables are for water of {found.density:g} kg/m3; set <world density=...> to this value")
+        draft.notes.append(
+            f"the tables are for water of {found.density:g} kg/m3; set <world density=...> to this value"
+        )
     w = found.operators.frequencies
     draft.notes.append(
         f"the operators cover waves from {2 * np.pi / w[-1]:.3g} to {2 * np.pi / w[0]:.3g} s; shorter and longer waves use the values at the end of this range"
