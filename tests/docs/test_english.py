@@ -183,13 +183,3 @@ def test_the_spelling_checker_knows_a_mistake(tmp_path: Path, root: Path) -> Non
 def test_numbers_and_wrong_wordings_are_not_texts() -> None:
     page = "| rule | avoid | write |\n|---|---|---|\n| a rule | bad words | 0.01 Hz .. 1000 Hz |\n| 0.94 / 0.9 | x | s, ms, us, min, h |\n\n| avoid it | b |\n"
     assert [words for _, words, _ in blocks(page)] == ["rule", "avoid", "write", "a rule", "avoid it", "b"]
-
-
-def test_a_sample_is_repeatable_and_has_all_kinds(capsys: pytest.CaptureFixture[str]) -> None:
-    def draw(seed: int) -> Iterator[str]:
-        sample(["20", "--seed", str(seed)], standalone_mode=False)
-        return iter(capsys.readouterr().out.splitlines())
-
-    first, again, other = list(draw(1)), list(draw(1)), list(draw(2))
-    assert first == again != other
-    assert {line[1:].split("]")[0] for line in first if line.startswith("[")} == set(KINDS)
