@@ -292,7 +292,7 @@ def test_programs_beside_a_server_run(
             given["frame"] = FrameReader.open(name, "auv", "eye").next()
             assert given["frame"].depth is not None
         run(block, given)
-    assert "frame" in given and given["reader"].seen > 3
+    assert "frame" in given and given["reader"].last_read > 3
     told = capsys.readouterr().out
     assert re.search(r"^0\.71\d* -0\.15\d*$", told, re.MULTILINE), "the GPS receiver's program, in rad"
     assert "fault 'jolner' from" in told and "b'lauv'" in told

@@ -201,7 +201,7 @@ def test_a_screen_keeps_what_a_later_page_needs(monkeypatch: pytest.MonkeyPatch)
         def scene(self) -> tuple[int, dict[str, Any]]:
             return 1, {}
 
-        def look(self, row: int, name: str) -> Any:
+        def open_frames(self, row: int, name: str) -> Any:
             return self
 
         def new(self) -> tuple[bool, list[Any]]:

@@ -411,7 +411,7 @@ def depth_and_ranges(page: Page, log: Log, at: float) -> None:
     told = page.see("document.querySelector('#profile-told').textContent")
     state = log.get("/state/sub", STATE)
     k = int(np.searchsorted(state.time_ns, at * 1e9))
-    assert re.search(r"([\d.]+) m deep", told)[1] == f"{page.see('wavesim.store.panel.motion.position[2]'):.1f}", told
+    assert re.search(r"depth ([\d.]+) m", told)[1] == f"{page.see('wavesim.store.panel.motion.position[2]'):.1f}", told
     run = float(np.linalg.norm(np.diff(state.records["p_WB_W"][:k, :2], axis=0), axis=1).sum())
     assert float(told.split()[0]) == pytest.approx(run, abs=1.0), (told, run)
     assert colours(page, "#depth-profile") > 4
