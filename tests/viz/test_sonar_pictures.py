@@ -151,7 +151,7 @@ def test_four_sonars_and_a_camera_live_and_in_replay(
     logged = {s: list(frames(tmp_path / "run.mcap", "auv", s)) for s in EYES}
     for eye, found in came.items():
         for frame in found:
-            assert frame.bytes == logged[eye][int(frame.record["number"]) - 1].data
+            assert frame.data == logged[eye][int(frame.record["number"]) - 1].data
     page = open_page(view(tmp_path / "run.mcap").url)
     page.wait(f"{READY} === 1")
     page.see("wavesim.link.control('pause')")

@@ -140,7 +140,7 @@ def helm(page: Page, server: Server, shared: SharedState) -> None:
     page.page.keyboard.down("ArrowUp")
     page.page.keyboard.down("ArrowRight")
     page.wait("wavesim.store.speed[wavesim.store.index.get(wavesim.store.chosen)] > 0.5", 30)
-    assert np.count_nonzero(commands()) >= 2, "its propeller and a rudder"
+    page.until(lambda: np.count_nonzero(commands()) >= 2)  # its propeller and a rudder
     page.wait("(wavesim.store.panel?.motion.rates[2] ?? 0) > 0.5")
     page.shot("helm")
     page.see("clearInterval(wavesim.app.helm.timer)")  # the page stalls while the keys are held
