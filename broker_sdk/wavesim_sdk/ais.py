@@ -107,7 +107,7 @@ def packed(text: str) -> tuple[float, float, float]:
 
 
 def unpacked(numbers: tuple[float, ...]) -> str:
-    """Return the name that :func:`packed` packed into three numbers."""
+    """Return the name that :func:`packed` encoded in three numbers."""
     text = ""
     for number in numbers:
         for shift in range(36, -1, -6):

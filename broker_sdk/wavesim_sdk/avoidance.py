@@ -116,7 +116,8 @@ class Plans:
     def _lag(self, turn: Array, share: Array) -> Array:
         """Return the time in s for which the vessel continues before it turns off the leg by ``turn`` (NaN: back to the leg).
 
-        The vessel answers the helm late, the corner that replaces an arc is ahead, and speed changes slowly.
+        The time allows for the late response to the helm, for slow changes of speed, and for the distance to the corner
+        that replaces the arc of the turn.
         """
         home = -RETURN * max(-1.0, min(1.0, self.across / (4.0 * self.length)))
         speed = hypot(*self.velocity)
@@ -175,7 +176,7 @@ class Plans:
 class Paths:
     """K plans as segments (6, K): starts and velocities (north, east), start times and durations in s.
 
-    ``back`` (K): time at which the vessel is back on its track; ``late`` (K): delay against no manoeuvre; ``ends`` (K): time at
+    ``back`` (K): time at which the vessel is back on its track; ``late`` (K): delay caused by the manoeuvre; ``ends`` (K): time at
     which the known track ends, all in s.
     """
 
@@ -303,7 +304,7 @@ class Avoider:
         return self.chosen_order if self.chosen_order is not None else self._back(plans, wanted)
 
     def _kept(self, t: Target) -> float:
-        """Return the fraction of ``clear_distance`` that own ship must keep to continue past a target or with a return."""
+        """Return the fraction of ``clear_distance`` that own ship must keep to pass a target or to continue a return."""
         if not self.returning:
             return 1.0
         return RETURNING if self.roles[t.track_id] is EncounterRole.OVERTAKING else KEEP
@@ -381,7 +382,7 @@ class Avoider:
     def _ends(
         self, plans: Plans, order: tuple[float, float], place: Place, targets: Sequence[Target], share: float
     ) -> float:
-        """Return the earliest time in s at which a free plan that starts with an order is back on the track; inf without one."""
+        """Return the earliest time in s at which a free plan that starts with an order is back on the track, or inf."""
         turn, part = wrap(order[0] - plans.course), order[1] / plans.speed
         hold, parallel = self._all[2:, np.abs(self._all[0] - CANDIDATE_TURNS[1]) + np.abs(self._all[1] - 1.0) < 1e-9]
         paths = plans.sail(np.full(len(hold), turn), np.full(len(hold), part), hold, parallel)

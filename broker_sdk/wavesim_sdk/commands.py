@@ -103,7 +103,7 @@ def _checked(verb: str, command: Command) -> Command:
 
 
 def check_plausible(command: Command) -> Command:
-    """Check a command beyond the bounds of its single values and return it; raises ValueError."""
+    """Check the combinations of values in a command and return it. Raises ValueError if one is invalid."""
     if isinstance(command, Control):
         _sensible_control(command)
     if isinstance(command, Allocate) and (not command.matrix or len(command.matrix) % 6):

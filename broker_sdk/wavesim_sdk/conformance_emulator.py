@@ -294,7 +294,9 @@ class EmulatorChecker(ConformanceChecker):
         engine.mount_instrument(len(MOUNTED_INSTRUMENTS), row, "first", place)
         entered = self._next(engine)
         self.record(
-            "a body that enters receives a value when it is due", entered["sequence"][place] == 1, "it has none"
+            "a body that enters receives a value when it is due",
+            entered["sequence"][place] == 1,
+            "no value was written",
         )
         gone = MOUNTED_INSTRUMENTS[2][2]
         engine.set_body(1, "")
@@ -302,7 +304,7 @@ class EmulatorChecker(ConformanceChecker):
         self.record(
             "a body that left receives no value",
             before["sequence"][gone] == after["sequence"][gone] and not after["valid"][gone],
-            "it has one",
+            "a value was written",
         )
 
     def _faults(self, engine: FakeEngine) -> None:

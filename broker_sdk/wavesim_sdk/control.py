@@ -141,7 +141,7 @@ class LineOfSight:
         return float(along - atan2(self.cross_track, self.lookahead))
 
     def _on_arc(self, arc: _Arc, north: float, east: float) -> tuple[float, float]:
-        """Return (direction, curvature) of the arc ``lead`` m ahead. The cross-track error is that at the current position."""
+        """Return (direction, curvature) of the arc ``lead`` m ahead; set the cross-track error of the current position."""
         dn, de = north - arc.centre[0], east - arc.centre[1]
         at = float(atan2(de, dn))
         self.cross_track = float(arc.side * (arc.radius - hypot(dn, de)))
@@ -150,7 +150,7 @@ class LineOfSight:
         return at + arc.side * 0.5 * math.pi + turned, arc.side / arc.radius if left > self.lead else 0.0
 
     def _on_leg(self, north: float, east: float) -> tuple[float, float]:
-        """Return (direction, curvature) of the leg ``lead`` m ahead. The cross-track error is that at the current position."""
+        """Return (direction, curvature) of the leg ``lead`` m ahead; set the cross-track error of the current position."""
         along = atan2(self.target.east - self._from[1], self.target.north - self._from[0])
         dn, de = north - self._from[0], east - self._from[1]
         s, c = sin_cos(along)

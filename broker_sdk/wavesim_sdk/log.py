@@ -168,7 +168,7 @@ class Log:
 def read(path: str | Path | Log) -> Log:
     """Read a log into memory, from this part to the last one.
 
-    Messages that WaVeSim cannot have written are left out. A :class:`Log` as argument is returned unchanged.
+    Messages that WaVeSim cannot have written are omitted. A :class:`Log` as argument is returned unchanged.
     """
     if isinstance(path, Log):
         return path

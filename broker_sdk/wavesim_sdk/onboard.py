@@ -68,7 +68,7 @@ class Step:
         return self.state.sensors
 
     def merge_into(self, later: Step) -> None:
-        """Move the events of this step into a later one, because the program was too slow to take this one."""
+        """Move the events of this step into a later one, because the program was too slow to process this one."""
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
@@ -323,7 +323,7 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def since(self) -> Step:
-        """The events since the last step that was returned; its state is the state of that step."""
+        """The events since the last returned step, in a :class:`Step` with the state of that step."""
         return self._steps.pending
 
     # -- requests --------------------------------------------------------------------------

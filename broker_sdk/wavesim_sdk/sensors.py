@@ -79,7 +79,7 @@ _BUILT_IN = (
     sensor_table("echosounder", "Distance to the bottom.", (value("range", "m", "Minimum distance within the cone."),)),
     sensor_table(
         "ranger",
-        "Fixed range beams, for example forward looking, or towards the walls of a tunnel.",
+        "Fixed range beams, for example looking forward, or towards the walls of a tunnel.",
         (value("range", "m", "Distance along each beam; NaN = nothing within range.", RANGER_BEAMS),),
     ),
     sensor_table(
@@ -297,7 +297,7 @@ def sensor_table_of(name: str) -> Table:
 
 
 def value_count(table: Table) -> int:
-    """Return how many numbers a value has, without the head and the hidden columns."""
+    """Return the number of elements of a value, without the head and the hidden columns."""
     return table.visible.dtype.itemsize // 8 - HEAD_COLUMNS
 
 

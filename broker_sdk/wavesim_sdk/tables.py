@@ -198,7 +198,7 @@ WORLD = Table(
 
 WEATHER = Table(
     "weather",
-    "Current, wind and water level of this tick, as far as they are the same everywhere.",
+    "Spatially uniform parts of current, wind and water level at this tick.",
     "engine",
     (
         value("current_W", "m/s", "Uniform current: mean, tide and drift, frame W.", 3),
@@ -261,8 +261,8 @@ SIGNALS = Table(
         integer("source", "", "Row of the sender."),
         value("frequency", "Hz", "Carrier frequency."),
         value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
-        value("level", "dB re 1 uPa", "Level at the present radius."),
-        value("radius", "m", "Present radius of the sphere, c (t - t0)."),
+        value("level", "dB re 1 uPa", "Level at the current radius."),
+        value("radius", "m", "Current radius of the sphere, c (t - t0)."),
         integer("emission_ns", "ns", "Time of emission, t0."),
         value("origin_W", "m", "Point of emission, in frame W.", 3),
     ),
@@ -333,7 +333,7 @@ INSTRUMENTS = Table(
     "engine",
     (
         integer("body", "", "Row of the body that carries it; -1 = empty row."),
-        integer("number", "", "Number of the instrument among those of its body, from 0."),
+        integer("number", "", "Index of the instrument in its body, from 0."),
         _s("type", "Type of the instrument: the name of the table that holds its values."),
         _s("name", "Name of the instrument on the body."),
         integer("place", "", "Row of the instrument's values in the table of its type."),
@@ -349,7 +349,7 @@ INSTRUMENTS = Table(
             "",
             "Index of the first number of a value that the fault affects; 0 = the first number after the head.",
         ),
-        integer("fault_count", "", "How many numbers of the value the fault affects."),
+        integer("fault_count", "", "Number of elements of the value that the fault affects."),
         value(
             "fault_amount",
             "",
@@ -487,8 +487,8 @@ RECEPTION = Table(
         value(
             "measured",
             "m",
-            "Two-way range that the querying node measures: half of its clock's time less the turn-around time, times "
-            "the assumed sound speed; NaN = not a reply to this node.",
+            "Two-way range that the querying node measures by its clock: half of (round-trip time minus turn-around "
+            "time), times the assumed sound speed; NaN = not a reply to this node.",
         ),
         value("one_way", "m", "One-way range from the clocks of both nodes and the assumed sound speed."),
         value(
@@ -524,7 +524,7 @@ NOTICE = Table(
 
 ESTIMATE = Table(
     "estimate",
-    "Estimate of an on-board navigator, published by its broker. In shared memory, all zero = nothing yet.",
+    "Estimate of an on-board navigator, published by its broker. In shared memory, all zeros = no estimate yet.",
     "front",
     (
         value("p_WB_W", "m", "Estimated position.", 3),

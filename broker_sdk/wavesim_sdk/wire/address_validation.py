@@ -29,7 +29,7 @@ class TokenBucket:
     def __init__(self, rate: float) -> None:
         self.rate = self.tokens = rate
         self.updated_at = 0.0
-        self.received = 0  #: bytes received from an unproven host, less the bytes sent to it
+        self.received = 0  #: bytes received from an unproven host, minus the bytes sent to it
 
     def consume(self, now: float, cost: float = 1.0) -> bool:
         """Count one more datagram of this cost if the rate allows it; return whether the rate allows it."""

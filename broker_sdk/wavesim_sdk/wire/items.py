@@ -196,7 +196,7 @@ class FieldDescription:
 
     name: str = record_field(NAME, "name")
     unit: str = record_field(NAME, "unit; empty = none")
-    count: int = record_field(Int(1, 4096), "how many numbers the field has")
+    count: int = record_field(Int(1, 4096), "number of elements of the field")
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,7 +439,7 @@ class Missions:
 
     take: int = record_field(FLAG, "1 = send MISSION events; 0 = stop sending them")
     text: str = record_field(
-        MESSAGE_TEXT, "human-readable text, such as `takes 12 waypoints`; sent as a notice; empty = none", default=""
+        MESSAGE_TEXT, "human-readable text, such as `accepts 12 waypoints`; sent as a notice; empty = none", default=""
     )
 
 
