@@ -80,7 +80,9 @@ SHARPEST = math.radians(120.0)
 #: fraction of ``clear_distance`` that a return ahead of an overtaken vessel must keep: own ship loses speed in the turn,
 #: so the prediction made at its start is too short
 RETURNING = 0.85
-ON_LEG = 1.0  #: distance from the leg at which a return ends, in ship lengths; another choice before counts as an aborted return
+ON_LEG = (
+    1.0  #: distance from the leg at which a return ends, in ship lengths; a new decision before that counts as an abort
+)
 FIXED = 3.0  #: distance at which the vessel passes charted objects, in ship lengths
 SLOW_TARGET = 0.1  #: fraction of own speed; a slower target is not expected to give way
 FORGET = 60.0  #: time, in s (calls), after which the role of a lost target is dropped
@@ -176,8 +178,8 @@ class Plans:
 class Paths:
     """K plans as segments (6, K): starts and velocities (north, east), start times and durations in s.
 
-    ``back`` (K): time at which the vessel is back on its track; ``late`` (K): delay caused by the manoeuvre; ``ends`` (K): time at
-    which the known track ends, all in s.
+    ``back`` (K): time at which the vessel is back on its track; ``late`` (K): delay caused by the manoeuvre;
+    ``ends`` (K): time at which the known track ends, all in s.
     """
 
     starts: tuple[Array, Array]

@@ -130,7 +130,10 @@ def _sensible_mission(command: Mission) -> None:
 
 
 def split_mission(waypoints: Sequence[Sequence[float]], number: int, body: str = "") -> list[Mission]:
-    """Split waypoints (north, east, down in m, W; speed in m/s) into the parts of a mission; raises ValueError."""
+    """Split waypoints (north, east, down in m, W; speed in m/s) into the parts of a mission.
+
+    Raises ValueError if they are invalid.
+    """
     if not 0 < len(waypoints) <= MAX_MISSION_WAYPOINTS or any(len(w) != 4 for w in waypoints):
         raise ValueError(
             f"a mission must have 1 to {MAX_MISSION_WAYPOINTS} waypoints of four numbers each: north, east, down, speed"

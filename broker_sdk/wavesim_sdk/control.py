@@ -171,7 +171,7 @@ class LineOfSight:
         return bool(hypot(target.north - north, target.east - east) < self.acceptance) or left < 0.0
 
     def _before(self) -> tuple[float, float]:
-        """Return (distance from the start of the arc to the next waypoint, turn in rad); it is at most half of either leg."""
+        """Return (distance from the start of the arc to the next waypoint, at most half of either leg; turn in rad)."""
         a, b, c = self._from, self.target, self.waypoints[(self._next + 1) % len(self.waypoints)]
         n1, e1, n2, e2 = b.north - a[0], b.east - a[1], c.north - b.north, c.east - b.east
         turn = wrap(atan2(e2, n2) - atan2(e1, n1))
@@ -179,7 +179,7 @@ class LineOfSight:
         return float(min(self.radius * s / c_, 0.5 * hypot(n1, e1), 0.5 * hypot(n2, e2))), turn
 
     def _into_next(self) -> _Arc | None:
-        """Return the arc from the current leg into the next one; None if the track continues straight."""
+        """Return the arc from the current leg into the next one, or None if the track continues straight."""
         before, turn = self._before()
         half, cosine = sin_cos(0.5 * min(abs(turn), 2.6))
         if half * before < 0.1:

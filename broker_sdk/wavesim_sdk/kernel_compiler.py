@@ -1,7 +1,7 @@
 """Kernels, which Python calls, and device functions, which are compiled only into kernels.
 
 Numba builds a separate library for every compiled function: it optimises it, generates machine code and caches it. It
-then links it into each caller and repeats all of this there. For functions called only by kernels, this took most of
+then links it into each caller and repeats all of this there. For functions called only by kernels, this accounted for most of
 the compile time.  A device function is translated once and linked unoptimised into the kernels that call it; only
 kernels are optimised and turned into machine code.  The resulting code of a kernel is the same.
 

@@ -33,7 +33,7 @@ def part_path(first: Path, number: int) -> Path:
 
 
 def records(path: Path) -> Iterator[Any]:
-    """Yield every readable record of a log, from this part to the last one; stop without an error at a cut end.
+    """Yield every readable record of a log, from this part to the last one; stop without an error at a truncated end.
 
     Raises LogError if the file is not a log or unpacks to more than the limits.
     """

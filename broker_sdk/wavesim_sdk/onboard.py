@@ -126,7 +126,7 @@ class RequestOutcomes:
             del self._said[next(iter(self._said))]
 
     def take(self, request: int) -> str | None:
-        """Return the text of the answer to a request, or None before it arrives; raises Refused if the server refused it."""
+        """Return the text of the answer to a request, or None before it arrives. Raises Refused if the server refused it."""
         match self._said.pop(request, None):
             case Answer(ok=1, text=text):
                 return text
@@ -238,7 +238,7 @@ class PrivilegedRequests:
     def mission(self, waypoints: Sequence[Sequence[float]], *, body: str = "") -> int:
         """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions (right `mission`).
 
-        A long mission takes several requests; the returned number is that of the last.
+        A long mission requires several requests; the returned number is that of the last one.
         """
         self._missions += 1
         try:
@@ -407,7 +407,7 @@ class BrokerBase(PrivilegedRequests):
     # -- commands --------------------------------------------------------------------------
 
     def command(self, wanted: Command) -> list[float | None]:
-        """Return actuator commands by position, from commands by name or by position; raises BrokerError if one is invalid."""
+        """Return actuator commands by position, from commands by name or by position. Raises BrokerError if one is invalid."""
         actuators = self.actuators
         if isinstance(wanted, Mapping):
             positions = {a.name: k for k, a in enumerate(actuators)}

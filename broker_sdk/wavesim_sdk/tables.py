@@ -1,6 +1,6 @@
 """Declare every table and record of the system, once.
 
-These declarations give the layout of shared memory, the schemas of the log, the structs of the mailbox and
+These declarations define the layout of shared memory, the schemas of the log, the structs of the mailbox and
 ``docs/SHARED_MEMORY.md``. A number has 8 bytes (``i8`` or ``f8``), and a text column a multiple of 8 bytes. A record
 therefore has the same bytes in C, NumPy and CDR, without padding.
 
@@ -236,7 +236,7 @@ CLIENTS = Table(
 
 CREW = Table(
     "crew",
-    "Other sessions of bodies: instruments and listeners, one row each. The table `clients` holds the pilots.",
+    "Other sessions of bodies: instruments and listeners, one row each. The table `clients` contains the pilots.",
     "front",
     (
         integer("body", "", "Row of the body; -1 = this row and all following rows are empty."),
@@ -275,7 +275,7 @@ IDENTITY = Table(
     "Identity of the body in each row.",
     "engine",
     (
-        integer("present", "", "1 if the row holds a body."),
+        integer("present", "", "1 if a body occupies the row."),
         integer("type", "", "Type of the body: 0 surface, 1 underwater, 2 buoy."),
         _s("name", "Name of the vehicle."),
         _s("model", "Name of the vehicle's model."),
@@ -329,12 +329,12 @@ ACTUATION = Table(
 
 INSTRUMENTS = Table(
     "instruments",
-    "Instruments of all bodies, one row each. The table of an instrument's type holds its values, in the row `place`.",
+    "Instruments of all bodies, one row each. The table of an instrument's type contains its values, in the row `place`.",
     "engine",
     (
         integer("body", "", "Row of the body that carries it; -1 = empty row."),
         integer("number", "", "Index of the instrument in its body, from 0."),
-        _s("type", "Type of the instrument: the name of the table that holds its values."),
+        _s("type", "Type of the instrument: the name of the table that contains its values."),
         _s("name", "Name of the instrument on the body."),
         integer("place", "", "Row of the instrument's values in the table of its type."),
         integer("period", "ticks", "Period in ticks. The instrument produces a value at each multiple of the period."),
@@ -423,7 +423,7 @@ LINES = Table(
 
 SENT = Table(
     "sent",
-    "A signal that a transducer sent. Shared memory holds the newest records: record number k is in row k mod "
+    "A signal that a transducer sent. Shared memory contains the newest records: record number k is in row k mod "
     "capacity.",
     "front",
     (

@@ -174,7 +174,7 @@ WRONG = {
     "a fault acts only on the numbers that it names": OLD + "old = SensorBank._apply_faults\n"
     "def all(self, group, batch, before, now, faults):\n    faults['fault_count'] = 99\n    old(self, group, batch, before, now, faults)\n"
     "SensorBank._apply_faults = all",
-    "the same seed and the same motion give the same values": OLD + "import time\nimport wavesim_sdk.randomness as r\nr.key = lambda *a: time.time_ns()",
+    "the same seed and the same motion produce the same values": OLD + "import time\nimport wavesim_sdk.randomness as r\nr.key = lambda *a: time.time_ns()",
 }  # fmt: skip
 
 

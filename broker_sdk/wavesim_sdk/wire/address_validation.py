@@ -105,7 +105,7 @@ class AddressValidator:
         return self._number(token, address, int(now // COOKIE_PERIOD_S))
 
     def is_valid_proof(self, number: int, token: int, address: Address, now: float) -> bool:
-        """Return whether the number came back from the address to which the server sent it."""
+        """Return whether the number was returned from the address to which the server sent it."""
         period = int(now // COOKIE_PERIOD_S)
         return number in (self._number(token, address, period), self._number(token, address, period - 1))
 

@@ -28,7 +28,7 @@ DECIBEL = Number(-1e4, 1e4)
 POINT = Numbers(exact=3, low=-1e12, high=1e12)
 MAX_OBSERVED_ROWS = 512  #: maximum number of rows in one OBSERVE
 MAX_SENSOR_FIELDS = 32  #: maximum number of fields of one sensor
-MAX_ITEM_WAYPOINTS = 24  #: maximum number of waypoints in one item; a longer mission takes several items
+MAX_ITEM_WAYPOINTS = 24  #: maximum number of waypoints in one item; a longer mission requires several items
 MAX_MISSION_WAYPOINTS = 4096
 ALLOCATION_NUMBERS = 6 * 12  #: six numbers for each of the twelve thrusters, the most that fit into a datagram
 WHICH, PLACE, SIZE = Int(1, 2**31 - 1), Int(0, MAX_MISSION_WAYPOINTS - 1), Int(1, MAX_MISSION_WAYPOINTS)
