@@ -192,7 +192,10 @@ class Paths:
     cut: Any  #: whether a plan cuts off the next waypoint (K)
 
     def nearest(self, t: Target, until: Array) -> tuple[Array, Array, Array]:
-        """Return (minimum distance, its time, distance ahead of the target then) of each plan until ``until``, for a target that keeps its velocity."""
+        """Return (minimum distance, its time, distance ahead of the target at that time) of each plan, up to time ``until``.
+
+        The target keeps its velocity.
+        """
         vn, ve = t.velocity
         dn = self.starts[0] - (t.place[0] + vn * self.times)
         de = self.starts[1] - (t.place[1] + ve * self.times)

@@ -30,7 +30,7 @@ AIS_STATIONS = 16  #: maximum stations listed by an AIS receiver, its own first
 
 
 def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[Field] = ()) -> Table:
-    """Make the table of a sensor: its values, each row with tick, time, validity and sequence number.
+    """Make the table of a sensor. Each row contains tick, time, validity, sequence number and values.
 
     ``state`` contains the columns that an emulator needs from the past, such as a bias that walks or the energy used.
     They are hidden, so that a process that takes over continues where the other one ended.
