@@ -142,7 +142,7 @@ def _course(r: AisReport) -> BitFields:
 
 
 def _size(r: AisReport) -> BitFields:
-    """Return the distances to bow, stern, port and starboard from the reported position, which is the vessel's middle."""
+    """Return the distances to bow, stern, port and starboard from the reported position, the middle of the vessel."""
     length, width = min(1022, math.floor(r.length + 0.5)), min(126, math.floor(r.width + 0.5))
     return [(length // 2, 9), (length - length // 2, 9), (width // 2, 6), (width - width // 2, 6)]
 

@@ -108,7 +108,7 @@ class _SharedFlags(Flags):
     """Compiler flags of a device function or a kernel.
 
     When Numba compiles a function for a caller, it caches it under the caller's flags. With one common set of flags,
-    each function is compiled once, and is not force-inlined only because a caller is.
+    each function is compiled once, and is not force-inlined merely because a caller is.
     """
 
     __slots__ = ()

@@ -314,8 +314,8 @@ STATE = Table(
 
 ACTUATION = Table(
     "actuation",
-    "Actuators in the order of the model: thrusters, fins, angles, deflectors, ballast, other types. Zero beyond "
-    "the last one.",
+    "Actuators in the order of the model: thrusters, fins, angles, deflectors, ballast, other types. Values beyond "
+    "the last actuator are 0.",
     "engine",
     (
         value("command", "N, 1/s, rad or kg", "Commanded value, after saturation and motor law.", MAX_ACTUATORS),

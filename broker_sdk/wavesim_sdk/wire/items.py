@@ -410,7 +410,7 @@ class Weather:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Select the imaging sonars that send frames. It replaces the earlier selection."""
+    """Select the imaging sonars that send frames. The selection replaces the earlier one."""
 
     sensors: Sequence[str] | None = record_field(
         Nullable(List(NAME, MAX_SENSORS)),

@@ -172,7 +172,7 @@ class Welcome:
     nonce: int = record_field(UINT64, "nonce of the JOIN")
     id: int = record_field(Int(-1, 2**31 - 1), "row of the body; -1 for an observer")
     role: int = record_field(UINT8, "role of the session, as in JOIN")
-    resumed: int = record_field(UINT8, "kind of session: 0 new, 1 resumed, 2 took over from another client")
+    resumed: int = record_field(UINT8, "kind of session: 0 new, 1 resumed, 2 taken over from another client")
     step_ns: int = record_field(Int(1, 2**62), "duration of a tick", "ns")
     sound_speed: float = record_field(Number(), "speed of sound", "m/s")
     tick: int = record_field(TICKS, "current tick")
