@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def two_way_range(query_ns: int, reply_ns: int, turn_around: float, sound_speed: float) -> float:
-    """Return the range in m from the round trip of a query and its reply, less the turn-around time in s.
+    """Return the range in m from the round trip of a query and its reply, minus the turn-around time in s.
 
     For a moving interrogator, this is to first order the range at the middle of the exchange.
     """
@@ -40,7 +40,7 @@ def direction_of_arrival(azimuth: float, elevation: float) -> Array:
 def usbl_offset(reception: Reception, q_WB: Sequence[float], distance: float | None = None) -> Array | None:
     """Return the vector in W from the head to the source: the range (or ``distance``) along the direction of arrival.
 
-    None if the reception has no angles or no range.
+    Return None if the reception has no angles or no range.
     """
     r = reception.range if distance is None else distance
     if r is None or reception.azimuth is None or reception.elevation is None:
@@ -58,7 +58,7 @@ def doppler_speed(reception: Reception, carrier: float, sound_speed: float) -> f
 def position_from_ranges(beacons: Array, ranges: Array, depth: float, near: Sequence[float]) -> Array | None:
     """Return the least-squares position (north, east, depth) from ranges to beacons (n, 3) at a known depth.
 
-    ``near`` (north, east) starts the search and selects one of two possible positions. None if the search fails.
+    ``near`` (north, east) starts the search and selects one of two possible positions. Return None if the search fails.
     """
     p = np.array(near[:2], float)
     for _ in range(50):

@@ -107,7 +107,7 @@ def packed(text: str) -> tuple[float, float, float]:
 
 
 def unpacked(numbers: tuple[float, ...]) -> str:
-    """Return the name that :func:`packed` packed into three numbers."""
+    """Return the name that :func:`packed` encoded in three numbers."""
     text = ""
     for number in numbers:
         for shift in range(36, -1, -6):
@@ -142,7 +142,7 @@ def _course(r: AisReport) -> BitFields:
 
 
 def _size(r: AisReport) -> BitFields:
-    """Return the distances to bow, stern, port and starboard from the reported position, which is the vessel's middle."""
+    """Return the distances to bow, stern, port and starboard from the reported position, the middle of the vessel."""
     length, width = min(1022, math.floor(r.length + 0.5)), min(126, math.floor(r.width + 0.5))
     return [(length // 2, 9), (length - length // 2, 9), (width // 2, 6), (width - width // 2, 6)]
 

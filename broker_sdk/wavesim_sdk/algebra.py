@@ -54,7 +54,10 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 def inverse(matrix: Any) -> Array:
-    """Return the inverse of a matrix (n, n) by Gauss-Jordan elimination with row pivoting; ValueError if it is singular."""
+    """Return the inverse of a matrix (n, n) by Gauss-Jordan elimination with row pivoting.
+
+    Raises ValueError if the matrix is singular.
+    """
     a = np.array(matrix, float)
     n = len(a)
     b = np.eye(n)

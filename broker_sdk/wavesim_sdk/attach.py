@@ -50,7 +50,7 @@ AGREE_S = 1.0  #: time limit in s for reading tables of one tick; the engine nee
 
 @dataclass(frozen=True)
 class FleetSnapshot:
-    """All bodies at one tick. The arrays have all rows of their tables; ``rows`` lists the rows that hold a body.
+    """All bodies at one tick. The arrays have all rows of their tables; ``rows`` lists the rows with a body.
 
     ``tables`` has the other requested tables at the same tick. Snapshots with an equal ``version`` have the same bodies and
     instruments; None = unknown.
@@ -68,7 +68,7 @@ class FleetSnapshot:
 class SharedState:
     """Reader of both shared-memory areas of a server, which it maps read-only.
 
-    ``SharedState("wavesim")`` attaches to the server of that name; raises :class:`~wavesim_sdk.errors.NotRunning` if no such
+    ``SharedState("wavesim")`` attaches to the server of that name. Raises :class:`~wavesim_sdk.errors.NotRunning` if no such
     server runs.
     """
 
@@ -178,7 +178,7 @@ class SharedState:
             time.sleep(0.0)
 
     def _together(self, views: dict[str, TableView]) -> FleetSnapshot | None:
-        """Try once to read all tables; None if the engine wrote in the meantime."""
+        """Try once to read all tables. Return None if the engine wrote in the meantime."""
         steady = {n: v for n, v in views.items() if n not in EACH_TICK}
         before = {n: int(v.header[DONE]) for n, v in steady.items()}
         copies, ticks = {}, set()
@@ -229,7 +229,7 @@ class SharedState:
 class SensorTableClaim:
     """Exclusive right to write the table of one sensor type.
 
-    A POSIX semaphore with a time limit guards the claim. A claim fails while another running process holds the table; a claim
+    A POSIX semaphore with a time limit guards the claim. A claim fails while another running process owns the table; a claim
     of an ended process is taken over.
     """
 
@@ -263,7 +263,7 @@ class SensorTableClaim:
         return bool(self.table.header[SYNCHRONOUS])
 
     def wait_due(self, timeout: float) -> int | None:
-        """Return the tick whose values the engine requests next; None after ``timeout`` seconds or on a signal."""
+        """Return the tick whose values the engine requests next, or None after ``timeout`` seconds or on a signal."""
         try:
             self._due.acquire(timeout)
         except (posix_ipc.BusyError, posix_ipc.SignalError):

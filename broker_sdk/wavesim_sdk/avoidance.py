@@ -80,7 +80,9 @@ SHARPEST = math.radians(120.0)
 #: fraction of ``clear_distance`` that a return ahead of an overtaken vessel must keep: own ship loses speed in the turn,
 #: so the prediction made at its start is too short
 RETURNING = 0.85
-ON_LEG = 1.0  #: distance from the leg at which a return ends, in ship lengths; another choice before counts as an aborted return
+ON_LEG = (
+    1.0  #: distance from the leg at which a return ends, in ship lengths; a new decision before that counts as an abort
+)
 FIXED = 3.0  #: distance at which the vessel passes charted objects, in ship lengths
 SLOW_TARGET = 0.1  #: fraction of own speed; a slower target is not expected to give way
 FORGET = 60.0  #: time, in s (calls), after which the role of a lost target is dropped
@@ -116,7 +118,8 @@ class Plans:
     def _lag(self, turn: Array, share: Array) -> Array:
         """Return the time in s for which the vessel continues before it turns off the leg by ``turn`` (NaN: back to the leg).
 
-        The vessel answers the helm late, the corner that replaces an arc is ahead, and speed changes slowly.
+        The time allows for the late response to the helm, for slow changes of speed, and for the distance to the corner
+        that replaces the arc of the turn.
         """
         home = -RETURN * max(-1.0, min(1.0, self.across / (4.0 * self.length)))
         speed = hypot(*self.velocity)
@@ -175,8 +178,8 @@ class Plans:
 class Paths:
     """K plans as segments (6, K): starts and velocities (north, east), start times and durations in s.
 
-    ``back`` (K): time at which the vessel is back on its track; ``late`` (K): delay against no manoeuvre; ``ends`` (K): time at
-    which the known track ends, all in s.
+    ``back`` (K): time at which the vessel is back on its track; ``late`` (K): delay caused by the manoeuvre;
+    ``ends`` (K): time at which the known track ends, all in s.
     """
 
     starts: tuple[Array, Array]
@@ -189,7 +192,10 @@ class Paths:
     cut: Any  #: whether a plan cuts off the next waypoint (K)
 
     def nearest(self, t: Target, until: Array) -> tuple[Array, Array, Array]:
-        """Return (minimum distance, its time, distance ahead of the target then) of each plan until ``until``, for a target that keeps its velocity."""
+        """Return (minimum distance, its time, distance ahead of the target at that time) of each plan, up to time ``until``.
+
+        The target keeps its velocity.
+        """
         vn, ve = t.velocity
         dn = self.starts[0] - (t.place[0] + vn * self.times)
         de = self.starts[1] - (t.place[1] + ve * self.times)
@@ -303,7 +309,7 @@ class Avoider:
         return self.chosen_order if self.chosen_order is not None else self._back(plans, wanted)
 
     def _kept(self, t: Target) -> float:
-        """Return the fraction of ``clear_distance`` that own ship must keep to continue past a target or with a return."""
+        """Return the fraction of ``clear_distance`` that own ship must keep to pass a target or to continue a return."""
         if not self.returning:
             return 1.0
         return RETURNING if self.roles[t.track_id] is EncounterRole.OVERTAKING else KEEP
@@ -381,7 +387,7 @@ class Avoider:
     def _ends(
         self, plans: Plans, order: tuple[float, float], place: Place, targets: Sequence[Target], share: float
     ) -> float:
-        """Return the earliest time in s at which a free plan that starts with an order is back on the track; inf without one."""
+        """Return the earliest time in s at which a free plan that starts with an order is back on the track, or inf."""
         turn, part = wrap(order[0] - plans.course), order[1] / plans.speed
         hold, parallel = self._all[2:, np.abs(self._all[0] - CANDIDATE_TURNS[1]) + np.abs(self._all[1] - 1.0) < 1e-9]
         paths = plans.sail(np.full(len(hold), turn), np.full(len(hold), part), hold, parallel)

@@ -49,8 +49,8 @@ __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Step"]
 
 JOIN_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0
-LOOK_S = 0.5  #: maximum time in s between two checks that the server still answers
-KEPT_STEPS = 1024  #: steps kept for a slow program; the events of older steps are added to the oldest one
+LOOK_S = 0.5  #: maximum time in s between two checks whether the server still answers
+KEPT_STEPS = 1024  #: number of steps kept for a slow program; the oldest kept step receives the events of older ones
 
 
 class Broker(BrokerBase):
@@ -189,7 +189,7 @@ class AsyncBroker(BrokerBase):
             self._waiting.popleft().merge_into(self._waiting[0])
 
     def _flush(self) -> None:
-        """Send what is due. Schedule the next call for the next timer, or for the next check that the server answers."""
+        """Send what is due. Schedule the next call for the next timer, or for the next check whether the server answers."""
         if self._udp is None:
             return
         now = time.monotonic()
@@ -210,7 +210,7 @@ class AsyncBroker(BrokerBase):
             self._changed.set()
 
     async def _next(self) -> Step | None:
-        """Wait for the next step; None when the run has ended."""
+        """Wait for the next step and return it, or None when the run has ended."""
         while not self._waiting:
             if self._error is not None:
                 raise self._error

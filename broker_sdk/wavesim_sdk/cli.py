@@ -230,9 +230,13 @@ def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--sensor", help="Sensor type of the emulator that COMMAND starts; without it, COMMAND starts a broker.")
 @click.option(
-    "--at", "server", metavar="HOST:PORT", help="Address of a running server to check; do not give a COMMAND."
+    "--at", "server", metavar="HOST:PORT", help="Address of a running server to check; do not specify a COMMAND."
 )
-@click.option("--body", default="", help="With --at: body of that server that no client drives during the check.")
+@click.option(
+    "--body",
+    default="",
+    help="With --at: name of a body of that server. No client may drive this body during the check.",
+)
 @click.option(
     "--step", type=click.FloatRange(1e-4, 0.1), default=0.004, show_default=True, help="With --sensor: time step in s."
 )
@@ -271,7 +275,7 @@ def conformance(
             raise click.UsageError("to check a server, use --at HOST:PORT --body NAME without COMMAND")
         checker = ServerChecker((host.strip("[]"), int(port)), body, say)
     elif not command:
-        raise click.UsageError("COMMAND is missing: give the command that starts the broker or the emulator")
+        raise click.UsageError("COMMAND is missing: specify the command that starts the broker or the emulator")
     else:
         checker = EmulatorChecker(command, sensor, step, say) if sensor else BrokerChecker(command, say)
     findings = checker.run()

@@ -123,7 +123,7 @@ def nmea() -> Any:
     return DeviceType("NMEA 0183", lambda _, send, picked: NmeaDevice(send, picked), TYPES)
 
 
-@_device("Emulate a Blue Robotics Ping sonar. It reads an `echosounder` sensor of body NAME.")
+@_device("Emulate a Blue Robotics Ping sonar. The device reads an `echosounder` sensor of body NAME.")
 def ping1d() -> Any:
     from wavesim_sdk.devices.ping1d import Ping1DDevice
     from wavesim_sdk.devices.serve import DeviceType
@@ -135,9 +135,10 @@ def ping1d() -> Any:
 
 
 @_device(
-    "Emulate a Blue Robotics Ping360 scanning sonar. It reads a `scanner` sensor of body NAME, or with --frames a scanning `sonar` sensor.",
+    "Emulate a Blue Robotics Ping360 scanning sonar. The device reads a `scanner` sensor of body NAME, or with --frames "
+    "a scanning `sonar` sensor.",
     click.option(
-        "--frames", is_flag=True, help="Take the echoes from the frames of a scanning `sonar` instead of a `scanner`."
+        "--frames", is_flag=True, help="Read the echoes from the frames of a scanning `sonar` instead of a `scanner`."
     ),
 )
 def ping360(frames: bool) -> Any:
@@ -164,12 +165,12 @@ def _cerulean(title: str, name: str, kind: str) -> Any:
     return DeviceType(title, make, ("sonar",), "sonar")
 
 
-@_device("Emulate a Cerulean Omniscan 450. It reads a side-scan `sonar` sensor of body NAME.")
+@_device("Emulate a Cerulean Omniscan 450. The device reads a side-scan `sonar` sensor of body NAME.")
 def omniscan() -> Any:
     return _cerulean("Omniscan 450", "OmniscanDevice", "sidescan")
 
 
-@_device("Emulate a Cerulean Surveyor 240. It reads a multibeam `sonar` sensor of body NAME.")
+@_device("Emulate a Cerulean Surveyor 240. The device reads a multibeam `sonar` sensor of body NAME.")
 def surveyor() -> Any:
     return _cerulean("Surveyor 240", "SurveyorDevice", "bathymetry")
 
@@ -183,18 +184,18 @@ def _sea_bird(model: int) -> Any:
     )
 
 
-@_device("Emulate a Sea-Bird SBE 37, a moored CTD. It reads a `ctd` sensor of body NAME.")
+@_device("Emulate a Sea-Bird SBE 37, a moored CTD. The device reads a `ctd` sensor of body NAME.")
 def sbe37() -> Any:
     return _sea_bird(37)
 
 
-@_device("Emulate a Sea-Bird SBE 45 thermosalinograph. It reads a `ctd` sensor of body NAME.")
+@_device("Emulate a Sea-Bird SBE 45 thermosalinograph. The device reads a `ctd` sensor of body NAME.")
 def sbe45() -> Any:
     return _sea_bird(45)
 
 
 @_device(
-    "Emulate a Doppler velocity log (PD0, PD4 or PD6). It reads a `dvl` sensor of body NAME.",
+    "Emulate a Doppler velocity log (PD0, PD4 or PD6). The device reads a `dvl` sensor of body NAME.",
     click.option(
         "--format",
         "form",

@@ -103,7 +103,7 @@ def _checked(verb: str, command: Command) -> Command:
 
 
 def check_plausible(command: Command) -> Command:
-    """Check a command beyond the bounds of its single values and return it; raises ValueError."""
+    """Check the combinations of values in a command and return it. Raises ValueError if one is invalid."""
     if isinstance(command, Control):
         _sensible_control(command)
     if isinstance(command, Allocate) and (not command.matrix or len(command.matrix) % 6):
@@ -130,7 +130,10 @@ def _sensible_mission(command: Mission) -> None:
 
 
 def split_mission(waypoints: Sequence[Sequence[float]], number: int, body: str = "") -> list[Mission]:
-    """Split waypoints (north, east, down in m, W; speed in m/s) into the parts of a mission; raises ValueError."""
+    """Split waypoints (north, east, down in m, W; speed in m/s) into the parts of a mission.
+
+    Raises ValueError if they are invalid.
+    """
     if not 0 < len(waypoints) <= MAX_MISSION_WAYPOINTS or any(len(w) != 4 for w in waypoints):
         raise ValueError(
             f"a mission must have 1 to {MAX_MISSION_WAYPOINTS} waypoints of four numbers each: north, east, down, speed"

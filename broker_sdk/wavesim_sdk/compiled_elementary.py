@@ -39,7 +39,7 @@ def mantissa_code(builder: Any, x: Any) -> Any:
 
 
 def exponent_code(builder: Any, x: Any) -> Any:
-    """Build code that reads the exponent with the help of a number near 2^52; integer conversions of vectors are slow."""
+    """Build code that reads the exponent through a number near 2^52, because integer conversions of vectors are slow."""
     long = lane_type(_LONG, x.type)
     bits = builder.lshr(builder.bitcast(x, long), lane_constant(long, 52))
     found = builder.bitcast(builder.or_(bits, lane_constant(long, 0x4330000000000000)), x.type)

@@ -92,7 +92,7 @@ class FakeEngine:
         entry["period"], entry["generation"] = PERIODS[instrument], entry["generation"] + 1
 
     def set_fault(self, kind: SensorFault, first: int = 0, count: int | None = None, amount: float = 0.0) -> None:
-        """Set the same fault for every instrument. It affects all numbers of a value unless ``count`` is given."""
+        """Set the same fault for every instrument. The fault affects all numbers of a value unless ``count`` is set."""
         i = self.instruments
         i["fault"], i["fault_first"], i["fault_amount"] = kind, first, amount
         i["fault_count"] = self.count if count is None else count
@@ -177,7 +177,9 @@ class EmulatorChecker(ConformanceChecker):
                 a.tobytes() == b.tobytes() for a, b in zip(first, again, strict=True)
             )
             self.record(
-                "the same seed and the same motion give the same values", same, "a second run gave different values"
+                "the same seed and the same motion produce the same values",
+                same,
+                "a second run produced different values",
             )
             engine.simulate_server_death()
             gone = self.wait_until(lambda: process.poll() is not None, 5.0)
@@ -294,7 +296,9 @@ class EmulatorChecker(ConformanceChecker):
         engine.mount_instrument(len(MOUNTED_INSTRUMENTS), row, "first", place)
         entered = self._next(engine)
         self.record(
-            "a body that enters receives a value when it is due", entered["sequence"][place] == 1, "it has none"
+            "a body that enters receives a value when it is due",
+            entered["sequence"][place] == 1,
+            "no value was written",
         )
         gone = MOUNTED_INSTRUMENTS[2][2]
         engine.set_body(1, "")
@@ -302,7 +306,7 @@ class EmulatorChecker(ConformanceChecker):
         self.record(
             "a body that left receives no value",
             before["sequence"][gone] == after["sequence"][gone] and not after["valid"][gone],
-            "it has one",
+            "a value was written",
         )
 
     def _faults(self, engine: FakeEngine) -> None:

@@ -141,7 +141,9 @@ class ServerChecker(ConformanceChecker):
             first.socket.close()
         self.port.send_raw(codec.encode(m.Hello(NONCE, b""), 0, 1).ljust(MIN_HELLO - 1, b"\0"))
         self.record(
-            "a HELLO of less than 64 bytes is not answered", self.port.receive(QUIET_S) is None, "it was answered"
+            "a HELLO of less than 64 bytes is not answered",
+            self.port.receive(QUIET_S) is None,
+            "the server answered it",
         )
         nonce = msgpack.packb([NONCE, bytes(60)])
         self.port.send_raw(b"WVSM\x01\x01" + bytes(18) + nonce)
@@ -151,7 +153,11 @@ class ServerChecker(ConformanceChecker):
             is_version_1 = old[:6] == b"WVSM\x01\x05" and msgpack.unpackb(old[HEADER_BYTES:])[:2] == [NONCE, 6]
         except (TimeoutError, ConnectionRefusedError, ValueError):
             is_version_1 = False
-        self.record("a HELLO of version 1 is refused in the format of version 1", is_version_1, "it was not")
+        self.record(
+            "a HELLO of version 1 is refused in the format of version 1",
+            is_version_1,
+            "the server did not answer with this refusal",
+        )
         got = self.port.request(HELLO, m.Challenge)
         if not self.record("HELLO is answered by CHALLENGE", got is not None, "no answer within 2 s") or got is None:
             return False
@@ -251,7 +257,7 @@ class ServerChecker(ConformanceChecker):
         states = [x for x in self._collect(1.0) if isinstance(x, m.StateMessage)]
         lengths = {len(x.actuation) for x in states}
         self.record(
-            "the number of actuators in each STATE is the number in WELCOME",
+            "each STATE has as many actuators as WELCOME states",
             lengths <= {self.welcome.actuators},
             f"{lengths}",
         )

@@ -141,7 +141,7 @@ class LineOfSight:
         return float(along - atan2(self.cross_track, self.lookahead))
 
     def _on_arc(self, arc: _Arc, north: float, east: float) -> tuple[float, float]:
-        """Return (direction, curvature) of the arc ``lead`` m ahead. The cross-track error is that at the current position."""
+        """Return (direction, curvature) of the arc ``lead`` m ahead; set the cross-track error of the current position."""
         dn, de = north - arc.centre[0], east - arc.centre[1]
         at = float(atan2(de, dn))
         self.cross_track = float(arc.side * (arc.radius - hypot(dn, de)))
@@ -150,7 +150,7 @@ class LineOfSight:
         return at + arc.side * 0.5 * math.pi + turned, arc.side / arc.radius if left > self.lead else 0.0
 
     def _on_leg(self, north: float, east: float) -> tuple[float, float]:
-        """Return (direction, curvature) of the leg ``lead`` m ahead. The cross-track error is that at the current position."""
+        """Return (direction, curvature) of the leg ``lead`` m ahead; set the cross-track error of the current position."""
         along = atan2(self.target.east - self._from[1], self.target.north - self._from[0])
         dn, de = north - self._from[0], east - self._from[1]
         s, c = sin_cos(along)
@@ -171,7 +171,7 @@ class LineOfSight:
         return bool(hypot(target.north - north, target.east - east) < self.acceptance) or left < 0.0
 
     def _before(self) -> tuple[float, float]:
-        """Return (distance from the start of the arc to the next waypoint, turn in rad); it is at most half of either leg."""
+        """Return (distance from the start of the arc to the next waypoint, at most half of either leg; turn in rad)."""
         a, b, c = self._from, self.target, self.waypoints[(self._next + 1) % len(self.waypoints)]
         n1, e1, n2, e2 = b.north - a[0], b.east - a[1], c.north - b.north, c.east - b.east
         turn = wrap(atan2(e2, n2) - atan2(e1, n1))
@@ -179,7 +179,7 @@ class LineOfSight:
         return float(min(self.radius * s / c_, 0.5 * hypot(n1, e1), 0.5 * hypot(n2, e2))), turn
 
     def _into_next(self) -> _Arc | None:
-        """Return the arc from the current leg into the next one; None if the track continues straight."""
+        """Return the arc from the current leg into the next one, or None if the track continues straight."""
         before, turn = self._before()
         half, cosine = sin_cos(0.5 * min(abs(turn), 2.6))
         if half * before < 0.1:

@@ -9,7 +9,7 @@ from wavesim_sdk.ocean.water import Water
 
 
 def check(loaded: LoadedConfig) -> None:
-    """Read every file once; raises ConfigError with file and line for the first invalid one."""
+    """Read every file once. Raises ConfigError with file and line for the first invalid one."""
     triangulated_bed(loaded)
     mesh.all_triangles(loaded)
     water = Water(loaded)

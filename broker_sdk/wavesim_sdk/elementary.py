@@ -1,7 +1,7 @@
 """Elementary functions with bit-identical results on every machine.
 
 The functions of a C library or of NumPy differ in the last bit between processors.  These use only ``+ - * /``, square roots,
-comparisons and powers of two, for which IEEE 754 defines the rounding.  The same source therefore gives the same numbers for a
+comparisons and powers of two, for which IEEE 754 defines the rounding.  The same source therefore produces the same numbers for a
 float, for an array, and compiled (:mod:`wavesim_sdk.compiled_elementary`) for a scalar or a SIMD vector.
 
 Errors are below one unit in the last place (below two where a docstring says so), measured against mpmath, for every finite
@@ -106,7 +106,7 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
 
 
 def _grown(high: Any, low: Any) -> tuple[Any, Any]:
-    """Return e and n so that exp(high + low) = 2^n (1 + e)."""
+    """Return e and n such that exp(high + low) = 2^n (1 + e)."""
     high = _where(high > 710.0, 710.0, high)
     high = _where(high < -746.0, -746.0, high)
     n = (1.4426950408889634 * high + _NEAREST) - _NEAREST
@@ -136,7 +136,7 @@ def _scaled(x: Any, n: Any) -> Any:
 
 
 def _normal(x: Any) -> tuple[Any, Any]:
-    """Return (normal, shift) so that a positive number is normal times 2^-shift; other numbers count as 1."""
+    """Return (normal, shift) such that a positive number is normal times 2^-shift; other numbers count as 1."""
     small = x < _NORMAL
     return _where(x > 0.0, x * _where(small, 18014398509481984.0, 1.0), 1.0), _where(small, 54.0, 0.0)
 
@@ -387,7 +387,7 @@ def hypot(x: Any, y: Any) -> Any:
 def flush(x: Any) -> Any:
     """Return 0 where abs(x) is below LEAST, else x.
 
-    Decaying values, as of a body coming to rest, then end at zero instead of subnormal numbers, whose inverses overflow
+    Decaying values, such as those of a body coming to rest, then end at zero instead of subnormal numbers, whose inverses overflow
     and which slow processors down. Sums of flushed numbers and products of up to four of them are never subnormal.
     """
     return _where(abs(x) < LEAST, 0.0, x)

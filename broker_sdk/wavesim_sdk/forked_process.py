@@ -35,7 +35,7 @@ class ForkedProcess:
         self.returncode: int | None = None  #: exit code, or -signal; None while it runs
 
     def poll(self) -> int | None:
-        """Return the exit code or -signal; None while the process runs."""
+        """Return the exit code or -signal, or None while the process runs."""
         if self.returncode is None:
             with contextlib.suppress(ChildProcessError):
                 pid, status = os.waitpid(self.pid, os.WNOHANG)

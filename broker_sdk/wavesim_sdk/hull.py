@@ -66,7 +66,7 @@ class Hull:
         return self._volume_and_centre(self._cut(n, level)[0], n * level)
 
     def level(self, down: Sequence[float], volume: float) -> float:
-        """Return the level of the water plane that cuts off this volume (m3); ValueError if the hull is not larger."""
+        """Return the level of the water plane that cuts off this volume (m3). Raises ValueError if the hull is not larger."""
         if not 0.0 < volume < self.volume:
             raise ValueError(f"the hull cannot float: it must displace {volume:g} m3 but has {self.volume:g} m3")
         along = self.triangles @ np.asarray(down, float)

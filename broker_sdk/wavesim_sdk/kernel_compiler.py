@@ -1,7 +1,7 @@
 """Kernels, which Python calls, and device functions, which are compiled only into kernels.
 
 Numba builds a separate library for every compiled function: it optimises it, generates machine code and caches it. It
-then links it into each caller and repeats all of this there. For functions called only by kernels, this took most of
+then links it into each caller and repeats all of this there. For functions called only by kernels, this accounted for most of
 the compile time.  A device function is translated once and linked unoptimised into the kernels that call it; only
 kernels are optimised and turned into machine code.  The resulting code of a kernel is the same.
 
@@ -90,7 +90,7 @@ class _KernelLibrary(JITCodeLibrary):
 
 
 def _whole(libraries: Iterable[Any]) -> list[Any]:
-    """Return libraries and the libraries that their device functions call, callers first: linking keeps only called code."""
+    """Return libraries and those that their device functions call; callers first, because linking keeps only called code."""
     found = dict.fromkeys(libraries)
     todo = list(found)
     for library in todo:  # the list grows during the loop
@@ -108,7 +108,7 @@ class _SharedFlags(Flags):
     """Compiler flags of a device function or a kernel.
 
     When Numba compiles a function for a caller, it caches it under the caller's flags. With one common set of flags,
-    each function is compiled once, and is not force-inlined only because a caller is.
+    each function is compiled once, and is not force-inlined merely because a caller is.
     """
 
     __slots__ = ()

@@ -32,7 +32,7 @@ def _digest(path: str, modified_ns: int, size: int) -> str:
 
 
 def file_digest(path: str) -> str:
-    """Return the digest of a file's present content, or the path itself if the file does not exist."""
+    """Return the digest of a file's current content, or the path itself if the file does not exist."""
     try:
         found = Path(path).stat()
         return _digest(path, found.st_mtime_ns, found.st_size)
@@ -41,7 +41,7 @@ def file_digest(path: str) -> str:
 
 
 def record_digest(function: Any) -> None:
-    """Record the digest of the present content of a function's file."""
+    """Record the digest of the current content of a function's file."""
     _noted[function] = file_digest(function.__code__.co_filename)
 
 

@@ -42,7 +42,7 @@ def encode_cdr_text(text: str) -> bytes:
 
 
 def decode_cdr_text(message: bytes) -> str:
-    """Decode a message of :func:`encode_cdr_text`; raises ValueError if it is not such a message or is cut off."""
+    """Decode a message of :func:`encode_cdr_text`. Raises ValueError if it is not such a message or is cut off."""
     if len(message) < 9 or struct.unpack_from("<I", message, 4)[0] != len(message) - 8:
         raise ValueError("the message is not a ROS string")
     return message[8:-1].decode()
@@ -113,12 +113,12 @@ class Log:
         return name
 
     def sensors(self, body: str) -> dict[str, Series]:
-        """Return the values of a body's instruments by name; raises LogError if the log has no such body."""
+        """Return the values of a body's instruments by name. Raises LogError if the log has no such body."""
         prefix = f"/sensor/{self._body(body)}/"
         return {topic.removeprefix(prefix): s for topic, s in self.series.items() if topic.startswith(prefix)}
 
     def by_type(self, type_: str) -> dict[tuple[str, str], Series]:
-        """Return the values of all instruments of a type, by (body, instrument); raises LogError if the type is unknown."""
+        """Return the values of all instruments of a type, by (body, instrument). Raises LogError if the type is unknown."""
         if type_ not in all_sensor_tables():
             raise LogError(f"unknown sensor type '{type_}'{suggest_name(type_, all_sensor_tables())}")
         found = {}
@@ -168,7 +168,7 @@ class Log:
 def read(path: str | Path | Log) -> Log:
     """Read a log into memory, from this part to the last one.
 
-    Messages that WaVeSim cannot have written are left out. A :class:`Log` as argument is returned unchanged.
+    Messages that WaVeSim cannot have written are omitted. A :class:`Log` as argument is returned unchanged.
     """
     if isinstance(path, Log):
         return path

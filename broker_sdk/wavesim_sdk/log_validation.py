@@ -113,7 +113,7 @@ OPTIONAL_FIELDS: dict[str, dict[str, Check]] = {
 
 
 def check_message(topic: str, value: Any) -> dict[str, Any]:
-    """Return a message if it is valid for its topic; raises ValueError."""
+    """Return a message if it is valid for its topic; otherwise raise ValueError."""
     if not _has(value, REQUIRED_FIELDS.get(topic, {})):
         raise ValueError(f"invalid message of {topic}")
     if not all(check(value[name]) for name, check in OPTIONAL_FIELDS.get(topic, {}).items() if name in value):

@@ -33,7 +33,7 @@ def part_path(first: Path, number: int) -> Path:
 
 
 def records(path: Path) -> Iterator[Any]:
-    """Yield every readable record of a log, from this part to the last one; stop without an error at a cut end.
+    """Yield every readable record of a log, from this part to the last one; stop without an error at a truncated end.
 
     Raises LogError if the file is not a log or unpacks to more than the limits.
     """
@@ -120,7 +120,7 @@ def _records_of(path: Path) -> Iterator[Any]:
 def _broken_up(chunk: Any) -> list[Any]:
     """Return the records in an unpacked chunk; raises ValueError or EOFError if it is damaged.
 
-    This function replaces ``breakup_chunk`` of mcap, which took half of the time to read a log, because it reads each number
+    This function replaces ``breakup_chunk`` of mcap, which used half of the time to read a log, because it reads each number
     separately.
     """
     from mcap.data_stream import ReadDataStream

@@ -3,7 +3,7 @@
 A message has an 8-byte head (``int32`` kind, ``int32`` number of following bytes) and one record of
 ``wavesim_sdk.mailbox_tables``, which in some kinds is followed by more data. The first messages describe the body: each actuator
 (kind 4, ``mailbox_actuator``) and each sensor (kind 5, ``mailbox_sensor`` and its fields). Then follow states (kind 1,
-``mailbox_state`` and the readings of its sensors; readings that do not fit come in messages of kind 6, ``mailbox_values``),
+``mailbox_state`` and the readings of its sensors; readings that do not fit are sent in messages of kind 6, ``mailbox_values``),
 receptions (kind 2, ``mailbox_reception``) and run states (kind 3, an ``int64``). ``c_header`` writes the C structs; see
 ``examples/mailbox-c``.
 """

@@ -84,7 +84,7 @@ MAILBOX_FIELD = Table(
     (
         _text("name", "Name of the field."),
         _text("unit", "Unit of the field; empty = none."),
-        integer("count", "", "How many numbers the field has."),
+        integer("count", "", "Number of elements of the field."),
     ),
 )
 

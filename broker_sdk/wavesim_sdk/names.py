@@ -13,7 +13,10 @@ _SERVER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 
 
 def server_name(name: str) -> str:
-    """Return a valid name of a server, which is part of the names of its shared memory, queues and files; else ConfigError."""
+    """Return a valid name of a server, which is part of the names of its shared memory, queues and files.
+
+    Raises ConfigError if the name is invalid.
+    """
     if not _SERVER.fullmatch(name):
         raise ConfigError(
             f"invalid server name '{shorten(name)}': use 1 to 64 letters, digits, - and _, and do not start with -"

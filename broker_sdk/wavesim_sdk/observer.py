@@ -76,7 +76,7 @@ class Observer(PrivilegedRequests):
     ) -> None:
         self.link = SessionLink(Join(name=name, role=Role.OBSERVER), address_of(server), key)
         self.session = self.link.session
-        self.names: dict[int, str] = {}  #: names of the present bodies, by row
+        self.names: dict[int, str] = {}  #: names of the bodies that are present, by row
         self.models: dict[int, str] = {}
         self.run_state = 0
         self._parts: dict[int, dict[int, Fleet]] = {}

@@ -68,7 +68,7 @@ class Step:
         return self.state.sensors
 
     def merge_into(self, later: Step) -> None:
-        """Move the events of this step into a later one, because the program was too slow to take this one."""
+        """Move the events of this step into a later one, because the program was too slow to process this one."""
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
@@ -126,7 +126,7 @@ class RequestOutcomes:
             del self._said[next(iter(self._said))]
 
     def take(self, request: int) -> str | None:
-        """Return the text of the answer to a request, or None before it arrives; raises Refused if the server refused it."""
+        """Return the text of the answer to a request, or None before it arrives. Raises Refused if the server refused it."""
         match self._said.pop(request, None):
             case Answer(ok=1, text=text):
                 return text
@@ -238,7 +238,7 @@ class PrivilegedRequests:
     def mission(self, waypoints: Sequence[Sequence[float]], *, body: str = "") -> int:
         """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions (right `mission`).
 
-        A long mission takes several requests; the returned number is that of the last.
+        A long mission requires several requests; the returned number is that of the last one.
         """
         self._missions += 1
         try:
@@ -323,7 +323,7 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def since(self) -> Step:
-        """The events since the last step that was returned; its state is the state of that step."""
+        """The events since the last returned step, in a :class:`Step` with the state of that step."""
         return self._steps.pending
 
     # -- requests --------------------------------------------------------------------------
@@ -333,7 +333,7 @@ class BrokerBase(PrivilegedRequests):
     ) -> int:
         """Request a pulse of the transducer (Hz, dB re 1 uPa at 1 m) and return the number of the request.
 
-        The pulse leaves at the time of the current step (in lockstep) or at the next tick, or at the time ``at`` of the node's
+        The pulse is emitted at the time of the current step (in lockstep), at the next tick, or at the time ``at`` of the node's
         clock (ns). ``Step.refused`` reports a refusal, for example because the transducer is still recharging.
         """
         return self.request(items.Ping(float(frequency), level, at, code))
@@ -407,7 +407,7 @@ class BrokerBase(PrivilegedRequests):
     # -- commands --------------------------------------------------------------------------
 
     def command(self, wanted: Command) -> list[float | None]:
-        """Return actuator commands by position, from commands by name or by position; raises BrokerError if one is invalid."""
+        """Return actuator commands by position, from commands by name or by position. Raises BrokerError if one is invalid."""
         actuators = self.actuators
         if isinstance(wanted, Mapping):
             positions = {a.name: k for k, a in enumerate(actuators)}

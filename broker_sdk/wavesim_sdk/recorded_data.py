@@ -24,7 +24,10 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def actuator_position(model: Model, name: str) -> int:
-    """Return the index of an actuator in the model's order, by its name or number; ConfigError suggests the nearest name."""
+    """Return the index of an actuator in the model's order, by its name or number.
+
+    Raises ConfigError with the nearest name if the actuator is unknown.
+    """
     try:
         return actuator_index(actuators_of(model), name)
     except ValueError as error:

@@ -103,7 +103,7 @@ class ReplyQueue:
             raise
 
     def receive(self, timeout: float) -> bytes:
-        """Wait for the next piece; raises posix_ipc.BusyError after ``timeout`` seconds."""
+        """Wait for the next piece. Raises posix_ipc.BusyError after ``timeout`` seconds."""
         while True:
             with contextlib.suppress(posix_ipc.SignalError):  # a signal handler ran; continue to wait
                 return bytes(self._queue.receive(timeout)[0])
@@ -153,7 +153,7 @@ class ReplyOutbox:
         self.abandoned_count = 0  #: number of replies that their receivers did not read
 
     def send(self, name: str, number: int, text: bytes) -> bool:
-        """Send as many pieces as fit and keep the others; False if there is no room to keep them."""
+        """Send as many pieces as fit and keep the others. Return False if there is no room to keep them."""
         if len(self._waiting) >= WAITING or sum(r.size for r in self._waiting) + len(text) > ROOM_BYTES:
             return False
         with contextlib.suppress(
@@ -169,7 +169,7 @@ class ReplyOutbox:
         self._waiting = [r for r in self._waiting if not self._push(r, now)]
 
     def _push(self, reply: _PendingReply, now: float | None = None) -> bool:
-        """Send as many pieces as fit; True when the reply is sent or abandoned."""
+        """Send as many pieces as fit. Return True when the reply is sent or abandoned."""
         try:
             while reply.unsent:
                 reply.queue.send(reply.unsent[0], 0)

@@ -30,9 +30,9 @@ AIS_STATIONS = 16  #: maximum stations listed by an AIS receiver, its own first
 
 
 def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[Field] = ()) -> Table:
-    """Make the table of a sensor: its values, each row with tick, time, validity and sequence number.
+    """Make the table of a sensor. Each row contains tick, time, validity, sequence number and values.
 
-    ``state`` holds the columns that an emulator needs from the past, such as a bias that walks or the energy used.
+    ``state`` contains the columns that an emulator needs from the past, such as a bias that walks or the energy used.
     They are hidden, so that a process that takes over continues where the other one ended.
     """
     head = (
@@ -79,7 +79,7 @@ _BUILT_IN = (
     sensor_table("echosounder", "Distance to the bottom.", (value("range", "m", "Minimum distance within the cone."),)),
     sensor_table(
         "ranger",
-        "Fixed range beams, for example forward looking, or towards the walls of a tunnel.",
+        "Fixed range beams, for example looking forward, or towards the walls of a tunnel.",
         (value("range", "m", "Distance along each beam; NaN = nothing within range.", RANGER_BEAMS),),
     ),
     sensor_table(
@@ -297,7 +297,7 @@ def sensor_table_of(name: str) -> Table:
 
 
 def value_count(table: Table) -> int:
-    """Return how many numbers a value has, without the head and the hidden columns."""
+    """Return the number of elements of a value, without the head and the hidden columns."""
     return table.visible.dtype.itemsize // 8 - HEAD_COLUMNS
 
 

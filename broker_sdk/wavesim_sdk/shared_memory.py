@@ -138,7 +138,7 @@ class TableView:
 
 
 def create_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
-    """Create and allocate a shared-memory segment; raises OSError.
+    """Create and allocate a shared-memory segment. Raises OSError if this fails.
 
     All pages are allocated now, because an access to a page that the system cannot provide would kill the process.
     """

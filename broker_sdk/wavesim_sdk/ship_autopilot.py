@@ -161,7 +161,7 @@ class ShipAutopilot:
         return found
 
     def _by_nozzles(self, moment: float, thrust: float) -> dict[str, float]:
-        """Return commands for nozzles at one common angle. A minimum of thrust is kept for steering."""
+        """Return commands for nozzles at one common angle. A minimum thrust is maintained for steering."""
         n = len(self.swivel_thrusters)
         arm = sum(abs(t.position[0]) for t in self.swivel_thrusters) / n
         needed = abs(moment) / (arm * sin_cos(MAX_NOZZLE_ANGLE)[0])

@@ -1,6 +1,6 @@
 """Declare every table and record of the system, once.
 
-These declarations give the layout of shared memory, the schemas of the log, the structs of the mailbox and
+These declarations define the layout of shared memory, the schemas of the log, the structs of the mailbox and
 ``docs/SHARED_MEMORY.md``. A number has 8 bytes (``i8`` or ``f8``), and a text column a multiple of 8 bytes. A record
 therefore has the same bytes in C, NumPy and CDR, without padding.
 
@@ -198,7 +198,7 @@ WORLD = Table(
 
 WEATHER = Table(
     "weather",
-    "Current, wind and water level of this tick, as far as they are the same everywhere.",
+    "Spatially uniform parts of current, wind and water level at this tick.",
     "engine",
     (
         value("current_W", "m/s", "Uniform current: mean, tide and drift, frame W.", 3),
@@ -236,7 +236,7 @@ CLIENTS = Table(
 
 CREW = Table(
     "crew",
-    "Other sessions of bodies: instruments and listeners, one row each. The table `clients` holds the pilots.",
+    "Other sessions of bodies: instruments and listeners, one row each. The table `clients` contains the pilots.",
     "front",
     (
         integer("body", "", "Row of the body; -1 = this row and all following rows are empty."),
@@ -261,8 +261,8 @@ SIGNALS = Table(
         integer("source", "", "Row of the sender."),
         value("frequency", "Hz", "Carrier frequency."),
         value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
-        value("level", "dB re 1 uPa", "Level at the present radius."),
-        value("radius", "m", "Present radius of the sphere, c (t - t0)."),
+        value("level", "dB re 1 uPa", "Level at the current radius."),
+        value("radius", "m", "Current radius of the sphere, c (t - t0)."),
         integer("emission_ns", "ns", "Time of emission, t0."),
         value("origin_W", "m", "Point of emission, in frame W.", 3),
     ),
@@ -275,7 +275,7 @@ IDENTITY = Table(
     "Identity of the body in each row.",
     "engine",
     (
-        integer("present", "", "1 if the row holds a body."),
+        integer("present", "", "1 if a body occupies the row."),
         integer("type", "", "Type of the body: 0 surface, 1 underwater, 2 buoy."),
         _s("name", "Name of the vehicle."),
         _s("model", "Name of the vehicle's model."),
@@ -314,8 +314,8 @@ STATE = Table(
 
 ACTUATION = Table(
     "actuation",
-    "Actuators in the order of the model: thrusters, fins, angles, deflectors, ballast, other types. Zero beyond "
-    "the last one.",
+    "Actuators in the order of the model: thrusters, fins, angles, deflectors, ballast, other types. Values beyond "
+    "the last actuator are 0.",
     "engine",
     (
         value("command", "N, 1/s, rad or kg", "Commanded value, after saturation and motor law.", MAX_ACTUATORS),
@@ -329,12 +329,12 @@ ACTUATION = Table(
 
 INSTRUMENTS = Table(
     "instruments",
-    "Instruments of all bodies, one row each. The table of an instrument's type holds its values, in the row `place`.",
+    "Instruments of all bodies, one row each. The table of an instrument's type contains its values, in the row `place`.",
     "engine",
     (
         integer("body", "", "Row of the body that carries it; -1 = empty row."),
-        integer("number", "", "Number of the instrument among those of its body, from 0."),
-        _s("type", "Type of the instrument: the name of the table that holds its values."),
+        integer("number", "", "Index of the instrument in its body, from 0."),
+        _s("type", "Type of the instrument: the name of the table that contains its values."),
         _s("name", "Name of the instrument on the body."),
         integer("place", "", "Row of the instrument's values in the table of its type."),
         integer("period", "ticks", "Period in ticks. The instrument produces a value at each multiple of the period."),
@@ -349,7 +349,7 @@ INSTRUMENTS = Table(
             "",
             "Index of the first number of a value that the fault affects; 0 = the first number after the head.",
         ),
-        integer("fault_count", "", "How many numbers of the value the fault affects."),
+        integer("fault_count", "", "Number of elements of the value that the fault affects."),
         value(
             "fault_amount",
             "",
@@ -423,7 +423,7 @@ LINES = Table(
 
 SENT = Table(
     "sent",
-    "A signal that a transducer sent. Shared memory holds the newest records: record number k is in row k mod "
+    "A signal that a transducer sent. Shared memory contains the newest records: record number k is in row k mod "
     "capacity.",
     "front",
     (
@@ -487,8 +487,8 @@ RECEPTION = Table(
         value(
             "measured",
             "m",
-            "Two-way range that the querying node measures: half of its clock's time less the turn-around time, times "
-            "the assumed sound speed; NaN = not a reply to this node.",
+            "Two-way range that the querying node measures by its clock: half of (round-trip time minus turn-around "
+            "time), times the assumed sound speed; NaN = not a reply to this node.",
         ),
         value("one_way", "m", "One-way range from the clocks of both nodes and the assumed sound speed."),
         value(
@@ -524,7 +524,7 @@ NOTICE = Table(
 
 ESTIMATE = Table(
     "estimate",
-    "Estimate of an on-board navigator, published by its broker. In shared memory, all zero = nothing yet.",
+    "Estimate of an on-board navigator, published by its broker. In shared memory, all zeros = no estimate yet.",
     "front",
     (
         value("p_WB_W", "m", "Estimated position.", 3),

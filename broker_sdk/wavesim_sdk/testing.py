@@ -336,7 +336,7 @@ class FakeServer(_LoopThread):
         self._do(lambda: self.sessions.bye(session, text))
 
     def events_of(self, kind: type[Happening], name: str) -> list[Any]:
-        """Return what happened in a client's sessions, of one type."""
+        """Return the events of one type in a client's sessions."""
         return [h for h in list(self.server_events) if isinstance(h, kind) and h.session.name == name]
 
 

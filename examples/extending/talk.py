@@ -26,7 +26,7 @@ def simulation(kind: str) -> tuple[Simulation, int]:
 
 
 def talked(kind: str, packets: int) -> dict[str, object]:
-    """Return duration, times of departure and decoded share of packets of four bytes, requested every 4.3 s."""
+    """Return duration, times of departure and decoded fraction of packets of four bytes, requested every 4.3 s."""
     sim, row = simulation(kind)
     sent, heard = [], 0
     for _ in range(packets):

@@ -1,6 +1,6 @@
 """On-board program of an AUV that never receives its true position.
 
-The AUV knows the survey before the dive (beacons, mission, start position) and the values of its instruments: pressure,
+The AUV uses the survey made before the dive (beacons, mission, start position) and the values of its instruments: pressure,
 heading and rates, speed through water, and acoustic receptions.
 
     python auv.py --config config.xml --vehicle lauv [--filter reference]

@@ -25,7 +25,7 @@ ANGLE = math.radians(1.0)  #: standard deviation of the direction from the head,
 
 
 class Homer(Auv):
-    """AUV that knows the position of the dock exactly and its own only roughly. Range and direction of each reply locate it."""
+    """AUV with an exact position of the dock and a rough one of its own, which each reply corrects by range and direction."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         super().__init__(loaded, body)

@@ -54,17 +54,17 @@ class Navigator:
 
     @property
     def place(self) -> tuple[float, float]:
-        """Estimated north and east, m."""
+        """Estimated position (north, east) in m."""
         return float(self.x[0]), float(self.x[1])
 
     @property
     def current(self) -> tuple[float, float]:
-        """Drift of the water (north, east), m/s."""
+        """Estimated drift of the water (north, east) in m/s."""
         return float(self.x[2]), float(self.x[3])
 
     @property
     def sigma(self) -> tuple[float, float]:
-        """Standard deviations of the position, m."""
+        """Standard deviations of the estimated position in m."""
         return math.sqrt(self.P[0, 0]), math.sqrt(self.P[1, 1])
 
     def predict(

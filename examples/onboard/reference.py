@@ -28,7 +28,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 GRAVITY = 9.81
 RATES = RATE_SIGMA * math.sqrt(0.1)  #: noise of the rates in rad/sqrt(s), of an AHRS at 10 Hz
 AGILITY = 0.1  #: random acceleration of the vehicle in m/s/sqrt(s)
-CURRENT, CURRENT_WALK = 0.2, 0.002  #: of the current: deviation in m/s, random walk in m/s/sqrt(s)
+CURRENT, CURRENT_WALK = 0.2, 0.002  #: standard deviation of the current in m/s, and its random walk in m/s/sqrt(s)
 # Measurements of one time are processed in this order: a range needs an accurate position of the transducer.
 ANGLES, DEPTH, SPEED, HEAD, SOUND = range(5)  #: instruments
 JOLT = 400.0  #: gate of speed measurements, wide enough for a vehicle that starts to move

@@ -4,7 +4,7 @@
 
 The structure follows the published controllers (Simu2VITA, Sensors 2022): guidance that smooths its references, PID
 centring from differences of ranges, PI surge, and a stabiliser that compensates drag, Coriolis and restoring forces.
-The paper gives no gains; these are our own.
+The paper does not publish its gains; the gains here are our own.
 """
 
 from __future__ import annotations

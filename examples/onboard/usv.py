@@ -44,7 +44,7 @@ class Boat:
             broker.take_missions()
         for mission in step.missions:
             self.guidance = self.along(mission.waypoints, motion[0], motion[1])
-            broker.take_missions(f"takes a mission of {len(mission.points)} waypoint(s)")
+            broker.take_missions(f"accepts a mission of {len(mission.points)} waypoint(s)")
         heading = float(euler(np.array(motion[3:7]))[2])
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time
@@ -58,7 +58,7 @@ class Boat:
         return {self.port: port, self.starboard: starboard}, None
 
     def along(self, waypoints: Sequence[Waypoint], north: float, east: float) -> control.LineOfSight:
-        """Return guidance that follows waypoints from the present position."""
+        """Return guidance that follows waypoints from the current position."""
         return control.LineOfSight(waypoints, (north, east), lookahead=25.0, acceptance=6.0)
 
     def command(self, force: float) -> float:

@@ -36,7 +36,7 @@ BREAKS = {
     "any correct msgpack encoding is accepted": "import wavesim_sdk.wire.codec as c; old = c.unpack_body\n"
     "def strict(plain, kind):\n    if kind == 35 and plain[:1] in (b'\\xdc', b'\\xdd'): raise c.Dropped('body')\n    return old(plain, kind)\n"
     "c.unpack_body = strict\n",
-    "PROVE is answered by PROOF with its number": "import wavesim_sdk.wire.client as c; c.Proof = lambda n: c.KeepaliveReply(0)\n",
+    "PROVE is answered by PROOF with the same number": "import wavesim_sdk.wire.client as c; c.Proof = lambda n: c.KeepaliveReply(0)\n",
     "a repeated STEP is answered by the same DONE": "import wavesim_sdk.wire.client as c; old = c.ClientSession._on_step\n"
     "def other(self, m):\n    if self._done: self._done = c.replace(self._done, command=(1.0,))\n    return old(self, m)\n"
     "c.ClientSession._on_step = other\n",
@@ -174,7 +174,7 @@ WRONG = {
     "a fault acts only on the numbers that it names": OLD + "old = SensorBank._apply_faults\n"
     "def all(self, group, batch, before, now, faults):\n    faults['fault_count'] = 99\n    old(self, group, batch, before, now, faults)\n"
     "SensorBank._apply_faults = all",
-    "the same seed and the same motion give the same values": OLD + "import time\nimport wavesim_sdk.randomness as r\nr.key = lambda *a: time.time_ns()",
+    "the same seed and the same motion produce the same values": OLD + "import time\nimport wavesim_sdk.randomness as r\nr.key = lambda *a: time.time_ns()",
 }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ class TokenBucket:
     def __init__(self, rate: float) -> None:
         self.rate = self.tokens = rate
         self.updated_at = 0.0
-        self.received = 0  #: bytes received from an unproven host, less the bytes sent to it
+        self.received = 0  #: bytes received from an unproven host, minus the bytes sent to it
 
     def consume(self, now: float, cost: float = 1.0) -> bool:
         """Count one more datagram of this cost if the rate allows it; return whether the rate allows it."""
@@ -105,7 +105,7 @@ class AddressValidator:
         return self._number(token, address, int(now // COOKIE_PERIOD_S))
 
     def is_valid_proof(self, number: int, token: int, address: Address, now: float) -> bool:
-        """Return whether the number came back from the address to which the server sent it."""
+        """Return whether the number was returned from the address to which the server sent it."""
         period = int(now // COOKIE_PERIOD_S)
         return number in (self._number(token, address, period), self._number(token, address, period - 1))
 

@@ -150,7 +150,7 @@ class ClientSession:
     def done(
         self, tick: int, command: Sequence[float | None] | None, estimate: Sequence[float | None] | None = None
     ) -> None:
-        """Answer a step of lockstep."""
+        """Answer a lockstep step."""
         numbers = None if command is None else tuple(command)
         estimated = None if estimate is None else tuple(estimate)
         self._done = _DONE.decode((tick, self._outbox.last, numbers, estimated))
@@ -381,7 +381,7 @@ class ClientSession:
         return out
 
     def _silent_at(self) -> float:
-        """Return when to send an ACK if nothing arrives until then: the address of this client may have changed."""
+        """Return the time of the next ACK if nothing arrives until then, because the client's address may have changed."""
         heard, sent = self.last_heard + SILENT_PERIODS * self._period, self._sent_at + self._period
         return heard if heard > sent else sent
 

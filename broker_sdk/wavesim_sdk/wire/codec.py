@@ -124,7 +124,7 @@ def open_body(data: bytes, header: Header, seal: Sealer | None = None, record: b
 def unpack_body(plain: bytes, kind: Type) -> tuple[Any, ...]:
     """Return the unchecked elements of a body.
 
-    A few bytes can announce a large array. The function therefore checks the limits of a body that comes from outside a
+    A few bytes can announce a large array. The function therefore checks the limits of a body from outside a
     session, or that has large counts, before it allocates memory for it.
     """
     if not MESSAGES[kind][1]:

@@ -28,7 +28,7 @@ DECIBEL = Number(-1e4, 1e4)
 POINT = Numbers(exact=3, low=-1e12, high=1e12)
 MAX_OBSERVED_ROWS = 512  #: maximum number of rows in one OBSERVE
 MAX_SENSOR_FIELDS = 32  #: maximum number of fields of one sensor
-MAX_ITEM_WAYPOINTS = 24  #: maximum number of waypoints in one item; a longer mission takes several items
+MAX_ITEM_WAYPOINTS = 24  #: maximum number of waypoints in one item; a longer mission requires several items
 MAX_MISSION_WAYPOINTS = 4096
 ALLOCATION_NUMBERS = 6 * 12  #: six numbers for each of the twelve thrusters, the most that fit into a datagram
 WHICH, PLACE, SIZE = Int(1, 2**31 - 1), Int(0, MAX_MISSION_WAYPOINTS - 1), Int(1, MAX_MISSION_WAYPOINTS)
@@ -196,7 +196,7 @@ class FieldDescription:
 
     name: str = record_field(NAME, "name")
     unit: str = record_field(NAME, "unit; empty = none")
-    count: int = record_field(Int(1, 4096), "how many numbers the field has")
+    count: int = record_field(Int(1, 4096), "number of elements of the field")
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,7 +410,7 @@ class Weather:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Select the imaging sonars that send frames. It replaces the earlier selection."""
+    """Select the imaging sonars that send frames. The selection replaces the earlier one."""
 
     sensors: Sequence[str] | None = record_field(
         Nullable(List(NAME, MAX_SENSORS)),
@@ -439,7 +439,7 @@ class Missions:
 
     take: int = record_field(FLAG, "1 = send MISSION events; 0 = stop sending them")
     text: str = record_field(
-        MESSAGE_TEXT, "human-readable text, such as `takes 12 waypoints`; sent as a notice; empty = none", default=""
+        MESSAGE_TEXT, "human-readable text, such as `accepts 12 waypoints`; sent as a notice; empty = none", default=""
     )
 
 

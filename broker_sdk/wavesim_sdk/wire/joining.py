@@ -67,7 +67,7 @@ def resolve_join(
 
 
 def make_welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Welcome:
-    """Return the WELCOME of a session, with the present tick and run state."""
+    """Return the WELCOME of a session, with the current tick and run state."""
     a = session.admission
     return Welcome(
         session.nonce, a.id, session.join.role, session.resumed, a.step_ns, a.sound_speed, *clock, a.state_period_ns,

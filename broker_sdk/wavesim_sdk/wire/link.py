@@ -77,7 +77,7 @@ class SessionLink:
         self._limit = 0.0  # time limit of the socket, s
 
     def connect(self, timeout: float) -> Welcome:
-        """Join the server; raises SessionLost after ``timeout`` seconds."""
+        """Join the server. Raises SessionLost after ``timeout`` seconds."""
         self._socket = open_socket(local_address(self.server[0]), 0)
         try:
             self._socket.connect(self.server)

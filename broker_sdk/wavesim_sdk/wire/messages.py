@@ -28,7 +28,7 @@ MAX_PIECES = 8192  #: maximum number of pieces of one frame
 MOTION_NUMBERS = 16
 EFFORT_NUMBERS = 48
 ESTIMATE_NUMBERS = 10
-MAX_COORDINATE = 1e6  #: maximum coordinate of a start position in m
+MAX_COORDINATE = 1e6  #: maximum coordinate of an initial position in m
 MAX_VALUE = 1e9  #: maximum of a command, force or value
 UINT64 = Int(0, 2**64 - 1)
 UINT32 = Int(0, 2**32 - 1)
@@ -142,13 +142,13 @@ class Join:
     model: str = record_field(NAME, "model of the new body, if the name is new; otherwise empty", default="")
     position: Sequence[float] = record_field(
         Numbers(exact=3, low=-MAX_COORDINATE, high=MAX_COORDINATE),
-        "start position in W of a body with a new name",
+        "initial position in W of a body with a new name",
         "m",
         default=(0.0, 0.0, 0.0),
     )
     attitude: Sequence[float] = record_field(
         Numbers(exact=3, low=-MAX_COORDINATE, high=MAX_COORDINATE),
-        "start roll, pitch and heading of a body with a new name",
+        "initial roll, pitch and heading of a body with a new name",
         "rad",
         default=(0.0, 0.0, 0.0),
     )
@@ -172,7 +172,7 @@ class Welcome:
     nonce: int = record_field(UINT64, "nonce of the JOIN")
     id: int = record_field(Int(-1, 2**31 - 1), "row of the body; -1 for an observer")
     role: int = record_field(UINT8, "role of the session, as in JOIN")
-    resumed: int = record_field(UINT8, "kind of session: 0 new, 1 resumed, 2 took over from another client")
+    resumed: int = record_field(UINT8, "kind of session: 0 new, 1 resumed, 2 taken over from another client")
     step_ns: int = record_field(Int(1, 2**62), "duration of a tick", "ns")
     sound_speed: float = record_field(Number(), "speed of sound", "m/s")
     tick: int = record_field(TICKS, "current tick")

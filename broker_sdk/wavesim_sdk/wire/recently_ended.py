@@ -13,7 +13,7 @@ from wavesim_sdk.wire.session import Session
 
 MAX_SESSIONS = 4096
 KEPT_S = 10.0
-MAX_BYES = 3  #: how often the server sends a BYE of its own accord, including the one at the end of the session
+MAX_BYES = 3  #: number of times the server sends a BYE without being asked, including the one at the end of the session
 AGAIN_S = 0.2  #: time in s between the first two BYEs; it doubles each time
 ANSWER_S = 0.1  #: minimum time in s between two answers to one client
 

@@ -5,7 +5,7 @@
         frequency: float = record_field(Number(0.0, 1e9), "carrier", "Hz")
         level: float | None = record_field(Nullable(Number()), "source level; nil = the transducer's own", "dB re 1 uPa at 1 m")
 
-A record is transmitted as the array of its items, in order. The declaration gives its checks (:meth:`Schema.decode` raises
+A record is transmitted as the array of its items, in order. The declaration defines its checks (:meth:`Schema.decode` raises
 only :class:`Malformed`), its encoding, its line in the document and its entry in the machine-readable schema. A record may
 grow at its end only: a receiver ignores elements after the known ones, and uses the default of a missing ``optional`` item.
 """
@@ -165,7 +165,7 @@ class Schema(Generic[T]):
         return tuple(changed)
 
     def check(self, record: T) -> T:
-        """Return the record as a receiver decodes it; raises Malformed if a receiver would refuse it."""
+        """Return the record as a receiver decodes it. Raises Malformed if a receiver would refuse it."""
         return self.decode(self.encode(record))
 
     def from_dict(self, values: Mapping[str, Any]) -> T:
@@ -244,7 +244,7 @@ def schema_of(record: type[T]) -> Schema[T]:
 
 
 def check(record: T) -> T:
-    """Check all values of a record and return it; raises Malformed if one is invalid."""
+    """Check all values of a record and return it. Raises Malformed if one is invalid."""
     return schema_of(type(record)).check(record)
 
 
@@ -255,7 +255,7 @@ def pack(record: Any) -> bytes:
 
 
 def unpack(record: type[T], data: bytes) -> T:
-    """Return the record in these bytes; raises Malformed if they are invalid."""
+    """Return the record in these bytes. Raises Malformed if they are invalid."""
     try:
         values = msgpack.unpackb(data, use_list=False, strict_map_key=False)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:  # the errors of msgpack

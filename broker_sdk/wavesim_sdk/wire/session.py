@@ -92,7 +92,7 @@ class Session:
         self.sequence = self.datagrams_in = self.datagrams_out = 0
         self.rtt_statistics, self.rtt_estimator = RttStatistics(), RttEstimator()
         self.outbox, self.inbox = Outbox(self.rtt_estimator), Inbox()
-        self.newest_sequence = 0  #: highest sequence number received from its present address
+        self.newest_sequence = 0  #: highest sequence number received from its current address
         self.latest_sequences: dict[Type, int] = {}
         self.keepalive_at = now
         self.keepalive_sent: dict[int, float] = {}

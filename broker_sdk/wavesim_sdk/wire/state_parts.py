@@ -23,7 +23,7 @@ def reading_bytes_available(message: Snapshot) -> int:
 def split_readings(message: Snapshot, readings: Sequence[Reading]) -> tuple[list[Reading], list[SensorsMessage]]:
     """Split readings into those that fit into the state itself and SENSORS datagrams with the others.
 
-    A sensor with more numbers than fit into a datagram is cut; each piece has the index of its first number.
+    A sensor with more numbers than fit into a datagram is split; each piece has the index of its first number.
     """
     room = reading_bytes_available(message)
     first: list[Reading] = []

@@ -85,7 +85,7 @@ class UdpSocket:
         return self._queue.dropped
 
     async def receive(self) -> tuple[bytes, Address] | None:
-        """Wait for the next datagram; None when the socket is closed."""
+        """Wait for the next datagram and return it, or None when the socket is closed."""
         while True:
             try:
                 got: Any = await self._stream.recv()
@@ -96,7 +96,7 @@ class UdpSocket:
                 self.errors += 1
 
     def receive_pending(self, most: int | None = None) -> Iterator[tuple[bytes, Address]]:
-        """Return more datagrams that are waiting in the socket, at most ``most``. asyncio takes only one per turn of its loop."""
+        """Return at most ``most`` more datagrams that wait in the socket; asyncio reads only one per iteration of its loop."""
         for _ in range(QUEUE_LENGTH if most is None else most):
             try:
                 data, address = self._socket.recvfrom(MAX_DATAGRAM + 1)

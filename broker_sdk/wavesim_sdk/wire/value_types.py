@@ -82,7 +82,7 @@ class ValueType:
         return None
 
     def make_encoder(self) -> Checker | None:
-        """Return the function that converts the kept value to the transmitted one; None if both are the same."""
+        """Return the function that converts the kept value to the transmitted one, or None if both are the same."""
         return None
 
     def markdown(self) -> str:
