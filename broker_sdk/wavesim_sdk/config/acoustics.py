@@ -28,7 +28,8 @@ class Multipath:
     )
     surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
-        "Additional loss per surface bounce, by frequency, angle and the sea state at the start of the run. flat: "
+        "Additional loss per surface bounce, as a function of frequency, angle and the sea state at the start of the "
+        "run. flat: "
         "none. rough: scattering by waves out of the specular direction (Eckart 1953). bubbles: absorption by "
         "wind-generated bubbles, 10 to 100 kHz (APL-UW 1994).",
         ("flat", "rough", "bubbles"),
@@ -104,16 +105,16 @@ class Acoustics:
         "first",
     )
     paths: int = key(
-        "Maximum number of propagation paths from a signal to a node in a sound speed profile: the first and the "
-        "strongest others. `clock.paths_dropped` counts the omitted paths.",
+        "Maximum number of propagation paths from a signal to a node in a sound speed profile: the first path and the "
+        "strongest of the others. `clock.paths_dropped` counts the omitted paths.",
         default=32,
         low=1,
         high=256,
         integer=True,
     )
     noise_model: str = choice(
-        "Ambient noise model. constant: `ambient_noise` in any band. wenz: by frequency, shipping and the mean wind "
-        "of the world (Coates).",
+        "Ambient noise model. constant: `ambient_noise` in any band. wenz: the Wenz curves in Coates' form, from the "
+        "frequency, the shipping density and the mean wind of the world.",
         ("constant", "wenz"),
         "constant",
     )
@@ -168,13 +169,15 @@ class ClockConfig:
     offset: float = key("Offset of the node's clock at the start of the run.", "time", 0.0)
     drift: float = key("Relative drift of the node's clock.", "drift", 0.0, low=-1e-2, high=1e-2)
     offset_deviation: float = key(
-        "Standard deviation of a normally distributed value, drawn with the seed, that is added to the clock offset.",
+        "Standard deviation of a random error that is added to the clock offset. It is normally distributed and "
+        "depends on the seed.",
         "time",
         0.0,
         low=0.0,
     )
     drift_deviation: float = key(
-        "Standard deviation of a normally distributed value, drawn with the seed, that is added to the clock drift.",
+        "Standard deviation of a random error that is added to the clock drift. It is normally distributed and "
+        "depends on the seed.",
         "drift",
         0.0,
         low=0.0,
@@ -183,7 +186,7 @@ class ClockConfig:
 
 @dataclass(frozen=True)
 class Pinger:
-    """Pinger: it sends without a command, at each multiple of `period` on its own clock, plus `offset`."""
+    """Pinger that sends without a command, at each multiple of `period` on its own clock, plus `offset`."""
 
     frequency: float = key("Carrier frequency of the pings.", "frequency", low=1.0)
     period: float = key("Interval of the pings, on the clock of the node.", "time", low=0.01)
@@ -232,8 +235,8 @@ class Hydrophone:
 class UsblHead:
     """USBL head: it computes the direction of arrival from the arrival times at several hydrophones.
 
-    The head assumes a plane wave and the sound speed `sound_speed`. It needs four hydrophones that do not lie in one
-    plane, or three or more that do. A planar head needs `axis`, the side that it faces.
+    The head assumes a plane wave and the sound speed `sound_speed`. It needs at least four hydrophones that are not
+    coplanar, or at least three coplanar ones. A planar head needs `axis`, the side that it faces.
     """
 
     hydrophone: tuple[Hydrophone, ...] = children(

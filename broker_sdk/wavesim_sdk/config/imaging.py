@@ -1,4 +1,4 @@
-"""Declare what imaging sonars and cameras see: materials, ground, small targets, boards, light."""
+"""Declare the scene for imaging sonars and cameras: materials, ground, small targets, boards, light."""
 
 from __future__ import annotations
 
@@ -100,8 +100,7 @@ class TargetConfig:
 class Board:
     """Flat board with a pattern, for cameras, such as a tag or a white plate.
 
-    Sonars do not detect the board and vehicles do not collide with it. If they should, place the board in front of a
-    block.
+    Sonars do not detect the board and vehicles do not collide with it. For both, place the board in front of a block.
     """
 
     name: str = text("Name of the board: 1 to 31 letters, digits, - or _.")
@@ -133,7 +132,7 @@ class Optics:
     """Light and water for cameras (Akkaynak & Treibitz 2018).
 
     From a surface with light J at a distance z, the camera receives J exp(-bD z) + V (1 - exp(-bB z)). Each quantity
-    has one value each for red, green and blue light. The defaults of bD and of the diffuse attenuation are the
+    has separate values for red, green and blue light. The defaults of bD and of the diffuse attenuation are the
     absorption of clear water; the other defaults are assumptions.
     """
 

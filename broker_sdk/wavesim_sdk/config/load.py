@@ -48,8 +48,8 @@ class LoadedConfig:
     digest: str
 
     def model(self, name: str) -> Model:
-        """Return a model of this configuration or of the library by name. Raises ConfigError that suggests the nearest
-        match.
+        """Return a model of this configuration or of the library by name. Raises a ConfigError that suggests the
+        nearest match.
         """
         found = self.models.get(name) or library().get(name)
         if found is None:

@@ -106,8 +106,8 @@ class BodyConfig:
         count=3,
     )
     speed: float = key(
-        "Surge speed through the water that the body has at the start. The server computes thruster commands from the "
-        "model that hold this speed in level motion and calm weather. 0 m/s = not used.",
+        "Initial surge speed of the body through the water. From the model, the server computes the thruster commands "
+        "that maintain this speed in level motion and calm weather. 0 m/s = not used.",
         "speed",
         0.0,
     )
@@ -118,7 +118,8 @@ class BodyConfig:
         "none",
     )
     truth: str = choice(
-        "Data that the broker receives. full: the true state as well. none: only sensor values and acoustics.",
+        "Data that the broker receives. full: the true state, sensor values and acoustics. none: only sensor values "
+        "and acoustics.",
         ("full", "none"),
         "full",
     )
@@ -267,7 +268,8 @@ class NetworkConfig:
     )
     restarts: int = key(
         "Maximum number of restarts of a crashed front (network) process within a minute; 0 = the server ends. After "
-        "a restart the clients must join again; their bodies stay meanwhile. The engine is never restarted, because "
+        "a restart, the clients must join again; their bodies remain in the simulation. The engine is never "
+        "restarted, because "
         "its state is lost.",
         default=0, low=0, high=100, integer=True,
     )  # fmt: skip
@@ -367,7 +369,7 @@ class Fence:
 
 @dataclass(frozen=True)
 class FleetConfig:
-    """Vehicles, buoys, lines and fences of the run. The bodies have the order of their rows in shared memory."""
+    """Vehicles, buoys, lines and fences of the run. Bodies are listed in the order of their rows in shared memory."""
 
     vehicle: tuple[BodyConfig, ...] = children(BodyConfig, "Vehicle of the run.")
     buoy: tuple[BodyConfig, ...] = children(BodyConfig, "Buoy of the run.")

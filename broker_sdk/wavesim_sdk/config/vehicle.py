@@ -243,8 +243,8 @@ class Fin:
     law linear: the normal force is 1/2 rho A CL_a abs(u) (u d - w_n), up to the angle `stall`. u is the speed of the
     water along x, and w_n the speed of the fin along its normal.
 
-    law coefficients: six forces and moments, each k1 s d + k2 s d^2. s is the square of a speed: of the whole speed, or
-    without its component along the span.
+    law coefficients: six forces and moments, each equal to k1 s d + k2 s d^2. s is the square of the whole speed, or of
+    the speed without its component along the span.
 
     law aerofoil: lift and drag come from the table <aerofoil> at the local angle of attack.
 
@@ -640,8 +640,9 @@ class Rao:
 
     A CSV file has a header and one line for each heading and frequency. `heading_deg` runs in equal steps from 0 (a
     following sea) to 360, or to 180 for a hull that is symmetric about its centre plane. `frequency` is in rad/s. The
-    columns `surge`, `surge_phase_deg` and so on to `yaw` are in N, N m or m, rad, per m of wave amplitude, with phases
-    as in MSS. `drift_surge`, `drift_sway` and `drift_yaw` (N, N m per m2) are optional, but must come together.
+    columns `surge` to `yaw` are in N and N m, or in m and rad, per m of wave amplitude. The columns `surge_phase_deg`
+    to `yaw_phase_deg` are the phases as in MSS. `drift_surge`, `drift_sway` and `drift_yaw` (N, N m per m2) are
+    optional, but a file must have all three or none.
     """
 
     file: str = text("Path of the operator file, relative to the file that contains this key.")
@@ -707,8 +708,9 @@ class Model:
     )
     coriolis_added: str = choice(
         "Added mass used in C_A. whole: all of it, for deep bodies. plane: only surge, sway and yaw, for hulls on "
-        "the surface. In heave, such a hull lifts the water rather than sweeping it along: inertia, drag and memory act "
-        "on vertical motion, as in seakeeping theory. Along the body's z axis, they and C_A would capsize the hull.",
+        "the surface. A hull on the surface lifts the water in heave rather than carrying it along. Inertia, drag and "
+        "memory in heave therefore act on the vertical motion, as in seakeeping theory. If they acted along the "
+        "body's z axis, they and C_A would capsize the hull.",
         ("whole", "plane"),
         "whole",
     )

@@ -44,7 +44,7 @@ class Drift:
         low=0.0,
     )
     time_constant: float = key(
-        "Time constant of the speed and of the direction of the slowly varying flow.", "time", 600.0, low=0.1
+        "Time constant of the variations in the speed and direction of the flow.", "time", 600.0, low=0.1
     )
 
 
@@ -80,7 +80,7 @@ class Current:
     tide_period: float = key("Period of the tidal stream.", "time", 44714.16, low=1.0)
     tide_phase: float = key("Phase of the tidal stream at simulation time 0.", "angle", 0.0)
     drift: Drift | None = child(Drift, "Slowly varying part of the water flow.")
-    layer: tuple[Layer, ...] = children(Layer, "Flow at one depth. List the layers from the top down.")
+    layer: tuple[Layer, ...] = children(Layer, "Flow at one depth. List the layers in ascending order of depth.")
 
     @property
     def max_speed(self) -> float:
@@ -464,7 +464,7 @@ class ScalarConfig:
 
     name: str = text("Name of the scalar quantity.")
     column: str = text(
-        "Name of the column of the <volume> file that holds the quantity. Empty: the quantity is the sum of its "
+        "Name of the column of the <volume> file that contains the quantity. Empty: the quantity is the sum of its "
         "clouds.",
         "",
     )
@@ -477,8 +477,8 @@ class ScalarConfig:
 
 @dataclass(frozen=True)
 class MagneticField:
-    """Magnetic field of the earth, the same everywhere. It comes from the World Magnetic Model at the origin, unless
-    `field` is given.
+    """Magnetic field of the earth, the same everywhere. It is computed from the World Magnetic Model at the origin,
+    unless `field` is given.
     """
 
     year: float = key(

@@ -41,8 +41,8 @@ BOARD_BACK_COLOUR = 0.3  #: reflectance of the back of a board
 
 @dataclass(frozen=True)
 class WaterOptics:
-    """Optical coefficients (3,) of water with turbidity: direct light, veil, daylight with depth, and backscatter. The
-    colour of the veil and the daylight follow.
+    """Optical properties of water with turbidity: coefficients (3,) of direct light, of the veil, of daylight with
+    depth and of backscatter; colour (3,) of the veil; daylight at the surface.
     """
 
     direct: Array
@@ -170,7 +170,7 @@ class CameraView:
         return np.asarray(total)
 
     def depths(self, r: Array, label: Array) -> Array:
-        """Return the true distance along the axis of each pixel (rows, columns); inf without a hit. It is interpolated
+        """Return the true distance along the axis of each pixel (rows, columns); inf = no hit. It is interpolated
         where all rays around the pixel hit the same object; elsewhere it is that of the nearest ray.
         """
         near = 1.0 / (r * self.D[..., 0])

@@ -109,8 +109,8 @@ class SonarDesign:
 
     @functools.cached_property
     def noise_power(self) -> float:
-        """Noise power per resolved range cell, in linear units: the thermal noise in the band less the gain of a
-        beam, plus the electronic noise floor. A longer bin sums several cells.
+        """Noise power per resolved range cell, in linear units: the thermal noise in the band minus the gain of a beam,
+        plus the electronic noise floor. A longer bin sums several cells.
         """
         p = self.preset
         thermal = -15.0 + 20.0 * math.log10(p.frequency * 1e-3) + 10.0 * math.log10(p.bandwidth)

@@ -207,10 +207,10 @@ def cast_fan(
 
     ``R`` rotates the axes of the fan into W. ``far`` and ``which`` (columns, rays) are range and number of the triangle
     that another library found (-1 = none); they may have length 0. ``triangles`` (n, 5) are their normals in W,
-    materials and labels. A bed without triangles is analytic (``bed[4]`` = 0). ``out`` (columns, rays, 4) gets range
-    (FAR = no hit), cosine of incidence, and the components of the normal along the directions in which u and e grow.
-    ``what`` (columns, rays, 2) gets material and label (-1 = no hit). ``surface`` is the material of the sea surface;
-    -1 = surface ignored.
+    materials and labels. A bed without triangles is analytic (``bed[4]`` = 0). ``out`` (columns, rays, 4) receives
+    range (FAR = no hit), cosine of incidence, and the components of the normal along the directions in which u and e
+    increase. ``what`` (columns, rays, 2) receives material and label (-1 = no hit). ``surface`` is the material of the
+    sea surface; -1 = surface ignored.
     """
     v, n, d = np.empty(3), np.empty(3), np.empty(3)
     own = np.empty((len(objects), 3))  # the sonar's position in each object's axes
@@ -329,10 +329,10 @@ def bin_energy(
     uniform over the ranges that the width of the ray covers, up to the hits of its neighbours.
 
     ``du`` are the widths in angle off broadside. ``gain_u`` (columns) and ``gain_e`` (rays) are the beam patterns.
-    ``tables`` (materials, 91) are s_b by degree of incidence. ``aperture`` is the length of an array whose footprint
-    along it is never narrower, and its energy width in rad (0 = not used). ``v_S`` is the velocity of the sonar in the
-    axes of the fan: a moving receiver receives the echo at another position. ``strongest`` and ``labels`` (columns,
-    bins and 2) record the strongest ray of a bin; with length 0 they are omitted.
+    ``tables`` (materials, 91) are s_b by degree of incidence. ``aperture`` contains the length of the array, which is
+    the minimum width of its footprint, and its energy width in rad (0 = not used). ``v_S`` is the velocity of the sonar
+    in the axes of the fan: a moving receiver receives the echo at another position. ``strongest`` and ``labels``
+    (columns, bins and 2) record the strongest ray of a bin; arrays of length 0 are not filled.
     """
     bins = energy.shape[1]
     for j in range(len(u)):
