@@ -135,7 +135,7 @@ def test_faults_of_sensors(config: Callable[..., LoadedConfig]) -> None:
     assert change == FaultChange("v", "ctd", "bias", "0.5 C", "temperature")
     for kind, amount, field, message in (
         ("bias", "0.5 m", "temperature", "is not a unit of temperature"),
-        ("spikes", "3", "", "probability of a spike"),
+        ("spikes", "3", "", "spike probability"),
         ("stuck", "", "", "unknown sensor fault 'stuck'"),
     ):
         with pytest.raises(ConfigError, match=message):
