@@ -160,8 +160,8 @@ class NavigationEmulator(Emulator):
 
 
 class DvlBeams(NamedTuple):
-    """Beams of a Doppler log in S: directions, origins, and the matrices that give the velocity from the beams with
-    bottom lock, by their bit mask.
+    """Beams of a Doppler log in S: directions, origins, and the matrices that convert beam velocities to a velocity, by
+    the bit mask of the beams with bottom lock.
     """
 
     directions: Floats

@@ -183,7 +183,7 @@ class SensorBank:
         group.pending.append((view.time_ns + group.latency_ns, places[come], now[come]))
 
     def _publish(self, places: Rows, values: Record) -> bool:
-        """Publish queued values whose time has come, except values of removed instruments."""
+        """Publish queued values that are due, except values of removed instruments."""
         here = values["generation"] == self._generations[places]
         if not here.all():
             places, values = places[here], values[here]

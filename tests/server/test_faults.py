@@ -110,7 +110,7 @@ def test_on_a_simulation(config: Callable[..., LoadedConfig]) -> None:
         ),
         ('at="1 s" part="propeller" kind="bias"', "'bias' is not an actuator fault"),
         ('at="1 s" part="propeller" kind="none"', "use `for` to end a scheduled fault"),
-        ('at="1 s" part="propeller" kind="lost" amount="0.5"', "actuator fault 'lost' takes no `amount`"),
+        ('at="1 s" part="propeller" kind="lost" amount="0.5"', "actuator fault 'lost' does not use `amount`"),
         ('at="1 s" part="propeller" kind="lost" field="x"', "remove `field`"),
         ('at="1 s" part="propeller" kind="reduced"', "'' is not a number"),
         ('at="1 s" part="propeller" kind="reduced" amount="2"', "the remaining fraction must be between 0 and 1"),

@@ -98,7 +98,7 @@ class Acoustics:
         high=40.0,
     )
     sum: str = choice(
-        "How the level of a reception is computed if further paths of its signal arrive before it ends. first: level "
+        "How the level of a reception is computed if other paths of its signal arrive before it ends. first: level "
         "of the first path. incoherent: sum of the powers. coherent: sum of the pressures, with the phases of travel, "
         "bounces and caustics.",
         ("first", "incoherent", "coherent"),

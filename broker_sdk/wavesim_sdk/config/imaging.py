@@ -50,9 +50,7 @@ class MaterialConfig:
 
 @dataclass(frozen=True)
 class Region:
-    """Region of the sea bed with another material. Where two regions overlap, the one that comes later in the file
-    takes precedence.
-    """
+    """Region of the sea bed with another material. Where regions overlap, the last one in the file applies."""
 
     material: str = text("Name of the material of the region.")
     position: Vector = key("Position of the centre of the region (north, east).", "length", count=2)
@@ -115,8 +113,8 @@ class Board:
         high=1.5708,
     )
     cells: str = text(
-        "Rows of the board's pattern from the top, each of 0 (black) and 1 (white) from the viewer's left. All rows "
-        "have the same length.",
+        "Rows of the board's pattern from the top, each of 0 (black) and 1 (white), from left to right as viewed. All "
+        "rows have the same length.",
         "1",
     )
     place: str = place()

@@ -19,8 +19,8 @@ from wavesim_sdk.config.world import World
 
 @dataclass(frozen=True)
 class Mooring:
-    """Elastic mooring line from the body's origin to an anchor. It can pull but not push, and has neither weight nor
-    drag. For a line with weight and drag, use <line>.
+    """Elastic mooring line from the body's origin to an anchor. It can only pull, and has neither weight nor drag. For
+    a line with weight and drag, use <line>.
     """
 
     anchor: Vector = key("Position of the anchor in the world (north, east, down).", "length", count=3)
@@ -37,7 +37,7 @@ class Waypoint:
 
     north: float = key("North coordinate of the waypoint, relative to the origin of the world.", "length")
     east: float = key("East coordinate of the waypoint, relative to the origin of the world.", "length")
-    depth: float = key("Depth to hold on the leg to this waypoint.", "length", 0.0, low=0.0)
+    depth: float = key("Depth on the leg to this waypoint.", "length", 0.0, low=0.0)
     speed: float = key("Speed through the water on the leg to this waypoint.", "speed", 1.0, low=0.0)
 
 
@@ -133,8 +133,8 @@ class BodyConfig:
         "Simulation time without a command after which `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
     )
     failsafe: str = choice(
-        "Behaviour of the actuators when the watchdog expires. zero: they go to zero. hold: they keep their commands. "
-        "safe: they take the values of `safe`.",
+        "Behaviour of the actuators when the watchdog expires. zero: all commands become zero. hold: the last "
+        "commands remain. safe: the commands in `safe` apply.",
         ("zero", "hold", "safe"),
         "zero",
     )
@@ -223,7 +223,7 @@ class NetworkConfig:
         "Silence (wall time) after which the server removes a client.", "time", 5.0, low=0.05
     )
     lockstep_timeout: float = key(
-        "Maximum wall time that a lockstep client or a synchronous emulator may take for a step.", "time", 5.0, low=0.01
+        "Maximum wall time of a step of a lockstep client or a synchronous emulator.", "time", 5.0, low=0.01
     )
     lockstep_budget: float = key(
         "Wall-time budget of each lockstep client and synchronous emulator: the delay that it may cause in addition to "

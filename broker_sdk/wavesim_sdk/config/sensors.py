@@ -75,14 +75,14 @@ class ScannerConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class MultibeamConfig(SensorConfig):
-    """Multibeam: a fan of beams in the y-z plane of S, or up to 256 beams with any positions and directions."""
+    """Multibeam: a fan of beams in the y-z plane of S, or up to 256 custom beams with any positions and directions."""
 
     beams: int = key("Number of beams of the fan.", default=64, low=2, high=256, integer=True)
     width: float = key("Full opening angle of the fan of beams.", "angle", 2.0943951023931953, low=0.01, high=3.1)
     maximum: float = key("Maximum range of the beams.", "length", 150.0, low=0.1)
     sigma: float = key("Standard deviation of the range error.", "length", 0.05, low=0.0)
     beam: tuple[RangeBeam, ...] = children(
-        RangeBeam, "Beam with its own position and direction. If any such beam is given, the fan is omitted."
+        RangeBeam, "Beam with its own position and direction. If there are custom beams, the fan is omitted."
     )
 
 
@@ -397,7 +397,7 @@ class DvlConfig(SensorConfig):
     )
     beam_drop_out: float = key("Probability that a beam is missing from a measurement.", default=0.0, low=0.0, high=1.0)
     beam: tuple[RangeBeam, ...] = children(
-        RangeBeam, "Beam with its own position and direction. If any such beam is given, the Janus beams are omitted."
+        RangeBeam, "Beam with its own position and direction. If there are custom beams, the Janus beams are omitted."
     )
 
 

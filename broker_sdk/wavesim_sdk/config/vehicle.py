@@ -51,7 +51,7 @@ class Mass:
 
 @dataclass(frozen=True)
 class Inertia:
-    """Moments of inertia about the centre of mass. They can also be given as radii of gyration."""
+    """Moments of inertia about the centre of mass. Alternatively, use radii of gyration."""
 
     xx: float = key("Moment of inertia about the roll axis, kg m2.", default=0.0, low=0.0)
     yy: float = key("Moment of inertia about the pitch axis, kg m2.", default=0.0, low=0.0)
@@ -90,7 +90,7 @@ class Buoyancy:
 
 @dataclass(frozen=True)
 class Matrix6:
-    """Matrix of 6x6 elements in SI units about the body's origin. Give all 36 elements row by row, or only the
+    """Matrix of 6x6 elements in SI units about the body's origin. Specify all 36 elements row by row, or only the
     diagonal.
     """
 
@@ -246,9 +246,9 @@ class Fin:
     law coefficients: six forces and moments, each equal to k1 s d + k2 s d^2. s is the square of the whole speed, or of
     the speed without its component along the span.
 
-    law aerofoil: lift and drag come from the table <aerofoil> at the local angle of attack.
+    law aerofoil: lift and drag are interpolated in the table <aerofoil> at the local angle of attack.
 
-    law derivatives: the fin itself produces no force; <derivatives> gives the force as a function of its angle.
+    law derivatives: the fin itself produces no force; <derivatives> defines the force as a function of its angle.
     """
 
     name: str = text("Name of the fin, unique among the actuators of the model. Commands and faults use it.")
@@ -267,7 +267,7 @@ class Fin:
         "Direction from the trailing edge to the leading edge of the fin at angle 0.", default=(1.0, 0.0, 0.0), count=3
     )
     law: str = choice(
-        "Law that gives the force of the fin as a function of its angle.",
+        "Law that defines the force of the fin as a function of its angle.",
         ("linear", "coefficients", "aerofoil", "derivatives"),
         "linear",
     )
@@ -493,9 +493,9 @@ class OtherTerm:
 class HullMesh:
     """Surface of the body for buoyancy: a closed mesh of up to 1280 triangles (STL, PLY, OBJ, OFF, GLB).
 
-    The part of the mesh below the local water plane gives the buoyancy at any heel, so the model capsizes at the same
-    angle of heel as the real hull. The primitive shape still serves for contacts and for averaging the waves over
-    length and width. Added mass and drag remain those of the whole body, even when it leaves the water.
+    The part of the mesh below the local water plane determines the buoyancy at any heel, so the model capsizes at the
+    same angle of heel as the real hull. Contacts, and the averaging of waves over length and width, still use the
+    primitive shape. Added mass and drag remain those of the whole body, even when it leaves the water.
     """
 
     file: str = text("Path of the mesh file, relative to the file that contains this key.")
@@ -577,7 +577,7 @@ class Radiation:
     The equations are q'' + R q' + diag(w^2) q = B nu_r and tau = -B^T q', so K(s) = s B^T (s^2 + R s + diag(w^2))^-1 B.
     If R is symmetric without negative eigenvalues, the oscillators cannot supply energy, whatever the motion.
     <added-mass> must be the added mass at infinite frequency. `wavesim vehicles import` fits the oscillators to the
-    tables of a panel code. Each oscillator takes two of the 64 states of fluid memory.
+    tables of a panel code. Each oscillator uses two of the 64 states of fluid memory.
     """
 
     oscillator: tuple[Oscillator, ...] = children(Oscillator, "One oscillator of the fluid-memory model.", least=1)
@@ -652,7 +652,7 @@ class Rao:
     )
     use: str = choice(
         "Operators of the file to use. force: the force operators. motion: the motion operators, converted to forces "
-        "that give this model the same motion at rest. The conversion uses the model's mass, added mass, linear "
+        "that cause the same motion of this model at rest. The conversion uses the model's mass, added mass, linear "
         "drag, memory and <restoring>, which is required.",
         ("force", "motion"),
         "force",
@@ -670,7 +670,7 @@ class Performance:
         "Published maximum rate of turn of the real vehicle; 0 = not published.", "angular rate", 0.0, low=0.0
     )
     stable: str = choice(
-        "Whether the real vehicle holds a straight course with its rudder amidships.",
+        "Whether the real vehicle maintains a straight course with its rudder amidships.",
         ("yes", "no", "unknown"),
         "unknown",
     )

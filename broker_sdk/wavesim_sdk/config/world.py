@@ -192,7 +192,7 @@ class Waves:
         high=200.0,
     )
     components: int = key(
-        "Number of harmonic components of the waves. More components take more computing time.",
+        "Number of harmonic components of the waves. More components require more computing time.",
         default=60,
         low=1,
         high=1000,
@@ -231,7 +231,7 @@ class Pier:
 
 @dataclass(frozen=True)
 class Tunnel:
-    """Straight horizontal tunnel: four walls around an inner space with the given width and height."""
+    """Straight horizontal tunnel: four walls around an inner space of the configured width and height."""
 
     position: Vector = key(
         "Position of the centre of the space inside the tunnel (north, east, down).", "length", count=3

@@ -96,9 +96,9 @@ class SonarDesign:
 
     @functools.cached_property
     def envelope(self) -> Array:
-        """Squared pulse over fine bins. It is scaled so that a bed gives the same level in bins of any length; without
-        scaling its peak is 1. If bins are not finer than the pulse, it is one number. The pulse is Gaussian, with -3 dB
-        at 0.886 c/2B.
+        """Squared pulse over fine bins. It is scaled so that the level of a bed does not depend on the length of the
+        bins; without scaling its peak is 1. If bins are not finer than the pulse, it is one number. The pulse is
+        Gaussian, with -3 dB at 0.886 c/2B.
         """
         if self.bin >= 0.99 * self.pulse:
             return np.ones(1)
@@ -220,8 +220,8 @@ def beam_angles(d: SonarDesign) -> Array:
 
 
 def sounding_rays(d: SonarDesign, angles: Array) -> RayFan:
-    """Return three by three rays per beam, with the rays across the track side by side. Their weights come from the
-    patterns.
+    """Return three by three rays per beam, with the rays across the track side by side. Their weights are computed from
+    the patterns.
     """
     half = WIDE * d.wavelength / d.array
     off, width = cells(half, ACROSS)

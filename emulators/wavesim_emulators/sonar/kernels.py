@@ -169,8 +169,8 @@ def ray_directions(R: Any, u: Any, e: Any, out: Any) -> None:
 @_jit
 def angular_extent(p: Any, shape: Any, R: Any, around: Any) -> None:
     """Bound an object in u (``around[0]``, ``around[1]``) for a sonar at ``p`` in the object's axes. ``R`` rotates the
-    axes of the fan into W. The bound comes from the box of the object: y lies between its corners, and range between
-    its nearest point and its farthest corner. It may be larger than the object, but never smaller.
+    axes of the fan into W. The bound is computed from the box of the object: y lies between its corners, and range
+    between its nearest point and its farthest corner. It may be larger than the object, but never smaller.
     """
     near = far = 0.0
     across = np.empty(3)  # the fan's y axis in the object's axes
@@ -313,7 +313,7 @@ def splitmix64(x: Any) -> Any:
 
 @_jit
 def ground_texture(x: float, y: float, cell: float, key: Any, quantiles: Any) -> float:
-    """Return a gamma-distributed random number of mean 1 for a cell of the ground. All sonars see the same patches."""
+    """Return a gamma-distributed random number of mean 1 for a cell of the ground. All sonars use the same patches."""
     i, j = np.uint64(np.int64(np.floor(x / cell))), np.uint64(np.int64(np.floor(y / cell)))
     h = splitmix64(splitmix64(key + i * np.uint64(0x9E3779B97F4A7C15)) + j * np.uint64(0xD1342543DE82EF95))
     return quantiles[h >> np.uint64(52)]  # 4096 quantiles

@@ -17,7 +17,7 @@ from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS as SOUNDING_COLUMNS
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-DETECTION_SNR_DB = 10.0  #: signal-to-noise ratio in dB below which a beam gives no sounding
+DETECTION_SNR_DB = 10.0  #: signal-to-noise ratio in dB below which the sounding of a beam is lost
 MIN_PHASE_CELLS = 2.0  #: number of range cells in a footprint below which phase detection is impossible
 STABILISED = math.radians(10.0)  #: maximum roll in rad against which beams are stabilised
 AMPLITUDE, PHASE, NONE = 1, 2, 0
