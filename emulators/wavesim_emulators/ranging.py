@@ -47,7 +47,7 @@ class BeamGeometry(NamedTuple):
 
 
 class RaycastEmulator(Emulator):
-    """Base class of emulators that trace the world: bed, obstacles, surface, and the bodies at the tick."""
+    """Base class of emulators that cast rays into the world: bed, obstacles, surface, and the bodies at the tick."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)

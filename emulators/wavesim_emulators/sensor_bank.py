@@ -1,4 +1,4 @@
-"""All instruments of a sensor type: due times, and latency, drop-outs and faults of values.
+"""Manage all instruments of a sensor type: due times, latency, drop-outs and faults.
 
 The module uses no clock, process or shared memory: its inputs are snapshots, and its output is a table of values.
 """

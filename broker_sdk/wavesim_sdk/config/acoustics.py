@@ -29,8 +29,8 @@ class Multipath:
     surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
         "Additional loss per surface bounce, as a function of frequency, angle and the sea state at the start of the "
-        "run. flat: "
-        "none. rough: scattering by waves out of the specular direction (Eckart 1953). bubbles: absorption by "
+        "run. flat: no additional loss. rough: scattering by waves out of the specular direction (Eckart 1953). "
+        "bubbles: absorption by "
         "wind-generated bubbles, 10 to 100 kHz (APL-UW 1994).",
         ("flat", "rough", "bubbles"),
         "flat",
@@ -294,7 +294,7 @@ class TransducerConfig:
         "Turn-around time from the arrival of a query to the start of the reply.", "time", 0.015, low=0.0
     )
     recharge: float = key("Recharge time after sending, during which the transducer cannot send.", "time", 1.0, low=0.0)
-    deaf_in_recharge: bool = flag("Whether the transducer cannot receive while it recharges.", False)
+    deaf_in_recharge: bool = flag("Whether recharging also blocks reception.", False)
     query: float = key(
         "Frequency of the queries that the transducer answers; 0 Hz = it never answers.", "frequency", 0.0
     )

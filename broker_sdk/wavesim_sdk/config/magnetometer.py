@@ -40,7 +40,7 @@ class MagnetometerConfig(SensorConfig):
         "Standard deviation of the white noise of each axis of the magnetometer.", "magnetic field", 0.0, low=0.0
     )
     offset: float = key(
-        "Standard deviation of the zero offset of each axis across magnetometers.",
+        "Standard deviation of the zero offset of each axis. The offset is drawn once per magnetometer.",
         "magnetic field",
         0.0,
         low=0.0,

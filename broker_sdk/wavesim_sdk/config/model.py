@@ -113,7 +113,7 @@ class BodyConfig:
     )
     client: str = choice(
         "Broker of the body. none: the body has no broker. optional: the body appears when its broker joins. "
-        "required: as optional, and `wavesim trial` waits for the broker before the start.",
+        "required: the body appears when its broker joins, and `wavesim trial` waits for the broker before the start.",
         ("none", "optional", "required"),
         "none",
     )

@@ -382,11 +382,15 @@ class CrossFlow:
         "Coefficient c of the cross-flow force Y in sway: 1/2 rho T CD, with the draft T.", "cross-flow", 0.0, low=0.0
     )
     yaw: float = key(
-        "Coefficient c of the cross-flow moment N in yaw; a negative value = same as `sway`.", "cross-flow", -1.0
+        "Coefficient c of the cross-flow moment N in yaw; a negative value = use the value of `sway`.",
+        "cross-flow",
+        -1.0,
     )
     heave: float = key("Coefficient c of the cross-flow force Z in heave.", "cross-flow", 0.0, low=0.0)
     pitch: float = key(
-        "Coefficient c of the cross-flow moment M in pitch; a negative value = same as `heave`.", "cross-flow", -1.0
+        "Coefficient c of the cross-flow moment M in pitch; a negative value = use the value of `heave`.",
+        "cross-flow",
+        -1.0,
     )
     still: float = key(
         "Sway speed below which there is no cross-flow drag in sway and yaw; 0 m/s = drag at all speeds. Set it to "
@@ -756,12 +760,13 @@ class Model:
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces on the vehicle.")
     wave_filter: WaveFilter | None = child(WaveFilter, "First-order wave forces, modelled by filters.")
     rao: Rao | None = child(Rao, "Wave forces by response amplitude operators.")
-    thruster: tuple[Thruster, ...] = children(Thruster, "Thruster; at most twelve.")
+    thruster: tuple[Thruster, ...] = children(Thruster, "Thruster. A model may have up to twelve.")
     allocation: Allocation | None = child(Allocation, "Thruster allocation matrix.")
-    fin: tuple[Fin, ...] = children(Fin, "Fin; at most eight.")
-    ballast: tuple[Ballast, ...] = children(Ballast, "Ballast tank; at most four.")
+    fin: tuple[Fin, ...] = children(Fin, "Fin. A model may have up to eight.")
+    ballast: tuple[Ballast, ...] = children(Ballast, "Ballast tank. A model may have up to four.")
     actuator: tuple[OtherActuator, ...] = children(
-        OtherActuator, "Actuator of a type that another package provides; at most four together with the ballast tanks."
+        OtherActuator,
+        "Actuator of a type that another package provides. A model may have up to four, including ballast tanks.",
     )
     transducer: TransducerConfig | None = child(TransducerConfig, "Acoustic transducer of the body.")
     sensors: SensorsConfig | None = child(SensorsConfig, "Instruments that all bodies of this model carry.")

@@ -33,7 +33,7 @@ class Drift:
     )
     speed_minimum: float = key("Minimum speed of the slowly varying flow.", "speed", 0.0, low=0.0, high=MAX_CURRENT)
     speed_maximum: float = key("Maximum speed of the slowly varying flow.", "speed", 10.0, low=0.0, high=MAX_CURRENT)
-    direction: float = key("Mean direction of the slowly varying flow (where it flows to).", "angle", 0.0)
+    direction: float = key("Mean direction towards which the slowly varying flow moves.", "angle", 0.0)
     direction_deviation: float = key(
         "Standard deviation of the direction of the flow, before the direction is limited.", "angle", 0.0, low=0.0
     )
@@ -544,7 +544,7 @@ class World:
         "Water properties measured at points, from a file. They replace the temperature and conductivity profiles.",
     )
     scalar: tuple[ScalarConfig, ...] = children(
-        ScalarConfig, "Additional scalar quantity of the water for the sensor `scalar`; at most four."
+        ScalarConfig, "Additional scalar quantity of the water for the sensor `scalar`. A world may have up to four."
     )
     ground: GroundConfig = child(GroundConfig, "Materials of the sea bed, for imaging sonars and cameras.")
     material: tuple[MaterialConfig, ...] = children(

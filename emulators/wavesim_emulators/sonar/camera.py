@@ -205,7 +205,7 @@ class CameraView:
 
 
 class CameraEmulator(FrameEmulator):
-    """Emulator of cameras: the images of all cameras."""
+    """Emulator that renders the images of all cameras."""
 
     sensor = "camera"
 

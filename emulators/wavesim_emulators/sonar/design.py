@@ -1,4 +1,4 @@
-"""Configured sonar with all numbers resolved, and its rays."""
+"""Configured sonar with all parameters resolved, and its rays."""
 
 from __future__ import annotations
 
