@@ -160,8 +160,8 @@ class NavigationEmulator(Emulator):
 
 
 class DvlBeams(NamedTuple):
-    """Beams of a Doppler log in S: directions, origins, and the matrices that convert beam velocities to a velocity, by
-    the bit mask of the beams with bottom lock.
+    """Beams of a Doppler log in S: directions, origins and, for each bit mask of beams with bottom lock, the matrix
+    that converts beam velocities to a velocity.
     """
 
     directions: Floats

@@ -596,7 +596,7 @@ class InstrumentConfig:
 class SensorsConfig:
     """Instruments of a body, a model or the fleet: any number of each type.
 
-    An instrument of a vehicle replaces an instrument with the same name from its model or the fleet; an instrument of a
+    An instrument of a vehicle replaces an instrument with the same name from its model or the fleet. An instrument of a
     model replaces one with the same name from the fleet.
     """
 

@@ -497,9 +497,9 @@ class OtherTerm:
 class HullMesh:
     """Surface of the body for buoyancy: a closed mesh of up to 1280 triangles (STL, PLY, OBJ, OFF, GLB).
 
-    The part of the mesh below the local water plane determines the buoyancy at any heel, so the model capsizes at the
-    same angle of heel as the real hull. Contacts, and the averaging of waves over length and width, still use the
-    primitive shape. Added mass and drag remain those of the whole body, even when it leaves the water.
+    The part of the mesh below the local water plane determines the buoyancy at any heel. The model therefore capsizes
+    at the same angle of heel as the real hull. Contacts, and the averaging of waves over length and width, still use
+    the primitive shape. Added mass and drag remain those of the whole body, even when it leaves the water.
     """
 
     file: str = text("Path of the mesh file, relative to the file that contains this key.")

@@ -25,9 +25,9 @@ AMPLITUDE, PHASE, NONE = 1, 2, 0
 
 class MultibeamSonar:
     """Multibeam echosounder that returns soundings (beams, SOUNDING). The columns are: assumed angle (rad, to
-    starboard); two-way time (s); position x ahead, y starboard, z down of the sonar in axes levelled by its true roll
-    and pitch (m); standard deviations (m); echo level and signal-to-noise ratio (dB); detection method (1 amplitude, 2
-    phase, 0 lost: all other columns are NaN). The true point in W, its material and its object follow.
+    starboard); two-way time (s); position x ahead, y starboard, z down (m), relative to the sonar, in axes levelled by
+    its true roll and pitch; standard deviations (m); echo level and signal-to-noise ratio (dB); detection method (1
+    amplitude, 2 phase, 0 lost: all other columns are NaN). The true point in W, its material and its object follow.
     """
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:
