@@ -28,8 +28,8 @@ class WaterEmulator(Emulator):
 
 
 class CtdEmulator(WaterEmulator):
-    """Emulator of a CTD: pressure, temperature and conductivity by the configured formulas (or a volume), and salinity
-    by PSS-78.
+    """Emulator of a CTD: pressure, temperature and conductivity from the configured formulas (or a volume), and
+    salinity from PSS-78.
 
     The noise is 0.01 dbar, 2 mK and 0.3 mS/m (the accuracy of a moored CTD).
     """

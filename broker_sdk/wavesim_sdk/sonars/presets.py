@@ -26,7 +26,7 @@ def _deg(value: float) -> float:
 
 @dataclass(frozen=True)
 class Preset:
-    """Sonar at one of its frequencies."""
+    """Preset of a sonar at one of its frequencies."""
 
     name: str
     kind: str

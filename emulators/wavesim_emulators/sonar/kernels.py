@@ -44,8 +44,8 @@ BED, SURFACE = 0, 1  #: labels of the bed and the surface, as hit by rays; objec
 
 @_jit
 def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any, bumps: Any) -> float:
-    """Return the range at which a ray hits the bed D0 + D1 x + D2 y + bumps. The search advances by steps that the
-    steepest slope allows; the result is exact for a plane.
+    """Return the range at which a ray hits the bed D0 + D1 x + D2 y + bumps. The search advances in steps limited by
+    the steepest slope; the result is exact for a plane.
     """
     closing = bed[1] * dx + bed[2] * dy - dz
     clear = bed[0] + bed[1] * o[0] + bed[2] * o[1] - o[2]
@@ -405,7 +405,7 @@ def bin_energy(
 
 @_jit
 def convolve_pulse(energy: Any, kernel: Any, out: Any) -> None:
-    """Convolve each row with a pulse envelope over the bins, of odd length."""
+    """Convolve each row over the bins with a pulse envelope of odd length."""
     half = len(kernel) // 2
     bins = energy.shape[1]
     for j in range(energy.shape[0]):
