@@ -122,7 +122,7 @@ class Noise:
         return self.streams.uniform(f"{self.purpose} chance", self.tick, index, 1)[:, 0]
 
     def for_purpose(self, purpose: str) -> Noise:
-        """Return independent random numbers for another purpose."""
+        """Return the random numbers for another purpose, which are independent of these."""
         return Noise(self.streams, self.tick, self.scale, purpose)
 
 

@@ -158,8 +158,8 @@ class Wind:
 
 @dataclass(frozen=True)
 class Waves:
-    """Waves as a sum of components with random phases and the dispersion relation w^2 = g k tanh(k h). The water below
-    them moves by Airy's theory.
+    """Waves as a sum of components with random phases and the dispersion relation w^2 = g k tanh(k h). The motion of
+    the water below them follows Airy's theory.
 
     Spectrum ittc (Bretschneider, ISSC): S(w) = A w^-5 exp(-B w^-4), with A = 0.3125 Hs^2 wp^4 and B = 1.25 wp^4.
     Spectrum jonswap: the ittc spectrum times gamma^exp(-((w/wp - 1)/s)^2/2), normalised to the same Hs. The component

@@ -1,5 +1,5 @@
-"""Underwater cameras: rays in the scene of the sonars, daylight and a lamp, absorption and scattering in the water, and
-a pixel array.
+"""Underwater cameras: ray tracing in the scene of the sonars, with daylight, a lamp, absorption and scattering in the
+water, and a pixel array.
 
 From a surface with light J at distance z, the camera receives ``J exp(-bD z) + V (1 - exp(-bB z))`` (Akkaynak &
 Treibitz 2018), for red, green and blue. J is the surface colour times the light on it. Horizontal surfaces receive the
