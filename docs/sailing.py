@@ -66,8 +66,9 @@ def manoeuvre_table(found: list[ManoeuvreTrial]) -> str:
     vehicle.
     """
     lines = [
-        "| model | m/s | yaw rate remaining after a push, deg/s | stable: model / vehicle | spiral: difference of yaw rates amidships, deg/s | overshoots 10/10, deg "
-        "| 20/20, deg | turning diameter, lengths | share of speed left in the turn |",
+        "| model | m/s | yaw rate remaining after a push, deg/s | stable: model / vehicle | spiral test: difference "
+        "between the yaw rates amidships, deg/s | overshoots 10/10, deg "
+        "| 20/20, deg | turning diameter, lengths | fraction of speed left in the turn |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for model in library().values():

@@ -36,7 +36,7 @@ _ALWAYS = [
 
 
 class _DeviceFunctionLibrary(JITCodeLibrary):
-    """Library of a device function, which is never turned into machine code.
+    """Code library of a device function. No machine code is generated from it.
 
     Each function is simplified separately, because Numba removes only those reference counts that it sees before inlining.
     """

@@ -58,9 +58,9 @@ def parse_fault(instrument: InstrumentConfig, kind: str, amount: float | str = 0
         value = _quantity(kind, amount, "")
         if value < 0.0 or (found is SensorFault.SPIKES and value > 1.0):
             what = (
-                "probability of a spike must be between 0 and 1"
+                "spike probability must be between 0 and 1"
                 if found is SensorFault.SPIKES
-                else "factor of the noise must be at least 0"
+                else "noise factor must be at least 0"
             )
             raise ValueError(f"the {what}, got {value:g}")
     return InstrumentFault(found, first, count, value)
@@ -88,7 +88,7 @@ def _quantity(kind: str, amount: float | str, unit: str) -> float:
                 raise ValueError(f"'{amount}' has no unit; use {unit}")
             return units.parse(amount.rstrip().removesuffix(plain), quantity)[0]
         except ValueError as error:
-            raise ValueError(f"the amount of '{kind}': {error}") from None
+            raise ValueError(f"invalid amount of '{kind}': {error}") from None
     if not math.isfinite(amount):
         raise ValueError(f"the amount of '{kind}' is not finite")
     return float(amount)

@@ -179,8 +179,8 @@ _BUILT_IN = (
     ),
     sensor_table(
         "adcp",
-        "Acoustic Doppler current profiler: velocity of the water relative to the instrument, by cells from the "
-        "nearest; NaN = not measured.",
+        "Acoustic Doppler current profiler: velocity of the water relative to the instrument, in cells, starting with"
+        " the nearest cell; NaN = not measured.",
         (
             value("x", "m/s", "Velocity of the water along the x axis of frame S.", ADCP_CELLS),
             value("y", "m/s", "Velocity of the water along the y axis of frame S.", ADCP_CELLS),

@@ -35,9 +35,10 @@ class AdcpGeometry(NamedTuple):
 
 
 class AdcpEmulator(RaycastEmulator):
-    """Emulator of an ADCP with four beams. Each beam measures the water velocity along itself at its own positions.
-    Opposite positions are separated by twice the distance times the tangent of the beam angle. The combined velocity is
-    exact only if the flow is equal at both; the error velocity shows any difference.
+    """Emulator of an ADCP with four beams. Each beam measures the component of the water velocity along the beam, at
+    positions on the beam. The positions of opposite beams are separated by twice the distance times the tangent of the
+    beam angle. The combined velocity is exact only if the flow is equal at both positions; the error velocity shows any
+    difference.
 
     A beam measures a cell if bottom, surface and obstacles are beyond the end of the cell along that beam. The cell
     must also end before the side lobes interfere: at the minimum range of all beams times the cosine of the beam angle.

@@ -23,7 +23,7 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sensors import AIS_STATIONS
 from wavesim_sdk.shared_memory import Record
 
-#: time in s after which a silent station leaves the list; marks and anchored vessels report every 180 s
+#: time in s after which a silent station is removed from the list; marks and anchored vessels report every 180 s
 EXPIRY_S = 600.0
 COLUMNS = ("mmsi", "latitude", "longitude", "sog", "cog", "heading", "turn", "age", "station", "kind", "status", "length", "width")  # fmt: skip
 
@@ -38,7 +38,7 @@ class AisStation(NamedTuple):
 
 class AisEmulator(Emulator):
     """Emulator of AIS. Each station reports on its own clock at the intervals of its class and speed. Every station
-    within antenna range receives the report completely or not at all (no slots, no collisions).
+    within antenna range receives the report completely or not at all. Slots and collisions are not modelled.
     """
 
     sensor = "ais"

@@ -46,8 +46,8 @@ AHEAD_NUMBERS = 4096  #: maximum count of random numbers that are drawn at once 
 class NoiseStreams:
     """Random numbers of some instruments, with a separate stream per instrument and purpose.
 
-    Each number is a hash that depends on its tick, so it is known in advance. A NumPy call takes as long for a few
-    numbers as for a hundred. The numbers for the next values are therefore drawn together with the requested ones.
+    Each number is a hash that depends on its tick, so it is known in advance. A NumPy call has the same duration for a
+    few numbers as for a hundred. The numbers for the next values are therefore drawn together with the requested ones.
     """
 
     def __init__(self, keys: Any, period: int) -> None:
@@ -122,7 +122,7 @@ class Noise:
         return self.streams.uniform(f"{self.purpose} chance", self.tick, index, 1)[:, 0]
 
     def for_purpose(self, purpose: str) -> Noise:
-        """Return independent random numbers for another purpose."""
+        """Return the random numbers for another purpose, which are independent of these."""
         return Noise(self.streams, self.tick, self.scale, purpose)
 
 
@@ -182,7 +182,7 @@ class Batch:
         self.period = period  #: number of ticks from one value to the next
         self.view, self.rows, self.noise, self.fresh = view, rows, noise, fresh
         self.tick, self.time_ns = view.tick, view.time_ns
-        self.since = since  #: time in s since the last value, for types that keep a state; 0 = no earlier value
+        self.since = since  #: time in s since the last value, for types that have a state; 0 = no earlier value
         self.fault, self.fault_amount, self.weather = fault, fault_amount, weather
         self.table_rows = table_rows  #: rows of the instruments in the table of the sensor type
 
@@ -226,12 +226,12 @@ class Batch:
 
 
 class Emulator:
-    """Emulator of one sensor type. It keeps no state between values: state belongs in hidden columns of the sensor's
+    """Emulator of one sensor type. It has no state between values. State belongs in hidden columns of the sensor's
     table, where a replacement process can read it.
     """
 
     sensor: ClassVar[str]
-    needs: ClassVar[tuple[str, ...]] = ()  #: further tables of shared memory that the emulator reads, at the same tick
+    needs: ClassVar[tuple[str, ...]] = ()  #: other shared-memory tables that the emulator reads, at the same tick
 
     def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded = loaded
@@ -249,7 +249,7 @@ class Emulator:
         return SensorBank(self, seed, np.zeros(count, sensor_table_of(self.sensor).dtype))
 
     def open(self, server: str) -> None:
-        """Attach to further tables. A process that serves a running server calls this once."""
+        """Attach to additional tables. A process that serves a running server calls this once."""
 
     def begin(self, view: FleetSnapshot, weather: Any) -> None:
         """Prepare a tick. The caller does this once per tick, before :meth:`measure`."""

@@ -82,7 +82,7 @@ def sonars(names: tuple[str, ...], as_json: bool) -> None:
         click.echo("\n\n".join(presets.describe_preset(p) for p in chosen))
     else:
         click.echo(presets.list_presets())
-        click.echo("\n`wavesim sonars NAME` describes one preset and marks figures from memory or assumptions.")
+        click.echo("\n`wavesim sonars NAME` describes one preset and marks values that are unsourced or assumed.")
 
 
 def commands() -> list[click.Command]:

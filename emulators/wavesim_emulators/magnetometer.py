@@ -30,7 +30,7 @@ def field(world: World) -> Floats:
 
 class MagnetometerEmulator(Emulator):
     """Emulator of magnetometers: B_S = (1 + scale and misalignment) (soft iron R_SW B_W + hard iron) + offset + noise,
-    limited to the range of the sensor and quantised.
+    limited to the range of the sensor, and quantised.
     """
 
     sensor = "magnetometer"

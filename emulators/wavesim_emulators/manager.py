@@ -47,7 +47,7 @@ class EmulatorManager:
         self.started_at[sensor] = time.monotonic()
 
     def run(self) -> None:
-        """Run until the server ends, a signal arrives, or no emulator is left."""
+        """Run until the server ends, a signal arrives, or all emulators have ended."""
         simulation = SharedState(self.server)
         for s in termination_signals.termination_signals():
             signal.signal(s, self._on_signal)

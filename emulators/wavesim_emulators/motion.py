@@ -1,4 +1,4 @@
-"""Motion sensors: attitude and heading, inertial unit, speed log, Doppler log, and the true motion."""
+"""Motion sensors: attitude and heading, IMU, speed log, Doppler log, and the true motion."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from wavesim_sdk.tables import SensorFault
 
 
 class AhrsEmulator(Emulator):
-    """Emulator of an AHRS: roll, pitch, heading and angular rates. White noise of 0.1, 0.1, 0.3 deg and 0.02 deg/s; no
-    bias.
+    """Emulator of an AHRS: roll, pitch, heading and angular rates, with white noise of 0.1, 0.1 and 0.3 deg and 0.02
+    deg/s, and without bias.
     """
 
     sensor = "ahrs"
@@ -36,7 +36,7 @@ class AhrsEmulator(Emulator):
 
 
 class SpeedLogEmulator(Emulator):
-    """Emulator of a speed log: velocity through the water in B. White noise of 1 cm/s on each axis."""
+    """Emulator of a speed log: velocity through the water in B, with white noise of 1 cm/s on each axis."""
 
     sensor = "speedlog"
 
@@ -45,7 +45,7 @@ class SpeedLogEmulator(Emulator):
 
 
 def _down_B(q_WB: Floats) -> Floats:
-    """Return the direction of down in B (n, 3)."""
+    """Return the unit vector that points down, in B (n, 3)."""
     return np.asarray(frames.rotation(q_WB)[:, 2, :])
 
 
@@ -160,8 +160,8 @@ class NavigationEmulator(Emulator):
 
 
 class DvlBeams(NamedTuple):
-    """Beams of a Doppler log in S: directions, origins, and the matrices that give the velocity from the beams with
-    bottom lock, by their bit mask.
+    """Beams of a Doppler log in S: directions, origins and, for each bit mask of beams with bottom lock, the matrix
+    that converts beam velocities to a velocity.
     """
 
     directions: Floats

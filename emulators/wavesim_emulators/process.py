@@ -38,7 +38,7 @@ class EmulatorProcess:
         self._tables = ("instruments", "weather", *emulator.needs)
 
     def run(self, ready: Callable[[], None] = lambda: None) -> int:
-        """Run the emulator. Return the number of writes; ``ready`` is called when the engine starts to wait for values.
+        """Run the emulator. Return the number of writes. ``ready`` is called when the engine starts to wait for values.
 
         In the default, synchronous mode, the engine reports when a value is due and waits for it, unless the engine
         runs in real time. A free emulator runs at its own pace in wall-clock time, as in the paper.

@@ -47,7 +47,7 @@ class BeamGeometry(NamedTuple):
 
 
 class RaycastEmulator(Emulator):
-    """Base class of emulators that trace the world: bed, obstacles, surface, and the bodies at the tick."""
+    """Base class of emulators that cast rays into the world: bed, obstacles, surface, and the bodies at the tick."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
@@ -67,7 +67,7 @@ class RaycastEmulator(Emulator):
         self, now: Batch, starts: Floats, along: Floats, maximum: float, surface: bool = True
     ) -> tuple[Floats, Rows]:
         """Return (ranges, number of the hit body or -1), both (n, beams), along unit vectors in W; inf = no hit within
-        reach.
+        the maximum range.
         """
         level = float(now.weather["level"])
         ranges = self.scene.cast(starts, along, maximum, surface=surface, level=level)
@@ -80,8 +80,8 @@ class RaycastEmulator(Emulator):
 
 
 class EchosounderEmulator(RaycastEmulator):
-    """Emulator of an echosounder: distance to the nearest part of the bottom, obstacles and bodies within the cone.
-    Noise 2 cm.
+    """Emulator of an echosounder: distance to the nearest part of the bottom, obstacles and bodies within the cone. The
+    noise is 2 cm.
     """
 
     sensor = "echosounder"

@@ -1,4 +1,4 @@
-"""All instruments of a sensor type: due times, and latency, drop-outs and faults of values.
+"""Manage all instruments of a sensor type: due times, latency, drop-outs and faults.
 
 The module uses no clock, process or shared memory: its inputs are snapshots, and its output is a table of values.
 """
@@ -183,7 +183,7 @@ class SensorBank:
         group.pending.append((view.time_ns + group.latency_ns, places[come], now[come]))
 
     def _publish(self, places: Rows, values: Record) -> bool:
-        """Publish queued values whose time has come, except values of removed instruments."""
+        """Publish queued values that are due, except values of removed instruments."""
         here = values["generation"] == self._generations[places]
         if not here.all():
             places, values = places[here], values[here]

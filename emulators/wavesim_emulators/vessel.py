@@ -116,7 +116,7 @@ class LeakEmulator(Emulator):
 
 class BatteryEmulator(ActuatorEmulator):
     """Emulator of a battery: charge, current and voltage. It has a linear open-circuit voltage and an internal
-    resistance. Noise: 10 mV, 50 mA.
+    resistance. The noise is 10 mV and 50 mA.
 
     Power is the hotel load plus the power of each thruster: c1 T^1.5 for a thrust T, or c2 n^3 for a shaft speed n,
     depending on the model of the thruster. An ideal propeller at zero speed needs T^1.5 / sqrt(2 rho A), and a shaft 2

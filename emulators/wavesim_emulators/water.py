@@ -28,8 +28,8 @@ class WaterEmulator(Emulator):
 
 
 class CtdEmulator(WaterEmulator):
-    """Emulator of a CTD: pressure, temperature and conductivity by the configured formulas (or a volume), and salinity
-    by PSS-78.
+    """Emulator of a CTD: pressure, temperature and conductivity from the configured formulas (or a volume), and
+    salinity from PSS-78.
 
     The noise is 0.01 dbar, 2 mK and 0.3 mS/m (the accuracy of a moored CTD).
     """
@@ -48,7 +48,7 @@ class CtdEmulator(WaterEmulator):
 
 
 class PressureEmulator(WaterEmulator):
-    """Emulator of a pressure sensor: absolute pressure, and the depth from the configured formula. Noise 0.01 dbar."""
+    """Emulator of a pressure sensor: absolute pressure, and depth from the configured formula. The noise is 0.01 dbar."""
 
     sensor = "pressure"
 
@@ -59,7 +59,7 @@ class PressureEmulator(WaterEmulator):
 
 
 class TemperatureEmulator(WaterEmulator):
-    """Emulator of a thermometer: water temperature. Noise 2 mK."""
+    """Emulator of a thermometer: water temperature. The noise is 2 mK."""
 
     sensor = "temperature"
 
@@ -69,7 +69,7 @@ class TemperatureEmulator(WaterEmulator):
 
 
 class ConductivityEmulator(WaterEmulator):
-    """Emulator of a conductivity cell. Noise 0.3 mS/m."""
+    """Emulator of a conductivity cell. The noise is 0.3 mS/m."""
 
     sensor = "conductivity"
 
@@ -79,7 +79,9 @@ class ConductivityEmulator(WaterEmulator):
 
 
 class SalinityEmulator(WaterEmulator):
-    """Emulator of a salinometer: practical salinity (PSS-78) from temperature, conductivity and pressure. Noise 0.005."""
+    """Emulator of a salinometer: practical salinity (PSS-78) from temperature, conductivity and pressure. The noise is
+    0.005.
+    """
 
     sensor = "salinity"
 
@@ -89,7 +91,7 @@ class SalinityEmulator(WaterEmulator):
 
 
 class ScalarEmulator(WaterEmulator):
-    """Emulator of sensors for scalar properties of the water. Noise 1 % of the value."""
+    """Emulator of sensors for scalar properties of the water. The noise is 1 % of the value."""
 
     sensor = "scalar"
 
@@ -103,7 +105,7 @@ class ScalarEmulator(WaterEmulator):
 
 class SoundVelocityEmulator(WaterEmulator):
     """Emulator of a sound velocity probe: sound speed in the water (Chen and Millero), independent of the <acoustics>
-    setting. Noise 2 cm/s.
+    setting. The noise is 2 cm/s.
     """
 
     sensor = "sound_velocity"

@@ -19,7 +19,7 @@ NEAR = 25.0  #: distance from the dock in m at which the AUV slows down
 DOCKED, LOST = (
     3.0,
     10.0,
-)  #: distances in m at which the AUV stops, and resumes after drifting away or after a wrong estimate
+)  #: distances from the dock in m: the AUV stops at DOCKED and resumes at LOST (after drift or a wrong estimate)
 GUESS = 30.0, -40.0  #: error of the initial estimate in m
 ANGLE = math.radians(1.0)  #: standard deviation of the direction from the head, rad
 

@@ -96,7 +96,7 @@ class Waits:
                 waited += now - max(waiting[name], self._began)
             slow = waited >= SLOW * elapsed and waited >= passed
             if slow != account.slow:
-                text = f"the simulation waited {waited:.1f} of the last {elapsed:.1f} s for its answers and advanced by {passed:.3g} s"
+                text = f"the simulation waited {waited:.1f} of the last {elapsed:.1f} s for this participant and advanced by {passed:.3g} s"
                 found.append(Verdict(name, slow, f"slow: {text}" if slow else "no longer slow"))
             account.slow, account.window_s = slow, 0.0
         self._began, self._began_s = now, time_s

@@ -110,7 +110,7 @@ def test_on_a_simulation(config: Callable[..., LoadedConfig]) -> None:
         ),
         ('at="1 s" part="propeller" kind="bias"', "'bias' is not an actuator fault"),
         ('at="1 s" part="propeller" kind="none"', "use `for` to end a scheduled fault"),
-        ('at="1 s" part="propeller" kind="lost" amount="0.5"', "actuator fault 'lost' takes no `amount`"),
+        ('at="1 s" part="propeller" kind="lost" amount="0.5"', "actuator fault 'lost' does not use `amount`"),
         ('at="1 s" part="propeller" kind="lost" field="x"', "remove `field`"),
         ('at="1 s" part="propeller" kind="reduced"', "'' is not a number"),
         ('at="1 s" part="propeller" kind="reduced" amount="2"', "the remaining fraction must be between 0 and 1"),
@@ -135,7 +135,7 @@ def test_faults_of_sensors(config: Callable[..., LoadedConfig]) -> None:
     assert change == FaultChange("v", "ctd", "bias", "0.5 C", "temperature")
     for kind, amount, field, message in (
         ("bias", "0.5 m", "temperature", "is not a unit of temperature"),
-        ("spikes", "3", "", "probability of a spike"),
+        ("spikes", "3", "", "spike probability"),
         ("stuck", "", "", "unknown sensor fault 'stuck'"),
     ):
         with pytest.raises(ConfigError, match=message):

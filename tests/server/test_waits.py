@@ -148,7 +148,9 @@ def test_who_is_slow_is_looked_at_once_in_a_window() -> None:
     assert waits.look(104.9, 0.04, {}) == []
     (verdict,) = waits.look(100.0 + WINDOW_S, 0.04, {})
     assert (verdict.name, verdict.slow) == ("x", True) and waits.slow == ["x"]
-    assert verdict.text == "slow: the simulation waited 3.0 of the last 5.0 s for its answers and advanced by 0.04 s"
+    assert (
+        verdict.text == "slow: the simulation waited 3.0 of the last 5.0 s for this participant and advanced by 0.04 s"
+    )
     (verdict,) = waits.look(110.0, 0.04, {"z": 90.0, "x": 107.5})
     assert (verdict.name, verdict.slow) == ("z", True) and waits.slow == ["x", "z"], (
         "of a wait that lasts: this window's part"

@@ -322,7 +322,7 @@ class Hub:
         return done, "acknowledged" if done else "no such alarm to acknowledge"
 
     def _data_of(self, row: int) -> str:
-        """Return the name of the part that reads one body, with the body's name if known."""
+        """Return a label for the data of one body: with the name of the body if known, otherwise with its row."""
         name = next((b[1] for b in self._listed or () if b[0] == row), None)
         return f"the data of {f'row {row}' if name is None else repr(name)}"
 

@@ -28,8 +28,9 @@ class Multipath:
     )
     surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
-        "Additional loss per surface bounce, by frequency, angle and the sea state at the start of the run. flat: "
-        "none. rough: scattering by waves out of the specular direction (Eckart 1953). bubbles: absorption by "
+        "Additional loss per surface bounce, as a function of frequency, angle and the sea state at the start of the "
+        "run. flat: no additional loss. rough: scattering by waves out of the specular direction (Eckart 1953). "
+        "bubbles: absorption by "
         "wind-generated bubbles, 10 to 100 kHz (APL-UW 1994).",
         ("flat", "rough", "bubbles"),
         "flat",
@@ -97,23 +98,23 @@ class Acoustics:
         high=40.0,
     )
     sum: str = choice(
-        "How the level of a reception is computed if further paths of its signal arrive before it ends. first: level "
+        "How the level of a reception is computed if other paths of its signal arrive before it ends. first: level "
         "of the first path. incoherent: sum of the powers. coherent: sum of the pressures, with the phases of travel, "
         "bounces and caustics.",
         ("first", "incoherent", "coherent"),
         "first",
     )
     paths: int = key(
-        "Maximum number of propagation paths from a signal to a node in a sound speed profile: the first and the "
-        "strongest others. `clock.paths_dropped` counts the omitted paths.",
+        "Maximum number of propagation paths from a signal to a node in a sound speed profile: the first path and the "
+        "strongest of the others. `clock.paths_dropped` counts the omitted paths.",
         default=32,
         low=1,
         high=256,
         integer=True,
     )
     noise_model: str = choice(
-        "Ambient noise model. constant: `ambient_noise` in any band. wenz: by frequency, shipping and the mean wind "
-        "of the world (Coates).",
+        "Ambient noise model. constant: `ambient_noise` in any band. wenz: the Wenz curves in Coates' form, from the "
+        "frequency, the shipping density and the mean wind of the world.",
         ("constant", "wenz"),
         "constant",
     )
@@ -168,13 +169,15 @@ class ClockConfig:
     offset: float = key("Offset of the node's clock at the start of the run.", "time", 0.0)
     drift: float = key("Relative drift of the node's clock.", "drift", 0.0, low=-1e-2, high=1e-2)
     offset_deviation: float = key(
-        "Standard deviation of a normally distributed value, drawn with the seed, that is added to the clock offset.",
+        "Standard deviation of a random error that is added to the clock offset. It is normally distributed and "
+        "depends on the seed.",
         "time",
         0.0,
         low=0.0,
     )
     drift_deviation: float = key(
-        "Standard deviation of a normally distributed value, drawn with the seed, that is added to the clock drift.",
+        "Standard deviation of a random error that is added to the clock drift. It is normally distributed and "
+        "depends on the seed.",
         "drift",
         0.0,
         low=0.0,
@@ -183,7 +186,7 @@ class ClockConfig:
 
 @dataclass(frozen=True)
 class Pinger:
-    """Pinger: it sends without a command, at each multiple of `period` on its own clock, plus `offset`."""
+    """Pinger that sends without a command, at each multiple of `period` on its own clock, plus `offset`."""
 
     frequency: float = key("Carrier frequency of the pings.", "frequency", low=1.0)
     period: float = key("Interval of the pings, on the clock of the node.", "time", low=0.01)
@@ -232,8 +235,8 @@ class Hydrophone:
 class UsblHead:
     """USBL head: it computes the direction of arrival from the arrival times at several hydrophones.
 
-    The head assumes a plane wave and the sound speed `sound_speed`. It needs four hydrophones that do not lie in one
-    plane, or three or more that do. A planar head needs `axis`, the side that it faces.
+    The head assumes a plane wave and the sound speed `sound_speed`. It needs at least four hydrophones that are not
+    coplanar, or at least three coplanar ones. A planar head needs `axis`, the side that it faces.
     """
 
     hydrophone: tuple[Hydrophone, ...] = children(
@@ -291,7 +294,7 @@ class TransducerConfig:
         "Turn-around time from the arrival of a query to the start of the reply.", "time", 0.015, low=0.0
     )
     recharge: float = key("Recharge time after sending, during which the transducer cannot send.", "time", 1.0, low=0.0)
-    deaf_in_recharge: bool = flag("Whether the transducer cannot receive while it recharges.", False)
+    deaf_in_recharge: bool = flag("Whether recharging also blocks reception.", False)
     query: float = key(
         "Frequency of the queries that the transducer answers; 0 Hz = it never answers.", "frequency", 0.0
     )

@@ -44,7 +44,7 @@ def _fault(fault: FaultConfig, actuators: dict[str, Actuator], sensors: dict[str
         if fault.field:
             raise ValueError(f"'{fault.part}' is an actuator; remove `field`, which only sensors have")
         if fault.amount and fault.kind not in ("frozen", "reduced"):
-            raise ValueError(f"actuator fault '{fault.kind}' takes no `amount`; remove it")
+            raise ValueError(f"actuator fault '{fault.kind}' does not use `amount`; remove it")
         fault_amount(actuators[fault.part], fault.kind, fault.amount)
     elif fault.part in sensors:
         parse_fault(sensors[fault.part], fault.kind, fault.amount or 0.0, fault.field)

@@ -1,4 +1,4 @@
-"""Declare what imaging sonars and cameras see: materials, ground, small targets, boards, light."""
+"""Declare the scene for imaging sonars and cameras: materials, ground, small targets, boards, light."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ class MaterialConfig:
 
 @dataclass(frozen=True)
 class Region:
-    """Region of the sea bed with another material. Where two regions overlap, the one that comes later in the file
-    takes precedence.
-    """
+    """Region of the sea bed with another material. Where regions overlap, the last one in the file applies."""
 
     material: str = text("Name of the material of the region.")
     position: Vector = key("Position of the centre of the region (north, east).", "length", count=2)
@@ -83,8 +81,8 @@ class TargetConfig:
     position: Vector = key("Position of the target (north, east, down).", "length", count=3)
     shape: str = choice("Shape of the target.", ("sphere", "cylinder", "plate", "trihedral"), "sphere")
     size: Vector = key(
-        "Size of the target: first the radius of a sphere or cylinder, the width of a plate, or the edge of a "
-        "trihedral; then the length of a cylinder or the height of a plate.",
+        "Size of the target. First number: radius of a sphere or cylinder, width of a plate, or edge of a trihedral. "
+        "Second number: length of a cylinder or height of a plate.",
         "length",
         (0.1, 0.5),
         count=2,
@@ -100,8 +98,7 @@ class TargetConfig:
 class Board:
     """Flat board with a pattern, for cameras, such as a tag or a white plate.
 
-    Sonars do not detect the board and vehicles do not collide with it. If they should, place the board in front of a
-    block.
+    Sonars do not detect the board and vehicles do not collide with it. For both, place the board in front of a block.
     """
 
     name: str = text("Name of the board: 1 to 31 letters, digits, - or _.")
@@ -116,8 +113,8 @@ class Board:
         high=1.5708,
     )
     cells: str = text(
-        "Rows of the board's pattern from the top, each of 0 (black) and 1 (white) from the viewer's left. All rows "
-        "have the same length.",
+        "Rows of the board's pattern from the top, each of 0 (black) and 1 (white), from left to right as viewed. All "
+        "rows have the same length.",
         "1",
     )
     place: str = place()
@@ -133,7 +130,7 @@ class Optics:
     """Light and water for cameras (Akkaynak & Treibitz 2018).
 
     From a surface with light J at a distance z, the camera receives J exp(-bD z) + V (1 - exp(-bB z)). Each quantity
-    has one value each for red, green and blue light. The defaults of bD and of the diffuse attenuation are the
+    has separate values for red, green and blue light. The defaults of bD and of the diffuse attenuation are the
     absorption of clear water; the other defaults are assumptions.
     """
 

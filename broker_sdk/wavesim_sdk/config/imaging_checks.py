@@ -1,4 +1,4 @@
-"""Check the configuration of imaging sonars and cameras, and of the materials, targets and boards that they see."""
+"""Check the configuration of imaging sonars and cameras, and of the materials, targets and boards in their scene."""
 
 from __future__ import annotations
 

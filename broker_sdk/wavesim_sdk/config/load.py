@@ -48,8 +48,8 @@ class LoadedConfig:
     digest: str
 
     def model(self, name: str) -> Model:
-        """Return a model of this configuration or of the library by name. Raises ConfigError that suggests the nearest
-        match.
+        """Return a model of this configuration or of the library by name. Raises a ConfigError that suggests the
+        nearest match.
         """
         found = self.models.get(name) or library().get(name)
         if found is None:
@@ -86,8 +86,8 @@ class LoadedConfig:
     def sensor_rows(self) -> dict[str, int]:
         """Number of rows needed in the shared-memory table of each sensor type. Types that cannot occur are omitted.
 
-        Each body of the configuration gets rows for its instruments. Each row reserved for a body that joins later gets
-        as many as the model with the most instruments of that type.
+        A body of the configuration needs one row per instrument. A body that joins later is assumed to need as many
+        rows as the model with the most instruments of that type.
         """
         total: Counter[str] = Counter()
         for body in self.config.fleet.bodies:

@@ -14,13 +14,13 @@ from wavesim_sdk.config.sensor_base import SensorConfig
 class MagnetometerConfig(SensorConfig):
     """Magnetometer: the magnetic field along the axes of S.
 
-    The sensor measures the earth's field times the soft iron matrix, plus the hard iron field, with its own errors. If
-    `grade` selects a specific instrument, its errors replace the values of all keys left at their defaults.
+    The measured field is the earth's field times the soft iron matrix, plus the hard iron field and the errors of the
+    sensor. If `grade` selects a specific instrument, its errors replace the values of all keys left at their defaults.
     """
 
     grade: str = choice(
         "Magnetometer whose errors are used for keys left at their defaults. rm3100: PNI RM3100 at 200 cycles. "
-        "hmc5883l: Honeywell HMC5883L at its default gain. none: only the errors given by the other keys.",
+        "hmc5883l: Honeywell HMC5883L at its default gain. none: only the errors in the other keys.",
         ("rm3100", "hmc5883l", "none"),
         "rm3100",
     )
@@ -40,7 +40,7 @@ class MagnetometerConfig(SensorConfig):
         "Standard deviation of the white noise of each axis of the magnetometer.", "magnetic field", 0.0, low=0.0
     )
     offset: float = key(
-        "Standard deviation of the zero offset of each axis across magnetometers.",
+        "Standard deviation of the zero offset of each axis. The offset is drawn once per magnetometer.",
         "magnetic field",
         0.0,
         low=0.0,

@@ -19,8 +19,8 @@ from wavesim_sdk.config.world import World
 
 @dataclass(frozen=True)
 class Mooring:
-    """Elastic mooring line from the body's origin to an anchor. It can pull but not push, and has neither weight nor
-    drag. For a line with weight and drag, use <line>.
+    """Elastic mooring line from the body's origin to an anchor. It can only pull, and has neither weight nor drag. For
+    a line with weight and drag, use <line>.
     """
 
     anchor: Vector = key("Position of the anchor in the world (north, east, down).", "length", count=3)
@@ -37,7 +37,7 @@ class Waypoint:
 
     north: float = key("North coordinate of the waypoint, relative to the origin of the world.", "length")
     east: float = key("East coordinate of the waypoint, relative to the origin of the world.", "length")
-    depth: float = key("Depth to hold on the leg to this waypoint.", "length", 0.0, low=0.0)
+    depth: float = key("Depth on the leg to this waypoint.", "length", 0.0, low=0.0)
     speed: float = key("Speed through the water on the leg to this waypoint.", "speed", 1.0, low=0.0)
 
 
@@ -106,19 +106,20 @@ class BodyConfig:
         count=3,
     )
     speed: float = key(
-        "Surge speed through the water that the body has at the start. The server computes thruster commands from the "
-        "model that hold this speed in level motion and calm weather. 0 m/s = not used.",
+        "Initial surge speed of the body through the water. From the model, the server computes the thruster commands "
+        "that maintain this speed in level motion and calm weather. 0 m/s = not used.",
         "speed",
         0.0,
     )
     client: str = choice(
         "Broker of the body. none: the body has no broker. optional: the body appears when its broker joins. "
-        "required: as optional, and `wavesim trial` waits for the broker before the start.",
+        "required: the body appears when its broker joins, and `wavesim trial` waits for the broker before the start.",
         ("none", "optional", "required"),
         "none",
     )
     truth: str = choice(
-        "Data that the broker receives. full: the true state as well. none: only sensor values and acoustics.",
+        "Data that the broker receives. full: the true state, sensor values and acoustics. none: only sensor values "
+        "and acoustics.",
         ("full", "none"),
         "full",
     )
@@ -132,8 +133,8 @@ class BodyConfig:
         "Simulation time without a command after which `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
     )
     failsafe: str = choice(
-        "Behaviour of the actuators when the watchdog expires. zero: they go to zero. hold: they keep their commands. "
-        "safe: they take the values of `safe`.",
+        "Behaviour of the actuators when the watchdog expires. zero: all commands become zero. hold: the last "
+        "commands remain. safe: the commands in `safe` apply.",
         ("zero", "hold", "safe"),
         "zero",
     )
@@ -222,7 +223,7 @@ class NetworkConfig:
         "Silence (wall time) after which the server removes a client.", "time", 5.0, low=0.05
     )
     lockstep_timeout: float = key(
-        "Maximum wall time that a lockstep client or a synchronous emulator may take for a step.", "time", 5.0, low=0.01
+        "Maximum wall time of a step of a lockstep client or a synchronous emulator.", "time", 5.0, low=0.01
     )
     lockstep_budget: float = key(
         "Wall-time budget of each lockstep client and synchronous emulator: the delay that it may cause in addition to "
@@ -267,7 +268,8 @@ class NetworkConfig:
     )
     restarts: int = key(
         "Maximum number of restarts of a crashed front (network) process within a minute; 0 = the server ends. After "
-        "a restart the clients must join again; their bodies stay meanwhile. The engine is never restarted, because "
+        "a restart, the clients must join again; their bodies remain in the simulation. The engine is never "
+        "restarted, because "
         "its state is lost.",
         default=0, low=0, high=100, integer=True,
     )  # fmt: skip
@@ -367,7 +369,7 @@ class Fence:
 
 @dataclass(frozen=True)
 class FleetConfig:
-    """Vehicles, buoys, lines and fences of the run. The bodies have the order of their rows in shared memory."""
+    """Vehicles, buoys, lines and fences of the run. Bodies are listed in the order of their rows in shared memory."""
 
     vehicle: tuple[BodyConfig, ...] = children(BodyConfig, "Vehicle of the run.")
     buoy: tuple[BodyConfig, ...] = children(BodyConfig, "Buoy of the run.")

@@ -23,7 +23,7 @@ def type_name(of: type) -> str:
 
 @dataclass(frozen=True)
 class Key:
-    """XML attribute: its quantity (empty = pure number), how many numbers it holds, their range, and its meaning."""
+    """XML attribute: its quantity (empty = pure number), the count and the range of its numbers, and its meaning."""
 
     name: str
     kind: str  # "number", "integer", "text", "choice", "flag", "numbers" (element text)
@@ -64,7 +64,7 @@ def key(
     integer: bool = False,
     name: str = "",
 ) -> Any:
-    """Declare an attribute that holds ``count`` numbers (0 = any number of them) with a unit of ``quantity``.
+    """Declare an attribute that contains ``count`` numbers (0 = any number of them) with a unit of ``quantity``.
 
     ``name`` is the XML name of the attribute, if Python does not allow that name for a field.
     """
@@ -75,7 +75,7 @@ def key(
 def key_or_word(
     word: str, doc: str, quantity: str, default: Any, *, low: float | None = None, name: str = "", count: int = 1
 ) -> Any:
-    """Declare an attribute that holds ``count`` numbers, or ``word`` instead."""
+    """Declare an attribute that contains either ``count`` numbers or ``word``."""
     return _field(Key(name, "number", doc, quantity, count, default, low, words=(word,)), default)
 
 
@@ -92,7 +92,7 @@ def flag(doc: str, default: bool) -> Any:
 
 
 def content(doc: str, count: int = 0) -> Any:
-    """Declare the numbers between the tags of the element; ``count`` is how many (0 = any number of them)."""
+    """Declare the numbers between the tags of the element; ``count`` is their number (0 = any)."""
     return _field(Key("", "numbers", doc, count=count, default=()), ())
 
 

@@ -75,14 +75,14 @@ class ScannerConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class MultibeamConfig(SensorConfig):
-    """Multibeam: a fan of beams in the y-z plane of S, or up to 256 beams with any positions and directions."""
+    """Multibeam: a fan of beams in the y-z plane of S, or up to 256 custom beams with any positions and directions."""
 
     beams: int = key("Number of beams of the fan.", default=64, low=2, high=256, integer=True)
     width: float = key("Full opening angle of the fan of beams.", "angle", 2.0943951023931953, low=0.01, high=3.1)
     maximum: float = key("Maximum range of the beams.", "length", 150.0, low=0.1)
     sigma: float = key("Standard deviation of the range error.", "length", 0.05, low=0.0)
     beam: tuple[RangeBeam, ...] = children(
-        RangeBeam, "Beam with its own position and direction. If any such beam is given, the fan is omitted."
+        RangeBeam, "Beam with its own position and direction. If there are custom beams, the fan is omitted."
     )
 
 
@@ -90,8 +90,8 @@ class MultibeamConfig(SensorConfig):
 class SonarConfig(SensorConfig):
     """Imaging sonar. `preset` selects the instrument by name; `wavesim sonars` lists the names.
 
-    Frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`. It sent that
-    ping earlier by twice the range divided by the speed of sound.
+    Frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`. It
+    transmitted that ping earlier, by twice the range divided by the speed of sound.
     """
 
     rate: float = key(
@@ -140,7 +140,7 @@ class SonarConfig(SensorConfig):
     hold: float = key(
         "Range beyond which the time-varying gain stays constant; 0 = no such limit.", "length", 0.0, low=0.0
     )
-    floor: float = key("Level after gain, in dB, that gives a sample value of 0.", default=110.0)
+    floor: float = key("Level after gain, in dB, that maps to a sample value of 0.", default=110.0)
     span: float = key(
         "Range of levels in dB, above `floor`, that maps to sample values from 0 to the maximum.",
         default=66.0,
@@ -248,14 +248,14 @@ class CameraConfig(SensorConfig):
 class ImuConfig(SensorConfig):
     """Inertial measurement unit with errors on each axis, in SI units.
 
-    The errors of the unit are white noise, biases (turn-on, instability and random walk), scale factors, misalignment
+    The errors of the IMU are white noise, biases (turn-on, instability and random walk), scale factors, misalignment
     and quantisation. If `grade` selects a specific instrument, its errors replace the values of all keys left at their
     defaults.
     """
 
     grade: str = choice(
-        "Instrument whose errors are used for keys left at their defaults. mems: the defaults of the keys, a MEMS unit "
-        "typical of robots. tactical: Sensonor STIM300. navigation: Honeywell HG9900.",
+        "Instrument whose errors are used for keys left at their defaults. mems: the defaults of the keys, for a MEMS "
+        "IMU typical of robots. tactical: Sensonor STIM300. navigation: Honeywell HG9900.",
         ("mems", "tactical", "navigation"),
         "mems",
     )
@@ -397,7 +397,7 @@ class DvlConfig(SensorConfig):
     )
     beam_drop_out: float = key("Probability that a beam is missing from a measurement.", default=0.0, low=0.0, high=1.0)
     beam: tuple[RangeBeam, ...] = children(
-        RangeBeam, "Beam with its own position and direction. If any such beam is given, the Janus beams are omitted."
+        RangeBeam, "Beam with its own position and direction. If there are custom beams, the Janus beams are omitted."
     )
 
 
@@ -484,8 +484,8 @@ class RadarConfig(SensorConfig):
         "Time from the start of a radar track until its course and speed are reported.", "time", 60.0, low=0.0
     )
     memory: int = key(
-        "Maximum number of scans used to compute the course and speed of a radar track. More scans give steadier "
-        "values.",
+        "Maximum number of scans used to compute the course and speed of a radar track. More scans make the values "
+        "less noisy.",
         default=100, low=3, high=1000, integer=True,
     )  # fmt: skip
 
@@ -596,7 +596,7 @@ class InstrumentConfig:
 class SensorsConfig:
     """Instruments of a body, a model or the fleet: any number of each type.
 
-    An instrument of a vehicle replaces an instrument with the same name from its model or the fleet; an instrument of a
+    An instrument of a vehicle replaces an instrument with the same name from its model or the fleet. An instrument of a
     model replaces one with the same name from the fleet.
     """
 
@@ -624,7 +624,7 @@ class SensorsConfig:
     camera: tuple[CameraConfig, ...] = children(CameraConfig, "Underwater camera.")
     imu: tuple[ImuConfig, ...] = children(ImuConfig, "Inertial measurement unit: specific force and angular rates.")
     ahrs: tuple[SensorConfig, ...] = children(
-        SensorConfig, "Attitude and heading reference: roll, pitch, heading, angular rates."
+        SensorConfig, "Attitude and heading reference system: roll, pitch, heading, angular rates."
     )
     magnetometer: tuple[MagnetometerConfig, ...] = children(
         MagnetometerConfig, "Magnetometer: magnetic field of the earth and of the vehicle."

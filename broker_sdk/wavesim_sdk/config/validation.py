@@ -140,7 +140,7 @@ def _drag(model: Model, fail: Any) -> None:
         if len(m.a) != len(m.c):
             fail(
                 f"the fluid memory from {m.source} to {m.force} has {len(m.a)} numbers in `a` but {len(m.c)} in `c`; "
-                "give equal numbers of both"
+                "use the same number of coefficients in both"
             )
         fastest = np.roots([1.0, *m.a[::-1]])
         if not fastest.real.max() < 0.0:

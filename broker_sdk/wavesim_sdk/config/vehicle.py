@@ -51,7 +51,7 @@ class Mass:
 
 @dataclass(frozen=True)
 class Inertia:
-    """Moments of inertia about the centre of mass. They can also be given as radii of gyration."""
+    """Moments of inertia about the centre of mass. Alternatively, use radii of gyration."""
 
     xx: float = key("Moment of inertia about the roll axis, kg m2.", default=0.0, low=0.0)
     yy: float = key("Moment of inertia about the pitch axis, kg m2.", default=0.0, low=0.0)
@@ -90,7 +90,7 @@ class Buoyancy:
 
 @dataclass(frozen=True)
 class Matrix6:
-    """Matrix of 6x6 elements in SI units about the body's origin. Give all 36 elements row by row, or only the
+    """Matrix of 6x6 elements in SI units about the body's origin. Specify all 36 elements row by row, or only the
     diagonal.
     """
 
@@ -243,12 +243,12 @@ class Fin:
     law linear: the normal force is 1/2 rho A CL_a abs(u) (u d - w_n), up to the angle `stall`. u is the speed of the
     water along x, and w_n the speed of the fin along its normal.
 
-    law coefficients: six forces and moments, each k1 s d + k2 s d^2. s is the square of a speed: of the whole speed, or
-    without its component along the span.
+    law coefficients: six forces and moments, each equal to k1 s d + k2 s d^2. s is the square of the whole speed, or of
+    the speed without its component along the span.
 
-    law aerofoil: lift and drag come from the table <aerofoil> at the local angle of attack.
+    law aerofoil: lift and drag are interpolated in the table <aerofoil> at the local angle of attack.
 
-    law derivatives: the fin itself produces no force; <derivatives> gives the force as a function of its angle.
+    law derivatives: the fin itself produces no force; <derivatives> defines the force as a function of its angle.
     """
 
     name: str = text("Name of the fin, unique among the actuators of the model. Commands and faults use it.")
@@ -267,7 +267,7 @@ class Fin:
         "Direction from the trailing edge to the leading edge of the fin at angle 0.", default=(1.0, 0.0, 0.0), count=3
     )
     law: str = choice(
-        "Law that gives the force of the fin as a function of its angle.",
+        "Law that defines the force of the fin as a function of its angle.",
         ("linear", "coefficients", "aerofoil", "derivatives"),
         "linear",
     )
@@ -382,11 +382,15 @@ class CrossFlow:
         "Coefficient c of the cross-flow force Y in sway: 1/2 rho T CD, with the draft T.", "cross-flow", 0.0, low=0.0
     )
     yaw: float = key(
-        "Coefficient c of the cross-flow moment N in yaw; a negative value = same as `sway`.", "cross-flow", -1.0
+        "Coefficient c of the cross-flow moment N in yaw; a negative value = use the value of `sway`.",
+        "cross-flow",
+        -1.0,
     )
     heave: float = key("Coefficient c of the cross-flow force Z in heave.", "cross-flow", 0.0, low=0.0)
     pitch: float = key(
-        "Coefficient c of the cross-flow moment M in pitch; a negative value = same as `heave`.", "cross-flow", -1.0
+        "Coefficient c of the cross-flow moment M in pitch; a negative value = use the value of `heave`.",
+        "cross-flow",
+        -1.0,
     )
     still: float = key(
         "Sway speed below which there is no cross-flow drag in sway and yaw; 0 m/s = drag at all speeds. Set it to "
@@ -493,9 +497,9 @@ class OtherTerm:
 class HullMesh:
     """Surface of the body for buoyancy: a closed mesh of up to 1280 triangles (STL, PLY, OBJ, OFF, GLB).
 
-    The part of the mesh below the local water plane gives the buoyancy at any heel, so the model capsizes at the same
-    angle of heel as the real hull. The primitive shape still serves for contacts and for averaging the waves over
-    length and width. Added mass and drag remain those of the whole body, even when it leaves the water.
+    The part of the mesh below the local water plane determines the buoyancy at any heel. The model therefore capsizes
+    at the same angle of heel as the real hull. Contacts, and the averaging of waves over length and width, still use
+    the primitive shape. Added mass and drag remain those of the whole body, even when it leaves the water.
     """
 
     file: str = text("Path of the mesh file, relative to the file that contains this key.")
@@ -577,7 +581,7 @@ class Radiation:
     The equations are q'' + R q' + diag(w^2) q = B nu_r and tau = -B^T q', so K(s) = s B^T (s^2 + R s + diag(w^2))^-1 B.
     If R is symmetric without negative eigenvalues, the oscillators cannot supply energy, whatever the motion.
     <added-mass> must be the added mass at infinite frequency. `wavesim vehicles import` fits the oscillators to the
-    tables of a panel code. Each oscillator takes two of the 64 states of fluid memory.
+    tables of a panel code. Each oscillator uses two of the 64 states of fluid memory.
     """
 
     oscillator: tuple[Oscillator, ...] = children(Oscillator, "One oscillator of the fluid-memory model.", least=1)
@@ -640,8 +644,9 @@ class Rao:
 
     A CSV file has a header and one line for each heading and frequency. `heading_deg` runs in equal steps from 0 (a
     following sea) to 360, or to 180 for a hull that is symmetric about its centre plane. `frequency` is in rad/s. The
-    columns `surge`, `surge_phase_deg` and so on to `yaw` are in N, N m or m, rad, per m of wave amplitude, with phases
-    as in MSS. `drift_surge`, `drift_sway` and `drift_yaw` (N, N m per m2) are optional, but must come together.
+    columns `surge` to `yaw` are in N and N m, or in m and rad, per m of wave amplitude. The columns `surge_phase_deg`
+    to `yaw_phase_deg` are the phases as in MSS. `drift_surge`, `drift_sway` and `drift_yaw` (N, N m per m2) are
+    optional, but a file must have all three or none.
     """
 
     file: str = text("Path of the operator file, relative to the file that contains this key.")
@@ -651,7 +656,7 @@ class Rao:
     )
     use: str = choice(
         "Operators of the file to use. force: the force operators. motion: the motion operators, converted to forces "
-        "that give this model the same motion at rest. The conversion uses the model's mass, added mass, linear "
+        "that cause the same motion of this model at rest. The conversion uses the model's mass, added mass, linear "
         "drag, memory and <restoring>, which is required.",
         ("force", "motion"),
         "force",
@@ -669,7 +674,7 @@ class Performance:
         "Published maximum rate of turn of the real vehicle; 0 = not published.", "angular rate", 0.0, low=0.0
     )
     stable: str = choice(
-        "Whether the real vehicle holds a straight course with its rudder amidships.",
+        "Whether the real vehicle maintains a straight course with its rudder amidships.",
         ("yes", "no", "unknown"),
         "unknown",
     )
@@ -707,8 +712,9 @@ class Model:
     )
     coriolis_added: str = choice(
         "Added mass used in C_A. whole: all of it, for deep bodies. plane: only surge, sway and yaw, for hulls on "
-        "the surface. In heave, such a hull lifts the water rather than sweeping it along: inertia, drag and memory act "
-        "on vertical motion, as in seakeeping theory. Along the body's z axis, they and C_A would capsize the hull.",
+        "the surface. A hull on the surface lifts the water in heave rather than carrying it along. Inertia, drag and "
+        "memory in heave therefore act on the vertical motion, as in seakeeping theory. If they acted along the "
+        "body's z axis, they and C_A would capsize the hull.",
         ("whole", "plane"),
         "whole",
     )
@@ -754,12 +760,13 @@ class Model:
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces on the vehicle.")
     wave_filter: WaveFilter | None = child(WaveFilter, "First-order wave forces, modelled by filters.")
     rao: Rao | None = child(Rao, "Wave forces by response amplitude operators.")
-    thruster: tuple[Thruster, ...] = children(Thruster, "Thruster; at most twelve.")
+    thruster: tuple[Thruster, ...] = children(Thruster, "Thruster. A model may have up to twelve.")
     allocation: Allocation | None = child(Allocation, "Thruster allocation matrix.")
-    fin: tuple[Fin, ...] = children(Fin, "Fin; at most eight.")
-    ballast: tuple[Ballast, ...] = children(Ballast, "Ballast tank; at most four.")
+    fin: tuple[Fin, ...] = children(Fin, "Fin. A model may have up to eight.")
+    ballast: tuple[Ballast, ...] = children(Ballast, "Ballast tank. A model may have up to four.")
     actuator: tuple[OtherActuator, ...] = children(
-        OtherActuator, "Actuator of a type that another package provides; at most four together with the ballast tanks."
+        OtherActuator,
+        "Actuator of a type that another package provides. A model may have up to four, including ballast tanks.",
     )
     transducer: TransducerConfig | None = child(TransducerConfig, "Acoustic transducer of the body.")
     sensors: SensorsConfig | None = child(SensorsConfig, "Instruments that all bodies of this model carry.")

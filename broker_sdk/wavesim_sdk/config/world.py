@@ -33,7 +33,7 @@ class Drift:
     )
     speed_minimum: float = key("Minimum speed of the slowly varying flow.", "speed", 0.0, low=0.0, high=MAX_CURRENT)
     speed_maximum: float = key("Maximum speed of the slowly varying flow.", "speed", 10.0, low=0.0, high=MAX_CURRENT)
-    direction: float = key("Mean direction of the slowly varying flow (where it flows to).", "angle", 0.0)
+    direction: float = key("Mean direction towards which the slowly varying flow moves.", "angle", 0.0)
     direction_deviation: float = key(
         "Standard deviation of the direction of the flow, before the direction is limited.", "angle", 0.0, low=0.0
     )
@@ -44,7 +44,7 @@ class Drift:
         low=0.0,
     )
     time_constant: float = key(
-        "Time constant of the speed and of the direction of the slowly varying flow.", "time", 600.0, low=0.1
+        "Time constant of the variations in the speed and direction of the flow.", "time", 600.0, low=0.1
     )
 
 
@@ -80,7 +80,7 @@ class Current:
     tide_period: float = key("Period of the tidal stream.", "time", 44714.16, low=1.0)
     tide_phase: float = key("Phase of the tidal stream at simulation time 0.", "angle", 0.0)
     drift: Drift | None = child(Drift, "Slowly varying part of the water flow.")
-    layer: tuple[Layer, ...] = children(Layer, "Flow at one depth. List the layers from the top down.")
+    layer: tuple[Layer, ...] = children(Layer, "Flow at one depth. List the layers in ascending order of depth.")
 
     @property
     def max_speed(self) -> float:
@@ -158,8 +158,8 @@ class Wind:
 
 @dataclass(frozen=True)
 class Waves:
-    """Waves as a sum of components with random phases and the dispersion relation w^2 = g k tanh(k h). The water below
-    them moves by Airy's theory.
+    """Waves as a sum of components with random phases and the dispersion relation w^2 = g k tanh(k h). The motion of
+    the water below them follows Airy's theory.
 
     Spectrum ittc (Bretschneider, ISSC): S(w) = A w^-5 exp(-B w^-4), with A = 0.3125 Hs^2 wp^4 and B = 1.25 wp^4.
     Spectrum jonswap: the ittc spectrum times gamma^exp(-((w/wp - 1)/s)^2/2), normalised to the same Hs. The component
@@ -192,7 +192,7 @@ class Waves:
         high=200.0,
     )
     components: int = key(
-        "Number of harmonic components of the waves. More components take more computing time.",
+        "Number of harmonic components of the waves. More components require more computing time.",
         default=60,
         low=1,
         high=1000,
@@ -231,7 +231,7 @@ class Pier:
 
 @dataclass(frozen=True)
 class Tunnel:
-    """Straight horizontal tunnel: four walls around an inner space with the given width and height."""
+    """Straight horizontal tunnel: four walls around an inner space of the configured width and height."""
 
     position: Vector = key(
         "Position of the centre of the space inside the tunnel (north, east, down).", "length", count=3
@@ -464,7 +464,7 @@ class ScalarConfig:
 
     name: str = text("Name of the scalar quantity.")
     column: str = text(
-        "Name of the column of the <volume> file that holds the quantity. Empty: the quantity is the sum of its "
+        "Name of the column of the <volume> file that contains the quantity. Empty: the quantity is the sum of its "
         "clouds.",
         "",
     )
@@ -477,8 +477,8 @@ class ScalarConfig:
 
 @dataclass(frozen=True)
 class MagneticField:
-    """Magnetic field of the earth, the same everywhere. It comes from the World Magnetic Model at the origin, unless
-    `field` is given.
+    """Magnetic field of the earth, the same everywhere. It is computed from the World Magnetic Model at the origin,
+    unless `field` is given.
     """
 
     year: float = key(
@@ -544,7 +544,7 @@ class World:
         "Water properties measured at points, from a file. They replace the temperature and conductivity profiles.",
     )
     scalar: tuple[ScalarConfig, ...] = children(
-        ScalarConfig, "Additional scalar quantity of the water for the sensor `scalar`; at most four."
+        ScalarConfig, "Additional scalar quantity of the water for the sensor `scalar`. A world may have up to four."
     )
     ground: GroundConfig = child(GroundConfig, "Materials of the sea bed, for imaging sonars and cameras.")
     material: tuple[MaterialConfig, ...] = children(

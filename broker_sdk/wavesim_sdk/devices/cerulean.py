@@ -1,8 +1,8 @@
 """Virtual Cerulean Omniscan 450 side-scan sonar and Surveyor 240 multibeam echosounder (Ping protocol). They send data
 from imaging sonar frames.
 
-Once the host has enabled a device, the device sends a profile or a set of soundings for each frame that arrives over
-the network. The configuration sets range, rate and gain. Samples beyond the range of the sonar are zero. The
+Once the host has enabled a device, the device sends a profile or a set of soundings for each frame that it receives
+over the network. The configuration sets range, rate and gain. Samples beyond the range of the sonar are zero. The
 instruments measure times and convert them to metres with the speed of sound that the host sets.
 """
 
@@ -58,8 +58,8 @@ class SonarFrameSource:
 
 
 def resample_maxima(samples: Sequence[int], first: float, each: float, count: int) -> list[int]:
-    """Return the maximum sample in each of ``count`` intervals of ``each`` samples, starting at ``first``. Intervals
-    beyond the samples give 0.
+    """Return the maximum sample in each of ``count`` intervals of ``each`` samples, starting at ``first``. The value is
+    0 for intervals beyond the samples.
     """
     edges = [first + each * k for k in range(count + 1)]
     return [max(samples[int(a) : max(math.ceil(b), int(a) + 1)], default=0) for a, b in itertools.pairwise(edges)]
@@ -166,7 +166,7 @@ class OmniscanDevice(_CeruleanDevice):
 
 class SurveyorDevice(_CeruleanDevice):
     """Virtual Surveyor 240: it sends the angle (rad) and two-way time of each detected sounding. Angles are positive to
-    port; this sign is from memory, not from a document.
+    port; this sign is not verified against a document.
     """
 
     message = ATOF

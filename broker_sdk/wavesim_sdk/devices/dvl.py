@@ -4,8 +4,8 @@
 Velocities are in ship axes: starboard, forward, up; -32768 marks a bad value. PD0 reports the velocity of the bottom
 relative to the instrument. PD4 and PD6 report the velocity of the vehicle, which has the opposite sign. Beams 1 to 4
 have azimuths of 315, 135, 45, 225 degrees from forward to starboard (beam 3 forward of the starboard beam, as with a 45
-degree mount). If the body has the sensors, heading, pitch and roll come from ``ahrs``, and temperature, salinity and
-depth from ``ctd``.
+degree mount). Heading, pitch and roll are the values of the sensor ``ahrs``, and temperature, salinity and depth those
+of ``ctd``, if the body has these sensors.
 
 Commands end with CR: ``===`` (break: stop pinging), ``CS`` (start), ``PD0 PD4 PD6``, ``CR1``, ``CK``, ``ES35``
 (salinity), ``BXnnnnn`` (maximum depth, dm), ``EX...`` (ship axes only). The device replies ``>`` to each command. For
@@ -40,7 +40,7 @@ BANNER = b"\r\n[BREAK Wakeup A]\r\nWaVeSim Doppler velocity log\r\n"
 
 @dataclass
 class Ensemble:
-    """One measurement (ensemble) of the log. Velocities of the vehicle are in m/s in ship axes (starboard, forward,
+    """One measurement (ensemble) of the DVL. Velocities of the vehicle are in m/s in ship axes (starboard, forward,
     up); NaN = bad.
     """
 

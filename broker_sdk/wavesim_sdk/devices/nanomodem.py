@@ -1,12 +1,12 @@
-"""Virtual nano-modem (Newcastle University, third generation): ASCII commands and replies as its host sees them.
+"""Virtual nano-modem (Newcastle University, third generation): ASCII commands from the host, and replies to it.
 
-Commands and replies: ``$?`` gives ``#A003V01024`` (address, and supply voltage in 5/1024 V). ``$A003`` sets the
+Commands and replies: ``$?`` returns ``#A003V01024`` (address, and supply voltage in 5/1024 V). ``$A003`` sets the
 address, with the reply ``#A003`` (accepted only if it equals the configured address). ``$P005`` pings a modem:
 ``$P005``, then ``#R005T00533`` (one-way time in units of 31.25 us) or ``#TO`` (no reply). ``$B05hello`` is a broadcast:
 ``$B05``; other modems receive ``#B00305hello``. ``$U00505hello`` is a message to one modem: ``$U00505``; that modem
-receives ``#U05hello``. Any other command gives ``E``.
+receives ``#U05hello``. Any other command returns ``E``.
 
-Travel times come from the medium, with a resolution of 1 us; the modem rounds them to its own unit. Time is simulation
+The medium reports travel times with a resolution of 1 us; the modem rounds them to its own unit. Time is simulation
 time.
 """
 

@@ -104,8 +104,8 @@ _TOLD = {
 
 
 def messages(type_: str, value: Value, sid: int, time: datetime) -> Iterator[Message]:
-    """Yield the messages for a sensor value, all with the same ``sid``. A value with missing numbers gives no messages,
-    except that a missing propeller speed omits only that propeller.
+    """Yield the messages for a sensor value, all with the same ``sid``. A value with missing numbers produces no
+    messages, except that a missing propeller speed omits only that propeller.
     """
     if type_ == "rpm" or all(map(math.isfinite, value.numbers)):
         yield from _TOLD[type_](value, bytes([sid % SEQUENCES]), time)

@@ -21,7 +21,7 @@ PROFILE, CONTINUOUS_START, CONTINUOUS_STOP = 1300, 1400, 1401
 POINTS = 200
 MAX_PAYLOAD = 512
 _HEAD = struct.Struct("<2sHHBB")
-#: by id of the message: names of the settings that it contains, and struct of its payload
+#: names of the settings in each message, and struct of its payload, by message id
 _SETTINGS: dict[int, tuple[tuple[str, ...], struct.Struct]] = {
     1000: (("device",), struct.Struct("<B")),
     1001: (("scan_start", "scan_length"), struct.Struct("<II")),

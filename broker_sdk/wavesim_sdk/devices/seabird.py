@@ -10,8 +10,8 @@ Commands: ``TS`` takes one sample. ``GO`` or ``STARTNOW`` starts sampling, every
 ``INTERVAL=n`` or ``SAMPLEINTERVAL=n`` sets the interval. ``DS`` shows the status. ``OUTPUTSAL=Y/N`` and
 ``OUTPUTSV=Y/N`` (SBE 45) add salinity and sound speed.
 
-Like the real instruments, the device reports absolute pressure less the standard atmosphere. Conductivity and
-temperature come from the newest value of the sensor ``ctd`` of the body. Time is simulation time.
+Like the real instruments, the device reports absolute pressure minus the standard atmosphere. The device uses
+conductivity and temperature from the newest value of the sensor ``ctd`` of the body. Time is simulation time.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ def select_sensors(
     """Select a sensor for each type: the named one, or the only one of that type. Returns the name of the sensor for
     each type.
 
-    Types that the body does not have are omitted. ``needs`` is the type that the device requires. Raises BrokerError
-    that names what is missing and what is available.
+    Types that the body does not have are omitted. ``needs`` is the type that the device requires. Raises a BrokerError
+    that lists the missing and the available sensors.
     """
     own = {s.name: s.type for s in sensors}
     for name in named:

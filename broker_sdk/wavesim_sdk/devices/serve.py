@@ -48,7 +48,7 @@ class DeviceOptions:
 
     body: str
     server: tuple[str, int]
-    #: whether the device joins as the pilot; the body then enters and leaves the simulation with it
+    #: whether the device joins as the pilot; the body is then in the simulation only during its session
     pilot: bool = False
     lockstep: float = 0.0
     sensors: tuple[str, ...] = ()  #: names of the sensors to use; required if the body has several sensors of a type

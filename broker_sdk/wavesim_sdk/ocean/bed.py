@@ -1,6 +1,6 @@
 """Sea bed: depth below the surface as a function of (north, east).
 
-The bed is the paper's analytic function, or soundings joined by Delaunay triangles, which need SciPy: ``pip install
+The bed is the paper's analytic function, or a Delaunay triangulation of soundings, which needs SciPy: ``pip install
 wavesim-sdk[ocean]``.
 """
 
@@ -143,7 +143,7 @@ def _floats(words: list[str]) -> list[float]:
 
 
 class TriangulatedBed:
-    """Sea bed of soundings joined by Delaunay triangles, with level ground around the survey."""
+    """Sea bed as a Delaunay triangulation of soundings, with level ground around the survey."""
 
     def __init__(self, soundings: Array) -> None:
         try:

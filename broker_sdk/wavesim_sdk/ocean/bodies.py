@@ -1,8 +1,8 @@
 """Intersections of beams with bodies (boxes, cylinders along their x axis, spheres) at one tick.
 
 The algorithm is designed for thousands of beams and bodies. Bounding spheres exclude pairs of a beam and a body that
-cannot intersect. The nearest bodies come first, because a beam that hits one needs no test against bodies behind it.
-The remaining pairs are solved in closed form.
+cannot intersect. The nearest bodies are tested first, because a beam that hits one needs no test against bodies behind
+it. The remaining pairs are solved in closed form.
 """
 
 from __future__ import annotations

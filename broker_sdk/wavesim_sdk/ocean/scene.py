@@ -24,8 +24,8 @@ STEPS = 400
 
 
 def obstacle_boxes(o: Obstacles) -> Array:
-    """Return upright boxes as an array (n, 7): centre, half sizes, heading. The blocks come first, then four walls per
-    tunnel.
+    """Return upright boxes as an array (n, 7): centre, half sizes, heading. The rows are the blocks, followed by four
+    walls per tunnel.
     """
     rows = [(*b.position, *(0.5 * s for s in b.size), b.heading) for b in o.block]
     for t in o.tunnel:

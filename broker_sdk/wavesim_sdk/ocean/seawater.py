@@ -72,7 +72,7 @@ def conductivity(salinity_: Array, temperature: Array, pressure: Array) -> Array
 
 
 def density(salinity_: Array, temperature: Array, pressure: Array) -> Array:
-    """Return density (kg/m3) from the International Equation of State 1980, gauge pressure in dbar."""
+    """Return density (kg/m3) from the International Equation of State 1980; the gauge pressure is in dbar."""
     s, t = np.asarray(salinity_, float), np.asarray(temperature, float)
     p, root = np.asarray(pressure, float) / 10.0, np.sqrt(s)
     pure = 999.842594 + t * (
@@ -116,7 +116,7 @@ def pressure(depth_: Array, latitude: float) -> Array:
 
 
 def freezing_point(salinity_: Array, pressure: Array) -> Array:
-    """Return the freezing point in C (Millero 1978), gauge pressure in dbar."""
+    """Return the freezing point in C (Millero 1978); the gauge pressure is in dbar."""
     s = np.asarray(salinity_, float)
     return np.asarray(
         s * (-0.0575 + 1.710523e-3 * np.sqrt(s) - 2.154996e-4 * s) - 7.53e-4 * np.asarray(pressure, float)

@@ -1,8 +1,9 @@
 """Sound in sea water as pure functions: speed, absorption, ambient noise, and the sound-speed profile of a
 configuration.
 
-Temperature is in C, salinity practical, depth in m, frequency in Hz, levels in dB re 1 uPa. Each function names its
-source. Their results differ (sound speeds by 0.5 to 0.8 m/s), so each run logs the formula that it used.
+Temperature is in C, depth in m, frequency in Hz, and levels are in dB re 1 uPa; salinity is practical salinity. Each
+function names its source. Their results differ (sound speeds by 0.5 to 0.8 m/s), so each run logs the formula that it
+used.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def chen_millero(temperature: Array, salinity: Array, pressure: Array) -> Array:
-    """Return sound speed according to Chen & Millero (1977) as in UNESCO 44; T68 in C, gauge pressure in dbar."""
+    """Return sound speed according to Chen & Millero (1977) as in UNESCO 44. T68 is in C, gauge pressure in dbar."""
     t, s = np.asarray(temperature, float), np.asarray(salinity, float)
     p = np.asarray(pressure, float) / 10.0
     w0 = 1402.388 + t * (5.03711 + t * (-5.80852e-2 + t * (3.3420e-4 + t * (-1.47800e-6 + t * 3.1464e-9))))
@@ -45,7 +46,9 @@ def chen_millero(temperature: Array, salinity: Array, pressure: Array) -> Array:
 
 
 def del_grosso(temperature: Array, salinity: Array, pressure: Array) -> Array:
-    """Return sound speed according to Del Grosso (1974) with the ITS-90 coefficients of Wong & Zhu (1995); T90 in C, gauge dbar."""
+    """Return sound speed according to Del Grosso (1974) with the ITS-90 coefficients of Wong & Zhu (1995). T90 is in C,
+    gauge pressure in dbar.
+    """
     t, s = np.asarray(temperature, float), np.asarray(salinity, float)
     p = np.asarray(pressure, float) * 0.1019716212978  # kg/cm2
     ct = t * (5.012285 + t * (-5.51184e-2 + t * 2.21649e-4))
@@ -67,21 +70,21 @@ def del_grosso(temperature: Array, salinity: Array, pressure: Array) -> Array:
 
 
 def mackenzie(temperature: Array, salinity: Array, depth: Array) -> Array:
-    """Return sound speed according to Mackenzie (1981); valid for 2..30 C, salinity 25..40, 0..8000 m."""
+    """Return sound speed according to Mackenzie (1981), valid for 2 to 30 C, salinity 25 to 40, depth 0 to 8000 m."""
     t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
     c = 1448.96 + t * (4.591 + t * (-5.304e-2 + t * 2.374e-4)) + 1.340 * (s - 35.0) + z * (1.630e-2 + z * 1.675e-7)
     return np.asarray(c - 1.025e-2 * t * (s - 35.0) - 7.139e-13 * t * (z * z * z))
 
 
 def medwin(temperature: Array, salinity: Array, depth: Array) -> Array:
-    """Return sound speed according to Medwin (1975); valid for 0..35 C, salinity 0..45, to 1000 m."""
+    """Return sound speed according to Medwin (1975), valid for 0 to 35 C, salinity 0 to 45, depth 0 to 1000 m."""
     t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
     c = 1449.2 + t * (4.6 + t * (-0.055 + t * 0.00029)) + (1.34 - 0.010 * t) * (s - 35.0) + 0.016 * z
     return np.asarray(c)
 
 
 def leroy(temperature: Array, salinity: Array, depth: Array, latitude_deg: float = 45.0) -> Array:
-    """Return the sound speed of Leroy, Robinson & Goldsmith (2008), for all oceans."""
+    """Return sound speed according to Leroy, Robinson & Goldsmith (2008), valid for all oceans."""
     t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
     c = 1402.5 + 5.0 * t - 5.44e-2 * (t * t) + 2.1e-4 * (t * t * t) + 1.33 * s - 1.23e-2 * s * t + 8.7e-5 * s * (t * t)
     c = c + 1.56e-2 * z + 2.55e-7 * (z * z) - 7.3e-12 * (z * z * z) + 1.2e-6 * z * (latitude_deg - 45.0)
@@ -104,7 +107,9 @@ def thorp(frequency: float) -> float:
 
 
 def thorp_extended(frequency: float) -> float:
-    """Return the absorption of Thorp's formula with terms for pure water and low frequencies; valid from 400 Hz."""
+    """Return absorption according to Thorp's formula with additional terms for pure water and low frequencies; valid
+    from 400 Hz.
+    """
     f2 = frequency * 1e-3 * frequency * 1e-3
     return 1e-3 * (0.11 * f2 / (1.0 + f2) + 44.0 * f2 / (4100.0 + f2) + 2.75e-4 * f2 + 0.003)
 

@@ -1,6 +1,6 @@
 """Measured water: gridded volumes and scattered points, read from CSV files.
 
-Both contain temperature, salinity and time; a volume also contains flow and optional further columns. The reader
+Both contain temperature, salinity and time; a volume also contains flow and optional additional columns. The reader
 refuses a physically impossible value (wrong unit, wrong column) and reports its line number.
 """
 
@@ -74,9 +74,7 @@ class VolumeGrid:
         return np.asarray(self.values[n] * (1 - t) + self.values[n + 1] * t)
 
     def __call__(self, p_W: Array, time_s: float = 0.0) -> Array:
-        """Return (quantities, ...) at positions (..., 3). Beyond the edges of the grid, they have the value at the
-        edge.
-        """
+        """Return (quantities, ...) at positions (..., 3). Outside the grid, the values at its edge apply."""
         p = np.asarray(p_W, float)
         nz, nx, ny = self.values.shape[2:]
         fx = np.clip((p[..., 0] - self.origin[0]) / self.spacing[0], 0.0, nx - 1.0)
@@ -158,7 +156,7 @@ def _even(axis: Array, name: str, path: Path) -> float:
 def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[str] = ()) -> VolumeGrid:
     """Read a gridded volume. (``latitude``, ``longitude``) in rad is the point at the origin of the world.
 
-    ``more`` names further columns; in the values, they follow the columns of VOLUME_COLUMNS.
+    ``more`` names additional columns; in the values, they follow the columns of VOLUME_COLUMNS.
     """
     quantities = (*VOLUME_COLUMNS.values(), *more)
     data, lines = _read(path, "volume", quantities)

@@ -1,8 +1,8 @@
 """Pressure, temperature, conductivity and flow as pure functions of position and time.
 
 The module covers the paper's models (profile with two knees, Gaussian spots, pressure polynomial), gridded volumes,
-measured points and scalar quantities. All functions take arrays of positions. The server, emulators and user programs
-share them.
+measured points and scalar quantities. All functions accept arrays of positions. The server, emulators and user programs
+use the same functions.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def uniform_current(current: Current, time_s: float) -> Array:
 
 
 class Water:
-    """Water of a configuration. Its methods take positions (..., 3) in frame W."""
+    """Water of a configuration. Its methods accept positions (..., 3) in frame W."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         world = self.world = loaded.config.world

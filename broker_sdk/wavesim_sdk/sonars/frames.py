@@ -1,5 +1,5 @@
-"""Frames of imaging sonars and cameras: the record of a frame, and the shared-memory rings that hold the newest frames
-of each instrument.
+"""Frames of imaging sonars and cameras: the record of a frame, and the shared-memory rings that contain the newest
+frames of each instrument.
 
 A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the table ``sonar``, followed by one ring for each
 row of the table ``camera`` in reverse order. It begins like the other segments: the magic ``WAVESONR``, version, 16
@@ -70,8 +70,8 @@ FRAME = Table(
         integer("kind", "", "Type of the frame: 0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning, 4 camera "
         "(columns: docs/camera.md)."),
         integer("beams", "", "Number of beams."),
-        integer("bins", "", "Number of samples per beam. They have equal lengths and start at the sonar. For soundings: numbers per "
-        "sounding (8 bytes each)."),
+        integer("bins", "", "Number of samples per beam. The samples have equal lengths and start at the sonar. For soundings: "
+        "numbers per sounding (8 bytes each)."),
         integer("sample_bytes", "", "Size of a sample. 1 or 2: an unsigned integer. 8: a floating-point value of a sounding."),
         integer("bytes", "", "Size of the payload in bytes. Labels add 4 bytes per sample: material and object, 2 bytes each, -1 = none."),
         integer("labels", "", "1 = labels follow the samples; 0 = no labels."),
@@ -124,13 +124,13 @@ def payload_bytes(s: SonarConfig | CameraConfig) -> int:
 
 
 def ring_slot_bytes(sonars: list[SonarConfig | CameraConfig]) -> int:
-    """Return the slot size in bytes of a ring that can hold frames of any of these instruments."""
+    """Return the slot size in bytes of a ring into which the frames of all these instruments fit."""
     most = max((payload_bytes(s) for s in sonars), default=0)
     return (RECORD.itemsize + most + 63) & ~63
 
 
 def create_rings(loaded: LoadedConfig, server: str) -> None:
-    """Create the frame rings of a server if its configuration has sonars or cameras. Raises OSError if that fails."""
+    """Create the frame rings of a server if its configuration has sonars or cameras. Raises OSError on failure."""
     rows = sum(loaded.sensor_rows.get(type_, 0) for type_ in FRAME_SENSOR_TYPES)
     if rows:
         suites = [loaded.suite(b) for b in loaded.config.fleet.bodies] + [
@@ -180,7 +180,7 @@ class ImagingFrame:
         return bytes(self.record.tobytes()) + self.payload
 
     def without_truth(self) -> ImagingFrame:
-        """Return the frame without pose, labels and true points, for a client that must not see the truth."""
+        """Return the frame without pose, labels and true points, for a client without access to true values."""
         r = self.record.copy()
         r["p_WS_W"], r["euler"], r["v_WS_W"] = np.nan, np.nan, np.nan
         if self.kind == "bathymetry":
@@ -291,7 +291,7 @@ class FrameRings:
 
     @classmethod
     def create(cls, server: str, rings: int, size: int, group: bool = False) -> None:
-        """Create the segment of a server. Raises OSError if that fails."""
+        """Create the segment of a server. Raises OSError on failure."""
         total = HEADER + rings * (RING + SLOTS * size)
         memory = create_memory(segment_name(server, "sonars"), total, group)
         header = np.frombuffer(memory, np.int64, 10, 0)

@@ -31,7 +31,7 @@ def is_invertible(width: int, height: int, view: float, k: Sequence[float]) -> b
 
 
 def project(points: Any, width: int, height: int, view: float, k: Sequence[float]) -> Array:
-    """Project points (n, 3) in S to column and row (n, 2) in pixels. Points behind the camera give NaN."""
+    """Project points (n, 3) in S to column and row (n, 2) in pixels. The result is NaN for points behind the camera."""
     x, y, z = np.asarray(points, float).T
     with np.errstate(divide="ignore", invalid="ignore"):
         a = np.where(x > 0.0, np.stack([y, z]) / x, np.nan)

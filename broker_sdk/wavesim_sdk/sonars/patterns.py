@@ -31,7 +31,7 @@ def length(width: float, wavelength: float, shading: str = "none") -> float:
 
 
 def energy_width(shading: str = "none", two_way: bool = False) -> float:
-    """Return the integral of the pattern over u, in lambda/L: 1 (one-way) or 2/3 (two-way) for a uniform line."""
+    """Return the integral of the pattern over u, in lambda/L. For a uniform line, it is 1 (one-way) or 2/3 (two-way)."""
     x = np.linspace(-60.0, 60.0, 48001)
     b = line(x, shading)
     return float(np.sum(b * b if two_way else b) * (x[1] - x[0]))

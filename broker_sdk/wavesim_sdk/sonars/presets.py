@@ -1,6 +1,6 @@
-"""Presets of commercial imaging sonars with the sources of their figures.
+"""Presets of commercial imaging sonars with the sources of their values.
 
-``confirmed=False`` marks presets with figures that are from memory or assumed; ``source`` states which. Levels are in
+``confirmed=False`` marks presets with values that are unsourced or assumed; ``source`` states which. Levels are in
 dB re 1 uPa at 1 m, other values in SI units and rad.
 """
 
@@ -26,7 +26,7 @@ def _deg(value: float) -> float:
 
 @dataclass(frozen=True)
 class Preset:
-    """Sonar at one of its frequencies."""
+    """Preset of a sonar at one of its frequencies."""
 
     name: str
     kind: str
@@ -56,42 +56,42 @@ class Preset:
         return 1500.0 / (2.0 * self.bandwidth)
 
 
-_MEMORY = "sector, range and beam width from memory; source level and noise assumed"
+_MEMORY = "sector, range and beam width are unsourced; source level and noise are assumed"
 _ALL = (
-    Preset("m750d-low", "forward", "Blueprint Oculus M750d, 750 kHz", 750e3, 40e3, 512, _deg(130), _deg(20), _deg(1.0), 120.0, 60.0, 10.0, f"driver: rates 2 to 40 Hz; {_MEMORY}", tilt=0.0),
+    Preset("m750d-low", "forward", "Blueprint Oculus M750d, 750 kHz", 750e3, 40e3, 512, _deg(130), _deg(20), _deg(1.0), 120.0, 60.0, 10.0, f"rates of 2 to 40 Hz from the driver; {_MEMORY}", tilt=0.0),
     Preset("m750d-high", "forward", "Blueprint Oculus M750d, 1.2 MHz", 1.2e6, 60e3, 512, _deg(70), _deg(20), _deg(0.6), 40.0, 20.0, 10.0, _MEMORY),
     Preset("m1200d-low", "forward", "Blueprint Oculus M1200d, 1.2 MHz", 1.2e6, 60e3, 512, _deg(130), _deg(20), _deg(0.6), 40.0, 20.0, 10.0, _MEMORY),
     Preset("m1200d-high", "forward", "Blueprint Oculus M1200d, 2.1 MHz", 2.1e6, 100e3, 512, _deg(60), _deg(12), _deg(0.4), 10.0, 8.0, 15.0, _MEMORY),
-    Preset("p900-130", "forward", "BlueView P900-130", 900e3, 30e3, 722, _deg(130), _deg(20), _deg(1.0), 60.0, 30.0, 10.0, "DAVE's model: frequency, band, source level and fan height; from memory: beam and range", source_level=220.0),
-    Preset("p900-90", "forward", "BlueView P900-90", 900e3, 30e3, 500, _deg(90), _deg(20), _deg(1.0), 60.0, 30.0, 10.0, "DAVE's model: frequency, band, source level and fan height; from memory: beam and range", source_level=220.0),
-    Preset("p900-45", "forward", "BlueView P900-45", 900e3, 30e3, 256, _deg(45), _deg(20), _deg(1.0), 60.0, 30.0, 10.0, "DAVE's model: frequency, band, source level and fan height; from memory: beam and range", source_level=220.0),
-    Preset("gemini-720is", "forward", "Tritech Gemini 720is", 720e3, 60e3, 512, _deg(120), _deg(20), _deg(1.0), 120.0, 50.0, 10.0, "data sheet: frequency, sector, beam, tilt and rate; assumed: source level and band", tilt=_deg(10)),
+    Preset("p900-130", "forward", "BlueView P900-130", 900e3, 30e3, 722, _deg(130), _deg(20), _deg(1.0), 60.0, 30.0, 10.0, "frequency, band, source level and fan height from DAVE's model; beam width and range are unsourced", source_level=220.0),
+    Preset("p900-90", "forward", "BlueView P900-90", 900e3, 30e3, 500, _deg(90), _deg(20), _deg(1.0), 60.0, 30.0, 10.0, "frequency, band, source level and fan height from DAVE's model; beam width and range are unsourced", source_level=220.0),
+    Preset("p900-45", "forward", "BlueView P900-45", 900e3, 30e3, 256, _deg(45), _deg(20), _deg(1.0), 60.0, 30.0, 10.0, "frequency, band, source level and fan height from DAVE's model; beam width and range are unsourced", source_level=220.0),
+    Preset("gemini-720is", "forward", "Tritech Gemini 720is", 720e3, 60e3, 512, _deg(120), _deg(20), _deg(1.0), 120.0, 50.0, 10.0, "frequency, sector, beam, tilt and rate from the data sheet; source level and band are assumed", tilt=_deg(10)),
     Preset("gemini-720im", "forward", "Tritech Gemini 720im", 720e3, 60e3, 256, _deg(90), _deg(20), _deg(1.5), 50.0, 30.0, 10.0, _MEMORY),
     Preset("sonoptix-400", "forward", "Sonoptix Echo, 400 kHz", 400e3, 30e3, 256, _deg(120), _deg(20), _deg(1.2), 200.0, 75.0, 5.0, _MEMORY),
     Preset("sonoptix-700", "forward", "Sonoptix Echo, 700 kHz", 700e3, 50e3, 256, _deg(90), _deg(20), _deg(0.8), 90.0, 45.0, 10.0, _MEMORY),
-    Preset("starfish-450", "sidescan", "Blueprint StarFish 450", 450e3, 50e3, 2, 0.0, _deg(60), _deg(0.8), 100.0, 50.0, 12.0, "data sheet: chirp 425 to 475 kHz, axis 30 deg down, useful height 60 deg; from memory: beam and range", tilt=_deg(30), bins=1000, shading="none"),
+    Preset("starfish-450", "sidescan", "Blueprint StarFish 450", 450e3, 50e3, 2, 0.0, _deg(60), _deg(0.8), 100.0, 50.0, 12.0, "chirp of 425 to 475 kHz, axis 30 deg down and useful height of 60 deg from the data sheet; beam width and range are unsourced", tilt=_deg(30), bins=1000, shading="none"),
     Preset("klein-3000-132", "sidescan", "Klein 3000, 132 kHz", 132e3, 20e3, 2, 0.0, _deg(40), _deg(0.7), 600.0, 300.0, 2.0, _MEMORY, source_level=220.0, tilt=_deg(20), bins=2000, shading="none"),
     Preset("klein-3000-445", "sidescan", "Klein 3000, 445 kHz", 445e3, 20e3, 2, 0.0, _deg(40), _deg(0.21), 150.0, 75.0, 8.0, _MEMORY, source_level=215.0, tilt=_deg(20), bins=2000, shading="none"),
-    Preset("edgetech-2205-540", "sidescan", "EdgeTech 2205, 540 kHz", 540e3, 40e3, 2, 0.0, _deg(50), _deg(0.3), 150.0, 75.0, 8.0, "frequencies from the data sheet; beam width from memory; source level assumed", tilt=_deg(20), bins=2000, shading="none"),
-    Preset("edgetech-2205-230", "sidescan", "EdgeTech 2205, 230 kHz", 230e3, 40e3, 2, 0.0, _deg(50), _deg(0.5), 250.0, 150.0, 4.0, "frequencies from the data sheet; beam width from memory; source level assumed", tilt=_deg(20), bins=2000, shading="none"),
-    Preset("omniscan-450", "sidescan", "Cerulean Omniscan 450", 450e3, 30e3, 2, 0.0, _deg(50), _deg(0.8), 150.0, 50.0, 10.0, "450 kHz, 0.5 deg two-way from the data sheet; the rest from memory", tilt=_deg(30), bins=1000, shading="none"),
-    Preset("r2sonic-2024", "bathymetry", "R2Sonic 2024, 400 kHz", 400e3, 30e3, 256, _deg(120), _deg(1.0), _deg(0.5), 500.0, 100.0, 7.0, "170 to 450 kHz, 256 beams, sector 10 to 160 deg from the data sheet; beam width from memory; source level assumed", source_level=220.0, shading="none"),
-    Preset("norbit-wbms", "bathymetry", "Norbit WBMS, 400 kHz", 400e3, 80e3, 256, _deg(120), _deg(1.9), _deg(0.9), 275.0, 75.0, 10.0, "200 to 700 kHz, band 80 kHz from the data sheet; beam width from memory; source level assumed", source_level=215.0, shading="none"),
-    Preset("em2040", "bathymetry", "Kongsberg EM 2040, 300 kHz", 300e3, 30e3, 400, _deg(130), _deg(1.0), _deg(1.0), 500.0, 100.0, 7.0, "200 to 400 kHz, 400 beams, 1 x 1 deg from the data sheet; its three sectors are modelled as one; source level assumed", source_level=220.0, shading="none"),
-    Preset("seabat-7125", "bathymetry", "Reson SeaBat 7125, 400 kHz", 400e3, 30e3, 256, _deg(128), _deg(1.1), _deg(0.54), 200.0, 75.0, 10.0, "400 kHz, 0.54 x 1.1 deg, 128 deg, 200 m from the data sheet; source level assumed", source_level=220.0, shading="none"),
-    Preset("r2sonic-2024-water", "forward", "R2Sonic 2024 water column, 400 kHz", 400e3, 30e3, 256, _deg(120), _deg(0.5), _deg(1.0), 500.0, 50.0, 5.0, "as r2sonic-2024, but as an image of the fan; mount both presets together", source_level=220.0, tilt=_deg(90), shading="none"),
-    Preset("norbit-wbms-water", "forward", "Norbit WBMS water column, 400 kHz", 400e3, 80e3, 256, _deg(120), _deg(0.9), _deg(1.9), 275.0, 40.0, 5.0, "as norbit-wbms, but as an image of the fan; mount both presets together", source_level=215.0, tilt=_deg(90), shading="none"),
-    Preset("surveyor-240", "bathymetry", "Cerulean Surveyor 240", 240e3, 20e3, 80, _deg(80), _deg(4.0), _deg(2.0), 100.0, 50.0, 5.0, "240 kHz, 80 deg, 4 deg along from the data sheet; the rest assumed", source_level=200.0, shading="none"),
-    Preset("ping360", "scanning", "Blue Robotics Ping360", 750e3, 20e3, 1, 2 * math.pi, _deg(25), _deg(2.0), 50.0, 20.0, 20.0, "750 kHz, 400 steps of 0.9 deg from the data sheet; 2 x 25 deg from memory; source level assumed", source_level=195.0, bins=1200, step=_deg(0.9), shading="none"),
-    Preset("imagenex-881l", "scanning", "Imagenex 881L, 675 kHz", 675e3, 20e3, 1, 2 * math.pi, _deg(20), _deg(1.8), 200.0, 30.0, 20.0, "675 kHz, 1.8 x 20 deg, 1 to 200 m from the data sheet; source level assumed", source_level=200.0, bins=500, step=_deg(0.9), shading="none"),
-    Preset("imagenex-881l-profiler", "scanning", "Imagenex 881L as a profiler, 1 MHz", 1e6, 40e3, 1, _deg(120), _deg(1.4), _deg(1.4), 50.0, 20.0, 20.0, "pencil beam at 1 MHz; the rest assumed", source_level=200.0, bins=1000, step=_deg(0.9), shading="none"),
+    Preset("edgetech-2205-540", "sidescan", "EdgeTech 2205, 540 kHz", 540e3, 40e3, 2, 0.0, _deg(50), _deg(0.3), 150.0, 75.0, 8.0, "frequencies from the data sheet; beam width is unsourced; source level is assumed", tilt=_deg(20), bins=2000, shading="none"),
+    Preset("edgetech-2205-230", "sidescan", "EdgeTech 2205, 230 kHz", 230e3, 40e3, 2, 0.0, _deg(50), _deg(0.5), 250.0, 150.0, 4.0, "frequencies from the data sheet; beam width is unsourced; source level is assumed", tilt=_deg(20), bins=2000, shading="none"),
+    Preset("omniscan-450", "sidescan", "Cerulean Omniscan 450", 450e3, 30e3, 2, 0.0, _deg(50), _deg(0.8), 150.0, 50.0, 10.0, "450 kHz, 0.5 deg two-way from the data sheet; all other values are unsourced", tilt=_deg(30), bins=1000, shading="none"),
+    Preset("r2sonic-2024", "bathymetry", "R2Sonic 2024, 400 kHz", 400e3, 30e3, 256, _deg(120), _deg(1.0), _deg(0.5), 500.0, 100.0, 7.0, "170 to 450 kHz, 256 beams, sector 10 to 160 deg from the data sheet; beam width is unsourced; source level is assumed", source_level=220.0, shading="none"),
+    Preset("norbit-wbms", "bathymetry", "Norbit WBMS, 400 kHz", 400e3, 80e3, 256, _deg(120), _deg(1.9), _deg(0.9), 275.0, 75.0, 10.0, "200 to 700 kHz, band 80 kHz from the data sheet; beam width is unsourced; source level is assumed", source_level=215.0, shading="none"),
+    Preset("em2040", "bathymetry", "Kongsberg EM 2040, 300 kHz", 300e3, 30e3, 400, _deg(130), _deg(1.0), _deg(1.0), 500.0, 100.0, 7.0, "200 to 400 kHz, 400 beams, 1 x 1 deg from the data sheet; its three sectors are modelled as one; source level is assumed", source_level=220.0, shading="none"),
+    Preset("seabat-7125", "bathymetry", "Reson SeaBat 7125, 400 kHz", 400e3, 30e3, 256, _deg(128), _deg(1.1), _deg(0.54), 200.0, 75.0, 10.0, "400 kHz, 0.54 x 1.1 deg, 128 deg, 200 m from the data sheet; source level is assumed", source_level=220.0, shading="none"),
+    Preset("r2sonic-2024-water", "forward", "R2Sonic 2024 water column, 400 kHz", 400e3, 30e3, 256, _deg(120), _deg(0.5), _deg(1.0), 500.0, 50.0, 5.0, "values of r2sonic-2024; the output is an image of the fan; mount both presets together", source_level=220.0, tilt=_deg(90), shading="none"),
+    Preset("norbit-wbms-water", "forward", "Norbit WBMS water column, 400 kHz", 400e3, 80e3, 256, _deg(120), _deg(0.9), _deg(1.9), 275.0, 40.0, 5.0, "values of norbit-wbms; the output is an image of the fan; mount both presets together", source_level=215.0, tilt=_deg(90), shading="none"),
+    Preset("surveyor-240", "bathymetry", "Cerulean Surveyor 240", 240e3, 20e3, 80, _deg(80), _deg(4.0), _deg(2.0), 100.0, 50.0, 5.0, "240 kHz, 80 deg, 4 deg along track from the data sheet; all other values are assumed", source_level=200.0, shading="none"),
+    Preset("ping360", "scanning", "Blue Robotics Ping360", 750e3, 20e3, 1, 2 * math.pi, _deg(25), _deg(2.0), 50.0, 20.0, 20.0, "750 kHz, 400 steps of 0.9 deg from the data sheet; 2 x 25 deg is unsourced; source level is assumed", source_level=195.0, bins=1200, step=_deg(0.9), shading="none"),
+    Preset("imagenex-881l", "scanning", "Imagenex 881L, 675 kHz", 675e3, 20e3, 1, 2 * math.pi, _deg(20), _deg(1.8), 200.0, 30.0, 20.0, "675 kHz, 1.8 x 20 deg, 1 to 200 m from the data sheet; source level is assumed", source_level=200.0, bins=500, step=_deg(0.9), shading="none"),
+    Preset("imagenex-881l-profiler", "scanning", "Imagenex 881L as a profiler, 1 MHz", 1e6, 40e3, 1, _deg(120), _deg(1.4), _deg(1.4), 50.0, 20.0, 20.0, "pencil beam at 1 MHz; all other values are assumed", source_level=200.0, bins=1000, step=_deg(0.9), shading="none"),
 )  # fmt: skip
 
 PRESETS: dict[str, Preset] = {p.name: p for p in _ALL}
 
 
 def find_preset(name: str) -> Preset:
-    """Return the preset with this name. Raises ConfigError that suggests a similar name."""
+    """Return the preset with this name. Raises a ConfigError that suggests a similar name."""
     if name not in PRESETS:
         raise ConfigError(
             f"unknown sonar preset '{name}'{suggest_name(name, sorted(PRESETS))}; list the presets with `wavesim "

@@ -24,7 +24,7 @@ FORMATS = {1: 8, 2: 3}  #: XTF code for u8 and u16, by bytes per sample
 
 
 class NoSideScan(WaveSimError):
-    """The frame is not from a side-scan sonar, so XTF cannot hold it."""
+    """The frame is not from a side-scan sonar, so XTF cannot represent it."""
 
 
 def _check(frame: ImagingFrame) -> Any:

@@ -1,5 +1,5 @@
-"""Underwater cameras: rays in the scene of the sonars, daylight and a lamp, absorption and scattering in the water, and
-a pixel array.
+"""Underwater cameras: ray tracing in the scene of the sonars, with daylight, a lamp, absorption and scattering in the
+water, and a pixel array.
 
 From a surface with light J at distance z, the camera receives ``J exp(-bD z) + V (1 - exp(-bB z))`` (Akkaynak &
 Treibitz 2018), for red, green and blue. J is the surface colour times the light on it. Horizontal surfaces receive the
@@ -33,16 +33,16 @@ Array = np.ndarray[Any, Any]
 STEPS = 8  #: number of ray segments in which the water scatters the light of a lamp
 TURBID = 0.02  #: fraction of the turbidity that scatters light back
 NEAR = 0.05  #: minimum distance in m between a lamp and the water that it lights
-#: an automatic exposure puts the fraction SHARE of the pixel values below EXPOSURE_LEVEL
+#: with automatic exposure, the fraction SHARE of the pixel values is below EXPOSURE_LEVEL
 EXPOSURE_LEVEL, SHARE = 0.9, 0.98
-FIRST_BOARD = -10  #: label of the first board; further boards count downwards
+FIRST_BOARD = -10  #: label of the first board; the labels of the following boards decrease
 BOARD_BACK_COLOUR = 0.3  #: reflectance of the back of a board
 
 
 @dataclass(frozen=True)
 class WaterOptics:
-    """Optical coefficients (3,) of water with turbidity: direct light, veil, daylight with depth, and backscatter. The
-    colour of the veil and the daylight follow.
+    """Optical properties of water with turbidity: coefficients (3,) of direct light, of the veil, of daylight with
+    depth and of backscatter; colour (3,) of the veil; daylight at the surface.
     """
 
     direct: Array
@@ -170,7 +170,7 @@ class CameraView:
         return np.asarray(total)
 
     def depths(self, r: Array, label: Array) -> Array:
-        """Return the true distance along the axis of each pixel (rows, columns); inf without a hit. It is interpolated
+        """Return the true distance along the axis of each pixel (rows, columns); inf = no hit. It is interpolated
         where all rays around the pixel hit the same object; elsewhere it is that of the nearest ray.
         """
         near = 1.0 / (r * self.D[..., 0])
@@ -205,7 +205,7 @@ class CameraView:
 
 
 class CameraEmulator(FrameEmulator):
-    """Emulator of cameras: the images of all cameras."""
+    """Emulator that renders the images of all cameras."""
 
     sensor = "camera"
 

@@ -1,4 +1,4 @@
-"""Configured sonar with all numbers resolved, and its rays."""
+"""Configured sonar with all parameters resolved, and its rays."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ class SonarDesign:
 
     @functools.cached_property
     def envelope(self) -> Array:
-        """Squared pulse over fine bins. It is scaled so that a bed gives the same level in bins of any length; without
-        scaling its peak is 1. If bins are not finer than the pulse, it is one number. The pulse is Gaussian, with -3 dB
-        at 0.886 c/2B.
+        """Squared pulse over fine bins. It is scaled so that the level of a bed does not depend on the length of the
+        bins; without scaling its peak is 1. If bins are not finer than the pulse, it is one number. The pulse is
+        Gaussian, with -3 dB at 0.886 c/2B.
         """
         if self.bin >= 0.99 * self.pulse:
             return np.ones(1)
@@ -109,8 +109,8 @@ class SonarDesign:
 
     @functools.cached_property
     def noise_power(self) -> float:
-        """Noise power per resolved range cell, in linear units: the thermal noise in the band less the gain of a
-        beam, plus the electronic noise floor. A longer bin sums several cells.
+        """Noise power per resolved range cell, in linear units: the thermal noise in the band minus the gain of a beam,
+        plus the electronic noise floor. A longer bin sums several cells.
         """
         p = self.preset
         thermal = -15.0 + 20.0 * math.log10(p.frequency * 1e-3) + 10.0 * math.log10(p.bandwidth)
@@ -220,8 +220,8 @@ def beam_angles(d: SonarDesign) -> Array:
 
 
 def sounding_rays(d: SonarDesign, angles: Array) -> RayFan:
-    """Return three by three rays per beam, with the rays across the track side by side. Their weights come from the
-    patterns.
+    """Return three by three rays per beam, with the rays across the track side by side. Their weights are computed from
+    the patterns.
     """
     half = WIDE * d.wavelength / d.array
     off, width = cells(half, ACROSS)

@@ -28,7 +28,7 @@ SONAR_TYPES: dict[str, Any] = {
 
 
 def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
-    """Resolve all numbers of a configured sonar in the water of its configuration."""
+    """Resolve all parameters of a configured sonar for the water of its configuration."""
     a = loaded.config.acoustics
     preset = frames.resolve_preset(p)
     absorbed = francois_garrison(preset.frequency, a.temperature, a.salinity, a.depth, a.ph)

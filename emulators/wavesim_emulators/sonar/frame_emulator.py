@@ -20,7 +20,7 @@ PATIENCE_S = 2.0  #: maximum time in s to wait for the log to read a frame befor
 
 
 class FrameEmulator(Emulator):
-    """Base class of emulators that trace the world and write frames."""
+    """Base class of emulators that cast rays into the world and write frames."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)

@@ -47,7 +47,7 @@ class SonarPose:
     w: Array
 
     def before(self, seconds: float) -> SonarPose:
-        """Return the pose at a number of seconds before, for constant velocities."""
+        """Return the pose ``seconds`` earlier, for constant velocities."""
         angle = float(np.linalg.norm(self.w)) * seconds
         R = self.R if angle < 1e-12 else rotation_matrix(-self.w * seconds) @ self.R
         return SonarPose(self.p - seconds * self.v, R, self.v, self.w)
@@ -96,8 +96,8 @@ class PingResult:
 
 
 class ImagingSonar:
-    """Base class of sonars with beams over ranges of one array: the part that forward-looking, side-scan and scanning
-    sonars share.
+    """Base class of sonars with one array and beams over ranges: the common part of forward-looking, side-scan and
+    scanning sonars.
     """
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int, rows: int) -> None:

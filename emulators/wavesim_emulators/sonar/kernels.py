@@ -44,8 +44,8 @@ BED, SURFACE = 0, 1  #: labels of the bed and the surface, as hit by rays; objec
 
 @_jit
 def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any, bumps: Any) -> float:
-    """Return the range at which a ray hits the bed D0 + D1 x + D2 y + bumps. The search advances by steps that the
-    steepest slope allows; the result is exact for a plane.
+    """Return the range at which a ray hits the bed D0 + D1 x + D2 y + bumps. The search advances in steps limited by
+    the steepest slope; the result is exact for a plane.
     """
     closing = bed[1] * dx + bed[2] * dy - dz
     clear = bed[0] + bed[1] * o[0] + bed[2] * o[1] - o[2]
@@ -169,8 +169,8 @@ def ray_directions(R: Any, u: Any, e: Any, out: Any) -> None:
 @_jit
 def angular_extent(p: Any, shape: Any, R: Any, around: Any) -> None:
     """Bound an object in u (``around[0]``, ``around[1]``) for a sonar at ``p`` in the object's axes. ``R`` rotates the
-    axes of the fan into W. The bound comes from the box of the object: y lies between its corners, and range between
-    its nearest point and its farthest corner. It may be larger than the object, but never smaller.
+    axes of the fan into W. The bound is computed from the box of the object: y lies between its corners, and range
+    between its nearest point and its farthest corner. It may be larger than the object, but never smaller.
     """
     near = far = 0.0
     across = np.empty(3)  # the fan's y axis in the object's axes
@@ -207,10 +207,10 @@ def cast_fan(
 
     ``R`` rotates the axes of the fan into W. ``far`` and ``which`` (columns, rays) are range and number of the triangle
     that another library found (-1 = none); they may have length 0. ``triangles`` (n, 5) are their normals in W,
-    materials and labels. A bed without triangles is analytic (``bed[4]`` = 0). ``out`` (columns, rays, 4) gets range
-    (FAR = no hit), cosine of incidence, and the components of the normal along the directions in which u and e grow.
-    ``what`` (columns, rays, 2) gets material and label (-1 = no hit). ``surface`` is the material of the sea surface;
-    -1 = surface ignored.
+    materials and labels. A bed without triangles is analytic (``bed[4]`` = 0). ``out`` (columns, rays, 4) receives
+    range (FAR = no hit), cosine of incidence, and the components of the normal along the directions in which u and e
+    increase. ``what`` (columns, rays, 2) receives material and label (-1 = no hit). ``surface`` is the material of the
+    sea surface; -1 = surface ignored.
     """
     v, n, d = np.empty(3), np.empty(3), np.empty(3)
     own = np.empty((len(objects), 3))  # the sonar's position in each object's axes
@@ -313,7 +313,7 @@ def splitmix64(x: Any) -> Any:
 
 @_jit
 def ground_texture(x: float, y: float, cell: float, key: Any, quantiles: Any) -> float:
-    """Return a gamma-distributed random number of mean 1 for a cell of the ground. All sonars see the same patches."""
+    """Return a gamma-distributed random number of mean 1 for a cell of the ground. All sonars use the same patches."""
     i, j = np.uint64(np.int64(np.floor(x / cell))), np.uint64(np.int64(np.floor(y / cell)))
     h = splitmix64(splitmix64(key + i * np.uint64(0x9E3779B97F4A7C15)) + j * np.uint64(0xD1342543DE82EF95))
     return quantiles[h >> np.uint64(52)]  # 4096 quantiles
@@ -329,10 +329,10 @@ def bin_energy(
     uniform over the ranges that the width of the ray covers, up to the hits of its neighbours.
 
     ``du`` are the widths in angle off broadside. ``gain_u`` (columns) and ``gain_e`` (rays) are the beam patterns.
-    ``tables`` (materials, 91) are s_b by degree of incidence. ``aperture`` is the length of an array whose footprint
-    along it is never narrower, and its energy width in rad (0 = not used). ``v_S`` is the velocity of the sonar in the
-    axes of the fan: a moving receiver receives the echo at another position. ``strongest`` and ``labels`` (columns,
-    bins and 2) record the strongest ray of a bin; with length 0 they are omitted.
+    ``tables`` (materials, 91) are s_b by degree of incidence. ``aperture`` contains the length of the array, which is
+    the minimum width of its footprint, and its energy width in rad (0 = not used). ``v_S`` is the velocity of the sonar
+    in the axes of the fan: a moving receiver receives the echo at another position. ``strongest`` and ``labels``
+    (columns, bins and 2) record the strongest ray of a bin; arrays of length 0 are not filled.
     """
     bins = energy.shape[1]
     for j in range(len(u)):
@@ -405,7 +405,7 @@ def bin_energy(
 
 @_jit
 def convolve_pulse(energy: Any, kernel: Any, out: Any) -> None:
-    """Convolve each row with a pulse envelope over the bins, of odd length."""
+    """Convolve each row over the bins with a pulse envelope of odd length."""
     half = len(kernel) // 2
     bins = energy.shape[1]
     for j in range(energy.shape[0]):

@@ -17,7 +17,7 @@ from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS as SOUNDING_COLUMNS
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-DETECTION_SNR_DB = 10.0  #: signal-to-noise ratio in dB below which a beam gives no sounding
+DETECTION_SNR_DB = 10.0  #: signal-to-noise ratio in dB below which the sounding of a beam is lost
 MIN_PHASE_CELLS = 2.0  #: number of range cells in a footprint below which phase detection is impossible
 STABILISED = math.radians(10.0)  #: maximum roll in rad against which beams are stabilised
 AMPLITUDE, PHASE, NONE = 1, 2, 0
@@ -25,9 +25,9 @@ AMPLITUDE, PHASE, NONE = 1, 2, 0
 
 class MultibeamSonar:
     """Multibeam echosounder that returns soundings (beams, SOUNDING). The columns are: assumed angle (rad, to
-    starboard); two-way time (s); position x ahead, y starboard, z down of the sonar in axes levelled by its true roll
-    and pitch (m); standard deviations (m); echo level and signal-to-noise ratio (dB); detection method (1 amplitude, 2
-    phase, 0 lost: all other columns are NaN). The true point in W, its material and its object follow.
+    starboard); two-way time (s); position x ahead, y starboard, z down (m), relative to the sonar, in axes levelled by
+    its true roll and pitch; standard deviations (m); echo level and signal-to-noise ratio (dB); detection method (1
+    amplitude, 2 phase, 0 lost: all other columns are NaN). The true point in W, its material and its object follow.
     """
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:

@@ -25,7 +25,7 @@ HULL_MATERIAL = "steel"  #: name of the material of all bodies
 
 
 class MaterialPalette:
-    """Materials of a scene by number: scattering tables for one sonar, patches for all."""
+    """Materials of a scene by number, with scattering tables for one sonar and patches for all sonars."""
 
     def __init__(self, world: World) -> None:
         own = imaging_checks.materials_of(world)

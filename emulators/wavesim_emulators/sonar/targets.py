@@ -32,7 +32,7 @@ def strength(t: TargetConfig, wavelength: float, r: float, from_W: Array) -> flo
 
 
 class PointTargets:
-    """Point targets of a world, as one sonar sees them."""
+    """Point targets of a world, as detected by one sonar."""
 
     def __init__(self, world: SonarScene, design: SonarDesign) -> None:
         self.world, self.design = world, design

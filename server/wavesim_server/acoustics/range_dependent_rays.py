@@ -8,8 +8,8 @@ tube as well:
 
     |pressure at 1 m / pressure|^2 = |d1 x d2| s_receiver c_source / c_receiver
 
-with d1, d2 the displacement of the neighbours at the receiver's depth, per rad.  This includes the bed's curvature.
-Neglected: diffraction; bed features smaller than a 128th of the path.
+where d1 and d2 are the displacements of the neighbours at the receiver's depth, per rad. The formula includes the
+curvature of the bed. The method neglects diffraction, and bed features smaller than 1/128 of the path.
 """
 
 from __future__ import annotations

@@ -387,7 +387,7 @@ def excursion(z: Array, c: Array, p: float, start: float, down: bool, stop: floa
 
 @device_function
 def _leave(z: Array, c: Array, source: float, leaving: Record) -> None:
-    """Fill in a record of the fan from its angle."""
+    """Compute the fields of a record of the fan from its angle."""
     p = cos(leaving.angle) / sound_speed_at(z, c, source)
     ux, us, high, up_how = excursion(z, c, p, source, False, z[0] - 1.0)
     lx, ls, low, low_how = excursion(z, c, p, source, True, z[-1] + 1.0)

@@ -365,7 +365,7 @@ class FleetDynamics:
     # -- commands and faults -----------------------------------------------------------------
 
     def command(self, row: int, values: Sequence[float | None]) -> None:
-        """Set actuator commands by position, finite numbers; None keeps the earlier command."""
+        """Set finite actuator commands, in the order of the actuators. None leaves a command unchanged."""
         actuator_state = self._actuator_states[row]
         for k, value in enumerate(values):
             if value is not None:

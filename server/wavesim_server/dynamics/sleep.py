@@ -81,7 +81,9 @@ def wake(s: SleepState, row: int) -> None:
 
 @always_inline
 def _is_driven_alike(b: Floats, l: int, kept: Floats) -> bool:
-    """Return whether all inputs of a body are unchanged. The water plane does not count: bodies near it do not sleep."""
+    """Return whether all inputs of a body are unchanged. The water plane is ignored, because bodies near it do not
+    sleep.
+    """
     alike = True
     for k in range(ACTUATOR_COMMAND, V_WF_W):
         alike &= b[k * LANES + l] == kept[k]

@@ -105,7 +105,7 @@ def _add_rigid_body(draft: ModelDraft, m: Array) -> None:
     if odd and (half := draft.require_text("rigid-body", f": {', '.join(odd)}")) is not None:
         if half not in ("upper", "lower"):
             raise ConfigError(f"--set rigid-body: {SETTINGS['rigid-body']}; got '{half}'")
-        draft.notes.append(f"M_RB is taken from its {half} half: {', '.join(odd)}")
+        draft.notes.append(f"the halves of M_RB differ; the {half} half is used: {', '.join(odd)}")
         triangle = np.triu(m) if half == "upper" else np.tril(m)
         m = triangle + triangle.T - np.diag(np.diag(m))
     draft.matrix("rigid-body", m)

@@ -155,7 +155,7 @@ class FrameLogger:
         self._seen: Any = None
 
     def poll(self, now: float) -> float:
-        """Write new frames; return when to call again."""
+        """Write new frames. Return the time of the next call."""
         if not any(self._loaded.sensor_rows.get(type_) for type_ in FRAME_SENSOR_TYPES):
             return math.inf
         if self._rings is None:

@@ -149,7 +149,7 @@ def innovation_nis(
 def covariance_intersection(
     e: Array, n: int, P: Array, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
 ) -> float:
-    """Return the share of P that minimises the variance of position; 1 means that the measurement does not help."""
+    """Return the weight of P that minimises the position variance; 1 means that the measurement does not help."""
     m, best, least = int(e[M]), 1.0, P[0, 0] + P[1, 1] + P[2, 2]
     for step in range(1, 50):
         omega = 0.02 * step
