@@ -27,7 +27,7 @@ Tell = Callable[[ImcMessage], None]
 
 @dataclass
 class _PendingTransmission:
-    """Task of the transducer, which executes one at a time: send a packet, measure a range, or both."""
+    """Task of the transducer, which executes one task at a time: send a packet, measure a range, or both."""
 
     name: str
     timeout: float

@@ -327,7 +327,7 @@ class EntityParameter(ImcMessage):
 @register_message(802, "tl")
 @dataclass(frozen=True)
 class EntityParameters(ImcMessage):
-    """Present parameters of an entity."""
+    """Current parameters of an entity."""
 
     name: str
     params: tuple[ImcMessage, ...]

@@ -46,7 +46,7 @@ _NED, _OF_BODY = {1, 7}, {8, 9, 12}
 
 
 class MavlinkVehicle:
-    """Vehicle's side of MAVLink: it takes and returns bytes, and gets the time as an argument.
+    """Vehicle's end of a MAVLink connection. Input and output are bytes; the time is an argument.
 
     ``now`` is wall time in s. A setpoint from a ground station is valid for one second of wall time.
     """
@@ -90,7 +90,7 @@ class MavlinkVehicle:
         return answers
 
     def current_setpoint(self, now: float) -> Setpoint | None:
-        """Return the present goal; None: stop."""
+        """Return the current goal; None: stop."""
         if self.mode in (HOLD, MISSION):
             wish = self.mission.setpoint() if self.mode == MISSION else None
             return (wish or self._hold_setpoint) if self.armed else None
@@ -479,7 +479,7 @@ class MavlinkBridge:
 def command(
     seat: BridgeOptions, latitude: float | None, longitude: float | None, config: str | None, instance: int
 ) -> None:
-    """Fly with QGroundControl or MAVSDK, without an autopilot. Both can see, arm and command the vehicle, and a simple
-    built-in pilot steers it.
+    """Fly with QGroundControl or MAVSDK, without an autopilot. Both can detect, arm and command the vehicle, and a
+    simple built-in pilot steers it.
     """
     asyncio.run(MavlinkBridge(seat, origin_of(latitude, longitude, config), instance).run())

@@ -57,7 +57,7 @@ FRAMES = {
     "differential": {1: ServoOutput("starboard"), 2: ServoOutput("port")},
     "rudder": {1: ServoOutput("propeller"), 2: ServoOutput("rudder")},
 }  # fmt: skip
-ROVS = ("bluerov2", "bluerov2_heavy")  #: airframes for which PX4 gets its position from odometry
+ROVS = ("bluerov2", "bluerov2_heavy")  #: airframes for which PX4 receives its position from odometry
 
 
 class Px4Connection(asyncio.Protocol):

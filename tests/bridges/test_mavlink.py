@@ -391,8 +391,8 @@ def test_a_ground_station_connects_and_nothing_is_left_unanswered() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "give --latitude and --longitude in degrees, or --config FILE"),
-        (("--latitude", "41"), "give --latitude and --longitude in degrees, or --config FILE"),
+        ((), "use --latitude and --longitude in degrees, or --config FILE"),
+        (("--latitude", "41"), "use --latitude and --longitude in degrees, or --config FILE"),
         (("--config", "none.xml"), "none.xml"),
         (("--instance", "300", "--latitude", "0", "--longitude", "0"), "300 is not in the range"),
     ],

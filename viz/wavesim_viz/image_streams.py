@@ -157,7 +157,7 @@ class ImageStream:
         self.pictures: deque[bytes] = deque()
 
     def read(self, now: float) -> None:
-        """Take new frames. A restarted server or another body in the row starts a new epoch."""
+        """Store new frames. A restarted server or another body in the row starts a new epoch."""
         version = self._source.scene()[0]
         if self._stream is None or version != self._version:
             if now < self._due:

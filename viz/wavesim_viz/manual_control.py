@@ -21,7 +21,7 @@ PERIOD_S = 0.05  #: interval between two commands to the server, s
 
 
 def command(shares: Sequence[float | None], actuators: Sequence[ActuatorDescription]) -> list[float | None]:
-    """Convert shares of the actuators' ranges to commands: 1 = maximum, -1 = minimum, 0 = neutral (0, or the nearest
+    """Convert fractions of the actuators' ranges to commands: 1 = maximum, -1 = minimum, 0 = neutral (0, or the nearest
     permitted value), None = unchanged.
     """
     found: list[float | None] = []
@@ -48,7 +48,7 @@ class ManualControlSession:
         return self._task.done()
 
     def set_shares(self, shares: Sequence[float | None]) -> None:
-        """Set the shares that the page commands, which hold for a short time."""
+        """Set the fractions that the page commands, which hold for a short time."""
         self._shares, self._until = shares, time.monotonic() + DEADMAN_S
 
     def leave(self) -> None:
