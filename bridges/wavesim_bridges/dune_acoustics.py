@@ -18,7 +18,7 @@ from wavesim_sdk.tables import MAX_PAYLOAD, SignalKind
 from wavesim_sdk.wire.items import Reception
 
 BROADCAST = "broadcast"  #: IMC's name for all systems
-TIMEOUT_S = 5.0  #: simulation time in s to wait for a range, unless the request gives another value
+TIMEOUT_S = 5.0  #: simulation time in s to wait for a range, unless the request specifies another value
 LONGEST_S = 60.0
 AGAIN_AFTER_S = 0.1  #: simulation time in s after which a request to a recharging transducer is repeated
 PING_DELAY_S = 2.0  #: interval between the beacons of the long baseline, s

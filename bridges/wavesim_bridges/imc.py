@@ -83,7 +83,7 @@ class LeakSimulation(ImcMessage):
 @register_message(150)
 @dataclass(frozen=True)
 class Heartbeat(ImcMessage):
-    """Sign that the sender is running."""
+    """Indication that the sender is running."""
 
 
 UUV = 2

@@ -375,7 +375,7 @@ class MavlinkVehicle:
 
 
 def _mode(main: float, sub: float) -> int | None:
-    """Return the requested mode, given in parts (as in PX4) or as a whole number (as QGroundControl sends it)."""
+    """Return the requested mode, which is sent in parts (as in PX4) or as a whole number (as in QGroundControl)."""
     return MODES.get((main, sub)) or (int(main) if main in NAMES else None)
 
 

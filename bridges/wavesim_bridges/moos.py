@@ -31,8 +31,8 @@ THRUST, RUDDER, ELEVATOR = "DESIRED_THRUST", "DESIRED_RUDDER", "DESIRED_ELEVATOR
 LEFT, RIGHT = "DESIRED_THRUST_L", "DESIRED_THRUST_R"
 DESIRED = (THRUST, RUDDER, ELEVATOR, LEFT, RIGHT)
 FULL_SCALE = 100.0
-#: actuators that each variable moves: the first set is used whose actuators the vehicle has. A fin's positive angle turns
-#: to port or raises the nose, unless the model has its own coefficients.
+#: actuators that each variable moves. The bridge uses the first set whose actuators all exist on the vehicle. A fin's
+#: positive angle turns to port or raises the nose, unless the model has its own coefficients.
 FRAMES: tuple[dict[str, tuple[ServoOutput, ...]], ...] = (
     {
         THRUST: (ServoOutput("propeller"),),
@@ -140,8 +140,8 @@ def _variable(*names: str) -> str:
 
 
 class MoosCommunity:
-    """Connection to the MOOSDB. It is opened as soon as the MOOSDB exists and reopened after a loss. ``take`` gets the
-    mail.
+    """Connection to the MOOSDB. It is opened as soon as the MOOSDB exists and reopened after a loss. ``take`` is called
+    with the mail.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class MoosCommunity:
             self._stream.write(self._writer.packet(*messages))
 
     async def run(self) -> None:
-        """Keep the connection open, for ever."""
+        """Keep the connection open permanently."""
         told = False
         while True:
             try:

@@ -155,7 +155,7 @@ class BoatPilot:
         self._count, self._own = len(actuators), [own[name] for name in ("port", "starboard")]
 
     def rest(self) -> None:
-        """Do nothing: this pilot keeps no state."""
+        """Do nothing, because this pilot has no state."""
 
     def commands(self, setpoint: Setpoint, motion: VehicleMotion, seconds: float) -> list[float | None]:
         """Return the commands in actuator order."""

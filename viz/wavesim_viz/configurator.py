@@ -460,7 +460,7 @@ def _run(arguments: list[str], folder: Path) -> str:
             cwd=folder, capture_output=True, text=True, timeout=COMMAND_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise RequestFailed(f"`wavesim {arguments[0]}` took more than {COMMAND_S:g} s") from None
+        raise RequestFailed(f"`wavesim {arguments[0]}` did not finish within {COMMAND_S:g} s") from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"`wavesim {arguments[0]}` failed"]
         raise RequestFailed(lines[-1].removeprefix("wavesim: ").removeprefix("Error: "))

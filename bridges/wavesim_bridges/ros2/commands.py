@@ -161,4 +161,4 @@ class CommandTopics:
             )
 
     def _units(self) -> str:
-        return ", ".join(dict.fromkeys(a.unit or "a share" for a in self.actuators))
+        return ", ".join(dict.fromkeys(a.unit or "fraction of the range" for a in self.actuators))
