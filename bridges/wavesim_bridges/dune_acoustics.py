@@ -81,7 +81,7 @@ class DuneAcoustics:
             except (SessionLost, Refused) as lost:
                 if not joined:
                     raise  # it never existed: a user error
-                seat.report(f"its transducer: {lost}; retrying")
+                seat.report(f"transducer session: {lost}; retrying")
                 await asyncio.sleep(RECONNECT_S)
             finally:
                 self._broker = None

@@ -202,7 +202,7 @@ class MavlinkVehicle:
     def _manual(self, m: MavlinkMessage, now: float) -> list[bytes]:
         sticks = {k: m.fields[k] for k in "xyzr"}
         if any(abs(v) > 1000 for v in sticks.values() if v != 32767):
-            self._drop("stick beyond 1000")
+            self._drop("stick value beyond 1000")
             return []
         x, y, r = (0.0 if sticks[k] == 32767 else sticks[k] / 1000.0 for k in "xyr")
         z = 0.0 if sticks["z"] == 32767 else sticks["z"] / 500.0 - 1.0
@@ -223,7 +223,7 @@ class MavlinkVehicle:
             return []
         latitude, longitude = 1e-7 * f["lat_int"], 1e-7 * f["lon_int"]
         if abs(latitude) > 90.0 or abs(longitude) > 180.0:
-            self._drop("latitude or longitude")
+            self._drop("latitude or longitude out of range")
             return []
         return self._target(m, now, (*self.origin.metres(latitude, longitude), -f["alt"]), 1)
 

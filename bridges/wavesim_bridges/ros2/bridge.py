@@ -316,7 +316,7 @@ class Ros2Bridge:
                 data = bytes.fromhex(asked["hex"]) if "hex" in asked else asked["text"].encode()
                 broker.send(data, int(asked.get("to", 0)))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError, WaveSimError) as error:
-            raise MalformedMessage(f"cannot be sent ({type(error).__name__})") from error
+            raise MalformedMessage(f"the sound cannot be sent ({type(error).__name__})") from error
 
     # -- services
 
