@@ -382,7 +382,7 @@ class CrossFlow:
         "Coefficient c of the cross-flow force Y in sway: 1/2 rho T CD, with the draft T.", "cross-flow", 0.0, low=0.0
     )
     yaw: float = key(
-        "Coefficient c of the cross-flow moment N in yaw; a negative value = same as `sway`.", "cross-flow", -1.0
+        "Coefficient c of the cross-flow moment N in yaw; a negative value = the value of `sway`.", "cross-flow", -1.0
     )
     heave: float = key("Coefficient c of the cross-flow force Z in heave.", "cross-flow", 0.0, low=0.0)
     pitch: float = key(
@@ -650,8 +650,8 @@ class Rao:
         "Index, from 0, of the vessel speed in the tables of a MATLAB operator file.", default=0, low=0, integer=True
     )
     use: str = choice(
-        "Operators of the file to use. force: the force operators. motion: the motion operators, converted to forces "
-        "that give this model the same motion at rest. The conversion uses the model's mass, added mass, linear "
+        "Which operators of the file are used. force: the force operators. motion: the motion operators, converted to "
+        "forces that give this model the same motion at rest. The conversion uses the model's mass, added mass, linear "
         "drag, memory and <restoring>, which is required.",
         ("force", "motion"),
         "force",
