@@ -59,7 +59,7 @@ class Viewer:
         self.texts: deque[str] = deque(maxlen=MOST_WAITING)
         self.last_sent = (0, 0, 0)  # frame, scene, roster
         self.manual_control: ManualControlSession | None = None  #: session of the body that this page drives
-        #: sonar that this page shows -> number of its images that the page has
+        #: sonar that this page shows -> number of its images that the page has received
         self.pictures: dict[tuple[int, str], int] = {}
 
     def send(self, message: dict[str, Any]) -> None:

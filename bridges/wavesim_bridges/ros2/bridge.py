@@ -180,7 +180,7 @@ class Ros2Instruments:
 
 
 class Ros2Bridge:
-    """Vehicle that the sender of commands drives; without a controller, the outputs are neutral."""
+    """Vehicle that a ROS 2 controller drives; without a controller, the outputs are neutral."""
 
     def __init__(
         self, seat: BridgeOptions, layout: TopicLayout, shared: SharedNode, loaded: LoadedConfig, wishes: Ros2Options

@@ -1,10 +1,10 @@
 """Virtual nano-modem (Newcastle University, third generation): ASCII commands and replies as its host sees them.
 
-Commands and replies: ``$?`` gives ``#A003V01024`` (address, and supply voltage in 5/1024 V). ``$A003`` sets the
-address, with the reply ``#A003`` (accepted only if it equals the configured address). ``$P005`` pings a modem:
-``$P005``, then ``#R005T00533`` (one-way time in units of 31.25 us) or ``#TO`` (no reply). ``$B05hello`` is a broadcast:
-``$B05``; other modems receive ``#B00305hello``. ``$U00505hello`` is a message to one modem: ``$U00505``; that modem
-receives ``#U05hello``. The modem answers any other command with ``E``.
+Commands and replies: ``$?`` returns ``#A003V01024`` (address, and supply voltage in 5/1024 V). ``$A003`` sets the
+address, with the reply ``#A003`` (accepted only if it equals the configured address). ``$P005`` pings a modem; the
+replies are ``$P005``, then ``#R005T00533`` (one-way time in units of 31.25 us) or ``#TO`` (no reply). ``$B05hello`` is
+a broadcast; the reply is ``$B05``, and other modems receive ``#B00305hello``. ``$U00505hello`` is a message to one
+modem; the reply is ``$U00505``, and that modem receives ``#U05hello``. The modem answers any other command with ``E``.
 
 Travel times come from the medium, with a resolution of 1 us; the modem rounds them to its own unit. Time is simulation
 time.
