@@ -61,7 +61,7 @@ class ServoFrame(NamedTuple):
     pwm: tuple[int, ...]
 
     def outputs(self) -> list[float | None]:
-        """-1..1; None for unused outputs"""
+        """value from -1 to 1 of each output; None if it is unused"""
         return [None if us == 0 else min(max((us - NEUTRAL_US) / FULL_US, -1.0), 1.0) for us in self.pwm]
 
 
@@ -77,8 +77,8 @@ def parse_servo_frame(data: bytes) -> ServoFrame:
 
 
 def state_message(motion: VehicleMotion, ranges: Sequence[float] = ()) -> bytes:
-    """Encode a state for ArduPilot, which searches the text for names: without blanks and without longer names that
-    contain them.
+    """Encode a state for ArduPilot. ArduPilot searches the text for names, so the text contains no blanks and no longer
+    names that contain another name.
     """
 
     def numbers(values: Array) -> str:
@@ -107,7 +107,7 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
-        """Process a servo frame; the next state answers it. A repeated frame gets the same answer again."""
+        """Process a servo frame; the next state answers it. A repeated frame receives the same answer."""
         try:
             servo = parse_servo_frame(data)
         except MalformedMessage as unusable:
@@ -145,9 +145,9 @@ class ArduPilotBridge:
     """Vehicle driven by an autopilot: each step of the simulation waits for a servo frame, and each frame waits for a
     step.
 
-    If the simulation steps less often than ``RATE``, the autopilot gets states between the steps that continue the last
-    motion. The bridge ignores the rate in servo frames, which only reflects the times that the autopilot received.
-    Without an autopilot the vehicle has neutral outputs, and the simulation does not wait.
+    If the simulation steps less often than ``RATE``, the bridge extrapolates the motion and sends additional states
+    between the steps. It ignores the rate in servo frames, which only reflects the timestamps that the autopilot
+    received. Without an autopilot the vehicle has neutral outputs, and the simulation does not wait.
     """
 
     def __init__(self, seat: BridgeOptions, outputs: dict[int, ServoOutput], ranges: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Common base of all bridges: controls a vehicle step by step, whatever happens to the stack or to the server."""
+"""Common base of all bridges. It controls a vehicle step by step and tolerates the loss of the stack or the server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECONNECT_S = 1.0  #: interval in s between attempts to find a lost server
 #: wall time in s to wait for a server: at the start, after it stopped responding, and after it ended the session
 START_WAIT_S, LOST_WAIT_S, ENDED_WAIT_S = JOIN_TIMEOUT_S, 60.0, 5.0
 STACK_TIMEOUT_S = (
-    1.0  #: wall time in s after which a silent stack is considered lost, and the vehicle gets neutral commands
+    1.0  #: wall time in s after which a silent stack is considered lost, and the vehicle receives neutral commands
 )
 Frame = TypeVar("Frame")
 
@@ -46,7 +46,7 @@ class BridgeOptions:
 
 
 def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Command]:
-    """Declare a command `wavesim bridge NAME`, whose function gets the common options and its own options."""
+    """Declare a command `wavesim bridge NAME`, whose function receives the common options and its own options."""
     options = (
         click.option("--vehicle", required=True, help="Name of the vehicle."),
         address_options,
@@ -179,7 +179,7 @@ def true_motion(step: Step, who: str) -> VehicleMotion:
     """
     motion = motion_of(step.state)
     if motion is None:
-        raise BrokerError(f"the server does not send this vehicle its true state, and {who} needs it")
+        raise BrokerError(f"the server does not send this vehicle its true state, which {who} needs")
     return motion
 
 

@@ -40,7 +40,7 @@ ASK_AGAIN_S = 1.0  #: interval in s between requests for DUNE's list of entities
 PEER_S, MOST_PEERS = (
     30.0,
     16,
-)  #: time in s without a message after which an operator's program is dropped; maximum number of such programs
+)  #: time in s without a message after which an operator's program is dropped; maximum number of operators' programs
 #: label of the DUNE entity that is the source of each message type; the defaults are those of LAUVs
 ENTITIES = {
     imc.GpsFix: "GPS", imc.EulerAngles: "AHRS", imc.AngularVelocity: "AHRS", imc.Acceleration: "AHRS",
@@ -140,7 +140,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         """Ignore a closed port: the bridge detects a lost DUNE when no more messages arrive."""
 
     def current_commands(self, moves: ImcActuators) -> list[float | None]:
-        """Return the present actuator commands."""
+        """Return the current actuator commands."""
         self.actuators = moves
         if self.client is not None and time.monotonic() - self._heard_at > STACK_TIMEOUT_S:
             self.vehicle.options.report("no data from DUNE; the vehicle continues with neutral outputs")
@@ -275,7 +275,7 @@ def _address(text: str) -> Address:
 
 
 def _numbers(text: str, count: int) -> list[float]:
-    """Parse comma-separated numbers; return none if their number is wrong or one is not finite."""
+    """Parse comma-separated numbers; return an empty list if their count is wrong or one is not finite."""
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError:
@@ -301,7 +301,7 @@ def _transponder(text: str) -> tuple[str, tuple[float, float]]:
     name, _, rest = text.rpartition("=")
     frequencies = _numbers(rest, 2)
     if not name or not frequencies or min(frequencies) <= 0.0:
-        raise WaveSimError(f"invalid transponder '{text}'; write NAME=QUERY,REPLY, frequencies in Hz")
+        raise WaveSimError(f"invalid transponder '{text}'; write NAME=QUERY,REPLY with frequencies in Hz")
     return name, (frequencies[0], frequencies[1])
 
 
@@ -309,7 +309,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     name, _, label = text.partition("=")
     kinds = {kind.__name__: kind for kind in ENTITIES}
     if name not in kinds or not label:
-        raise WaveSimError(f"invalid entity '{text}'; write MESSAGE=LABEL, with MESSAGE one of {', '.join(kinds)}")
+        raise WaveSimError(f"invalid entity '{text}'; write MESSAGE=LABEL, where MESSAGE is one of {', '.join(kinds)}")
     return kinds[name], label
 
 
@@ -357,7 +357,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     "--announce",
     multiple=True,
     metavar="[HOST:]PORT",
-    help="Additional address that the vehicle is announced to, such as that of Neptus. Repeatable.",
+    help="Additional address to which the bridge announces the vehicle, such as that of Neptus. Repeatable.",
 )
 def command(seat: BridgeOptions, listen: int, dune: str, system: str, name: str, origin: str, **options: Any) -> None:
     """Provide physics or sensor data for DUNE (LAUV)."""

@@ -18,7 +18,7 @@ from wavesim_sdk.tables import MAX_PAYLOAD, SignalKind
 from wavesim_sdk.wire.items import Reception
 
 BROADCAST = "broadcast"  #: IMC's name for all systems
-TIMEOUT_S = 5.0  #: simulation time in s to wait for a range, unless the request gives another value
+TIMEOUT_S = 5.0  #: simulation time in s to wait for a range, unless the request specifies another value
 LONGEST_S = 60.0
 AGAIN_AFTER_S = 0.1  #: simulation time in s after which a request to a recharging transducer is repeated
 PING_DELAY_S = 2.0  #: interval between the beacons of the long baseline, s
@@ -27,7 +27,7 @@ Tell = Callable[[ImcMessage], None]
 
 @dataclass
 class _PendingTransmission:
-    """Task of the transducer, which executes one at a time: send a packet, measure a range, or both."""
+    """Task of the transducer, which executes one task at a time: send a packet, measure a range, or both."""
 
     name: str
     timeout: float
@@ -81,7 +81,7 @@ class DuneAcoustics:
             except (SessionLost, Refused) as lost:
                 if not joined:
                     raise  # it never existed: a user error
-                seat.report(f"its transducer: {lost}; retrying")
+                seat.report(f"transducer session: {lost}; retrying")
                 await asyncio.sleep(RECONNECT_S)
             finally:
                 self._broker = None

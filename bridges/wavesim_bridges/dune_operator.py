@@ -109,7 +109,7 @@ class OperatorCommands:
 
     def _lbl(self, message: imc.LblConfig, answer: Answer) -> None:
         if self._acoustics is None:
-            raise MalformedMessage("no modem and no transponder")
+            raise MalformedMessage("neither a modem nor a transponder is configured")
         if message.op == imc.SET_CFG:
             self._acoustics.configure(message.beacons)
         elif message.op == imc.GET_CFG:

@@ -50,9 +50,7 @@ def origin_of(latitude: float | None, longitude: float | None, config: str | Non
         world = load(config).config.world
         return WorldOrigin(degrees(world.latitude), degrees(world.longitude))
     if latitude is None or longitude is None:
-        raise WaveSimError(
-            "the world's origin is missing: give --latitude and --longitude in degrees, or --config FILE"
-        )
+        raise WaveSimError("the world's origin is missing: use --latitude and --longitude in degrees, or --config FILE")
     if not (abs(latitude) <= 90.0 and abs(longitude) <= 180.0):
         raise WaveSimError(
             f"{latitude:g}, {longitude:g} is not a position on the Earth: latitude and longitude are in degrees"

@@ -83,7 +83,7 @@ class LeakSimulation(ImcMessage):
 @register_message(150)
 @dataclass(frozen=True)
 class Heartbeat(ImcMessage):
-    """Sign that the sender is running."""
+    """Indication that the sender is running."""
 
 
 UUV = 2
@@ -327,7 +327,7 @@ class EntityParameter(ImcMessage):
 @register_message(802, "tl")
 @dataclass(frozen=True)
 class EntityParameters(ImcMessage):
-    """Present parameters of an entity."""
+    """Current parameters of an entity."""
 
     name: str
     params: tuple[ImcMessage, ...]

@@ -46,7 +46,7 @@ _NED, _OF_BODY = {1, 7}, {8, 9, 12}
 
 
 class MavlinkVehicle:
-    """Vehicle's side of MAVLink: it takes and returns bytes, and gets the time as an argument.
+    """Vehicle's end of a MAVLink connection. Input and output are bytes; the time is an argument.
 
     ``now`` is wall time in s. A setpoint from a ground station is valid for one second of wall time.
     """
@@ -90,7 +90,7 @@ class MavlinkVehicle:
         return answers
 
     def current_setpoint(self, now: float) -> Setpoint | None:
-        """Return the present goal; None: stop."""
+        """Return the current goal; None: stop."""
         if self.mode in (HOLD, MISSION):
             wish = self.mission.setpoint() if self.mode == MISSION else None
             return (wish or self._hold_setpoint) if self.armed else None
@@ -202,7 +202,7 @@ class MavlinkVehicle:
     def _manual(self, m: MavlinkMessage, now: float) -> list[bytes]:
         sticks = {k: m.fields[k] for k in "xyzr"}
         if any(abs(v) > 1000 for v in sticks.values() if v != 32767):
-            self._drop("stick beyond 1000")
+            self._drop("stick value beyond 1000")
             return []
         x, y, r = (0.0 if sticks[k] == 32767 else sticks[k] / 1000.0 for k in "xyr")
         z = 0.0 if sticks["z"] == 32767 else sticks["z"] / 500.0 - 1.0
@@ -223,7 +223,7 @@ class MavlinkVehicle:
             return []
         latitude, longitude = 1e-7 * f["lat_int"], 1e-7 * f["lon_int"]
         if abs(latitude) > 90.0 or abs(longitude) > 180.0:
-            self._drop("latitude or longitude")
+            self._drop("latitude or longitude out of range")
             return []
         return self._target(m, now, (*self.origin.metres(latitude, longitude), -f["alt"]), 1)
 
@@ -375,7 +375,7 @@ class MavlinkVehicle:
 
 
 def _mode(main: float, sub: float) -> int | None:
-    """Return the requested mode, given in parts (as in PX4) or as a whole number (as QGroundControl sends it)."""
+    """Return the requested mode, which is sent in parts (as in PX4) or as a whole number (as in QGroundControl)."""
     return MODES.get((main, sub)) or (int(main) if main in NAMES else None)
 
 
@@ -479,7 +479,7 @@ class MavlinkBridge:
 def command(
     seat: BridgeOptions, latitude: float | None, longitude: float | None, config: str | None, instance: int
 ) -> None:
-    """Fly with QGroundControl or MAVSDK, without an autopilot. Both can see, arm and command the vehicle, and a simple
-    built-in pilot steers it.
+    """Fly with QGroundControl or MAVSDK, without an autopilot. Both can detect, arm and command the vehicle, and a
+    simple built-in pilot steers it.
     """
     asyncio.run(MavlinkBridge(seat, origin_of(latitude, longitude, config), instance).run())

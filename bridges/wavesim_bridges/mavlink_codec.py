@@ -108,7 +108,7 @@ class _Field:
 
     @property
     def size(self) -> int:
-        """of one element: determines the order on the wire"""
+        """Size of one element, which determines the order on the wire."""
         return struct.calcsize(self.code)
 
 

@@ -31,8 +31,8 @@ THRUST, RUDDER, ELEVATOR = "DESIRED_THRUST", "DESIRED_RUDDER", "DESIRED_ELEVATOR
 LEFT, RIGHT = "DESIRED_THRUST_L", "DESIRED_THRUST_R"
 DESIRED = (THRUST, RUDDER, ELEVATOR, LEFT, RIGHT)
 FULL_SCALE = 100.0
-#: actuators that each variable moves: the first set is used whose actuators the vehicle has. A fin's positive angle turns
-#: to port or raises the nose, unless the model has its own coefficients.
+# A fin's positive angle turns to port or raises the nose, unless the model has its own coefficients.
+#: actuators that each variable moves; the bridge uses the first set whose actuators all exist on the vehicle
 FRAMES: tuple[dict[str, tuple[ServoOutput, ...]], ...] = (
     {
         THRUST: (ServoOutput("propeller"),),
@@ -69,9 +69,9 @@ def navigation(
 class MoosActuators:
     """Mapping of desired values, by variable, to the actuators that they move.
 
-    Thrust in percent is shaft speed: a force is proportional to its square. Rudder is in percent of its limit, elevator
-    in degrees. A vehicle with two thrusters and no rudder accepts DESIRED_THRUST and DESIRED_RUDDER too: their sum
-    drives the port thruster, and their difference the starboard one.
+    The thrust in percent is a shaft speed; the force of a thruster is proportional to its square. Rudder is in percent
+    of its limit, elevator in degrees. A vehicle with two thrusters and no rudder accepts DESIRED_THRUST and
+    DESIRED_RUDDER too: their sum drives the port thruster, and their difference the starboard one.
     """
 
     def __init__(self, given: Mapping[str, Sequence[ServoOutput]], actuators: Sequence[ActuatorDescription]) -> None:
@@ -140,8 +140,8 @@ def _variable(*names: str) -> str:
 
 
 class MoosCommunity:
-    """Connection to the MOOSDB. It is opened as soon as the MOOSDB exists and reopened after a loss. ``take`` gets the
-    mail.
+    """Connection to the MOOSDB. It is opened as soon as the MOOSDB exists and reopened after a loss. ``take`` is called
+    with the mail.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class MoosCommunity:
             self._stream.write(self._writer.packet(*messages))
 
     async def run(self) -> None:
-        """Keep the connection open, for ever."""
+        """Keep the connection open permanently."""
         told = False
         while True:
             try:

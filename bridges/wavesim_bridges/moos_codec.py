@@ -14,7 +14,7 @@ from wavesim_bridges.core import MalformedMessage
 
 GREETING = b"ELKS CAN'T DANCE 2/8/10".ljust(32, b"\0")
 NOTIFY, REGISTER, NAME, WELCOME, POISON, TIMING = "N", "R", "i", "W", "K", "T"
-MOST_BYTES = 1 << 22  #: maximum size of a packet; a MOOSDB sends far less
+MOST_BYTES = 1 << 22  #: maximum size of a packet; a MOOSDB sends far smaller packets
 _PACKET = struct.Struct("<iiB")  #: head of a packet: total length, number of messages, compression flag (never used)
 _HEAD = struct.Struct("<iicc")  #: head of a message: total length, number, type, value type
 _COUNT = struct.Struct("<i")
@@ -121,8 +121,8 @@ class MoosReader:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[MoosMessage]:
-        """Return the messages of the packets that are complete. Raise MalformedMessage if the connection cannot be read
-        any further.
+        """Return the messages of the packets that are complete. Raise MalformedMessage if the rest of the connection
+        cannot be decoded.
         """
         self._buffer += data
         while len(self._buffer) >= _COUNT.size:

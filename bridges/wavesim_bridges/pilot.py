@@ -70,7 +70,7 @@ class Setpoint:
     speed: float = nan  #: maximum speed towards the position, m/s
 
     def velocity_ned(self, motion: VehicleMotion, gain: float, level: float, vertical: float) -> Array:
-        """Return the velocity in NED, m/s: the set velocity and a velocity towards the position."""
+        """Return the velocity in NED, m/s: the commanded velocity and a velocity towards the position."""
         given = np.where(np.isfinite(self.velocity), self.velocity, 0.0)
         if self.body_velocity:
             heading = float(euler(motion.attitude)[2])
@@ -84,10 +84,11 @@ class Setpoint:
 
 
 class RovPilot:
-    """Pilot of a ROV: control loops for velocity and attitude give force and torque, which the pseudo-inverse of the
-    thrusters' matrix allocates.
+    """Pilot of a ROV: control loops for velocity and attitude compute a force and a torque, which the pseudo-inverse of
+    the thruster matrix allocates.
 
-    The velocity loop integrates, against buoyancy and current. The gains suit about ten to thirty kilogrammes.
+    The velocity loop has an integral term, which compensates buoyancy and current. The gains suit vehicles of about 10
+    to 30 kg.
     """
 
     CRUISE, VERTICAL, GAIN = 0.8, 0.5, 0.6
@@ -145,8 +146,8 @@ class BoatPilot:
 
     #: maximum speed (m/s), speed per distance (1/s), distances at which to stop and to move astern (m)
     CRUISE, GAIN, NEAR, BACK = 1.2, 0.3, 0.25, 4.0
-    THRUST, DRAG = 0.4, 0.12  #: shares of full thrust per m/s of speed error and of speed
-    #: shares of full thrust per rad and per rad/s, maximum share for turning
+    THRUST, DRAG = 0.4, 0.12  #: fractions of full thrust per m/s of speed error and of speed
+    #: fractions of full thrust per rad and per rad/s, maximum fraction for turning
     STEER, DAMPING, MOST_TURN = 0.5, 0.6, 0.35
 
     def __init__(self, actuators: Sequence[ActuatorDescription]) -> None:
@@ -154,7 +155,7 @@ class BoatPilot:
         self._count, self._own = len(actuators), [own[name] for name in ("port", "starboard")]
 
     def rest(self) -> None:
-        """Do nothing: this pilot keeps no state."""
+        """Do nothing, because this pilot has no state."""
 
     def commands(self, setpoint: Setpoint, motion: VehicleMotion, seconds: float) -> list[float | None]:
         """Return the commands in actuator order."""

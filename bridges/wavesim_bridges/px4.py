@@ -57,7 +57,7 @@ FRAMES = {
     "differential": {1: ServoOutput("starboard"), 2: ServoOutput("port")},
     "rudder": {1: ServoOutput("propeller"), 2: ServoOutput("rudder")},
 }  # fmt: skip
-ROVS = ("bluerov2", "bluerov2_heavy")  #: airframes for which PX4 gets its position from odometry
+ROVS = ("bluerov2", "bluerov2_heavy")  #: airframes for which PX4 receives its position from odometry
 
 
 class Px4Connection(asyncio.Protocol):
@@ -93,8 +93,8 @@ class Px4Server:
     """Server for PX4: one connection at a time. It sends a frame every 4 ms of PX4's clock and receives the outputs
     that answer it.
 
-    The frames set PX4's clock, which therefore advances by exactly ``FRAME_US`` whatever happens here. An answer
-    carries the time of its frame. Controllers that run slower than the frames answer every second or third frame. The
+    The frames set PX4's clock, which therefore advances by exactly ``FRAME_US`` regardless of delays. An answer
+    contains the time of its frame. Controllers that run slower than the frames answer every second or third frame. The
     bridge predicts the next answer from the last ones, and waits only when an answer is due.
     """
 

@@ -16,7 +16,7 @@ from wavesim_bridges.vehicle_motion import GRAVITY, Array, VehicleMotion
 from wavesim_sdk.frames import rotation
 
 FRAME_US = 4000  #: period of frames by PX4's clock, us: 250 Hz
-SLOW = 5  #: every fifth frame carries compass, pressure and odometry (50 Hz), every ``GPS``-th the satellites (10 Hz)
+SLOW = 5  #: every fifth frame carries compass, pressure and odometry (50 Hz), every ``GPS``-th frame GPS data (10 Hz)
 GPS = 25
 DEEP_M = 0.5  #: depth in m below which GPS has no fix
 YEAR = 2026.0  #: year of the magnetic field in the model WMM2025
@@ -29,8 +29,8 @@ _TEMPERATURE = 15.0
 
 
 def magnetic_field(origin: WorldOrigin) -> Array:
-    """Return the Earth's magnetic field at the origin in gauss, NED, by the World Magnetic Model, on which PX4's
-    declination table is based too.
+    """Return the Earth's magnetic field at the origin in gauss, NED, from the World Magnetic Model, which is also the
+    source of PX4's declination table.
     """
     found = GeoMag(coefficients_file="wmm/WMM_2025.COF").calculate(origin.latitude, origin.longitude, 0.0, YEAR)
     return 1e-5 * np.array([found.x, found.y, found.z], float)

@@ -40,7 +40,7 @@ def chosen(
     """Return the outputs of a preset, with individual outputs added or replaced."""
     outputs = {**frames.get(frame or "", {}), **dict(map(parsed, others))}
     if not outputs:
-        raise WaveSimError("outputs missing: give --frame, or --output for each")
+        raise WaveSimError("outputs missing: use --frame, or --output for each output")
     return outputs
 
 

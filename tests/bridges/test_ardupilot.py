@@ -194,7 +194,7 @@ def test_bad_input_is_counted_and_ends_nothing(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "outputs missing: give --frame"),
+        ((), "outputs missing: use --frame"),
         (("--output", "x"), "invalid output 'x'; write NUMBER=ACTUATOR"),
     ],
 )

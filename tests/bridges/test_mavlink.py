@@ -216,8 +216,8 @@ def test_a_wish_counts_for_a_second_when_armed_and_in_its_mode() -> None:
         ("SET_POSITION_TARGET_LOCAL_NED", {"coordinate_frame": 8}, "frame"),
         ("SET_POSITION_TARGET_LOCAL_NED", {"coordinate_frame": 99, "type_mask": 7}, "frame"),
         ("SET_POSITION_TARGET_GLOBAL_INT", {"coordinate_frame": 11}, "frame"),
-        ("SET_POSITION_TARGET_GLOBAL_INT", {"coordinate_frame": 6, "lat_int": 2_000_000_000}, "latitude or longitude"),
-        ("MANUAL_CONTROL", {"target": 1, "x": 1001}, "stick beyond 1000"),
+        ("SET_POSITION_TARGET_GLOBAL_INT", {"coordinate_frame": 6, "lat_int": 2_000_000_000}, "latitude or longitude out of range"),
+        ("MANUAL_CONTROL", {"target": 1, "x": 1001}, "stick value beyond 1000"),
     ],
 )  # fmt: skip
 def test_a_wish_that_cannot_be(name: str, fields: dict[str, Any], reason: str) -> None:
@@ -391,8 +391,8 @@ def test_a_ground_station_connects_and_nothing_is_left_unanswered() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "give --latitude and --longitude in degrees, or --config FILE"),
-        (("--latitude", "41"), "give --latitude and --longitude in degrees, or --config FILE"),
+        ((), "use --latitude and --longitude in degrees, or --config FILE"),
+        (("--latitude", "41"), "use --latitude and --longitude in degrees, or --config FILE"),
         (("--config", "none.xml"), "none.xml"),
         (("--instance", "300", "--latitude", "0", "--longitude", "0"), "300 is not in the range"),
     ],

@@ -274,9 +274,9 @@ def test_bad_input_late_answers_and_none_end_nothing(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--frame", "boat"), "give --latitude and --longitude in degrees, or --config FILE"),
+        (("--frame", "boat"), "use --latitude and --longitude in degrees, or --config FILE"),
         (("--frame", "boat", "--latitude", "410", "--longitude", "0"), "410, 0 is not a position on the Earth"),
-        (("--latitude", "0", "--longitude", "0"), "outputs missing: give --frame"),
+        (("--latitude", "0", "--longitude", "0"), "outputs missing: use --frame"),
         (
             ("--frame", "boat", "--latitude", "0", "--longitude", "0", "--period", "0.01"),
             "0.01 is not a multiple of 0.004",

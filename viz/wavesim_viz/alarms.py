@@ -33,7 +33,7 @@ class AlarmRules:
     silent: float = 3.0  #: maximum wall time in s without a datagram from a body's pilot
     #: maximum number of periods (plus half a second) without a new value from an instrument that has produced values
     stale: float = 5.0
-    battery: float = 0.2  #: minimum share of the capacity
+    battery: float = 0.2  #: minimum charge, as a fraction of the capacity
     navigation: float = 10.0  #: maximum horizontal error of a navigator's estimate, m
     sigmas: float = 5.0  #: maximum horizontal error in standard deviations that the navigator states
 
@@ -62,7 +62,7 @@ class BodyHealth:
     stale: dict[tuple[int, str], float] = field(
         default_factory=dict
     )  #: row and name of an instrument -> age of its value, in periods
-    battery: dict[int, float] = field(default_factory=dict)  #: row -> remaining share of the battery's capacity
+    battery: dict[int, float] = field(default_factory=dict)  #: row -> battery charge, as a fraction of its capacity
 
 
 @dataclass

@@ -33,7 +33,7 @@ def beams(sensor: SensorConfig) -> dict[str, Any] | None:
     """Return the beams of an instrument: origin and unit vector of each beam in B (``rays``, six values per beam);
     None if the instrument has no beams.
 
-    ``field`` is the value that gives the range of the beams. ``level`` means that the vectors are in W, whatever the
+    ``field`` is the value that contains the range of the beams. ``level`` means that the vectors are in W, whatever the
     attitude. ``turning`` means that the value `angle` rotates the single beam from its vector towards ``axis``.
     """
     level = turning = False

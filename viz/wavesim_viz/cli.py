@@ -116,7 +116,7 @@ def viz(
     wavesim viz --remote 10.0.0.7:9750 --config config.xml
     """
     if log is not None and remote is not None:
-        raise click.UsageError("give either a log or --remote, not both")
+        raise click.UsageError("use either a log or --remote, not both")
     if compare is not None and log is None:
         raise click.UsageError("--compare needs a LOG")
     host, _, number = (remote or "").rpartition(":")
@@ -174,7 +174,7 @@ def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, f
             raise click.UsageError("--origin expects latitude and longitude in degrees")
         place = math.radians(origin[0]), math.radians(origin[1])
     else:
-        raise click.UsageError("give --config FILE or --origin LAT LON")
+        raise click.UsageError("use --config FILE or --origin LAT LON")
     bed = read_cell(cell).bed(Origin(*place))
     try:
         with out.open("x", encoding="utf-8") as file:

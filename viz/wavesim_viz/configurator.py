@@ -355,7 +355,7 @@ class Configurator:
 
 
 def _of(type_: type, value: Any, what: str) -> Any:
-    """Return a value of a request if it has the type; the page always sends the right type."""
+    """Return a value of a request if it has the expected type, which the viewer's page always sends."""
     if not isinstance(value, type_):
         raise RequestFailed(f"'{what}' in the request has the wrong type: {type(value).__name__}")
     return value
@@ -427,7 +427,7 @@ def _trial_configuration(model: Model, models_file: str) -> str:
 
 
 def _instruments(suite: Sequence[InstrumentConfig], loaded: LoadedConfig | None = None) -> list[dict[str, Any]]:
-    """Return positions and looks of instruments."""
+    """Return the drawing data of instruments."""
     return [instrument(t, (), loaded) for t in described_instruments(suite)]
 
 
@@ -460,7 +460,7 @@ def _run(arguments: list[str], folder: Path) -> str:
             cwd=folder, capture_output=True, text=True, timeout=COMMAND_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise RequestFailed(f"`wavesim {arguments[0]}` took more than {COMMAND_S:g} s") from None
+        raise RequestFailed(f"`wavesim {arguments[0]}` did not finish within {COMMAND_S:g} s") from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"`wavesim {arguments[0]}` failed"]
         raise RequestFailed(lines[-1].removeprefix("wavesim: ").removeprefix("Error: "))

@@ -1,7 +1,7 @@
 """Containment of the viewer's own errors. Each error is counted, shown in the page and printed on the console.
 
 A viewer that freezes silently is worse than one that reports missing data. Each item that is read or sent is therefore
-a *part*. A part that raises an exception is left out of the present frame and tried again with the next frame; all
+a *part*. A part that raises an exception is omitted from the current frame and tried again with the next frame; all
 other parts continue.
 """
 
@@ -57,7 +57,7 @@ class ErrorRegistry:
             self.failed_parts.pop(name, None)
 
     def discard(self, prefix: str, kept: Collection[str]) -> None:
-        """Drop parts with this prefix that are no longer wanted."""
+        """Drop parts with this prefix that are no longer needed."""
         for name in [n for n in self.failed_parts if n.startswith(prefix) and n not in kept]:
             del self.failed_parts[name]
 

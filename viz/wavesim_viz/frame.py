@@ -52,7 +52,7 @@ class ViewerFrame:
     ticks_late: int = 0
     level: float = 0.0
     roster: int = 0
-    #: from a source, 1 = time jumped; as sent, the number of jumps so far, because a viewer may miss frames
+    #: in a frame from a source: 1 = time jumped; in a sent frame: number of all jumps, because a viewer may miss frames
     jumped: int = 0
     v_WB_B: Any = None  #: velocities over ground in B, one per body, m/s; not sent
 
@@ -128,7 +128,7 @@ def signals(table: Any) -> Array:
 
 
 def decode_text(value: Any) -> str:
-    """Decode the text of a column without a last character whose bytes are incomplete."""
+    """Decode the text of a column; a last character with incomplete bytes is omitted."""
     return bytes(value).decode("utf-8", "replace")
 
 

@@ -1,8 +1,8 @@
-"""Distribution from one source to any number of viewers. The hub reads and packs each frame once; each viewer takes the
-newest frame when it is ready.
+"""Distribution from one source to any number of viewers. The hub reads and packs each frame once; each viewer receives
+the newest frame when it is ready.
 
-A slow viewer gets fewer frames, and the hub drops a viewer that hangs. Other viewers never wait. The hub contains its
-own errors (``error_registry.py``): the affected part of a frame is missing, and the page shows an error.
+A slow viewer receives fewer frames, and the hub drops a viewer that hangs. Other viewers never wait. The hub contains
+its own errors (``error_registry.py``): the affected part of a frame is missing, and the page shows an error.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Viewer:
         self.texts: deque[str] = deque(maxlen=MOST_WAITING)
         self.last_sent = (0, 0, 0)  # frame, scene, roster
         self.manual_control: ManualControlSession | None = None  #: session of the body that this page drives
-        #: sonar that this page shows -> number of its images that the page has
+        #: sonar that this page shows -> number of its images that the page has received
         self.pictures: dict[tuple[int, str], int] = {}
 
     def send(self, message: dict[str, Any]) -> None:

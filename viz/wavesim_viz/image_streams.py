@@ -1,9 +1,9 @@
-"""Images of sonars and cameras for pages. Each frame is packed once and kept as long as a page that connects later
-needs it.
+"""Images of sonars and cameras for pages. Each frame is packed once and kept as long as a page that connects later may
+need it.
 
-On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header (JSON, padded with spaces to a
-multiple of 4 bytes) and its numbers, little-endian. The samples of a sonar are u1 (beams, bins); those of a camera are
-rows of red, green, blue. Soundings are rows of f4: north, east, down, starboard, sigma (m).
+On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header (JSON, padded with spaces to
+a multiple of 4 bytes) and its numbers, little-endian. The samples of a sonar are u1 (beams, bins); those of a camera
+are rows of red, green, blue. Soundings are rows of f4: north, east, down, starboard, sigma (m).
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class ImageStream:
         self.pictures: deque[bytes] = deque()
 
     def read(self, now: float) -> None:
-        """Take new frames. A restarted server or another body in the row starts a new epoch."""
+        """Store new frames. A restarted server or another body in the row starts a new epoch."""
         version = self._source.scene()[0]
         if self._stream is None or version != self._version:
             if now < self._due:

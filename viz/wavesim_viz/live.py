@@ -79,7 +79,7 @@ class ViewerSource(Protocol):
         """Return flow, wind and water level, and the clients with their round-trip times."""
 
     def equipment(self, row: int) -> dict[str, Any] | None:
-        """Return the equipment of a body (``equipment.py``), the same object until another body takes the row."""
+        """Return the equipment of a body (``equipment.py``), the same object until another body occupies the row."""
 
     def panel(self, row: int) -> dict[str, Any] | None:
         """Return the current data of one body, with actuators and instruments in the order of its equipment."""

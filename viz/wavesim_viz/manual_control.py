@@ -1,6 +1,6 @@
 """Manual control: a page drives a body as its pilot, with the protocol that every broker uses.
 
-Dead man's rule: a command holds for :data:`DEADMAN_S` of wall time. Every actuator returns to neutral when the user
+Dead man's rule: a command is valid for :data:`DEADMAN_S` of wall time. Every actuator returns to neutral when the user
 releases the keys, or when the page or its network stalls. If the page closes, its session leaves the body.
 """
 
@@ -16,12 +16,12 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.server_address import address_of
 from wavesim_sdk.wire.items import ActuatorDescription
 
-DEADMAN_S = 0.5  #: wall time in s for which a command from a page holds
+DEADMAN_S = 0.5  #: wall time in s for which a command from a page is valid
 PERIOD_S = 0.05  #: interval between two commands to the server, s
 
 
 def command(shares: Sequence[float | None], actuators: Sequence[ActuatorDescription]) -> list[float | None]:
-    """Convert shares of the actuators' ranges to commands: 1 = maximum, -1 = minimum, 0 = neutral (0, or the nearest
+    """Convert fractions of the actuators' ranges to commands: 1 = maximum, -1 = minimum, 0 = neutral (0, or the nearest
     permitted value), None = unchanged.
     """
     found: list[float | None] = []
@@ -48,7 +48,7 @@ class ManualControlSession:
         return self._task.done()
 
     def set_shares(self, shares: Sequence[float | None]) -> None:
-        """Set the shares that the page commands, which hold for a short time."""
+        """Set the fractions that the page commands, which are valid for a short time."""
         self._shares, self._until = shares, time.monotonic() + DEADMAN_S
 
     def leave(self) -> None:

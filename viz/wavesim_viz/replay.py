@@ -422,8 +422,8 @@ class ReplaySource:
         return False, "a replay does not accept changes"
 
     def tracks(self) -> dict[str, Any]:
-        """Return by row the whole track of each body, reduced in points (times and positions), and the estimates of its
-        navigator.
+        """Return, by row, the whole track of each body with fewer points (times and positions), and the estimates of
+        its navigator.
         """
         found = {}
         for row, (body, series) in self._series.items():

@@ -79,7 +79,7 @@ class CommanderRequest:
 
 @dataclass(frozen=True, slots=True)
 class DriveRequest:
-    """Drive a body from a page. The values are shares of the actuators' ranges, -1 to 1; None: leave the body."""
+    """Drive a body from a page. The values are fractions of the actuators' ranges, -1 to 1; None: leave the body."""
 
     body: str
     shares: tuple[float | None, ...] | None
@@ -154,7 +154,7 @@ def _values(given: dict[str, Any], most: int = MOST_VALUES) -> dict[str, float |
 
 def _row(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MOST_ROW:
-        raise InvalidRequest("row", "there is no such row")
+        raise InvalidRequest("row", "unknown row")
     return value
 
 

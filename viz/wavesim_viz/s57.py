@@ -1,6 +1,6 @@
 """Electronic charts (IHO S-57 cell, ``*.000``, with the updates in the same folder), read with GDAL from the extra ``charts``.
 
-The page gets areas, lines, soundings and marks in latitude and longitude. A world gets points of the sea bed.
+The page receives areas, lines, soundings and marks in latitude and longitude. A world receives points of the sea bed.
 """
 
 from __future__ import annotations

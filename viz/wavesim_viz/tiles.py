@@ -33,7 +33,9 @@ class Tileset(Protocol):
     described: TilesetInfo
 
     def tile(self, z: int, x: int, y: int) -> tuple[bytes, str] | None:
-        """Return the image of a tile and its type; None outside the chart. Rows count from the north, as in web maps."""
+        """Return the image of a tile and its type; None outside the chart. Rows are counted from the north, as in web
+        maps.
+        """
 
     def close(self) -> None:
         """Close the file."""

@@ -198,7 +198,7 @@ async def series(request: web.Request) -> web.StreamResponse:
             "invalid query: line must be ROW/KEY, and the values of since, until and points must be numbers"
         ) from None
     if any(not 0 <= row < MOST_ROW for row, _ in wanted):
-        raise RequestFailed("there is no such row")
+        raise RequestFailed("unknown row")
     if not 0 < len(wanted) <= MOST_LINES or not 0 < points <= MOST_POINTS:
         raise RequestFailed(f"invalid query: expected 1 to {MOST_LINES} lines and at most {MOST_POINTS} points")
     past = request.app[HUB].history

@@ -1,4 +1,4 @@
-"""Commands to a whole body: a wrench, which is allocated to the thrusters, and a velocity, which the built-in pilot
+"""Commands for a whole body: a wrench, which is allocated to the thrusters, and a velocity, which the built-in pilot
 holds.
 """
 

@@ -180,7 +180,7 @@ class Ros2Instruments:
 
 
 class Ros2Bridge:
-    """Vehicle that the sender of commands drives; without a controller, the outputs are neutral."""
+    """Vehicle that a ROS 2 controller drives; without a controller, the outputs are neutral."""
 
     def __init__(
         self, seat: BridgeOptions, layout: TopicLayout, shared: SharedNode, loaded: LoadedConfig, wishes: Ros2Options
@@ -316,7 +316,7 @@ class Ros2Bridge:
                 data = bytes.fromhex(asked["hex"]) if "hex" in asked else asked["text"].encode()
                 broker.send(data, int(asked.get("to", 0)))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError, WaveSimError) as error:
-            raise MalformedMessage(f"cannot be sent ({type(error).__name__})") from error
+            raise MalformedMessage(f"the sound cannot be sent ({type(error).__name__})") from error
 
     # -- services
 

@@ -21,7 +21,7 @@ from wavesim_sdk.wire.items import ActuatorDescription
 SUSPICIOUS_SHARE, LONG_S = (
     0.01,
     10.0,
-)  #: commands below this share of the limit for this long probably have a wrong unit
+)  #: commands below this fraction of the limit for this long probably have a wrong unit
 
 
 class CommandTopics:
@@ -161,4 +161,4 @@ class CommandTopics:
             )
 
     def _units(self) -> str:
-        return ", ".join(dict.fromkeys(a.unit or "a share" for a in self.actuators))
+        return ", ".join(dict.fromkeys(a.unit or "fraction of the range" for a in self.actuators))

@@ -14,8 +14,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from wavesim_bridges.core import MalformedMessage
 
-#: distributions. Their definitions used here are equal, except sensor_msgs/Range (variance from Iron on) and
-#: rmw_dds_common/Gid
+#: distributions; of the definitions used here, only sensor_msgs/Range (variance from Iron on) and rmw_dds_common/Gid differ
 DISTROS = {name.removeprefix("ROS2_").lower(): name for name in Stores.__members__ if name.startswith("ROS2_")}
 for _old in ("dashing", "eloquent", "foxy", "galactic"):
     DISTROS.pop(_old, None)

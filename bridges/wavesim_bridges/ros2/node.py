@@ -118,7 +118,7 @@ class DdsNode:
         self._graph = TopicWriter(self, "ros_discovery_info", graph, Qos(*_LATCHED), latched=True, inside="")
 
     def writer(self, topic: str, type_: str, latched: bool = False) -> TopicWriter:
-        """Create a publisher. If it is ``latched``, late joiners get the last message."""
+        """Create a publisher. If it is ``latched``, late joiners receive the last message."""
         qos = _LATCHED if latched else _OFFERED
         self._writers.append(TopicWriter(self, topic, type_, self._qos(qos, type_), latched))
         return self._writers[-1]

@@ -29,7 +29,7 @@ from wavesim_sdk.wire.state import Value
 
 PASCAL = 1e4  #: Pa per dbar
 METRE_PER_DBAR = 1e4 / (1025.0 * 9.80665)
-UNKNOWN = 1e6  #: variance in m2 or rad2 from which a filter gets no information
+UNKNOWN = 1e6  #: variance in m2 or rad2 so large that a filter ignores the value
 FRD_TO_FLU = np.diag([1.0, -1.0, -1.0])  #: matrix from FRD to FLU, and back
 IMU, RANGE, FIX = "sensor_msgs/msg/Imu", "sensor_msgs/msg/Range", "sensor_msgs/msg/NavSatFix"
 TWIST, POSE = "geometry_msgs/msg/TwistWithCovarianceStamped", "geometry_msgs/msg/PoseWithCovarianceStamped"

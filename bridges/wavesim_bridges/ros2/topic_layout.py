@@ -131,7 +131,7 @@ class TopicLayout:
                 shaft, constant = given.get("unit") == "rad/s", float(given.get("rotor_constant", 0.0))
                 if given.get("unit") == "N" and a.unit != "N":
                     self._refuse(
-                        f"'{a.name}' is commanded in {a.unit or 'a share'}, but this layout's thrusters expect N"
+                        f"'{a.name}' is commanded in {a.unit or 'fractions of its range'}, but this layout's thrusters expect N"
                     )
                 if shaft and a.unit == "N" and constant <= 0.0:
                     self._refuse(

@@ -21,7 +21,7 @@ from wavesim_sdk.ocean.bed import mean_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-#: Columns of a sea component; the last name is the number of columns.
+#: Columns of a sea component. The last constant is the number of columns.
 # amplitude, frequency, wave number north, east, phase, direction and its unit vector, wave number, exp(-2 k h) for the
 # water depth h, 1/(1 - exp(-2 k h))
 (

@@ -56,7 +56,7 @@ def _small_integer(name: str, size: int, doc: str) -> Field:
     return Field(name, f"i{size}", "", doc)
 
 
-_KEY = Field("key", "u8", "", "Stream of the random numbers.")
+_KEY = Field("key", "u8", "", "Key of the random number stream.")
 
 NODE = _record(
     "node",

@@ -161,7 +161,7 @@ def head_records(head: UsblHead, position: Any, assumed: float) -> tuple[Records
     return made, phones
 
 
-#: members of a node with the same name in a transducer's configuration
+#: fields that a node copies from the fields of the same name in a transducer's configuration
 _COPIED_FIELDS = (
     "listen_low", "listen_high", "threshold", "pulse", "band", "capture", "turn_around", "recharge", "deaf_in_recharge",
     "query", "reply", "tolerance", "source_level", "code", "query_code", "timing_noise", "timing_resolution",

@@ -174,7 +174,8 @@ def meets_sloping_bed(m: Medium, path: int) -> bool:
 def source_image(
     m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float
 ) -> tuple[float, float, float]:
-    """Image position of the source of a path to a point, in water of one sound speed; NaN if there is no such path.
+    """Return the position of the image source of a path to a point, in water with a uniform sound speed; NaN if the
+    path does not exist.
 
     Over a bed that is not level ``m.points`` then holds its corners.
     """

@@ -622,7 +622,9 @@ def _come_back(
 
 @device_function
 def clamp_to_water(z: Array, source: float, receiver: float, across: float) -> tuple[float, float, float]:
-    """Return (source depth, receiver depth, distance) for the search, adjusted to the water, to different depths and off one vertical line."""
+    """Return (source depth, receiver depth, distance) for the search. The depths are limited to the water column and
+    made different, and the distance is made positive.
+    """
     deep = z[-1]
     zs, zr = min(max(source, 0.0), deep), min(max(receiver, 0.0), deep)
     if abs(zs - zr) < 1e-6:

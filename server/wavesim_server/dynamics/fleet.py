@@ -331,7 +331,7 @@ class FleetDynamics:
         self.slots[row] = block * r.LANES + int(np.argmin(present))
 
     def _update_occupancy(self, row: int, by: int) -> None:
-        """Count a body that has entered its slot (+1) or leaves it (-1)."""
+        """Update the number of bodies in a block: a body has entered its slot (+1) or is leaving it (-1)."""
         block, b = int(self.slots[row]) // r.LANES, self.body(row)
         head = self.block_heads[block]
         b[r.PRESENT] = float(by > 0)

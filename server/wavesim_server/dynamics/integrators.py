@@ -82,7 +82,7 @@ def integrator_index(name: str) -> int:
     return names.index(name)
 
 
-#: weights of earlier stages, weights of all stages in the sum, times, and the gain for each time (-1: the start)
+#: by method and stage: weights of earlier stages, weight in the final sum, time, index of the gain (-1: at the start)
 _WEIGHTS, _SUM = np.zeros((len(ALL), STAGES, STAGES)), np.zeros((len(ALL), STAGES))
 _TIME, _GAIN = np.zeros((len(ALL), STAGES)), np.full((len(ALL), STAGES), -1)
 _COUNT = np.array([len(i.times) for i in ALL])

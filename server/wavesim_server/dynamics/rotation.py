@@ -19,6 +19,6 @@ def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any
 
 @always_inline
 def to_world(w: Any, x: Any, y: Any, z: Any, bx: Any, by: Any, bz: Any) -> tuple[Any, Any, Any]:
-    """Rotate a vector from B to W by q_WB: for one vector cheaper than the matrix."""
+    """Rotate a vector from B to W by q_WB. For a single vector, this is cheaper than the matrix."""
     tx, ty, tz = 2.0 * (y * bz - z * by), 2.0 * (z * bx - x * bz), 2.0 * (x * by - y * bx)
     return bx + w * tx + y * tz - z * ty, by + w * ty + z * tx - x * tz, bz + w * tz + x * ty - y * tx

@@ -160,7 +160,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class SuccessRule:
-    """Condition under which a finished run is a success. Without it, every finished run is one."""
+    """Condition under which a finished run is a success. Without it, every finished run is a success."""
 
     where: str = text("Condition on the metrics, such as `navigation &lt; 5`.")
     place: str = place()

@@ -92,7 +92,7 @@ def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captai
 def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bool) -> None:
     """Sail a vessel along its waypoints and report the deviation.
 
-    FILE is a configuration; other vessels in it do not take part. The report states the speed and the distances from
+    FILE is a configuration; other vessels in it are ignored. The report states the speed and the distances from
     legs and arcs.
     """
     import numpy as np
@@ -121,7 +121,7 @@ def _known(model: str) -> None:
         raise ConfigError(f"unknown model '{model}'{suggest_name(model, library())}")
     if library()[model].box is None:
         raise ConfigError(
-            f"'{model}' is not a surface vessel: own ship needs a model with a <box>, which gives its length and width"
+            f"'{model}' is not a surface vessel: own ship needs a model with a <box>, which defines its length and width"
         )
 
 

@@ -14,7 +14,7 @@ export function labelOf(kit: Kit | null, key: string): SeriesLabel | null {
   const motion = key.startsWith("motion.") ? MOTION[key.slice(7)] : undefined;
   if (motion !== undefined) return { title: key.slice(7), unit: motion, series: [key], names: [key.slice(7)], factors: [], down: key === "motion.depth" };
   if (key === "nav.error") return { title: "navigation error", unit: "m", series: ["nav.error", "nav.sigma"], names: ["error", "stated 1σ"], factors: [] };
-  if (key === "nav.vertical") return { title: "estimate deeper by", unit: "m", series: [key], names: ["depth error"], factors: [] };
+  if (key === "nav.vertical") return { title: "estimated minus true depth", unit: "m", series: [key], names: ["depth error"], factors: [] };
   return actuatorLabel(kit, key) ?? forceLabel(key) ?? sensorLabel(kit, key);
 }
 

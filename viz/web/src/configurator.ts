@@ -88,7 +88,7 @@ export class Configurator {
     this.vehicles = vehicles ?? [];
     const group = (label: string, options: HTMLElement[]): HTMLElement | null => (options.length ? h("optgroup", { label }, ...options) : null);
     setChildren(this.list, group("models", models.map((m) => h("option", { value: m.name, title: m.title }, `${m.name} — ${m.type}`))),
-      group("instruments of single vehicles", this.vehicles.map((v, k) => h("option", { value: `vehicle ${k}` }, `${v.name} — ${v.model}, ${v.file}`))));
+      group("instruments of individual vehicles", this.vehicles.map((v, k) => h("option", { value: `vehicle ${k}` }, `${v.name} — ${v.model}, ${v.file}`))));
     this.list.value = models.some((m) => m.name === "lauv") ? "lauv" : models[0]?.name ?? "";
     await this.load(this.list.value, file);
   }
@@ -377,7 +377,7 @@ export class Configurator {
       return;
     }
     const found = await postJson<{ file: string; trial: string }>("/api/save", { file, replace, model: this.sent() });
-    if (found) toast(`saved ${found.file}; fly it with: wavesim serve ${found.trial}`);
+    if (found) toast(`saved ${found.file}; run it with: wavesim serve ${found.trial}`);
   }
 
   /** For tests: the document that would be saved. */

@@ -45,7 +45,7 @@ export class DepthProfile {
     if (!page) return;
     const { c, w, hh } = page, track = row === null ? undefined : this.store.tracks.get(row), n = track ? (track.whole ? track.until(this.store.time) : track.time.length) : 0;
     c.clearRect(0, 0, w, hh);
-    if (!track || n < 2) { setText(this.told, row === null ? "select a body" : "not moved yet"); return; }
+    if (!track || n < 2) { setText(this.told, row === null ? "select a body" : "the body has not moved yet"); return; }
     const way = distanceAndDepth(track.ned, n), bed = way.map((_, k) => depthAt(this.store.scene?.bed, track.ned[3 * k]!, track.ned[3 * k + 1]!)), far = Math.max(way[n - 1]![0], 1);
     const depths = [...way.map((p) => p[1]), ...bed.filter((d) => d !== null)].filter(Number.isFinite), top = this.surface.checked ? Math.min(0, ...depths) : Math.min(...depths), low = Math.max(top + 1, ...depths);
     const wide = w - LEFT - 8, high = hh - TOP - BOTTOM, fits = (high / (1.08 * (low - top))) / (wide / far), factor = this.factor || fits;

@@ -444,7 +444,7 @@ class App {
   private frame(f: Frame): void {
     const last = this.store.last, same = last !== null && last.jumps === f.jumps && last.time === f.time && last.state === f.state && last.roster === f.roster && last.bodies.length === f.bodies.length && last.bodies.every((v, k) => v === f.bodies[k]);
     this.store.frame(f);
-    if (same && !this.turning) this.mishaps.part("the bar", () => this.numbers()); else if (!same) this.wake();
+    if (same && !this.turning) this.mishaps.part("the toolbar", () => this.numbers()); else if (!same) this.wake();
   }
 
   // -- each picture ---------------------------------------------------------------------------------------------
@@ -468,7 +468,7 @@ class App {
   /** Update numbers, lists and buttons. */
   private tables(): void {
     this.mishaps.update();
-    this.mishaps.part("the bar", () => this.numbers());
+    this.mishaps.part("the toolbar", () => this.numbers());
     this.mishaps.part("the fleet list", () => this.fleet.update());
     this.mishaps.part("the charts", () => this.details.draw());
     this.mishaps.part("the bottom panel", () => this.bottom.update());

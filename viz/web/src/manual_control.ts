@@ -41,7 +41,7 @@ export function actuatorShares(actuators: ActuatorLook[], model: ModelLook, axes
 export class ManualControl {
   private box: HTMLElement | null = null;
   private readonly who = h("select", { "aria-label": "Body to drive", onchange: () => this.leave() });
-  private readonly gain = h("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 0.5, "aria-label": "Share of the actuator range" });
+  private readonly gain = h("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 0.5, "aria-label": "Fraction of the actuator range" });
   private readonly told = h("div", { class: "soft num", id: "helm-told" });
   private readonly keys = new Set<string>();
   private driving = ""; // body that the server drives for this page

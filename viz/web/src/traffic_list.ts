@@ -45,7 +45,7 @@ export class TrafficList {
 
   update(): void {
     const t = this.store.traffic, others = t?.others ?? [], order = others.map((m) => m.row).join();
-    setText(this.about, !t ? "select a surface vessel to make it own ship" : `own ship: ${this.store.name(t.row)}; domain radii: ${formatNumber(t.least, 1)} and ${formatNumber(t.preferred, 1)} m, ${formatNumber(t.least / t.length, 0)} and ${formatNumber(t.preferred / t.length, 0)} ship lengths${others.length ? "" : "; no other surface vessel present"}`);
+    setText(this.about, !t ? "select a surface vessel to make it own ship" : `own ship: ${this.store.name(t.row)}; domain radii: ${formatNumber(t.least, 1)} and ${formatNumber(t.preferred, 1)} m, ${formatNumber(t.least / t.length, 0)} and ${formatNumber(t.preferred / t.length, 0)} ship lengths${others.length ? "" : "; no other surface vessels"}`);
     for (const m of others) {
       let row = this.rows.get(m.row);
       if (!row) {
