@@ -83,7 +83,7 @@ struct wavesim_mailbox_sensor {
 struct wavesim_mailbox_field {
     char name[32]; /* Name of the field. */
     char unit[32]; /* Unit of the field; empty = none. */
-    int64_t count; /* How many numbers the field has. */
+    int64_t count; /* Number of elements of the field. */
 };
 
 #endif

@@ -52,7 +52,9 @@ class BodyListener:
             raise AttachError(self.trouble or f"the equipment of '{self.name}' is still being requested")
         there = [s["name"] for s in self.equipment["sensors"] if s["type"] in FRAME_SENSOR_TYPES]
         if name not in there:
-            raise AttachError(f"'{self.name}' has no sonar or camera named '{name}'; available: {', '.join(there) or 'none'}")
+            raise AttachError(
+                f"'{self.name}' has no sonar or camera named '{name}'; available: {', '.join(there) or 'none'}"
+            )
         look = ReceivedFrames(lambda: self._drop(name, look))
         self._looks = {**self._looks, name: [*self._looks.get(name, ()), look]}
         return look

@@ -377,7 +377,9 @@ class FrameReader:
         types = {n: bytes(entry["type"]).decode() for n, entry in suite.items()}
         if types.get(name) not in FRAME_SENSOR_TYPES:
             there = [n for n, type_ in types.items() if type_ in FRAME_SENSOR_TYPES]
-            raise AttachError(f"'{body}' has no sonar or camera named '{name}'; available: {', '.join(there) or 'none'}")
+            raise AttachError(
+                f"'{body}' has no sonar or camera named '{name}'; available: {', '.join(there) or 'none'}"
+            )
         rings = FrameRings.attach(server)
         return cls(rings, rings.ring_index(types[name], int(suite[name]["place"])), name)
 
