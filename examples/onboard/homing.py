@@ -25,7 +25,7 @@ ANGLE = math.radians(1.0)  #: standard deviation of the direction from the head,
 
 
 class Homer(Auv):
-    """AUV with an exact position of the dock and a rough one of its own, which each reply corrects by range and direction."""
+    """AUV that knows the exact position of the dock and its own rough position, which each reply corrects."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         super().__init__(loaded, body)

@@ -712,9 +712,8 @@ class Model:
     )
     coriolis_added: str = choice(
         "Added mass used in C_A. whole: all of it, for deep bodies. plane: only surge, sway and yaw, for hulls on "
-        "the surface. A hull on the surface lifts the water in heave rather than carrying it along. Inertia, drag and "
-        "memory in heave therefore act on the vertical motion, as in seakeeping theory. If they acted along the "
-        "body's z axis, they and C_A would capsize the hull.",
+        "the surface. There, inertia, drag and memory in heave act on the vertical motion, as in seakeeping theory; "
+        "along the body's z axis, they and C_A would capsize the hull.",
         ("whole", "plane"),
         "whole",
     )

@@ -11,7 +11,7 @@ const LEFT = 58, BOTTOM = 18, TOP = 6, DEG = 180 / Math.PI;
 const SPANS = [30, 60, 120, 300, 600, 1800]; // s
 export interface RangeMeasurement { time: number; from: number; value: number; truth: number | null; one: boolean }
 type What = "range" | "error" | "azimuth" | "elevation";
-const WHATS: [What, string, string][] = [["range", "range", "m"], ["error", "range error", "m"], ["azimuth", "bearing, from forward to starboard", "°"], ["elevation", "elevation, down from the horizontal", "°"]];
+const QUANTITIES: [What, string, string][] = [["range", "range", "m"], ["error", "range error", "m"], ["azimuth", "bearing, from forward to starboard", "°"], ["elevation", "elevation, down from the horizontal", "°"]];
 
 /** True two-way or one-way range of a reception; null if unknown. */
 function truth(e: Reception, distances: Map<string, number>): number | null {
@@ -44,7 +44,7 @@ export class AcousticRanges {
   private points: RangeMeasurement[] = []; // points drawn, for the table
 
   constructor(private readonly store: SceneStore) {
-    const what = h("select", { "aria-label": "Measured quantity", onchange: () => { this.what = what.value as What; this.update(); } }, ...WHATS.map(([key, text]) => h("option", { value: key }, text)));
+    const what = h("select", { "aria-label": "Measured quantity", onchange: () => { this.what = what.value as What; this.update(); } }, ...QUANTITIES.map(([key, text]) => h("option", { value: key }, text)));
     const span = h("select", { "aria-label": "Time span", onchange: () => { this.span = Number(span.value); this.update(); } }, ...SPANS.map((s) => h("option", { value: s, selected: s === this.span }, s < 120 ? `${s} s` : `${s / 60} min`)));
     this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, what, span, this.told, h("span", { class: "grow" }), h("button", { title: "Show the values as a table", onclick: () => this.save() }, "CSV")), h("div", { class: "sound-place" }, this.canvas));
     new ResizeObserver(() => this.update()).observe(this.canvas); // the heading may have wrapped to another line
@@ -55,7 +55,7 @@ export class AcousticRanges {
     if (!page) return;
     const { c, w, hh } = page;
     c.clearRect(0, 0, w, hh);
-    const points = (this.points = row === null ? [] : rangeMeasurements(this.store.events.filter((e): e is Reception => "receiver" in e), row, this.what, since, this.store.distances)), unit = WHATS.find(([k]) => k === this.what)![2];
+    const points = (this.points = row === null ? [] : rangeMeasurements(this.store.events.filter((e): e is Reception => "receiver" in e), row, this.what, since, this.store.distances)), unit = QUANTITIES.find(([k]) => k === this.what)![2];
     const errors = points.filter((p) => p.truth !== null).map((p) => p.value - p.truth!), rms = Math.sqrt(errors.reduce((s, e) => s + e * e, 0) / Math.max(errors.length, 1));
     setText(this.told, row === null ? "select a body" : points.length ? `${points.length} of ${this.store.name(row)}: ${points.filter((p) => p.one).length} one-way (rings)${errors.length && unit === "m" ? `; error rms ${formatNumber(rms, 3)} m, line: true` : ""}` : "no measurements in this time span");
     if (!points.length) return;
