@@ -212,7 +212,7 @@ def _spread(values: Any, metric: CampaignMetric) -> Any:
     bars.set(xlabel=_label(metric), ylabel="runs")
     steps.ecdf(values, color=_INK)
     steps.axhline(0.95, color="0.7", linewidth=0.8)
-    steps.set(xlabel=_label(metric), ylabel="share of runs below")
+    steps.set(xlabel=_label(metric), ylabel="fraction of runs below")
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Run a campaign: execute the rows without a final state in the journal, and keep the others."""
+"""Run a campaign: execute the rows that have no final state in the journal, and keep all other rows."""
 
 from __future__ import annotations
 

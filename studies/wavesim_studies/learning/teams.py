@@ -1,4 +1,4 @@
-"""Teams under PettingZoo whose members communicate by the engine's sound.
+"""PettingZoo environments for teams whose members communicate through the engine's acoustic medium.
 
 A packet arrives after r/c. A member receives it if it is not transmitting and if no other packet arrives at the same
 time.
@@ -160,9 +160,9 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     """A team of ``members``, of which the first ``known`` have GPS. An episode has at most ``limit`` steps of one
     second.
 
-    An action has these values, each from -1 to 1: course (share of half a turn), speed, whether to send (above 0),
-    level, start of the transmission within the step (0: immediately, 1: ends with the step; below 0 counts as 0), and free
-    bytes. docs/learning.md describes observation and reward.
+    An action has these values, each from -1 to 1: course (fraction of half a turn), speed, whether to send (above 0),
+    level, start of the transmission within the step (0: immediately, 1: ends with the step; below 0 counts as 0), and
+    free bytes. docs/learning.md describes observation and reward.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "name": "wavesim_localisation_v0", "is_parallelizable": True}  # noqa: RUF012  # as PettingZoo declares it
@@ -185,17 +185,19 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         self.simulation: Simulation | None = None  #: engine of this episode
 
     def observation_space(self, agent: str) -> Any:
-        """Return the observation space of a member: the same object each time."""
+        """Return the observation space of a member, which is always the same object."""
         return self._observed[agent]
 
     def action_space(self, agent: str) -> Any:
-        """Return the action space of a member: the same object each time."""
+        """Return the action space of a member, which is always the same object."""
         return self._acted[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Place all members on a circle of 100 to 150 m, in a random current. A given seed always gives the same start."""
+        """Place all members on a circle of 100 to 150 m, in a random current. The same seed always gives the same
+        start.
+        """
         if seed is not None:
             self._random = np.random.default_rng(seed)
         random, n = self._random, len(self.possible_agents)
@@ -386,7 +388,7 @@ def tdma(env: Localisation) -> TransmissionSchedule:
 
 
 def aloha(env: Localisation, share: float = 0.184, seed: int = 0) -> TransmissionSchedule:
-    """Plan in which each member sends at random, in the given share of all steps."""
+    """Plan in which each member sends at random, in the given fraction of all steps."""
     random = np.random.default_rng(seed)
     return TransmissionSchedule(env, lambda step, k: bool(random.random() < share))
 

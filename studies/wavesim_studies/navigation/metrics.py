@@ -49,8 +49,8 @@ def legs(truth: Any, distance: float) -> Array:
 
 
 def relative_pose_error(p: Any, q: Any, true_p: Any, true_q: Any, distance: float) -> Array:
-    """Return the relative pose error (N) in m: the error at the end of each leg of ``distance`` m, seen from its
-    start.
+    """Return the relative pose error (N) in m: the error at the end of each leg of ``distance`` m, relative to the pose
+    at its start.
     """
     pairs = legs(true_p, distance)
     if not len(pairs):

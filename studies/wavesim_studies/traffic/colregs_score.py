@@ -21,7 +21,7 @@ KNOT = 1852.0 / 3600.0
 LARGE, NOTICED = (
     math.radians(30.0),
     math.radians(5.0),
-)  #: change that others notice (rule 8b), and the smallest change that counts
+)  #: course change that others notice (rule 8b), and the smallest course change that counts, in rad
 SMALL_SPEED = 0.5 * KNOT
 STEADY = 3.0  #: distance in ship lengths over which a course is measured
 SPARED, WASTED = (
@@ -32,7 +32,7 @@ TURN = math.radians(15.0)  #: smallest course change that belongs to a manoeuvre
 TURNS, MORE = (
     4,
     2,
-)  #: course changes that an encounter may have (out, parallel, back, on), and those for each additional vessel
+)  #: course changes without deduction (out, parallel, back, on), and the number added for each additional vessel
 COST = 0.1  #: deduction for each additional change
 
 
@@ -103,7 +103,7 @@ class ColregsScore:
 
 @dataclass(frozen=True)
 class AvoidingAction:
-    """The first change that own ship made: time (s), turn (rad, starboard positive) and loss of speed (share)."""
+    """The first change that own ship made: time (s), turn (rad, starboard positive) and loss of speed (fraction)."""
 
     time: float
     turn: float

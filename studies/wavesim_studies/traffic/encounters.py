@@ -107,7 +107,7 @@ def read_dnv(path: Path) -> Encounter:
     """Read a situation of DNV's ship-traffic-generator (JSON).
 
     Own ship and targets have a position (degrees, or north and east in NM or m), a speed in knots and a course in
-    degrees. The ConfigError states what is missing.
+    degrees. Raise ConfigError, with the problem, if the file is invalid.
     """
     try:
         document = json.loads(path.read_text())

@@ -128,7 +128,7 @@ def run_waypoints(loaded: LoadedConfig, name: str, radius: float, seconds: float
 
 
 def _only_body(loaded: LoadedConfig, body: BodyConfig) -> LoadedConfig:
-    """Return the configuration without the other bodies, because the vessel would collide with bodies that have no
+    """Return the configuration without the other bodies, because the vessel could collide with bodies that have no
     program.
     """
     fleet = dataclasses.replace(
