@@ -85,7 +85,10 @@ class DesignConfig:
         "grid",
     )
     points: int = key(
-        "Number of samples. The designs `sobol` and `sensitivity` require a power of two.", default=16, low=1, integer=True
+        "Number of samples. The designs `sobol` and `sensitivity` require a power of two.",
+        default=16,
+        low=1,
+        integer=True,
     )
     strength: int = key(
         "Strength of a Latin hypercube. Strength 2 also fills each plane of two factors evenly; it needs p^2 points, where p is a prime.",
@@ -195,7 +198,9 @@ class Campaign:
     """Root element <campaign>."""
 
     name: str = text("Name of the campaign. Its results are written to a folder of this name.")
-    config: str = text("Base configuration of all runs, as a path relative to this file. Runs with kind=function need none.", "")
+    config: str = text(
+        "Base configuration of all runs, as a path relative to this file. Runs with kind=function need none.", ""
+    )
     seed: int = key("Seed of the design and of the runs.", default=1, low=0, high=2**53, integer=True)
     design: DesignConfig = child(DesignConfig, "Design of the campaign.")
     run: RunConfig = child(RunConfig, "Definition of a run.")
