@@ -1,6 +1,6 @@
 """Journal of a campaign: the outcome of each run, committed one by one.
 
-The process that started the campaign is its only writer.
+Only the process that started the campaign writes to the journal.
 """
 
 from __future__ import annotations

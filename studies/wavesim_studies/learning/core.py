@@ -21,7 +21,7 @@ MODELS = 64  #: number of different hulls; the blocks of eight copies use them i
 
 
 class Core:
-    """A number of copies of a task that advance together.
+    """Copies of a task that advance together.
 
     ``vary`` (0 to 1) scales the differences between episodes: current (up to 0.5 m/s), thrust (20 % for each thruster,
     and a common reduction by up to 20 %), net buoyancy (2 N), delay of commands (0 to 3 steps). ``hulls`` (0 to 1)

@@ -54,8 +54,8 @@ class FleetView(NamedTuple):
 
 
 class CopyState(NamedTuple):
-    """State of the copies: their values (blocks, COPY L), keys (blocks L), and last commands (blocks, DELAYS thrusters
-    L).
+    """State of the copies: their values (blocks, COPY L), keys (blocks L), and last commands (blocks, DELAYS x
+    thrusters x L).
 
     It also contains buffers for the states of a block (L, MU) and for temporary values (WORK L).
     """

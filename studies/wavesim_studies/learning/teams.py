@@ -3,11 +3,9 @@
 A packet arrives after r/c. A member receives it if it is not transmitting and if no other packet arrives at the same
 time.
 
-    from wavesim_studies.learning import teams
-    env = teams.Localisation(members=5)
-    observations, infos = env.reset(seed=1)
-    while env.agents:
-        observations, rewards, terminations, truncations, infos = env.step({a: env.action_space(a).sample() for a in env.agents})
+from wavesim_studies.learning import teams env = teams.Localisation(members=5) observations, infos = env.reset(seed=1)
+while env.agents: observations, rewards, terminations, truncations, infos = env.step({a: env.action_space(a).sample()
+for a in env.agents})
 
 Cooperative localisation: one member knows its position. The others use dead reckoning by heading and speed, in a
 current that they cannot measure. A packet carries the estimated position of its sender, and its delay gives the range.
@@ -43,8 +41,8 @@ LEVELS = (150.0, 188.0)  #: source level in dB re 1 uPa at 1 m at the minimum an
 FASTEST = 1.6  #: speed through water in m/s at the maximum action
 FAR = 3000.0  #: distance in m from the centre beyond which a member is lost
 ACTIONS = ("course", "speed", "send", "level", "slot", *(f"byte{k}" for k in range(BYTES)))
-OWN = 11  #: number of values in an observation about the member itself
-HEARD = 6 + BYTES  #: number of values about each other member
+OWN = 11  #: number of values in an observation that describe the member itself
+HEARD = 6 + BYTES  #: number of values in an observation that describe each other member
 BOUND = 10.0
 #: standard deviations of the members' unknown errors: heading (rad), speed scale, current (m/s per axis), range (m)
 HEADING, SCALE, CURRENT, RANGE = 0.03, 0.02, 0.2, 1.0
@@ -89,14 +87,14 @@ class Navigator:
         self.P = F @ self.P @ F.T + np.diag([wrong, wrong, 1e-6, 1e-6]) * dt
 
     def update_by_gps(self, place: Array) -> None:
-        """Update by a GPS position."""
+        """Update the estimate with a GPS position."""
         self._update(np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0]]), place - self.x[:2], np.eye(2) * GPS**2)
 
     def update_by_range(self, far: float, place: Array, sigma: float, age: float) -> None:
-        """Update by a horizontal distance measured ``age`` s ago.
+        """Update the estimate with a horizontal distance that was measured ``age`` s ago.
 
-        The other member is at ``place``, which is known with a standard deviation of ``sigma`` (m), independently of
-        our own estimate.
+        The other member is at ``place``, which is known with a standard deviation of ``sigma`` (m), independent of our
+        own estimate.
         """
         to = self.x[:2] - self.velocity * age - place
         distance = max(math.sqrt(float(to @ to)), 1.0)

@@ -74,7 +74,7 @@ def _smoothed(x: Array, dt: float, lag: float) -> Array:
 
 
 def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
-    """Return a mission of a dataset. Raise LogError if it lacks an IMU, an AHRS or a pressure."""
+    """Return a mission of a dataset. Raise LogError if it lacks values of an IMU, an AHRS or a pressure sensor."""
     body, model = next(iter(entry["bodies"].items()))
     loaded = dataset.configuration(folder, name)
     suite = {i.type: i for i in reversed(loaded.suite_by_name(body, model))}

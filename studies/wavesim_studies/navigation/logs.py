@@ -94,7 +94,7 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
     """
     if name not in vehicles(log):
         raise LogError(
-            f"{log.path} has no vehicle '{name}' with state and AHRS or IMU; it has: {', '.join(vehicles(log)) or 'none'}"
+            f"{log.path} has no vehicle '{name}' with true states and values of an AHRS or IMU; vehicles: {', '.join(vehicles(log)) or 'none'}"
         )
     if unknown := set(without) - set(TYPES):
         raise LogError(f"unknown type '{sorted(unknown)[0]}' to exclude; use: {', '.join(TYPES)}")

@@ -27,7 +27,7 @@ STEADY = 3.0  #: distance in ship lengths over which a course is measured
 SPARED, WASTED = (
     30.0,
     180.0,
-)  #: extra distance (or distance in the lost time) in ship lengths: full score up to the first, 0 from the second on
+)  #: extra distance, or distance sailed in the lost time, in ship lengths: full score up to SPARED, 0 from WASTED on
 TURN = math.radians(15.0)  #: smallest course change that belongs to a manoeuvre; `steady` counts the smaller ones
 TURNS, MORE = (
     4,
@@ -178,7 +178,7 @@ def _spared(lengths: float) -> float:
 
 
 def _sampled(own: VesselTrack, length: float) -> Array:
-    """Return the courses, one for each :data:`STEADY` ship lengths sailed."""
+    """Return the course at intervals of :data:`STEADY` ship lengths sailed."""
     speed = max(float(own.speeds[0]), 0.1)
     return own.courses[:: max(1, round(STEADY * length / speed / float(np.median(np.diff(own.times)))))]
 
