@@ -3,9 +3,11 @@
 A packet arrives after r/c. A member receives it if it is not transmitting and if no other packet arrives at the same
 time.
 
-from wavesim_studies.learning import teams env = teams.Localisation(members=5) observations, infos = env.reset(seed=1)
-while env.agents: observations, rewards, terminations, truncations, infos = env.step({a: env.action_space(a).sample()
-for a in env.agents})
+    from wavesim_studies.learning import teams
+    env = teams.Localisation(members=5)
+    observations, infos = env.reset(seed=1)
+    while env.agents:
+        observations, rewards, terminations, truncations, infos = env.step({a: env.action_space(a).sample() for a in env.agents})
 
 Cooperative localisation: one member knows its position. The others use dead reckoning by heading and speed, in a
 current that they cannot measure. A packet carries the estimated position of its sender, and its delay gives the range.
