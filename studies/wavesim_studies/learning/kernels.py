@@ -1,7 +1,7 @@
 """One compiled step of all copies: commands with delay, dynamics, reward, termination, reset, noise, observation.
 
-The dynamics are the engine's, in blocks of eight bodies, without sound, contact and weather, which these tasks do not
-use. The other code works on the same eight lanes, with a row of numbers for each quantity; see
+The dynamics are those of the engine, in blocks of eight bodies. They omit sound, contact and weather, which these tasks
+do not use. The other code works on the same eight lanes, with a row of numbers for each quantity; see
 :mod:`wavesim_server.dynamics.lanes`. Only a reset, once per episode, runs lane by lane. The random numbers of a copy
 are hashes of its own key, so they do not depend on the other copies or on their number.
 """

@@ -10,7 +10,8 @@ time.
         observations, rewards, terminations, truncations, infos = env.step({a: env.action_space(a).sample() for a in env.agents})
 
 Cooperative localisation: one member knows its position. The others use dead reckoning by heading and speed, in a
-current that they cannot measure. A packet carries the estimated position of its sender, and its delay gives the range.
+current that they cannot measure. A packet contains the estimated position of its sender, and the range follows from its
+delay.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Place all members on a circle of 100 to 150 m, in a random current. The same seed always gives the same
+        """Place all members on a circle of 100 to 150 m, in a random current. The same seed always produces the same
         start.
         """
         if seed is not None:

@@ -140,7 +140,7 @@ def score_run(
     length: float,
     goal: tuple[float, float] | None = None,
 ) -> ColregsScore:
-    """Score a run. ``length`` of own ship (m) gives the preferred and the minimum distance.
+    """Score a run. The preferred and the minimum distance follow from the ``length`` of own ship (m).
 
     ``goal`` is the point at which the run should end. Pass it to judge a whole mission.
     """
