@@ -91,5 +91,5 @@ def _of_metric(metric: Metric, kind: str) -> tuple[tuple[str, ...], str]:
     if kind == "function":
         return ("of", "body"), 'with kind="function", the program itself returns the metrics by name'
     if metric.of in LIBRARY:
-        return ("unit",), "a library metric has its own unit"
+        return ("unit",), "a library metric has a fixed unit"
     return ("body",), "the function that computes the metric selects the body"

@@ -193,7 +193,7 @@ def train(
 
 @dataclass(frozen=True)
 class MissionErrors:
-    """Horizontal errors of each method on one mission in m: at the end, and RMS."""
+    """Horizontal errors of each method on one mission: final error and RMS error, in m."""
 
     mission: str
     distance: float
