@@ -32,7 +32,7 @@ def _digest(path: str, modified_ns: int, size: int) -> str:
 
 
 def file_digest(path: str) -> str:
-    """Return the digest of a file's present content, or the path itself if the file does not exist."""
+    """Return the digest of a file's current content, or the path itself if the file does not exist."""
     try:
         found = Path(path).stat()
         return _digest(path, found.st_mtime_ns, found.st_size)

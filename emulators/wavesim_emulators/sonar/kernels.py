@@ -44,8 +44,8 @@ BED, SURFACE = 0, 1  #: labels of the bed and the surface, as hit by rays; objec
 
 @_jit
 def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any, bumps: Any) -> float:
-    """Return the range at which a ray hits the bed D0 + D1 x + D2 y + bumps. The search advances by steps that the
-    steepest slope allows; the result is exact for a plane.
+    """Return the range at which a ray hits the bed D0 + D1 x + D2 y + bumps. The length of the search steps is limited
+    by the steepest slope. The result is exact for a plane.
     """
     closing = bed[1] * dx + bed[2] * dy - dz
     clear = bed[0] + bed[1] * o[0] + bed[2] * o[1] - o[2]
