@@ -144,7 +144,7 @@ def main() -> int:
         for (z, x, _), p, q, m in zip(case.receivers, a, b, marked, strict=True):
             print(f"{z:8.0f} {x / 1e3:9.2f} {p:11.2f} {q:8.2f} {q - p:11.2f}{' near a caustic' if m else ''}")
         if clear:
-            print(f"away from caustics: mean {np.mean(clear):.2f}, greatest {max(clear):.2f} dB\n")
+            print(f"away from caustics: mean {np.mean(clear):.2f}, maximum {max(clear):.2f} dB\n")
     return 0
 
 

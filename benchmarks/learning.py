@@ -1,5 +1,5 @@
-"""Measure learning environments: steps per second compared with the bare kernel, scores of baselines, and the training of a
-policy.
+"""Measure learning environments: steps per second compared with the bare kernel, scores of baselines, and the training
+of a policy.
 
 python -m benchmarks.learning [speed] [beside] [shells] [scores] [train]
 
@@ -26,7 +26,7 @@ from wavesim_studies.learning.env import VectorTaskEnv
 from wavesim_studies.learning.tasks import TASKS
 
 COPIES = 4096
-UNSEEN = 1_000_000  #: seed of the episodes of a score: copy i has seed + i, and training has those from 1 on
+UNSEEN = 1_000_000  #: seed of the episodes of a score: copy i uses seed + i, and training uses the seeds from 1 on
 OUT = Path("runs/learning")
 
 
@@ -101,7 +101,7 @@ def shells() -> None:
             found[name].append(cost(act))
     for name, values in found.items():
         ns = median(values)
-        print(f"{name:8} {1e9 / ns:12.0f} steps/s, {ns / median(found['core']):5.2f} times the core's own")
+        print(f"{name:8} {1e9 / ns:12.0f} steps/s, {ns / median(found['core']):5.2f} times the time of the core")
 
 
 def beside() -> None:

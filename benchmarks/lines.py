@@ -40,8 +40,8 @@ def main() -> None:
     empty = cost(world("", ""))
     vehicles = "".join(f"<vehicle name='v{k}' model='lauv' position='{9 * k} 0 50 m'/>" for k in range(LINES))
     vehicle = (cost(world("", vehicles)) - empty) / LINES
-    print(f"empty tick {empty:.2f} us; a LAUV {vehicle:.3f} us a tick")
-    print("| segments | substeps | us a line and tick | ns a segment and substep | LAUVs |\n|---|---|---|---|---|")
+    print(f"empty tick {empty:.2f} us; a LAUV {vehicle:.3f} us per tick")
+    print("| segments | substeps | us per line and tick | ns per segment and substep | LAUVs |\n|---|---|---|---|---|")
     for segments, steps in ((5, 4), (10, 4), (20, 4), (40, 6), (64, 9), (20, 16), (20, 64)):
         lines = "".join(LINE.format(k=k, n=segments, steps=steps, x=9 * k) for k in range(LINES))
         one = (cost(world(lines, "")) - empty) / LINES

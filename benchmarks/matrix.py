@@ -24,9 +24,9 @@ from wavesim_server.resources import remove_leftovers
 
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 KINDS = ("supervisor", "engine", "front", "emulator", "program", "viewer")
-PHASES = ("start", "stand", "run", "end")  #: just begun; all there, time stands; time runs; time has ended
+PHASES = ("start", "stand", "run", "end")  #: trial started; all ready, clock stopped; clock running; simulation ended
 SIGNALS = (signal.SIGKILL, signal.SIGSTOP)
-STOPPED_S = 2.5  #: then SIGCONT: longer than the limits of the configuration
+STOPPED_S = 2.5  #: time between SIGSTOP and SIGCONT, which is longer than the limits of the configuration
 RUN_S = 2.0
 LIMIT_S = 120.0
 CONFIG = """<wavesim><time step="10 ms"/><network keepalive_period="200 ms" keepalive_timeout="1.5 s" lockstep_timeout="1 s"/>
@@ -53,10 +53,10 @@ class Row:
     kind: str
     phase: str
     signal: signal.Signals
-    code: int  #: of the trial
-    said: str  #: its last line, for the user
-    left: tuple[str, ...]  #: shared objects that were there afterwards
-    alive: tuple[str, ...]  #: processes that were there ten seconds later
+    code: int  #: exit code of the trial
+    said: str  #: last line of output of the trial
+    left: tuple[str, ...]  #: shared objects that still existed afterwards
+    alive: tuple[str, ...]  #: processes that still existed ten seconds later
 
     @property
     def wanted(self) -> tuple[int, str]:
@@ -112,7 +112,7 @@ def _until(condition: Callable[[], bool], over: Callable[[], bool] = lambda: Fal
     limit = time.monotonic() + LIMIT_S
     while not condition() and not over():
         if time.monotonic() > limit:
-            raise TimeoutError("the trial does not get there")
+            raise TimeoutError("the trial does not reach the phase")
         time.sleep(0.01)
 
 
@@ -207,7 +207,7 @@ def row(kind: str, phase: str, what: signal.Signals) -> Row:
         family = {stage.trial.pid: "trial", **_descendants(stage.trial.pid)}
         victim = stage.pid(kind)
         if victim <= 0:
-            raise RuntimeError(f"there is no {kind}; the trial said: {stage.trial.communicate(timeout=LIMIT_S)[1]}")
+            raise RuntimeError(f"no process {kind}; output of the trial: {stage.trial.communicate(timeout=LIMIT_S)[1]}")
         os.kill(victim, what)
         if phase == "end" and not (kind == "supervisor" and what is signal.SIGSTOP):
             stage.trial.send_signal(signal.SIGCONT)
@@ -256,5 +256,5 @@ def table(kinds: tuple[str, ...] = KINDS) -> int:
                 left += f"; PROCESSES {r.alive}" if r.alive else ""
                 mark = "" if r.green else f" **RED, wanted {r.wanted}**"
                 print(f"| {kind} | {phase} | {what.name} | {r.code}{mark} | {r.said[:160]} | {left} |", flush=True)
-    print(f"\n{bad or 'no'} row{'' if bad == 1 else 's'} of {len(kinds) * 8} not as wanted")
+    print(f"\n{bad or 'no'} row{'' if bad == 1 else 's'} of {len(kinds) * 8} not as expected")
     return bad

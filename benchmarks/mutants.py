@@ -36,7 +36,7 @@ def _tests(folder: str, *names: str) -> tuple[str, ...]:
     return tuple(f"tests/{folder}/test_{name}.py" for name in names)
 
 
-#: module -> (its file, tests that have to notice)
+#: module -> (its file, tests that must detect its mutants)
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "strangers": ("wavesim_sdk/wire/address_validation.py", _tests("protocol", "strangers")),
     "joining": ("wavesim_sdk/wire/joining.py", _tests("protocol", "joining")),
@@ -69,7 +69,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "broadcast": ("wavesim_server/network/broadcast.py", _tests("server", "broadcast")),
     "pace": ("wavesim_server/engine/pace.py", _tests("server", "pace")),
 }
-#: tests that take too long to be asked of every change, or want files beside the packages
+#: tests that take too long to run for every mutant, or need files outside the packages
 SLOW = (
     "tests/protocol/test_document.py::test_generated_pages_are_up_to_date",
     "tests/protocol/test_document.py::test_the_shipped_schema_is_that_of_the_code",
@@ -87,13 +87,13 @@ SLOW = (
     "tests/sdk/test_area.py::test_readers_never_see_half_a_tick",
 )
 
-#: what became of a mutant, by the exit code of its worker; at any other code it crashed
+#: result of a mutant by the exit code of its worker; any other code means that it crashed
 STATES = {
     "survived": (0,), "without a test": (5, 33), "not tried": (None, 99), "killed": (1, 3), "stuck": (24, -24, 36, 152, -9),
 }  # fmt: skip
-KILLED = ("killed", "stuck", "crashed")  #: a test failed, or never came to its end
+KILLED = ("killed", "stuck", "crashed")  #: results in which a test failed or did not end
 
-#: mutmut, but without changes of texts for people; tests that pytest does not find again by their names kill nothing
+#: mutmut without mutations of texts for people; tests that pytest cannot find by their names kill no mutant
 MUTMUT = """
 from mutmut.mutation import mutators
 from mutmut.runners import harness
@@ -120,7 +120,7 @@ import json, sys
 from mutmut.mutation.diff_apply import get_diff_for_mutant
 json.dump({name: get_diff_for_mutant(name) for name in json.load(sys.stdin)}, sys.stdout)
 """
-#: fixtures of the project's conftest.py, without what it does at the start
+#: fixtures of the project's conftest.py, without its start-up actions
 FIXTURES = "from tests.conftest import config, name, queue_name, root  # noqa: F401\n"
 
 
@@ -218,7 +218,7 @@ def main() -> int:
 
 
 def killed(counts: Counter[str]) -> float:
-    """Return the share of killed mutants."""
+    """Return the fraction of killed mutants."""
     return sum(counts[state] for state in KILLED) / max(counts.total(), 1)
 
 

@@ -1,4 +1,4 @@
-"""Run long tests of the navigation filter: a hundred hours of lawn mowing, and a log of an hour.
+"""Run long tests of the navigation filter: a hundred hours in a lawn-mower pattern, and a log of an hour.
 
 python -m benchmarks.navigation [mowing] [log]
 """
@@ -25,7 +25,7 @@ def mowing() -> None:
 
 
 def log() -> None:
-    """Filter an hour of an inertial unit at 100 Hz, an AHRS and a Doppler log, with a state at each sample. Print the
+    """Filter an hour of data from an IMU at 100 Hz, an AHRS and a Doppler log, with a state at each sample. Print the
     processor time of rows, filter and smoother.
     """
     o = Voyage(3600.0, 100.0)

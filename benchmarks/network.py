@@ -1,4 +1,5 @@
-"""Measure the front under load: many clients that receive their own state, compared with raw sockets; round trip of a command.
+"""Measure the front under load: many clients that receive their own state, compared with raw sockets; round trip of a
+command.
 
 python -m benchmarks.network [clients] [rate]
 """
@@ -104,7 +105,7 @@ class Clients:
                 sock.send(out)
 
     def run(self, seconds: float, sample: Callable[[], None] = lambda: None) -> tuple[int, int]:
-        """Return (datagrams, lost) within some seconds. ``sample`` is called about a hundred times a second."""
+        """Return (datagrams, lost) within some seconds. ``sample`` is called about a hundred times per second."""
         self.count[:] = 0
         self.gaps = 0
         limit = time.monotonic() + seconds

@@ -36,7 +36,7 @@ DYE = '<scalar name="dye"><gaussian peak="1" north="0 m" east="0 m" sigma_north=
 WORLD = HILLS + WALLS + DYE
 COUNTS, FIVE = (1, 10, 100, 1000), -1
 TICKS, TURNS = 8, 3
-PAUSE_S = 5e-5  #: between looks: a reader that spins takes a core from the others
+PAUSE_S = 5e-5  #: pause between two reads in s, because a reader without a pause would occupy a core
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 
 
@@ -184,7 +184,7 @@ def latency() -> None:
             limit = time.monotonic() + 60.0
             while not state.values("ahrs")["sequence"][0]:
                 if time.monotonic() > limit:
-                    raise SystemExit("the emulator did not come up")
+                    raise SystemExit("the emulator did not start")
                 time.sleep(0.05)
             found = []
             while len(found) < 200:

@@ -85,7 +85,7 @@ def main() -> None:
             spent[name].append(cpu(lambda: sonar.ping(pose, turn)))
         spent["cast"].append(cpu(lambda: w.cast_fan(pose.p, R, rays.u, rays.e, 51.0)))
         spent["embree"].append(cpu(lambda: bare.run(o, d, output=True)))
-    print(f"{'sonar':22} {'ms a frame':>10} {'rate':>6} {'of a core':>9}   (median of {TURNS}, processor time)")
+    print(f"{'sonar':22} {'ms/frame':>10} {'rate':>6} {'core load':>9}   (median of {TURNS}, processor time)")
     for name, (_, rate) in made.items():
         took = float(np.median(spent[name][1:]))
         print(f"{name:22} {took * 1e3:10.2f} {rate:4.0f}/s {took * rate:9.1%}")

@@ -167,7 +167,7 @@ def packed(value: Any) -> bytes:
     return data
 
 
-#: what stands where an item belongs
+#: values in place of an item
 _NO_ITEMS: tuple[Any, ...] = ([], [None], [[]], ["1"], [2**63], 7, None, "x", [-1, 2], [99, 1, 2])
 
 

@@ -19,7 +19,7 @@ from wavesim_sdk.wire.schema import schema_of
 if TYPE_CHECKING:
     from benchmarks.world.world import World
 
-#: what a client may say, but for its farewell, after which nothing is heard
+#: requests that a client may send, except its farewell, after which it receives nothing
 SAID = [t for t, (from_client, inside, _) in MESSAGES.items() if from_client and inside and t is not Type.LEAVE]
 
 
@@ -36,7 +36,7 @@ class Client(Program):
         self.habits = r.sample(usual, r.randint(1, len(usual))) + r.sample(rare, r.choice((0, 1, 2, len(rare))))
         self.habits = [h for h in self.habits if f"{name}.{h}" not in world.without]
         self.favourite = r.choice(self.habits) if self.habits else ""
-        self.thinks = r.choice((0.03, 0.1, 0.4))  #: greatest time for a step
+        self.thinks = r.choice((0.03, 0.1, 0.4))  #: maximum wall time for a step in s
         self.lockstep_ticks = r.choice((0, 1, 2, 5)) if role is Role.PILOT else 0
 
     def start(self, now: float) -> None:

@@ -6,7 +6,7 @@ import heapq
 import math
 from collections.abc import Callable
 
-Act = Callable[[float], None]  #: is given the time at which it happens
+Act = Callable[[float], None]  #: receives the time at which it runs
 
 
 class Clock:

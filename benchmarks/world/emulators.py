@@ -14,7 +14,7 @@ from wavesim_server.network.state_datagrams import value_count_of
 if TYPE_CHECKING:
     from benchmarks.world.world import World
 
-NOBODY = 2**22 + 7  #: no process has this number
+NOBODY = 2**22 + 7  #: PID that no process has
 SELF = (2**22 + 1, 1)
 
 
@@ -49,9 +49,9 @@ class Emulator:
         self.world, self.sensor, self.random, self._bell, self._vehicles = world, sensor, r, bell, vehicles
         self.table = vehicles[sensor]
         self.delay = r.choice((0.001, 0.001, 0.01, 0.2))
-        self.free = r.random() < 0.15  #: at its own pace
+        self.free = r.random() < 0.15  #: whether it runs at its own pace
         self.state = "well"
-        self.dirty = False  #: it wrote garbage once: its values prove nothing
+        self.dirty = False  #: whether it has written garbage, so that its values are not checked
         bell.emulator = self
 
     def start(self, now: float) -> None:

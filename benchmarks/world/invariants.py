@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from benchmarks.world.clients import Client
     from benchmarks.world.world import World
 
-GRACE_S = 0.25  #: beyond a time limit: the shells look so seldom, and the queues between them may be full
-FORGOTTEN_S = 1.0  #: by then a client has seen that a server which was started again does not know it
-EVERY = 8  #: steps between two looks at what costs more
+GRACE_S = (
+    0.25  #: tolerance of time limits, because the shells poll at intervals and the queues between them may be full
+)
+FORGOTTEN_S = 1.0  #: time after which a client has noticed that a restarted server does not know it
+EVERY = 8  #: number of steps between two of the more expensive checks
 MOST_BACKLOG = 20_000
-#: what may hold more after a run than before: the beginning of its place -> by how much
+#: containers that may be larger after a run than before: start of the place -> allowed increase
 ALLOWED: dict[str, int] = {
     "front.sessions.drops": 20,  # names of reasons
     "front.waits.accounts": 1024,  # of names, how long each was waited for

@@ -28,7 +28,7 @@ class Mail:
     heard: int = 0
 
     def hear(self, number: int, item: Any, who: str) -> None:
-        """Record that the receiver got an item."""
+        """Record that the receiver received an item."""
         if number != self.heard + 1:
             raise Broken(f"not once and in order: {who} got item {number} after {self.heard}")
         if number > len(self.said):
@@ -47,11 +47,11 @@ class Book:
         self.events, self.requests = Mail(), Mail()
         self.answers: Counter[int] = Counter()
         self.liar = (
-            False  #: its client sends what no program of ours sends, or its datagrams were damaged: nothing is promised
+            False  #: whether the guarantees do not apply: the client sends invalid data, or its datagrams were damaged
         )
         self.server: Session | None = None
         self.client: ClientSession | None = None
-        self.since = 0  #: tick at which the server let it in; a WELCOME that is said again tells a later one
+        self.since = 0  #: tick at which the server admitted it; a repeated WELCOME states a later tick
 
     def server_side(self, session: Session) -> None:
         """Watch the server's end from its creation."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from benchmarks.world.server import Server
 
 _TABLES = {t.name: t for t in VEHICLE_TABLES}
-Said = dict[str, list[Any]]  #: by topic: what it is about, in order
+Said = dict[str, list[Any]]  #: topic -> its contents in order
 
 
 class Told:

@@ -14,13 +14,13 @@ Receive = Callable[[bytes, Address, float], None]
 
 @dataclass
 class Weather:
-    """The quality of the network: shares of datagrams, and times in seconds."""
+    """The quality of the network: fractions of datagrams, and times in seconds."""
 
     loss: float = 0.0
     double: float = 0.0
-    flip: float = 0.0  #: one to three bits are another
-    cut: float = 0.0  #: the end is missing
-    late: float = 0.0  #: by up to a second, so that others overtake
+    flip: float = 0.0  #: fraction of datagrams in which one to three bits are changed
+    cut: float = 0.0  #: fraction of datagrams whose end is missing
+    late: float = 0.0  #: fraction of datagrams delayed by up to a second, so that others overtake them
     delay: float = 0.001
     jitter: float = 0.0
 
@@ -53,7 +53,7 @@ class Network:
         self._clock, self._random, self._damaged = clock, r, damaged
         self._places: dict[Address, Receive] = {}
         self.tap: Callable[[bytes, Address, Address], None] | None = (
-            None  #: is shown all that is sent, before it is carried
+            None  #: called with every datagram that is sent, before it is carried
         )
 
     def open(self, address: Address, receive: Receive) -> None:
@@ -61,7 +61,7 @@ class Network:
         self._places[address] = receive
 
     def close(self, address: Address) -> None:
-        """Drop all datagrams that are on their way to an address."""
+        """Drop all datagrams in transit to an address."""
         self._places.pop(address, None)
 
     def send(self, data: bytes, source: Address, target: Address) -> None:
@@ -105,7 +105,7 @@ class Network:
 
 
 class _Flight:
-    """A datagram that is on its way."""
+    """A datagram in transit."""
 
     __slots__ = ("data", "network", "source", "target")
 

@@ -34,7 +34,7 @@ class Commander:
         self._id = 0
         self.waiting: dict[int, str] = {}
         self.pace = r.choice((0.1, 0.5))
-        self.calm = r.random() < 0.4  #: starts time and is silent from then on
+        self.calm = r.random() < 0.4  #: whether it starts the clock and is silent from then on
         self.shutdown = r.random() < 0.05
 
     def start(self, now: float) -> None:
@@ -197,7 +197,7 @@ class Thief:
         self.address = world.new_address()
         self._seen: deque[tuple[bytes, Address]] = deque(maxlen=200)  # what clients said, and from where
         self._relays = r.random() < 0.5
-        self._steals = r.choice((0.1, 0.5, 1.0))  #: share of the datagrams whose copy arrives first
+        self._steals = r.choice((0.1, 0.5, 1.0))  #: fraction of the datagrams whose copy arrives first
         self._forgeries: deque[bytes] = deque(maxlen=200)
 
     def start(self) -> None:

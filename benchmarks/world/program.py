@@ -23,16 +23,16 @@ from wavesim_sdk.wire.state import State
 if TYPE_CHECKING:
     from benchmarks.world.world import World
 
-KEPT = 30  #: of the own datagrams, to be said again
+KEPT = 30  #: number of own datagrams that are stored for repetition
 REFUSED_AGAIN_S = 0.4
-LOST_S = 0.7  #: a server that is silent for longer than its own time limit is another by now
-LEAST_S = 0.002  #: between two turns of a program
+LOST_S = 0.7  #: a server that is silent for longer than its own time limit has been replaced
+LEAST_S = 0.002  #: minimum time between two turns of a program
 
 
 class Program:
     """A program. :class:`~benchmarks.world.clients.Client` adds its random actions."""
 
-    thinks: float  #: greatest time for a step
+    thinks: float  #: maximum wall time for a step in s
     lockstep_ticks: int
 
     def __init__(self, world: World, name: str, r: random.Random, role: Role, body: str) -> None:
@@ -44,7 +44,7 @@ class Program:
         self.last_token = 0
         self.steps = self.states = self.tick = 0
         self.joined_at = self.heard_at = self.state_at = 0.0
-        self.gone = False  #: for good, without a word
+        self.gone = False  #: whether it has ended for good, without a farewell
         self._quits = False
         self._deaf = self._mute = 0.0  # until then it reads nothing, sends nothing
         self._harmed = 0.0  # until then something of its own was wrong
@@ -52,7 +52,7 @@ class Program:
         self._period_ns = 0.0
         self._own: deque[bytes] = deque(maxlen=KEPT)
         self._due = Timer(world.clock, self._turn)
-        self.listens = 0  #: to sound, whatever the dice say
+        self.listens = 0  #: whether it receives sound regardless of the random choice
         self._step_ns = round(world.scene.loaded.config.time.step * 1e9)
 
     # -- sessions --------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from wavesim_server.network.front import Front
 from wavesim_server.network.lockstep import Barrier
 from wavesim_server.ring import PushResult, Ring
 
-ENOUGH = 3  #: seeds that find a defect; the shortest is taken
+ENOUGH = 3  #: number of seeds that detect a defect; the one with the fewest steps is used
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def stale_welcome() -> Any:
 
 
 def new_or_resumed() -> Any:
-    """Leave out of the WELCOME whether the session is new or resumed."""
+    """Omit from the WELCOME whether the session is new or resumed."""
     real = joining.make_welcome
 
     def welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Any:
@@ -215,7 +215,7 @@ def new_or_resumed() -> Any:
 
 
 def expired_is_new() -> Any:
-    """Give a new session silently for an unknown token."""
+    """Start a new session silently for an unknown token."""
     real = joining.resolve_join
 
     def wanted(body: Any, owner: str, by_token: Any, *more: Any) -> Any:
@@ -266,7 +266,7 @@ def nested_requests() -> Any:
 
 
 def address_is_fixed() -> Any:
-    """End a session when its client gets another address."""
+    """End a session when its client changes its address."""
 
     def elsewhere(*_: Any) -> Any:
         raise codec.Dropped("address")
@@ -384,7 +384,7 @@ def blamed_for_standing_still() -> Iterator[None]:
 
 
 def rows_without_generations() -> Any:
-    """Send everything about a row to its present client, including reports about the previous body."""
+    """Send everything about a row to its current client, including reports about the previous body."""
     real = acoustic_events.push_signal_events
 
     def tell(sent: Any, receptions: Any, senders: Any, receivers: Any, *more: Any) -> None:
@@ -410,7 +410,7 @@ def unseen_bodies() -> Iterator[None]:
 
 
 def names_by_row() -> Any:
-    """Log records of the previous body of a row under the name of the present body."""
+    """Log records of the previous body of a row under the name of the current body."""
 
     def table(self: EngineEventDispatcher, log: LogWriter, e: LogRecordsEvent) -> None:
         log.table(e.tick * self.step_ns, e.table, np.frombuffer(e.rows, np.int64), e.records)

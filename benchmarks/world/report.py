@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-KEPT = 25  #: of the last things that happened
+KEPT = 25  #: number of recent events that are stored
 
 
 class Broken(BaseException):  # no containment may catch it
@@ -20,10 +20,10 @@ class Report:
     seed: int
     hash: str
     steps: int
-    time: float  #: virtual
+    time: float  #: virtual time in s
     counts: Counter[str] = field(default_factory=Counter)
-    broken: str = ""  #: what does not hold; empty = all is well
-    trouble: str = ""  #: the traceback, and what was written to standard error
+    broken: str = ""  #: violated invariant; empty = none
+    trouble: str = ""  #: traceback, and output on standard error
     last: tuple[str, ...] = ()
 
     @property
@@ -51,7 +51,7 @@ class Trace:
         self._last: deque[tuple[float, str, tuple[object, ...]]] = deque(maxlen=KEPT)
 
     def note(self, now: float, what: str, *more: object) -> None:
-        """Record an event. ``what`` is one of a few words, and ``more`` has the details."""
+        """Record an event. ``what`` is one of a few words, and ``more`` contains the details."""
         self.counts[what] += 1
         self._last.append((now, what, more))
         self._hash.update(f"{now:.9f} {what} {more}".encode("utf-8", "replace"))

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from benchmarks.world.report import Report
 from benchmarks.world.world import World, altered
 
-GRAIN = 8  #: seeds that a worker takes at once
-TOLD = 5  #: seeds of each kind of fault that are told
+GRAIN = 8  #: number of seeds that a worker processes at once
+TOLD = 5  #: number of seeds that are printed for each type of failure
 
 
 def run(seed: int, without: frozenset[str] = frozenset()) -> Report:
@@ -82,7 +82,7 @@ def replay(seed: int, without: frozenset[str]) -> int:
 
 
 def shrink(seed: int, without: frozenset[str]) -> int:
-    """Leave out one part after another of a failing world, as long as it fails in the same way."""
+    """Omit one part after another of a failing world, as long as it fails in the same way."""
     report = run(seed, without)
     if not report.broken:
         print(report)

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 ADDRESS: Address = ("10.0.0.1", 9750)
 LOOK_S = 0.04
-SWITCH_S = 0.0005  #: from one process to the other
-BEHIND_S = 0.15  #: the front has so much to do with what the engine told before
+SWITCH_S = 0.0005  #: time to switch from one process to another
+BEHIND_S = 0.15  #: time that the front needs for earlier records of the engine
 ENGINE_S = 0.005  #: until the engine goes on: time that nothing holds up costs us, not the clock
 
 
-#: configuration, shared tables, the log's file: they do not grow with clients
+#: configuration, shared tables and log file, which do not grow with clients
 _NOT_OURS = frozenset({"loaded", "config", "areas", "log", "_log", "vehicles", "said", "emulator"}) | {
     "_tick_state_sources", "_tick_state"  # the arrays of the fleet once more, as the kernels receive them
 }  # fmt: skip
@@ -97,8 +97,8 @@ class Server:
         self.events = Ring.create_private(r.choice((3_000, 16_000)) if small else 1 << 18)
         self.room = r.choice((0, 900, 6_000, 20_000)) if "disk" in world.plagues and r.random() < 0.3 else float("inf")
         self.disks: list[Disk] = []
-        self.seldom = LOOK_S  #: between two looks of the front at its sessions
-        self.slow = r.choice((0.02, 0.04, 0.08))  #: wall time of a turn of the engine
+        self.seldom = LOOK_S  #: interval between two checks of the sessions by the front
+        self.slow = r.choice((0.02, 0.04, 0.08))  #: wall time in s of a turn of the engine
         simulation = Simulation(loaded, world.seed)
         instruments = InstrumentRegistry(loaded.sensor_rows, simulation.step_ns)
         vehicles = self.areas["vehicles"]
@@ -118,9 +118,9 @@ class Server:
         self.front: Front | None = None
         self.front_since = 0.0
         self.said: list[str] = []
-        self.stood = 0.0  #: until when a part stood still
-        self._still = ""  #: the part that does
-        self._unread: list[Callable[[float], None]] = []  #: what waits for the front meanwhile
+        self.stood = 0.0  #: time until which a part is stopped
+        self._still = ""  #: part that is stopped
+        self._unread: list[Callable[[float], None]] = []  #: inputs that wait for the front meanwhile
         self._engine_due = Timer(world.clock, self._turn_engine)
         self._front_due = Timer(world.clock, self._turn_front)
         self._look = Timer(world.clock, self._take_events)
@@ -309,7 +309,7 @@ class Server:
 
     @property
     def quiet(self) -> bool:
-        """Return whether no data is under way between the two processes."""
+        """Return whether no data is in transit between the two processes."""
         front = self.front
         if front is None or front._backlog or self.engine._backlog:
             return False

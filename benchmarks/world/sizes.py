@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 DEPTH = 9
-ENOUGH = 12  #: of the things in a container are looked into
+ENOUGH = 12  #: maximum number of elements of a container that are inspected
 _ATOMS = (
     int, float, str, bytes, bool, type(None), type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType,
     complex, np.generic,

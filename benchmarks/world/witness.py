@@ -43,8 +43,8 @@ class Witness:
         self._truth: dict[int, list[Any]] = defaultdict(list)  # tick -> motion of all rows, each time it was published
         self._clock: list[tuple[float, int, int]] = []  # when, tick, run state
         self._there: dict[int, tuple[Any, float]] = {}  # row -> who is in it, since when
-        self.waits: Standing | None = None  #: for lockstep clients
-        self.asks: Standing | None = None  #: for emulators
+        self.waits: Standing | None = None  #: wait for lockstep clients
+        self.asks: Standing | None = None  #: wait for emulators
         self._told = Told(server)
         engine = server.engine
         publish = engine.publish

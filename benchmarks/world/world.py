@@ -38,19 +38,19 @@ from wavesim_server.engine import emulators as asked
 from wavesim_server.logbook import writer
 from wavesim_server.network.front import Front
 
-PENDING = 256  #: unacknowledged events that end a client: with the 4096 of the product it would take minutes
+PENDING = 256  #: number of unacknowledged events that end a session; with the product's 4096, a run would take minutes
 BEGIN_S = 100.0  #: the virtual clock does not begin at zero
 ROLES = (Role.PILOT, Role.PILOT, Role.PILOT, Role.INSTRUMENT, Role.LISTENER, Role.OBSERVER)
 PLAGUES = ("loss", "double", "flip", "cut", "late", "crash", "disk", "rings", "emulators")
-TOMBS_S = 11.0  #: so long are sessions remembered that are over
-CALM_S = 1.3  #: longer than every time limit, one after the other
-SETTLED_S = 0.2  #: after which what was said before has been heard
-STALLS = 0.2  #: share of the worlds in which a part of the server stands still for a while
-THIEVES = 0.7  #: share of the worlds with keys in which somebody on the way copies, replays, forges and relays
-LOUD = 0.3  #: share of those in which somebody pings all the time, and somebody leaves and comes again all the time
-KINDS = 4  #: of so many seeds the first is looked through for leaks, and the last two end in the midst of it: calm costs much
-#: not drawn yet: what a pilot says becomes a notice that the engine did not tell, and the seeds that find defects were
-#: looked for without these
+TOMBS_S = 11.0  #: time for which ended sessions are remembered
+CALM_S = 1.3  #: longer than all time limits in sequence
+SETTLED_S = 0.2  #: time after which all earlier messages have arrived
+STALLS = 0.2  #: fraction of the worlds in which a part of the server stops for a while
+THIEVES = 0.7  #: fraction of the worlds with keys in which an attacker copies, replays, forges and relays datagrams
+LOUD = 0.3  #: fraction of those in which one client pings continually, and another leaves and rejoins continually
+KINDS = 4  #: in each group of this many seeds, the first is checked for leaks, and the last two end without the slow calm phase
+#: items that are not drawn yet, because a message of a pilot becomes a notice that the engine did not send, and because
+#: the seeds that detect defects were found without these items
 LEFT_OUT: dict[str, set[int]] = {EVENTS.name: {EventKind.MISSION}, REQUESTS.name: {Request.MISSION, Request.MISSIONS}}
 _FAMILIES = {
     family.name: {
@@ -75,7 +75,7 @@ def altered() -> Iterator[None]:
 
 
 class World:
-    """A world; see the module. ``without`` leaves out parts: clients, habits (`NAME.habit`), plagues."""
+    """A world; see the module. ``without`` omits parts: clients, habits (`NAME.habit`), plagues."""
 
     def __init__(self, seed: int, without: frozenset[str] = frozenset()) -> None:
         self.seed, self.without = seed, without
@@ -87,9 +87,11 @@ class World:
         self.plagues = [p for p in r.sample(PLAGUES, r.randrange(len(PLAGUES) + 1)) if p not in without]
         self.network = Network(self.clock, self.stream("network"), self._weather(), self._damaged)
         self.calm = False
-        self.quiet_at = BEGIN_S  #: nothing was under way inside the server
+        self.quiet_at = BEGIN_S  #: time at which nothing was in transit inside the server
         self.books: dict[int, Book] = {}
-        self.answers: dict[int, float] = {}  #: session -> its first answer, in the calm, since nobody waits for it
+        self.answers: dict[
+            int, float
+        ] = {}  #: session -> time of its first answer in the calm phase after the engine stopped waiting for it
         self._places: dict[Address, Program] = {}
         self._addresses = 0
         self._names: dict[str, int] = {}
@@ -147,7 +149,7 @@ class World:
 
     @property
     def parts(self) -> list[str]:
-        """Return the parts that can be left out."""
+        """Return the parts that can be omitted."""
         names = [c.name for c in self.clients]
         habits = [f"{c.name}.{h}" for c in self.clients for h in c.habits]
         others = [f"stranger-{k}" for k in range(len(self.strangers))] + [

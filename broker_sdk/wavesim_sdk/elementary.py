@@ -75,7 +75,9 @@ def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _sine_cosine(x: Any) -> tuple[Any, Any]:
-    """Return (sin x, cos x) from x = n pi/2 + y + tail. pi/2 has three parts of 33 bits and a rest, exact up to n = 2^20."""
+    """Return (sin x, cos x) from x = n pi/2 + y + tail. pi/2 is split into three parts of 33 bits and a remainder,
+    which is exact up to n = 2^20.
+    """
     x = _where(abs(x) > 1125899906842624.0, 0.0, x)  # from 2^50 on, adjacent floats differ by 0.25 or more
     n = (0.6366197723675814 * x + _NEAREST) - _NEAREST
     r, e = _two_sum(x - n * 1.5707963267341256, -(n * 6.077100506303966e-11))

@@ -39,7 +39,7 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
-PREDRAWN_VALUES = 32  #: number of values for which random numbers are drawn at once
+PREDRAWN_VALUES = 32  #: number of values whose random numbers are drawn in one call
 AHEAD_NUMBERS = 4096  #: maximum count of random numbers that are drawn at once if a value needs several
 
 

@@ -195,7 +195,7 @@ class Lab(Simulation):
     def commands(self, values: Mapping[str, Command]) -> None:
         """Set actuator commands of many bodies by name; see :meth:`command`.
 
-        ValueError for any invalid command; then no body's command changes.
+        Raises ValueError if any command is invalid. In this case, no command changes.
         """
         rows = [self.row(name) for name in values]
         found = [order_command(self.occupants[row].actuators, v) for row, v in zip(rows, values.values(), strict=True)]

@@ -83,7 +83,7 @@ class ProcessArguments:
 
 @contextlib.contextmanager
 def shared_objects(loaded: LoadedConfig, name: str) -> Iterator[None]:
-    """Create areas, rings and semaphores of a server, and remove them at the end in any case."""
+    """Create areas, rings and semaphores of a server, and always remove them at the end."""
     group = loaded.config.shared.group
     try:
         try:

@@ -172,7 +172,7 @@ def test_a_linear_volume_is_reproduced(tmp_path: Path) -> None:
         (lambda t: t.replace("depth_meter", "depth"), "has no column 'depth_meter'"),
         (lambda t: t.replace("10.0,0.001", "x,0.001", 1), ":\\d+: latitude_degree|not a number"),
         (lambda t: "\n".join(t.split("\n")[:-1]), "missing: depth 30, latitude 0.002, longitude 0.001, time 0"),
-        (lambda t: t + "\n" + t.split("\n")[1], ":20: the line has the same point and time as line 2"),
+        (lambda t: t + "\n" + t.split("\n")[1], ":20: duplicate line: its point and time equal those of line 2"),
         (
             lambda t: t.replace("\n30.0,0.002,0.0,30.0", "\n30.0,0.002,0.0,300"),
             ":18: sea_water_temperature_degC is 300; use -5 to 45",
@@ -278,7 +278,7 @@ def test_scattered_samples(config: Callable[..., LoadedConfig], tmp_path: Path) 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ([100.0, 0.0, 0.0, 5.0, 10.0, 35.0], ":3: the line has the same point and time as line 2"),
+        ([100.0, 0.0, 0.0, 5.0, 10.0, 35.0], ":3: duplicate line: its point and time equal those of line 2"),
         ([100.0, 0.0, 0.0, 6.0, math.nan, 35.0], ":3: the sample has a missing value"),
         ([100.0, 0.0, 0.0, 6.0, 283.0, 35.0], ":3: sea_water_temperature_degC is 283.0; use -5 to 45"),
         ([100.0, 95.0, 0.0, 6.0, 10.0, 35.0], ":3: latitude_degree is 95.0"),

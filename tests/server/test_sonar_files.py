@@ -84,7 +84,9 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_soundings_as_kmall_are_read_by_pykmall(log: Path, tmp_path: Path) -> None:
-    """Every sounding, where and when: the point that it tells is the one that was sounded, by the reader's own arithmetic."""
+    """Every sounding, where and when: the point that it tells is the one that was sounded, by the reader's own
+    arithmetic.
+    """
     from KMALL import kmall
 
     told = wavesim("log", "export", log, "--kmall", tmp_path / "a.kmall")
@@ -143,7 +145,10 @@ def test_side_scan_from_a_log_as_xtf(log: Path, tmp_path: Path) -> None:
 
     told = wavesim("log", "export", log, "--xtf", tmp_path / "a.xtf")
     assert told.returncode == 6
-    assert "several sonars of this kind; select one (--vehicle, --sonar); available: auv low, auv side" in told.stderr
+    assert (
+        "several sonars of this kind: select one with --vehicle and --sonar; available: auv low, auv side"
+        in told.stderr
+    )
     told = wavesim("log", "export", log, "--xtf", tmp_path / "a.xtf", "--vehicle", "auv", "--sonar", "side")
     assert told.returncode == 0, told.stderr
     header, packets = pyxtf.xtf_read(str(tmp_path / "a.xtf"))
@@ -159,7 +164,7 @@ def test_what_cannot_be_exported_is_said_in_a_line(
 ) -> None:
     for arguments, code, text in (
         ([], 2, "select at least one output: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"),
-        (["--kmall", tmp_path / "b.kmall", "--vehicle", "rov"], 6, "no matching sonar of this kind (--vehicle, --sonar); available: auv bed"),
+        (["--kmall", tmp_path / "b.kmall", "--vehicle", "rov"], 6, "no matching sonar of this kind: select one with --vehicle and --sonar; available: auv bed"),
         (["--kmall", tmp_path / "none" / "b.kmall"], 6, "cannot write"),
     ):  # fmt: skip
         told = wavesim("log", "export", log, *arguments)

@@ -485,7 +485,7 @@ def test_what_gave_no_value_and_why_is_said_at_the_end(folder: Path) -> None:
         "def none(factors, seed):\n    return {'x': 1.0}\ndef three(factors, seed):\n    return 3\n"
     )
     for which, said, code in (
-        ("none", "no run gave a value for y", 0), ("three", "must return a dictionary of metrics, got 3", 17),
+        ("none", "no run returned a value for y", 0), ("three", "must return a dictionary of metrics, got 3", 17),
     ):  # fmt: skip
         inner = f'<run kind="function" program="mine.py:{which}"/><workers count="1"/><metric name="y"/>'
         path = plan(folder, inner, "", which).path

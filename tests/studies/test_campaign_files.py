@@ -156,7 +156,7 @@ def test_a_gate_does_not_pass_a_program_that_was_never_run_and_repeat_names_what
     assert asked(*gate).exit_code == 0
     (folder / "pilot.py").write_text("SIGMA = 0.05\n")
     sys.modules.pop("pilot")  # as in a new process
-    said = "8 of 8 rows come from other versions of the files (pilot.py (changed)); `run` repeats them"
+    said = "8 of 8 rows were computed with other versions of the files (pilot.py (changed)); `run` repeats them"
     assert said in asked("status", str(p.path)).stderr
     told = json.loads(asked("status", str(p.path), "--json").stdout)
     assert (told["done"], told["stale"]) == (8, 8)

@@ -39,8 +39,9 @@ def test_the_unit_alone_is_right_where_it_is_mounted_and_knows_how_little_it_kno
 
 @pytest.mark.parametrize("noise", [1.0, 0.5])
 def test_without_a_unit_the_filter_is_as_sure_as_it_may_be(noise: float) -> None:
-    """Moved by its AHRS, with a speed log and a Doppler log: innovations and errors of position are as large as stated, in turns too;
-    where the configuration says half the noise that there is, they are not."""
+    """Moved by its AHRS, with a speed log and a Doppler log: innovations and errors of position are as large as stated,
+    in turns too; where the configuration says half the noise that there is, they are not.
+    """
     o, nis, nees = voyage(120.0, 10.0, leg=20.0), [], []
     for seed in range(8):
         voyage_ = logs.estimation_case(logged(o, seed, noise), "auv", without=("imu",))
@@ -54,9 +55,9 @@ def test_without_a_unit_the_filter_is_as_sure_as_it_may_be(noise: float) -> None
 
 
 def test_mistakes(log: Log) -> None:
-    with pytest.raises(LogError, match=r"no vehicle 'aux'.*it has: auv"):
+    with pytest.raises(LogError, match=r"no vehicle 'aux'.*vehicles: auv"):
         logs.estimation_case(log, "aux")
-    with pytest.raises(LogError, match="unknown type 'sonar' to leave out"):
+    with pytest.raises(LogError, match="unknown type 'sonar' to exclude"):
         logs.estimation_case(log, "auv", without=("sonar",))
     with pytest.raises(LogError, match="neither an IMU nor an AHRS has a valid value"):
         logs.estimation_case(log, "auv", without=("imu", "ahrs"))

@@ -166,7 +166,9 @@ def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[st
     seen = np.full(shape, -1)
     for at, line in zip(zip(*index, strict=True), lines, strict=True):
         if seen[at] >= 0:
-            raise ConfigError(f"the line has the same point and time as line {seen[at]}", str(path), int(line))
+            raise ConfigError(
+                f"duplicate line: its point and time equal those of line {seen[at]}", str(path), int(line)
+            )
         seen[at] = line
     if (seen < 0).any() or min(shape[1:]) < 2:
         n, k, i, j = (int(x) for x in np.argwhere(seen < 0)[0]) if (seen < 0).any() else (0, 0, 0, 0)
@@ -272,7 +274,9 @@ def read_samples(path: Path, latitude: float, longitude: float, radius: float, p
     if (count > 1).any():
         same = np.flatnonzero((data[:, :4] == data[first[count > 1][0], :4]).all(axis=1))
         raise ConfigError(
-            f"the line has the same point and time as line {int(lines[same[0]])}", str(path), int(lines[same[1]])
+            f"duplicate line: its point and time equal those of line {int(lines[same[0]])}",
+            str(path),
+            int(lines[same[1]]),
         )
     rad = math.pi / 180.0
     north = (data[:, 1] - latitude / rad) * EARTH_RADIUS * rad

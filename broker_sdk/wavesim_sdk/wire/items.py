@@ -34,7 +34,7 @@ ALLOCATION_NUMBERS = 6 * 12  #: six numbers for each of the twelve thrusters, th
 WHICH, PLACE, SIZE = Int(1, 2**31 - 1), Int(0, MAX_MISSION_WAYPOINTS - 1), Int(1, MAX_MISSION_WAYPOINTS)
 POINTS = Numbers(4 * MAX_ITEM_WAYPOINTS, low=-MAX_VALUE, high=MAX_VALUE)
 _MISSION = "number of the mission, selected by its sender; the same in all parts"
-_FIRST = "index in the mission of the first waypoint of this part, from 0"
+_FIRST = "index of the first waypoint of this part in the whole mission, from 0"
 _POINTS = "four numbers for each waypoint: north, east and down in W, and speed"
 _KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply"
 

@@ -64,7 +64,7 @@ class RttStatistics:
 
 @dataclass
 class PendingStep:
-    """STEP that waits for its DONE, with the bodies of its datagrams for repetitions."""
+    """A STEP message that waits for its DONE. The bodies of its datagrams are stored so that they can be repeated."""
 
     tick: int
     bodies: Sequence[tuple[Type, bytes]]
@@ -168,7 +168,9 @@ class Estimated:
 
 @dataclass(frozen=True)
 class StepDone:
-    """A lockstep client answered a step. An answer to an earlier step than the pending one has no command and no estimate."""
+    """A lockstep client answered a step. An answer to an earlier step than the pending one has no command and no
+    estimate.
+    """
 
     session: Session
     tick: int

@@ -53,7 +53,9 @@ def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
     if "rotation_center" in data:
         x0, y0, z0 = np.ravel(data["rotation_center"][1])[:3]
         if x0 or y0:
-            raise ValueError(f"the rotation centre is {x0:g}, {y0:g} m off the origin, but the phases refer to 0, 0")
+            raise ValueError(
+                f"the rotation centre is {x0:g}, {y0:g} m from the origin, but the phases refer to the origin: use the rotation centre 0, 0"
+            )
         found.depth = -float(z0)
     else:
         depth = draft.require_numbers("origin-depth", 1)

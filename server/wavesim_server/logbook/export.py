@@ -78,8 +78,8 @@ def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "
     mine = [(b, n) for b, n in have if vehicle in ("", b) and name in ("", n)]
     if len(mine) != 1:
         description = ", ".join(f"{b} {n}" for b, n in have) or "none"
-        what = "several sonars of this kind; select one" if mine else "no matching sonar of this kind"
-        raise LogError(f"{log} has {what} (--vehicle, --sonar); available: {description}")
+        what = "several sonars of this kind" if mine else "no matching sonar of this kind"
+        raise LogError(f"{log} has {what}: select one with --vehicle and --sonar; available: {description}")
     times = found.series["/sonar/" + "/".join(mine[0])].time_ns
     period = float(np.median(np.diff(times))) * 1e-9 if len(times) > 1 else 0.0
     origin = Origin(*json.loads(found.metadata.get("origin", "[0, 0]")))

@@ -63,7 +63,7 @@ def parse_queue_command(message: dict[str, Any], parts_of: Callable[[str], BodyP
 
 
 def _amount_in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[str], BodyParts]) -> float:
-    """Return the number of an amount that is written with or without a unit."""
+    """Parse an amount with or without a unit, and return its number."""
     try:
         return float(amount)
     except ValueError:

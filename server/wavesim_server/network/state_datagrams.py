@@ -36,7 +36,7 @@ from wavesim_server.network.crews import CrewMember
 
 SNAPSHOT_TRIES = 50  #: attempts to copy a table that is being written
 MAX_FUTURE_NS = 1_000_000_000  #: values from further in the future are rejected
-#: up to this many sessions of a shape are written one by one: for so few, a matrix costs more than it saves
+#: maximum number of sessions of a shape that are written one by one, because a matrix is faster only for more sessions
 MAX_WRITTEN_SINGLY = 4
 MAX_BODY_BYTES = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES
 _TIME, _VALID = 1, 2  # columns of a sensor record's head
@@ -48,7 +48,9 @@ MAX_PIECE_NUMBERS = (
 
 
 class DatagramShape(NamedTuple):
-    """The contents that a session receives: truth or not, number of actuators, forces or not, (number, type) of its sensors."""
+    """The contents that a session receives: truth or not, number of actuators, forces or not, (number, type) of its
+    sensors.
+    """
 
     sends_truth: bool
     actuators: int

@@ -64,8 +64,8 @@ def _plan(file: Path, out: Path) -> CampaignPlan:
 
 
 def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) -> list[dict[str, Any]]:
-    """Return the newest known row for each planned run. Unless ``quiet``, warn about rows that other versions of the
-    files made. For an earlier campaign (``folder``), return all rows of its folder.
+    """Return the newest known row for each planned run. Unless ``quiet``, warn about rows that were computed with
+    other versions of the files. For an earlier campaign (``folder``), return all rows of its folder.
     """
     from wavesim_studies.campaign.journal import Journal
 
@@ -87,15 +87,15 @@ def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) 
 
 
 def _stale(plan: CampaignPlan, table: list[dict[str, Any]]) -> str:
-    """Return a notice about rows that the current files did not produce; an empty string if there are none."""
+    """Return a notice about rows that were not computed with the current files; an empty string if there are none."""
     old = [r for r in table if r["key"] != plan.rows[r["row"]].key]
     if not old:
         return ""
-    return f"{len(old)} of {len(plan.rows)} rows come from other versions of the files ({_changed(plan, old[0]['key'])}); `run` repeats them"
+    return f"{len(old)} of {len(plan.rows)} rows were computed with other versions of the files ({_changed(plan, old[0]['key'])}); `run` repeats them"
 
 
 def _changed(plan: CampaignPlan, key: str) -> str:
-    """Name the files and settings that have changed since a run was made."""
+    """Name the files and settings that have changed since a run was executed."""
     from wavesim_studies.campaign.journal import Journal
     from wavesim_studies.campaign.sources import differences
 
@@ -127,7 +127,9 @@ def _export_finished(plan: CampaignPlan) -> list[dict[str, Any]]:
 )
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool) -> None:
-    """Run all outstanding runs of a campaign. Ctrl-C keeps the finished runs and their table; the same command resumes."""
+    """Run all outstanding runs of a campaign. After Ctrl-C, the finished runs and their table are kept, and the same
+    command resumes the campaign.
+    """
     from wavesim_studies.campaign.report import page
     from wavesim_studies.campaign.runner import run as go
 
@@ -145,7 +147,7 @@ def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool
     _reasons(table)
     done = [row for row in table if row["status"] == "ok"]
     if empty := [m.name for m in plan.metrics if done and all(row.get(m.name) is None for row in done)]:
-        click.echo(f"wavesim: no run gave a value for {', '.join(empty)}", err=True)
+        click.echo(f"wavesim: no run returned a value for {', '.join(empty)}", err=True)
     click.echo(f"table     {plan.folder / 'table.csv'}\nreport    {plan.folder / 'report.html'}")
     if table and not done:
         raise NoRunSucceeded("no run succeeded; see the reasons above and in the table")

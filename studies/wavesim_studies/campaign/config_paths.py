@@ -88,7 +88,7 @@ class BaseConfiguration:
             raise ConfigError(f"cannot read the file: {error.strerror}", str(path)) from None
 
     def tree(self) -> Any:
-        """Parse a fresh copy of the XML that the caller may change."""
+        """Parse a new copy of the XML, which the caller may change."""
         return xml.parse(self.data, str(self.path))
 
     def write_configuration(self, keys_: dict[str, str], folder: Path) -> bytes:

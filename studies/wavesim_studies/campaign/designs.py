@@ -58,7 +58,7 @@ def check(factor: Factor) -> None:
 
 
 def values_at_shares(factor: Factor, shares_: Array) -> list[Value]:
-    """Return the quantiles of a factor's distribution at these shares (0..1)."""
+    """Return the quantiles of a factor's distribution at these probabilities (0..1)."""
     named = values_of(factor)
     if named:
         return [named[min(int(u * len(named)), len(named) - 1)] for u in shares_.tolist()]
@@ -67,12 +67,12 @@ def values_at_shares(factor: Factor, shares_: Array) -> list[Value]:
 
 
 def value_at_share(factor: Factor, share: float) -> Value:
-    """Return the quantile of a factor's distribution at one share (0..1)."""
+    """Return the quantile of a factor's distribution at one probability (0..1)."""
     return values_at_shares(factor, np.array([share]))[0]
 
 
 def boundary_values(factor: Factor) -> tuple[Value, ...]:
-    """Return the extreme values of a factor, to check that its whole range is valid."""
+    """Return the extreme values of a factor. They serve to check that its whole range is valid."""
     named = values_of(factor)
     return named or (
         (value_at_share(factor, 0.001), value_at_share(factor, 0.999))
@@ -105,7 +105,7 @@ def unit_samples(campaign: Campaign) -> Any:
         try:
             return qmc.LatinHypercube(d, strength=design.strength, rng=random).random(n)
         except ValueError as error:
-            raise ConfigError(f"a Latin hypercube of strength {design.strength}: {error}") from None
+            raise ConfigError(f"invalid Latin hypercube of strength {design.strength}: {error}") from None
     if design.kind == "halton":
         return qmc.Halton(d, rng=random).random(n)
     m = n.bit_length() - 1

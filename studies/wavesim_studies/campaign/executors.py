@@ -38,7 +38,7 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Worker processes on this machine, each served by one thread."""
+    """Worker processes on this machine. One thread serves each of them."""
 
     def __init__(self, count: int, file: Path, out: Path) -> None:
         self.count = count
@@ -103,8 +103,8 @@ def on_dask(row: int, key: str, timeout: float, file: str, out: str, whose: str)
 
 
 def end_processes(whose: str = "") -> None:
-    """End the processes of a client, or all processes. A dask worker that keeps running calls this, also when it
-    exits.
+    """End the processes of a client, or all processes. A dask worker that keeps running calls this after a campaign and
+    when it exits.
     """
     for place, (client, worker) in list(_here.items()):
         if not whose or client == whose:

@@ -21,8 +21,8 @@ LONGEST = 1000  #: maximum characters of an expression; this bounds its depth an
 
 
 class Expression:
-    """A parsed comparison, such as ``spread > 100 and drift == 0``. An invalid text raises a ConfigError that names the
-    problem.
+    """A parsed comparison, such as ``spread > 100 and drift == 0``. Raises ConfigError, with the problem, if the text
+    is invalid.
     """
 
     def __init__(self, text: str, names: Collection[str], place: str = "") -> None:

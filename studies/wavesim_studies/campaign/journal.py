@@ -1,6 +1,6 @@
 """Journal of a campaign: the outcome of each run, committed one by one.
 
-The process that started the campaign is its only writer.
+Only the process that started the campaign writes to the journal.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ create table if not exists about (name text primary key, value text);
 
 
 class Journal:
-    """An open journal. It is created for writing if ``new``; otherwise the folder must already have one. Raise
-    WaveSimError if it cannot be opened.
+    """An open journal. If ``new``, it is created for writing; otherwise the folder must already contain a journal.
+    Raises WaveSimError if it cannot be opened.
     """
 
     def __init__(self, folder: Path, *, new: bool = False) -> None:

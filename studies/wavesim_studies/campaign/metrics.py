@@ -50,7 +50,7 @@ class RunResult:
 
     @functools.cached_property
     def ranges(self) -> tuple[Record, Any]:
-        """Return the receptions that gave a two-way range, and the errors of these ranges in m."""
+        """Return the receptions that completed a two-way range, and the errors of these ranges in m."""
         return report.two_way_ranges(self.receptions)
 
     def body(self, name: str) -> BodyConfig:
@@ -120,7 +120,7 @@ def _last(values: Any) -> float:
 
 @_metric("m", "lower")
 def navigation_rms(result: RunResult, body: str) -> float:
-    """Root mean square of the horizontal error of the estimated position; trials only."""
+    """Root mean square of the horizontal error of the estimated position. Available for trials only."""
     return _rms(_navigation(result, body)[0])
 
 
@@ -133,19 +133,19 @@ def navigation_max(result: RunResult, body: str) -> float:
 
 @_metric("m", "lower")
 def navigation_end(result: RunResult, body: str) -> float:
-    """Horizontal error of the estimated position at the end."""
+    """Horizontal error of the estimated position at the end of the run."""
     return _last(_navigation(result, body)[0])
 
 
 @_metric("m", "lower")
 def dead_reckoning_end(result: RunResult, body: str) -> float:
-    """Horizontal error of dead reckoning at the end."""
+    """Horizontal error of dead reckoning at the end of the run."""
     return _last(_navigation(result, body)[1])
 
 
 @_metric("%", "lower")
 def percent_of_distance(result: RunResult, body: str) -> float:
-    """Horizontal error of the estimated position at the end, divided by the distance travelled."""
+    """Horizontal error of the estimated position at the end of the run, divided by the distance travelled."""
     return 100.0 * navigation_end(result, body) / max(distance(result, body), 1e-9)
 
 
@@ -218,7 +218,7 @@ def waypoints(result: RunResult, body: str) -> float:
 
 @_metric("s", "lower")
 def time_to_complete(result: RunResult, body: str) -> float:
-    """Time at which the last waypoint was reached. There is no value if it was not reached."""
+    """Time at which the last waypoint was reached; empty if it was not reached."""
     found = _reached_times(result, body)
     return found[-1] if found and len(found) == len(_legs(result, body)) - 1 else math.nan
 
@@ -226,7 +226,7 @@ def time_to_complete(result: RunResult, body: str) -> float:
 @_metric("J", "lower")
 def propulsion(result: RunResult, body: str) -> float:
     """Energy that the commanded thrust put into the water: time integral of thrust (N) times speed through water.
-    Trials only.
+    Available for trials only.
     """
     if result.log is None or body not in result.log.names:
         return math.nan
@@ -309,7 +309,7 @@ def range_bias(result: RunResult, body: str) -> float:
 
 @_metric("m", "")
 def depth_end(result: RunResult, body: str) -> float:
-    """Depth at the end."""
+    """Depth at the end of the run."""
     return _last(result.tracks[body][1]["p_WB_W"][:, 2])
 
 

@@ -136,8 +136,8 @@ class CampaignPlan:
                             raise ConfigError(f"factor '{f.name}': {error.message}", file, int(line)) from None
 
     def _files(self) -> sources.Files:
-        """Return a digest of each file that determines the runs, by name. Of the campaign file, only the parts that
-        affect its runs count.
+        """Return a digest of each file that determines the runs, by name. The digest of the campaign file covers only
+        the parts that affect its runs.
         """
         c, here = self.campaign, self.path.parent
         measured = [(m.name, m.of, m.body) for m in c.metric]
@@ -165,7 +165,8 @@ class CampaignPlan:
     def check_files(self) -> None:
         """Raise ConfigError if a run used files that its key does not cover.
 
-        This happens when a file has changed during the campaign, or when the run loaded a module from an unwatched folder.
+        This happens when a file has changed during the campaign, or when the run loaded a module from an unwatched
+        folder.
         """
         sources.check_unseen(self.files, self._before)
         if self.campaign.run.kind != "function" and (changed := sources.differences(self.files, self._files())):

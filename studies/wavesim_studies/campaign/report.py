@@ -150,7 +150,7 @@ def _metric(plan: CampaignPlan, table: Table, metric: CampaignMetric) -> str:
     values = statistics.column(table, metric.name)
     good = np.isfinite(values)
     if not good.any():
-        return f"<h2>{escape(metric.name)}</h2><p>No run gave a value.</p>"
+        return f"<h2>{escape(metric.name)}</h2><p>No run returned a value.</p>"
     parts = [f"<h2>{escape(metric.name)}</h2>", _picture(_spread(values[good], metric)), _sensitivity(plan, values)]
     factors = [f.name for f in plan.campaign.factor]
     if factors:
@@ -212,7 +212,7 @@ def _spread(values: Any, metric: CampaignMetric) -> Any:
     bars.set(xlabel=_label(metric), ylabel="runs")
     steps.ecdf(values, color=_INK)
     steps.axhline(0.95, color="0.7", linewidth=0.8)
-    steps.set(xlabel=_label(metric), ylabel="share of runs below")
+    steps.set(xlabel=_label(metric), ylabel="fraction of runs below")
     return figure
 
 

@@ -24,7 +24,7 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.campaign.metrics import RunResult
 from wavesim_studies.campaign.plan import CampaignPlan, PlannedRun
 
-#: status of a run; only failures of the machine (killed, lost) are tried again
+#: status of a run; only runs that failed because of the machine (killed, lost) are repeated
 OK, FAILED, INVALID, TIMED_OUT, KILLED = "ok", "failed", "invalid", "timed out", "killed"
 STOP = "stop"  #: status that is never a row of the table: the folder cannot be written, so the whole campaign ends
 _PR_SET_PDEATHSIG = 1
@@ -66,7 +66,7 @@ def execute_run(plan: CampaignPlan, row: PlannedRun, folder: Path | None = None)
 
 
 def failed_outcome(status: str, reason: str, wall: float) -> Outcome:
-    """Return the outcome of a run that gave no result."""
+    """Return the outcome of a run without a result."""
     return {
         "status": status, "reason": reason, "metrics": {}, "simulated": 0.0, "hash": "", "wall": wall, "host": platform.node(), "cpu": _cpu(),
     }  # fmt: skip
@@ -140,7 +140,7 @@ class ProcessKilled(WaveSimError):
 
 
 def die_with_parent() -> None:
-    """Make a new process end when its parent ends for any reason."""
+    """Make a new process end when its parent ends, for any reason."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

@@ -1,4 +1,4 @@
-"""Run a campaign: execute the rows without a final state in the journal, and keep the others."""
+"""Run a campaign: execute the rows that have no final state in the journal, and keep all other rows."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def run(
     quiet: bool = False,
     worker_settings: Executor | None = None,
 ) -> Counter[str]:
-    """Run all open rows and count the rows in each state. Ctrl-C keeps the finished rows."""
+    """Run all open rows and count the rows in each state. After Ctrl-C, the finished rows are kept."""
     with _exclusive_lock(plan.folder), Journal(plan.folder, new=True) as journal:
         journal.note("campaign", plan.text)
         journal.note("file", str(plan.path))

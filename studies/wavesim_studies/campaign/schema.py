@@ -12,7 +12,7 @@ DISTRIBUTIONS = ("uniform", "log-uniform", "normal", "truncated")
 
 @dataclass(frozen=True)
 class FactorTarget:
-    """Key of the configuration whose value follows a factor."""
+    """Key of the configuration that a factor sets."""
 
     path: str = text(
         "Path of the key: the elements below <wavesim> and then the key, as in `fleet/vehicle[lauv]/position`. If"
@@ -20,7 +20,7 @@ class FactorTarget:
     )
     text: str = text(
         "Text that is written to the key, with {} for the value of the factor, as in `{} ppm` or `-{} {} 8 m`. `a"
-        " | b | c` gives one text for each of the factor's `values`.",
+        " | b | c` states one text for each of the factor's `values`.",
         "{}",
     )
     place: str = place()
@@ -40,7 +40,7 @@ class Factor:
     low: float = key("Minimum value of the range, without a unit. `text` adds the unit.", default=0.0)
     high: float = key("Maximum value of the range, without a unit.", default=0.0)
     distribution: str = choice(
-        "Distribution of the values between `low` and `high`. normal uses only `mean` and `deviation`. truncated "
+        "Distribution of the values between `low` and `high`. `normal` uses only `mean` and `deviation`. `truncated` "
         "is a normal distribution that is cut off at `low` and `high`.",
         DISTRIBUTIONS,
         "uniform",
@@ -48,12 +48,12 @@ class Factor:
     mean: float = key("Mean of a normal distribution.", default=0.0)
     deviation: float = key("Standard deviation of a normal distribution.", default=1.0, low=0.0)
     levels: int = key(
-        "Number of values that the designs grid and one-at-a-time take from a range.",
+        "Number of values of the range that the designs `grid` and `one-at-a-time` use.",
         default=3,
         low=1,
         integer=True,
     )
-    key: tuple[FactorTarget, ...] = children(FactorTarget, "A key that follows the factor.")
+    key: tuple[FactorTarget, ...] = children(FactorTarget, "A key that the factor sets.")
     place: str = place()
 
 
@@ -78,14 +78,17 @@ class DesignConfig:
     """Selection of the points to run, and the number of runs of each point."""
 
     kind: str = choice(
-        "Type of design. seeds has only replicates; list runs the given <point>s; grid runs all combinations; "
-        "one-at-a-time varies each factor alone around its middle value; random, latin, sobol and halton draw "
-        "`points` samples; sensitivity draws points x (factors + 2) samples for Sobol indices.",
+        "Type of design. `seeds` varies only the replicates. `list` runs each <point>. `grid` runs all combinations. "
+        "`one-at-a-time` varies each factor alone around its middle value. `random`, `latin`, `sobol` and `halton` "
+        "draw `points` samples. `sensitivity` draws points x (factors + 2) samples for Sobol indices.",
         DESIGNS,
         "grid",
     )
     points: int = key(
-        "Number of samples. sobol and sensitivity require a power of two.", default=16, low=1, integer=True
+        "Number of samples. The designs `sobol` and `sensitivity` require a power of two.",
+        default=16,
+        low=1,
+        integer=True,
     )
     strength: int = key(
         "Strength of a Latin hypercube. Strength 2 also fills each plane of two factors evenly; it needs p^2 points, where p is a prime.",
@@ -100,8 +103,8 @@ class DesignConfig:
         low=1,
         integer=True,
     )
-    point: tuple[DesignPoint, ...] = children(DesignPoint, "A point of the design list.")
-    keep: tuple[PointFilter, ...] = children(PointFilter, "A condition that points must fulfil.")
+    point: tuple[DesignPoint, ...] = children(DesignPoint, "A point of the design `list`.")
+    keep: tuple[PointFilter, ...] = children(PointFilter, "A condition that the points must fulfil.")
 
 
 @dataclass(frozen=True)
@@ -109,16 +112,16 @@ class RunConfig:
     """Definition of one run."""
 
     kind: str = choice(
-        "Type of run. lab runs the engine as a library in the process of the worker. trial starts server, "
-        "emulators and programs as separate processes. function only calls `program` with the factors and a seed;"
+        "Type of run. `lab` runs the engine as a library in the process of the worker. `trial` starts server, "
+        "emulators and programs as separate processes. `function` only calls `program` with the factors and a seed;"
         " nothing is simulated.",
         ("lab", "trial", "function"),
         "lab",
     )
     program: str = text(
-        "FILE.py:FUNCTION, relative to this file. With kind=lab, it is called with (lab, seconds) and steers and "
-        "advances the simulation; without a program, only time advances. With kind=function, it is called with "
-        "(factors, seed) and returns the metrics.",
+        "Function of the program, as FILE.py:FUNCTION relative to this file. With kind=lab, it is called with "
+        "(lab, seconds), and it steers and advances the simulation; without a program, only time advances. With "
+        "kind=function, it is called with (factors, seed) and returns the metrics.",
         "",
     )
     duration: float = key(
@@ -151,7 +154,7 @@ class Metric:
         "Direction that counts as better. If empty, the library defines it.", ("", "lower", "higher"), ""
     )
     margin: float = key(
-        "Amount by which the mean may become worse before `gate` fails, as a share of the previous mean.",
+        "Amount by which the mean may become worse before `gate` fails, as a fraction of the previous mean.",
         default=0.05,
         low=0.0,
     )
@@ -171,15 +174,15 @@ class WorkersConfig:
     """Workers that execute the runs."""
 
     kind: str = choice(
-        "Type of workers. pool uses processes on this machine, and dask does the same through dask.distributed. "
-        "ssh, slurm and kubernetes use other machines through dask; these must have the campaign's folder at the "
-        "same path.",
+        "Type of workers. `pool` uses processes on this machine, and `dask` does the same through dask.distributed. "
+        "`ssh`, `slurm` and `kubernetes` use other machines through dask; these must have the campaign's folder at "
+        "the same path.",
         ("pool", "dask", "ssh", "slurm", "kubernetes"),
         "pool",
     )
     count: int = key("Number of simultaneous runs; 0 = one per core.", default=0, low=0, high=10_000, integer=True)
     hosts: str = text(
-        "For kind=ssh: hosts that share the runs, separated by spaces. The first host also runs the scheduler.", ""
+        "For kind=ssh: hosts that execute the runs, separated by spaces. The first host also runs the scheduler.", ""
     )
     options: str = text(
         "For kind=dask: `address=tcp://HOST:PORT` of a running scheduler. Its workers must have the campaign's "
@@ -194,8 +197,10 @@ class WorkersConfig:
 class Campaign:
     """Root element <campaign>."""
 
-    name: str = text("Name of the campaign. Its results go to a folder of this name.")
-    config: str = text("Base configuration of all runs, as a path relative to this file. kind=function needs none.", "")
+    name: str = text("Name of the campaign. Its results are written to a folder of this name.")
+    config: str = text(
+        "Base configuration of all runs, as a path relative to this file. Runs with kind=function need none.", ""
+    )
     seed: int = key("Seed of the design and of the runs.", default=1, low=0, high=2**53, integer=True)
     design: DesignConfig = child(DesignConfig, "Design of the campaign.")
     run: RunConfig = child(RunConfig, "Definition of a run.")

@@ -33,9 +33,9 @@ from wavesim_sdk.config import LoadedConfig, Model
 from wavesim_sdk.config.model import LogConfig, Models
 from wavesim_sdk.errors import ConfigError
 
-#: packages whose code computes the numbers
+#: packages whose code affects the results
 CODE = ("wavesim_sdk", "wavesim_server", "wavesim_emulators", "wavesim_studies")
-#: entry points that only present numbers
+#: entry points that only display results
 _SHOWN = ("wavesim.commands", "wavesim.checks", "wavesim.drawings")
 _MODULES = tuple(all_suffixes())
 #: folders that contain no importable modules
@@ -64,7 +64,7 @@ def _below(folder: Path, leave: tuple[Path, ...] = ()) -> Iterator[Path]:
 
 @functools.cache
 def code() -> str:
-    """Return a digest of all files of the packages that compute the numbers: WaVeSim's and its plugins'."""
+    """Return a digest of all files of the packages that affect the results: those of WaVeSim and of its plugins."""
     groups = entry_points()
     offered = {
         e.module.split(".")[0]
@@ -189,7 +189,7 @@ def of_configuration(loaded: LoadedConfig, changed: Iterable[tuple[str, str]], h
     """Return the files of a configuration: the configuration itself and the data files that it, its models and the
     factors name.
 
-    ``changed`` holds the key and the text of each factor setting.
+    ``changed`` contains the key and the text of each factor setting.
     """
     base = loaded.path.parent
     paths = [*_named(loaded.config, base), *(p for m in loaded.models.values() for p in _named(m, base))]

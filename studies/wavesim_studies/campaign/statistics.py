@@ -30,12 +30,12 @@ def column(table: Table, name: str) -> Array:
 
 
 def succeeded(row: Mapping[str, Any]) -> bool:
-    """Return whether a run counts as a success."""
+    """Return whether a run counts as successful."""
     return bool(row.get(SUCCESS, row["status"] == OK))
 
 
 def mean_interval(values: Array, seed: int = 0) -> tuple[float, float, float]:
-    """Return (mean, low, high) with the 95 % interval by the bootstrap (BCa)."""
+    """Return the mean and its 95 % bootstrap interval (BCa): (mean, low, high)."""
     good = values[np.isfinite(values)]
     if not len(good):
         return math.nan, math.nan, math.nan
@@ -58,7 +58,7 @@ def mean_interval(values: Array, seed: int = 0) -> tuple[float, float, float]:
 
 
 def share_interval(successes: int, of: int) -> tuple[float, float, float]:
-    """Return (share, low, high) with the 95 % interval by Wilson."""
+    """Return the fraction of successes and its 95 % Wilson interval: (fraction, low, high)."""
     if not of:
         return math.nan, 0.0, 1.0
     found = stats.binomtest(successes, of).proportion_ci(LEVEL, method="wilson")
@@ -81,7 +81,7 @@ class MetricDifference:
     high: float
     share_better: float
     worst: float  #: largest change for the worse
-    p: float  #: probability of the change by chance alone, corrected by Holm across all metrics
+    p: float  #: probability of the change by chance alone, with Holm's correction for all metrics
     margin: float  #: absolute value
 
     @property
@@ -144,7 +144,7 @@ def _difference(m: CampaignMetric, before: Array, after: Array) -> MetricDiffere
 
 
 def _p(change: Array) -> float:
-    """Return the share of random sign changes that give a mean change of at least this size."""
+    """Return the fraction of random sign changes that result in a mean change of at least this size."""
     if len(change) < 2 or not np.any(change):
         return 1.0
     signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(RESAMPLES, len(change)))

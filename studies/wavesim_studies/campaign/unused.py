@@ -35,7 +35,7 @@ def check(campaign: Campaign, text: str, file: str) -> None:
 
 
 def _unused(root: Any, campaign: Campaign) -> Iterator[Unused]:
-    """Yield elements, their keys without effect, and the reason. If no keys are listed, the whole element has no
+    """Yield elements, their keys without effect, and the reason. If no keys are listed, the element as a whole has no
     effect.
     """
     kind, nothing = campaign.run.kind, 'kind="function" simulates nothing'
@@ -79,7 +79,7 @@ def _of_factor(factor: Factor, design: str) -> tuple[tuple[str, ...], str]:
         return ("low", "high", *_levels(design)), "these keys apply only to other distributions or designs"
     if factor.distribution != "truncated":
         return ("mean", "deviation", *_levels(design)), "these keys apply only to other distributions or designs"
-    return _levels(design), "levels apply only to the designs grid and one-at-a-time"
+    return _levels(design), "`levels` applies only to the designs `grid` and `one-at-a-time`"
 
 
 def _levels(design: str) -> tuple[str, ...]:
@@ -91,5 +91,5 @@ def _of_metric(metric: Metric, kind: str) -> tuple[tuple[str, ...], str]:
     if kind == "function":
         return ("of", "body"), 'with kind="function", the program itself returns the metrics by name'
     if metric.of in LIBRARY:
-        return ("unit",), "a library metric has its own unit"
+        return ("unit",), "a library metric has a fixed unit"
     return ("body",), "the function that computes the metric selects the body"

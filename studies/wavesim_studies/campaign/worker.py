@@ -21,7 +21,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.campaign.run import KILLED, TIMED_OUT, Outcome, die_with_parent, failed_outcome
 
 START_LIMIT_S = 300.0  #: the first worker on a machine compiles the kernels
-STARTS = 5  #: number of times in a row that a worker may be killed before it is ready
+STARTS = 5  #: maximum number of times in a row that a worker may be killed before it is ready
 
 
 class Worker:

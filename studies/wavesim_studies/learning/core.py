@@ -21,14 +21,13 @@ MODELS = 64  #: number of different hulls; the blocks of eight copies use them i
 
 
 class Core:
-    """A number of copies of a task that advance together.
+    """Copies of a task that advance together.
 
-    ``vary`` (0 to 1) scales the differences between episodes: current (up to 0.5 m/s), thrust (20 % each, up to 20 %
-    less
-    in common), net buoyancy (2 N), delay of commands (0 to 3 steps). ``hulls`` (0 to 1) scales the differences between
-    models: mass and inertia (20 %), added mass and drag (a factor of 0.5 to 1.5); all copies in a block of eight share
-    a hull. ``noise`` scales the sensor noise. ``dt`` is the period of actions in s, made of ``substeps`` Runge-Kutta
-    steps.
+    ``vary`` (0 to 1) scales the differences between episodes: current (up to 0.5 m/s), thrust (20 % for each thruster,
+    and a common reduction by up to 20 %), net buoyancy (2 N), delay of commands (0 to 3 steps). ``hulls`` (0 to 1)
+    scales the differences between models: mass and inertia (20 %), added mass and drag (a factor of 0.5 to 1.5); all
+    copies in a block of eight share a hull. ``noise`` scales the sensor noise. ``dt`` is the period of actions in s,
+    made of ``substeps`` Runge-Kutta steps.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class Core:
         return np.asarray(p[r.THRUSTER_WRENCH : r.THRUSTER_WRENCH + 6 * self.actions].reshape(self.actions, 6).T)
 
     def _hull(self, seed: int, number: int) -> Any:
-        """Return variation ``number`` of the library model, drawn by the seed."""
+        """Return variation ``number`` of the library model, drawn with the seed."""
         key = np.array([randomness.key(seed, str(number), "hull")], np.uint64)
         u = [2.0 * float(randomness.uniform(key, 0, k)[0]) - 1.0 for k in range(5)]
         base = library()[self.model]
@@ -109,8 +108,8 @@ class Core:
         self.state.numbers[:] = 0.0
 
     def set_observation_buffer(self, observation: Array) -> None:
-        """Write future observations into the caller's array. Raise ValueError unless it is (n, numbers), float32 and
-        C-contiguous.
+        """Write future observations into the caller's array. Raise ValueError unless its shape is (n, numbers), and it
+        is float32 and C-contiguous.
         """
         if (
             observation.shape != (self.copies, self.size)
@@ -122,7 +121,7 @@ class Core:
         self.outputs = self.outputs._replace(observation=observation)
 
     def reset_copies(self, chosen: Array | None = None) -> None:
-        """Start a new episode in the copies that the mask (n,) selects, or in all.
+        """Start a new episode in the copies that the mask (n,) selects, or in all copies.
 
         The observations are then in ``outputs``. Raise ValueError for a wrong shape.
         """

@@ -45,7 +45,9 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         self._seeded = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Reset all copies, or those selected by ``options["reset_mask"]``. Copy ``i`` uses the random numbers of seed + i."""
+        """Reset all copies, or those selected by ``options["reset_mask"]``. Copy ``i`` uses the random numbers of seed
+        + i.
+        """
         super().reset(seed=seed)
         if seed is not None or not self._seeded:
             self.core.seed(int(self.np_random.integers(2**31)) if seed is None else seed)
@@ -105,7 +107,7 @@ class SingleTaskEnv(gymnasium.Env):  # type: ignore[misc]
         self.render_mode = render_mode
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Start a new episode. A given seed always gives the same episode."""
+        """Start a new episode. The same seed always starts the same episode."""
         super().reset(seed=seed)
         self.core.seed(int(self.np_random.integers(2**31)) if seed is None else seed)
         self.core.reset_copies()

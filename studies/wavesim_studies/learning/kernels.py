@@ -1,7 +1,7 @@
 """One compiled step of all copies: commands with delay, dynamics, reward, termination, reset, noise, observation.
 
-The dynamics are the engine's, in blocks of eight bodies, without sound, contact and weather, which these tasks do not
-use. The other code works on the same eight lanes, with a row of numbers for each quantity; see
+The dynamics are those of the engine, in blocks of eight bodies. They omit sound, contact and weather, which these tasks
+do not use. The other code works on the same eight lanes, with a row of numbers for each quantity; see
 :mod:`wavesim_server.dynamics.lanes`. Only a reset, once per episode, runs lane by lane. The random numbers of a copy
 are hashes of its own key, so they do not depend on the other copies or on their number.
 """
@@ -54,8 +54,8 @@ class FleetView(NamedTuple):
 
 
 class CopyState(NamedTuple):
-    """State of the copies: their values (blocks, COPY L), keys (blocks L), and last commands (blocks, DELAYS thrusters
-    L).
+    """State of the copies: their values (blocks, COPY L), keys (blocks L), and last commands (blocks, DELAYS x
+    thrusters x L).
 
     It also contains buffers for the states of a block (L, MU) and for temporary values (WORK L).
     """
@@ -165,9 +165,7 @@ def _clear_commands(past: Any, l: int, thrusters: int) -> None:
 
 @device_function
 def _noise(c: Any, keys: Any, first: int, w: Any) -> None:
-    """Draw normal random numbers for each lane (Box-Muller). The two halves of the bits of one hash give two
-    numbers.
-    """
+    """Draw normal random numbers for each lane (Box-Muller). The two halves of a hash are converted to two numbers."""
     for l in range(L):
         e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
         for k in range(NORMALS // 2):
@@ -289,14 +287,14 @@ def _reward_and_termination(c: Any, past: Any, w: Any, rules: TaskRules, thruste
 
 @device_function
 def _show(w: Any, l: int, seen: Any) -> None:
-    """Copy the observation of one copy out of its block."""
+    """Write the observation of one copy, which is spread over its block, to a row of its own."""
     for k in range(seen.shape[0]):
         seen[k] = w[(OBSERVATION + k) * L + l]
 
 
 @device_function
 def _hold_waiting(f: FleetView, copies: CopyState, block: int, size: int, rules: TaskRules, thrusters: int) -> None:
-    """Save the states of copies that wait for a reset. If the reset is due, carry it out first.
+    """Save the states of copies that wait for a reset. If a reset is due, execute it first.
 
     The copies are advanced with their block, and :func:`_restore_held` then restores the saved states.
     """

@@ -44,7 +44,7 @@ class VecEnv(Base):  # type: ignore[misc]
         super().__init__(num_envs, *spaces(self.core))
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Set the seed of the next reset; copy ``i`` gets seed + i."""
+        """Set the seed of the next reset; copy ``i`` uses seed + i."""
         self._seed = self._seed if seed is None else seed
         return [self._seed + i for i in range(self.num_envs)]
 
@@ -82,7 +82,7 @@ class VecEnv(Base):  # type: ignore[misc]
         return self.num_envs if indices is None else 1 if isinstance(indices, int) else len(list(indices))
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """Return the value of an attribute for each copy; it is the same for all."""
+        """Return the value of an attribute for each copy. All copies have the same value."""
         return [getattr(self, attr_name)] * self._count(indices)
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:

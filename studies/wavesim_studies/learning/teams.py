@@ -1,4 +1,4 @@
-"""Teams under PettingZoo whose members communicate by the engine's sound.
+"""PettingZoo environments for teams whose members communicate through the engine's acoustic medium.
 
 A packet arrives after r/c. A member receives it if it is not transmitting and if no other packet arrives at the same
 time.
@@ -10,7 +10,8 @@ time.
         observations, rewards, terminations, truncations, infos = env.step({a: env.action_space(a).sample() for a in env.agents})
 
 Cooperative localisation: one member knows its position. The others use dead reckoning by heading and speed, in a
-current that they cannot measure. A packet carries the estimated position of its sender, and its delay gives the range.
+current that they cannot measure. A packet contains the estimated position of its sender, and the range follows from its
+delay.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ LEVELS = (150.0, 188.0)  #: source level in dB re 1 uPa at 1 m at the minimum an
 FASTEST = 1.6  #: speed through water in m/s at the maximum action
 FAR = 3000.0  #: distance in m from the centre beyond which a member is lost
 ACTIONS = ("course", "speed", "send", "level", "slot", *(f"byte{k}" for k in range(BYTES)))
-OWN = 11  #: number of values in an observation about the member itself
-HEARD = 6 + BYTES  #: number of values about each other member
+OWN = 11  #: number of values in an observation that describe the member itself
+HEARD = 6 + BYTES  #: number of values in an observation that describe each other member
 BOUND = 10.0
 #: standard deviations of the members' unknown errors: heading (rad), speed scale, current (m/s per axis), range (m)
 HEADING, SCALE, CURRENT, RANGE = 0.03, 0.02, 0.2, 1.0
@@ -89,14 +90,14 @@ class Navigator:
         self.P = F @ self.P @ F.T + np.diag([wrong, wrong, 1e-6, 1e-6]) * dt
 
     def update_by_gps(self, place: Array) -> None:
-        """Update by a GPS position."""
+        """Update the estimate with a GPS position."""
         self._update(np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0]]), place - self.x[:2], np.eye(2) * GPS**2)
 
     def update_by_range(self, far: float, place: Array, sigma: float, age: float) -> None:
-        """Update by a horizontal distance measured ``age`` s ago.
+        """Update the estimate with a horizontal distance that was measured ``age`` s ago.
 
-        The other member is at ``place``, which is known with a standard deviation of ``sigma`` (m), independently of
-        our own estimate.
+        The other member is at ``place``, which is known with a standard deviation of ``sigma`` (m), independent of our
+        own estimate.
         """
         to = self.x[:2] - self.velocity * age - place
         distance = max(math.sqrt(float(to @ to)), 1.0)
@@ -160,9 +161,9 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     """A team of ``members``, of which the first ``known`` have GPS. An episode has at most ``limit`` steps of one
     second.
 
-    An action has these values, each from -1 to 1: course (share of half a turn), speed, whether to send (above 0),
-    level, start of the transmission within the step (0: immediately, 1: ends with the step; below 0 counts as 0), and free
-    bytes. docs/learning.md describes observation and reward.
+    An action has these values, each from -1 to 1: course (fraction of half a turn), speed, whether to send (above 0),
+    level, start of the transmission within the step (0: immediately, 1: ends with the step; below 0 counts as 0), and
+    free bytes. docs/learning.md describes observation and reward.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "name": "wavesim_localisation_v0", "is_parallelizable": True}  # noqa: RUF012  # as PettingZoo declares it
@@ -185,17 +186,19 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         self.simulation: Simulation | None = None  #: engine of this episode
 
     def observation_space(self, agent: str) -> Any:
-        """Return the observation space of a member: the same object each time."""
+        """Return the observation space of a member, which is always the same object."""
         return self._observed[agent]
 
     def action_space(self, agent: str) -> Any:
-        """Return the action space of a member: the same object each time."""
+        """Return the action space of a member, which is always the same object."""
         return self._acted[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Place all members on a circle of 100 to 150 m, in a random current. A given seed always gives the same start."""
+        """Place all members on a circle of 100 to 150 m, in a random current. The same seed always produces the same
+        start.
+        """
         if seed is not None:
             self._random = np.random.default_rng(seed)
         random, n = self._random, len(self.possible_agents)
@@ -386,7 +389,7 @@ def tdma(env: Localisation) -> TransmissionSchedule:
 
 
 def aloha(env: Localisation, share: float = 0.184, seed: int = 0) -> TransmissionSchedule:
-    """Plan in which each member sends at random, in the given share of all steps."""
+    """Plan in which each member sends at random, in the given fraction of all steps."""
     random = np.random.default_rng(seed)
     return TransmissionSchedule(env, lambda step, k: bool(random.random() < share))
 

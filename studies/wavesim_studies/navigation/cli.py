@@ -27,7 +27,7 @@ def nav() -> None:
 @click.option(
     "--without",
     multiple=True,
-    help="Instrument type to leave out: imu, dvl, speedlog, ctd, pressure, ahrs, sound. Repeatable.",
+    help="Instrument type to exclude: imu, dvl, speedlog, ctd, pressure, ahrs, sound. Repeatable.",
 )
 @click.option("--smooth", is_flag=True, help="Run the smoother instead of the filter.")
 @click.option(
@@ -41,8 +41,8 @@ def score(
 ) -> None:
     """Score the reference filter on a log against the true track.
 
-    The filter uses the measurements in the log. It starts at the true position (within 5 cm) and knows the configuration:
-    mounts, accuracies and beacon positions (moored beacons to 30 cm).
+    The filter uses the measurements in the log. It starts at the true position (within 5 cm) and uses mounts,
+    accuracies and beacon positions from the configuration (moored beacons to 30 cm).
     """
     from wavesim_sdk.errors import LogError
     from wavesim_sdk.log import read
@@ -83,7 +83,7 @@ def _show(found: dict[str, Any]) -> None:
         )
         for sensor, c in s["sensors"].items():
             click.echo(
-                f"  {sensor:14}{c['taken']:8} taken{c['refused']:7} refused   NIS {c['nis']:.2f} of {c['numbers']:.0f}"
+                f"  {sensor:14}{c['taken']:8} accepted{c['refused']:7} rejected   NIS {c['nis']:.2f} of {c['numbers']:.0f}"
             )
 
 
@@ -105,7 +105,7 @@ def _show(found: dict[str, Any]) -> None:
     help="Seed of the first mission. Each subsequent mission uses the next number.",
 )
 def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
-    """Run random LAUV missions and add their logs to FOLDER. FOLDER is a dataset for `wavesim nav learn`."""
+    """Run random LAUV missions and add their logs to FOLDER, a dataset for `wavesim nav learn`."""
     from wavesim_server import cache
     from wavesim_studies.navigation.training_missions import make_dataset
 
@@ -125,8 +125,8 @@ def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
 def learn(folder: Path, out: Path | None, epochs: int, seed: int, as_json: bool) -> None:
     """Train learned dead reckoning on the dataset in FOLDER.
 
-    `wavesim log export --dataset` and `wavesim nav missions` write such datasets. Each mission belongs to one part only. The
-    result is scored on missions that were not used for training, next to the filter.
+    `wavesim log export --dataset` and `wavesim nav missions` write such datasets. Each mission belongs to one part
+    only. The result is scored on missions that were not used for training, next to the filter.
     """
     from wavesim_studies.navigation import learned_dead_reckoning
 

@@ -1,4 +1,4 @@
-"""The reference filter: an error-state extended Kalman filter over an inertial unit, for whole runs and for live use.
+"""The reference filter: an error-state extended Kalman filter for an IMU, for whole runs and for live use.
 
 design = FilterDesign(gyro_noise=1e-5, accelerometer_noise=1e-3, current=0.3)
 track = estimate(design, design.start(p, v, q, sigma), imu, measurements, marks)
@@ -109,10 +109,10 @@ class FilterDesign:
         return np.array([self.gravity, *self.earth])
 
     def start(self, time: float, p: Any, v: Any, q_WB: Any, sigma: Sequence[Any], clones: int = CLONES) -> FilterState:
-        """Return an initial state from position and velocity (W) of the inertial unit, and attitude.
+        """Return an initial state from position and velocity (W) of the IMU, and attitude.
 
         ``sigma`` contains the standard deviations of position, velocity, attitude, gyro bias and accelerometer bias,
-        each as one number or three. The optional states start at 0.
+        each as one number or three. The optional states are initially 0.
         """
         x = np.zeros(strapdown.NOMINAL)
         x[0:3], x[3:6], x[6:10] = p, v, q_WB
@@ -144,7 +144,7 @@ class FilterState:
 
     @property
     def p(self) -> Array:
-        """Position (3) of the inertial unit in W, m."""
+        """Position (3) of the IMU in W, m."""
         return self.x[:3]
 
     @property
@@ -187,7 +187,7 @@ class Track:
 
     @property
     def p(self) -> Array:
-        """Positions (T, 3) of the inertial unit in W, m."""
+        """Positions (T, 3) of the IMU in W, m."""
         return self.x[:, :3]
 
     @property
@@ -201,7 +201,7 @@ class Track:
         return self.x[:, 6:10]
 
     def at(self, lever: Any) -> Array:
-        """Return the positions (T, 3) of a point of the body, which is given in B from the inertial unit."""
+        """Return the positions (T, 3) of a point of the body, which is given in B from the IMU."""
         return np.asarray(self.p + frames.rotation(self.q) @ np.asarray(lever, float))
 
     @property
@@ -254,14 +254,14 @@ def estimate(
 ) -> Track:
     """Run the filter over samples and measurements in chronological order, and return states at ``marks`` (s).
 
-    ``imu`` (S, 7) holds the end time in s, the mean specific force and the mean rates in B since the previous sample.
-    ``start`` is not changed.
+    ``imu`` (S, 7) contains the end time in s, the mean specific force and the mean rates in B since the previous
+    sample. ``start`` is not changed.
     """
     state, events = start.copy(), schedule(measurements, marks)
     marks, n = np.asarray(marks, float), design.size
     trips = (events[:, measurement_models.KIND] == measurement_models.KEEP).any()
     if trips and not len(state.clones):
-        raise ValueError("round trips require a start state with room for clones")
+        raise ValueError("round trips require a start state with clones: set `clones` of start()")
     size = len(state.P) if smooth and trips else n
     if not trips:
         state.P, state.clones = np.ascontiguousarray(state.P[:n, :n]), state.clones[:0]
@@ -291,7 +291,7 @@ def compile_filter() -> None:
 
 
 class Filter:
-    """The filter for live use. It takes samples in order, and measurements with any delay.
+    """The filter for live use. It accepts samples in chronological order, and measurements with any delay.
 
     For a measurement that arrives late or refers to an earlier pose, the filter returns to a saved state. It then
     processes all later samples and measurements again, so that the result equals that of timely arrival.
@@ -324,7 +324,7 @@ class Filter:
             self._discard_before(time - self.memory)
 
     def add(self, *measurements: Array) -> None:
-        """Add measurements of any time, in any order."""
+        """Add measurements, with any times and in any order."""
         done, first, since = len(self._outcomes), len(self._events), self.time
         for row in measurements:
             wanted = [row]
@@ -365,8 +365,8 @@ class Filter:
             del again[:k]
 
     def innovation(self, row: Array) -> Array:
-        """Return the innovation (m) of a measurement, whether accepted or rejected. It is NaN if the measurement is not yet
-        processed, or was discarded.
+        """Return the innovation (m) of a measurement, whether accepted or rejected. It is NaN if the measurement is not
+        yet processed, or was discarded.
         """
         m = int(row[measurement_models.M])
         for event, told in zip(reversed(self._events[: len(self._outcomes)]), reversed(self._outcomes), strict=True):
@@ -375,7 +375,9 @@ class Filter:
         return np.full(m, np.nan)
 
     def counts(self, sensor: int) -> dict[str, int]:
-        """Count the measurements of a sensor by outcome: accepted (``taken``), rejected (``refused``), or without information (``impossible``)."""
+        """Count the measurements of a sensor by outcome: accepted (``taken``), rejected (``refused``), or without
+        information (``impossible``).
+        """
         found = self._counts.copy()
         for row, told in zip(self._events, self._outcomes, strict=False):
             found[int(row[measurement_models.SENSOR]), int(np.sign(told[0])) if row[measurement_models.M] else 9] += 1

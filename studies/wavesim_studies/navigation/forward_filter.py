@@ -118,8 +118,8 @@ def _innovation(
 def innovation_nis(
     e: Array, n: int, omega: float, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
 ) -> float:
-    """Return the normalised innovation squared. A ``share`` of 1 uses all of P; a smaller one applies covariance
-    intersection for shared knowledge.
+    """Return the normalised innovation squared. A ``share`` of 1 uses all of P; a smaller value applies covariance
+    intersection, for measurements that depend on the estimate.
     """
     m, nis = int(e[M]), 0.0
     for a in range(m):
@@ -193,7 +193,7 @@ def gate_measurement(
 ) -> float:  # fmt: skip
     """Test the measurement against the gate, directly or as an echo.
 
-    Return the share of P that weights the measurement: 0 if it is rejected, negative if it contains no information.
+    Return the weight of P for the measurement: 0 if it is rejected, negative if it contains no information.
     """
     n, m, kind, images = count[0] + CLONE * count[1], int(e[M]), int(e[KIND]), 1
     if not math.isnan(e[BED]) and (kind in (ROUND_TRIP, ONE_WAY)):

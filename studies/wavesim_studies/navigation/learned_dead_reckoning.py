@@ -5,7 +5,7 @@ The network is trained on missions with known true states, and tested on whole m
 A dense network predicts the change of the velocity through water, in the body frame, within a step. Its inputs are the
 previous estimate of the velocity and the values of the instruments. The track is the integral of the velocity in the
 attitude of the AHRS. In training, random errors are added to the true previous velocity. The network then learns to
-return to the velocity that thrust, rudder and turning imply, so errors do not accumulate. Only a Doppler log can
+return to the velocity that thrust, rudder and turning imply, and errors do not accumulate. Only a Doppler log can
 measure a current on board.
 
 The results are compared with the reference filter, without and with a Doppler log, and with a constant speed.
@@ -74,13 +74,13 @@ def _smoothed(x: Array, dt: float, lag: float) -> Array:
 
 
 def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
-    """Return a mission of a dataset. Raise LogError if it lacks an IMU, an AHRS or a pressure."""
+    """Return a mission of a dataset. Raise LogError if it lacks values of an IMU, an AHRS or a pressure sensor."""
     body, model = next(iter(entry["bodies"].items()))
     loaded = dataset.configuration(folder, name)
     suite = {i.type: i for i in reversed(loaded.suite_by_name(body, model))}
     pressure = next((k for k in ("ctd", "pressure") if k in suite), "")
     if not {"imu", "ahrs"} <= suite.keys() or not pressure:
-        raise LogError(f"{folder / name}: '{body}' needs an imu, an ahrs, and a ctd or pressure sensor for learning")
+        raise LogError(f"{folder / name}: '{body}' needs an IMU, an AHRS, and a CTD or pressure sensor for learning")
     state = dataset.table(folder, name, "truth", f"state.{body}")
     at = state["time_ns"].astype(np.int64)
     dt = float(np.median(np.diff(at))) * 1e-9
@@ -193,7 +193,7 @@ def train(
 
 @dataclass(frozen=True)
 class MissionErrors:
-    """Horizontal errors of each method on one mission in m: at the end, and RMS."""
+    """Horizontal errors of each method on one mission: final error and RMS error, in m."""
 
     mission: str
     distance: float
@@ -236,7 +236,7 @@ def evaluate(
 
 
 def summary(rows: list[MissionErrors]) -> dict[str, dict[str, float]]:
-    """Return medians over the missions by method.
+    """Return the median of each quantity over the missions, for each method.
 
     The quantities are the final error (m, % of distance), the RMS error (m), its ratio to that of the filter, and the
     velocity error (m/s).

@@ -1,6 +1,6 @@
 """Input of the filter from the log of a vehicle: the values of its instruments, and separately the true states.
 
-Instruments have the accuracy that the configuration in the log declares. Without an inertial unit, the filter uses the
+Instruments have the accuracy that the configuration in the log declares. Without an IMU, the filter uses the
 rates of the AHRS and random accelerations.
 """
 
@@ -29,15 +29,15 @@ from wavesim_studies.navigation.metrics import NavigationScore
 from wavesim_studies.navigation.metrics import score as judged
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: types of inputs that can be left out; all except `sound` are types of instruments
+#: types of inputs that can be excluded; all except `sound` are types of instruments
 TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "sound")
 BEGIN = (0.05, 0.05, 0.005)  #: initial uncertainty of position in m, velocity in m/s and attitude in rad
 MOORING_SWING_M = 0.05  #: swing in m of a moored beacon about its mean position
 DATUM = 0.3  #: common offset in m of all moored beacons from their configured positions, caused by a current
 RAY_BEND_SIGMA = 3e-3  #: angle in rad by which refraction changes the apparent direction of a source
-#: gate for speeds without an inertial unit, so that starting to move or turn is not rejected as an outlier
+#: gate for speeds without an IMU, so that starting to move or turn is not rejected as an outlier
 JOLT = 400.0
-#: random acceleration in m/s/sqrt(s) of a vehicle with neither an inertial unit nor a speed log
+#: random acceleration in m/s/sqrt(s) of a vehicle with neither an IMU nor a speed log
 RANDOM_ACCELERATION = 0.1
 
 
@@ -51,7 +51,7 @@ class EstimationCase:
     imu: Array
     rows: Array  #: (N, WIDTH) measurements
     sensors: list[str]  #: name of each sensor number in the rows
-    lever: Array  #: position of the origin of the body in B, from the inertial unit
+    lever: Array  #: position of the origin of the body in B, from the IMU
     datum: float  #: common uncertainty of the beacon positions in m; 0 without sound
     time: Array  #: times (T) of the true states in s
     p: Array
@@ -76,7 +76,7 @@ class EstimationCase:
 
 
 def vehicles(log: Log) -> list[str]:
-    """List the vehicles whose log contains true states, and values of an inertial unit or an AHRS."""
+    """List the vehicles whose log contains true states, and values of an IMU or an AHRS."""
     able = {body for kind in ("imu", "ahrs") for body, _ in log.by_type(kind)}
     return [b["name"] for b in log.bodies.values() if b["name"] in able and f"/state/{b['name']}" in log.series]
 
@@ -94,10 +94,10 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
     """
     if name not in vehicles(log):
         raise LogError(
-            f"{log.path} has no vehicle '{name}' with state and AHRS or IMU; it has: {', '.join(vehicles(log)) or 'none'}"
+            f"{log.path} has no vehicle '{name}' with true states and values of an AHRS or IMU; vehicles: {', '.join(vehicles(log)) or 'none'}"
         )
     if unknown := set(without) - set(TYPES):
-        raise LogError(f"unknown type '{sorted(unknown)[0]}' to leave out; use: {', '.join(TYPES)}")
+        raise LogError(f"unknown type '{sorted(unknown)[0]}' to exclude; use: {', '.join(TYPES)}")
     loaded = _configuration(log)
     told = next(b for b in reversed(list(log.bodies.values())) if b["name"] == name)
     suite = {i.name: i for i in loaded.suite_by_name(name, str(told.get("model", "")))}
@@ -115,9 +115,7 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
     begin = float(imu[0, 0])
     first = int(np.searchsorted(t, begin - 1e-9))
     if first >= len(t) - 1:
-        raise LogError(
-            f"{log.path}: no true states of '{name}' in the period that its inertial unit or AHRS values cover"
-        )
+        raise LogError(f"{log.path}: no true states of '{name}' in the period that its IMU or AHRS values cover")
     lever: Array = np.asarray(-unit, np.float64)
     arm = R[first] @ unit
     turning = R[first] @ np.cross(s["w_WB_B"][first], unit)
@@ -180,7 +178,7 @@ def _biases(found: dict[str, Any]) -> tuple[float, float]:
 
 
 def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tuple[FilterDesign, Array, Array]:
-    """Return the filter design, the samples of an inertial unit in B, and the position of the unit."""
+    """Return the filter design, the samples of an IMU in B, and the position of the IMU."""
     gravity = loaded.config.world.gravity
     current, current_walk = (0.0, 0.0) if bottom and "speedlog" not in found else (0.3, 0.002)
     if "imu" in found:

@@ -50,7 +50,7 @@ T, KIND, SENSOR, M, ID, GATE, BED, SHARED, Z, NOISE, LEVER, PLACE, ROWS, EXTRA =
 )
 #: kinds of events
 MARK, KEEP, DROP, POSITION, DEPTH, BOTTOM, WATER, ANGLES, ROUND_TRIP, ONE_WAY, DIRECTION, PLANE = range(12)
-#: outcome of an event: columns of ``told``
+#: columns of ``told``, the outcome of an event
 OUTCOME_WIDTH = 10  # code (1 accepted, 0 rejected, -1 without information, 2 + a: accepted as an echo), NIS, whitened innovation (4), innovation (4)
 
 # ------------------------------------------------------------------ measurements
@@ -300,8 +300,8 @@ def expected_measurement(
     """Compute the expected measurement z (4) and its derivative H (4, N) with respect to the error state. ``w`` is the
     angular velocity in B.
 
-    Return False if a required clone is missing. Round trips and one-way paths are in m: time times the assumed speed of
-    sound, without the turn-around time.
+    Return False if a required clone is missing. Round trips and one-way paths are in m, the product of time and the
+    assumed speed of sound, without the turn-around time.
     """
     n = count[0] + CLONE * count[1]
     kind = int(e[KIND])

@@ -1,6 +1,6 @@
-"""Functions that make the rows of numbers with which measurements are passed to the filter.
+"""Functions that convert measurements to the rows of numbers that the filter expects.
 
-Times are in s, lengths in m and angles in rad. ``lever`` is the position of the sensor in B, from the inertial unit.
+Times are in s, lengths in m and angles in rad. ``lever`` is the position of the sensor in B, from the IMU.
 ``sigma`` is the standard deviation of each number or of all numbers, or a covariance (m, m). ``sensor`` is a number
 under which rejections are counted. ``gate`` is the maximum normalised innovation squared; 0 selects the 99 % quantile.
 """
@@ -83,8 +83,8 @@ def round_trip(
 ) -> Array:  # fmt: skip
     """Measure a two-way path in m: (reception - query - turn-around time) times the assumed speed of sound.
 
-    With ``bed``, the depth of the bed, a measurement that fails the gate is tried as an echo from surface or bed before
-    it is refused.
+    With ``bed``, the depth of the bed, a measurement that fails the gate is tested as an echo from surface or bed
+    before it is rejected.
     """
     row = _acoustic(_row(heard, e.ROUND_TRIP, length, sigma, sensor, gate, lever), beacon, bed)
     row[e.ID] = asked
@@ -149,7 +149,7 @@ def each(row: Array, times: Any, values: Any) -> Array:
 
 
 def keep_pose(time: float) -> Array:
-    """Clone the pose at this time, for round trips whose query was sent then."""
+    """Clone the pose at this time, for round trips whose query was sent at this time."""
     row = np.zeros(e.WIDTH)
     row[[e.T, e.KIND, e.ID]] = time, e.KEEP, time
     return row

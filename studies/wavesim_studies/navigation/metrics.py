@@ -49,8 +49,8 @@ def legs(truth: Any, distance: float) -> Array:
 
 
 def relative_pose_error(p: Any, q: Any, true_p: Any, true_q: Any, distance: float) -> Array:
-    """Return the relative pose error (N) in m: the error at the end of each leg of ``distance`` m, seen from its
-    start.
+    """Return the relative pose error (N) in m: the error at the end of each leg of ``distance`` m, relative to the pose
+    at its start.
     """
     pairs = legs(true_p, distance)
     if not len(pairs):
@@ -70,8 +70,8 @@ def nees(error: Any, covariance: Any) -> Array:
 
 
 def bounds(numbers: int, runs: int, share: float = 0.95) -> tuple[float, float]:
-    """Return the interval in which a consistent filter has the mean NEES or NIS of ``runs`` runs, for this many numbers
-    per run.
+    """Return the interval that contains the mean NEES or NIS of a consistent filter over ``runs`` runs, with
+    probability ``share``. A NEES or NIS has this many ``numbers``.
     """
     low, high = stats.chi2.ppf([0.5 * (1.0 - share), 0.5 * (1.0 + share)], numbers * runs) / runs
     return float(low), float(high)

@@ -1,7 +1,7 @@
 """Backward pass of the smoother over the tape of the filter (compiled kernels).
 
-It uses Bryson & Frazier's form of the fixed-interval smoother (Bierman 1973). This form equals that of Rauch, Tung &
-Striebel without its inverse, so it also works while a clone is a copy of the state.
+It uses Bryson & Frazier's form of the fixed-interval smoother (Bierman 1973). Its results equal those of Rauch, Tung &
+Striebel's form, but it inverts no covariance. It therefore also works while a clone is a copy of the state.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
 
 @device_function
 def _undo_clone_start(a: Array, A: Array, n: int, o: int) -> None:
-    """Step back over the creation of a clone, before which the copy was the pose itself."""
+    """Step back over the creation of a clone: add its part to the pose that it copied."""
     for i in range(CLONE):
         to = i if i < 3 else i + 3
         a[to] += a[o + i]
@@ -103,7 +103,7 @@ def _undo_clone_start(a: Array, A: Array, n: int, o: int) -> None:
 
 @device_function
 def _undo_clone_end(a: Array, A: Array, n: int, o: int) -> None:
-    """Step back over the removal of a clone: make room for it again."""
+    """Step back over the removal of a clone: insert its rows and columns again."""
     for i in range(n - 1, o + CLONE - 1, -1):
         a[i] = a[i - CLONE]
         for j in range(n):

@@ -2,9 +2,9 @@
 
 The caller provides these arrays, and the functions change them:
 
-``x`` (26) nominal state: p_WI_W of the inertial unit (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias
-(m/s2), current (north, east, m/s), lead of the vehicle's clock and its rate (m, m/s, times the speed of sound), scale errors
-of the assumed speed of sound and of the Doppler log, misalignment of the Doppler log (rad), offset of depth (m).
+``x`` (26) nominal state: p_WI_W of the IMU (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias
+(m/s2), current (north, east, m/s), lead of the vehicle's clock and its rate (m, m/s, times the speed of sound), scale
+errors of the assumed speed of sound and of the Doppler log, misalignment of the Doppler log (rad), offset of depth (m).
 
 ``P`` (N, N): covariance of the error, of which the first n rows are in use: p, v, attitude (a rotation in W: R =
 exp([a]x) R^), gyro bias, accelerometer bias, then the optional states at the indices in ``ix`` (6) (-1 = absent), then
@@ -102,9 +102,9 @@ def cross_matrix(a: Array, factor: float, out: Array) -> None:
 def transition(q: Array, w: Array, f: Array, dt: float, earth: Array, F: Array, moved: Array) -> None:
     """Compute blocks of the transition over dt at constant rates w and specific force f in B.
 
-    The inputs are in rad/s and m/s2, without biases and the rotation of the Earth. F (9, 3, 3) holds the
-    blocks of p with respect to a, bg and ba, of v with respect to v, a, bg and ba, and of a with respect to a and bg. ``moved`` (2, 3) holds the contributions of the specific force to the mean velocity and
-    to the change of position, W.
+    The inputs are in rad/s and m/s2, without biases and the rotation of the Earth. F (9, 3, 3) contains the blocks of p
+    with respect to a, bg and ba, of v with respect to v, a, bg and ba, and of a with respect to a and bg. ``moved`` (2,
+    3) contains the contributions of the specific force to the mean velocity and to the change of position, W.
     """
     R, u, t = np.empty((3, 3)), np.empty(3), np.empty(3)
     matrix(q, R)

@@ -1,6 +1,6 @@
-"""Training missions: one vehicle follows a random programme at sea, and its log is added to a dataset.
+"""Training missions: one vehicle follows a random program at sea, and its log is added to a dataset.
 
-Each mission has its own environment (current, depth), programme (speeds, courses, rudder, depths) and instrument
+Each mission has its own environment (current, depth), program (speeds, courses, rudder, depths) and instrument
 errors. All of them follow from its seed.
 """
 
@@ -25,7 +25,7 @@ from wavesim_server.logbook.writer import LogWriter
 
 NAME = "auv"
 TICK_S, IMU_S, STATE_S = 0.02, 0.1, 0.2  #: periods of the engine, the IMU, and the recorded true states and commands
-CURRENT = 0.15  #: m/s, maximum
+CURRENT = 0.15  #: maximum, m/s
 SPEED = (0.6, 1.7)  #: m/s through water
 DEPTH = (8.0, 30.0)
 

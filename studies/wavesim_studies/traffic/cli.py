@@ -13,7 +13,7 @@ import click
 def traffic() -> None:
     """Run and score vessel encounters.
 
-    The encounters come from Imazu's cases or DNV's traffic generator. The reference avoider steers own ship.
+    The encounters are Imazu's cases or situations of DNV's traffic generator. The reference avoider steers own ship.
     """
 
 

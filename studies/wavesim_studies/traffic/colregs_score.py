@@ -21,18 +21,18 @@ KNOT = 1852.0 / 3600.0
 LARGE, NOTICED = (
     math.radians(30.0),
     math.radians(5.0),
-)  #: change that others notice (rule 8b), and the smallest change that counts
+)  #: course change that others notice (rule 8b), and the smallest course change that counts, in rad
 SMALL_SPEED = 0.5 * KNOT
 STEADY = 3.0  #: distance in ship lengths over which a course is measured
 SPARED, WASTED = (
     30.0,
     180.0,
-)  #: extra distance (or distance in the lost time) in ship lengths: full score up to the first, 0 from the second on
+)  #: extra distance, or distance sailed in the lost time, in ship lengths: full score up to SPARED, 0 from WASTED on
 TURN = math.radians(15.0)  #: smallest course change that belongs to a manoeuvre; `steady` counts the smaller ones
 TURNS, MORE = (
     4,
     2,
-)  #: course changes that an encounter may have (out, parallel, back, on), and those for each additional vessel
+)  #: course changes without deduction (out, parallel, back, on), and the number added for each additional vessel
 COST = 0.1  #: deduction for each additional change
 
 
@@ -103,7 +103,7 @@ class ColregsScore:
 
 @dataclass(frozen=True)
 class AvoidingAction:
-    """The first change that own ship made: time (s), turn (rad, starboard positive) and loss of speed (share)."""
+    """The first change that own ship made: time (s), turn (rad, starboard positive) and loss of speed (fraction)."""
 
     time: float
     turn: float
@@ -140,7 +140,7 @@ def score_run(
     length: float,
     goal: tuple[float, float] | None = None,
 ) -> ColregsScore:
-    """Score a run. ``length`` of own ship (m) gives the preferred and the minimum distance.
+    """Score a run. The preferred and the minimum distance follow from the ``length`` of own ship (m).
 
     ``goal`` is the point at which the run should end. Pass it to judge a whole mission.
     """
@@ -178,7 +178,7 @@ def _spared(lengths: float) -> float:
 
 
 def _sampled(own: VesselTrack, length: float) -> Array:
-    """Return the courses, one for each :data:`STEADY` ship lengths sailed."""
+    """Return the course at intervals of :data:`STEADY` ship lengths sailed."""
     speed = max(float(own.speeds[0]), 0.1)
     return own.courses[:: max(1, round(STEADY * length / speed / float(np.median(np.diff(own.times)))))]
 

@@ -1,4 +1,4 @@
-"""Encounters as library runs. Own ship, of any model, uses the reference avoider; the other vessels hold their
+"""Encounters as library runs. Own ship can have any model and uses the reference avoider. The other vessels hold their
 course.
 """
 
@@ -22,7 +22,7 @@ from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_studies.traffic.colregs_score import ColregsScore, VesselTrack, score_run
 from wavesim_studies.traffic.encounters import Encounter, VesselStart
 
-#: suitable speed in m/s and time to the meeting in s, by model
+#: suitable speed in m/s and time to the meeting in s, for each model
 MODEL_SPEEDS_AND_TIMES = {
     "otter": (3.0, 300.0),
     "jolner": (2.5, 300.0),
@@ -81,7 +81,7 @@ def _time_steps(length: float) -> tuple[float, float]:
 def run_encounter(
     encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float | None = None
 ) -> EncounterRun:
-    """Simulate an encounter until own ship has passed its goal, or for at most twice the time that this normally takes.
+    """Simulate an encounter until own ship has passed its goal, or for at most twice the time of the straight route.
 
     ``beyond`` limits the time after the meeting, as a multiple of the time to the meeting. ``avoid`` enables the
     avoider.

@@ -15,7 +15,7 @@ from wavesim_studies.traffic.encounter_runs import LARGE
 from wavesim_studies.traffic.encounters import Encounter, VesselStart
 
 BEYOND = 1.9  #: duration of a trial as a multiple of the time to the meeting
-BAND = 0.35  #: share of the time to the meeting that remains when a rogue leaves its course
+BAND = 0.35  #: fraction of the time to the meeting that remains when a rogue leaves its course
 
 
 def text(encounter: Encounter, model: str, captain: str, files: str, rogue: bool = False) -> str:

@@ -81,8 +81,8 @@ def imazu(case: int, speed: float = 12.0 * KNOT, time: float = 1800.0) -> Encoun
     """Return a case of the Imazu problem, scaled by speed (m/s) and by the time (s) after which all vessels meet at the
     origin.
 
-    The vessels meet if none of them acts. Own ship comes from the south; x is north and y east. Raise ValueError unless
-    the case is 1 to 22.
+    The vessels meet if none of them acts. Own ship approaches from the south; x is north and y is east. Raise
+    ValueError unless the case is 1 to 22.
     """
     if case not in IMAZU:
         raise ValueError(f"unknown Imazu case {case}: use 1 to {max(IMAZU)}")
@@ -107,7 +107,7 @@ def read_dnv(path: Path) -> Encounter:
     """Read a situation of DNV's ship-traffic-generator (JSON).
 
     Own ship and targets have a position (degrees, or north and east in NM or m), a speed in knots and a course in
-    degrees. The ConfigError states what is missing.
+    degrees. Raise ConfigError, with the problem, if the file is invalid.
     """
     try:
         document = json.loads(path.read_text())

@@ -60,8 +60,8 @@ class WaypointRoute:
         return away
 
     def _cut(self, a: Array, b: Array, c: Array) -> tuple[float, Array, Array, float]:
-        """Return the distance from corner b at which the arc begins, the directions of the legs before and after it,
-        and its side.
+        """Return the distance from corner b at which the arc begins, the directions of the legs before and after the
+        corner, and the side of the arc.
         """
         t1, t2 = (b - a) / np.linalg.norm(b - a), (c - b) / np.linalg.norm(c - b)
         turn = math.atan2(t1[0] * t2[1] - t1[1] * t2[0], t1 @ t2)
@@ -128,7 +128,7 @@ def run_waypoints(loaded: LoadedConfig, name: str, radius: float, seconds: float
 
 
 def _only_body(loaded: LoadedConfig, body: BodyConfig) -> LoadedConfig:
-    """Return the configuration without the other bodies, because the vessel would collide with bodies that have no
+    """Return the configuration without the other bodies, because the vessel could collide with bodies that have no
     program.
     """
     fleet = dataclasses.replace(
