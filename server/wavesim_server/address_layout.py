@@ -1,8 +1,8 @@
 """Give all programs of a run the same memory layout.
 
 A processor predicts branches by their addresses. Linux gives each process different addresses (address space layout
-randomisation). In a lockstep run, a dozen processes run the same interpreter in turn and so spoil each other's
-predictions. With the same layout they share them; docs/performance.md states the gain.
+randomisation). In a lockstep run, a dozen processes run the same interpreter in turn and displace each other's
+predictions. Processes with the same layout reuse the predictions; docs/performance.md states the gain.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ SDK_SOURCES = (
 def choose_cache_folder() -> None:
     """Set Numba's cache folder, unless the user has set it (NUMBA_CACHE_DIR).
 
-    The folder is set through the environment, because importing Numba takes a third of a second, which only the engine
-    needs to spend.
+    The folder is set through the environment, because importing Numba takes a third of a second, and only the engine
+    needs it.
     """
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wavesim"
     chosen = os.environ.get(_VARIABLE)
@@ -100,7 +100,7 @@ def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: in
 
     ``report`` receives a message when compilation starts. It runs in a separate program
     (:mod:`wavesim_server.compiling`), because the caller may have threads and must not keep the compiler in memory.
-    WaveSimError if it fails, after that program has reported why.
+    Raises WaveSimError if that program fails; the program has then already reported the reason.
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return

@@ -29,7 +29,7 @@ class AcousticScene(NamedTuple):
 
 @device_function
 def image_depth(z: float, bottom: float, path: int) -> float:
-    """Depth of the image source of a path: mirrored at surface and bottom in turn."""
+    """Return the depth of the image source of a path, which is mirrored alternately at surface and bottom."""
     at_bottom = path % 2 == 1
     for _ in range(path // 2):
         z = 2.0 * bottom - z if at_bottom else -z
@@ -71,8 +71,8 @@ def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -
 
 @device_function
 def bottom_phase(sine: float, density: float, speed: float, attenuation: float) -> float:
-    """Phase in rad that the same coefficient gives a bounce, for pressures as ``exp(+i w t)``, which travel as exp(-i w
-    tau).
+    """Return the phase in rad of one bounce by the same coefficient, for pressures as ``exp(+i w t)``, which travel as
+    exp(-i w tau).
 
     The phase is minus the argument of the coefficient by :func:`bottom_wavenumber_sine`, whose roots are for ``exp(-i w
     t)``.
@@ -150,7 +150,9 @@ def _dips_into_bed(scene: AcousticScene, ax: float, ay: float, az: float, bx: fl
 
 @device_function
 def is_path_blocked(scene: AcousticScene, points: Array, n: int, bed: bool) -> bool:
-    """Return whether anything blocks a path through ``n`` points (n, 3); ``bed``: include the sea bed."""
+    """Return whether anything blocks a path through ``n`` points (n, 3); ``bed`` states whether the sea bed can block
+    it.
+    """
     rough = bed and (scene.bed.has_soundings or scene.bed.max_slope > 0.0)
     for i in range(n - 1):
         a, b = points[i], points[i + 1]

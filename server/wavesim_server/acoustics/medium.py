@@ -117,7 +117,7 @@ def _answers_pulse(node: Record, heard: Record) -> bool:
 
 @device_function
 def _plan_reply(m: Medium, row: int, j: int, end: float) -> None:
-    """Plan the reply of a node to what it has just received, if that was a query to it."""
+    """Plan the reply of a node to the signal that it has just received, if the signal was a query to this node."""
     heard, node = m.receptions[row], m.nodes[j]
     pulse = heard.kind == PULSE
     if pulse:
@@ -340,8 +340,8 @@ def _add_eigenray_candidates(
 def _weigh(
     m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, count: int, first: int
 ) -> None:
-    """Set the level of each eigenray as if the node stayed where it is. The first arrival, which gives the range, has
-    priority.
+    """Set the level of each eigenray for the current position of the node. The first arrival, which determines the
+    range, has priority.
     """
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     for k in range(count):
@@ -481,8 +481,8 @@ def _max_paths_per_node(m: Medium) -> int:
 
 @device_function
 def _prefetch_candidates(m: Medium, e: int, tick: TickInterval) -> None:
-    """Prefetch the data of the next two candidates while the current one is checked: all candidates together exceed the
-    caches and are in no order.
+    """Prefetch the data of the next two candidates while the current one is checked: the candidates do not fit into the
+    caches, and their order in memory is random.
     """
     if e >= 0:
         candidate = m.candidates[e]

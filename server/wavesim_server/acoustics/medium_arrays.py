@@ -22,7 +22,7 @@ from wavesim_server.acoustics.types import Array, Ints, Records
 
 MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
 MAX_HYDROPHONES = 8
-DETECTED_HISTORY = 16  #: signals that a node remembers, to recognise their echoes
+DETECTED_HISTORY = 16  #: number of recent signals that a node stores to recognise their echoes
 WHEEL_TICKS = 4096  #: ticks ahead that the wheel covers
 FOUND = 512  #: eigenrays to one node, of which the strongest are followed
 DEGREES = 181  #: losses of a beam pattern, by degrees from its axis
@@ -66,7 +66,7 @@ NODE = _record(
     value("sending_from", "s", "Start of the last transmission."),
     value("sending_until", "s", "End of the last transmission."),
     value("ready", "s", "Earliest time of the next transmission."),
-    value("since", "s", "Time at which the node entered."),
+    value("since", "s", "Time at which the transducer entered the water."),
     value("listen_low", "Hz", "Lowest frequency that the node receives."),
     value("listen_high", "Hz", "Highest frequency that the node receives."),
     value("threshold", "dB re 1 uPa", "Minimum level that the node detects."),
@@ -81,7 +81,7 @@ NODE = _record(
     value("clock_drift", "", "Drift of the node's clock, seconds per second."),
     value("timing_noise", "s", "Standard deviation of a reported arrival time."),
     value("timing_resolution", "s", "Resolution of a reported arrival time; 0 = exact."),
-    value("outlier", "", "Fraction of receptions that are reported late."),
+    value("outlier", "", "Fraction of receptions that the node reports late."),
     value("doppler_noise", "Hz", "Standard deviation of a reported frequency."),
     value("level_noise", "dB", "Standard deviation of a reported level."),
     value("drop_out", "", "Fraction of receptions that are lost at random."),
@@ -107,7 +107,7 @@ NODE = _record(
     value("axis_x", "", "Axis of the beam, B."),
     value("axis_y", "", ""),
     value("axis_z", "", ""),
-    value("ping_period", "s", "Period of a pinger; 0 = none."),
+    value("ping_period", "s", "Period of a pinger; 0 = the node is not a pinger."),
     value("ping_offset", "s", "Time of the first ping, by the pinger's own clock."),
     value("ping_frequency", "Hz", "Carrier of the ping."),
     value("reply_absorption", "dB/m", "Absorption of automatic replies in the current weather."),
@@ -164,7 +164,7 @@ HEAD = _record(
     value("axis_z", "", ""),
 )
 
-#: properties of an emission that stay with the signal
+#: properties of an emission that its signal has as well
 _SOUND = (
     value("frequency", "Hz", "Carrier."),
     value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
@@ -221,8 +221,8 @@ SIGNAL = _record(
 
 CANDIDATE = _record(
     "candidate",
-    "A path of a signal on its way to a node. There is one for each signal and node, and each is read once, when few are in a"
-    " cache. Four therefore share a cache line.",
+    "A path of a signal on its way to a node. There is one record for each path. Each record is read once, usually from"
+    " memory outside the caches, and is therefore small: four records fit into a cache line.",
     _small_integer("signal", 4, "Row of the signal."),
     _small_integer("node", 4, "Row of the node; RETIRE_NODE = the end of the signal."),
     _small_integer("next", 4, "Next candidate of the same tick, or next free record."),
@@ -263,7 +263,7 @@ EVENT = _record(
     "An entry of the heap: an event planned to the nanosecond.",
     value("time", "s", "Time of the event."),
     integer("kind", "", "Kind of event: END, EMIT or ARRIVAL."),
-    integer("key", "", "Order among events of the same time and kind."),
+    integer("key", "", "Order of events that have the same time and kind."),
     integer("subject", "", "Row of the reception, emission or candidate."),
     integer("node", "", "Row of the node."),
 )
@@ -362,7 +362,7 @@ class Medium(NamedTuple):
     ongoing_receptions: Records = _growing_array(
         RECEPTION, "hearings"
     )  #: receptions in progress, in the form of the log
-    hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: further data of these receptions
+    hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: additional data of these receptions
     events: Records = _growing_array(EVENT, "events")  #: heap of future events
     counters: Records = _fixed_array(COUNTERS, 1)
     water: Records = _fixed_array(WATER, 1)

@@ -28,8 +28,8 @@ def _depart_at_once(modem: Modem, asked: float, busy: float, draw: float) -> flo
 class ModemType:
     """Coding and medium access of a modem, for a packet of a given number of bytes.
 
-    All times are in s, by the modem's own clock. The results must depend on the arguments alone, so that a trial
-    repeats exactly.
+    All times are in s, by the modem's own clock. The results must depend on the arguments only, so that a trial is
+    exactly repeatable.
     """
 
     name: str
@@ -43,7 +43,9 @@ class ModemType:
     departure: Callable[[Modem, float, float, float], float] = _depart_at_once
 
     def equivalent_bits(self, modem: Modem, count: int) -> float:
-        """Number of uncoded bits with the same probability of loss, which the medium uses for its draw."""
+        """Return the number of uncoded bits with the same probability of loss, which the medium uses for its random
+        draw.
+        """
         if not 0.0 < modem.bit_error < 1.0:
             return self.bits(modem, count)
         return log(max(self.decoded(modem, count), 1e-300)) / log(1.0 - modem.bit_error)
@@ -51,7 +53,7 @@ class ModemType:
 
 @functools.cache
 def modem_types() -> dict[str, ModemType]:
-    """Modem types of all installed packages, by name; ConfigError names the package whose type cannot be used."""
+    """Modem types of all installed packages, by name. Raises ConfigError if a package provides an invalid type."""
     found: dict[str, ModemType] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
         try:
@@ -69,7 +71,9 @@ def modem_types() -> dict[str, ModemType]:
 
 
 def modem_type_of(modem: Modem) -> ModemType | None:
-    """Type that a modem names; None = no code, and packets leave at once. ValueError if no package provides it."""
+    """Return the type that a modem names; None = no code, and packets are sent at once. Raises ValueError if no package
+    provides the type.
+    """
     if not modem.type:
         return None
     types = modem_types()

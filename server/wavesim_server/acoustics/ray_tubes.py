@@ -94,7 +94,7 @@ def surface_loss(sine: float, frequency: float, speed: float, roughness: float, 
     """Loss in dB of one bounce off a rough surface.
 
     The mirror-like part (Eckart 1953) loses exp(-2 (k s sin)^2), for a standard deviation s of the surface in m.
-    Bubbles (APL-UW 1994, 10 to 100 kHz) take b f^0.85 / sin, with f in kHz.
+    Bubbles (APL-UW 1994, 10 to 100 kHz) cause a loss of b f^0.85 / sin, with f in kHz.
     """
     rough = 2.0 * math.pi * frequency / speed * roughness * sine
     foam = bubbles * power(1e-3 * frequency, 0.85) / max(sine, 1e-6)

@@ -27,7 +27,7 @@ SLOPE_HALF_WIDTH = 0.5  #: m to each side over which the bed's slope is computed
 
 @device_function
 def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, float, float, float]:
-    """Tangent plane of the bed under a point, n . p = d with n upwards; NaN outside the soundings."""
+    """Return the tangent plane of the bed under a point, n . p = d with n upwards; NaN outside the soundings."""
     depth = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x, y)
     sx = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x + SLOPE_HALF_WIDTH, y)
     sx -= bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x - SLOPE_HALF_WIDTH, y)
@@ -43,11 +43,11 @@ def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, floa
 def find_reflections(
     scene: AcousticScene, path: int, ax: float, ay: float, az: float, bx: float, by: float, bz: float, points: Array
 ) -> bool:
-    """Fill ``points`` (rows of three) with the n + 2 corners of a path of n bounces from a to b. False if there is no
-    such path.
+    """Fill ``points`` (rows of three) with the n + 2 corners of a path of n bounces from a to b. Returns False if there
+    is no such path.
 
-    The following rows are the n + 1 images of a, the normals of the n planes, their distances from the origin, and
-    scratch of the search.
+    The rows after these corners hold the n + 1 images of a, the normals of the n planes, their distances from the
+    origin, and scratch of the search.
     """
     n = path // 2
     bottom = max(bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, 0.5 * (ax + bx), 0.5 * (ay + by)), az, bz)
@@ -140,7 +140,7 @@ def _set_point(points: Array, k: int, x: float, y: float, z: float) -> None:
 
 @device_function
 def leg_direction(points: Array, k: int) -> tuple[float, float, float]:
-    """Unit vector from a corner to the next."""
+    """Return the unit vector from a corner to the next."""
     x, y, z = points[k + 1, 0] - points[k, 0], points[k + 1, 1] - points[k, 1], points[k + 1, 2] - points[k, 2]
     far = max(math.sqrt(x * x + y * y + z * z), 1e-9)
     return x / far, y / far, z / far
@@ -148,7 +148,7 @@ def leg_direction(points: Array, k: int) -> tuple[float, float, float]:
 
 @device_function
 def grazing_sine(points: Array, path: int, k: int) -> float:
-    """Sine of the grazing angle of bounce ``k`` of a path that :func:`find_reflections` has filled in."""
+    """Return the sine of the grazing angle of bounce ``k`` of a path that :func:`find_reflections` has filled in."""
     x, y, z = leg_direction(points, k)
     o = 2 * (path // 2) + 3 + k
     return float(abs(x * points[o, 0] + y * points[o, 1] + z * points[o, 2]))

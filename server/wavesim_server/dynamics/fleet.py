@@ -39,7 +39,7 @@ HOLD_FOREVER = math.inf
 def release_holds(
     blocks: Floats, slots: Ints, actuator_holds: Floats, setpoints: Floats, count: Ints, time: float
 ) -> None:
-    """Hold actuators until their time is over; then apply their command."""
+    """Hold frozen actuators until their time has passed; then apply their command."""
     i = 0
     while i < count[0]:
         row, slot = int(actuator_holds[i, 0]), int(actuator_holds[i, 1])
@@ -85,7 +85,7 @@ SLACK = 1e-9  #: fraction of an actuator's range that counts as rounding error, 
 
 
 class ActuatorState:
-    """Commands of one body, their interpretation, and the faults of its actuators."""
+    """Commands of one body, with their dead bands and motor laws, and the faults of its actuators."""
 
     def __init__(self, vehicle_type: VehicleType) -> None:
         self.vehicle_type, self.actuators, kind = vehicle_type, vehicle_type.actuators, vehicle_type.compiled
@@ -186,7 +186,7 @@ class FleetDynamics:
     # -- bodies ------------------------------------------------------------------------------
 
     def vehicle_type(self, model: Model, shared: bool = True) -> VehicleType:
-        """Compile a model for a body; ConfigError if it cannot be simulated at this step."""
+        """Compile a model for a body. Raises ConfigError if the model cannot be simulated with this time step."""
         vehicle_type = self._vehicle_types.get(id(model)) if shared else None
         if vehicle_type is None:
             if not shared:
@@ -200,7 +200,7 @@ class FleetDynamics:
 
     def set_current(self, current: Current) -> None:
         """Use a current from now on. Raises ConfigError, and changes nothing, if a body's model would be unstable in
-        this current at this step.
+        this current with this time step.
 
         Models without a body are checked when their first body enters.
         """
@@ -222,7 +222,7 @@ class FleetDynamics:
         mooring: Mooring | None,
         has_lines: bool = False,
     ) -> None:
-        """Put a body at rest into a row; ``lined``: the body may have lines."""
+        """Put a body at rest into a row; ``lined`` states whether the body may have lines."""
         if vehicle_type.is_shared:
             if id(vehicle_type.model) not in self._model_rows:
                 self._model_rows[id(vehicle_type.model)] = self._add_model(vehicle_type.compiled)[0]
@@ -272,7 +272,7 @@ class FleetDynamics:
             self._release_model(*self._own_models.pop(row))
 
     def override_parameters(self, row: int, parameters: dict[int, float]) -> None:
-        """Give one body its own parameters (row of the parameters -> value)."""
+        """Assign separate parameters to one body (row of the parameters -> value)."""
         if row not in self._own_models:
             body, old = self.body(row).copy(), int(self.block_heads[self.slots[row] // r.LANES, r.BLOCK_MODEL])
             self._clear_lane(row)
@@ -365,7 +365,7 @@ class FleetDynamics:
     # -- commands and faults -----------------------------------------------------------------
 
     def command(self, row: int, values: Sequence[float | None]) -> None:
-        """Set actuator commands by position, finite numbers; None keeps the earlier command."""
+        """Set actuator commands by position, as finite numbers; None keeps the previous command."""
         actuator_state = self._actuator_states[row]
         for k, value in enumerate(values):
             if value is not None:
@@ -378,7 +378,7 @@ class FleetDynamics:
                 self._apply_setpoint(row, actuator_state, k)
 
     def clipped_of(self, row: int) -> tuple[int, ...]:
-        """Number of commands beyond the limits that each actuator of a body has received."""
+        """Return the number of commands beyond the limits that each actuator of a body has received."""
         return tuple(self._actuator_states[row].clipped)
 
     def _clip(self, row: int, position: int, value: float) -> None:
@@ -410,7 +410,7 @@ class FleetDynamics:
         """Set a fault of one actuator by its position.
 
         ``stuck`` (keeps its value), ``frozen`` (the same for ``amount`` s), ``lost`` (no force), ``reduced`` (to the
-        fraction ``amount``), ``reversed`` (wrong sign), ``none`` (repaired).
+        fraction ``amount``), ``reversed`` (opposite sign), ``none`` (repaired).
         """
         actuator_state, b = self._actuator_states[row], self.body(row)
         slot = actuator_state.actuators[position].slot

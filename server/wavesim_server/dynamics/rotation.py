@@ -9,7 +9,7 @@ from wavesim_sdk.kernel_compiler import always_inline
 
 @always_inline
 def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
-    """R_WB of the unit quaternion q_WB, row by row."""
+    """Return R_WB of the unit quaternion q_WB, row by row."""
     return (
         1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w),
         2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w),
@@ -19,6 +19,6 @@ def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any
 
 @always_inline
 def to_world(w: Any, x: Any, y: Any, z: Any, bx: Any, by: Any, bz: Any) -> tuple[Any, Any, Any]:
-    """Rotate a vector from B to W by q_WB: for one vector cheaper than the matrix."""
+    """Rotate a vector from B to W by q_WB. For a single vector, this is faster than the matrix."""
     tx, ty, tz = 2.0 * (y * bz - z * by), 2.0 * (z * bx - x * bz), 2.0 * (x * by - y * bx)
     return bx + w * tx + y * tz - z * ty, by + w * ty + z * tx - x * tz, bz + w * tz + x * ty - y * tx
