@@ -28,7 +28,7 @@ DRAWN = {"port": "tab:red", "starboard": "tab:green", "zig-zag": "tab:blue"}
 def table(runs: list[ManoeuvreRun]) -> str:
     """Return one row for each model: speeds, turning circle and largest tilts."""
     lines = [
-        "| model | meant for | full ahead m/s | published m/s, deg/s | full astern m/s | turning circle m | rate deg/s | maximum tilt in calm water, deg | Hs m: "
+        "| model | purpose | full ahead m/s | published m/s, deg/s | full astern m/s | turning circle m | rate deg/s | maximum tilt in calm water, deg | Hs m: "
         "maximum tilt adrift / full ahead, deg |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
@@ -67,7 +67,7 @@ def manoeuvre_table(found: list[ManoeuvreTrial]) -> str:
     """
     lines = [
         "| model | m/s | yaw rate remaining after a push, deg/s | stable: model / vehicle | spiral: difference of yaw rates amidships, deg/s | overshoots 10/10, deg "
-        "| 20/20, deg | turning diameter, lengths | share of speed left in the turn |",
+        "| 20/20, deg | turning diameter, lengths | fraction of speed remaining in the turn |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for model in library().values():

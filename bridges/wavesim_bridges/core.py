@@ -1,4 +1,4 @@
-"""Common base of all bridges: controls a vehicle step by step, whatever happens to the stack or to the server."""
+"""Common base of all bridges: it controls a vehicle step by step, and handles failures of the stack and of the server."""
 
 from __future__ import annotations
 

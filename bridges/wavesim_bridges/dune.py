@@ -140,7 +140,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         """Ignore a closed port: the bridge detects a lost DUNE when no more messages arrive."""
 
     def current_commands(self, moves: ImcActuators) -> list[float | None]:
-        """Return the present actuator commands."""
+        """Return the current actuator commands."""
         self.actuators = moves
         if self.client is not None and time.monotonic() - self._heard_at > STACK_TIMEOUT_S:
             self.vehicle.options.report("no data from DUNE; the vehicle continues with neutral outputs")

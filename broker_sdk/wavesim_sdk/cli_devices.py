@@ -201,7 +201,7 @@ def sbe45() -> Any:
         type=click.Choice(["PD0", "PD4", "PD6"]),
         default="PD0",
         show_default=True,
-        help="Output format at the start.",
+        help="Initial output format.",
     ),
     click.option(
         "--beam-angle",

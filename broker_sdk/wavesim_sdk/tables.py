@@ -333,7 +333,7 @@ INSTRUMENTS = Table(
     "engine",
     (
         integer("body", "", "Row of the body that carries it; -1 = empty row."),
-        integer("number", "", "Number of the instrument among those of its body, from 0."),
+        integer("number", "", "Index of the instrument in the list of its body, from 0."),
         _s("type", "Type of the instrument: the name of the table that holds its values."),
         _s("name", "Name of the instrument on the body."),
         integer("place", "", "Row of the instrument's values in the table of its type."),

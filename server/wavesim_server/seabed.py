@@ -55,7 +55,7 @@ def make_bed(loaded: LoadedConfig) -> tuple[BedParameters, SoundingsMesh]:
 
 @device_function
 def bed_depth(bed: BedParameters, net: SoundingsMesh, cursor: Any, row: int, x: float, y: float) -> float:
-    """Depth of the bed under (x, y); NaN outside the soundings."""
+    """Return the depth of the bed under (x, y); NaN outside the soundings."""
     if not bed.has_soundings:
         depth = bed.plane[0] + bed.plane[1] * x + bed.plane[2] * y
         for i in range(bed.bumps.shape[0]):

@@ -36,7 +36,9 @@ class StartClearance:
         self._reach = np.where(fixed[:, shapes.SHAPE_CODE] == shapes.TRIANGLE, cores[:, 0], norm(cores))
 
     def check(self, model: Model, position: Vector, attitude: Vector) -> None:
-        """Check that a body starts outside the bed and all obstacles. The ValueError states the depth or the obstacle."""
+        """Check that a body starts outside the bed and all obstacles. Raises ValueError, with the depth or the
+        obstacle, if it does not.
+        """
         g, reach = model_geometry(model, position, attitude), shape_of(model).bounding_radius
         self._check_bed(g, reach)
         middles = self.obstacles[:, shapes.POSE : shapes.ROTATION]
@@ -100,7 +102,7 @@ class StartClearance:
             )
 
     def _is_under_bed(self, x: float, y: float, z: float) -> bool:
-        """Whether a point is under the bed; False where the bed is unknown."""
+        """Return whether a point is under the bed; False where the bed is unknown."""
         return bool(bed_depth(self.bed, self.soundings_mesh, self._cursor, 0, x, y) < z)
 
     def _overlap(self, a: Array, b: Array) -> float:

@@ -72,8 +72,8 @@ def track_row(sim: Simulation, state: Any) -> Array:
 def equilibrium_depth(model: Model, density: float) -> float:
     """Return the depth of the origin, in m, at which a body rests upright in still water.
 
-    Underwater vehicles: 1000 m. Hulls with linear restoring: their equilibrium. Bodies lighter than water: afloat.
-    Heavier bodies: at the surface.
+    The depth is 1000 m for underwater vehicles and the equilibrium for hulls with linear restoring. Other bodies float
+    if they are lighter than water; heavier bodies start at the surface.
     """
     if model.restoring is not None:
         return model.restoring.z

@@ -42,7 +42,7 @@ class FleetArrays(NamedTuple):
 
 
 class TickScratch(NamedTuple):
-    """Scratch of the tick: rows present, transducers on the bodies, last finite states."""
+    """Scratch of the tick: occupied rows, transducers on the bodies, last finite states."""
 
     order: Ints
     transducer_levers: Floats

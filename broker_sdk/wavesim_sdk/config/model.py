@@ -267,8 +267,8 @@ class NetworkConfig:
     )
     restarts: int = key(
         "Maximum number of restarts of a crashed front (network) process within a minute; 0 = the server ends. After "
-        "a restart the clients must join again; their bodies stay meanwhile. The engine is never restarted, because "
-        "its state is lost.",
+        "a restart the clients must join again; their bodies remain in the simulation. The engine is never restarted, "
+        "because its state is lost.",
         default=0, low=0, high=100, integer=True,
     )  # fmt: skip
     observers: int = key(

@@ -38,7 +38,7 @@ ANGLES, BACK = 332, 12  #: numbers of rays of the fan to each side, and of rays 
 FLAT = 2e-2  #: launch angle in rad above which the steps of the fan grow
 REACH = 0.06  #: margin around the receiver, as a fraction of a ray's maximum range, within which the fan is refined
 CLOSE = 0.01  #: m, maximum miss of a ray of the fan before it is aimed
-ALWAYS = 2  #: maximum number of times that the angle between two rays of the fan is halved near the receiver
+ALWAYS = 2  #: number of times that the angle between two rays of the fan is always halved near the receiver
 DIVISIONS = 64  #: maximum number of changes of history that are located between two rays of the fan
 
 

@@ -24,10 +24,10 @@ def read_operator_table(path: Path) -> tuple[Array, Array, Array, Array]:
     """Read (frequencies (f,) in rad/s, headings (h,) in rad, operators (6, f, h), mean drift (3, f, h)) from a table.
 
     The columns :data:`COLUMNS` are in any order, with a header. There is one line for each heading and frequency, with
-    amplitude and phase of each axis; the columns ``DRIFT`` are given all three or not at all. Lines that begin with #
-    are ignored. Headings cover the circle in equal steps from 0 (following sea). For a hull with port-starboard
-    symmetry, headings from 0 to 180 deg are enough: the other half is then the mirror image. OSError; ValueError for a
-    file that is not such a table.
+    amplitude and phase of each axis; the table has either all three columns ``DRIFT`` or none of them. Lines that begin
+    with # are ignored. Headings cover the circle in equal steps from 0 (following sea). For a hull with port-starboard
+    symmetry, headings from 0 to 180 deg are enough: the other half is then the mirror image. Raises OSError, or
+    ValueError if the file does not contain this table.
     """
     with path.open(newline="", encoding="utf-8") as file:
         lines = [(k, line) for k, line in enumerate(file, 1) if line.strip() and not line.startswith("#")]

@@ -33,7 +33,7 @@ class JoinResult(Admission):
 
 @dataclass(frozen=True)
 class Roster:
-    """Bodies that are in the simulation or about to enter, and the number of observers."""
+    """Bodies that are in the simulation or about to enter it, and the number of observers."""
 
     rows: Mapping[str, int] = field(default_factory=dict)  #: rows by name
     models: Mapping[int, str] = field(default_factory=dict)  #: model names by row
@@ -56,7 +56,7 @@ class AdmissionPolicy:
         self._suites: dict[str, tuple[InstrumentConfig, ...]] = {}
 
     def admit(self, join: Join, roster: Roster) -> JoinResult:
-        """Return what a client receives; raise NotAdmitted with the reason."""
+        """Return the data that a client receives. Raises NotAdmitted with the reason if the join is refused."""
         role = Role(join.role)
         if not join.name or (role is not Role.OBSERVER and not _NAME.fullmatch(join.name)):
             raise NotAdmitted(Refusal.BAD_VALUE, "invalid name: use 1 to 31 letters, digits, - and _")
@@ -122,7 +122,7 @@ class AdmissionPolicy:
         free = (r for r in range(len(self.reserved_rows), self.config.shared.vehicles) if r not in taken)
         row = next(free, None)
         if row is None:
-            raise NotAdmitted(Refusal.FULL, f"all {self.config.shared.vehicles} rows are taken")
+            raise NotAdmitted(Refusal.FULL, f"all {self.config.shared.vehicles} rows are in use")
         return self._join_result(join, Role.PILOT, row, None, model)
 
     def _join_result(self, join: Join, role: Role, row: int, body: BodyConfig | None, model: Model) -> JoinResult:

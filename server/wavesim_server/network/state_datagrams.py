@@ -2,8 +2,8 @@
 
 In a message of known shape, each number has a fixed position. NumPy therefore fills the numbers of all sessions
 together, a hundred times faster than packing lists. Shapes differ in the parts that a session receives and in the
-sensors that have a value now. Values with missing numbers are packed singly. The division into datagrams is computed in
-bytes, sealing included, as if no numbers were missing.
+sensors that currently have a value. Values with missing numbers are packed individually. The division into datagrams is
+computed in bytes, sealing included, as if no numbers were missing.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from wavesim_sdk.wire.messages import (
 from wavesim_sdk.wire.session import Session
 from wavesim_server.network.crews import CrewMember
 
-SNAPSHOT_TRIES = 50  #: attempts to copy a table that is being written
-MAX_FUTURE_NS = 1_000_000_000  #: values from further in the future are rejected
-#: up to this many sessions of a shape are written one by one: for so few, a matrix costs more than it saves
+SNAPSHOT_TRIES = 50  #: maximum number of attempts to copy a table that is being written
+MAX_FUTURE_NS = 1_000_000_000  #: values whose time is farther in the future are rejected
+#: maximum number of sessions of a shape that are written one by one, because a matrix is slower for few sessions
 MAX_WRITTEN_SINGLY = 4
 MAX_BODY_BYTES = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES
 _TIME, _VALID = 1, 2  # columns of a sensor record's head
@@ -44,7 +44,7 @@ _READING_BYTES = 1 + 3 + 9 + 3 + 3  # bytes of a reading without its numbers
 _SENSORS_BYTES = 1 + 9 + 3 + 3  # bytes of SENSORS without its readings
 MAX_PIECE_NUMBERS = (
     MAX_BODY_BYTES - _SENSORS_BYTES - _READING_BYTES
-) // 9  #: numbers in one piece of a sensor value that exceeds a datagram
+) // 9  #: count of numbers in one piece of a sensor value that does not fit into a datagram
 
 
 class DatagramShape(NamedTuple):
@@ -77,7 +77,7 @@ def value_count_of(type_: str) -> int:
 
 @functools.lru_cache(4096)
 def divide_sensors(shape: DatagramShape, present: tuple[int, ...], kind: Type) -> tuple[tuple[SensorPiece, ...], ...]:
-    """Distribute the sensors that have a value over the first datagram and those that follow."""
+    """Distribute the sensors that have a value over the first datagram and the subsequent ones."""
     size = 1 + 9 + 9 + 1 + 3 + (3 + 9 * MOTION_NUMBERS if shape.sends_truth else 1) + 3 + 9 * shape.actuators
     size += (3 + 9 * EFFORT_NUMBERS if shape.sends_effort else 1) + 3 + (5 if kind is Type.STEP else 0)
     parts: list[list[SensorPiece]] = [[]]
