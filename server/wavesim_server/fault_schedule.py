@@ -1,4 +1,4 @@
-"""Scheduled faults: the begin and end of each configured fault, in ticks, so that runs are repeatable.
+"""Scheduled faults: the start and end of each configured fault, in ticks, so that runs are repeatable.
 
     schedule = FaultSchedule(loaded, step_ns)
     schedule.next_tick(tick)      # the next tick after this one at which a fault begins or ends

@@ -388,7 +388,7 @@ class Simulation:
 
     @property
     def rows(self) -> list[int]:
-        """The rows that a body occupies, in ascending order."""
+        """The occupied rows, in ascending order."""
         return sorted(self.occupants)
 
     # -- client actions ----------------------------------------------------------------------

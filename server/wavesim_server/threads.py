@@ -49,8 +49,8 @@ unpack_share = array_tables.make_unpacker(ThreadShare)
 
 @kernel(nogil=True)
 def advance_independent(table: Any, own: Any, step_ns: int, tick: int, stages: int) -> None:
-    """Run the independent stages of one thread's bodies from ``tick`` to the next, with the tables of all bodies and
-    those of the thread's own bodies.
+    """Run the independent stages of one thread's bodies from ``tick`` to the next. ``table`` describes all arrays, ``own``
+    the work of this thread.
     """
     f, machine, integrator, _, air, sea, _, _, sound, _ = unpack_tick_state(table)
     share = unpack_share(own)

@@ -2,8 +2,8 @@
 
 A fan of rays in the vertical plane through source and receiver brackets the nearby rays, leg by leg between reversals.
 The range is assumed to be smooth between two rays of the fan with the same history (surface, bed, turning points,
-maxima of the sound speed). Where the history changes, the angle of that change is searched.  An interval near the
-receiver is halved, and halved again while the range is so curved that it may hide a pair of rays.  Each ray is then
+maxima of the sound speed). Where the history changes, the angle of that change is searched. An interval near the
+receiver is halved, and halved again while the range is so curved that it may hide a pair of rays. Each ray is then
 aimed as in :mod:`range_dependent_rays`.
 """
 

@@ -1,10 +1,10 @@
 """The acoustic medium, compiled: events at their exact times within the tick, in order.
 
-A signal is a front that leaves its point of emission.  At emission each node within reach gets a *candidate* for
-each path: the earliest tick in which the front can reach the node, given a bound on the node's speed.  A tick
+A signal is a front that leaves its point of emission. At emission each node within reach gets a *candidate* for
+each path: the earliest tick in which the front can reach the node, given a bound on the node's speed. A tick
 checks only its own candidates. When the front has passed a node by the end of the tick, the crossing is solved: in
 closed form for straight motion (spec: T = (q.v + sqrt((q.v)^2 + (c^2 - v.v) q.q)) / (c^2 - v.v)), then corrected for
-the cubic that describes the actual motion of the node.  Arrivals, ends of receptions and replies are then processed in
+the cubic that describes the actual motion of the node. Arrivals, ends of receptions and replies are then processed in
 the order of their exact times, even when a reply and its arrival are in the same tick.
 
 Times are float64 seconds since the start: rounding stays below 2e-12 s in the first three hours.

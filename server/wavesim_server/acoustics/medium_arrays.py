@@ -2,9 +2,9 @@
 
 Allocation, growth and the views for kernels follow from the declaration, so nothing is accessed by position.
 A member of a record is a load at a fixed offset in compiled code; with compilation off the same
-lines run on NumPy's record arrays.  Sent signals and receptions are records of the log's tables, written in place.
+lines run on NumPy's record arrays. Sent signals and receptions are records of the log's tables, written in place.
 
-Frames: W north-east-down, B the body.  Times are seconds since the start; in the log's records, integer nanoseconds.
+Frames: W north-east-down, B the body. Times are seconds since the start; in the log's records, integer nanoseconds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Types of modems: length of a packet, probability of its loss, and medium access.
 
 A package provides an object of :class:`ModemType` as an entry point of the group ``wavesim.modems``, and a
-configuration names it, ``<modem type="...">`` (docs/extending.md).  The medium covers preamble, carrier, band, half
+configuration names it, ``<modem type="...">`` (docs/extending.md). The medium covers preamble, carrier, band, half
 duplex and collisions.
 """
 

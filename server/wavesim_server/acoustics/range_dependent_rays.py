@@ -1,14 +1,14 @@
 """Rays in a sound speed that depends on depth, over a bed whose depth changes along their path, compiled.
 
 A ray is traced from layer to layer, as in :mod:`rays`. Where it meets the bed, it is mirrored in the tangent plane, in
-three dimensions, so that its invariant and its bearing change.  A fan of such rays in the vertical plane through source
+three dimensions, so that its invariant and its bearing change. A fan of such rays in the vertical plane through source
 and receiver brackets the nearby rays, and is refined where their range may reverse between two of them. Each ray is
 then aimed by Newton's method with two neighbours, one to the side and one above or below. These neighbours are also the
 edges of its tube:
 
     |pressure at 1 m / pressure|^2 = |d1 x d2| s_receiver c_source / c_receiver
 
-with d1, d2 the displacement of the neighbours at the receiver's depth, per rad.  This includes the bed's curvature. The
+with d1, d2 the displacement of the neighbours at the receiver's depth, per rad. This includes the bed's curvature. The
 model neglects diffraction and bed features smaller than a 128th of the path.
 """
 

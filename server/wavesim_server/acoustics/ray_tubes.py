@@ -1,18 +1,18 @@
 """Level of sound along a ray: width of its tube, and loss and phase at a rough surface and at the bottom, compiled.
 
-The rays from a point source between launch angles a and a + da carry the same power everywhere.  With the range x
+The rays from a point source between launch angles a and a + da carry the same power everywhere. With the range x
 of a ray at the receiver's depth, p its Snell invariant and s the sines at both ends,
 
     |pressure at 1 m / pressure|^2 = x s_source s_receiver |dx/dp| / (p c_source c_receiver)
 
 (Jensen, Kuperman, Porter and Schmidt 2011, sec. 3.3.5.2), which is the square of the path's length where the sound
-speed is constant.  Over a part of a layer from speed ca to cb, with sines sa and sb, in closed form
+speed is constant. Over a part of a layer from speed ca to cb, with sines sa and sb, in closed form
 
     dx/dp = dz (ca + cb) / (sa sb (sa + sb)),   -1/(|g| p^2 sa) for a part that begins or ends at a turning point
 
 The second form is the finite part, because the turning point moves with p. Where neighbouring rays cross, the formula
 diverges. A tube is therefore at least a tenth as wide as one in still water, which limits the gain to
-`MAX_FOCUSING_DB`.  Each such caustic that the ray has passed advances its phase by 90 degrees, where travel is ``exp(-i
+`MAX_FOCUSING_DB`. Each such caustic that the ray has passed advances its phase by 90 degrees, where travel is ``exp(-i
 w tau)`` (pressure as ``exp(+i w t)``).
 """
 

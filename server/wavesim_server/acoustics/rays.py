@@ -1,13 +1,13 @@
 """Rays in a sound speed that depends on depth alone, compiled.
 
 The profile is linear between knots, so every ray is a chain of circular arcs with one Snell invariant
-p = cos(theta)/c (theta from the horizontal).  Over a layer from speed ca to cb, with sines sa and sb,
+p = cos(theta)/c (theta from the horizontal). Over a layer from speed ca to cb, with sines sa and sb,
 
     dx = p dz (ca + cb)/(sa + sb),   dt = (2/g) asinh(g d / (2 sqrt(ca cb))),   ds = d h / sin h
 
 (d the chord, h half the angle turned): forms without cancellation for small gradients and flat rays. A path is
 identified by its first direction (up or down) and its number of reversals, each a turning point or a bounce off surface
-or bottom.  Travel time is stationary at the eigenray, so p times the miss corrects it to second order.
+or bottom. Travel time is stationary at the eigenray, so p times the miss corrects it to second order.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Echoes off a bed whose depth changes along the path, in water of one sound speed, compiled.
 
-Each bounce off the bed mirrors the source in the plane that is tangent to the bed at the point of reflection.  That
-point depends on the planes, so both are found by iteration, starting with level planes.  For a plane bed, however
+Each bounce off the bed mirrors the source in the plane that is tangent to the bed at the point of reflection. That
+point depends on the planes, so both are found by iteration, starting with level planes. For a plane bed, however
 steep, this is the exact method of images in three dimensions. Elsewhere the level neglects the bed's curvature; the
-time does not, because it is stationary at the point of reflection.  If a path has several such points, the one nearest
+time does not, because it is stationary at the point of reflection. If a path has several such points, the one nearest
 to that of a level bed is used.
 """
 

@@ -1,7 +1,7 @@
 """Contact between bodies, with obstacles and with the sea bed: impulses at the end of a tick, compiled.
 
 A contact limits the approach speed to what the gap allows in one step, so a body cannot pass through a thin wall, however
-fast it is.  Touching bodies do not bounce, and slide with Coulomb friction.  Impulses use the effective mass of a
+fast it is. Touching bodies do not bounce, and slide with Coulomb friction. Impulses use the effective mass of a
 body at the point of contact, including added mass. A few sweeps through the contacts of the tick find them. Any small
 overlap that remains is removed by moving the bodies apart.
 

@@ -1,8 +1,8 @@
 """The fleet: bodies in blocks of one compiled model, with their commands and faults.
 
 A body keeps its row in the tables as long as it exists; ``slots[row]`` is its slot in the blocks (block times
-eight plus lane).  Bodies of one model share their parameters.  A body whose coefficients change during the run
-(an allocation matrix, a parameter study) gets its own parameters and its own block.  Adding or removing a body costs
+eight plus lane). Bodies of one model share their parameters. A body whose coefficients change during the run
+(an allocation matrix, a parameter study) gets its own parameters and its own block. Adding or removing a body costs
 the same for any number of bodies, and its slot is reused.
 """
 

@@ -1,7 +1,7 @@
 """Exact buoyancy of partly submerged boxes, cylinders, spheres and closed meshes.
 
 Each function takes the water plane in body axes, ``n . x = d`` with ``n`` the unit vector that points
-down in B: the part with ``n . x > d`` is under water.  It returns the submerged volume and its first
+down in B: the part with ``n . x > d`` is under water. It returns the submerged volume and its first
 moments (volume times centroid), in closed form.
 """
 
@@ -52,7 +52,7 @@ def cylinder(
     tilt = math.sqrt(ny * ny + nz * nz)
     sign = 1.0 if nx >= 0.0 else -1.0
     ey, ez = (ny / tilt, nz / tilt) if tilt > 1e-12 else (0.0, 1.0)
-    # Under water where |nx| X + tilt s > d, with X = sign x.  A plane nearly along the axis is
+    # Under water where |nx| X + tilt s > d, with X = sign x. A plane nearly along the axis is
     # treated as 1e-6 rad off it: relative error below 1e-6.
     a = max(abs(nx), 1e-6)
     length = 2.0 * half

@@ -1,6 +1,6 @@
 """Wind, waves, current drift and tide, and their effect on bodies in a tick, compiled.
 
-The effects are evaluated once per tick and are constant within it.  Random numbers are hashes of (stream, tick), as in
+The effects are evaluated once per tick and are constant within it. Random numbers are hashes of (stream, tick), as in
 :mod:`wavesim_sdk.randomness`, so they do not depend on other draws.
 """
 

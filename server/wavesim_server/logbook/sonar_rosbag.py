@@ -1,7 +1,7 @@
 """Export sonar and camera frames as an MCAP file of the ROS 2 messages of marine_acoustic_msgs and sensor_msgs.
 
 - Images (forward-looking, side-scan, scanning): ProjectedSonarImage, with all beams of one range, then those of the
-next range.
+  next range.
 - Soundings: SonarDetections and, under `/points`, PointCloud2 in the frame `map` (east, north, up).
 - Scanning sonars: in addition, each step as a SonarEcho (`/echo`, ping360_sonar_msgs; angles to starboard), and each turn as
   a LaserScan (`/scan`) with the range of the strongest sample per step, counter-clockwise as ROS counts angles.

@@ -20,7 +20,7 @@ from wavesim_server.network.state_datagrams import InstrumentLocator
 
 POLL_PERIOD_S = 0.005  #: interval between two checks for new frames
 SEND_S = 0.002  #: interval between two bursts of pieces
-#: time of transmission at the limited rate that forms one burst; a longer burst would overflow a receiver's socket
+#: duration of one burst at the limited rate; a longer burst would overflow a receiver's socket
 BURST_S = 0.01
 
 

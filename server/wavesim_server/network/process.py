@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from wavesim_server.serve import ProcessArguments
 
 EVENT_BUDGET_S = 0.02  #: maximum duration of event handling before other input is read
-STEP_LOG_DELAY_S = (
-    #: maximum delay of logging while answers are pending, because the programs need the processors during that time
-    0.002
-)
+#: maximum delay of logging while answers are pending, because the programs need the processors during that time
+STEP_LOG_DELAY_S = 0.002
 MAX_DATAGRAMS_AT_ONCE = 256  #: maximum number of datagrams read in a row
 IDLE_S = 0.1  #: maximum time between two checks of the parent process
 LINE_BYTES = 4000  #: number of bytes that a writable pipe accepts without blocking
