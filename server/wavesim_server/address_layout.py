@@ -17,7 +17,7 @@ QUERY_ONLY = 0xFFFFFFFF
 
 @contextlib.contextmanager
 def same_address_layout() -> Iterator[None]:
-    """Start the programs inside this context with the same memory layout, where the system permits it.
+    """Start the programs inside this context with the same memory layout, if the system permits it.
 
     Some containers forbid it; then nothing changes. The calling process keeps its own layout. Without random addresses,
     memory errors in native code are easier to exploit, so use this only for your own programs on your own machine.

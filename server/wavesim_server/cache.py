@@ -23,7 +23,7 @@ import wavesim_sdk
 from wavesim_sdk.errors import WaveSimError
 
 _VARIABLE = "NUMBA_CACHE_DIR"
-_MAX_FOLDERS = 4  #: number of folders that are kept
+_MAX_FOLDERS = 4  #: maximum number of folders that are kept regardless of their age
 _IN_USE_S = 86_400.0  #: folders used within this time are also kept: another process may be writing there
 #: modules with compiled functions, and the modules that these include
 KERNELS = (
@@ -98,7 +98,7 @@ def print_to_stderr(text: str) -> None:
 def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: int = 1) -> None:
     """Compile the kernels unless that has been done, including those of multi-threaded ticks if ``threads`` > 1.
 
-    ``report`` receives a message when compilation starts. It runs in a separate program
+    ``report`` receives a message when compilation starts. The compiler runs in a separate program
     (:mod:`wavesim_server.compiling`), because the caller may have threads and must not keep the compiler in memory.
     Raises WaveSimError if that program fails; the program has then already reported the reason.
     """

@@ -103,8 +103,8 @@ def _installed_emulators() -> dict[str, EntryPoint]:
 class Lab(Simulation):
     """A simulation with instruments.
 
-    ``configuration`` is a file, its text (``<wavesim>...``), or a loaded configuration. ``folder`` is where files named
-    in a text configuration are.
+    ``configuration`` is a file, its text (``<wavesim>...``), or a loaded configuration. ``folder`` contains the files
+    that a configuration given as text names.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ record is an int32 length, an int32 kind, the payload, and padding to 8 bytes. T
 changes only its own counter, and only after the bytes are in place (x86-64 and Python keep that order).
 
 A record larger than a quarter of the ring is split into pieces, which the writer appends as the reader makes room. The
-upper half of the kind gives the position of the piece. The reader skips a piece that arrives without its predecessors,
+upper half of the kind states the position of the piece. The reader skips a piece that arrives without its predecessors,
 for example after the reader was restarted or the writer abandoned a record.
 """
 

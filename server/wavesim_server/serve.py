@@ -201,7 +201,7 @@ class Supervisor:
         """Wait until the engine has its kernels and the front accepts commands.
 
         Without a usable cache, the engine compiles its kernels first, which can take many minutes on a busy machine.
-        Returns False if the user stopped the server in the meantime.
+        Returns False if the user stopped the server before it was ready.
         """
         limit = time.monotonic() + timeout
         while time.monotonic() < limit:

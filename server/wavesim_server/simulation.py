@@ -210,7 +210,8 @@ class Simulation:
         variant: Model | None = None,
         generation: int = 0,
     ) -> int:
-        """Add a body and return its row: one of the configuration by its name, or a new one of a model.
+        """Add a body and return its row. The body is either one of the configuration, by its name, or a new one of a
+        model.
 
         ``variant`` is a model object to use instead of a model name, for example one of many in a study (see
         :mod:`wavesim_server.study`). ``generation`` numbers the bodies that have used a row; 0 selects the next number.
@@ -400,7 +401,7 @@ class Simulation:
     def command(self, row: int, values: Sequence[float | None] | Mapping[Any, float]) -> None:
         """Set actuator commands by position or by name; None keeps the previous command.
 
-        Raises ValueError for any invalid command; then no command takes effect.
+        Raises ValueError if any command is invalid; then no command has any effect.
         """
         occupant = self._occupant(row)
         self.fleet.command(row, order_command(occupant.actuators, values))
@@ -591,7 +592,7 @@ class Simulation:
         return self._tick_state
 
     def _target_tick(self, ticks: int) -> int:
-        """Return the tick that lies ``ticks`` ahead; raises ValueError if ``ticks`` is negative."""
+        """Return the tick that is ``ticks`` after the current one. Raises ValueError if ``ticks`` is negative."""
         if ticks < 0:
             raise ValueError(f"invalid number of ticks {ticks}: use 0 or more")
         return self.tick + ticks
@@ -699,7 +700,7 @@ class Simulation:
         return np.zeros(self.config.shared.signals, SIGNALS.dtype)
 
     def current(self) -> Array:
-        """Return the uniform part of the flow now, including drift."""
+        """Return the current uniform part of the flow, including drift."""
         return self.weather_model.uniform_flow(self.time_ns * 1e-9)
 
     def weather(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Check that a body has room where it starts: outside the bed, obstacles and other bodies."""
+"""Check that a body has room at its start position: outside the bed, obstacles and other bodies."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def batch(
 
     Each variant is computed in its own block. Variants do not touch: each starts 1 km from the next, at ``depth`` (m)
     or, by default, at 1000 m for underwater vehicles and afloat for others. Returns tracks of shape (models, times,
-    len(TRACK)) that start at time 0 and are NaN from where a state diverged.
+    len(TRACK)) that start at time 0 and are NaN from the time at which a state diverged.
     """
     sim = empty_sea(len(models), step, world)
     for k, model in enumerate(models):

@@ -1,4 +1,5 @@
-"""A tick with several threads, for large fleets: independent work is divided among them, coupled work runs on one.
+"""A tick with several threads, for large fleets: independent work is divided among them; coupled work runs on one
+thread.
 
 The computation of the water at a body, the integration step and the check of the state are independent for each body;
 the update of a transducer is independent as well. Contacts, lines, sleep, weather and sound couple bodies, and are

@@ -148,7 +148,7 @@ class Trial:
             )
 
     def _start_emulator(self, sensor: str) -> None:
-        """Start an emulator as its own command would."""
+        """Start an emulator in the same way as its own command."""
 
         def run() -> None:
             os.chdir(self.loaded.path.parent)
@@ -248,7 +248,7 @@ class Trial:
                 time.sleep(0.05)
 
     def _record_losses(self, status: dict[str, Any]) -> None:
-        """Record what the run lost, from the server's status at the end."""
+        """Record the losses of the run, from the server's status at the end."""
         self.damage = [
             *(f"{status[what]} {report.TROUBLE_TEXTS[what]}" for what in LOSS_COUNTERS if status[what]),
             *status["damage"],
@@ -257,7 +257,7 @@ class Trial:
     def _end_participants(self) -> None:
         """Stop the emulators, which run until terminated.
 
-        The server reports the end to the programs, which then have a moment to exit.
+        The server reports the end to the programs, which then have a short time to exit.
         """
         stopped = {
             label for label, p in self.processes.items() if label.startswith(EMULATOR_PREFIX) and p.poll() is None

@@ -82,7 +82,8 @@ class Waits:
         return sorted(name for name, account in self.accounts.items() if account.slow)
 
     def look(self, now: float, time_s: float, waiting: Mapping[str, float]) -> list[Verdict]:
-        """Return participants that became slow or stopped being slow since the last check, once per window.
+        """Return the participants that became slow, or are no longer slow, since the last check. A check takes place
+        once per window.
 
         ``waiting`` maps the participants for which the engine is waiting to the wall time at which the wait began.
         """

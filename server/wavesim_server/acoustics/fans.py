@@ -2,7 +2,7 @@
 
 A fan of rays in the vertical plane through source and receiver brackets the nearby rays, leg by leg between reversals.
 The range is assumed to be smooth between two rays of the fan with the same history (surface, bed, turning points,
-maxima of the sound speed). Where the history changes, the angle of that change is searched. An interval near the
+maxima of the sound speed). Where the history changes, a search finds the angle of that change. An interval near the
 receiver is halved, and halved again while the range is so curved that it may hide a pair of rays. Each ray is then
 aimed as in :mod:`range_dependent_rays`.
 """
@@ -77,8 +77,8 @@ def scan(
     z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, bx: float, by: float, bz: float, found: Records,
     count: int, legs: Array, none: Array, out: Record,
 ) -> tuple[int, int]:  # fmt: skip
-    """Add all rays from a to b that bounce off the bed, with at most ``g.order`` bounces, to the ``count`` found so
-    far.
+    """Add all rays from a to b that bounce off the bed, with at most ``g.order`` bounces, to the ``count`` rays that
+    have already been found.
 
     Returns (new number of rays, minimum number of dropped rays). Rays are dropped if there is no room for them or if
     they have too many reversals.
@@ -261,7 +261,7 @@ def _between(
 
 @device_function
 def _known(w: Course, count: int, reversals: int, out: Record) -> bool:
-    """Return whether an aimed ray is already known: Newton's method can jump between the two rays of a pair."""
+    """Return whether an aimed ray has already been found: Newton's method can jump between the two rays of a pair."""
     for k in range(count):
         ray = w.found[k]
         same = ray.bed and ray.reversals == reversals and (ray.down > 0) == (out.sz > 0.0)

@@ -15,7 +15,8 @@ from wavesim_server.elementary import atan2, log10
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
 ROTATION = POSE + 3  #: R_WB by rows; for a triangle its corners, relative to its centre
-END_CLEARANCE = 1.0  #: m at both ends of a path where the sea bed cannot block it: transducers may rest on the bed
+#: distance in m from both ends of a path within which the sea bed cannot block it: transducers may rest on the bed
+END_CLEARANCE = 1.0
 
 
 class AcousticScene(NamedTuple):
@@ -47,7 +48,9 @@ def bounce_counts(path: int) -> tuple[int, int]:
 
 @device_function
 def bottom_wavenumber_sine(sine: float, speed: float, attenuation: float) -> tuple[float, float]:
-    """Real and imaginary part of sqrt(n^2 - cos^2), n = speed (1 + i k) the index of the bottom (see :func:`bottom_loss`)."""
+    """Return real and imaginary part of sqrt(n^2 - cos^2), where n = speed (1 + i k) is the refractive index of the
+    bottom (see :func:`bottom_loss`).
+    """
     k = attenuation / (40.0 * math.pi * 0.4342944819032518)  # log10 e
     a, b = speed * speed * (1.0 - k * k) - (1.0 - sine * sine), 2.0 * k * speed * speed
     # the root of a + i b with positive parts
@@ -58,7 +61,8 @@ def bottom_wavenumber_sine(sine: float, speed: float, attenuation: float) -> tup
 
 @device_function
 def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -> float:
-    """Loss in dB of one bounce off a fluid bottom at a grazing angle, by the Rayleigh reflection coefficient.
+    """Return the loss in dB of one bounce off a fluid bottom at a grazing angle, by the Rayleigh reflection
+    coefficient.
 
     The ratios are the bottom's density over the water's, and the water's sound speed over the bottom's. Attenuation is
     in dB per wavelength.

@@ -23,9 +23,9 @@ from wavesim_server.acoustics.types import Array, Ints, Records
 MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
 MAX_HYDROPHONES = 8
 DETECTED_HISTORY = 16  #: number of recent signals that a node stores to recognise their echoes
-WHEEL_TICKS = 4096  #: ticks ahead that the wheel covers
-FOUND = 512  #: eigenrays to one node, of which the strongest are followed
-DEGREES = 181  #: losses of a beam pattern, by degrees from its axis
+WHEEL_TICKS = 4096  #: number of future ticks that the wheel covers
+FOUND = 512  #: maximum number of eigenrays to one node, of which the strongest are followed
+DEGREES = 181  #: number of losses of a beam pattern, one for each degree from its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
 RETIRE_NODE = -1  #: node of the candidate that ends a signal
 
@@ -70,7 +70,7 @@ NODE = _record(
     value("listen_low", "Hz", "Lowest frequency that the node receives."),
     value("listen_high", "Hz", "Highest frequency that the node receives."),
     value("threshold", "dB re 1 uPa", "Minimum level that the node detects."),
-    value("snr", "dB", "Minimum signal-to-noise ratio; NaN = detect by level alone."),
+    value("snr", "dB", "Minimum signal-to-noise ratio; NaN = detect by the level only."),
     value("capture", "dB", "Margin by which a reception must exceed overlapping ones to survive."),
     value("self_noise", "dB re 1 uPa/sqrt(Hz)", "Noise of the node's own body at rest; 0 = none."),
     integer("beam", "", "Row of the node's beam pattern; -1 = none."),
@@ -282,9 +282,9 @@ COUNTERS = _record(
     integer("free_emission", "", "Row of the first free emission."),
     integer("free_candidate", "", "Row of the first free candidate."),
     integer("free_hearing", "", "Row of the first free reception."),
-    integer("left_emissions", "", "Number of free emissions left."),
-    integer("left_candidates", "", "Number of free candidates left."),
-    integer("left_hearings", "", "Number of free receptions left."),
+    integer("left_emissions", "", "Number of free emissions."),
+    integer("left_candidates", "", "Number of free candidates."),
+    integer("left_hearings", "", "Number of free receptions."),
     integer("nodes", "", "Transducers in the water."),
     integer("paths_dropped", "", "Number of propagation paths dropped since the start."),
 )
@@ -309,15 +309,15 @@ WATER = _record(
     integer("blocking", "", "1 = obstacles and hills can block sound."),
     integer("faded", "", "1 = signals that are too weak to reach a node are recorded."),
     integer("echoes", "", "1 = a signal can arrive on several paths."),
-    integer("summing", "", "Method of summing the paths of a signal, see PATH_SUMS."),
+    integer("summing", "", "Method of summing the paths of a signal; see PATH_SUMS."),
     value("roughness", "m", "Standard deviation of the surface elevation."),
-    value("bubbles", "dB", "Loss by bubbles, see ray_tubes.surface_loss."),
+    value("bubbles", "dB", "Loss due to bubbles; see ray_tubes.surface_loss."),
     value("step", "s", "Length of a tick."),
 )
 
 
 def _with_handle() -> np.dtype[np.void]:
-    """Record type of the table `sent`, with a handle in place of the payload until it is collected."""
+    """Record type of the table `sent`, in which a handle replaces the payload until the record is collected."""
     fields = [(f.name, f"<{f.type}", f.shape) for f in SENT.fields if f.name != "payload"]
     return np.dtype([*fields, ("handle", "<i8"), ("rest", "<i8", (MAX_PAYLOAD // 8 - 1,))])
 

@@ -1,4 +1,4 @@
-"""Propagation path of a signal to a node, straight or along a ray, and what blocks it, compiled."""
+"""Propagation path of a signal to a node, straight or along a ray, and the obstacles that block it; compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rays in a sound speed that depends on depth, over a bed whose depth changes along their path, compiled.
+"""Rays in water whose sound speed depends on depth, over a bed whose depth changes along their path; compiled.
 
 A ray is traced from layer to layer, as in :mod:`rays`. Where it meets the bed, it is mirrored in the tangent plane, in
 three dimensions, so that its invariant and its bearing change. A fan of such rays in the vertical plane through source
@@ -53,7 +53,7 @@ DEEP = 10  #: maximum number of times that the angle between two rays of the fan
 LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
 #: indices of the arrays of legs; from HIGH on they are for halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
-#: columns of a leg: position, history so far, turning points and bottom bounces so far; sines at the bed, by bounce
+#: columns of a leg: position; history, turning points and bottom bounces up to the leg; sine at the bed for each bounce
 X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)
 COLUMNS = 6
 TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray

@@ -83,7 +83,9 @@ def tube_spreading(
 
 @device_function
 def arc_spreading(x: float, length: float, rise: float, c_source: float, c_receiver: float) -> float:
-    """Spreading loss in dB of an arc over a range x in one layer, where dx/dp = x c / (s_source s_receiver cos)."""
+    """Return the spreading loss in dB of an arc over a range x in one layer, where dx/dp = x c / (s_source s_receiver
+    cos).
+    """
     level = math.sqrt(max(1.0 - rise * rise, 0.0))
     way = x / level * math.sqrt(c_source / c_receiver) if level > 1e-6 else length
     return 20.0 * log10(max(way, 1.0))
@@ -91,7 +93,7 @@ def arc_spreading(x: float, length: float, rise: float, c_source: float, c_recei
 
 @device_function
 def surface_loss(sine: float, frequency: float, speed: float, roughness: float, bubbles: float) -> float:
-    """Loss in dB of one bounce off a rough surface.
+    """Return the loss in dB of one bounce off a rough surface.
 
     The mirror-like part (Eckart 1953) loses exp(-2 (k s sin)^2), for a standard deviation s of the surface in m.
     Bubbles (APL-UW 1994, 10 to 100 kHz) cause a loss of b f^0.85 / sin, with f in kHz.

@@ -1,4 +1,4 @@
-"""Rays in a sound speed that depends on depth alone, compiled.
+"""Rays in water whose sound speed depends only on depth; compiled.
 
 The profile is linear between knots, so every ray is a chain of circular arcs with one Snell invariant
 p = cos(theta)/c (theta from the horizontal). Over a layer from speed ca to cb, with sines sa and sb,
@@ -74,7 +74,7 @@ EIGENRAY = Table(
     ),
 )
 MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle of the fan, rad
-FAN_ANGLES = 256  #: angles of the fan, besides those that graze a knot of the profile
+FAN_ANGLES = 256  #: number of angles of the fan, in addition to those that graze a knot of the profile
 SPARE = 2  #: additional records of a fan after those of its rays: the ray that grazes the receiver, and a trial ray
 REVERSALS = 31  #: maximum number of reversals of a path; paths with more are counted as dropped
 GRAZE = 1e-7  #: relative difference between the angle of a ray of the fan and that of the ray that grazes a knot
@@ -133,7 +133,8 @@ def layer_leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, 
 def march_ray(
     z: Array, c: Array, p: float, start: float, down: bool, stop: float, points: Array
 ) -> tuple[float, float, float, float, int, int]:
-    """Follow a ray until ``stop``, a turning point or a boundary. Returns (x, t, s, depth reached, how, points).
+    """Follow a ray until ``stop``, a turning point or a boundary. Returns (x, t, s, depth reached, reason for the end,
+    points).
 
     ``points`` (n, 2) receives (x, z) at each knot passed; n may be 0.
     """
@@ -331,8 +332,8 @@ def _insert(fan: Records, n: int, angle: float) -> int:
 def _insert_grazing(z: Array, c: Array, k: int, source_speed: float, fan: Records, n: int) -> int:
     """Insert a ray on each side of the ray that turns at a knot.
 
-    The derivative of the range jumps there, and so does the range where the speed decreases beyond. Between two such
-    angles the range is smooth.
+    The derivative of the range jumps there. The range itself also jumps if the speed decreases beyond the knot. Between
+    two such angles the range is smooth.
     """
     if 0 < k < z.shape[0] - 1:
         above, below = (c[k] - c[k - 1]) / (z[k] - z[k - 1]), (c[k + 1] - c[k]) / (z[k + 1] - z[k])
@@ -352,8 +353,8 @@ def fan_size(knots: int) -> int:
 
 @device_function
 def excursion(z: Array, c: Array, p: float, start: float, down: bool, stop: float) -> tuple[float, float, float, int]:
-    """Return (range, its derivative with respect to the invariant as in :mod:`ray_tubes`, depth reached, how) of a ray
-    until ``stop``, a turning point or a boundary. This is :func:`march_ray` without time and length.
+    """Return (range, its derivative with respect to the invariant as in :mod:`ray_tubes`, depth reached, reason for the
+    end) of a ray until ``stop``, a turning point or a boundary. This is :func:`march_ray` without time and length.
     """
     x = slope = 0.0
     here, k = start, layer_of(z, start)

@@ -20,7 +20,7 @@ from wavesim_server.seabed import bed_depth
 MAX_ITERATIONS = 24  #: maximum number of iterations of the planes
 CONVERGENCE_TOLERANCE = 1e-4  #: m, convergence tolerance of the corners
 ACCEPTANCE_TOLERANCE = (
-    1.0  #: m, maximum change of the corners at the end: the length is stationary there, so its error is far less
+    1.0  #: m, maximum change of the corners at the end; the length is stationary there, so its error is far smaller
 )
 SLOPE_HALF_WIDTH = 0.5  #: m to each side over which the bed's slope is computed
 
@@ -112,8 +112,8 @@ def _in_water(scene: AcousticScene, path: int, points: Array) -> bool:
 def _residual_and_step(points: Array, path: int, turn: int, share: float) -> tuple[float, float]:
     """Return (maximum distance of the bed corners from their target, fraction of that distance for the next step).
 
-    The first step covers the whole distance; later steps use the change by the previous one (Barzilai and Borwein
-    1988). Without this, corners on a hill would jump across its top.
+    The first step covers the whole distance; each later step uses the change that the previous step caused (Barzilai
+    and Borwein 1988). Without this, corners on a hill would jump across its top.
     """
     n = path // 2
     wanted, before, last = 4 * n + 3, 5 * n + 3, 6 * n + 3

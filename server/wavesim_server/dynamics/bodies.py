@@ -101,7 +101,7 @@ def is_asleep(f: BodyArrays, row: int) -> bool:
 @device_function
 def hold_diverged(f: BodyArrays, order: Ints, count: int, last_finite: Floats, faults: Ints) -> tuple[int, float]:
     """Freeze bodies whose state is no longer finite, at their last finite state. Returns (number of newly frozen
-    bodies, maximum speed). Sleeping bodies stay unchanged.
+    bodies, maximum speed). Sleeping bodies do not change.
     """
     newly_diverged, fastest = 0, 0.0
     for i in range(count):

@@ -2,8 +2,8 @@
 
 A contact limits the approach speed to what the gap allows in one step, so a body cannot pass through a thin wall, however
 fast it is. Touching bodies do not bounce, and slide with Coulomb friction. Impulses use the effective mass of a
-body at the point of contact, including added mass. A few sweeps through the contacts of the tick find them. Any small
-overlap that remains is removed by moving the bodies apart.
+body at the point of contact, including added mass. A few sweeps through the contacts of the tick determine the
+impulses. Any small overlap that remains is removed by moving the bodies apart.
 
 Pairs that can meet are listed with a skin around each body. The list is rebuilt when a body has moved by the width of
 the skin.

@@ -2,7 +2,7 @@
 
 A body keeps its row in the tables as long as it exists; ``slots[row]`` is its slot in the blocks (block times
 eight plus lane). Bodies of one model share their parameters. A body whose coefficients change during the run
-(an allocation matrix, a parameter study) gets its own parameters and its own block. Adding or removing a body costs
+(an allocation matrix, a parameter study) has its own parameters and its own block. Adding or removing a body costs
 the same for any number of bodies, and its slot is reused.
 """
 
@@ -58,7 +58,9 @@ def release_holds(
 def average_shaft_speeds(
     blocks: Floats, slots: Ints, speed_averages: Ints, average_windows: Floats, feedback: Floats
 ) -> None:
-    """Update the moving averages of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, ticks seen."""
+    """Update the moving averages of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, number of
+    ticks in the average.
+    """
     for i in range(speed_averages.shape[0]):
         row, slot, window, seen = speed_averages[i, 0], speed_averages[i, 1], speed_averages[i, 2], speed_averages[i, 3]
         value = blocks[slots[row] // r.LANES, (r.ACTUATOR_STATE + slot) * r.LANES + slots[row] % r.LANES]
@@ -73,7 +75,7 @@ def average_shaft_speeds(
 
 @dataclass(frozen=True)
 class VehicleType:
-    """Compiled form of a body's model, made before the body enters, so that an invalid model changes nothing."""
+    """Compiled form of a body's model. It is created before the body enters, so that an invalid model has no effect."""
 
     model: Model
     compiled: CompiledModel
@@ -400,7 +402,7 @@ class FleetDynamics:
             self.blocks[seat // r.LANES, (r.ACTUATOR_COMMAND + slot) * r.LANES + seat % r.LANES] = value
 
     def settle_actuators(self, row: int) -> None:
-        """Set the actuators to their commanded values at once."""
+        """Set the actuators to their commanded values without delay."""
         b = self.body(row)
         b[r.ACTUATOR_STATE : r.ACTUATOR_STATE + r.SLOTS] = b[r.ACTUATOR_COMMAND : r.ACTUATOR_COMMAND + r.SLOTS] = (
             self.setpoints[row]

@@ -422,7 +422,7 @@ def evaluate_stage(
     afloat: bool,
     moored: bool,
 ) -> None:
-    """Evaluate the equation of motion once at X, into the derivative rows of a stage."""
+    """Evaluate the equation of motion at X, and write the result to the derivative rows of a stage."""
     flags, k = model_ints[MODEL_FLAGS], DERIVATIVES + STATE_ROWS * number
     lag_actuators(block, params, work, model_ints, gain, part)
     kinematics(block, params, work, k)

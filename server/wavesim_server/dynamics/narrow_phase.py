@@ -131,7 +131,7 @@ def contacts_of_pair(f: BodyArrays, t: ContactMemory, n: int, ra: int, rb: int, 
 
 @device_function
 def may_touch(f: BodyArrays, t: ContactMemory, ra: int, rb: int, h: float) -> bool:
-    """Return whether two bodies touch, or may do so within the step."""
+    """Return whether two bodies touch, or may touch within the step."""
     ga, gb = t.shapes[0], t.shapes[1]
     geometry(f, ra, ga)
     geometry(f, rb, gb)

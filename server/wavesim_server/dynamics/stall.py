@@ -1,4 +1,4 @@
-"""Fins beyond stall: correction of the linear law's force, lane by lane where a fin stalls."""
+"""Fins beyond stall: correction of the linear law's force, separately for each lane in which a fin stalls."""
 
 from __future__ import annotations
 

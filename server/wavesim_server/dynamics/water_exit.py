@@ -9,10 +9,10 @@ coefficients. The equation of motion becomes
     rest.
 
 A body that falls into the water shares its momentum with the water it entrains (von Karman 1929: slamming at entry). A
-body that leaves the water leaves that momentum behind. Both ways the sum of (m + s a) v^2 / 2 and the potential energy
-only decreases. The model neglects water that the body lifts, spray, air behind a blunt tail and the greater added mass
-near the surface. Bodies that cannot heave, and those with a linear restoring matrix instead of a shape, do not leave
-the water.
+body that leaves the water leaves that momentum behind. In both cases the sum of (m + s a) v^2 / 2 and the potential
+energy only decreases. The model neglects water that the body lifts, spray, air behind a blunt tail and the greater
+added mass near the surface. Bodies that cannot heave, and those with a linear restoring matrix instead of a shape, do
+not leave the water.
 """
 
 from __future__ import annotations
@@ -90,9 +90,10 @@ def fade_water_forces(block: Floats, work: Floats) -> None:
 
 @device_function
 def solve_partly_out(params: Floats, work: Floats, k: int) -> None:
-    """Write the accelerations of bodies that are partly out of the water into row k, which holds those of all bodies.
+    """Write the accelerations of bodies that are partly out of the water into row k, which contains the accelerations
+    of all bodies.
 
-    The force rows hold all loads on them, including drag and Coriolis force as for bodies in the water.
+    The force rows contain all loads on these bodies, including drag and Coriolis force as for bodies in the water.
     """
     share = load(work, WET_SHARE)
     dry = 1.0 - share

@@ -246,7 +246,7 @@ class Engine:
         self.emit(RunStateEvent(int(state), self.sim.time_ns))
 
     def announce_body(self, row: int, present: bool, new: bool = True) -> None:
-        """Report that a body entered or left.
+        """Report the entry or the departure of a body.
 
         The log contains the bodies that are in the simulation when the clock starts, then every change until the end of
         the run. After the end, programs leave in any order, which is not logged.

@@ -156,7 +156,9 @@ def read_operators(model: Model, rao: Rao) -> ResponseOperators:
         )
     good = np.isfinite(response).all() and np.isfinite(drift).all() and np.isfinite(frequencies).all()
     if not (good and (np.diff(frequencies) > 0.0).all()):
-        raise ConfigError("some values of the RAO file are not finite, or its frequencies do not ascend", str(path))
+        raise ConfigError(
+            "some values of the RAO file are not finite, or its frequencies are not in ascending order", str(path)
+        )
     # headings cover a full circle; the last repeats the first
     closed = math.isclose(headings[-1] - headings[0], 2 * math.pi, rel_tol=1e-6)
     keep = slice(None, len(headings) - closed)

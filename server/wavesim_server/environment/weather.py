@@ -51,7 +51,7 @@ from wavesim_server.rng import normal
 
 #: state of the weather: slow wind, drift speed and direction (deviations), current wind at 10 m, level of the tide
 W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
-#: wind, waves and air, uniform everywhere: see :class:`WeatherArrays`
+#: wind, waves and air, the same everywhere; see :class:`WeatherArrays`
 (
     I_MEAN,
     I_WIND_FROM,

@@ -17,7 +17,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
-    """Return the results for one rigid body. Raises ValueError if the file is not such a data set."""
+    """Return the results for one rigid body. Raises ValueError if the file does not contain a Capytaine data set."""
     data = _variables(path)
     for name in ("added_mass", "radiation_damping", "omega", "wave_direction", "radiating_dof", "influenced_dof"):
         if name not in data:

@@ -160,7 +160,7 @@ class ModelDraft:
     def angle(self, value: float, where: str) -> float:
         """Convert an angle of the file to rad, from the unit that the user names."""
         if self.angles is None:
-            note = f"--angles deg or --angles rad  (the file gives no unit for {where})"
+            note = f"--angles deg or --angles rad  (the file states no unit for {where})"
             if note not in self.missing:
                 self.missing.append(note)
             return 0.0

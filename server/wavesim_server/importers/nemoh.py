@@ -1,7 +1,8 @@
 """Reader of NEMOH folders (2 or 3): Nemoh.cal, Results/RadiationCoefficients.tec and ExcitationForce.tec, KH.dat,
 Inertia.dat.
 
-NEMOH's time factor is ``exp(-i w t)``: its phases lag, so their sign is reversed here. No file states their unit.
+NEMOH's time factor is ``exp(-i w t)``: its phases lag, so their sign is reversed here. The files do not state the unit
+of the phases.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Results of a panel code for a hull, in the axes of this project; used by the readers of all codes.
 
 The codes use x forward, y to port, z up, and waves that travel in the direction of their heading, counted towards port.
-Here x is forward, y to starboard and z down, headings are clockwise seen from above, and phases lead the elevation at
-the origin.
+Here x is forward, y to starboard and z down, headings are clockwise as seen from above, and phases lead the elevation
+at the origin.
 """
 
 from __future__ import annotations

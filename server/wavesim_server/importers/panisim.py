@@ -68,7 +68,7 @@ def _read_part(folder: Path, name: str, needed: bool = True) -> TrackedTable:
 
 
 def _matrix(table: TrackedTable, key: str) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    """Return a 6x6 matrix of the file, or None where the file has None."""
+    """Return a 6x6 matrix of the file, or None if the file contains None."""
     value = table.get(key)
     return None if isinstance(value, str | None) and value in EMPTY_VALUES else np.array(value, float).reshape(6, 6)
 

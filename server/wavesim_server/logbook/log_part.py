@@ -93,7 +93,7 @@ class LogPart:
 class DiskSync:
     """Synchronises the log to disk every ``period`` seconds, so that the log survives a power failure.
 
-    The class uses its own thread, because a disk may be slow.
+    The class uses its own thread, because synchronising to a disk may be slow.
     """
 
     def __init__(self, period: float, failed: Callable[[OSError], None]) -> None:
@@ -113,7 +113,7 @@ class DiskSync:
                 self.sync_now(self._file)
 
     def sync_now(self, file: BinaryIO) -> None:
-        """Synchronise at once."""
+        """Synchronise the file to disk immediately."""
         # closed in the meantime, or not a file of the operating system
         with contextlib.suppress(ValueError, io.UnsupportedOperation):
             try:

@@ -128,7 +128,7 @@ def _dvl_twist(body: str, name: str, r: Any) -> bytes | None:
     return out.message
 
 
-#: instrument type -> message type, and the function that makes it of (body, instrument, record)
+#: instrument type -> message type, and the function that creates the message from (body, instrument, record)
 INSTRUMENTS: dict[str, tuple[str, Callable[[str, str, Any], bytes | None]]] = {
     "imu": (IMU, _imu), "ahrs": (IMU, _ahrs), "pressure": (PRESSURE, _pressure), "ctd": (PRESSURE, _pressure),
     "gps": (FIX, _fix), "dvl": (TWIST, _dvl_twist),

@@ -1,4 +1,4 @@
-"""The table of a trial, computed from its log alone."""
+"""The table of a trial, computed only from its log."""
 
 from __future__ import annotations
 

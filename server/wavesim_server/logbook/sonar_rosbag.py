@@ -61,7 +61,7 @@ IMAGE, DETECTIONS = "marine_acoustic_msgs/msg/ProjectedSonarImage", "marine_acou
 POINTS, SCAN = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/LaserScan"
 ECHO, PICTURE = "ping360_sonar_msgs/msg/SonarEcho", "sensor_msgs/msg/Image"
 FLOAT32 = 7  #: code of the type float32 in PointField
-NEAREST = 0.5  #: m; a scanning sonar receives only its own pulse at shorter ranges
+NEAREST = 0.5  #: minimum range in m: at shorter ranges, a scanning sonar receives only its own pulse
 SCHEMAS = {
     IMAGE: _acoustic_definition(
         "geometry_msgs/Vector3[] beam_directions\nfloat32[] ranges\nmarine_acoustic_msgs/SonarImageData image",

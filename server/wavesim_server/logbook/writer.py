@@ -1,4 +1,4 @@
-"""Write the log: one open, self-describing MCAP file per run; see docs/LOG.md."""
+"""Write the log, a self-describing MCAP file per run in an open format; see docs/LOG.md."""
 
 from __future__ import annotations
 

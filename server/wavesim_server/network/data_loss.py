@@ -54,7 +54,7 @@ class DataLossReport:
             self.log.damage(time_ns, text)
 
     def take_log_failure(self) -> str:
-        """Return, once, why the log is no longer written; otherwise an empty text."""
+        """Return the reason why the log is no longer written, but only once; otherwise return an empty text."""
         if self.log is None or self._log_failed or not self.log.failure:
             return ""
         self._log_failed = True

@@ -41,7 +41,7 @@ class FrameSubscription:
     period: float
     cursors: dict[int, _SonarCursor] = field(default_factory=dict)  #: state of each frame stream by instrument number
     pieces: deque[Piece] = field(default_factory=deque)  #: remaining pieces of the current frame
-    credit: float = 0.0  #: number of bytes that may be sent now
+    credit: float = 0.0  #: number of bytes that may currently be sent
     credited_at: float = 0.0
 
 

@@ -198,7 +198,7 @@ class DatagramLayout:
 
 
 class DatagramTemplate:
-    """The datagrams of a shape, filled in for many sessions at once."""
+    """The datagrams of a shape, filled in for many sessions together."""
 
     def __init__(self, shape: DatagramShape, present: tuple[int, ...], kind: Type) -> None:
         self.parts: list[tuple[Type, DatagramLayout, Any]] = []
@@ -382,7 +382,7 @@ class StateWriter:
         self, shape: DatagramShape, present: tuple[int, ...], members: list[CrewMember], values: list[tuple[Any, Any]], view: TableSnapshots,
         kind: Type,
     ) -> DatagramBodies:  # fmt: skip
-        """Return the matrices of bytes for all sessions at once."""
+        """Return the matrices of bytes for all sessions together."""
         last = [m.session.outbox.last for m in members] if kind is Type.STEP else None
         return cached_template(shape, present, kind).fill(
             len(members), self._motion_and_actuation(shape, members, view), values, view, last
