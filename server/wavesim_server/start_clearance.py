@@ -27,7 +27,7 @@ class StartClearance:
     """The bed and the obstacles of a configuration, to check bodies that are about to start."""
 
     def __init__(self, names: Sequence[str], bed: BedParameters, net: SoundingsMesh, fixed: Array) -> None:
-        """``names`` of the obstacles, one for each row of ``fixed``."""
+        """``names`` are the names of the obstacles, one for each row of ``fixed``."""
         self.bed, self.soundings_mesh, self.obstacles, self._names = bed, net, fixed, names
         self._cursor = np.zeros(1, np.int64)
         self._work, self._points = np.zeros((16, 3)), np.zeros((3, 3))

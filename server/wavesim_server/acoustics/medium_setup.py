@@ -91,14 +91,16 @@ def surface_roughness(world: World, surface: str) -> tuple[float, float]:
 
 
 def flat_bottom_depth(loaded: LoadedConfig) -> float:
-    """Depth of the flat bottom for echoes and profiles: the bed's depth at the origin (for soundings, their mean)."""
+    """Return the depth of the flat bottom for echoes and profiles: the bed's depth at the origin (for soundings, their
+    mean).
+    """
     t = triangulated_bed(loaded)
     return float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth
 
 
 def profile_depth(loaded: LoadedConfig) -> float:
-    """Depth in m to which a profile is needed over a bed that is not level; for a sloping plane, twice that at the
-    origin.
+    """Return the depth in m down to which a profile is needed over a bed that is not level; for a sloping plane, twice
+    that at the origin.
     """
     t, bed = triangulated_bed(loaded), loaded.config.world.bed
     if t is not None:

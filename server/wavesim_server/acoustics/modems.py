@@ -53,7 +53,9 @@ class ModemType:
 
 @functools.cache
 def modem_types() -> dict[str, ModemType]:
-    """Modem types of all installed packages, by name. Raises ConfigError if a package provides an invalid type."""
+    """Return the modem types of all installed packages, by name. Raises ConfigError if a package provides an invalid
+    type.
+    """
     found: dict[str, ModemType] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
         try:

@@ -97,7 +97,7 @@ def bed_depth_at(g: BedAlongPath, x: float, y: float) -> float:
 
 @device_function
 def bed_along_path(scene: AcousticScene, order: int, ax: float, ay: float, bx: float, by: float) -> BedAlongPath:
-    """The bed between two positions, sampled in 32 steps."""
+    """Return the bed between two positions, sampled in 32 steps."""
     horizontal_range, min_depth, max_slope = hypot(bx - ax, by - ay), math.inf, 0.0
     before = math.nan
     for k in range(33):

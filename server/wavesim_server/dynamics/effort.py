@@ -30,7 +30,7 @@ _ACTUATORS, _HULL, _RESTORING, _MOORING, _LANE_PARTS = range(0, 30, 6)
 
 
 def scratch() -> Floats:
-    """Scratch arrays for the terms of a block."""
+    """Return scratch arrays for the terms of a block."""
     return np.zeros(_LANE_PARTS * r.LANES)
 
 

@@ -165,21 +165,21 @@ class FleetDynamics:
     # -- views -------------------------------------------------------------------------------
 
     def body(self, row: int) -> Floats:
-        """State and inputs of one body, as a view of BLOCK_ROWS numbers."""
+        """Return state and inputs of one body, as a view of BLOCK_ROWS numbers."""
         slot = self.slots[row]
         return self.blocks[slot // r.LANES].reshape(r.BLOCK_ROWS, r.LANES)[:, slot % r.LANES]
 
     def coefficients(self, row: int) -> Floats:
-        """Parameters of one body: a copy of PARAMS numbers."""
+        """Return the parameters of one body, as a copy of PARAMS numbers."""
         return self.params[self.block_heads[self.slots[row] // r.LANES, r.BLOCK_MODEL]].copy()
 
     def actuators(self, row: int) -> tuple[Actuator, ...]:
-        """The actuators of a body, in the order of its model."""
+        """Return the actuators of a body, in the order of its model."""
         return self._actuator_states[row].actuators
 
     @property
     def sequence(self) -> Ints:
-        """Blocks in the order of their models."""
+        """The blocks, in the order of their models."""
         if self._sequence is None:
             used = np.flatnonzero(self.block_heads[:, r.BLOCK_BODIES])
             self._sequence = used[np.argsort(self.block_heads[used, r.BLOCK_MODEL], kind="stable")]

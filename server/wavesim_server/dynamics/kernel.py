@@ -209,7 +209,9 @@ def _coriolis_and_weight(
 
 @always_inline
 def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes, Lanes]:
-    """v_c' in B for the degrees of freedom that move: acceleration of the water, and its rotation in B, [v_c x w]."""
+    """Return v_c' in B for the degrees of freedom that move: acceleration of the water, and the rotation of its
+    velocity in B, [v_c x w].
+    """
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     cu, cv, cw = load(work, V_WF_B), load(work, V_WF_B + 1), load(work, V_WF_B + 2)
     return (

@@ -65,7 +65,7 @@ def radiation_oscillators(radiation: Radiation) -> tuple[Floats, Floats, Floats]
 
 
 def free_dofs(model: Model) -> list[int]:
-    """Degrees of freedom that move."""
+    """Return the degrees of freedom that move."""
     return [MOTIONS.index(name) for name in model.active.split()]
 
 
