@@ -26,8 +26,7 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.study import empty_sea, equilibrium_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: approximate fractions of the full speed: exact fractions of the shaft speed; their squares are fractions of the
-#: thrust
+#: approximate fractions of the full speed; exact fractions of the shaft speed (squared: of the thrust)
 SPEEDS = 0.35, 0.65, 1.0
 STEP, EVERY = 0.02, 0.2  #: s
 RUN_IN, END = 120.0, 480.0  #: s; time to accelerate, and end of each manoeuvre

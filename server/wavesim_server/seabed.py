@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class BedParameters(NamedTuple):
-    """Parameters of the bed: plane, bumps (n, 5), steepest slope anywhere, whether soundings are used."""
+    """Parameters of the bed: plane, bumps (n, 5), maximum slope of the bed, and whether soundings are used."""
 
     plane: Array
     bumps: Array

@@ -261,7 +261,7 @@ class CommandExecutor:
         self.engine.emit(ExecutedEvent(0, 1, text, self.sim.time_ns, commands.encode(fault)))
 
     def _control(self, c: items.Control) -> str:
-        """Execute a command on the timer."""
+        """Execute a command that changes the timer."""
         engine = self.engine
         if c.verb == "shutdown":
             engine.is_over = True

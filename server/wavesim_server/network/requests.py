@@ -25,7 +25,7 @@ MAX_PENDING_SOUNDS = 4096  #: maximum number of acoustic requests from one locks
 
 
 class RequestHandler:
-    """Handles requests one by one; each is answered."""
+    """Handles requests one by one, and answers each of them."""
 
     def __init__(self, front: Front) -> None:
         self._front = front

@@ -166,7 +166,7 @@ class DatagramLayout:
 
     def __init__(self) -> None:
         self.template = bytearray(HEADER_BYTES)
-        self.integer_offsets: dict[str, int] = {}  #: name -> position of eight bytes
+        self.integer_offsets: dict[str, int] = {}  #: name of a number -> position of its eight bytes
         self.blocks: list[tuple[int, int]] = []  #: position and length of lists of numbers: motion, actuation, effort
         self.readings: list[
             tuple[int, int, SensorPiece]
