@@ -59,7 +59,7 @@ class NameLock:
         self._file.flush()
 
     def _is_current(self) -> bool:
-        """Whether the path still names the locked file."""
+        """Return whether the path still names the locked file."""
         try:
             return os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
         except FileNotFoundError:

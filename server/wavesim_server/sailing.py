@@ -124,7 +124,7 @@ def full_astern(model: Model) -> dict[str, float]:
 
 
 def is_surface_model(model: Model) -> bool:
-    """Whether a model floats at the surface."""
+    """Return whether a model floats at the surface."""
     return model.type != "underwater"
 
 

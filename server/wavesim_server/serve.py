@@ -115,7 +115,7 @@ def bind_udp_socket(loaded: LoadedConfig, port: int) -> socket.socket:
 
 
 def is_ready(name: str) -> bool:
-    """Whether the engine has published a tick and the front accepts commands."""
+    """Return whether the engine has published a tick and the front accepts commands."""
     try:
         with Commander(name) as commander:
             return (

@@ -156,7 +156,7 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
 def _refined(
     w: Course, sign: float, a: float, b: float, edge: bool, count: int, left: int, out: Record
 ) -> tuple[int, int]:
-    """Add the rays between ``legs[LOW]`` and ``legs[HIGH]``, from left to right.
+    """Add the rays between ``legs[LOW]`` and ``legs[HIGH]``, in this order.
 
     The interval between their angles is halved where curvature of the range may hide a pair. ``edge`` states whether
     one of them is next to rays of another history, in which case the range may be curved up to that ray.

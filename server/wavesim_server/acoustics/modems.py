@@ -37,7 +37,7 @@ class ModemType:
     bits: Callable[[Modem, int], float]
     #: probability that a packet is decoded when each bit on the air is wrong with probability ``modem.bit_error``
     decoded: Callable[[Modem, int], float]
-    #: departure time of a packet from (modem, ``asked``, ``busy``, ``draw``)
+    #: departure time of a packet, as a function of (modem, ``asked``, ``busy``, ``draw``)
     # asked: time of the request; busy: until then the modem receives, sends, or has packets to send, as far as it knows
     # at the request; draw: a random number of this packet, 0..1
     departure: Callable[[Modem, float, float, float], float] = _depart_at_once

@@ -22,7 +22,7 @@ CONVERGENCE_TOLERANCE = 1e-4  #: m, convergence tolerance of the corners
 ACCEPTANCE_TOLERANCE = (
     1.0  #: m, maximum change of the corners at the end; the length is stationary there, so its error is far smaller
 )
-SLOPE_HALF_WIDTH = 0.5  #: m to each side over which the bed's slope is computed
+SLOPE_HALF_WIDTH = 0.5  #: distance in m to each side over which the bed's slope is computed
 
 
 @device_function

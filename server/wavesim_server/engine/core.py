@@ -130,7 +130,7 @@ class Engine:
         return math.inf if self._is_halted() else now
 
     def _is_halted(self) -> bool:
-        """Whether the simulation is stopped until a command arrives."""
+        """Return whether the simulation is stopped until a command arrives."""
         return self.is_over or self.state is not RunState.RUNNING or self.awaits_release
 
     @property

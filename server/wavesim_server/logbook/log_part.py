@@ -53,7 +53,7 @@ class LogPart:
         return self.file.tell()
 
     def has_room(self, topic: str) -> bool:
-        """Whether the topic can be written to this file."""
+        """Return whether the topic can be written to this file."""
         return topic in self._channels or len(self._channels) < MAX_TOPICS
 
     def add(self, topic: str, table: Table | None, time_ns: int, data: bytes, said_before: bool = False) -> None:
