@@ -297,7 +297,11 @@ class ServerChecker(ConformanceChecker):
         for number, item in self.events.items():
             if number > before and item[0] == 3:
                 refused.setdefault(item[1], []).append(item[2])
-        self.record("malformed and unknown requests are refused by number", {2, 3, 4} <= set(refused), f"{refused}")
+        self.record(
+            "the refusals of malformed and unknown requests state the request numbers",
+            {2, 3, 4} <= set(refused),
+            f"{refused}",
+        )
         self.record("each request is refused once", all(len(texts) == 1 for texts in refused.values()), f"{refused}")
         answered = {item[1] for number, item in self.events.items() if number > before and item[0] in (3, 11)}
         self.record(

@@ -1,8 +1,8 @@
 """Give all programs of a run the same memory layout.
 
 A processor predicts branches by their addresses. Linux gives each process different addresses (address space layout
-randomisation). In a lockstep run, a dozen processes run the same interpreter in turn and so spoil each other's
-predictions. With the same layout they share them; docs/performance.md states the gain.
+randomisation). In a lockstep run, a dozen processes run the same interpreter in turn and displace each other's
+predictions. Processes with the same layout reuse the predictions; docs/performance.md states the gain.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ QUERY_ONLY = 0xFFFFFFFF
 
 @contextlib.contextmanager
 def same_address_layout() -> Iterator[None]:
-    """Start the programs inside this context with the same memory layout, where the system permits it.
+    """Start the programs inside this context with the same memory layout, if the system permits it.
 
     Some containers forbid it; then nothing changes. The calling process keeps its own layout. Without random addresses,
     memory errors in native code are easier to exploit, so use this only for your own programs on your own machine.

@@ -1,4 +1,6 @@
-"""Check numbers from callers of the simulation: count, finiteness, bounds. A ValueError states what is wrong."""
+"""Check numbers from callers of the simulation: count, finiteness, bounds. Invalid numbers raise a ValueError with the
+reason.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def checked_velocity(values: Any) -> Array:
 
 
 def checked_numbers(quantity: str, values: Any, count: int, limit: float, shape: tuple[int, ...] = ()) -> Array:
-    """Return ``count`` finite numbers within +-``limit``, with values below LEAST set to zero; ValueError otherwise."""
+    """Return ``count`` finite numbers within +-``limit``, with values below LEAST set to zero. Raises ValueError for
+    any other input.
+    """
     try:
         array = np.asarray(values)
     except (ValueError, TypeError, RecursionError):  # ragged or nested too deeply

@@ -110,9 +110,9 @@ def _view(context: Any, builder: Any, of: Any, word: Any) -> Any:
 
 
 def make_views(name: str, arrays: Mapping[str, tuple[Any, int]]) -> Any:
-    """Return a kernel function that makes the tuple of these arrays from its table.
+    """Return a kernel function that creates the tuple of these arrays from its table.
 
-    ``arrays`` gives the element type and the number of dimensions of each.
+    ``arrays`` states the element type and the number of dimensions of each array.
     """
     if JIT_DISABLED:
         return lambda table: table
@@ -168,7 +168,7 @@ def _shared_dtype(columns: tuple[Any, ...]) -> Any:
 
 
 def make_unpacker(of: Any) -> Any:
-    """Return a kernel function that makes the tuples of a class from their table."""
+    """Return a kernel function that creates the tuples of a class from their table."""
     if JIT_DISABLED:
         return lambda table: table
 

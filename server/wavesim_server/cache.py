@@ -23,7 +23,7 @@ import wavesim_sdk
 from wavesim_sdk.errors import WaveSimError
 
 _VARIABLE = "NUMBA_CACHE_DIR"
-_MAX_FOLDERS = 4  #: number of folders that are kept
+_MAX_FOLDERS = 4  #: maximum number of folders that are kept regardless of their age
 _IN_USE_S = 86_400.0  #: folders used within this time are also kept: another process may be writing there
 #: modules with compiled functions, and the modules that these include
 KERNELS = (
@@ -52,8 +52,8 @@ SDK_SOURCES = (
 def choose_cache_folder() -> None:
     """Set Numba's cache folder, unless the user has set it (NUMBA_CACHE_DIR).
 
-    The folder is set through the environment, because importing Numba takes a third of a second, which only the engine
-    needs to spend.
+    The folder is set through the environment, because importing Numba takes a third of a second, and only the engine
+    needs it.
     """
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wavesim"
     chosen = os.environ.get(_VARIABLE)
@@ -98,9 +98,9 @@ def print_to_stderr(text: str) -> None:
 def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: int = 1) -> None:
     """Compile the kernels unless that has been done, including those of multi-threaded ticks if ``threads`` > 1.
 
-    ``report`` receives a message when compilation starts. It runs in a separate program
+    ``report`` receives a message when compilation starts. The compiler runs in a separate program
     (:mod:`wavesim_server.compiling`), because the caller may have threads and must not keep the compiler in memory.
-    WaveSimError if it fails, after that program has reported why.
+    Raises WaveSimError if that program fails; the program has then already reported the reason.
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return

@@ -7,5 +7,5 @@ from wavesim_server.simulation import Simulation
 
 
 def check(loaded: LoadedConfig) -> None:
-    """Build the simulation as the engine would; ConfigError for the first invalid item."""
+    """Build the simulation as the engine would. Raises ConfigError for the first invalid item."""
     Simulation(loaded)

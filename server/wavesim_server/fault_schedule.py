@@ -1,12 +1,12 @@
-"""Scheduled faults: when each fault of the configuration begins and ends, in ticks, so that runs are repeatable.
+"""Scheduled faults: the start and end of each configured fault, in ticks, so that runs are repeatable.
 
     schedule = FaultSchedule(loaded, step_ns)
     schedule.next_tick(tick)      # the next tick after this one at which a fault begins or ends
     for change in schedule.changes_at(tick): ...
     for change in schedule.active_faults("auv", tick): ...    # for a body that enters at this tick
 
-A change states the fault of an actuator or sensor from now on. Where one fault ends while another fault of the same
-actuator or sensor continues, the schedule repairs it and begins the other fault again.
+A change states the fault that an actuator or sensor has from that tick on. Where one fault ends while another fault of
+the same actuator or sensor continues, the schedule repairs it and begins the other fault again.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def is_inside(corners: Array, p: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 
 class Fences:
-    """All fences of a run, and on which side of each fence each body is."""
+    """All fences of a run, and the side of each fence on which each body is."""
 
     def __init__(self, fences: Sequence[Fence], capacity: int, step_ns: int) -> None:
         self.fences = fences

@@ -22,7 +22,7 @@ def kernel_address(kernel: Any, *arguments: Any) -> Any:
 
     The kernel is compiled or loaded first if needed.
 
-    TypeError if the kernel does not return a 64-bit integer.
+    Raises TypeError if the kernel does not return a 64-bit integer.
     """
     if JIT_DISABLED:
         return kernel

@@ -35,7 +35,7 @@ class MeasurementSchedule(NamedTuple):
     latency: int
 
     def is_due(self, tick: int) -> bool:
-        """Whether the instrument measures or publishes at this tick."""
+        """Return whether the instrument measures or publishes at this tick."""
         return tick % self.period == 0 or (tick >= self.latency and (tick - self.latency) % self.period == 0)
 
     def next_tick(self, tick: int) -> int:
@@ -76,7 +76,7 @@ class InstrumentRegistry:
         self._generations = {name: np.zeros(count, np.int64) for name, count in capacity.items()}
         # row in `instruments` by row of the value table
         self._row_at_place = {name: np.full(count, -1) for name, count in capacity.items()}
-        #: by type, until a body enters or leaves: occupied value rows, their generations, their (row of body, number)
+        #: cache by type until a body enters or leaves: occupied value rows, generations, owners (row of body, number)
         self._owners_by_type: dict[str, tuple[Array, Array, Array]] = {}
         self._suites: dict[int, dict[str, InstalledInstrument]] = {}
         self._schedules: dict[str, Counter[MeasurementSchedule]] = {name: Counter() for name in capacity}
@@ -86,7 +86,7 @@ class InstrumentRegistry:
         return tuple(self._suites.get(body, {}).values())
 
     def enter(self, body: int, suite: Iterable[InstrumentConfig]) -> None:
-        """Add a body with its instruments. ValueError, with nothing changed, if the tables have no room for them."""
+        """Add a body with its instruments. Raises ValueError, without any change, if the tables have no room for them."""
         suite = tuple(suite)
         if body in self._suites:
             raise ValueError(f"the body in row {body} already has its instruments")
@@ -145,10 +145,10 @@ class InstrumentRegistry:
         self.is_changed = True
 
     def current_owners(self, type_: str, generations: Array) -> tuple[Array, Array]:
-        """Return the value-table rows that belong to a present instrument, and their owners.
+        """Return the rows of the value table whose instrument is in the simulation, and their owners.
 
-        The owners are an array (n, 2): row of the body and number in its suite. An instrument is present if the
-        generations agree.
+        The owners are an array (n, 2): row of the body and number in its suite. An instrument is in the simulation if
+        the generations agree.
         """
         if type_ not in self._owners_by_type:
             places = np.flatnonzero(self._row_at_place[type_] >= 0)
@@ -163,7 +163,7 @@ class InstrumentRegistry:
         return tuple({pace.period: None for pace in self._schedules[type_]})
 
     def is_due(self, type_: str, tick: int) -> bool:
-        """Whether an emulator must run at a tick: an instrument of its type measures or publishes."""
+        """Return whether an emulator must run at a tick, because an instrument of its type measures or publishes."""
         return any(pace.is_due(tick) for pace in self._schedules[type_])
 
     def next_due(self, type_: str, tick: int) -> int | None:

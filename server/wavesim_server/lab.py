@@ -103,8 +103,8 @@ def _installed_emulators() -> dict[str, EntryPoint]:
 class Lab(Simulation):
     """A simulation with instruments.
 
-    ``configuration`` is a file, its text (``<wavesim>...``), or a loaded configuration. ``folder`` is where files named
-    in a text configuration are.
+    ``configuration`` is a file, its text (``<wavesim>...``), or a loaded configuration. ``folder`` contains the files
+    that a configuration given as text names.
     """
 
     def __init__(
@@ -134,11 +134,11 @@ class Lab(Simulation):
 
     @property
     def names(self) -> list[str]:
-        """Names of the bodies in the simulation, in row order."""
+        """The names of the bodies in the simulation, in row order."""
         return [self.occupants[row].name for row in self.rows]
 
     def row(self, name: str) -> int:
-        """Return the row of a body; the KeyError suggests the nearest name."""
+        """Return the row of a body. Raises KeyError with the nearest name if the body is unknown."""
         found = self.row_of(name)
         if found is None:
             raise KeyError(f"unknown body '{name}'{suggest_name(name, self.names)}")
@@ -179,7 +179,8 @@ class Lab(Simulation):
             self._initial_entries = [e for e in self._initial_entries if e["name"] != name]
 
     def reset(self, seed: int | None = None) -> None:
-        """Return to the beginning, with the bodies that entered before the first tick at their initial poses.
+        """Reset the simulation to its beginning. The bodies that entered before the first tick are at their initial
+        poses again.
 
         With the same ``seed``, the run that follows is identical to the last bit. Another ``seed`` changes only the
         random numbers.
@@ -203,7 +204,9 @@ class Lab(Simulation):
             self.fleet.command(row, numbers_)
 
     def advance(self, ticks: int = 1) -> None:
-        """Advance by whole ticks; instruments measure when they are due. ValueError for a negative number of ticks."""
+        """Advance by whole ticks; instruments measure when they are due. Raises ValueError if the number of ticks is
+        negative.
+        """
         end = self._target_tick(ticks)
         if self.tick == 0:
             self._measure_due(list(self._stations))
@@ -218,7 +221,7 @@ class Lab(Simulation):
 
         ``every`` is the interval between records in seconds (0 = no records).
 
-        ValueError if either is negative or not finite.
+        Raises ValueError if ``seconds`` or ``every`` is negative or not finite.
         """
         if not (0.0 <= seconds < math.inf and 0.0 <= every < math.inf):
             raise ValueError(
@@ -248,8 +251,8 @@ class Lab(Simulation):
     def sensors(self, name: str) -> Sensors:
         """Return the newest values of a body's instruments by name: ``lab.sensors("lauv").ctd.temperature``.
 
-        Empty before the first :meth:`advance`. ``advance(0)`` makes the initial values, which a broker receives with
-        its first state.
+        The result is empty before the first :meth:`advance`. ``advance(0)`` computes the initial values, which a broker
+        receives with its first state.
         """
         found: dict[str, Value] = {}
         for k, entry in enumerate(self.instruments.installed(self.row(name))):
@@ -293,7 +296,9 @@ class Lab(Simulation):
         ]
 
     def plot(self) -> Figure:
-        """Plot the tracks from above, and depth over time (needs matplotlib). ValueError if no tracks were recorded."""
+        """Plot the tracks from above, and depth over time (needs matplotlib). Raises ValueError if no tracks were
+        recorded.
+        """
         from matplotlib.figure import Figure
 
         if not any(there for _, there, _ in self.tracks):

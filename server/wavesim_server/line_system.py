@@ -19,9 +19,9 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.dynamics.types import Floats
 
-MAX_SUBSTEPS = 1000  #: maximum substeps per tick
-STABILITY_MARGIN = 0.9  #: fraction of the largest stable step
-CURVE_POINTS = 64  #: points of the curve along which a line is laid out
+MAX_SUBSTEPS = 1000  #: maximum number of substeps per tick
+STABILITY_MARGIN = 0.9  #: substep as a fraction of the largest stable step
+CURVE_POINTS = 64  #: number of points of the curve along which a line is laid out
 BedDepthFunction = Callable[[Any, Any], Any]  #: bed depth at (north, east)
 
 
@@ -70,7 +70,7 @@ class LineSystem:
             group[w.G_STEPS] = max(group[w.G_STEPS], line.substeps or needed)
 
     def has_lines(self, row: int) -> bool:
-        """Whether any line is attached to the body of a row."""
+        """Return whether any line is attached to the body of a row."""
         return bool((self.arrays.rows == row).any())
 
     # -- bodies enter and leave -----------------------------------------------------------------
@@ -240,7 +240,7 @@ def _line_row(line: Line, world: World) -> Floats:
 
 
 def _point_mobility(params: Floats, arm: Sequence[float]) -> float:
-    """Return the largest acceleration of a point of a body per unit force at that point, 1/kg."""
+    """Return the maximum acceleration of a point of a body per unit force at that point, 1/kg."""
     x, y, z = arm
     jacobian = np.hstack([np.eye(3), np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])])
     inverse = params[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6)
@@ -252,7 +252,8 @@ def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float)
 
     Raises ConfigError if a line needs too many substeps, or more than configured.
 
-    The fastest motion is bounded by a single segment that oscillates with its share of the nodes at its ends.
+    The fastest motion is bounded by that of a single segment that oscillates with its part of the mass of the nodes at
+    its ends.
     """
     stiffness = numbers[w.L_EA] / numbers[w.L_LENGTH]
     shares = [2.0 / numbers[w.L_MASS]] * (2 * line.segments)

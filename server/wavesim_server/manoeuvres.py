@@ -26,14 +26,15 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.study import empty_sea, equilibrium_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-SPEEDS = 0.35, 0.65, 1.0  #: fractions of the full speed, approximately: of the shaft speed, and squared of the thrust
+#: approximate fractions of the full speed; exact fractions of the shaft speed (squared: of the thrust)
+SPEEDS = 0.35, 0.65, 1.0
 STEP, EVERY = 0.02, 0.2  #: s
-RUN_IN, END = 120.0, 480.0  #: s; time to gather speed, and end of each manoeuvre
+RUN_IN, END = 120.0, 480.0  #: s; time to accelerate, and end of each manoeuvre
 PUSH = 2.0  #: duration of the push, s
 HARD = math.radians(35.0)  #: full helm of nozzles and twin screws, rad
 SPIRAL = (1.0, 0.5, 0.2, 0.0, -0.5, -1.0, -0.5, 0.0, 0.5)  #: fractions of full helm, 40 s each
 MANOEUVRES = ("push", "spiral", "zig-zag 10/10", "zig-zag 20/20", "circle")
-STABLE = math.radians(0.1)  #: largest yaw rate that may remain after a push, rad/s
+STABLE = math.radians(0.1)  #: maximum yaw rate that may remain after a push, rad/s
 TOWED = {"sookshma": 1.28}  #: forward force (N) at full speed for models without a thruster
 
 
@@ -137,7 +138,9 @@ def degrees(model: Model, angle: float) -> float:
 
 
 def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> list[ManoeuvreTrial]:
-    """Run models through the manoeuvres at each speed. Models without a helm do only the push, in the horizontal plane."""
+    """Run models through the manoeuvres at each speed. Models without a helm perform only the push, in the horizontal
+    plane.
+    """
     runs: list[tuple[Model, str, float]] = []
     for model in models:
         if not sailing.forward_thrusters(model) and model.name not in TOWED:

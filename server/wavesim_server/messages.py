@@ -33,12 +33,12 @@ from wavesim_sdk.wire.value_types import Checker
 COMMANDS_BYTES = 4 * 1024 * 1024
 EVENTS_BYTES = 32 * 1024 * 1024
 MAX_RECORD_BYTES = 1024 * 1024  #: maximum size of a block in an event; larger data is split into several blocks
-EXIT_NO_RESOURCE = 10  #: exit code of a process that could not get a system resource
+EXIT_NO_RESOURCE = 10  #: exit code of a process that could not obtain a system resource
 EXIT_FAILED = 70  #: exit code of an engine that failed at a tick and has reported it
 
 
 class _SanitisedText(Text):
-    """Human-readable text that may quote anything; it is cleaned and cut to length when encoded."""
+    """Human-readable text that may quote any input. It is sanitised and truncated when it is encoded."""
 
     def make_encoder(self) -> Checker | None:
         return lambda text: sanitise_text(text, self.max_bytes)
@@ -61,7 +61,7 @@ _COMMAND = Numbers(MAX_ACTUATORS, allow_nil=True)
 
 @dataclass(frozen=True, slots=True)
 class EnterCommand:
-    """A pilot joined: add its body, or leave a present body where it is."""
+    """A pilot joined: add its body. A body that is already in the simulation stays at its position."""
 
     row: int = record_field(_ROW, "row")
     session: int = record_field(_REQUEST, "session number of the pilot, for the reply")
@@ -94,7 +94,7 @@ class SoundCommand:
     """An acoustic request."""
 
     row: int = record_field(_ROW, "row")
-    number: int = record_field(_REQUEST, "combined request and session number, see Crews")
+    number: int = record_field(_REQUEST, "combined request and session number (see Crews)")
     request: Sequence[Any] = record_field(TaggedItem("requests"), "PING, SEND or RANGE")
 
 
@@ -288,7 +288,7 @@ EngineEvent = (
 
 
 class RecordQueue(Protocol):
-    """A bounded queue of records in one direction: see :class:`~wavesim_server.ring.Ring`."""
+    """A bounded queue of records in one direction; see :class:`~wavesim_server.ring.Ring`."""
 
     def push(self, kind: int, payload: bytes) -> int:
         """Append a record; returns 0 when the queue is full."""

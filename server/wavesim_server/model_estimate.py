@@ -7,9 +7,9 @@ bodies (1965, 6-28). Cross-flow drag: strips of a circular cylinder with the coe
 distributed evenly. The four fins have the same area relative to the hull as those of the LAUV. At half its thrust,
 the propeller maintains the stated speed.
 
-Not included: body lift, sails, antennas, the actual hull lines. Expect errors of 20 to 30 % in added mass and
-cross-flow, and of a factor of two in axial drag. A towing test or a speed trial corrects them: fit with
-``wavesim_server.study.varied`` and ``batch``.
+The estimate does not include body lift, sails, antennas or the actual hull lines. Expect errors of 20 to 30 % in added
+mass and cross-flow, and of a factor of two in axial drag. To reduce these errors, fit the model to a towing test or a
+speed trial with ``wavesim_server.study.varied`` and ``batch``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 DENSITY, VISCOSITY = 1025.0, 1.19e-6  #: kg/m3; m2/s, sea water at 15 C
 CROSS_FLOW_DRAG = 1.1  #: drag coefficient of a cylinder across the flow
 FIN_AREA_SHARE = 0.033  #: area of a fin over length times diameter, from the LAUV
-BUOYANCY_RESERVE = 1.005  #: displaced mass over own mass: the vehicle floats up after a failure
+#: displaced mass over the vehicle's mass; the vehicle is buoyant, so it surfaces after a failure
+BUOYANCY_RESERVE = 1.005
 CENTRE_OF_MASS_OFFSET = 0.05  #: centre of mass below the axis, in diameters
 
 
@@ -54,7 +55,7 @@ def models_file(name: str, length: float, diameter: float, mass: float | None = 
     """Return the text of a models file.
 
     Lengths in m, ``mass`` in kg (None: the mass of water that the cylinder displaces), ``speed`` in m/s, for friction
-    and propeller. ConfigError for a hull outside the range of the formulas.
+    and propeller. Raises ConfigError if the hull is outside the range of the formulas.
     """
     volume = 0.25 * math.pi * diameter**2 * length
     if not (diameter > 0.0 and 2.0 <= length / diameter <= 20.0):

@@ -8,11 +8,11 @@ MAX_SLIPS = 3
 
 
 class RealTimePriority:
-    """The scheduling of this process: real-time (SCHED_FIFO) at real time or slower, otherwise the ordinary one.
+    """The scheduling of this process: real-time (SCHED_FIFO) at real time or slower, otherwise the default scheduling.
 
-    An engine that runs as fast as possible, or cannot keep up, would starve all other processes. It never gets
-    real-time priority, and neither does an engine that has lost wall time several times, or any engine on a
-    single-processor machine.
+    An engine that runs as fast as possible, or cannot keep up, would starve all other processes. It therefore never
+    receives real-time priority. The same applies to an engine that has lost wall time several times, and to any engine
+    on a single-processor machine.
     """
 
     def __init__(self) -> None:

@@ -59,7 +59,7 @@ class NameLock:
         self._file.flush()
 
     def _is_current(self) -> bool:
-        """Whether the path still names the locked file."""
+        """Return whether the path still names the locked file."""
         try:
             return os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
         except FileNotFoundError:
@@ -96,7 +96,7 @@ def area_tables(loaded: LoadedConfig) -> dict[str, list[tuple[Table, int]]]:
 
 
 def exit_without_resource(part: str, error: Exception) -> NoReturn:
-    """End a process that cannot get a system resource (descriptors, memory, queues), with a one-line message."""
+    """End a process that cannot obtain a system resource (descriptors, memory, queues), with a one-line message."""
     sys.stderr.write(f"wavesim: the {part} could not get a system resource: {error}\n")
     sys.stderr.flush()
     os._exit(EXIT_NO_RESOURCE)  # a normal exit prints tracebacks of the half-initialised event loop
@@ -108,7 +108,9 @@ def ring_names(server: str) -> tuple[str, str]:
 
 
 def remove_leftovers(server: str) -> list[str]:
-    """Remove everything that a server of this name may have left behind, and return the names of what was removed."""
+    """Remove all objects that an earlier server of this name may not have removed, and return the names of the removed
+    objects.
+    """
     found: list[str] = []
     areas = [segment_name(server, a) for a in ("simulation", "vehicles")]
     for name in (*areas, *ring_names(server)):

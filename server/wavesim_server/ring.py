@@ -5,8 +5,8 @@ record is an int32 length, an int32 kind, the payload, and padding to 8 bytes. T
 changes only its own counter, and only after the bytes are in place (x86-64 and Python keep that order).
 
 A record larger than a quarter of the ring is split into pieces, which the writer appends as the reader makes room. The
-upper half of the kind gives the position of the piece. The reader skips a piece that arrives without its predecessors,
-for example after the reader was restarted or the writer gave up a record.
+upper half of the kind states the position of the piece. The reader skips a piece that arrives without its predecessors,
+for example after the reader was restarted or the writer abandoned a record.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ MAX_RECORD_BYTES = 256 * 1024 * 1024  #: larger records are refused, to bound th
 class PushResult(IntEnum):
     """The result of a push; only FULL is false."""
 
-    FULL = 0  #: no room now for the record or its remaining pieces: push the same record again, or drop it
+    #: there is currently no room for the record or its remaining pieces: push the same record again, or drop it
+    FULL = 0
     DONE = 1
     REFUSED = 2  #: too large for the ring; counted as dropped
 
@@ -59,7 +60,9 @@ class Ring:
 
     @classmethod
     def attach(cls, name: str) -> Ring:
-        """Attach to a ring of another process. NotRunning if it is gone, AttachError if it is damaged."""
+        """Attach to a ring of another process. Raises NotRunning if the ring no longer exists, and AttachError if it is
+        damaged.
+        """
         try:
             memory = map_memory(name, MAGIC, _BASE, "ring of WaVeSim", writable=True)
         except posix_ipc.ExistentialError:

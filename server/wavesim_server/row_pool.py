@@ -10,10 +10,10 @@ import numpy as np
 
 
 class RowPool:
-    """Rows in use; the lowest free row is taken first."""
+    """Rows in use; the lowest free row is used first."""
 
     def __init__(self) -> None:
-        self.size = 0  #: most rows in use at one time so far
+        self.size = 0  #: maximum number of rows in use at one time so far
         self._free: list[int] = []
 
     def acquire(self) -> int:
@@ -35,7 +35,7 @@ def aligned_zeros(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
     """Return zeros that begin on a cache line.
 
     NumPy's arrays may begin anywhere in a line. Then every row of eight numbers spans two lines, which cost a kernel a
-    sixth of its time.
+    sixth of its run time.
     """
     kind, count = np.dtype(dtype), math.prod(shape) if isinstance(shape, tuple) else shape
     room = np.zeros(count * kind.itemsize + CACHE_LINE, np.uint8)

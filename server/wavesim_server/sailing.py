@@ -26,12 +26,13 @@ from wavesim_server.study import empty_sea, equilibrium_depth
 Array = np.ndarray[Any, np.dtype[np.float64]]
 AHEAD = ("ahead", "port", "starboard", "zig-zag")
 POWERED = (*AHEAD, "astern")
-IN_WAVES = ("waves", "seaway")  #: adrift, and full ahead, in beam waves of the sea state that the model declares
+#: manoeuvres in beam waves of the sea state that the model declares: adrift, and full ahead
+IN_WAVES = ("waves", "seaway")
 MANOEUVRES = (*POWERED, "push", *IN_WAVES)
-SPACING = 8000.0  #: distance between bodies, m: more than any of them travels
+SPACING = 8000.0  #: distance between bodies, m: greater than the distance that any of them travels
 SEA = 1.0, 0.8881  #: height (m) and peak (rad/s) of a reference sea; other seas have the same steepness
 STEP, EVERY = 0.02, 1.0  #: s
-MAX_TILT = math.radians(60.0)  #: largest tilt of a vehicle or buoy at the surface
+MAX_TILT = math.radians(60.0)  #: maximum tilt of a vehicle or buoy at the surface
 ZIG_ZAG_ANGLE, PUSH = math.radians(20.0), 2.0  #: heading at which the helm is reversed, rad; duration of the push, s
 
 
@@ -123,7 +124,7 @@ def full_astern(model: Model) -> dict[str, float]:
 
 
 def is_surface_model(model: Model) -> bool:
-    """Whether a model floats at the surface."""
+    """Return whether a model floats at the surface."""
     return model.type != "underwater"
 
 
@@ -145,7 +146,7 @@ def run_manoeuvres(
 
 
 def _can_perform(model: Model, manoeuvre: str) -> bool:
-    """Whether a model can perform a manoeuvre."""
+    """Return whether a model can perform a manoeuvre."""
     if manoeuvre in IN_WAVES and not model.valid_sea:
         return False
     if manoeuvre in ("port", "starboard", "zig-zag"):
@@ -189,13 +190,13 @@ def _run_in_world(pairs: list[tuple[Model, str]], seconds: float, world: str) ->
 
 
 def order(sim: Simulation, row: int, model: Model, commands: dict[str, float]) -> None:
-    """Command actuators by name, if there are any commands."""
+    """Send actuator commands by name, if there are any."""
     if commands:
         sim.command(row, {actuator_position(model, name): value for name, value in commands.items()})
 
 
 def _apply_push(sim: Simulation, row: int, begins: bool) -> None:
-    """Start or end a push that accelerates by 0.1 m/s2 in sway and 0.1 rad/s2 in roll and yaw."""
+    """Start or end a push that causes accelerations of 0.1 m/s2 in sway and 0.1 rad/s2 in roll and yaw."""
     inertia = sim.fleet.coefficients(row)[r.TOTAL_INERTIA : r.TOTAL_INERTIA + 36].reshape(6, 6).diagonal()
     size = 0.1 if begins else 0.0
     sim.push(row, [0.0, size * inertia[1], 0.0], [size * inertia[3], 0.0, size * inertia[5]])

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class BedParameters(NamedTuple):
-    """Parameters of the bed: plane, bumps (n, 5), steepest slope anywhere, whether soundings are used."""
+    """Parameters of the bed: plane, bumps (n, 5), maximum slope of the bed, and whether soundings are used."""
 
     plane: Array
     bumps: Array
@@ -55,7 +55,7 @@ def make_bed(loaded: LoadedConfig) -> tuple[BedParameters, SoundingsMesh]:
 
 @device_function
 def bed_depth(bed: BedParameters, net: SoundingsMesh, cursor: Any, row: int, x: float, y: float) -> float:
-    """Depth of the bed under (x, y); NaN outside the soundings."""
+    """Return the depth of the bed under (x, y); NaN outside the soundings."""
     if not bed.has_soundings:
         depth = bed.plane[0] + bed.plane[1] * x + bed.plane[2] * y
         for i in range(bed.bumps.shape[0]):

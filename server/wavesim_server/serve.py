@@ -76,7 +76,7 @@ class ProcessArguments:
     options: ServerOptions
     commands_fd: int  #: descriptor that wakes the engine when commands are waiting
     events_fd: int  #: descriptor that wakes the front when events are waiting
-    supervisor_pid: int  #: process id of the supervisor; the processes end when it is gone
+    supervisor_pid: int  #: process id of the supervisor; the processes end when the supervisor no longer exists
     socket: int = -1  #: descriptor of the front's UDP socket
     is_restart: bool = False  #: True for a front that replaces one that crashed
 
@@ -104,7 +104,7 @@ def shared_objects(loaded: LoadedConfig, name: str) -> Iterator[None]:
 
 
 def bind_udp_socket(loaded: LoadedConfig, port: int) -> socket.socket:
-    """Open the server's UDP socket. PortTaken if the address or port cannot be used."""
+    """Open the server's UDP socket. Raises PortTaken if the address or port cannot be used."""
     address = loaded.config.network.address
     try:
         return open_socket(address, port)
@@ -115,7 +115,7 @@ def bind_udp_socket(loaded: LoadedConfig, port: int) -> socket.socket:
 
 
 def is_ready(name: str) -> bool:
-    """Whether the engine has published a tick and the front accepts commands."""
+    """Return whether the engine has published a tick and the front accepts commands."""
     try:
         with Commander(name) as commander:
             return (
@@ -129,7 +129,7 @@ def is_ready(name: str) -> bool:
 def reserve_log_path(log: str) -> str:
     """Create the log file at once, so that no other server takes it.
 
-    An existing log is kept: the new name gets a number.
+    An existing log is kept; a number is appended to the new name.
     """
     path = Path(log)
     if not log or (path.exists() and not path.is_file()):  # no log, or a device
@@ -149,7 +149,7 @@ def reserve_log_path(log: str) -> str:
 
 
 class Supervisor:
-    """A running server, seen from the process that started it."""
+    """A running server, as represented in the process that started it."""
 
     def __init__(self, loaded: LoadedConfig, options: ServerOptions, sock: socket.socket) -> None:
         self.options, self.restarts_left = options, loaded.config.network.restarts
@@ -201,7 +201,7 @@ class Supervisor:
         """Wait until the engine has its kernels and the front accepts commands.
 
         Without a usable cache, the engine compiles its kernels first, which can take many minutes on a busy machine.
-        Returns False if the user stopped the server in the meantime.
+        Returns False if the user stopped the server before it was ready.
         """
         limit = time.monotonic() + timeout
         while time.monotonic() < limit:

@@ -88,13 +88,13 @@ class PreparedEntry:
     operators: exposure.ResponseOperators | None
     acoustics: PreparedTransducer | None
     body: BodyConfig | None = None  #: entry of the body in the configuration
-    commands: list[float | None] | None = None  #: commands that hold the initial speed of the body
+    commands: list[float | None] | None = None  #: commands that maintain the initial speed of the body
 
 
 class Simulation:
     """All bodies, the sea and the sound, advanced tick by tick.
 
-    ``threads`` share the work of large fleets; results are identical.
+    ``threads`` is the number of threads for large fleets; it does not change the results.
     """
 
     def __init__(self, loaded: LoadedConfig, seed: int | None = None, threads: int = 1) -> None:
@@ -187,7 +187,7 @@ class Simulation:
                 self.enter(name)
 
     def row_for(self, name: str) -> int | None:
-        """Return the row that a body of this name would get, or None when the simulation is full."""
+        """Return the row that a body of this name would occupy, or None if the simulation is full."""
         if name in self._reserved:
             return self._reserved[name][0]
         if self._lowest_free_row < self.capacity:
@@ -210,11 +210,12 @@ class Simulation:
         variant: Model | None = None,
         generation: int = 0,
     ) -> int:
-        """Add a body and return its row: one of the configuration by its name, or a new one of a model.
+        """Add a body and return its row. The body is either one of the configuration, by its name, or a new one of a
+        model.
 
         ``variant`` is a model object to use instead of a model name, for example one of many in a study (see
-        :mod:`wavesim_server.study`). ``generation`` numbers the bodies that have used a row; 0 takes the next number.
-        ValueError or ConfigError if the body cannot enter; the simulation is then unchanged.
+        :mod:`wavesim_server.study`). ``generation`` numbers the bodies that have used a row; 0 selects the next number.
+        Raises ValueError or ConfigError if the body cannot enter; the simulation is then unchanged.
         """
         row = self._free_row(name, row)
         if name in self._reserved:
@@ -262,7 +263,7 @@ class Simulation:
         return row
 
     def _prepare_configured(self, body: BodyConfig) -> PreparedEntry:
-        """Check a body of the configuration and prepare its entry. ConfigError if it cannot enter."""
+        """Check a body of the configuration and prepare its entry. Raises ConfigError if the body cannot enter."""
         model = self.loaded.model(body.model)
         try:
             p, e = (
@@ -289,7 +290,7 @@ class Simulation:
         return PreparedEntry(form, transducer, position, attitude, operators, self.channel.prepare(transducer))
 
     def _free_row(self, name: str, row: int | None) -> int:
-        """Return a valid row for a new body; ValueError if the name or the row is invalid or taken."""
+        """Return a valid row for a new body. Raises ValueError if the name or the row is invalid or already in use."""
         if not isinstance(name, str) or not 0 < len(name.encode()) <= NAME_BYTES:
             raise ValueError(f"invalid name '{shorten(name)}': use 1 to {NAME_BYTES} bytes")
         if name in self._rows:
@@ -297,7 +298,7 @@ class Simulation:
         row = self.row_for(name) if row is None else row
         if row is None:
             raise ValueError(
-                f'all {self.capacity} rows are taken; raise <shared vehicles="N"/> in the configuration to allow more bodies'
+                f'all {self.capacity} rows are in use; increase <shared vehicles="N"/> in the configuration to allow more bodies'
             )
         if not isinstance(row, int) or not 0 <= row < self.capacity:
             raise ValueError(f"invalid row {shorten(row, 20)}: use 0 to {self.capacity - 1}")
@@ -371,12 +372,16 @@ class Simulation:
             self.stratification.refresh(rows, models, self.fleet, self.weather_model.weather.buoyancy_volumes, time)
 
     def _reset_last_finite(self, row: int) -> None:
-        """Reset the last finite state of a body to the current one, after a change that no contact caused, and wake it."""
+        """Reset the last finite state of a body to the current one after a change that no contact caused, and wake the
+        body.
+        """
         self._scratch.last_finite[row] = self.fleet.body(row)[: r.RIGID_ROWS]
         sleep.wake(self._contacts.sleep, row)
 
     def _place_transducer(self, row: int) -> None:
-        """Place the transducer at its current position in this and the previous tick, so that its path contains no jump."""
+        """Set the transducer's position in this and in the previous tick to its current position, so that its path
+        contains no jump.
+        """
         self._single_scratch.order[0] = row
         tick.update_transducers(self._bodies(), self._single_scratch, self.channel.table, self.tick)
         places = self.channel.medium.places
@@ -384,27 +389,27 @@ class Simulation:
 
     @property
     def rows(self) -> list[int]:
-        """Rows that hold a body, in ascending order."""
+        """The occupied rows, in ascending order."""
         return sorted(self.occupants)
 
     # -- client actions ----------------------------------------------------------------------
 
     def actuators(self, row: int) -> tuple[Actuator, ...]:
-        """The actuators of a body in the order of its model, which commands and tables use."""
+        """Return the actuators of a body in the order of its model, which commands and tables use."""
         return self._occupant(row).actuators
 
     def command(self, row: int, values: Sequence[float | None] | Mapping[Any, float]) -> None:
         """Set actuator commands by position or by name; None keeps the previous command.
 
-        Raises ValueError for any invalid command; then no command takes effect.
+        Raises ValueError if any command is invalid; then no command has any effect.
         """
         occupant = self._occupant(row)
         self.fleet.command(row, order_command(occupant.actuators, values))
 
     def clipped(self, row: int) -> dict[str, int]:
-        """Count the commands per actuator that exceeded its range and were limited to it.
+        """Return, per actuator, the number of commands that exceeded its range and were limited to it.
 
-        Actuators without any are omitted.
+        Actuators without limited commands are omitted.
         """
         counts = self.fleet.clipped_of(row)
         return {a.name: n for a, n in zip(self._occupant(row).actuators, counts, strict=True) if n}
@@ -412,7 +417,7 @@ class Simulation:
     def take_clipped(self) -> list[tuple[int, str]]:
         """Return (row, text) of the notices on clipped commands since the last call.
 
-        An actuator gives a notice at its first, tenth, hundredth, ... command beyond its range.
+        The notices report the first, tenth, hundredth, ... command of each actuator that was beyond its range.
         """
         if not self.fleet.clipped:
             return []
@@ -461,7 +466,7 @@ class Simulation:
     ) -> None:
         """Move a body: position in W (m), roll, pitch, yaw (rad), velocity over ground u v w p q r (m/s, rad/s).
 
-        An argument of None keeps the current value. A body that was frozen because its state diverged (NaN or infinity) moves again.
+        None keeps the current value. A body that was frozen because its state diverged (NaN or infinity) moves again.
         """
         self._occupant(row)
         p = None if position is None else checked_numbers("a position", position, 3, MAX_COORDINATE)
@@ -487,10 +492,10 @@ class Simulation:
     def set_weather(self, **values: float | None) -> None:
         """Set mean current, wind and waves from now on.
 
-        ``current_north``, ``current_east``, ``wind_speed`` in m/s; ``wind_direction`` (rad, where it comes from);
-        ``wave_height`` (m, significant); ``wave_peak`` (rad/s); ``wave_direction`` (rad, where the waves travel to).
-        ValueError for invalid values, and for a current in which a body would be numerically unstable at this time
-        step.
+        ``current_north``, ``current_east``, ``wind_speed`` in m/s; ``wind_direction`` (rad, the direction from which it
+        blows); ``wave_height`` (m, significant); ``wave_peak`` (rad/s); ``wave_direction`` (rad, the direction in which
+        the waves travel). Raises ValueError if a value is invalid, or if a body would be numerically unstable in this
+        current with this time step.
         """
         current, wind, waves = self.weather_model.with_changes(**values)
         try:
@@ -523,7 +528,7 @@ class Simulation:
     def range_request(
         self, row: int, to: int, level: float | None = None, at: int | None = None, *, number: int = 0
     ) -> None:
-        """Query the modem with address ``to`` for its range. ValueError if the node cannot send the query."""
+        """Query the modem with address ``to`` for its range. Raises ValueError if the node cannot send the query."""
         self._check_transducer(row)
         self.channel.range_request(row, to, level, at, number, self.time_ns * 1e-9)
 
@@ -536,7 +541,7 @@ class Simulation:
     def advance(self, ticks: int = 1) -> None:
         """Advance by whole ticks.
 
-        Signals are collected; see :meth:`take_signals`. ValueError for a negative number of ticks.
+        Signals are collected; see :meth:`take_signals`. Raises ValueError if the number of ticks is negative.
         """
         last, is_half_done, contacts, period = (
             self._target_tick(ticks),
@@ -587,7 +592,7 @@ class Simulation:
         return self._tick_state
 
     def _target_tick(self, ticks: int) -> int:
-        """Return the tick that lies ``ticks`` ahead; raises ValueError if ``ticks`` is negative."""
+        """Return the tick that is ``ticks`` after the current one. Raises ValueError if ``ticks`` is negative."""
         if ticks < 0:
             raise ValueError(f"invalid number of ticks {ticks}: use 0 or more")
         return self.tick + ticks
@@ -695,7 +700,7 @@ class Simulation:
         return np.zeros(self.config.shared.signals, SIGNALS.dtype)
 
     def current(self) -> Array:
-        """Return the uniform part of the flow now, including drift."""
+        """Return the current uniform part of the flow, including drift."""
         return self.weather_model.uniform_flow(self.time_ns * 1e-9)
 
     def weather(self) -> tuple[Any, ...]:
@@ -752,7 +757,7 @@ class Simulation:
 
     @property
     def counters(self) -> tuple[int, int, int]:
-        """Numbers of signals (sent, received, in transit) since the start."""
+        """Return the numbers of signals (sent, received, in transit) since the start."""
         return self.channel.counters
 
 

@@ -1,4 +1,4 @@
-"""Check that a body has room where it starts: outside the bed, obstacles and other bodies."""
+"""Check that a body has room at its start position: outside the bed, obstacles and other bodies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StartClearance:
     """The bed and the obstacles of a configuration, to check bodies that are about to start."""
 
     def __init__(self, names: Sequence[str], bed: BedParameters, net: SoundingsMesh, fixed: Array) -> None:
-        """``names`` of the obstacles, one for each row of ``fixed``."""
+        """``names`` are the names of the obstacles, one for each row of ``fixed``."""
         self.bed, self.soundings_mesh, self.obstacles, self._names = bed, net, fixed, names
         self._cursor = np.zeros(1, np.int64)
         self._work, self._points = np.zeros((16, 3)), np.zeros((3, 3))
@@ -36,7 +36,9 @@ class StartClearance:
         self._reach = np.where(fixed[:, shapes.SHAPE_CODE] == shapes.TRIANGLE, cores[:, 0], norm(cores))
 
     def check(self, model: Model, position: Vector, attitude: Vector) -> None:
-        """Check that a body starts outside the bed and all obstacles. The ValueError states the depth or the obstacle."""
+        """Check that a body starts outside the bed and all obstacles. Raises ValueError, with the depth or the
+        obstacle, if it does not.
+        """
         g, reach = model_geometry(model, position, attitude), shape_of(model).bounding_radius
         self._check_bed(g, reach)
         middles = self.obstacles[:, shapes.POSE : shapes.ROTATION]
@@ -100,7 +102,7 @@ class StartClearance:
             )
 
     def _is_under_bed(self, x: float, y: float, z: float) -> bool:
-        """Whether a point is under the bed; False where the bed is unknown."""
+        """Return whether a point is under the bed; False where the bed is unknown."""
         return bool(bed_depth(self.bed, self.soundings_mesh, self._cursor, 0, x, y) < z)
 
     def _overlap(self, a: Array, b: Array) -> float:

@@ -1,8 +1,8 @@
-"""Buoyancy in stratified water: how it differs from the buoyancy in water of the world's constant density.
+"""Buoyancy in stratified water: its difference from the buoyancy in water of the world's constant density.
 
 With the EOS-80 density r at the local temperature, conductivity and pressure, and a hull that loses the fraction k p of
-its volume at the pressure p, buoyancy changes by the fraction r/r_0 (1 - k p) - 1. This is looked up every half second,
-together with its change per metre of depth, so that it follows the body in between.
+its volume at the pressure p, buoyancy changes by the fraction r/r_0 (1 - k p) - 1. This fraction is updated every half
+second, together with its change per metre of depth, so that the buoyancy follows the body's depth between two updates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.fleet import FleetDynamics
 
 PERIOD_S = 0.5
-SPAN_M = 1.0  #: depth interval over which the gradient is taken
+SPAN_M = 1.0  #: depth interval over which the gradient is computed
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -35,7 +35,7 @@ def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
 
 
 class Stratification:
-    """Fills the buoyancy rows of :class:`~wavesim_server.environment.weather.WeatherArrays`.
+    """Fills in the buoyancy rows of :class:`~wavesim_server.environment.weather.WeatherArrays`.
 
     The class does nothing in unstratified worlds.
     """

@@ -72,8 +72,8 @@ def track_row(sim: Simulation, state: Any) -> Array:
 def equilibrium_depth(model: Model, density: float) -> float:
     """Return the depth of the origin, in m, at which a body rests upright in still water.
 
-    Underwater vehicles: 1000 m. Hulls with linear restoring: their equilibrium. Bodies lighter than water: afloat.
-    Heavier bodies: at the surface.
+    The depth is 1000 m for underwater vehicles and the equilibrium for hulls with linear restoring. Other bodies float
+    if they are lighter than water; heavier bodies start at the surface.
     """
     if model.restoring is not None:
         return model.restoring.z
@@ -111,7 +111,7 @@ def batch(
 
     Each variant is computed in its own block. Variants do not touch: each starts 1 km from the next, at ``depth`` (m)
     or, by default, at 1000 m for underwater vehicles and afloat for others. Returns tracks of shape (models, times,
-    len(TRACK)) that start at time 0 and are NaN from where a state diverged.
+    len(TRACK)) that start at time 0 and are NaN from the time at which a state diverged.
     """
     sim = empty_sea(len(models), step, world)
     for k, model in enumerate(models):

@@ -1,11 +1,13 @@
-"""A tick with several threads, for large fleets: independent work is divided among them, coupled work runs on one.
+"""A tick with several threads, for large fleets: independent work is divided among them; coupled work runs on one
+thread.
 
-Each body is independent in the water, in a step of the equation of motion and in the check of its state; so are
-transducers. Contacts, lines, sleep, weather and sound couple bodies, and run one after the other.  Each thread works on
-its own blocks with its own scratch, by the same functions as the tick with one thread. Integer sums and a maximum
-combine the results, so states are identical to the bit for any number of threads.
+The computation of the water at a body, the integration step and the check of the state are independent for each body;
+the update of a transducer is independent as well. Contacts, lines, sleep, weather and sound couple bodies, and are
+computed one after the other. Each thread works on its own blocks with its own scratch, and uses the same functions as
+the tick with one thread. Integer sums and a maximum combine the results, so states are bit-identical for any number of
+threads.
 
-A thread takes a few blocks at a time through all stages, while they are in its cache.
+A thread processes a few blocks at a time through all stages, while they are in its cache.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from wavesim_server.environment import weather
 from wavesim_server.row_pool import aligned_zeros
 from wavesim_server.tick import TickScratch, TickState, advance_acoustics, unpack_tick_state, update_transducers
 
-MIN_BODIES_PER_THREAD = 2500  #: minimum number of bodies per thread for which threads pay off
-BLOCKS_AT_A_TIME = 16  #: blocks that a thread takes at a time
+MIN_BODIES_PER_THREAD = 2500  #: minimum number of bodies per thread for which threads are worthwhile
+BLOCKS_AT_A_TIME = 16  #: number of blocks that a thread processes at a time
 #: stages that threads run independently; coupled work is done between them
 STAGE_WEATHER, STAGE_STEP, STAGE_SURVEY, STAGE_TRANSDUCERS = 1, 2, 4, 8
 COUPLED_WEATHER, COUPLED_BEFORE_STEP, COUPLED_LINES, COUPLED_CONTACTS = 1, 2, 4, 8
@@ -48,8 +50,8 @@ unpack_share = array_tables.make_unpacker(ThreadShare)
 
 @kernel(nogil=True)
 def advance_independent(table: Any, own: Any, step_ns: int, tick: int, stages: int) -> None:
-    """Run the independent stages of one thread's bodies from ``tick`` to the next, with the tables of all bodies and of
-    its share.
+    """Run the independent stages of one thread's bodies from ``tick`` to the next. ``table`` describes all arrays, ``own``
+    the work of this thread.
     """
     f, machine, integrator, _, air, sea, _, _, sound, _ = unpack_tick_state(table)
     share = unpack_share(own)

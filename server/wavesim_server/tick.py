@@ -27,7 +27,7 @@ class Environment(NamedTuple):
 
 
 class FleetArrays(NamedTuple):
-    """Arrays of the fleet for the tick, see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
+    """Arrays of the fleet for the tick; see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     sequence: Ints
     model_ints: Ints
@@ -42,7 +42,7 @@ class FleetArrays(NamedTuple):
 
 
 class TickScratch(NamedTuple):
-    """Scratch of the tick: rows present, transducers on the bodies, last finite states."""
+    """Scratch of the tick: occupied rows, transducers on the bodies, last finite states."""
 
     order: Ints
     transducer_levers: Floats
@@ -178,8 +178,8 @@ def run_ticks(
     """Run ticks from ``tick`` to ``last_tick`` with the table of :class:`TickState`; ``hearing``: address of
     :func:`advance_acoustics`.
 
-    Returns (tick reached, code, whether a tick is half done). A tick is half done when its sound still needs room: the
-    caller makes room and calls again.
+    Returns (tick reached, code, whether a tick is half done). A tick is half done when its sound needs more room: the
+    caller then enlarges the arrays and calls again.
     """
     f, fleet_arrays, integrator, contacts, weather_arrays, environment, line_arrays, scratch, medium_table, _ = (
         unpack_tick_state(table)

@@ -1,4 +1,4 @@
-"""Run a whole trial: server, emulators and on-board programs as processes; then make table and pictures."""
+"""Run a whole trial: server, emulators and on-board programs as processes; then generate the table and the pictures."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from wavesim_server.logbook import report
 from wavesim_server.resources import NameLock
 from wavesim_server.serve import ServerOptions, Supervisor, bind_udp_socket, shared_objects
 
-JOIN_TIMEOUT_S = 300.0  #: programs may compile kernels before they join
+JOIN_TIMEOUT_S = 300.0  #: time limit for joining; programs may compile kernels before they join
 EMULATOR_PREFIX = "emulator-"  #: prefix of the labels of emulators
-EXIT_GRACE_S = 0.3  #: time for programs to end on their own
+EXIT_GRACE_S = 0.3  #: time limit for programs to end on their own
 LAST_LINES, LAST_BYTES = 4, 4096  # how much of a failed participant's output a message quotes
 LOSS_COUNTERS = ("events_dropped", "sensors_late")  #: counters of the clock that are 0 in a complete run
 
@@ -101,7 +101,7 @@ class Trial:
         self.frozen: list[str] = []  #: bodies whose state diverged, and when
 
     def run(self, plots: bool = True) -> str:
-        """Run the trial and return its table as text, which includes losses; they are also in :attr:`damage`."""
+        """Run the trial and return its table as text. The table includes losses, which are also in :attr:`damage`."""
         lock = NameLock(self.name)
         handlers = {s: signal.signal(s, _interrupt) for s in termination_signals.termination_signals()}
         try:
@@ -148,7 +148,7 @@ class Trial:
             )
 
     def _start_emulator(self, sensor: str) -> None:
-        """Start an emulator as its own command would."""
+        """Start an emulator in the same way as its own command."""
 
         def run() -> None:
             os.chdir(self.loaded.path.parent)
@@ -248,7 +248,7 @@ class Trial:
                 time.sleep(0.05)
 
     def _record_losses(self, status: dict[str, Any]) -> None:
-        """Record what the run lost, from the server's status at the end."""
+        """Record the losses of the run, from the server's status at the end."""
         self.damage = [
             *(f"{status[what]} {report.TROUBLE_TEXTS[what]}" for what in LOSS_COUNTERS if status[what]),
             *status["damage"],
@@ -257,7 +257,7 @@ class Trial:
     def _end_participants(self) -> None:
         """Stop the emulators, which run until terminated.
 
-        The server reports the end to the programs, which then have a moment to exit.
+        The server reports the end to the programs, which then have a short time to exit.
         """
         stopped = {
             label for label, p in self.processes.items() if label.startswith(EMULATOR_PREFIX) and p.poll() is None
@@ -308,7 +308,7 @@ class Trial:
         )
 
     def _plot_lines(self, drawing: subprocess.Popen[str]) -> list[str]:
-        """Return a line per picture once all are drawn, and the reason if drawing failed."""
+        """Return one line per picture when all have been drawn, with the reason if drawing failed."""
         out, error = drawing.communicate()
         lines = [f"picture   {path}" for path in out.splitlines()]
         if drawing.returncode:

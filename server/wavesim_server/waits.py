@@ -1,8 +1,10 @@
-"""Measure how long each participant keeps the simulation waiting: which are slow, and which have used up their budget.
+"""Measure how long each participant keeps the simulation waiting: this shows which participants are slow and which have
+used up their budget.
 
-Each participant whose answer the engine awaits (a lockstep client, a synchronous emulator) can delay all others. A
-simulated second may cost :data:`SHARE` wall seconds of waiting per participant. Longer waits add up; shorter waits
-reduce the sum. This module reads no clock: callers pass ``now`` (wall time) and ``time_s`` (simulation time).
+Each participant whose answer the engine awaits (a lockstep client, a synchronous emulator) can delay all others. The
+engine may wait :data:`SHARE` wall seconds per simulated second for each participant without a charge. Longer waits add
+up; shorter waits reduce the sum. This module reads no clock: callers pass ``now`` (wall time) and ``time_s``
+(simulation time).
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ class Verdict:
 
 
 class Waits:
-    """All participants of a run by name; a participant that returns under the same name keeps its account."""
+    """The waiting accounts of all participants of a run, by name. A participant that joins again with the same name
+    keeps its account.
+    """
 
     def __init__(self, budget_s: float) -> None:
         self.budget_s = budget_s
@@ -78,9 +82,10 @@ class Waits:
         return sorted(name for name, account in self.accounts.items() if account.slow)
 
     def look(self, now: float, time_s: float, waiting: Mapping[str, float]) -> list[Verdict]:
-        """Return participants that became slow or stopped being slow since the last check, once per window.
+        """Return the participants that became slow, or are no longer slow, since the last check. A check takes place
+        once per window.
 
-        ``waiting`` maps those that the engine is waiting for to the wall time at which the wait began.
+        ``waiting`` maps the participants for which the engine is waiting to the wall time at which the wait began.
         """
         if self._began == -math.inf:
             self._began, self._began_s = now, time_s

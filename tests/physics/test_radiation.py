@@ -244,7 +244,7 @@ def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "d.nc").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     refused(tmp_path / "d.nc", "the file is NetCDF 4; `pip install h5py`|cannot|unexpected content")
     folder = h.nemoh(tmp_path / "n")
-    refused(folder, "--angles deg or --angles rad  .the file gives no unit for the phases", angles=None)
+    refused(folder, "--angles deg or --angles rad  .the file states no unit for the phases", angles=None)
     cal = (folder / "Nemoh.cal").read_text()
     (folder / "Nemoh.cal").write_text(cal.replace("1\t! Number of bodies", "2\t! Number of bodies"))
     refused(folder, "the run has 2 bodies; only one can be imported")

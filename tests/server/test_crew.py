@@ -121,7 +121,7 @@ def test_refusals(harbour: Harbour, name: str, more: dict[str, object], code: Re
 def test_no_room_for_newcomers_or_observers(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET.replace("<fleet>", '<shared vehicles="4"/><fleet>')))
     harbour.join("new", model="lauv")
-    assert refused(harbour, "newer", model="lauv") == (Refusal.FULL, "all 4 rows are taken")
+    assert refused(harbour, "newer", model="lauv") == (Refusal.FULL, "all 4 rows are in use")
     harbour.join("eye", role=OBSERVER)
     assert refused(harbour, "eye-2", role=OBSERVER)[0] == Refusal.FULL
 

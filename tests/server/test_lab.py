@@ -129,7 +129,7 @@ def test_a_text_finds_its_files_in_a_folder(tmp_path: Path) -> None:
 def test_a_full_lab_says_where_to_make_room() -> None:
     lab = Lab('<wavesim><shared vehicles="1"/></wavesim>')
     lab.enter("a", "lauv", (0.0, 0.0, 5.0))
-    with pytest.raises(ValueError, match='all 1 rows are taken; raise <shared vehicles="N"/>'):
+    with pytest.raises(ValueError, match='all 1 rows are in use; increase <shared vehicles="N"/>'):
         lab.enter("b", "lauv", (0.0, 9.0, 5.0))
 
 

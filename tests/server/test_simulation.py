@@ -113,7 +113,7 @@ def test_rows_are_given_out_from_the_lowest(config: Callable[..., LoadedConfig])
     assert [sim.enter(f"n{k}", "lauv", (50.0 * k, 0.0, 20.0)) for k in range(3)] == [0, 1, 2]
     assert sim.enter("far", "lauv", (900.0, 0.0, 20.0), row=3) == 3
     assert sim.row_for("more") is None
-    with pytest.raises(ValueError, match="all 4 rows are taken"):
+    with pytest.raises(ValueError, match="all 4 rows are in use"):
         sim.enter("more", "lauv")
     sim.leave(2)
     sim.leave(0)

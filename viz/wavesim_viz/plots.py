@@ -393,7 +393,7 @@ def motion(run: LoggedRun) -> Figure | None:
 def _plot_actuation(
     run: LoggedRun, name: str, ax: Axes, kinds: tuple[str, ...], title: str, labels: dict[str, tuple[str, float]]
 ) -> None:
-    """Draw the actuators of some kinds; the axis is labelled with the unit of their values."""
+    """Draw the actuators of the given kinds. The label of the axis states the unit of their values."""
     series = run.log.get(f"/actuation/{name}", ACTUATION)
     t, actual = series.time_ns * 1e-9, series.records["actual"]
     mine = [(i, a) for i, a in enumerate(run.actuators(name)) if a["kind"] in kinds]

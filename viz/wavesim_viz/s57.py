@@ -53,7 +53,7 @@ class ChartCell:
     marks: list[tuple[str, str, float, float]] = field(default_factory=list)  #: marks: class, name, latitude, longitude
 
     def to_message(self) -> dict[str, Any]:
-        """Return the content for the page."""
+        """Return the content of the cell as plain data for the page."""
         return {
             "name": self.name,
             "areas": [{"kind": k, "depth": _number(d), "rings": [_flat(r) for r in rings]} for k, d, rings in self.areas],

@@ -722,9 +722,9 @@ class Model:
         "62. Some published models omit them instead of opposing the Munk moment with damping.",
         "",
     )
-    box: Box | None = child(Box, "Box as the primitive shape of the body.")
-    cylinder: Cylinder | None = child(Cylinder, "Cylinder as the primitive shape of the body.")
-    sphere: Sphere | None = child(Sphere, "Sphere as the primitive shape of the body.")
+    box: Box | None = child(Box, "Primitive shape of the body: a box.")
+    cylinder: Cylinder | None = child(Cylinder, "Primitive shape of the body: a cylinder.")
+    sphere: Sphere | None = child(Sphere, "Primitive shape of the body: a sphere.")
     mass: Mass = child(Mass, "Mass and centre of mass of the body.", required=True)
     inertia: Inertia | None = child(Inertia, "Moments of inertia about the centre of mass.")
     rigid_body: Matrix6 | None = child(

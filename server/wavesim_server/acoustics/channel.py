@@ -60,7 +60,7 @@ class AcousticChannel:
         self._emission_array = array_tables.record_argument(
             medium_arrays.make_record(medium_arrays.EMISSION)
         )  #: record of the requested emission
-        self._emission = self._emission_array.view(np.recarray)[0]  #: members of that record, to fill them in
+        self._emission = self._emission_array.view(np.recarray)[0]  #: members of that record, as writable views
         self._head_pool, self._beam_pool = RowPool(), RowPool()
         self._beam_rows: dict[BeamPattern, int] = {}  # row of the losses of each beam pattern
         self._beam_users: dict[BeamPattern, int] = {}
@@ -131,7 +131,7 @@ class AcousticChannel:
         self._count_listener(node.transducer, -1)
 
     def _beam(self, beam: BeamPattern, pattern: Array | None) -> int:
-        """Row of a beam's pattern, shared by all transducers with this pattern."""
+        """Return the row of a beam's pattern, which all transducers with this pattern use."""
         if beam not in self._beam_rows:
             self._forget_beams()
             row = self._beam_pool.acquire()
@@ -159,7 +159,7 @@ class AcousticChannel:
             )
 
     def _clock_of(self, name: str, t: TransducerConfig) -> tuple[float, float]:
-        """Offset and drift of a node's clock, including their seeded parts."""
+        """Return offset and drift of a node's clock, including their random parts from the seed."""
         keys = np.array([randomness.key(self.seed, name, "clock")], np.uint64)
         draws = [float(randomness.normal(keys, 0, k)[0]) for k in (0, 1)]
         c = t.clock
@@ -206,7 +206,7 @@ class AcousticChannel:
     def ping(
         self, row: int, frequency: float, level: float | None, at: int | None, code: int | None, number: int, now: float
     ) -> None:
-        """Plan a ping, see :meth:`wavesim_server.Simulation.ping`."""
+        """Plan a ping; see :meth:`wavesim_server.Simulation.ping`."""
         t = self._node(row).transducer
         frequency = _checked_number("frequency", frequency, "Hz", 1.0, 1e6)
         code = t.code if code is None else _checked_integer("code", code, 65535)
@@ -217,7 +217,7 @@ class AcousticChannel:
     def send(
         self, row: int, payload: bytes, to: int, level: float | None, at: int | None, number: int, now: float
     ) -> None:
-        """Plan a packet, see :meth:`wavesim_server.Simulation.send`."""
+        """Plan a packet; see :meth:`wavesim_server.Simulation.send`."""
         node, modem = self._node(row), self._modem(row)
         to = _checked_integer("address", to, 2**31)
         if not isinstance(payload, (bytes, bytearray)):
@@ -242,7 +242,9 @@ class AcousticChannel:
         node.payloads.add(handle)
 
     def _departure_time(self, row: int, kind: modems.ModemType, modem: Modem, at: int | None, now: float) -> int:
-        """Departure time of a packet by the medium access of its modem, by the node's own clock."""
+        """Return the departure time that a modem's medium access assigns to a packet, in the time of the node's own
+        clock.
+        """
         node, n = self.nodes[row], self.medium.nodes[row]
         offset, drift = node.clock
         asked = max(
@@ -258,7 +260,7 @@ class AcousticChannel:
         return round(max(kind.departure(modem, asked, busy, draw), asked) * 1e9)
 
     def range_request(self, row: int, to: int, level: float | None, at: int | None, number: int, now: float) -> None:
-        """Plan a range query, see :meth:`wavesim_server.Simulation.range_request`."""
+        """Plan a range query; see :meth:`wavesim_server.Simulation.range_request`."""
         code, modem = self._node(row).transducer.code, self._modem(row)
         to = _checked_integer("address", to, 2**31)
         if to == 0:
@@ -279,7 +281,7 @@ class AcousticChannel:
         return modem
 
     def _blank_emission(self, kind: SignalKind, frequency: float, duration: float, band: float) -> Records:
-        """Blank emission for a request, without an answer or a payload."""
+        """Return an emission for a request, without an answer or a payload."""
         self._emission_array[0] = 0
         wanted = self._emission
         wanted.kind, wanted.frequency, wanted.duration, wanted.band = (
@@ -293,7 +295,7 @@ class AcousticChannel:
         return wanted
 
     def _plan_emission(self, row: int, level: float | None, at: int | None, number: int, now: float) -> None:
-        """Plan the emission that has been filled in; ``at`` is a time of the node's own clock."""
+        """Plan the emission in the record of requests; ``at`` is a time of the node's own clock."""
         node, wanted = self.nodes[row], self._emission
         wanted.source_level = (
             node.transducer.source_level if level is None else _checked_number("level", level, "dB", 0.0, 260.0)
@@ -339,7 +341,7 @@ class AcousticChannel:
 
     @property
     def counters(self) -> tuple[int, int, int]:
-        """Numbers of signals (sent, received, in transit) since the start."""
+        """Return the numbers of signals (sent, received, in transit) since the start."""
         c = self.medium.counters[0]
         return int(c.signals_sent), int(c.heard), int(c.live)
 

@@ -1,4 +1,5 @@
-"""Queues of future events: a wheel of candidates by tick, and a heap of exact events in order of time, compiled.
+"""Queues of future events: a wheel of candidates by tick, and a heap of exact events in order of time. The functions
+are compiled.
 
 A candidate is a signal on its way to a node; its slot in the wheel is the earliest tick at which it can arrive.
 The heap holds only events of the current tick, and events planned to the nanosecond.

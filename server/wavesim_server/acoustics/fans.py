@@ -2,8 +2,8 @@
 
 A fan of rays in the vertical plane through source and receiver brackets the nearby rays, leg by leg between reversals.
 The range is assumed to be smooth between two rays of the fan with the same history (surface, bed, turning points,
-maxima of the sound speed). Where the history changes, the angle of that change is searched.  An interval near the
-receiver is halved, and halved again while the range is so curved that it may hide a pair of rays.  Each ray is then
+maxima of the sound speed). Where the history changes, a search finds the angle of that change. An interval near the
+receiver is halved, and halved again while the range is so curved that it may hide a pair of rays. Each ray is then
 aimed as in :mod:`range_dependent_rays`.
 """
 
@@ -34,12 +34,12 @@ from wavesim_server.acoustics.range_dependent_rays import (
 from wavesim_server.acoustics.types import Array, Record, Records
 from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
-ANGLES, BACK = 332, 12  #: numbers of rays of the fan to each side, and of those beyond the vertical
+ANGLES, BACK = 332, 12  #: numbers of rays of the fan to each side, and of rays beyond the vertical
 FLAT = 2e-2  #: launch angle in rad above which the steps of the fan grow
 REACH = 0.06  #: margin around the receiver, as a fraction of a ray's maximum range, within which the fan is refined
 CLOSE = 0.01  #: m, maximum miss of a ray of the fan before it is aimed
-ALWAYS = 2  #: times that the angle between two rays of the fan is halved near the receiver
-DIVISIONS = 64  #: changes of history that are searched between two rays of the fan
+ALWAYS = 2  #: number of times that the angle between two rays of the fan is always halved near the receiver
+DIVISIONS = 64  #: maximum number of changes of history that are located between two rays of the fan
 
 
 class Course(NamedTuple):
@@ -63,7 +63,9 @@ class Course(NamedTuple):
 
 @device_function
 def _angle(k: int) -> float:
-    """Launch angle of a ray of the fan: from level, in steps that grow above `FLAT`, to slightly beyond the vertical."""
+    """Return the launch angle of a ray of the fan. The angles begin at the horizontal and end slightly beyond the
+    vertical; the steps between them grow above `FLAT`.
+    """
     if k >= ANGLES - BACK:
         return 1.5706 + 0.05 * (k - (ANGLES - BACK) + 1)
     u = k * asinh(1.5706 / FLAT) / (ANGLES - BACK - 1)
@@ -75,10 +77,11 @@ def scan(
     z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, bx: float, by: float, bz: float, found: Records,
     count: int, legs: Array, none: Array, out: Record,
 ) -> tuple[int, int]:  # fmt: skip
-    """Add all rays from a to b that bounce off the bed, with at most ``g.order`` bounces, to the ``count`` found so
-    far.
+    """Add all rays from a to b that bounce off the bed, with at most ``g.order`` bounces, to the ``count`` rays that
+    have already been found.
 
-    Returns (number of rays then, minimum number of dropped rays: those without room, or with too many reversals).
+    Returns (new number of rays, minimum number of dropped rays). Rays are dropped if there is no room for them or if
+    they have too many reversals.
     """
     far = hypot(bx - ax, by - ay)
     lx, ly = ((bx - ax) / far, (by - ay) / far) if far > 1e-9 else (1.0, 0.0)
@@ -110,14 +113,14 @@ def _shoot(w: Course, sign: float, angle: float, slot: int, out: Record) -> None
 
 @device_function
 def _ahead(w: Course, leg: Array) -> float:
-    """Distance by which a leg of a ray passes the receiver, m."""
+    """Return the distance in m by which a leg of a ray passes the receiver."""
     return float((leg[X] - w.bx) * w.lx + (leg[Y] - w.by) * w.ly)
 
 
 @device_function
 def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int, out: Record) -> tuple[int, int]:
-    """Add the rays between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``, one part of equal history after
-    the other.
+    """Add the rays between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``, separately for each interval of
+    equal history.
     """
     legs, edge = w.legs, False
     copy(legs[BEFORE], legs[LOW])
@@ -153,10 +156,10 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
 def _refined(
     w: Course, sign: float, a: float, b: float, edge: bool, count: int, left: int, out: Record
 ) -> tuple[int, int]:
-    """Add the rays between ``legs[LOW]`` and ``legs[HIGH]``, from left to right.
+    """Add the rays between ``legs[LOW]`` and ``legs[HIGH]``, in this order.
 
-    The angle between them is halved where curvature of the range may hide a pair. ``edge``: whether one of them is next
-    to rays of another history, so that the range may be curved up to it.
+    The interval between their angles is halved where curvature of the range may hide a pair. ``edge`` states whether
+    one of them is next to rays of another history, in which case the range may be curved up to that ray.
     """
     legs = w.legs
     depth = i = 0  # part i of 2^depth
@@ -258,7 +261,7 @@ def _between(
 
 @device_function
 def _known(w: Course, count: int, reversals: int, out: Record) -> bool:
-    """Return whether an aimed ray is already known: Newton's method can jump between the two rays of a pair."""
+    """Return whether an aimed ray has already been found: Newton's method can jump between the two rays of a pair."""
     for k in range(count):
         ray = w.found[k]
         same = ray.bed and ray.reversals == reversals and (ray.down > 0) == (out.sz > 0.0)
@@ -269,7 +272,9 @@ def _known(w: Course, count: int, reversals: int, out: Record) -> bool:
 
 @device_function
 def _root(w: Course, sign: float, a: float, fa: float, b: float, fb: float, r: int, kinds: float, out: Record) -> float:
-    """Launch angle between two at which a leg passes the receiver (Illinois); NaN where it jumps across."""
+    """Return the launch angle between two others at which a leg meets the receiver (Illinois method); NaN if the range
+    jumps past the receiver.
+    """
     side, middle, f = 0, a, fa
     for _ in range(60):
         middle = (a * fb - b * fa) / (fb - fa) if fa != fb else 0.5 * (a + b)

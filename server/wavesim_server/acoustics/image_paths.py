@@ -15,7 +15,8 @@ from wavesim_server.elementary import atan2, log10
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
 ROTATION = POSE + 3  #: R_WB by rows; for a triangle its corners, relative to its centre
-END_CLEARANCE = 1.0  #: m at both ends of a path where the sea bed cannot block it: transducers may rest on the bed
+#: distance in m from both ends of a path within which the sea bed cannot block it: transducers may rest on the bed
+END_CLEARANCE = 1.0
 
 
 class AcousticScene(NamedTuple):
@@ -29,7 +30,7 @@ class AcousticScene(NamedTuple):
 
 @device_function
 def image_depth(z: float, bottom: float, path: int) -> float:
-    """Depth of the image source of a path: mirrored at surface and bottom in turn."""
+    """Return the depth of the image source of a path, which is mirrored alternately at surface and bottom."""
     at_bottom = path % 2 == 1
     for _ in range(path // 2):
         z = 2.0 * bottom - z if at_bottom else -z
@@ -47,7 +48,9 @@ def bounce_counts(path: int) -> tuple[int, int]:
 
 @device_function
 def bottom_wavenumber_sine(sine: float, speed: float, attenuation: float) -> tuple[float, float]:
-    """Real and imaginary part of sqrt(n^2 - cos^2), n = speed (1 + i k) the index of the bottom (see :func:`bottom_loss`)."""
+    """Return real and imaginary part of sqrt(n^2 - cos^2), where n = speed (1 + i k) is the refractive index of the
+    bottom (see :func:`bottom_loss`).
+    """
     k = attenuation / (40.0 * math.pi * 0.4342944819032518)  # log10 e
     a, b = speed * speed * (1.0 - k * k) - (1.0 - sine * sine), 2.0 * k * speed * speed
     # the root of a + i b with positive parts
@@ -58,7 +61,8 @@ def bottom_wavenumber_sine(sine: float, speed: float, attenuation: float) -> tup
 
 @device_function
 def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -> float:
-    """Loss in dB of one bounce off a fluid bottom at a grazing angle, by the Rayleigh reflection coefficient.
+    """Return the loss in dB of one bounce off a fluid bottom at a grazing angle, by the Rayleigh reflection
+    coefficient.
 
     The ratios are the bottom's density over the water's, and the water's sound speed over the bottom's. Attenuation is
     in dB per wavelength.
@@ -71,8 +75,8 @@ def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -
 
 @device_function
 def bottom_phase(sine: float, density: float, speed: float, attenuation: float) -> float:
-    """Phase in rad that the same coefficient gives a bounce, for pressures as ``exp(+i w t)``, which travel as exp(-i w
-    tau).
+    """Return the phase in rad of one bounce by the same coefficient, for pressures as ``exp(+i w t)``, which travel as
+    exp(-i w tau).
 
     The phase is minus the argument of the coefficient by :func:`bottom_wavenumber_sine`, whose roots are for ``exp(-i w
     t)``.
@@ -150,7 +154,9 @@ def _dips_into_bed(scene: AcousticScene, ax: float, ay: float, az: float, bx: fl
 
 @device_function
 def is_path_blocked(scene: AcousticScene, points: Array, n: int, bed: bool) -> bool:
-    """Return whether anything blocks a path through ``n`` points (n, 3); ``bed``: include the sea bed."""
+    """Return whether anything blocks a path through ``n`` points (n, 3); ``bed`` states whether the sea bed can block
+    it.
+    """
     rough = bed and (scene.bed.has_soundings or scene.bed.max_slope > 0.0)
     for i in range(n - 1):
         a, b = points[i], points[i + 1]

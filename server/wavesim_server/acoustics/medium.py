@@ -1,11 +1,11 @@
 """The acoustic medium, compiled: events at their exact times within the tick, in order.
 
-A signal is a front that leaves its point of emission.  At emission each node within reach gets a *candidate* for
-each path: the earliest tick in which the front can reach the node, given a bound on the node's speed.  A tick
-checks only its own candidates. When the front has passed a node by the end of the tick, the crossing is solved: in
-closed form for straight motion (spec: T = (q.v + sqrt((q.v)^2 + (c^2 - v.v) q.q)) / (c^2 - v.v)), then corrected for
-the cubic that describes the actual motion of the node.  Arrivals, ends of receptions and replies are then processed in
-the order of their exact times, even when a reply and its arrival are in the same tick.
+A signal is a front that leaves its point of emission. At emission, each node within reach is assigned a *candidate* for
+each path: the earliest tick in which the front can reach the node, given a bound on the node's speed. A tick checks
+only its own candidates. When the front has passed a node by the end of the tick, the crossing is solved: in closed form
+for straight motion (spec: T = (q.v + sqrt((q.v)^2 + (c^2 - v.v) q.q)) / (c^2 - v.v)), then corrected for the cubic that
+describes the actual motion of the node. Arrivals, ends of receptions and replies are then processed in the order of
+their exact times, even when a reply and its arrival are in the same tick.
 
 Times are float64 seconds since the start: rounding stays below 2e-12 s in the first three hours.
 Functions identify signals, nodes, candidates and emissions by their rows in the arrays of the medium.
@@ -49,7 +49,9 @@ PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
 
 @device_function
 def crossing_time(c: float, qx: float, qy: float, qz: float, vx: float, vy: float, vz: float) -> float:
-    """Time from emission to arrival at a node at q (from the origin, at emission) with velocity v."""
+    """Return the time from emission to arrival at a node with velocity v that is at q, relative to the origin, at
+    emission.
+    """
     qv = qx * vx + qy * vy + qz * vz
     qq = qx * qx + qy * qy + qz * qz
     cc = c * c - (vx * vx + vy * vy + vz * vz)
@@ -117,7 +119,7 @@ def _answers_pulse(node: Record, heard: Record) -> bool:
 
 @device_function
 def _plan_reply(m: Medium, row: int, j: int, end: float) -> None:
-    """Plan the reply of a node to what it has just received, if that was a query to it."""
+    """Plan the reply of a node to the signal that it has just received, if the signal was a query to this node."""
     heard, node = m.receptions[row], m.nodes[j]
     pulse = heard.kind == PULSE
     if pulse:
@@ -340,8 +342,8 @@ def _add_eigenray_candidates(
 def _weigh(
     m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, count: int, first: int
 ) -> None:
-    """Set the level of each eigenray as if the node stayed where it is. The first arrival, which gives the range, has
-    priority.
+    """Set the level of each eigenray for the current position of the node. The first arrival, which determines the
+    range, has priority.
     """
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     for k in range(count):
@@ -471,7 +473,7 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
 
 @device_function
 def _max_paths_per_node(m: Medium) -> int:
-    """Maximum number of candidate paths of a signal to one node."""
+    """Return the maximum number of candidate paths of a signal to one node."""
     if m.water[0].mode == a.ISOVELOCITY:
         return int(1 + 2 * m.water[0].order)
     return (
@@ -481,8 +483,8 @@ def _max_paths_per_node(m: Medium) -> int:
 
 @device_function
 def _prefetch_candidates(m: Medium, e: int, tick: TickInterval) -> None:
-    """Prefetch the data of the next two candidates while the current one is checked: all candidates together exceed the
-    caches and are in no order.
+    """Prefetch the data of the next two candidates while the current one is checked: the candidates do not fit into the
+    caches, and their order in memory is random.
     """
     if e >= 0:
         candidate = m.candidates[e]

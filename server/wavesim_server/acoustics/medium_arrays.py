@@ -2,9 +2,9 @@
 
 Allocation, growth and the views for kernels follow from the declaration, so nothing is accessed by position.
 A member of a record is a load at a fixed offset in compiled code; with compilation off the same
-lines run on NumPy's record arrays.  Sent signals and receptions are records of the log's tables, written in place.
+lines run on NumPy's record arrays. Sent signals and receptions are records of the log's tables, written in place.
 
-Frames: W north-east-down, B the body.  Times are seconds since the start; in the log's records, integer nanoseconds.
+Frames: W north-east-down, B the body. Times are seconds since the start; in the log's records, integer nanoseconds.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from wavesim_server.acoustics.types import Array, Ints, Records
 
 MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
 MAX_HYDROPHONES = 8
-DETECTED_HISTORY = 16  #: signals that a node remembers, to recognise their echoes
-WHEEL_TICKS = 4096  #: ticks ahead that the wheel covers
-FOUND = 512  #: eigenrays to one node, of which the strongest are followed
-DEGREES = 181  #: losses of a beam pattern, by degrees from its axis
+DETECTED_HISTORY = 16  #: number of recent signals that a node stores to recognise their echoes
+WHEEL_TICKS = 4096  #: number of future ticks that the wheel covers
+FOUND = 512  #: maximum number of eigenrays to one node, of which the strongest are followed
+DEGREES = 181  #: number of losses of a beam pattern, one for each degree from its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
 RETIRE_NODE = -1  #: node of the candidate that ends a signal
 
@@ -66,11 +66,11 @@ NODE = _record(
     value("sending_from", "s", "Start of the last transmission."),
     value("sending_until", "s", "End of the last transmission."),
     value("ready", "s", "Earliest time of the next transmission."),
-    value("since", "s", "Time at which the node entered."),
+    value("since", "s", "Time at which the transducer entered the water."),
     value("listen_low", "Hz", "Lowest frequency that the node receives."),
     value("listen_high", "Hz", "Highest frequency that the node receives."),
     value("threshold", "dB re 1 uPa", "Minimum level that the node detects."),
-    value("snr", "dB", "Minimum signal-to-noise ratio; NaN = detect by level alone."),
+    value("snr", "dB", "Minimum signal-to-noise ratio; NaN = detect by the level only."),
     value("capture", "dB", "Margin by which a reception must exceed overlapping ones to survive."),
     value("self_noise", "dB re 1 uPa/sqrt(Hz)", "Noise of the node's own body at rest; 0 = none."),
     integer("beam", "", "Row of the node's beam pattern; -1 = none."),
@@ -81,7 +81,7 @@ NODE = _record(
     value("clock_drift", "", "Drift of the node's clock, seconds per second."),
     value("timing_noise", "s", "Standard deviation of a reported arrival time."),
     value("timing_resolution", "s", "Resolution of a reported arrival time; 0 = exact."),
-    value("outlier", "", "Fraction of receptions that are reported late."),
+    value("outlier", "", "Fraction of receptions that the node reports late."),
     value("doppler_noise", "Hz", "Standard deviation of a reported frequency."),
     value("level_noise", "dB", "Standard deviation of a reported level."),
     value("drop_out", "", "Fraction of receptions that are lost at random."),
@@ -107,7 +107,7 @@ NODE = _record(
     value("axis_x", "", "Axis of the beam, B."),
     value("axis_y", "", ""),
     value("axis_z", "", ""),
-    value("ping_period", "s", "Period of a pinger; 0 = none."),
+    value("ping_period", "s", "Period of a pinger; 0 = the node is not a pinger."),
     value("ping_offset", "s", "Time of the first ping, by the pinger's own clock."),
     value("ping_frequency", "Hz", "Carrier of the ping."),
     value("reply_absorption", "dB/m", "Absorption of automatic replies in the current weather."),
@@ -164,7 +164,7 @@ HEAD = _record(
     value("axis_z", "", ""),
 )
 
-#: properties of an emission that stay with the signal
+#: properties of an emission that its signal has as well
 _SOUND = (
     value("frequency", "Hz", "Carrier."),
     value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
@@ -221,8 +221,8 @@ SIGNAL = _record(
 
 CANDIDATE = _record(
     "candidate",
-    "A path of a signal on its way to a node. There is one for each signal and node, and each is read once, when few are in a"
-    " cache. Four therefore share a cache line.",
+    "A path of a signal on its way to a node. There is one record for each path. Each record is read once, usually from"
+    " memory outside the caches, and is therefore small: four records fit into a cache line.",
     _small_integer("signal", 4, "Row of the signal."),
     _small_integer("node", 4, "Row of the node; RETIRE_NODE = the end of the signal."),
     _small_integer("next", 4, "Next candidate of the same tick, or next free record."),
@@ -263,7 +263,7 @@ EVENT = _record(
     "An entry of the heap: an event planned to the nanosecond.",
     value("time", "s", "Time of the event."),
     integer("kind", "", "Kind of event: END, EMIT or ARRIVAL."),
-    integer("key", "", "Order among events of the same time and kind."),
+    integer("key", "", "Order of events that have the same time and kind."),
     integer("subject", "", "Row of the reception, emission or candidate."),
     integer("node", "", "Row of the node."),
 )
@@ -282,9 +282,9 @@ COUNTERS = _record(
     integer("free_emission", "", "Row of the first free emission."),
     integer("free_candidate", "", "Row of the first free candidate."),
     integer("free_hearing", "", "Row of the first free reception."),
-    integer("left_emissions", "", "Number of free emissions left."),
-    integer("left_candidates", "", "Number of free candidates left."),
-    integer("left_hearings", "", "Number of free receptions left."),
+    integer("left_emissions", "", "Number of free emissions."),
+    integer("left_candidates", "", "Number of free candidates."),
+    integer("left_hearings", "", "Number of free receptions."),
     integer("nodes", "", "Transducers in the water."),
     integer("paths_dropped", "", "Number of propagation paths dropped since the start."),
 )
@@ -309,15 +309,15 @@ WATER = _record(
     integer("blocking", "", "1 = obstacles and hills can block sound."),
     integer("faded", "", "1 = signals that are too weak to reach a node are recorded."),
     integer("echoes", "", "1 = a signal can arrive on several paths."),
-    integer("summing", "", "Method of summing the paths of a signal, see PATH_SUMS."),
+    integer("summing", "", "Method of summing the paths of a signal; see PATH_SUMS."),
     value("roughness", "m", "Standard deviation of the surface elevation."),
-    value("bubbles", "dB", "Loss by bubbles, see ray_tubes.surface_loss."),
+    value("bubbles", "dB", "Loss due to bubbles; see ray_tubes.surface_loss."),
     value("step", "s", "Length of a tick."),
 )
 
 
 def _with_handle() -> np.dtype[np.void]:
-    """Record type of the table `sent`, with a handle in place of the payload until it is collected."""
+    """Record type of the table `sent`, in which a handle replaces the payload until the record is collected."""
     fields = [(f.name, f"<{f.type}", f.shape) for f in SENT.fields if f.name != "payload"]
     return np.dtype([*fields, ("handle", "<i8"), ("rest", "<i8", (MAX_PAYLOAD // 8 - 1,))])
 
@@ -362,7 +362,7 @@ class Medium(NamedTuple):
     ongoing_receptions: Records = _growing_array(
         RECEPTION, "hearings"
     )  #: receptions in progress, in the form of the log
-    hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: further data of these receptions
+    hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: additional data of these receptions
     events: Records = _growing_array(EVENT, "events")  #: heap of future events
     counters: Records = _fixed_array(COUNTERS, 1)
     water: Records = _fixed_array(WATER, 1)

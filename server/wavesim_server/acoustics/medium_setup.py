@@ -91,14 +91,16 @@ def surface_roughness(world: World, surface: str) -> tuple[float, float]:
 
 
 def flat_bottom_depth(loaded: LoadedConfig) -> float:
-    """Depth of the flat bottom for echoes and profiles: the bed's depth at the origin (for soundings, their mean)."""
+    """Return the depth of the flat bottom for echoes and profiles: the bed's depth at the origin (for soundings, their
+    mean).
+    """
     t = triangulated_bed(loaded)
     return float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth
 
 
 def profile_depth(loaded: LoadedConfig) -> float:
-    """Depth in m to which a profile is needed over a bed that is not level; for a sloping plane, twice that at the
-    origin.
+    """Return the depth in m down to which a profile is needed over a bed that is not level; for a sloping plane, twice
+    that at the origin.
     """
     t, bed = triangulated_bed(loaded), loaded.config.world.bed
     if t is not None:
@@ -113,7 +115,7 @@ def carrier_conditions(a: Acoustics, wind: float, frequency: float, band: float)
 
 
 def beam_pattern(beam: BeamPattern) -> Array:
-    """Loss in dB by whole degrees from the axis."""
+    """Return the loss in dB for each whole degree from the axis."""
     angle = np.radians(np.arange(181))
     if beam.pattern == "table":
         rows = np.array(beam.rows).reshape(-1, 2)
@@ -132,14 +134,16 @@ def beam_pattern(beam: BeamPattern) -> Array:
 
 
 def bessel_j1(x: Array) -> Array:
-    """Bessel function J1 by the mean of cos(a - x sin a) over a circle, which converges like a geometric series."""
+    """Return the Bessel function J1, computed as the mean of cos(a - x sin a) over a circle, which converges like a
+    geometric series.
+    """
     n = 40 + 2 * math.ceil(float(x.max()))
     a = 2.0 * math.pi / n * np.arange(n)
     return np.asarray(cos(a - x[:, None] * sin(a)).mean(axis=1))
 
 
 def head_records(head: UsblHead, position: Any, assumed: float) -> tuple[Records, Records]:
-    """The record of a head and those of its hydrophones.
+    """Return the records of a head and of its hydrophones.
 
     The records hold the positions relative to the transducer, with the least-squares solution of t = t0 + s p for s.
     """
@@ -221,7 +225,7 @@ def drop_node(m: Medium, row: int) -> None:
 
 
 def planned_emissions(m: Medium) -> Ints:
-    """Rows of the planned emissions."""
+    """Return the rows of the planned emissions."""
     events = m.events[: int(m.counters[0].events)].view(np.recarray)
     rows: Ints = events.subject[events.kind == medium_arrays.EMIT]
     return rows

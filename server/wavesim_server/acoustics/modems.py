@@ -1,7 +1,7 @@
 """Types of modems: length of a packet, probability of its loss, and medium access.
 
 A package provides an object of :class:`ModemType` as an entry point of the group ``wavesim.modems``, and a
-configuration names it, ``<modem type="...">`` (docs/extending.md).  The medium covers preamble, carrier, band, half
+configuration names it, ``<modem type="...">`` (docs/extending.md). The medium covers preamble, carrier, band, half
 duplex and collisions.
 """
 
@@ -28,8 +28,8 @@ def _depart_at_once(modem: Modem, asked: float, busy: float, draw: float) -> flo
 class ModemType:
     """Coding and medium access of a modem, for a packet of a given number of bytes.
 
-    All times are in s, by the modem's own clock. The results must depend on the arguments alone, so that a trial
-    repeats exactly.
+    All times are in s, by the modem's own clock. The results must depend on the arguments only, so that a trial is
+    exactly repeatable.
     """
 
     name: str
@@ -37,13 +37,15 @@ class ModemType:
     bits: Callable[[Modem, int], float]
     #: probability that a packet is decoded when each bit on the air is wrong with probability ``modem.bit_error``
     decoded: Callable[[Modem, int], float]
-    #: departure time of a packet from (modem, ``asked``, ``busy``, ``draw``)
+    #: departure time of a packet, as a function of (modem, ``asked``, ``busy``, ``draw``)
     # asked: time of the request; busy: until then the modem receives, sends, or has packets to send, as far as it knows
     # at the request; draw: a random number of this packet, 0..1
     departure: Callable[[Modem, float, float, float], float] = _depart_at_once
 
     def equivalent_bits(self, modem: Modem, count: int) -> float:
-        """Number of uncoded bits with the same probability of loss, which the medium uses for its draw."""
+        """Return the number of uncoded bits with the same probability of loss, which the medium uses for its random
+        draw.
+        """
         if not 0.0 < modem.bit_error < 1.0:
             return self.bits(modem, count)
         return log(max(self.decoded(modem, count), 1e-300)) / log(1.0 - modem.bit_error)
@@ -51,7 +53,9 @@ class ModemType:
 
 @functools.cache
 def modem_types() -> dict[str, ModemType]:
-    """Modem types of all installed packages, by name; ConfigError names the package whose type cannot be used."""
+    """Return the modem types of all installed packages, by name. Raises ConfigError if a package provides an invalid
+    type.
+    """
     found: dict[str, ModemType] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
         try:
@@ -69,7 +73,9 @@ def modem_types() -> dict[str, ModemType]:
 
 
 def modem_type_of(modem: Modem) -> ModemType | None:
-    """Type that a modem names; None = no code, and packets leave at once. ValueError if no package provides it."""
+    """Return the type that a modem names; None = no code, and packets are sent at once. Raises ValueError if no package
+    provides the type.
+    """
     if not modem.type:
         return None
     types = modem_types()

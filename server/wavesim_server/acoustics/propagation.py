@@ -1,4 +1,4 @@
-"""Propagation path of a signal to a node, straight or along a ray, and what blocks it, compiled."""
+"""Propagation path of a signal to a node, straight or along a ray, and the obstacles that block it; compiled."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class PropagationPath(NamedTuple):
 
 @device_function
 def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: float, z: float) -> float:
-    """Travel time of a candidate's path to a point, in a profile; NaN if there is none. ``m.ray`` or ``m.shot`` then
-    holds the ray.
+    """Return the travel time of a candidate's path to a point, under a profile; NaN if there is no path. ``m.ray`` or
+    ``m.shot`` then holds the ray.
 
     The ray is followed from its last check. If it has become a ray of another kind, for example because its turning
     point passes the receiver, the ray with the nearest travel time replaces it.
@@ -81,7 +81,7 @@ def find_bed_eigenrays(
     """Find eigenrays to a point that bounce off a bed that is not level, and append them to the ``found`` ones of the
     medium.
 
-    Returns (number of eigenrays then, number without room).
+    Returns (new number of eigenrays, number of eigenrays without room).
     """
     signal, w = m.signals[s], m.water[0]
     ground = range_dependent_rays.bed_along_path(scene, w.order, signal.x, signal.y, x, y)
@@ -111,7 +111,7 @@ def found_way(
 
 @device_function
 def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: float, z: float) -> float:
-    """Travel time of a ray that bounces off a bed that is not level; ``m.shot`` then holds it."""
+    """Return the travel time of a ray that bounces off a bed that is not level. The ray itself is stored in ``m.shot``."""
     candidate, kept, shot = m.candidates[e], m.kept_rays[e], m.shot[0]
     if not _aim_at_point(m, scene, s, a.to_row(candidate.path), kept.sx, kept.sy, x, y, z):
         best, gap = -1, 1e-3
@@ -134,7 +134,7 @@ def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, 
 def _aim_at_point(
     m: Medium, scene: AcousticScene, s: int, path: int, sx: float, sy: float, x: float, y: float, z: float
 ) -> bool:
-    """Return whether a ray near a direction reaches a point; ``m.shot`` then holds it."""
+    """Return whether a ray near a direction reaches a point; the ray is stored in ``m.shot``."""
     signal = m.signals[s]
     ground = range_dependent_rays.bed_along_path(scene, m.water[0].order, signal.x, signal.y, x, y)
     zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, 0.0)
@@ -147,7 +147,7 @@ def _aim_at_point(
 
 @device_function
 def reflected_path(m: Medium, s: int, z: float) -> PropagationPath:
-    """Path of the ray over a bed that is not level in ``m.shot``."""
+    """Return the path of the ray in ``m.shot``, over a bed that is not level."""
     signal, w, shot = m.signals[s], m.water[0], m.shot[0]
     bottom_loss, turned = range_dependent_rays.bed_loss(
         range_dependent_rays.legs_view(m.legs)[range_dependent_rays.NOW], shot.bottom, w.density_ratio, w.speed_ratio, w.attenuation,
@@ -188,7 +188,7 @@ def source_image(
 def _mirrored_source(
     m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float
 ) -> tuple[float, float, float]:
-    """Image position of the source of a path with bounces."""
+    """Return the image position of the source of a path with bounces."""
     signal = m.signals[s]
     if not meets_sloping_bed(m, path):
         return signal.x, signal.y, image_paths.image_depth(signal.z, m.water[0].bottom, path)
@@ -202,7 +202,7 @@ def _mirrored_source(
 def _sloping_bed_path(
     m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float
 ) -> PropagationPath:
-    """Path that meets a bed that is not level; its length is NaN if there is none."""
+    """Return the path that meets a bed that is not level; its length is NaN if there is none."""
     w = m.water[0]
     ox, oy, oz = source_image(m, scene, s, path, x, y, z)
     dx, dy, dz = x - ox, y - oy, z - oz
@@ -220,7 +220,7 @@ def _sloping_bed_path(
 
 @device_function
 def straight_path(m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float) -> PropagationPath:
-    """Path in water of one sound speed; its length is NaN if there is none."""
+    """Return the path in water of uniform sound speed; its length is NaN if there is none."""
     if meets_sloping_bed(m, path):
         return _sloping_bed_path(m, scene, s, path, x, y, z)
     signal, w = m.signals[s], m.water[0]
@@ -242,7 +242,7 @@ def straight_path(m: Medium, scene: AcousticScene, s: int, path: int, x: float, 
 
 @device_function
 def refracted_path(m: Medium, s: int, path: int, x: float, y: float, z: float) -> PropagationPath:
-    """Path of the ray that ``m.ray`` holds."""
+    """Return the path of the ray in ``m.ray``."""
     signal, w, ray = m.signals[s], m.water[0], m.ray[0]
     dx, dy = x - signal.x, y - signal.y
     far = math.sqrt(dx * dx + dy * dy)

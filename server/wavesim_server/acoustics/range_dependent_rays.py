@@ -1,10 +1,10 @@
-"""Rays in a sound speed that depends on depth, over a bed whose depth changes along their path, compiled.
+"""Rays in water whose sound speed depends on depth, over a bed whose depth changes along their path; compiled.
 
-A ray is traced, not solved for: from layer to layer as in :mod:`rays`. Where it meets the bed it is mirrored in the
-tangent plane, in three dimensions, so that its invariant and its bearing change.  A fan of such rays in the vertical
-plane through source and receiver brackets the nearby rays, and is refined where their range may reverse between two of
-them. Each ray is then aimed by Newton's method with two neighbours, sideways and up or down, which are the edges of its
-tube as well:
+A ray is traced from layer to layer, as in :mod:`rays`. Where it meets the bed, it is mirrored in the tangent plane, in
+three dimensions, so that its invariant and its bearing change. A fan of such rays in the vertical plane through source
+and receiver brackets the nearby rays, and is refined where their range may reverse between two of them. Each ray is
+then aimed by Newton's method with two neighbours, one to the side and one above or below. These neighbours are also the
+edges of its tube:
 
     |pressure at 1 m / pressure|^2 = |d1 x d2| s_receiver c_source / c_receiver
 
@@ -53,19 +53,20 @@ DEEP = 10  #: maximum number of times that the angle between two rays of the fan
 LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
 #: indices of the arrays of legs; from HIGH on they are for halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
-#: columns of a leg: position, history so far, turning points and bottom bounces so far; sines at the bed, by bounce
+#: columns of a leg: position; history, turning points and bottom bounces up to the leg; sine at the bed for each bounce
 X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)
 COLUMNS = 6
 TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray
 KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0  #: encoding of a history in one number: a remainder, exact in 53 bits
 NEIGHBOUR_ANGLE = 1e-6  #: angle between a ray and its neighbours, rad
-AIM_TOLERANCE = 1e-3  #: m, maximum miss of an aimed ray; its time is corrected to second order
+#: m, maximum distance by which an aimed ray misses the receiver; its time is corrected to second order
+AIM_TOLERANCE = 1e-3
 MAX_AIM_STEPS = 24
 
 
 class BedAlongPath(NamedTuple):
-    """Bed along a path: the bed, the depth above which there is none on this path, its steepest slope, the step and the
-    range in m in which it is checked; maximum number of bounces.
+    """Bed along a path: the bed; its minimum depth and its maximum slope on this path; the step and the range in m of
+    the search for it; and the maximum number of bounces.
     """
 
     scene: AcousticScene
@@ -96,7 +97,7 @@ def bed_depth_at(g: BedAlongPath, x: float, y: float) -> float:
 
 @device_function
 def bed_along_path(scene: AcousticScene, order: int, ax: float, ay: float, bx: float, by: float) -> BedAlongPath:
-    """The bed between two positions, sampled in 32 steps."""
+    """Return the bed between two positions, sampled in 32 steps."""
     horizontal_range, min_depth, max_slope = hypot(bx - ax, by - ay), math.inf, 0.0
     before = math.nan
     for k in range(33):
@@ -129,7 +130,7 @@ def range_to_bed(
     g: BedAlongPath, x: float, y: float, z: float, hx: float, hy: float, down: bool, rise: float, way: float, sa: float,
     sb: float, ca: float, turn: float,
 ) -> float:  # fmt: skip
-    """Range from (x, y, z) at which part of a ray in one layer meets the bed; -1 if it does not.
+    """Return the range from (x, y, z) at which the part of a ray in one layer meets the bed; -1 if it does not.
 
     ``rise`` is the change of the ray's depth over the range ``way``.
     """
@@ -207,14 +208,14 @@ def _reflect_off_bed(
 
 @device_function
 def _crest(z: Array, c: Array, depth: float) -> float:
-    """1 if a depth is that of a knot of the profile with a maximum of the speed."""
+    """Return 1 if a depth is that of a knot of the profile at which the sound speed has a maximum, otherwise 0."""
     k = rays.layer_of(z, depth)
     return 1.0 if z[k] == depth and k > 0 and c[k] > c[k - 1] and c[k] >= c[k + 1] else 0.0
 
 
 @device_function
 def copy(legs: Array, to: Array) -> None:
-    """Copy number by number: a row assignment would also compile NumPy's error text about shapes."""
+    """Copy the elements one by one: a row assignment would also compile NumPy's error message about shapes."""
     for k in range(MAX_LEGS):
         for i in range(COLUMNS):
             to[k, i] = legs[k, i]
@@ -228,9 +229,9 @@ def trace_ray(
     """Follow a ray from a position and direction; ``legs`` receives the point where each leg between reversals crosses
     the receiver's depth.
 
-    Ends where the leg after ``last`` reversals crosses it, and fills in ``out``. Returns 1, or the number of points if
-    ``track`` (n, 3) has room for them. Returns 0 if the ray does not get there. Times and lengths are computed only if
-    it is ``whole``.
+    The search ends where the leg after ``last`` reversals crosses that depth; it then fills in ``out``. Returns 1, or
+    the number of points if ``track`` (n, 3) has room for them. Returns 0 if the ray does not reach the depth. Times and
+    lengths are computed only if ``whole`` is true.
     """
     legs[:, X], legs[:, HISTORY] = math.nan, 0.0
     here, down = depth, sz > 0.0
@@ -304,8 +305,8 @@ def aim_ray(
     z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, bx: float, by: float, bz: float, reversals: int,
     sx: float, sy: float, sz: float, legs: Array, none: Array, out: Record,
 ) -> bool:  # fmt: skip
-    """Find the ray from a to b near a direction, with the given number of reversals (Newton); ``out`` holds it. False
-    if there is none.
+    """Find the ray from a to b near a direction, with the given number of reversals (Newton); ``out`` receives it.
+    Returns False if there is none.
     """
     e = f = h = i = 0.0  # displacement of its end point per rad: up and down (e, f), sideways (h, i)
     tx = ty = tz = ux = uy = 0.0

@@ -1,18 +1,18 @@
 """Level of sound along a ray: width of its tube, and loss and phase at a rough surface and at the bottom, compiled.
 
-The rays from a point source between launch angles a and a + da carry the same power everywhere.  With the range x
+The rays from a point source between launch angles a and a + da carry the same power everywhere. With the range x
 of a ray at the receiver's depth, p its Snell invariant and s the sines at both ends,
 
     |pressure at 1 m / pressure|^2 = x s_source s_receiver |dx/dp| / (p c_source c_receiver)
 
 (Jensen, Kuperman, Porter and Schmidt 2011, sec. 3.3.5.2), which is the square of the path's length where the sound
-speed is constant.  Over a part of a layer from speed ca to cb, with sines sa and sb, in closed form
+speed is constant. Over a part of a layer from speed ca to cb, with sines sa and sb, in closed form
 
     dx/dp = dz (ca + cb) / (sa sb (sa + sb)),   -1/(|g| p^2 sa) for a part that begins or ends at a turning point
 
 The second form is the finite part, because the turning point moves with p. Where neighbouring rays cross, the formula
 diverges. A tube is therefore at least a tenth as wide as one in still water, which limits the gain to
-`MAX_FOCUSING_DB`.  Each such caustic that the ray has passed advances its phase by 90 degrees, where travel is ``exp(-i
+`MAX_FOCUSING_DB`. Each such caustic that the ray has passed advances its phase by 90 degrees, where travel is ``exp(-i
 w tau)`` (pressure as ``exp(+i w t)``).
 """
 
@@ -83,7 +83,9 @@ def tube_spreading(
 
 @device_function
 def arc_spreading(x: float, length: float, rise: float, c_source: float, c_receiver: float) -> float:
-    """Spreading loss in dB of an arc over a range x in one layer, where dx/dp = x c / (s_source s_receiver cos)."""
+    """Return the spreading loss in dB of an arc over a range x in one layer, where dx/dp = x c / (s_source s_receiver
+    cos).
+    """
     level = math.sqrt(max(1.0 - rise * rise, 0.0))
     way = x / level * math.sqrt(c_source / c_receiver) if level > 1e-6 else length
     return 20.0 * log10(max(way, 1.0))
@@ -91,10 +93,10 @@ def arc_spreading(x: float, length: float, rise: float, c_source: float, c_recei
 
 @device_function
 def surface_loss(sine: float, frequency: float, speed: float, roughness: float, bubbles: float) -> float:
-    """Loss in dB of one bounce off a rough surface.
+    """Return the loss in dB of one bounce off a rough surface.
 
     The mirror-like part (Eckart 1953) loses exp(-2 (k s sin)^2), for a standard deviation s of the surface in m.
-    Bubbles (APL-UW 1994, 10 to 100 kHz) take b f^0.85 / sin, with f in kHz.
+    Bubbles (APL-UW 1994, 10 to 100 kHz) cause a loss of b f^0.85 / sin, with f in kHz.
     """
     rough = 2.0 * math.pi * frequency / speed * roughness * sine
     foam = bubbles * power(1e-3 * frequency, 0.85) / max(sine, 1e-6)

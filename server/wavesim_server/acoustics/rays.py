@@ -1,13 +1,13 @@
-"""Rays in a sound speed that depends on depth alone, compiled.
+"""Rays in water whose sound speed depends only on depth; compiled.
 
 The profile is linear between knots, so every ray is a chain of circular arcs with one Snell invariant
-p = cos(theta)/c (theta from the horizontal).  Over a layer from speed ca to cb, with sines sa and sb,
+p = cos(theta)/c (theta from the horizontal). Over a layer from speed ca to cb, with sines sa and sb,
 
     dx = p dz (ca + cb)/(sa + sb),   dt = (2/g) asinh(g d / (2 sqrt(ca cb))),   ds = d h / sin h
 
 (d the chord, h half the angle turned): forms without cancellation for small gradients and flat rays. A path is
 identified by its first direction (up or down) and its number of reversals, each a turning point or a bounce off surface
-or bottom.  Travel time is stationary at the eigenray, so p times the miss corrects it to second order.
+or bottom. Travel time is stationary at the eigenray, so p times the miss corrects it to second order.
 """
 
 from __future__ import annotations
@@ -74,18 +74,18 @@ EIGENRAY = Table(
     ),
 )
 MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle of the fan, rad
-FAN_ANGLES = 256  #: angles of the fan, besides those that graze a knot of the profile
-SPARE = 2  #: records of a fan after its rays: the ray that grazes the receiver, and a trial ray
+FAN_ANGLES = 256  #: number of angles of the fan, in addition to those that graze a knot of the profile
+SPARE = 2  #: additional records of a fan after those of its rays: the ray that grazes the receiver, and a trial ray
 REVERSALS = 31  #: maximum number of reversals of a path; paths with more are counted as dropped
 GRAZE = 1e-7  #: relative difference between the angle of a ray of the fan and that of the ray that grazes a knot
-#: m, maximum miss of an eigenray; its travel time is corrected to second order
+#: m, maximum distance by which an eigenray misses the receiver; its travel time is corrected to second order
 # Where an eigenray grazes a knot, its end moves by millimetres with the last bit of its angle.
 MAX_MISS = 0.1
 
 
 @device_function
 def layer_of(z: Array, depth: float) -> int:
-    """Index of the layer that contains a depth."""
+    """Return the index of the layer that contains a depth."""
     low, high = 0, z.shape[0] - 2
     while low < high:
         mid = (low + high + 1) // 2
@@ -98,7 +98,7 @@ def layer_of(z: Array, depth: float) -> int:
 
 @device_function
 def sound_speed_at(z: Array, c: Array, depth: float) -> float:
-    """Sound speed at a depth; outside the profile, the speed at its end."""
+    """Return the sound speed at a depth; outside the profile, the sound speed at its nearer end."""
     if depth <= z[0]:
         return float(c[0])
     if depth >= z[-1]:
@@ -133,7 +133,8 @@ def layer_leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, 
 def march_ray(
     z: Array, c: Array, p: float, start: float, down: bool, stop: float, points: Array
 ) -> tuple[float, float, float, float, int, int]:
-    """Follow a ray until ``stop``, a turning point or a boundary. Returns (x, t, s, depth reached, how, points).
+    """Follow a ray until ``stop``, a turning point or a boundary. Returns (x, t, s, depth reached, reason for the end,
+    points).
 
     ``points`` (n, 2) receives (x, z) at each knot passed; n may be 0.
     """
@@ -183,7 +184,7 @@ def trace_ray(
     """Trace the ray with launch angle theta > 0, up or down, to the receiver's depth after the given number of
     reversals.
 
-    Fills ``out``; returns False if the ray does not reach that depth.
+    Fills in ``out``; returns False if the ray does not reach that depth.
     """
     cs, cr = sound_speed_at(z, c, source), sound_speed_at(z, c, receiver)
     p = cos(theta) / cs
@@ -287,7 +288,9 @@ def refine_eigenray(
     none: Array,
     out: Record,
 ) -> float:
-    """Find the eigenray of the same path near a known launch angle (secant). NaN if it no longer exists."""
+    """Find the eigenray of the same path near a known launch angle (secant). Returns NaN if the eigenray no longer
+    exists.
+    """
     a, b = theta, theta * (1.0 + 1e-5)
     if not trace_ray(z, c, source, receiver, a, down, reversals, none, out):
         return math.nan
@@ -329,8 +332,8 @@ def _insert(fan: Records, n: int, angle: float) -> int:
 def _insert_grazing(z: Array, c: Array, k: int, source_speed: float, fan: Records, n: int) -> int:
     """Insert a ray on each side of the ray that turns at a knot.
 
-    The derivative of the range jumps there, and so does the range where the speed decreases beyond. Between two such
-    angles the range is smooth.
+    The derivative of the range jumps there. The range itself also jumps if the speed decreases beyond the knot. Between
+    two such angles the range is smooth.
     """
     if 0 < k < z.shape[0] - 1:
         above, below = (c[k] - c[k - 1]) / (z[k] - z[k - 1]), (c[k + 1] - c[k]) / (z[k + 1] - z[k])
@@ -344,14 +347,14 @@ def _insert_grazing(z: Array, c: Array, k: int, source_speed: float, fan: Record
 
 
 def fan_size(knots: int) -> int:
-    """Number of records that the fan of a profile needs."""
+    """Return the number of records that the fan of a profile needs."""
     return FAN_ANGLES + 2 * knots + SPARE
 
 
 @device_function
 def excursion(z: Array, c: Array, p: float, start: float, down: bool, stop: float) -> tuple[float, float, float, int]:
-    """Return (range, its derivative with respect to the invariant as in :mod:`ray_tubes`, depth reached, how) of a ray
-    until ``stop``, a turning point or a boundary. This is :func:`march_ray` without time and length.
+    """Return (range, its derivative with respect to the invariant as in :mod:`ray_tubes`, depth reached, reason for the
+    end) of a ray until ``stop``, a turning point or a boundary. This is :func:`march_ray` without time and length.
     """
     x = slope = 0.0
     here, k = start, layer_of(z, start)
@@ -401,7 +404,7 @@ def launch_fan(z: Array, c: Array, source: float, fan: Records) -> int:
     """Fill a fan, :func:`fan_size` records FAN, with rays of many launch angles from one source, for
     :func:`find_eigenrays`.
 
-    Returns the number of rays. Their angles ascend.
+    Returns the number of rays. The rays are in order of ascending angle.
     """
     cs = sound_speed_at(z, c, source)
     ratio = log(1.5706 / MIN_LAUNCH_ANGLE) / (FAN_ANGLES - 1)
@@ -438,7 +441,7 @@ def _pass(z: Array, c: Array, source: float, receiver: float, leaving: Record) -
 
 @device_function
 def _flattest_angle(z: Array, c: Array, source: float, receiver: float) -> float:
-    """Launch angle of the flattest ray that does not turn between a source and a receiver."""
+    """Return the launch angle of the flattest ray that does not turn between a source and a receiver."""
     cs, peak = sound_speed_at(z, c, source), 0.0
     for k in range(z.shape[0]):
         if min(source, receiver) <= z[k] <= max(source, receiver):
@@ -469,8 +472,8 @@ def find_eigenrays(
     ``found``: records EIGENRAY; ``out``: a record RAY; ``bed``: whether paths may bounce off the bottom.
 
     Between two rays of the fan with the same bounces the range is smooth. A receiver between their ranges has one path
-    there. A receiver beyond both has two where the range reverses in between, which shows as opposite signs of its
-    derivative at the ends.
+    there. A receiver beyond both ranges has two paths if the range has an extreme in between; the derivative then has
+    opposite signs at the two ends.
     """
     count = left = 0
     flattest, last = _flattest_angle(z, c, source, receiver), -1
@@ -647,7 +650,9 @@ def match_by_travel_time(
     out: Record,
     bed: bool,
 ) -> int:
-    """Index of the eigenray with the travel time nearest to a known one, within 1 ms; -1 = none. ``out`` holds it."""
+    """Return the index of the eigenray with the travel time nearest to a known one, within 1 ms; -1 = none. ``out``
+    receives that eigenray.
+    """
     n = launch_fan(z, c, source, fan)
     count, _ = find_eigenrays(z, c, source, receiver, distance, bounces, fan, n, found, none, out, bed)
     best, gap = -1, 1e-3
@@ -667,7 +672,7 @@ def gradient_arc(
 ) -> bool:
     """Compute the direct ray where c = speed_0 + g z, in closed form (a circle about the depth where c = 0).
 
-    Fills ``out``, the sines with their sign (positive down). False if the arc leaves the water.
+    Fills in ``out``, in which the sines have a sign (positive down). Returns False if the arc leaves the water.
     """
     dz = receiver - source
     d = math.sqrt(x * x + dz * dz)

@@ -30,7 +30,7 @@ from wavesim_server.rng import normal, uniform
 
 @device_function
 def beam_loss(m: Medium, beam: int, ax: float, ay: float, az: float, nx: float, ny: float, nz: float) -> float:
-    """Loss in dB of a beam towards a direction; axis and direction in W."""
+    """Return the loss in dB of a beam towards a direction; axis and direction are in W."""
     degrees = math.degrees(acos(min(max(ax * nx + ay * ny + az * nz, -1.0), 1.0)))
     i = min(int(degrees), 179)
     return float(m.beams[beam, i] + (degrees - i) * (m.beams[beam, i + 1] - m.beams[beam, i]))
@@ -38,7 +38,7 @@ def beam_loss(m: Medium, beam: int, ax: float, ay: float, az: float, nx: float, 
 
 @device_function
 def spreading_loss(r: float, spreading: float) -> float:
-    """Spreading loss in dB over r metres.
+    """Return the spreading loss in dB over r metres.
 
     Where ray tubes apply, this is spherical spreading, because a tube's loss depends on more than the distance."""
     return (spreading if spreading > 0.0 else 20.0) * log10(max(r, 1.0))
@@ -46,13 +46,13 @@ def spreading_loss(r: float, spreading: float) -> float:
 
 @device_function
 def transmission_loss(r: float, spreading: float, alpha: float) -> float:
-    """Transmission loss in dB over r metres; nothing is lost within the first metre."""
+    """Return the transmission loss in dB over r metres; it is 0 within the first metre."""
     return spreading_loss(r, spreading) + alpha * max(r, 1.0)
 
 
 @device_function
 def detection_range(excess: float, spreading: float, alpha: float) -> float:
-    """Distance at which ``excess`` dB are lost (Newton in log r, from above)."""
+    """Return the distance at which the transmission loss equals ``excess`` dB (Newton's method in log r, from above)."""
     if excess <= 0.0:
         return 0.0
     k = (spreading if spreading > 0.0 else 20.0) / log(10.0)
@@ -112,7 +112,7 @@ def _is_already_detected(m: Medium, j: int, number: int) -> bool:
 
 @device_function
 def _ongoing_reception(m: Medium, j: int, number: int) -> int:
-    """Reception in progress of a signal at a node; -1 = none."""
+    """Return the reception in progress of a signal at a node; -1 = none."""
     k = m.nodes[j].first_hearing
     while k >= 0 and not (m.ongoing_receptions[k].id == number and m.ongoing_receptions[k].outcome == a.HEARD):
         k = m.hearings[k].next
@@ -121,7 +121,7 @@ def _ongoing_reception(m: Medium, j: int, number: int) -> int:
 
 @device_function
 def level_of(m: Medium, s: int, j: int, way: PropagationPath, tick: TickInterval, time: float) -> float:
-    """Level of a signal at a node: by spreading, absorption, bounces and beams."""
+    """Return the level of a signal at a node after spreading, absorption, bounces and beam patterns."""
     signal, node, w = m.signals[s], m.nodes[j], m.water[0]
     extra = way.bottom_loss
     if way.surface:
@@ -139,7 +139,9 @@ def level_of(m: Medium, s: int, j: int, way: PropagationPath, tick: TickInterval
 
 @device_function
 def _noise_level(m: Medium, s: int, j: int, speed: float) -> float:
-    """Noise in the band of a signal at a node that moves at a speed: of the sea and of its own body."""
+    """Return the noise in the band of a signal at a node that moves at a given speed: ambient noise plus the self-noise
+    of the node's body.
+    """
     signal, node = m.signals[s], m.nodes[j]
     noise = signal.noise
     if node.self_noise > 0.0:
@@ -151,7 +153,7 @@ def _noise_level(m: Medium, s: int, j: int, speed: float) -> float:
 
 @device_function
 def _detection_outcome(m: Medium, s: int, j: int, level: float, noise: float, time: float) -> int:
-    """Outcome of a reception at its start, before other signals may interfere."""
+    """Return the outcome of a reception at its start, before other signals can interfere."""
     node = m.nodes[j]
     if node.sending_from <= time < node.sending_until:
         return a.TRANSMITTING
@@ -166,7 +168,7 @@ def _detection_outcome(m: Medium, s: int, j: int, level: float, noise: float, ti
 
 @device_function
 def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: TickInterval) -> int:
-    """Begin the arrival of a front at a transducer. Returns the reception that this starts; -1 = none."""
+    """Begin the arrival of a front at a transducer. Returns the reception that the arrival starts; -1 = none."""
     candidate, w = m.candidates[e], m.water[0]
     s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
     signal, node = m.signals[s], m.nodes[j]

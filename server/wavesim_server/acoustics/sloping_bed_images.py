@@ -1,9 +1,9 @@
 """Echoes off a bed whose depth changes along the path, in water of one sound speed, compiled.
 
-Each bounce off the bed mirrors the source in the plane that is tangent to the bed at the point of reflection.  That
-point depends on the planes, so both are found by iteration, starting with level planes.  For a plane bed, however
+Each bounce off the bed mirrors the source in the plane that is tangent to the bed at the point of reflection. That
+point depends on the planes, so both are found by iteration, starting with level planes. For a plane bed, however
 steep, this is the exact method of images in three dimensions. Elsewhere the level neglects the bed's curvature; the
-time does not, because it is stationary at the point of reflection.  If a path has several such points, the one nearest
+time does not, because it is stationary at the point of reflection. If a path has several such points, the one nearest
 to that of a level bed is used.
 """
 
@@ -20,14 +20,14 @@ from wavesim_server.seabed import bed_depth
 MAX_ITERATIONS = 24  #: maximum number of iterations of the planes
 CONVERGENCE_TOLERANCE = 1e-4  #: m, convergence tolerance of the corners
 ACCEPTANCE_TOLERANCE = (
-    1.0  #: m, maximum change of the corners at the end: the length is stationary there, so its error is far less
+    1.0  #: m, maximum change of the corners at the end; the length is stationary there, so its error is far smaller
 )
-SLOPE_HALF_WIDTH = 0.5  #: m to each side over which the bed's slope is computed
+SLOPE_HALF_WIDTH = 0.5  #: distance in m to each side over which the bed's slope is computed
 
 
 @device_function
 def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, float, float, float]:
-    """Tangent plane of the bed under a point, n . p = d with n upwards; NaN outside the soundings."""
+    """Return the tangent plane of the bed under a point, n . p = d with n upwards; NaN outside the soundings."""
     depth = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x, y)
     sx = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x + SLOPE_HALF_WIDTH, y)
     sx -= bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x - SLOPE_HALF_WIDTH, y)
@@ -43,11 +43,11 @@ def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, floa
 def find_reflections(
     scene: AcousticScene, path: int, ax: float, ay: float, az: float, bx: float, by: float, bz: float, points: Array
 ) -> bool:
-    """Fill ``points`` (rows of three) with the n + 2 corners of a path of n bounces from a to b. False if there is no
-    such path.
+    """Fill ``points`` (rows of three) with the n + 2 corners of a path of n bounces from a to b. Returns False if there
+    is no such path.
 
-    The following rows are the n + 1 images of a, the normals of the n planes, their distances from the origin, and
-    scratch of the search.
+    The rows after these corners hold the n + 1 images of a, the normals of the n planes, their distances from the
+    origin, and scratch of the search.
     """
     n = path // 2
     bottom = max(bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, 0.5 * (ax + bx), 0.5 * (ay + by)), az, bz)
@@ -112,8 +112,8 @@ def _in_water(scene: AcousticScene, path: int, points: Array) -> bool:
 def _residual_and_step(points: Array, path: int, turn: int, share: float) -> tuple[float, float]:
     """Return (maximum distance of the bed corners from their target, fraction of that distance for the next step).
 
-    The first step covers the whole distance; later steps use the change by the previous one (Barzilai and Borwein
-    1988). Without this, corners on a hill would jump across its top.
+    The first step covers the whole distance; each later step uses the change that the previous step caused (Barzilai
+    and Borwein 1988). Without this, corners on a hill would jump across its top.
     """
     n = path // 2
     wanted, before, last = 4 * n + 3, 5 * n + 3, 6 * n + 3
@@ -140,7 +140,7 @@ def _set_point(points: Array, k: int, x: float, y: float, z: float) -> None:
 
 @device_function
 def leg_direction(points: Array, k: int) -> tuple[float, float, float]:
-    """Unit vector from a corner to the next."""
+    """Return the unit vector from a corner to the next."""
     x, y, z = points[k + 1, 0] - points[k, 0], points[k + 1, 1] - points[k, 1], points[k + 1, 2] - points[k, 2]
     far = max(math.sqrt(x * x + y * y + z * z), 1e-9)
     return x / far, y / far, z / far
@@ -148,7 +148,7 @@ def leg_direction(points: Array, k: int) -> tuple[float, float, float]:
 
 @device_function
 def grazing_sine(points: Array, path: int, k: int) -> float:
-    """Sine of the grazing angle of bounce ``k`` of a path that :func:`find_reflections` has filled in."""
+    """Return the sine of the grazing angle of bounce ``k`` of a path that :func:`find_reflections` has filled in."""
     x, y, z = leg_direction(points, k)
     o = 2 * (path // 2) + 3 + k
     return float(abs(x * points[o, 0] + y * points[o, 1] + z * points[o, 2]))

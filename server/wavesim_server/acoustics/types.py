@@ -1,4 +1,4 @@
-"""Argument types of the acoustic kernels; with compilation off the arguments have exactly these types."""
+"""Argument types of the acoustic kernels; when compilation is off, the arguments have exactly these types."""
 
 from __future__ import annotations
 

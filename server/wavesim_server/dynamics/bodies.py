@@ -46,7 +46,7 @@ from wavesim_server.dynamics.types import Floats, Ints
 
 
 class BodyArrays(NamedTuple):
-    """All bodies, see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
+    """All bodies; see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     blocks: Floats  # (n, BLOCK)
     slots: Ints  # slot of each row: block times LANES plus lane
@@ -73,7 +73,7 @@ def geometry(f: BodyArrays, row: int, g: Floats) -> None:
 
 @always_inline
 def bounding_sphere(f: BodyArrays, row: int) -> tuple[float, float, float, float]:
-    """Position of a body and radius of its bounding sphere."""
+    """Return the position of a body and the radius of its bounding sphere."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     p = f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
@@ -82,7 +82,7 @@ def bounding_sphere(f: BodyArrays, row: int) -> tuple[float, float, float, float
 
 @always_inline
 def speed_bound(f: BodyArrays, row: int) -> float:
-    """Upper bound of the speed of any point of a body."""
+    """Return an upper bound of the speed of any point of a body."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     reach = f.params[f.block_heads[slot // LANES, BLOCK_MODEL]][BOUNDING_RADIUS]
@@ -93,15 +93,15 @@ def speed_bound(f: BodyArrays, row: int) -> float:
 
 @always_inline
 def is_asleep(f: BodyArrays, row: int) -> bool:
-    """Return whether a body is at rest and skipped, see :mod:`wavesim_server.dynamics.sleep`."""
+    """Return whether a body is at rest and skipped; see :mod:`wavesim_server.dynamics.sleep`."""
     slot = f.slots[row]
     return bool(f.blocks[slot // LANES, ASLEEP * LANES + slot % LANES] != 0.0)
 
 
 @device_function
 def hold_diverged(f: BodyArrays, order: Ints, count: int, last_finite: Floats, faults: Ints) -> tuple[int, float]:
-    """Hold bodies whose state is no longer finite at their last finite state. Returns (number of new ones, maximum
-    speed). Sleeping bodies stay unchanged.
+    """Freeze bodies whose state is no longer finite, at their last finite state. Returns (number of newly frozen
+    bodies, maximum speed). Sleeping bodies do not change.
     """
     newly_diverged, fastest = 0, 0.0
     for i in range(count):

@@ -1,4 +1,6 @@
-"""Broad phase of contact: pairs of bodies and obstacles that can meet before anything has moved by its skin; compiled."""
+"""Broad phase of contact: pairs of bodies and obstacles that can meet before any of them has moved by the width of its
+skin; compiled.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,14 @@ from wavesim_server.dynamics.shapes import (
 )
 from wavesim_server.dynamics.types import Ints
 
-SKIN = 1.0  #: m around a body
+SKIN = 1.0  #: width of the skin around a body, m
 
 
 @device_function
 def list_pairs(f: BodyArrays, order: Ints, count: int, t: ContactMemory) -> None:
-    """List all pairs that can meet before anything has moved by the skin. ``order`` stays sorted by lowest x."""
+    """List all pairs that can meet before any body has moved by the width of the skin. ``order`` stays sorted by lowest
+    x.
+    """
     for i in range(1, count):  # insertion sort: the order hardly changes
         row = order[i]
         key = _lowest_x(f, row)

@@ -1,11 +1,12 @@
 """Contact between bodies, with obstacles and with the sea bed: impulses at the end of a tick, compiled.
 
 A contact limits the approach speed to what the gap allows in one step, so a body cannot pass through a thin wall, however
-fast it is.  Touching bodies do not bounce, and slide with Coulomb friction.  Impulses use the effective mass of a
-body at the point of contact, including added mass. A few sweeps through the contacts of the tick find them.  Any small
-overlap that remains is removed by moving the bodies apart.
+fast it is. Touching bodies do not bounce, and slide with Coulomb friction. Impulses use the effective mass of a
+body at the point of contact, including added mass. A few sweeps through the contacts of the tick determine the
+impulses. Any small overlap that remains is removed by moving the bodies apart.
 
-Pairs that can meet are listed with a skin around each body. The list is rebuilt when something has moved by the skin.
+Pairs that can meet are listed with a skin around each body. The list is rebuilt when a body has moved by the width of
+the skin.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from wavesim_server.dynamics.rows import ASLEEP, CLEARANCE, LANES
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.seabed import BedParameters, SoundingsMesh
 
-ITERATIONS = 24  #: sweeps through the contacts
+ITERATIONS = 24  #: number of sweeps through the contacts
 
 
 @device_function
@@ -55,7 +56,7 @@ def resolve_contacts(
     cursor: Ints,
     tick: int,
 ) -> int:
-    """Solve all contacts of this tick and return how many touch.
+    """Solve all contacts of this tick and return the number of contacts that touch.
 
     ``last`` holds the states before the contacts, ``fastest`` is the speed of the fastest body.
     """
@@ -104,7 +105,9 @@ def resolve_contacts(
 
 @always_inline
 def _finish_contacts(f: BodyArrays, t: ContactMemory, n: int, last: Floats, h: float, tick: int) -> int:
-    """Apply the solved contacts: record events, remove overlaps, put bodies at rest. Returns how many touch."""
+    """Apply the solved contacts: record events, remove overlaps, put bodies at rest. Returns the number of contacts
+    that touch.
+    """
     touching = 0
     for i in range(n):
         c = t.contacts[i]

@@ -1,4 +1,4 @@
-"""New contacts for events: a body that rests on something touches it in every tick, but the contact is reported once.
+"""New contacts for events: a body at rest touches its support in every tick, but the contact is reported once.
 
 The functions are compiled. Each row remembers the last few partners that its body touched.
 """

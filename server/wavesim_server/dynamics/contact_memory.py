@@ -32,13 +32,13 @@ C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_FRICTION, C_SPEED, C_INVERSE, C
 # R_WB by rows (9); arm of the contact point, B (3); Jacobian along the normal (6); change of the body's velocity by an
 # impulse along the normal (6)
 L_ROTATION, L_ARM, L_NORMAL, L_RESPONSE, LEVER = 0, 9, 12, 18, 24
-#: for a direction: Jacobian, and response to an impulse
+#: columns for a direction: Jacobian, and response to an impulse
 D_JACOBIAN, D_RESPONSE, DIRECTION = 0, 6, 12
 #: counters
 N_PAIRS, N_CONTACTS, N_LOST, N_STALE = range(4)
 #: rows of the scratch array: 16 for the distance of two bodies, their nearest points, a point of a side
 ON_A, ON_B, POINT, SCRATCH = range(16, 20)
-OVERLAP_TOLERANCE = 1e-4  #: overlap that is tolerated, m
+OVERLAP_TOLERANCE = 1e-4  #: tolerated overlap, m
 
 
 class ContactMemory(NamedTuple):

@@ -1,7 +1,8 @@
-"""Forces and accelerations of single bodies, term by term, on request. The functions are compiled, but the step does not use them.
+"""Forces and accelerations of single bodies, term by term, on request. The functions are compiled, but the integration
+step does not use them.
 
 The terms are those of the equation of motion in :mod:`wavesim_server.dynamics.kernel`, evaluated at the current state
-and actuators.  With M = M_RB + M_A they satisfy, in the degrees of freedom that move,
+and actuators. With M = M_RB + M_A they satisfy, in the degrees of freedom that move,
 
     M nu' = restoring + drag + actuators + environment + external + contact,
 
@@ -29,7 +30,7 @@ _ACTUATORS, _HULL, _RESTORING, _MOORING, _LANE_PARTS = range(0, 30, 6)
 
 
 def scratch() -> Floats:
-    """Scratch arrays for the terms of a block."""
+    """Return scratch arrays for the terms of a block."""
     return np.zeros(_LANE_PARTS * r.LANES)
 
 
@@ -176,7 +177,8 @@ def fill_efforts(
 ) -> None:
     """Fill rows of the flat view (capacity, EFFORT) of the table.
 
-    ``last`` holds each state before its last contacts. Rows in the order of their slots are fastest.
+    ``last`` holds each state before its last contacts. The function is fastest if the rows are in the order of their
+    slots.
     """
     jump = np.zeros(6)
     before = -1

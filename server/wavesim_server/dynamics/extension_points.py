@@ -2,8 +2,8 @@
 
 A package publishes an object of one of these classes as an entry point of the group ``wavesim.dynamics``. Forces are
 compiled functions, ``numba.njit(error_model="numpy", forceinline=True)``. They use the operations of
-:mod:`wavesim_server.dynamics.lanes` and the rows of :mod:`wavesim_server.dynamics.rows`, and add N and N m in B to the
-rows ``FORCE`` of the work.
+:mod:`wavesim_server.dynamics.lanes` and the rows of :mod:`wavesim_server.dynamics.rows`, and add forces (N) and moments
+(N m) in B to the rows ``FORCE`` of the work array.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Term:
     """
 
     name: str
-    coefficients: tuple[str, ...]  #: names of the coefficients that a model must give, SI
+    coefficients: tuple[str, ...]  #: names of the coefficients that a model must state, in SI units
     force: Callable[..., None]
 
 
@@ -36,7 +36,7 @@ class ActuatorType:
     """
 
     name: str
-    coefficients: tuple[str, ...]  #: at most OTHER_COEFFICIENTS names
+    coefficients: tuple[str, ...]  #: names of the coefficients, at most OTHER_COEFFICIENTS
     force: Callable[..., None]
 
     def __post_init__(self) -> None:
@@ -70,5 +70,7 @@ class Integrator:
 
     @property
     def gains(self) -> tuple[float, ...]:
-        """Times at which lagged actuators are needed, without the start; the end is first, for the next step."""
+        """Return the times at which lagged actuators are needed, without the start. The end is first, because the next
+        step needs it.
+        """
         return (1.0, *sorted({*self.times} - {0.0, 1.0}))

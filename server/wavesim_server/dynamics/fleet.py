@@ -1,8 +1,8 @@
 """The fleet: bodies in blocks of one compiled model, with their commands and faults.
 
 A body keeps its row in the tables as long as it exists; ``slots[row]`` is its slot in the blocks (block times
-eight plus lane).  Bodies of one model share their parameters.  A body whose coefficients change during the run
-(an allocation matrix, a parameter study) gets its own parameters and its own block.  Adding or removing a body costs
+eight plus lane). Bodies of one model share their parameters. A body whose coefficients change during the run
+(an allocation matrix, a parameter study) has its own parameters and its own block. Adding or removing a body costs
 the same for any number of bodies, and its slot is reused.
 """
 
@@ -39,7 +39,7 @@ HOLD_FOREVER = math.inf
 def release_holds(
     blocks: Floats, slots: Ints, actuator_holds: Floats, setpoints: Floats, count: Ints, time: float
 ) -> None:
-    """Hold actuators until their time is over; then apply their command."""
+    """Hold frozen actuators until their time has passed; then apply their command."""
     i = 0
     while i < count[0]:
         row, slot = int(actuator_holds[i, 0]), int(actuator_holds[i, 1])
@@ -58,7 +58,9 @@ def release_holds(
 def average_shaft_speeds(
     blocks: Floats, slots: Ints, speed_averages: Ints, average_windows: Floats, feedback: Floats
 ) -> None:
-    """Update the moving averages of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, ticks seen."""
+    """Update the moving averages of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, number of
+    ticks in the average.
+    """
     for i in range(speed_averages.shape[0]):
         row, slot, window, seen = speed_averages[i, 0], speed_averages[i, 1], speed_averages[i, 2], speed_averages[i, 3]
         value = blocks[slots[row] // r.LANES, (r.ACTUATOR_STATE + slot) * r.LANES + slots[row] % r.LANES]
@@ -73,7 +75,7 @@ def average_shaft_speeds(
 
 @dataclass(frozen=True)
 class VehicleType:
-    """Compiled form of a body's model, made before the body enters, so that an invalid model changes nothing."""
+    """Compiled form of a body's model. It is created before the body enters, so that an invalid model has no effect."""
 
     model: Model
     compiled: CompiledModel
@@ -85,7 +87,7 @@ SLACK = 1e-9  #: fraction of an actuator's range that counts as rounding error, 
 
 
 class ActuatorState:
-    """Commands of one body, their interpretation, and the faults of its actuators."""
+    """Commands of one body, with their dead bands and motor laws, and the faults of its actuators."""
 
     def __init__(self, vehicle_type: VehicleType) -> None:
         self.vehicle_type, self.actuators, kind = vehicle_type, vehicle_type.actuators, vehicle_type.compiled
@@ -163,21 +165,21 @@ class FleetDynamics:
     # -- views -------------------------------------------------------------------------------
 
     def body(self, row: int) -> Floats:
-        """State and inputs of one body, as a view of BLOCK_ROWS numbers."""
+        """Return state and inputs of one body, as a view of BLOCK_ROWS numbers."""
         slot = self.slots[row]
         return self.blocks[slot // r.LANES].reshape(r.BLOCK_ROWS, r.LANES)[:, slot % r.LANES]
 
     def coefficients(self, row: int) -> Floats:
-        """Parameters of one body: a copy of PARAMS numbers."""
+        """Return the parameters of one body, as a copy of PARAMS numbers."""
         return self.params[self.block_heads[self.slots[row] // r.LANES, r.BLOCK_MODEL]].copy()
 
     def actuators(self, row: int) -> tuple[Actuator, ...]:
-        """The actuators of a body, in the order of its model."""
+        """Return the actuators of a body, in the order of its model."""
         return self._actuator_states[row].actuators
 
     @property
     def sequence(self) -> Ints:
-        """Blocks in the order of their models."""
+        """The blocks, in the order of their models."""
         if self._sequence is None:
             used = np.flatnonzero(self.block_heads[:, r.BLOCK_BODIES])
             self._sequence = used[np.argsort(self.block_heads[used, r.BLOCK_MODEL], kind="stable")]
@@ -186,7 +188,7 @@ class FleetDynamics:
     # -- bodies ------------------------------------------------------------------------------
 
     def vehicle_type(self, model: Model, shared: bool = True) -> VehicleType:
-        """Compile a model for a body; ConfigError if it cannot be simulated at this step."""
+        """Compile a model for a body. Raises ConfigError if the model cannot be simulated with this time step."""
         vehicle_type = self._vehicle_types.get(id(model)) if shared else None
         if vehicle_type is None:
             if not shared:
@@ -200,7 +202,7 @@ class FleetDynamics:
 
     def set_current(self, current: Current) -> None:
         """Use a current from now on. Raises ConfigError, and changes nothing, if a body's model would be unstable in
-        this current at this step.
+        this current with this time step.
 
         Models without a body are checked when their first body enters.
         """
@@ -222,7 +224,7 @@ class FleetDynamics:
         mooring: Mooring | None,
         has_lines: bool = False,
     ) -> None:
-        """Put a body at rest into a row; ``lined``: the body may have lines."""
+        """Put a body at rest into a row; ``lined`` states whether the body may have lines."""
         if vehicle_type.is_shared:
             if id(vehicle_type.model) not in self._model_rows:
                 self._model_rows[id(vehicle_type.model)] = self._add_model(vehicle_type.compiled)[0]
@@ -272,7 +274,7 @@ class FleetDynamics:
             self._release_model(*self._own_models.pop(row))
 
     def override_parameters(self, row: int, parameters: dict[int, float]) -> None:
-        """Give one body its own parameters (row of the parameters -> value)."""
+        """Assign separate parameters to one body (row of the parameters -> value)."""
         if row not in self._own_models:
             body, old = self.body(row).copy(), int(self.block_heads[self.slots[row] // r.LANES, r.BLOCK_MODEL])
             self._clear_lane(row)
@@ -378,7 +380,7 @@ class FleetDynamics:
                 self._apply_setpoint(row, actuator_state, k)
 
     def clipped_of(self, row: int) -> tuple[int, ...]:
-        """Number of commands beyond the limits that each actuator of a body has received."""
+        """Return the number of commands beyond the limits that each actuator of a body has received."""
         return tuple(self._actuator_states[row].clipped)
 
     def _clip(self, row: int, position: int, value: float) -> None:
@@ -400,7 +402,7 @@ class FleetDynamics:
             self.blocks[seat // r.LANES, (r.ACTUATOR_COMMAND + slot) * r.LANES + seat % r.LANES] = value
 
     def settle_actuators(self, row: int) -> None:
-        """Set the actuators to their commanded values at once."""
+        """Set the actuators to their commanded values without delay."""
         b = self.body(row)
         b[r.ACTUATOR_STATE : r.ACTUATOR_STATE + r.SLOTS] = b[r.ACTUATOR_COMMAND : r.ACTUATOR_COMMAND + r.SLOTS] = (
             self.setpoints[row]
@@ -410,7 +412,7 @@ class FleetDynamics:
         """Set a fault of one actuator by its position.
 
         ``stuck`` (keeps its value), ``frozen`` (the same for ``amount`` s), ``lost`` (no force), ``reduced`` (to the
-        fraction ``amount``), ``reversed`` (wrong sign), ``none`` (repaired).
+        fraction ``amount``), ``reversed`` (opposite sign), ``none`` (repaired).
         """
         actuator_state, b = self._actuator_states[row], self.body(row)
         slot = actuator_state.actuators[position].slot

@@ -14,11 +14,12 @@ from wavesim_sdk.hull import Hull
 from wavesim_sdk.ocean import mesh
 from wavesim_server.dynamics.rows import HULL_TABLES, TABLE_FACES
 
-MAX_FACES = HULL_TABLES * TABLE_FACES  #: triangles; each step of a body at the surface visits each of them four times
+#: maximum number of triangles; each step of a body at the surface evaluates each triangle four times
+MAX_FACES = HULL_TABLES * TABLE_FACES
 
 
 def hull_of(model: Model) -> Hull | None:
-    """Return the hull of a model in body axes; None if it has no mesh. ConfigError for an invalid mesh."""
+    """Return the hull of a model in body axes; None if it has no mesh. Raises ConfigError if the mesh is invalid."""
     h = model.hull
     if h is None:
         return None

@@ -1,7 +1,7 @@
 """Exact buoyancy of partly submerged boxes, cylinders, spheres and closed meshes.
 
 Each function takes the water plane in body axes, ``n . x = d`` with ``n`` the unit vector that points
-down in B: the part with ``n . x > d`` is under water.  It returns the submerged volume and its first
+down in B: the part with ``n . x > d`` is under water. It returns the submerged volume and its first
 moments (volume times centroid), in closed form.
 """
 
@@ -29,7 +29,7 @@ def sphere_cap(radius: float, d: float) -> tuple[float, float]:
 
 @device_function
 def _chord(s: float, radius: float) -> tuple[float, float, float]:
-    """Integrals from -R to s of w(x), x w(x), x^2 w(x), with w = 2 sqrt(R^2 - x^2)."""
+    """Return the integrals from -R to s of w(x), x w(x) and x^2 w(x), with w = 2 sqrt(R^2 - x^2)."""
     s = min(max(s, -radius), radius)
     r2 = radius * radius
     root = math.sqrt(max(r2 - s * s, 0.0))
@@ -44,7 +44,7 @@ def _chord(s: float, radius: float) -> tuple[float, float, float]:
 def cylinder(
     half: float, radius: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
-    """Submerged (volume, mx, my, mz) of a cylinder along x.
+    """Return the submerged (volume, mx, my, mz) of a cylinder along x.
 
     At each point of the circular section, the submerged length is a linear function of ``s``, the coordinate along the
     tilt of the plane, clamped to the range 0 to 2 half. Its integral follows from the moments of the chord.
@@ -52,7 +52,7 @@ def cylinder(
     tilt = math.sqrt(ny * ny + nz * nz)
     sign = 1.0 if nx >= 0.0 else -1.0
     ey, ez = (ny / tilt, nz / tilt) if tilt > 1e-12 else (0.0, 1.0)
-    # Under water where |nx| X + tilt s > d, with X = sign x.  A plane nearly along the axis is
+    # Under water where |nx| X + tilt s > d, with X = sign x. A plane nearly along the axis is
     # treated as 1e-6 rad off it: relative error below 1e-6.
     a = max(abs(nx), 1e-6)
     length = 2.0 * half
@@ -108,7 +108,9 @@ def submerged_share(
 def box(
     hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
-    """Submerged (volume, mx, my, mz) of a box about the origin, for a plane that cuts only upright edges."""
+    """Return the submerged (volume, mx, my, mz) of a box about the origin, for a plane that cuts only its upright
+    edges.
+    """
     if abs(nx) * hx + abs(ny) * hy + abs(d) < abs(nz) * hz:
         # The plane cuts the four upright edges only: the depth of a column is linear in x and y.
         area, at = 4.0 * hx * hy, d / nz
@@ -128,7 +130,7 @@ def box(
 def clipped_box(
     hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
-    """Submerged (volume, mx, my, mz) of a box at any attitude.
+    """Return the submerged (volume, mx, my, mz) of a box at any attitude.
 
     Each face is clipped by the plane and joined to a point of the plane. The tetrahedra of the clipped faces add up to
     the submerged body, and the cut itself adds nothing.
@@ -179,7 +181,7 @@ def clipped_box(
 
 @device_function
 def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float) -> tuple[float, float, float]:
-    """Corner 0..3 of a face, counter-clockwise seen from outside."""
+    """Return corner 0..3 of a face, counter-clockwise as seen from outside."""
     a = 1.0 if corner == 1 or corner == 2 else -1.0
     b = 1.0 if corner >= 2 else -1.0
     a *= sign  # mirrored faces have the opposite orientation
@@ -194,8 +196,8 @@ def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float
 def mesh_volume(
     model_ints: Ints, tables: Floats, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
-    """Submerged (volume, mx, my, mz) of a model's closed mesh: the wet parts of its faces, joined to a point of the
-    plane (:class:`wavesim_sdk.hull.Hull` is the readable twin).
+    """Return the submerged (volume, mx, my, mz) of a model's closed mesh: the wetted parts of its faces, joined to a
+    point of the plane (:class:`wavesim_sdk.hull.Hull` is the readable twin).
     """
     ox, oy, oz = nx * d, ny * d, nz * d
     volume = mx = my = mz = 0.0
@@ -239,5 +241,5 @@ def mesh_volume(
 
 @device_function
 def _number(table: Floats, k: int) -> float:
-    """Element of a table by its flat index."""
+    """Return an element of a table by its flat index."""
     return table[0, k] if k < TABLE_POINTS else table[1, k - TABLE_POINTS]

@@ -43,7 +43,7 @@ def submerged_buoyancy(params: Floats, work: Floats) -> None:
 
 @always_inline
 def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> None:
-    """Set the buoyancy of bodies at the surface: the true volume under the local water plane, and its centre.
+    """Set the buoyancy of bodies at the surface, from the exact volume under the local water plane and its centre.
 
     The buoyancy acts against G_EFF_B, which is normal to the slope of a wave whose water accelerates.
     """
@@ -65,7 +65,9 @@ def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: In
 def buoyancy_after_instant(
     block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, instant: float
 ) -> None:
-    """Set the buoyancy that a body has after moving through the water for ``instant``; keep the current centre of buoyancy."""
+    """Set the buoyancy that a body will have after moving through the water for the time ``instant``. The centre of
+    buoyancy does not change.
+    """
     nx, ny, nz = load(work, LANE_SCRATCH), load(work, LANE_SCRATCH + 1), load(work, LANE_SCRATCH + 2)
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
@@ -181,7 +183,9 @@ def _upright_box(params: Floats, work: Floats) -> None:
 
 @device_function
 def is_afloat(block: Floats, params: Floats) -> bool:
-    """Return whether one of the bodies of a block is near enough to the surface that its buoyancy may change within the step."""
+    """Return whether one of the bodies of a block is so close to the surface that its buoyancy may change within the
+    step.
+    """
     for l in range(LANES):
         if (
             element(block, PRESENT, l) != 0.0

@@ -48,7 +48,7 @@ from wavesim_server.dynamics.shapes import BOX
 from wavesim_server.dynamics.types import Floats
 
 OVERLAP_CORRECTION = 0.2  #: fraction of the overlap that is removed per tick
-#: m/s, maximum speed of this correction at each contact point: a body inside another moves out
+#: m/s, maximum speed of this correction at each contact point: a body that overlaps another one moves out at this speed
 MAX_CORRECTION_SPEED = 0.2
 FRICTION = 0.3
 ROLLING_RESISTANCE = (
@@ -72,7 +72,7 @@ def _set_jacobian(lever: Floats, x: float, y: float, z: float, j: Floats, first:
 
 @always_inline
 def _inverse_mass(f: BodyArrays, row: int, j: Floats, first: int) -> float:
-    """Inverse effective mass of a body at a contact point along a direction."""
+    """Return the inverse effective mass of a body at a contact point along a direction."""
     p = f.params[f.block_heads[f.slots[row] // LANES, BLOCK_MODEL]]
     inverse = 0.0
     for i in range(6):
@@ -83,7 +83,7 @@ def _inverse_mass(f: BodyArrays, row: int, j: Floats, first: int) -> float:
 
 @always_inline
 def _set_response(f: BodyArrays, row: int, j: Floats, first: int, response: Floats, at: int) -> None:
-    """Fill in the change of velocity by a unit impulse along a direction, from response[at] on."""
+    """Fill in the change of velocity due to a unit impulse along a direction, from response[at] on."""
     p = f.params[f.block_heads[f.slots[row] // LANES, BLOCK_MODEL]]
     for i in range(6):
         change = 0.0
@@ -94,7 +94,7 @@ def _set_response(f: BodyArrays, row: int, j: Floats, first: int, response: Floa
 
 @always_inline
 def _point_speed(f: BodyArrays, row: int, j: Floats, first: int) -> float:
-    """Speed of a body's contact point along a direction."""
+    """Return the speed of a body's contact point along a direction."""
     slot, speed = f.slots[row], 0.0
     b, l = f.blocks[slot // LANES], slot % LANES
     for i in range(6):
@@ -141,15 +141,15 @@ def prepare_contact(f: BodyArrays, c: Floats, levers: Floats) -> None:
 
 @always_inline
 def approach_speed(f: BodyArrays, c: Floats, levers: Floats) -> float:
-    """Speed at which the bodies of a contact approach, along its normal."""
+    """Return the speed at which the bodies of a contact approach along its normal."""
     a, b = int(c[C_A]), int(c[C_B])
     return _point_speed(f, a, levers[0], L_NORMAL) - (0.0 if b < 0 else _point_speed(f, b, levers[1], L_NORMAL))
 
 
 @always_inline
 def normal_impulse(f: BodyArrays, c: Floats, levers: Floats, limit: float) -> None:
-    """Apply a normal impulse that brings the approach of a contact to ``limit``; the sum of its impulses is not
-    negative.
+    """Apply a normal impulse that changes the approach speed of a contact to ``limit``. The sum of the contact's
+    impulses is never negative.
     """
     a, b, inverse = int(c[C_A]), int(c[C_B]), c[C_INVERSE] + c[C_INVERSE + 1]
     if inverse <= 0.0:
@@ -164,7 +164,7 @@ def normal_impulse(f: BodyArrays, c: Floats, levers: Floats, limit: float) -> No
 
 @always_inline
 def _sliding_speed(f: BodyArrays, c: Floats, levers: Floats, directions: Floats, x: float, y: float, z: float) -> float:
-    """Speed of row a relative to row b at a contact, along a direction whose Jacobians are filled in."""
+    """Return the speed of row a relative to row b at a contact, along a direction whose Jacobians have been computed."""
     a, b = int(c[C_A]), int(c[C_B])
     _set_jacobian(levers[0], x, y, z, directions[0], D_JACOBIAN)
     speed = _point_speed(f, a, directions[0], D_JACOBIAN)
@@ -216,7 +216,7 @@ def rolling_impulse(f: BodyArrays, c: Floats, levers: Floats, twist: Floats) -> 
     """Apply rolling resistance to a round body that rolls or turns on a fixed one.
 
     The resistance is at most ROLLING_RESISTANCE times the radius times the contact's impulse. It reduces the rotation
-    about the contact point, which stays where it is. ``twist`` (6,) is scratch. Friction at a point does no work on a
+    about the contact point, which does not move. ``twist`` (6,) is scratch. Friction at a point does no work on a
     wheel: without this resistance a torpedo on the bed would rock on its keel for minutes.
     """
     row, lever = int(c[C_A]), levers[0]
@@ -249,7 +249,7 @@ def rolling_impulse(f: BodyArrays, c: Floats, levers: Floats, twist: Floats) -> 
 
 @device_function
 def correct_overlap(f: BodyArrays, c: Floats, levers: Floats, h: float) -> None:
-    """Move overlapping bodies apart by a fraction of the overlap, the lighter one farther."""
+    """Move overlapping bodies apart by a fraction of the overlap; the lighter body moves farther."""
     push = min(OVERLAP_CORRECTION * max(-c[C_GAP] - OVERLAP_TOLERANCE, 0.0), MAX_CORRECTION_SPEED * h)
     if push == 0.0:
         return

@@ -75,7 +75,9 @@ ALL: tuple[Integrator, ...] = (
 
 
 def integrator_index(name: str) -> int:
-    """Index of the method of this name in ALL; ConfigError suggests the nearest name."""
+    """Return the index in ALL of the method with this name. For an unknown name, raises a ConfigError that suggests the
+    nearest name.
+    """
     names = [i.name for i in ALL]
     if name not in names:
         raise ConfigError(f"unknown integrator '{shorten(name)}'{suggest_name(shorten(name), names)}")
@@ -95,7 +97,7 @@ for _k, _i in enumerate(ALL):
 
 @always_inline
 def _keep_actuators(block: Floats, work: Floats, first: int, last: int) -> None:
-    """Keep the actuators of the last stage for the next step."""
+    """Store the actuators of the last stage for the next step."""
     for k in range(first, last):
         store(block, ACTUATOR_STATE + k, flush(load(work, STAGE_ACTUATORS + k)))
 

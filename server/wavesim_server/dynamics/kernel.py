@@ -2,9 +2,9 @@
 
     M nu_r' = tau - C(nu_r) nu_r - D(nu_r) nu_r + gravity + buoyancy + ...,   nu' = nu_r' + [v_c x w; 0]
 
-with M = M_RB + M_A and nu_r = nu - nu_c.  For a current that is constant in the world this equals the usual form
+with M = M_RB + M_A and nu_r = nu - nu_c. For a current that is constant in the world this equals the usual form
 M_RB nu' + C_RB(nu) nu + M_A nu_r' + C_A(nu_r) nu_r exactly (Fossen 2021, sec. 10.3: C_RB in the form without linear
-velocity), with one matrix less.  D = D_L + abs(u_r) L + D_Q abs(nu_r), element by element; the other terms are in
+velocity), with one matrix fewer. D = D_L + abs(u_r) L + D_Q abs(nu_r), element by element; the other terms are in
 :mod:`wavesim_server.dynamics.terms`.
 
 :mod:`wavesim_server.dynamics.integrators` steps through it.
@@ -97,7 +97,7 @@ from wavesim_server.dynamics.types import Floats, Ints, Lanes
 
 @always_inline
 def _row_product(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes, x3: Lanes, x4: Lanes, x5: Lanes) -> Lanes:
-    """One row of a 6x6 matrix times a vector."""
+    """Multiply one row of a 6x6 matrix by a vector."""
     return (
         broadcast(a, row) * x0
         + broadcast(a, row + 1) * x1
@@ -110,13 +110,13 @@ def _row_product(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes, x3: Lanes
 
 @always_inline
 def _half_row_product(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes) -> Lanes:
-    """Every second element of one row of a 6x6 matrix, times three numbers."""
+    """Multiply every second element of one row of a 6x6 matrix by three numbers."""
     return broadcast(a, row) * x0 + broadcast(a, row + 2) * x1 + broadcast(a, row + 4) * x2
 
 
 @always_inline
 def _drag3(params: Floats, i: int, j: int, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
-    """Part of row i of (D_L + D_Q abs(nu_r)) nu_r from columns j, j + 2, j + 4."""
+    """Return the part of row i of (D_L + D_Q abs(nu_r)) nu_r from the columns j, j + 2 and j + 4."""
     o, s = LINEAR_DRAG + 6 * i + j, QUADRATIC_DRAG + 6 * i + j
     return (
         (broadcast(params, o) + broadcast(params, s) * abs(x)) * x
@@ -173,7 +173,7 @@ def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
 
 @always_inline
 def body_lift(params: Floats, work: Floats) -> None:
-    """Add body lift, including the fins' share: -abs(u_r) L nu_r."""
+    """Add body lift, including the contribution of the fins: -abs(u_r) L nu_r."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     for i in range(6):
@@ -209,7 +209,9 @@ def _coriolis_and_weight(
 
 @always_inline
 def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes, Lanes]:
-    """v_c' in B for the degrees of freedom that move: acceleration of the water, and its rotation in B, [v_c x w]."""
+    """Return v_c' in B for the degrees of freedom that move: acceleration of the water, and the rotation of its
+    velocity in B, [v_c x w].
+    """
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     cu, cv, cw = load(work, V_WF_B), load(work, V_WF_B + 1), load(work, V_WF_B + 2)
     return (
@@ -221,7 +223,7 @@ def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes
 
 @always_inline
 def _keep_loads(work: Floats, fx: Lanes, fy: Lanes, fz: Lanes, fk: Lanes, fm: Lanes, fn: Lanes) -> None:
-    """Keep the total load for bodies that are partly out of the water."""
+    """Store the total load of bodies that are partly out of the water."""
     store(work, FORCE, fx)
     store(work, FORCE + 1, fy)
     store(work, FORCE + 2, fz)
@@ -300,8 +302,8 @@ def solve_symmetric(params: Floats, work: Floats, k: int, partly_out: bool) -> N
 
 @always_inline
 def mooring(block: Floats, work: Floats, k: int) -> None:
-    """Add an elastic line from the body's origin to its anchor, which pulls and never pushes, and the pull of other
-    lines.
+    """Add the force of an elastic line from the body's origin to its anchor, which can only pull, and the forces of
+    other lines.
     """
     dx = load(block, MOORING) - load(work, STATE + PX)
     dy = load(block, MOORING + 1) - load(work, STATE + PY)
@@ -323,7 +325,7 @@ def mooring(block: Floats, work: Floats, k: int) -> None:
 
 @always_inline
 def lag_slots(block: Floats, params: Floats, work: Floats, first: int, last: int, gain: int, part: float) -> None:
-    """Compute lagged and rate-limited actuators exactly at a point within the step; gain -1 = its start."""
+    """Compute lagged and rate-limited actuators exactly at a time within the step; gain -1 = the start of the step."""
     for k in range(first, last):
         now = load(block, ACTUATOR_STATE + k)
         change = load(block, ACTUATOR_COMMAND + k) - now
@@ -337,7 +339,7 @@ def lag_slots(block: Floats, params: Floats, work: Floats, first: int, last: int
 
 @always_inline
 def lag_actuators(block: Floats, params: Floats, work: Floats, model_ints: Ints, gain: int, part: float) -> None:
-    """Compute all actuators of a model at a point within the step."""
+    """Compute all actuators of a model at a time within the step."""
     lag_slots(block, params, work, 0, model_ints[MODEL_THRUSTERS], gain, part)
     lag_slots(block, params, work, SLOT_FIN, SLOT_FIN + model_ints[MODEL_FINS], gain, part)
     if model_ints[MODEL_FLAGS] & (HAS_SWIVEL | HAS_BALLAST | HAS_OTHER):
@@ -422,7 +424,7 @@ def evaluate_stage(
     afloat: bool,
     moored: bool,
 ) -> None:
-    """Evaluate the equation of motion once at X, into the derivative rows of a stage."""
+    """Evaluate the equation of motion at X, and write the result to the derivative rows of a stage."""
     flags, k = model_ints[MODEL_FLAGS], DERIVATIVES + STATE_ROWS * number
     lag_actuators(block, params, work, model_ints, gain, part)
     kinematics(block, params, work, k)

@@ -1,10 +1,10 @@
 """A vector of numbers, one per lane, for compiled code.
 
-The kernel computes several bodies at once. A compiler turns a loop over lanes into vector instructions only while it
-can prove that no two arrays overlap, and gives up without a message. So the vector is a type here: :func:`load` reads a
-row, :func:`broadcast` spreads a parameter, ``+ - * /``, :func:`select` and similar functions work on all lanes,
-:func:`store` and :func:`add_to` write. With compilation off the same code runs on small NumPy arrays, with
-bit-identical results.
+The kernel computes several bodies at once. A compiler turns a loop over lanes into vector instructions only if it can
+prove that no two arrays overlap; otherwise it omits the vectorisation without a message. The vector is therefore a type
+here: :func:`load` reads a row, :func:`broadcast` spreads a parameter, ``+ - * /``, :func:`select` and similar functions
+work on all lanes, :func:`store` and :func:`add_to` write. With compilation off the same code runs on small NumPy
+arrays, with bit-identical results.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _MaskModel(models.PrimitiveModel):
 
 
 def _splat(builder: Any, value: Any) -> Any:
-    """The same number in all lanes."""
+    """Return a vector with the same number in all lanes."""
     one = builder.insert_element(ir.Constant(_DOUBLES, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
     return builder.shuffle_vector(one, ir.Constant(_DOUBLES, ir.Undefined), zeros)
@@ -126,7 +126,7 @@ _define_unary(abs, lambda builder, a: _call(builder, "fabs", a))
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, row: Any) -> Any:
-    """Address of a row of a flat array."""
+    """Return the address of a row of a flat array."""
     data = cgutils.create_struct_proxy(kind)(context, builder, value=array).data
     first = builder.mul(row, ir.Constant(row.type, LANES))
     return builder.bitcast(builder.gep(data, [first]), _DOUBLES.as_pointer())
@@ -199,7 +199,7 @@ def _elementary_where(mask: Any, a: Any, b: Any) -> Any:
 
 @always_inline
 def element(array: Floats, row: int, lane: int) -> float:
-    """Element of one lane, for operations that cannot run on all lanes at once."""
+    """Return the element of one lane, for operations that cannot run on all lanes at once."""
     return array[row * LANES + lane]
 
 

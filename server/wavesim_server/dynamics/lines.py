@@ -1,7 +1,7 @@
 """Lines of lumped masses, compiled: tethers, moorings, tow cables.
 
 A line is divided into equal segments. Their mass, weight, buoyancy and drag act at the nodes between them (Walton and
-Polachek 1960; Hall and Goupee 2015). For the share of the line that belongs to a node with the tangent t,
+Polachek 1960; Hall and Goupee 2015). For the part of the line that belongs to a node with the tangent t,
 
     (m + A) a = T_+ t_+ - T_- t_- + (m - rho V) g + (rho V + A) a_w + D,   T = max(0, EA e + C e')
 
@@ -12,8 +12,8 @@ neglected.
 
 A tick of the bodies is divided into substeps of the lines (semi-implicit Euler, drag implicit in the speed). Bodies
 take part in the substeps: each starts from the motion of its tick, computed with the previous force of its lines, and
-departs from it by the change of that force. So a stiff line on a light body needs short substeps but not short ticks,
-and a hanging line at rest stays at rest.
+departs from it by the change of that force. A stiff line on a light body therefore needs short substeps but not short
+ticks, and a hanging line at rest stays at rest.
 
 On the bed a node's downward speed is limited to what the gap allows, and that impulse bounds the friction.
 """
@@ -31,7 +31,7 @@ from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import flush
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
-BED_EXIT_SPEED = 0.2  #: m/s at which a node below the bed rises
+BED_EXIT_SPEED = 0.2  #: speed in m/s at which a node below the bed rises
 
 #: columns of a node of a line
 # position and velocity, W; water velocity and acceleration, depth of the water surface, depth of the bed; force on the
@@ -50,7 +50,7 @@ N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE,
 # first node, segments, bodies at the ends (rows of the rig; -1 = anchor), whether both are present, broken segment
 # (-1 = none), tick of the break
 I_FIRST, I_SEGMENTS, I_BODY, I_BOTH_PRESENT, I_BROKEN_SEGMENT, I_BROKEN_TICK, LINE_INTS = 0, 1, 2, 4, 5, 6, 7
-#: an end: its position in B or W; position and velocity, W, before and after the tick
+#: columns of a line's end: its position in B or W; its position and velocity in W, before and after the tick
 E_AT, E_P0, E_V0, E_P1, E_V1, END = 0, 3, 6, 9, 12, 15
 #: columns of a body that has lines attached
 # position, attitude and velocity before and after its step; departure from that motion, B: velocity, position; sum of
@@ -126,7 +126,7 @@ def _place_end(end: Floats, node: Floats, s: float, h: float) -> None:
 
 @device_function
 def _displace_end(end: Floats, node: Floats, o: Floats) -> None:
-    """Displace an end from its path by the departure of its body."""
+    """Displace an end of a line from its path by the deviation of its body."""
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
     for to, k in ((N_P, B_DEPARTURE), (N_V, B_DEPARTURE_VELOCITY)):
         x, y, z = rotation.to_world(
@@ -179,7 +179,7 @@ def _segment_forces(nodes: Floats, line: Floats, ints: Ints, tick: int) -> None:
 
 @device_function
 def _node_tangent(nodes: Floats, i: int, first: int, last: int) -> tuple[float, float, float, float]:
-    """Tangent at a node, and the submerged fraction of the two half segments that belong to it."""
+    """Return the tangent at a node, and the submerged fraction of the two half segments that belong to the node."""
     x = y = z = wet = 0.0
     for k in range(max(i - 1, first), min(i + 1, last)):
         x += nodes[k, N_DIRECTION]
@@ -283,7 +283,7 @@ def _apply_wrench(
 
 @device_function
 def _substep(f: BodyArrays, rig: LineArrays, g: Ints, s: float, dt: float, h: float, tick: int) -> None:
-    """Advance a group by one substep; ``s``: the fraction of the tick at which it ends."""
+    """Advance a group by one substep; ``s`` is the fraction of the tick at which the substep ends."""
     for m in range(g[G_LINE], g[G_LINES]):
         if rig.ints[m, I_BOTH_PRESENT]:
             _segment_forces(rig.nodes, rig.lines[m], rig.ints[m], tick)
@@ -321,7 +321,9 @@ def _substep(f: BodyArrays, rig: LineArrays, g: Ints, s: float, dt: float, h: fl
 
 @device_function
 def _store_body_motion(f: BodyArrays, rig: LineArrays, k: int, steps: int) -> None:
-    """Store the body state that its own motion and its lines give; the mean line force acts in its next step."""
+    """Store the body state that results from the body's own motion and its lines; the mean line force acts in the next
+    step.
+    """
     slot, o = f.slots[rig.rows[k]], rig.bodies[k]
     b, l = f.blocks[slot // r.LANES], slot % r.LANES
     total = 0.0

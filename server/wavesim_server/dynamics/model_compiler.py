@@ -24,20 +24,20 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.extension_points import ActuatorType, Term
 from wavesim_server.dynamics.types import Floats, Ints, Mask
 
-#: actuator time constants below this count as zero, s
+#: actuator time constants below this value count as zero, s
 MIN_TIME_CONSTANT = 1e-9
 AXES = "XYZKMN"
 MOTIONS = "uvwpqr"
-HORIZONTAL_DOFS = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  #: degrees of freedom of the horizontal plane
+HORIZONTAL_DOFS = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  #: degrees of freedom in the horizontal plane
 
 
 def contact_margin(shape: PrimitiveShape) -> float:
-    """Radius by which a shape's core is rounded for contact."""
+    """Return the radius by which a shape's core is rounded for contact."""
     return shape.half_size[0] if shape.code == 2 else 0.5 * min(shape.half_size)
 
 
 def skew(v: Sequence[float] | Floats) -> Floats:
-    """S(a) with S(a) b = a x b."""
+    """Return the matrix S(a) with S(a) b = a x b."""
     return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]], dtype=float)
 
 
@@ -65,7 +65,7 @@ def radiation_oscillators(radiation: Radiation) -> tuple[Floats, Floats, Floats]
 
 
 def free_dofs(model: Model) -> list[int]:
-    """Degrees of freedom that move."""
+    """Return the degrees of freedom that move."""
     return [MOTIONS.index(name) for name in model.active.split()]
 
 
@@ -86,7 +86,7 @@ class CompiledModel:
 
 
 def compile_model(model: Model, world: World, step: float, integrator: int) -> CompiledModel:
-    """Compile a model for a world, a step and an integrator; ConfigError if they do not fit together."""
+    """Compile a model for a world, a time step and an integrator. Raises ConfigError if this combination is invalid."""
     try:
         return _compile_model(model, world, step, integrator)
     except (ValueError, ArithmeticError) as error:
@@ -138,10 +138,10 @@ def _compile_model(model: Model, world: World, step: float, integrator: int) -> 
 
 
 def check_step_stability(p: Floats, model: Model, step: float, integrator: int, flow: float) -> None:
-    """Refuse a step with which the linear motions of a model would grow without bound, at rest, at 2 m/s or held in the
-    flow.
+    """Refuse a time step with which the linearised motions of a model would diverge: at rest, at 2 m/s, or stationary
+    in the flow.
 
-    Takes the parameters (PARAMS,), a step in s and a flow in m/s. Raises ConfigError if the motion would diverge.
+    Takes the parameters (PARAMS,), a step in s and a flow in m/s. Raises ConfigError if a motion would diverge.
     """
     inverse, stiffness = p[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6), np.zeros((6, 6))
     stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
@@ -168,7 +168,7 @@ def check_step_stability(p: Floats, model: Model, step: float, integrator: int, 
         fail_at(
             model.place,
             f"model '{model.name}' is unstable with a time step of {1e3 * step:g} ms{among}: its fastest motion changes by a "
-            f"factor e in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * stable / fastest:.3g} ms",
+            f"factor of e in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * stable / fastest:.3g} ms",
         )
 
 
@@ -315,7 +315,7 @@ _FACTOR = re.compile(rf"a[uvwpqr]|dr|d[1-{r.FINS}]?|[uvwpqr]")
 
 
 def derivative_factors(name: str) -> tuple[int, list[str]]:
-    """Return (axis, factors) of a derivative's name; ValueError states what is wrong with it."""
+    """Return (axis, factors) of a derivative's name. Raises ValueError, with the reason, if the name is invalid."""
     letter, _, rest = name.partition("_")
     if letter not in AXES or len(letter) != 1 or not rest:
         raise ValueError(f"invalid derivative '{name}': write a force X Y Z K M N, an underscore and the factors")
@@ -375,7 +375,7 @@ def _set_actuator_lag(
 
 
 def _set_extensions(kind: CompiledModel, model: Model, timing: tuple[float, Sequence[float]]) -> int:
-    """Set the extensions of other packages that the model uses, see :mod:`wavesim_server.dynamics.registry`."""
+    """Set the extensions of other packages that the model uses; see :mod:`wavesim_server.dynamics.registry`."""
     flags = 0
     for term in model.term:
         k = _find_extension(term.name, registry.TERMS, "term")
@@ -407,7 +407,7 @@ def _find_extension(name: str, offers: Sequence[Term | ActuatorType], what: str)
 
 
 def _ordered_coefficients(whose: str, names: Sequence[str], given: Sequence[Coefficient]) -> list[float]:
-    """Values in the order of the names; ValueError if one is missing, unknown or given twice."""
+    """Return the values in the order of the names. Raises ValueError if a name is missing, unknown or repeated."""
     values = {c.name: c.value for c in given}
     if sorted(c.name for c in given) != sorted(names):
         given_values = " ".join(c.name for c in given) or "none"

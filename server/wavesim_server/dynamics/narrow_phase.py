@@ -1,5 +1,5 @@
-"""Narrow phase of contact: points where a body touches another body, an obstacle or the bed, now or within the step;
-compiled.
+"""Narrow phase of contact: the points at which a body touches another body, an obstacle or the bed, now or within the
+step; compiled.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ from wavesim_server.dynamics.shapes import (
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
-FEATURE_TOLERANCE = 0.01  #: m, points of a side within this distance of the nearest one carry load too
-EDGE_TOLERANCE = 1e-3  #: m, distance from such a point within which the other body may end
+FEATURE_TOLERANCE = 0.01  #: m, points of a side within this distance of the nearest point also carry load
+EDGE_TOLERANCE = 1e-3  #: m, distance from one of these points within which the other body's side may end
 
 
 @device_function
@@ -131,7 +131,7 @@ def contacts_of_pair(f: BodyArrays, t: ContactMemory, n: int, ra: int, rb: int, 
 
 @device_function
 def may_touch(f: BodyArrays, t: ContactMemory, ra: int, rb: int, h: float) -> bool:
-    """Return whether two bodies touch, or may do so within the step."""
+    """Return whether two bodies touch, or may touch within the step."""
     ga, gb = t.shapes[0], t.shapes[1]
     geometry(f, ra, ga)
     geometry(f, rb, gb)
@@ -141,7 +141,7 @@ def may_touch(f: BodyArrays, t: ContactMemory, ra: int, rb: int, h: float) -> bo
 
 @device_function
 def _is_in_core(g: Floats, x: float, y: float, z: float) -> bool:
-    """Return whether a point is in a core, up to rounding errors."""
+    """Return whether a point is inside a core, within rounding errors."""
     dx, dy, dz = x - g[X], y - g[Y], z - g[Z]
     if g[SHAPE_CODE] == TRIANGLE:
         return shapes.is_over_triangle(g, dx, dy, dz, EDGE_TOLERANCE)

@@ -1,4 +1,4 @@
-"""Registry of the extensions of installed packages, see :mod:`wavesim_server.dynamics.extension_points`.
+"""Registry of the extensions of installed packages; see :mod:`wavesim_server.dynamics.extension_points`.
 
 Functions generated here call the forces one after the other and are inlined into the kernel. Without extensions they
 are empty and cost nothing.
@@ -27,13 +27,15 @@ from wavesim_server.dynamics.rows import (
 from wavesim_server.dynamics.types import Floats, Ints
 
 GROUP = "wavesim.dynamics"
-MAX_TERMS = 32  #: each uses a flag
+MAX_TERMS = 32  #: maximum number of terms; each uses one flag
 Extension = Term | ActuatorType | Integrator
 Forces = Callable[[Floats, Floats, Floats, Ints], None]  #: arguments: block, params, work, kind
 
 
 def _load_extensions() -> list[Extension]:
-    """Load the extensions of all packages; ConfigError names the package whose extension cannot be used."""
+    """Load the extensions of all packages. Raises ConfigError, with the name of the package, if an extension cannot be
+    used.
+    """
     found: list[Extension] = []
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
         try:
@@ -51,7 +53,7 @@ def _load_extensions() -> list[Extension]:
 
 
 load_error: ConfigError | None = (
-    None  #: error in a registered extension; raised when a fleet is made, not when this module is imported
+    None  #: error in a registered extension; raised when a fleet is created, not when this module is imported
 )
 try:
     _all = _load_extensions()
@@ -69,7 +71,7 @@ if FIRST_COEFFICIENT[-1] > EXTENSION_COEFFICIENT + MAX_EXTENSION_COEFFICIENTS or
 
 
 def term_flag(k: int) -> int:
-    """The flag of models that have term k."""
+    """Return the flag of models that have term k."""
     return FIRST_EXTRA_FLAG << k
 
 

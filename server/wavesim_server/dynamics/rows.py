@@ -2,8 +2,9 @@
 
 A *block* holds eight bodies of one model side by side: row ``r`` of lane ``l`` is element ``8 r + l`` of a
 flat float64 array. Each statement of the kernel is a load at a literal offset, and the compiler works on all lanes at
-once.  The *work* array, of which there is only one, holds intermediate values of a step and has the same shape.  The
-*parameters* are the coefficients of a model, one number each: all its blocks share them, and they stay in the cache.
+once. The single *work* array has the same shape and stores intermediate values of a step. The *parameters* are the
+coefficients of a model, one number each. All blocks of the model use the same parameters, which therefore remain in the
+cache.
 """
 
 from __future__ import annotations

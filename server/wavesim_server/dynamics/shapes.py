@@ -3,8 +3,8 @@ triangles.
 
 Each body is a core that is rounded by a margin. The distance is between cores, by the algorithm of Gilbert, Johnson &
 Keerthi (1988). A body is described by (code, three half sizes, pose). The pose holds its position (3) and R_WB by rows
-(9) as one array of 12 numbers. A triangle has its corners, in W relative to its centre, in place of R_WB, and its
-bounding radius as its first half size.
+(9) as one array of 12 numbers. For a triangle, the corners (in W, relative to its centre) replace R_WB, and the first
+half size is the bounding radius.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def to_body(g: Floats, x: float, y: float, z: float) -> tuple[float, float, floa
 
 @always_inline
 def triangle_corner(g: Floats, k: int) -> tuple[float, float, float]:
-    """Corner k of a triangle, relative to its centre."""
+    """Return corner k of a triangle, relative to its centre."""
     first = CORNERS + 3 * k
     return g[first], g[first + 1], g[first + 2]
 
@@ -119,13 +119,13 @@ def feature_point(g: Floats, i: int, dx: float, dy: float, dz: float, out: Float
 
 @device_function
 def feature_count(g: Floats) -> int:
-    """Number of feature points of a body."""
+    """Return the number of feature points of a body."""
     return 3 if g[SHAPE_CODE] == TRIANGLE else 0 if g[SHAPE_CODE] == SPHERE else MAX_FEATURES
 
 
 @device_function
 def triangle_normal(g: Floats) -> tuple[float, float, float]:
-    """Unit normal of a triangle."""
+    """Return the unit normal of a triangle."""
     (x0, y0, z0), (x1, y1, z1), (x2, y2, z2) = triangle_corner(g, 0), triangle_corner(g, 1), triangle_corner(g, 2)
     ax, ay, az = x1 - x0, y1 - y0, z1 - z0
     bx, by, bz = x2 - x0, y2 - y0, z2 - z0
@@ -155,7 +155,8 @@ def _nearest_of_simplex(s: Floats, n: int, weights: Floats, trial: Floats) -> fl
     """Find the weights of the point of a simplex (rows 0..n-1 of s) that is nearest to the origin, and return its
     squared distance.
 
-    The point lies on the nearest of all faces whose own nearest point has positive weights.
+    Each face (vertex, edge, triangle, or the whole tetrahedron) is a candidate if its point nearest to the origin,
+    without regard to its borders, has no negative weight. The result is the nearest of the candidates.
     """
     best = math.inf
     for mask in range(1, 1 << n):
@@ -225,8 +226,8 @@ def _nearest_of_simplex(s: Floats, n: int, weights: Floats, trial: Floats) -> fl
 
 @device_function
 def distance(ga: Floats, gb: Floats, work: Floats, pa: Floats, pb: Floats) -> float:
-    """Return the distance between two cores and fill in their nearest points. 0 if they overlap (then the points are
-    not unique).
+    """Return the distance between two cores, and fill in their nearest points. The distance is 0 if they overlap; the
+    points are then not unique.
 
     ``work`` is a scratch array (16, 3).
     """

@@ -2,14 +2,15 @@
 
 A body falls asleep after one second in which three conditions hold. It has touched only the sea bed or obstacles, in
 every tick. Nothing that drives it has changed. It has moved by less than CREEP_TOLERANCE, and evenly: a body that
-begins to tip or swings through its turning point moves unevenly. It keeps its pose, and its velocity is zero.
+begins to tip or swings through its turning point moves unevenly. A sleeping body keeps its pose, and its velocity is
+zero.
 
 A sleeping body wakes before the tick in which an input changes: a command, a fault, an external force, wind, waves,
 density, the pull of a line. A current must change by more than FLOW_TOLERANCE, because a tide changes it in every tick.
 It also wakes when another body touches it, and when its pose or its coefficients are set. Bodies that touch other
 bodies, float, or have lines or a mooring do not sleep.
 
-A sleeping body does not creep. A resting body that is awake does, along a slope or with a current: in each tick it
+A sleeping body does not creep. A body at rest that is awake creeps along a slope or with a current: in each tick it
 falls for half a tick before its contacts hold it, and is moved back only along the contact normals.
 """
 
@@ -49,7 +50,7 @@ CREEP_TOLERANCE = 5e-4  #: maximum displacement of any point of the body in that
 #: maximum difference between the halves of the displacement: as a fraction, and in m
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
 FLOW_TOLERANCE = 1e-3  #: change of the water's velocity (m/s) or acceleration (m/s2) that is ignored
-#: columns of the notes on a body: last tick at rest, tick since which it rests, last tick in contact with a body
+#: columns of the memory of a body: last tick at rest, first tick of the current rest, last tick in contact with a body
 LAST_AT_REST, AT_REST_SINCE, LAST_BODY_CONTACT = 0, 1, 2
 
 
@@ -103,7 +104,7 @@ def _is_deep(f: BodyArrays, slot: int) -> bool:
 
 @always_inline
 def _max_displacement(f: BodyArrays, slot: int, kept: Floats) -> float:
-    """Upper bound of the displacement of any point of a body."""
+    """Return an upper bound of the displacement of any point of a body."""
     b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
     way = turn = 0.0
     for k in range(3):
@@ -117,7 +118,7 @@ def _max_displacement(f: BodyArrays, slot: int, kept: Floats) -> float:
 
 @device_function
 def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int) -> None:
-    """Record that a body is at rest at the end of this tick; put it to sleep if it has been so for long enough.
+    """Record that a body is at rest at the end of this tick; put it to sleep if it has been at rest for long enough.
 
     ``last`` (rows, RIGID_ROWS) holds the states before contacts.
     """
@@ -146,7 +147,7 @@ def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int)
 
 @always_inline
 def _may_sleep(f: BodyArrays, slot: int) -> bool:
-    """Return whether a body may sleep: deep, free, its actuators at their commanded values."""
+    """Return whether a body may sleep: it is deep and free, and its actuators are at their commanded values."""
     b, l = f.blocks[slot // LANES], slot % LANES
     if b[HAS_LINES * LANES + l] != 0.0 or b[(MOORING + 4) * LANES + l] != 0.0 or not _is_deep(f, slot):
         return False
@@ -162,7 +163,7 @@ def _may_sleep(f: BodyArrays, slot: int) -> bool:
 
 @device_function
 def wake_body(f: BodyArrays, s: SleepState, m: ContactEvents, row: int, tick: int) -> None:
-    """Wake a body in its pose at rest. Its contacts count as held throughout its sleep."""
+    """Wake a body in its pose at rest. Its contacts count as uninterrupted during its sleep."""
     slot = f.slots[row]
     f.blocks[slot // LANES, ASLEEP * LANES + slot % LANES] = 0.0
     s.asleep_count[0] -= 1
@@ -174,7 +175,7 @@ def wake_body(f: BodyArrays, s: SleepState, m: ContactEvents, row: int, tick: in
 
 @device_function
 def wake_changed(f: BodyArrays, s: SleepState, m: ContactEvents, order: Ints, count: int, tick: int) -> None:
-    """Wake each body with an input that differs from the time it fell asleep, or with the surface near."""
+    """Wake each body that is near the surface, or for which an input has changed since it fell asleep."""
     for i in range(count):
         slot = f.slots[order[i]]
         b, l = f.blocks[slot // LANES], slot % LANES

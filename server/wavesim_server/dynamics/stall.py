@@ -1,4 +1,4 @@
-"""Fins beyond stall: correction of the linear law's force, lane by lane where a fin stalls."""
+"""Fins beyond stall: correction of the linear law's force, separately for each lane in which a fin stalls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from wavesim_server.elementary import sin_cos
 
 @device_function
 def _beyond(params: Floats, k: int, angle: float, along: float, wn: float) -> float:
-    """Correction of the normal force of fin k, whose angle in the linear law, delta - w_n/u, exceeds F_STALL.
+    """Return the correction of the normal force of fin k, whose angle in the linear law, delta - w_n/u, exceeds
+    F_STALL.
 
     Between the stall angle a_s and 90 deg, the normal force has the form of Viterna and Corrigan (1982):
     CN = CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2), where a is the true angle of

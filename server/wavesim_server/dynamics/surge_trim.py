@@ -1,4 +1,6 @@
-"""Commands that hold a surge speed: the equilibrium of a model's own equation, straight ahead, level, in still water."""
+"""Commands that maintain a surge speed: the equilibrium of the model's equation of motion, straight ahead, level, in
+still water.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,15 @@ from wavesim_server.dynamics.types import Floats
 from wavesim_server.row_pool import aligned_zeros, grown_to
 
 MIN_FORWARD_SHARE = 0.3  #: minimum fraction of a thruster's force along surge at which the thruster is used
-MAX_IMBALANCE = 0.02  #: maximum lateral remainder as a fraction of the thrust (for moments: times half the length)
-SEARCH_POINTS = 64  #: search points for a command, from zero to the limit
+#: maximum remaining lateral force as a fraction of the thrust (for moments: times half the length)
+MAX_IMBALANCE = 0.02
+SEARCH_POINTS = 64  #: number of search points for a command, from zero to the limit
 STRAIGHT_DOFS = [0, 1, 5]  #: surge, sway, yaw
 NEAR = 1e-9  #: relative tolerance of a thrust
 
 
 class TowedModel:
-    """A model held at a surge speed, level: forces of its actuators and its hull."""
+    """Forces of a model's actuators and hull at a constant surge speed with level attitude."""
 
     def __init__(self, form: VehicleType, speed: float) -> None:
         kind = form.compiled
@@ -60,7 +63,7 @@ class TowedModel:
         return of_actuators, of_hull
 
     def at_rest(self) -> Floats:
-        """Values of the actuators before any command, in all lanes."""
+        """Return the values of the actuators before any command, in all lanes."""
         return self._rest.copy()
 
     @functools.cached_property
@@ -68,7 +71,7 @@ class TowedModel:
         return self.forces(self._rest)[0]
 
     def thrusts(self, k: int, commands: Floats) -> Floats:
-        """Thrust of thruster k at commands, along its column of the allocation."""
+        """Return the thrust of thruster k for each command, along the thruster's column of the allocation matrix."""
         column = self.column(k)[:3]
         found = []
         for first in range(0, len(commands), r.LANES):
@@ -81,12 +84,14 @@ class TowedModel:
         return np.concatenate(found)
 
     def column(self, k: int) -> Floats:
-        """Force and moment of unit thrust."""
+        """Return force and moment of unit thrust."""
         return self.vehicle_type.compiled.params[r.THRUSTER_WRENCH + 6 * k : r.THRUSTER_WRENCH + 6 * k + 6]
 
 
 def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
-    """Commands, by position, with which a body holds a surge speed through the water; ValueError if it cannot."""
+    """Return the commands, by position, with which a body maintains a surge speed through the water. Raises ValueError
+    if the body cannot maintain it.
+    """
     name = form.model.name
     if speed == 0.0:
         return []
@@ -120,7 +125,7 @@ def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
 
 
 def _least_command(towed: TowedModel, k: int, thrust: float) -> float | None:
-    """Smallest command of a thruster that gives a thrust; None if there is none within its limits."""
+    """Return the smallest command of a thruster that produces a thrust; None if there is none within its limits."""
     actuator = towed.vehicle_type.actuators[k]
     if abs(thrust) < 1e-12:
         return 0.0

@@ -126,7 +126,9 @@ from wavesim_server.elementary import LEAST, atan2, exp, log10, sin_cos
 
 @always_inline
 def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
-    """Speed along a force-and-torque column of the parameters, at its position: the column times nu_r."""
+    """Return the speed along a force-and-torque column of the parameters, at the column's position: the column times
+    nu_r.
+    """
     return (
         broadcast(params, row) * load(work, NU_R)
         + broadcast(params, row + 1) * load(work, NU_R + 1)
@@ -158,7 +160,7 @@ def simple_thrusters(block: Floats, params: Floats, work: Floats, count: int) ->
 
 @always_inline
 def _thrust_by_law(params: Floats, work: Floats, k: int) -> Lanes:
-    """Thrust c1 n + abs(n) (c2 n + c3 u_a), with coefficients by the sign of n."""
+    """Return the thrust c1 n + abs(n) (c2 n + c3 u_a), with coefficients that depend on the sign of n."""
     n = load(work, STAGE_ACTUATORS + k)
     forward, astern = THRUSTER_LAW + LAW * k + LAW_AHEAD, THRUSTER_LAW + LAW * k + LAW_ASTERN
     ahead = n > 0.0
@@ -171,8 +173,8 @@ def _thrust_by_law(params: Floats, work: Floats, k: int) -> Lanes:
 
 @always_inline
 def _advance_speed(params: Floats, work: Floats, k: int) -> Lanes:
-    """Advance speed u_a: speed along the thruster or total speed through the water (DUNE, Fossen's REMUS), times 1 -
-    wake.
+    """Return the advance speed u_a: speed along the thruster or total speed through the water (DUNE, Fossen's REMUS),
+    times 1 - wake.
     """
     whole = broadcast(params, THRUSTER_LAW + LAW * k + LAW_WHOLE)
     along = speed_along(params, THRUSTER_WRENCH + 6 * k, work)
@@ -389,7 +391,7 @@ def named_derivatives(params: Floats, work: Floats, model_ints: Ints, count: int
 
 @always_inline
 def _strip_integrals(v: Lanes, r: Lanes, h: Lanes) -> tuple[Lanes, Lanes]:
-    """Integrals over x in [-h, h] of s abs(s) and x s abs(s), s = v + x r, exactly."""
+    """Return the exact integrals over x in [-h, h] of s abs(s) and x s abs(s), with s = v + x r."""
     low, high = v - r * h, v + r * h
     sign = select(v < 0.0, -1.0, 1.0)
     turns = abs(r) * h > maximum(

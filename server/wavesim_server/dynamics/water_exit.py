@@ -1,19 +1,18 @@
-"""Bodies that leave the water and return: the water forces decrease with the submerged share of the
-body.
+"""Bodies that leave the water and return: the water forces decrease with the wetted fraction of the body.
 
 With B the current buoyancy and B_0 that of the body at rest (its weight, or its full buoyancy if it does not float),
-``w = min(1, B/B_0)`` and the share is ``s = w (2 - w)``. It is 0 in the air, and 1 with zero slope at the body's own
-draft, where the model was identified. Small motions about that draft therefore use the model's own coefficients. The equation
-of motion becomes
+``w = min(1, B/B_0)`` and the wetted fraction is ``s = w (2 - w)``. It is 0 in the air, and 1 with zero slope at the
+body's own draft, where the model was identified. Small motions about that draft therefore use the model's own
+coefficients. The equation of motion becomes
 
     (M_RB + s M_A) nu_r' + max(s', 0) M_A nu_r = s (drag, lift, memory, propellers, fins) - (C_RB + s C_A) nu_r + the
     rest.
 
 A body that falls into the water shares its momentum with the water it entrains (von Karman 1929: slamming at entry). A
-body that leaves the water leaves that momentum behind. Both ways the sum of (m + s a) v^2 / 2 and the potential energy
-only decreases. Neglected are water lifted off with the body, spray, air behind a blunt tail and the greater added mass
-near the surface. Bodies that cannot heave, and those with a linear restoring matrix instead of a shape, do not leave
-the water.
+body that leaves the water leaves that momentum behind. In both cases the sum of (m + s a) v^2 / 2 and the potential
+energy only decreases. The model neglects water that the body lifts, spray, air behind a blunt tail and the greater
+added mass near the surface. Bodies that cannot heave, and those with a linear restoring matrix instead of a shape, do
+not leave the water.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ from wavesim_server.dynamics.rows import (
 )
 from wavesim_server.dynamics.types import Floats, Lanes
 
-INSTANT_S = 1e-6  #: s, interval over which the growth of the wet part is measured
+INSTANT_S = 1e-6  #: s, interval over which the growth of the wetted fraction is measured
 
 
 @always_inline
 def _buoyancy_share(params: Floats, work: Floats) -> Lanes:
-    """Ratio w from the current buoyancy."""
+    """Return the ratio w for the current buoyancy."""
     at_rest = minimum(broadcast(params, WEIGHT), broadcast(params, FULL_BUOYANCY))
     floats = at_rest > 0.0
     return select(floats, minimum(load(work, BUOYANCY) / select(floats, at_rest, 1.0), 1.0), 1.0)
@@ -74,7 +73,7 @@ def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
 
 @always_inline
 def wet_share_rate(params: Floats, work: Floats) -> None:
-    """Store the growth rate of the wet fraction, from the buoyancy an instant later."""
+    """Store the growth rate of the wetted fraction, from the buoyancy an instant later."""
     wet = _buoyancy_share(params, work)
     growth = (wet * (2.0 - wet) - load(work, WET_SHARE)) / INSTANT_S
     store(work, WET_SHARE_RATE, select(load(work, WET_SHARE) < 1.0, maximum(growth, 0.0), 0.0))
@@ -82,7 +81,7 @@ def wet_share_rate(params: Floats, work: Floats) -> None:
 
 @always_inline
 def fade_water_forces(block: Floats, work: Floats) -> None:
-    """Scale the water's part of the force rows; actuator and wind forces are not scaled."""
+    """Scale the water forces in the force rows; actuator and wind forces are not scaled."""
     share = load(work, WET_SHARE)
     for i in range(6):
         force, other = load(work, FORCE + i), load(block, EXTERNAL_WRENCH + i) + load(block, ENVIRONMENT_WRENCH + i)
@@ -91,9 +90,10 @@ def fade_water_forces(block: Floats, work: Floats) -> None:
 
 @device_function
 def solve_partly_out(params: Floats, work: Floats, k: int) -> None:
-    """Write the accelerations of bodies that are partly out of the water into row k, which holds those of all bodies.
+    """Write the accelerations of bodies that are partly out of the water into row k, which contains the accelerations
+    of all bodies.
 
-    The force rows hold all loads on them, including drag and Coriolis force as for bodies in the water.
+    The force rows contain all loads on these bodies, including drag and Coriolis force as for bodies in the water.
     """
     share = load(work, WET_SHARE)
     dry = 1.0 - share
@@ -131,7 +131,7 @@ def solve_partly_out(params: Floats, work: Floats, k: int) -> None:
 
 @device_function
 def solve_accelerations(params: Floats, work: Floats) -> None:
-    """Solve for accelerations through the water, in place of the loads. Inertia is positive definite, so its diagonal
+    """Replace the loads with the accelerations through the water. Inertia is positive definite, so its diagonal
     serves as pivots.
     """
     dry = 1.0 - load(work, WET_SHARE)

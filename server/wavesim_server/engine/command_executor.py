@@ -46,7 +46,7 @@ FEW = 20  #: maximum number of names in a refusal
 
 
 class CommandExecutor:
-    """Executes commands."""
+    """Executes the commands of the front."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self.sim, self.instruments = engine, engine.sim, engine.instruments
@@ -202,7 +202,7 @@ class CommandExecutor:
             self._answer(c, True, text)
 
     def _run_command(self, command: commands.Command) -> str:
-        """Execute a command and return the result as text; ValueError if it is invalid."""
+        """Execute a command and return the result as text. Raises ValueError if the command is invalid."""
         since = f"from {self.sim.time_ns * 1e-9:.3f} s on"
         if isinstance(command, items.Control):
             return self._control(command)
@@ -237,7 +237,7 @@ class CommandExecutor:
         return row
 
     def apply_scheduled_fault(self, change: FaultChange) -> None:
-        """Begin or end a configured fault. The body may be absent."""
+        """Begin or end a configured fault. The body need not be in the simulation."""
         try:
             self._apply_scheduled_fault(change)
         except Exception as error:  # the configuration was checked, so this is an internal error; the run continues
@@ -261,7 +261,7 @@ class CommandExecutor:
         self.engine.emit(ExecutedEvent(0, 1, text, self.sim.time_ns, commands.encode(fault)))
 
     def _control(self, c: items.Control) -> str:
-        """Execute a command on the timer."""
+        """Execute a command that changes the timer."""
         engine = self.engine
         if c.verb == "shutdown":
             engine.is_over = True

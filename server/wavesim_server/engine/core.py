@@ -38,7 +38,7 @@ from wavesim_server.messages import (
 from wavesim_server.simulation import Simulation
 from wavesim_server.watchdog import Watchdog
 
-VIEW_S = 0.1  #: in fast mode, the tables are published at least this often (simulated time)
+VIEW_S = 0.1  #: maximum interval between two publications of the tables in fast mode (simulated time)
 FULL_QUEUE_RETRY_S = 0.0005  #: retry interval for a full queue
 NO_GENERATION = 2**62  #: a generation that matches no body
 LOGGED_TABLES = ("state", "actuation", "surroundings")  #: tables whose rows are logged
@@ -97,7 +97,7 @@ class Engine:
         self.publish()
 
     def poll(self, now: float) -> float:
-        """Do all due work; return the time of the next call (infinity: when a command arrives)."""
+        """Do all due work, and return the time of the next call (infinity: only when a command arrives)."""
         self.now = now
         try:
             if not self._push_backlog():
@@ -130,7 +130,7 @@ class Engine:
         return math.inf if self._is_halted() else now
 
     def _is_halted(self) -> bool:
-        """Whether the simulation is stopped until a command arrives."""
+        """Return whether the simulation is stopped until a command arrives."""
         return self.is_over or self.state is not RunState.RUNNING or self.awaits_release
 
     @property
@@ -246,10 +246,10 @@ class Engine:
         self.emit(RunStateEvent(int(state), self.sim.time_ns))
 
     def announce_body(self, row: int, present: bool, new: bool = True) -> None:
-        """Report that a body entered or left.
+        """Report the entry or the departure of a body.
 
-        The log contains the bodies present when the clock starts, then every change until the end. After that, programs
-        leave in any order and are not logged.
+        The log contains the bodies that are in the simulation when the clock starts, then every change until the end of
+        the run. After the end, programs leave in any order, which is not logged.
         """
         o = self.sim.occupants[row]
         logged = self._started and self.state is not RunState.ENDED
@@ -261,7 +261,7 @@ class Engine:
         )  # fmt: skip
 
     def generation(self, row: int) -> int:
-        """Return the generation of the present, or last, body in a row."""
+        """Return the generation of the body in a row, or of the last body that occupied it."""
         return int(self.sim.identity["generation"][row])
 
     def publish(self) -> None:

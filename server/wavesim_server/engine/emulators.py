@@ -53,7 +53,7 @@ class SemaphoreSignal:
 
 
 class SynchronousEmulators:
-    """One emulator per sensor type of the run; each serves all instruments of its type."""
+    """The emulators of a run, one per sensor type; each serves all instruments of its type."""
 
     def __init__(
         self,
@@ -143,7 +143,9 @@ class SynchronousEmulators:
         return found
 
     def _is_alive(self, header: Any, now: float) -> bool:
-        """Whether an emulator that has not answered is still running. Most answer before the first check."""
+        """Return whether an emulator that has not answered is still running. Most emulators answer before the first
+        check.
+        """
         if now < self._liveness_check_at:
             return True
         self._liveness_check_at = now + LIVENESS_CHECK_S
@@ -152,8 +154,8 @@ class SynchronousEmulators:
     def wait(self, timeout: float) -> None:
         """Wait until all emulators have answered or the timeout has passed.
 
-        The engine waits for the last emulator first. When that one has answered, most others have too, so the engine
-        wakes only once. Each time it wakes, it competes with them for a processor.
+        The engine waits for the last emulator first. When that one has answered, most others have also answered, so the
+        engine wakes only once. Each time it wakes, it competes with the emulators for a processor.
         """
         limit = time.monotonic() + timeout
         while self.pending and self.signals[self.pending[-1]].wait_answer(max(limit - time.monotonic(), 0.0)):

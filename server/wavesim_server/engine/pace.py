@@ -1,4 +1,6 @@
-"""Real time: when the next ticks are due, how late they were, how fast the simulation runs. Callers pass ``now``."""
+"""Real time: the times at which the next ticks are due, their lateness, and the speed of the simulation. Callers pass
+``now``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ class TickPacer:
 
     def __init__(self, step_s: float, speed: float) -> None:
         self.step_s, self.speed = step_s, speed
-        self.late_count = 0  #: ticks that began more than one step late
+        self.late_count = 0  #: number of ticks that began more than one step late
         self.lateness_ns = self.lateness_max_ns = self.slipped_ns = 0
         self.slips = 0
         self.factor = 0.0  #: simulated seconds per wall second
@@ -26,7 +28,7 @@ class TickPacer:
         self._deadline, self._planned, self._measured_from = None, 0, None
 
     def next_deadline(self, now: float, most: int) -> float:
-        """Return when the next ticks are due: one tick or, at higher speeds, a group of at most ``most``."""
+        """Return the time at which the next ticks are due: one tick or, at higher speeds, a group of at most ``most``."""
         if not self._planned:
             self._planned = 1
             if self.speed > 1.0:
@@ -40,7 +42,7 @@ class TickPacer:
         return ticks * self.step_s / self.speed
 
     def take_due_ticks(self, now: float, most: int) -> int:
-        """Return how many ticks are due at ``now``.
+        """Return the number of ticks that are due at ``now``.
 
         The number is at most ``most``, because a participant may have become due before the planned end.
         """

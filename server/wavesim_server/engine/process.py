@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from wavesim_server.serve import ProcessArguments
 
 IDLE_S = 0.1  #: maximum time between two checks of the supervisor
-FLUSH_S = 5.0  #: time for the last events when the front is behind
-TRACEBACK_FRAMES = 3  #: stack frames, innermost last, in the message about a failed tick
+FLUSH_S = 5.0  #: maximum time to deliver the last events when the front is behind
+TRACEBACK_FRAMES = 3  #: number of stack frames, innermost last, in the message about a failed tick
 
 
 def attach_engine(simulation: Simulation, name: str, events_fd: int, log: bool) -> Engine:
@@ -61,9 +61,9 @@ def attach_engine(simulation: Simulation, name: str, events_fd: int, log: bool) 
 def run(engine: Engine, commands_fd: int, supervisor: int) -> int:
     """Run until a shutdown command or the end of the supervisor (its process id); return the exit code.
 
-    Errors of sessions and commands never get here (see :mod:`wavesim_server.engine.command_executor`). After a failed
-    tick the simulation cannot continue: the run ends with a one-line message, and the log holds everything before that
-    tick.
+    Errors of sessions and commands never reach this function (see :mod:`wavesim_server.engine.command_executor`). After
+    a failed tick the simulation cannot continue: the run ends with a one-line message, and the log holds everything
+    before that tick.
     """
     try:
         _run_loop(engine, commands_fd, supervisor)

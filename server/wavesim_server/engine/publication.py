@@ -1,4 +1,4 @@
-"""The engine's tables in shared memory, published one whole tick at a time."""
+"""The engine's tables in shared memory, published one complete tick at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wavesim_server.simulation import Simulation
 
 @dataclass
 class LossCounts:
-    """Loss counters in the clock's record."""
+    """Return the loss counters in the clock's record."""
 
     events_dropped: int = 0
     sensors_late: int = 0
@@ -50,7 +50,7 @@ class EngineTables:
         self.publish_identity()
 
     def publish_identity(self) -> None:
-        """Publish the body in each row, after its instruments, so that every visible body has them."""
+        """Publish the body in each row, after its instruments, so that readers see no body without its instruments."""
         self.publish_instruments()
         vehicles, who = self.areas["vehicles"], self.sim.identity
         self._buoys = int(((who["type"] == BodyType.BUOY) & (who["present"] == 1)).sum())
@@ -79,7 +79,7 @@ class EngineTables:
 
     @property
     def effort_rows(self) -> list[int]:
-        """Rows whose forces are computed."""
+        """Return the rows whose forces are computed."""
         there = self.sim.occupants
         return sorted(
             there if self.sim.config.log.effort else (row for row in self.requested_effort_rows if row in there)

@@ -14,7 +14,7 @@ from wavesim_sdk.tables import LINES
 from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.messages import MAX_RECORD_BYTES, LogRecordsEvent, SignalsEvent
 
-TRIES = 50  #: attempts to copy a table that is being written
+TRIES = 50  #: maximum number of attempts to copy a table that is being written
 
 
 def _bounded_slices(records: Record) -> Iterator[slice]:
@@ -25,7 +25,7 @@ def _bounded_slices(records: Record) -> Iterator[slice]:
 
 
 def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterator[SignalsEvent]:
-    """Yield signals sent, then receptions with their outcomes; ``generations`` holds those of all rows.
+    """Yield signals sent, then receptions with their outcomes; ``generations`` holds the generations of all rows.
 
     Signals come first, because a receiver looks up their payload.
     """
@@ -85,7 +85,7 @@ def log_records(
 
 
 def line_records(tick: int, vehicles: SharedMemoryArea) -> Iterator[LogRecordsEvent]:
-    """Yield the rows of the present lines. Lines belong to no body, so their generation is 0."""
+    """Yield the rows of the lines that exist. Lines do not belong to a body, so their generation is 0."""
     table = vehicles[LINES.name].latest
     rows = np.flatnonzero(table["present"] == 1)
     if len(rows):

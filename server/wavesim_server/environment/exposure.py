@@ -64,11 +64,11 @@ class ResponseOperators:
 
     @property
     def headings(self) -> int:
-        """Number of headings, equally spaced over a full circle; the first is a following sea."""
+        """Return the number of headings, equally spaced over a full circle; the first is a following sea."""
         return int(self.response.shape[2])
 
     def force_at(self, frequencies: Array) -> Array:
-        """Real and imaginary parts of the force at other frequencies, (headings, frequencies, 6, 2)."""
+        """Return real and imaginary parts of the force at other frequencies, (headings, frequencies, 6, 2)."""
         real, imaginary = np.zeros((2, self.headings, len(frequencies), 6))
         for dof, responses in enumerate(self.response):
             for k, values in enumerate(responses.T):
@@ -80,7 +80,7 @@ class ResponseOperators:
         return np.stack([real, imaginary], axis=-1)
 
     def drift_at(self, frequencies: Array) -> Array:
-        """Signed root of the mean drift force, (headings, frequencies, 3)."""
+        """Return the signed root of the mean drift force, (headings, frequencies, 3)."""
         table = np.zeros((self.headings, len(frequencies), 3))
         for dof, responses in enumerate(self.drift):
             for k, values in enumerate(responses.T):
@@ -89,8 +89,8 @@ class ResponseOperators:
 
 
 def impedance(model: Model, frequencies: Array) -> tuple[Array, Array]:
-    """Real and imaginary part of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G of a model with linear restoring, K
-    its fluid memory.
+    """Return real and imaginary part of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G of a model with linear
+    restoring, K its fluid memory.
     """
     rigid, added = mass_matrices(model)
     w = np.asarray(frequencies)
@@ -110,7 +110,7 @@ def impedance(model: Model, frequencies: Array) -> tuple[Array, Array]:
 
 
 def _radiation_impedance(radiation: Radiation, w: Array) -> tuple[Array, Array]:
-    """Real and imaginary part (frequencies, 6, 6) of K(i w) = i w B^T (diag(w_n^2) - w^2 + i w R)^-1 B."""
+    """Return real and imaginary part (frequencies, 6, 6) of K(i w) = i w B^T (diag(w_n^2) - w^2 + i w R)^-1 B."""
     squares, damping, coupling = radiation_oscillators(radiation)
     n = len(squares)
     real, imaginary = np.zeros((2, len(w), 6, 6))
@@ -122,7 +122,7 @@ def _radiation_impedance(radiation: Radiation, w: Array) -> tuple[Array, Array]:
 
 
 def _polynomial(coefficients: Sequence[float], w: Array) -> tuple[Array, Array]:
-    """Real and imaginary part of the sum of ``c_k (i w)^k``."""
+    """Return real and imaginary part of the sum of ``c_k (i w)^k``."""
     real = imaginary = np.zeros_like(w)
     for c in reversed(coefficients):
         real, imaginary = c - w * imaginary, w * real
@@ -156,7 +156,9 @@ def read_operators(model: Model, rao: Rao) -> ResponseOperators:
         )
     good = np.isfinite(response).all() and np.isfinite(drift).all() and np.isfinite(frequencies).all()
     if not (good and (np.diff(frequencies) > 0.0).all()):
-        raise ConfigError("some values of the RAO file are not finite, or its frequencies do not ascend", str(path))
+        raise ConfigError(
+            "some values of the RAO file are not finite, or its frequencies are not in ascending order", str(path)
+        )
     # headings cover a full circle; the last repeats the first
     closed = math.isclose(headings[-1] - headings[0], 2 * math.pi, rel_tol=1e-6)
     keep = slice(None, len(headings) - closed)
@@ -173,7 +175,7 @@ def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
 
     The structure contains ``headings`` (rad, 0 = following sea); ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of
     freedom, each (frequencies, headings, speeds); the same for ``motionRAO``; ``driftfrc.amp`` in surge, sway, yaw.
-    OSError; ValueError for a file that is not such a structure.
+    Raises OSError, or ValueError if the file does not contain this structure.
     """
     from scipy.io import loadmat  # imported here, so that only users of such a file pay for it
     from scipy.io.matlab import MatReadError
@@ -193,14 +195,14 @@ def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
 
 
 def _response(amplitude: Any, phase: Any, speed: int) -> Any:
-    """Complex operator of one degree of freedom at one speed: (frequencies, headings)."""
+    """Return the complex operator of one degree of freedom at one speed: (frequencies, headings)."""
     a, p = (np.asarray(x)[..., speed] if np.ndim(x) == 3 else np.asarray(x) for x in (amplitude, phase))
     sine, cosine = sin_cos(p)
     return a * cosine + 1j * (a * sine)
 
 
 def obstacle_shapes(loaded: LoadedConfig) -> Array:
-    """Fixed bodies as rows of :mod:`wavesim_server.dynamics.shapes`."""
+    """Return fixed bodies as rows of :mod:`wavesim_server.dynamics.shapes`."""
     o = loaded.config.world.obstacles
     boxes = []
     for x, y, z, length, width, height, heading in obstacle_boxes(o):
@@ -227,7 +229,7 @@ def obstacle_shapes(loaded: LoadedConfig) -> Array:
 
 
 def obstacle_names(loaded: LoadedConfig) -> list[str]:
-    """Name of the obstacle of each row of :func:`obstacle_shapes`."""
+    """Return the name of the obstacle of each row of :func:`obstacle_shapes`."""
     o = loaded.config.world.obstacles
     found = [f"block {k}" for k in range(1, len(o.block) + 1)] + [f"pier {k}" for k in range(1, len(o.pier) + 1)]
     found += [f"tunnel {k}" for k in range(1, len(o.tunnel) + 1) for _ in range(4)]

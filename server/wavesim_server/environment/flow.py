@@ -44,7 +44,7 @@ def make_flow(loaded: LoadedConfig, water: Water) -> FlowField:
 
 @device_function
 def uniform_flow(flow: FlowField, time: float) -> tuple[float, float]:
-    """Uniform part of the flow (north, east): mean and tide."""
+    """Return the uniform part of the flow (north, east): mean and tide."""
     s = flow.uniform
     speed = s[2] * cos(2.0 * math.pi * time / s[4] + s[5])
     east, north = sin_cos(s[3])
@@ -53,7 +53,7 @@ def uniform_flow(flow: FlowField, time: float) -> tuple[float, float]:
 
 @device_function
 def flow_at(flow: FlowField, time: float, x: float, y: float, z: float) -> tuple[float, float]:
-    """Flow (north, east) at a point."""
+    """Return the flow (north, east) at a point."""
     north, east = uniform_flow(flow, time)
     if flow.layers.shape[0]:
         k, n = 0, flow.layers.shape[0]

@@ -1,4 +1,4 @@
-"""Gust spectra, divided into components with random phases that depend on the seed alone.
+"""Gust spectra, divided into components with random phases that depend only on the seed.
 
 Sea spectra are in ``wavesim_sdk.ocean.surface``.
 """
@@ -35,6 +35,6 @@ def gust_components(wind: Wind, seed: int) -> Array:
 
 
 def harris(drag: float, length: float, mean: float, f: Array) -> Array:
-    """Harris gust spectrum in (m/s)^2/Hz."""
+    """Return the Harris gust spectrum in (m/s)^2/Hz."""
     x = length * f / mean
     return np.asarray(4.0 * drag * length * mean / power(2.0 + x * x, 5.0 / 6.0))

@@ -1,6 +1,6 @@
 """Wind, waves, current drift and tide, and their effect on bodies in a tick, compiled.
 
-Evaluated once per tick and held over it.  Random numbers are hashes of (stream, tick), as in
+The effects are evaluated once per tick and are constant within it. Random numbers are hashes of (stream, tick), as in
 :mod:`wavesim_sdk.randomness`, so they do not depend on other draws.
 """
 
@@ -51,7 +51,7 @@ from wavesim_server.rng import normal
 
 #: state of the weather: slow wind, drift speed and direction (deviations), current wind at 10 m, level of the tide
 W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
-#: wind, waves and air, uniform everywhere: see :class:`WeatherArrays`
+#: wind, waves and air, the same everywhere; see :class:`WeatherArrays`
 (
     I_MEAN,
     I_WIND_FROM,
@@ -141,7 +141,7 @@ def advance_weather(w: WeatherArrays, tick: int, time: float, h: float) -> None:
 
 @device_function
 def update_weather(w: WeatherArrays, time: float) -> None:
-    """Update wind with gusts, drift and level of the tide at a time."""
+    """Update gusty wind, current drift and tide level for a time."""
     s, d = w.state, w.drift
     gust = 0.0
     for i in range(w.gusts.shape[0]):
@@ -155,7 +155,7 @@ def update_weather(w: WeatherArrays, time: float) -> None:
 
 @device_function
 def elevation(sea: Floats, time: float, x: float, y: float) -> tuple[float, float, float]:
-    """Elevation of the surface (up) at a point, and its slopes to the north and east."""
+    """Return the elevation of the surface (up) at a point, and its slopes to the north and east."""
     up = north = east = 0.0
     for i in range(sea.shape[0]):
         angle = sea[i, S_FREQUENCY] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
@@ -198,10 +198,10 @@ def orbital_motion(
 
     The acceleration is that of the water itself, v' + (v . grad) v: without the second term, a free body would not stay on its orbit.
 
-    All are means over the body's length and width. For a wave of number k the factor is exp(-(k_x^2 long^2 + k_y^2
-    wide^2)/6), which has the second moment of the rectangle; the slope, a first moment, uses the power 3/5 of it. (cx,
-    sx): heading of the body, not of unit length. Above the still level the motion is that at the still level. ``parts``
-    (5, n) holds intermediate values, so that the compiler can vectorise.
+    All values are means over the body's length and width. For a wave of number k the factor is exp(-(k_x^2 long^2 +
+    k_y^2 wide^2)/6), which has the second moment of the rectangle; the slope, a first moment, uses the power 3/5 of it.
+    (cx, sx): heading of the body, not of unit length. Above the still level, the motion equals that at the still level.
+    ``parts`` (5, n) holds intermediate values, so that the compiler can vectorise.
     """
     down = max(depth, 0.0)
     n = sea.shape[0]
@@ -270,7 +270,7 @@ def apply_to_bodies(
     time: float,
     h: float,
 ) -> None:
-    """Compute current, water plane and held forces of all bodies in this tick."""
+    """Compute current, water plane and the constant forces of all bodies in this tick."""
     s = w.state
     parts = np.empty((5, w.sea.shape[0]))
     n, e = uniform_flow(flow, time)
@@ -378,8 +378,8 @@ def fill_surroundings(
 
 @device_function
 def _stratified_buoyancy(v: Floats, reach: float, b: Floats, l: int, depth: float) -> None:
-    """Add the excess buoyancy of a body in water of the local density, including its own compression. At the surface
-    the submerged fraction of its height scales it.
+    """Add the excess buoyancy of a body in water of the local density, including its own compression. At the surface,
+    the submerged fraction of the body's height scales this excess.
     """
     z = b[PZ * LANES + l]
     wet = min(max(0.5 * (depth / max(reach, 1e-6) + 1.0), 0.0), 1.0)
@@ -395,7 +395,7 @@ def _stratified_buoyancy(v: Floats, reach: float, b: Floats, l: int, depth: floa
 
 @device_function
 def _wind_force(w: WeatherArrays, e: Floats, b: Floats, l: int, heading: float) -> None:
-    """Add the wind force by the apparent wind (Blendermann 1994; Fossen 2021, sec. 10.1)."""
+    """Add the force due to the apparent wind (Blendermann 1994; Fossen 2021, sec. 10.1)."""
     speed, away = w.state[W_WIND] * e[E_PROFILE], w.wind[I_WIND_FROM] + math.pi - heading
     sine, cosine = sin_cos(away)
     u, v = b[NU * LANES + l] - speed * cosine, b[(NU + 1) * LANES + l] - speed * sine

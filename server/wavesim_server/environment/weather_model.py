@@ -91,7 +91,7 @@ class WeatherModel:
     # -- bodies ------------------------------------------------------------------------------
 
     def operators(self, model: Model) -> exposure.ResponseOperators | None:
-        """The force operators of a model, if any; ConfigError if its file cannot be used."""
+        """Return the force operators of a model, or None. Raises ConfigError if their file cannot be used."""
         if model.rao is None:
             return None
         known = self._operators.get(id(model))
@@ -125,7 +125,7 @@ class WeatherModel:
                 self._tables.release(place)
 
     def _reserve_tables(self, tables: int, headings: int) -> None:
-        """Allocate the given number of tables and headings at the sea's components."""
+        """Allocate the given number of operator tables and headings for the components of the sea."""
         old = self.weather.rao
         headings, components = max(headings, old.shape[1]), len(self.weather.sea)
         if (headings, components) != old.shape[1:3]:
@@ -154,10 +154,10 @@ class WeatherModel:
     # -- changes -----------------------------------------------------------------------------
 
     def with_changes(self, **values: float | None) -> tuple[Current, Wind, Waves]:
-        """Return mean current, wind and sea with some values replaced; None keeps a value. ValueError for invalid
-        values.
+        """Return mean current, wind and sea with some values replaced; None keeps a value. Raises ValueError if a value
+        is invalid.
 
-        Current in m/s; wind in m/s with the direction it blows from, rad; sea with significant height in m, peak
+        Current in m/s; wind in m/s with the direction from which it blows, rad; sea with significant height in m, peak
         frequency in rad/s and the direction of travel, rad.
         """
         new: dict[str, Any] = {"current": self.current, "wind": self.wind, "waves": self.waves}
@@ -194,7 +194,7 @@ class WeatherModel:
     # -- state for others --------------------------------------------------------------------
 
     def uniform_flow(self, time: float) -> Array:
-        """Uniform part of the flow, drift included, W."""
+        """Return the uniform part of the flow in W, including drift."""
         north, east = flow.uniform_flow(self.flow, time)
         state = self.weather.state
         return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], 0.0])

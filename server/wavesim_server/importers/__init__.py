@@ -2,10 +2,10 @@
 from the tables of panel codes (Capytaine, NEMOH, WAMIT).
 
 Each reader returns a :class:`~wavesim_server.importers.model_draft.ModelDraft`: the attributes and elements of a
-<model>, the values that the file lacks, and the content that a model cannot represent. Nothing is guessed and nothing is
-dropped silently. A draft with gaps is refused with a list of them, and the user supplies the values with ``--set``. A
-draft that leaves content out is refused with a list of that content, unless the user passes ``--partial``. ``--angles``
-sets the unit of angles that the file gives without a unit.
+<model>, the values that the file lacks, and the content that a model cannot represent. No value is guessed, and no
+content is dropped silently. A draft with gaps is refused with a list of them, and the user supplies the values with
+``--set``. A draft that omits content is refused with a list of that content, unless the user passes ``--partial``.
+``--angles`` sets the unit of angles for which the file states none.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ __all__ = ["ImportedModel", "read"]
 def read(
     path: Path, section: str | None, settings: dict[str, str], angles: str | None, partial: bool = False
 ) -> ImportedModel:
-    """Return the models file for a parameter file of any known type. ConfigError states what is wrong, missing or lost."""
+    """Return the models file for a parameter file of any known type. Raises ConfigError with a list of invalid entries,
+    missing values or omitted content.
+    """
     unknown = [k for k in settings if k not in SETTINGS]
     if unknown:
         raise ConfigError(f"--set {unknown[0]}: unknown key; allowed are {', '.join(SETTINGS)}")

@@ -17,13 +17,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
-    """Return the results for one rigid body. Raises ValueError if the file is not such a data set."""
+    """Return the results for one rigid body. Raises ValueError if the file does not contain a Capytaine data set."""
     data = _variables(path)
     for name in ("added_mass", "radiation_damping", "omega", "wave_direction", "radiating_dof", "influenced_dof"):
         if name not in data:
             raise ValueError(f"missing variable '{name}'")
     if np.any(data.get("forward_speed", (("",), np.zeros(1)))[1] != 0.0):
-        raise ValueError("computed with forward speed; tables at zero speed are needed")
+        raise ValueError("the tables were computed with forward speed; use tables at zero speed")
     w = np.atleast_1d(data["omega"][1]).astype(float)
     a, b = (_matrix_variable(data, name, "omega") for name in ("added_mass", "radiation_damping"))
     infinite = a[np.isinf(w)][0] if np.isinf(w).any() else None
@@ -98,7 +98,7 @@ def _join_characters(dimensions: tuple[str, ...], data: Array) -> tuple[tuple[st
 
 
 def _dof_indices(names: Array) -> list[int]:
-    """Index of each degree of freedom among the six. ValueError for more than one rigid body."""
+    """Return the index of each degree of freedom among the six. Raises ValueError if there is more than one rigid body."""
     found = []
     for name in np.ravel(names):
         word = str(name).lower()
@@ -123,7 +123,7 @@ def _ordered_variable(data: Any, name: str, *first: str) -> Array:
 
 
 def _matrix_variable(data: Any, name: str, *first: str) -> Array:
-    """Matrices (..., 6, 6): force by motion."""
+    """Return the matrices (..., 6, 6): force by motion."""
     values = _ordered_variable(data, name, *first, "influenced_dof", "radiating_dof")
     values = values.reshape(-1, *values.shape[-2:])
     whole = np.zeros((len(values), 6, 6))
@@ -134,7 +134,7 @@ def _matrix_variable(data: Any, name: str, *first: str) -> Array:
 
 
 def _excitation_force(data: Any, name: str) -> Array:
-    """Excitation force (6, frequencies, headings) with leading phase."""
+    """Return the excitation force (6, frequencies, headings) with leading phase."""
     if "complex" in data[name][0]:
         parts = _ordered_variable(data, name, "complex", "influenced_dof", "omega", "wave_direction")
         names = [str(x) for x in np.ravel(data["complex"][1])] if "complex" in data else ["re", "im"]

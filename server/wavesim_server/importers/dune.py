@@ -18,9 +18,10 @@ PLANAR = ("ASV", "Boat")
 def read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> ModelDraft:
     """Return the draft of one section.
 
-    The thrust, drag, lift, Coriolis and restoring terms are DUNE's. The file contains the total inertia matrix, so M_RB is
-    that matrix minus the added mass. The fins take the angle as a fraction of 0.4363 rad (25 deg). DUNE moves its boats in
-    the plane only, and their sections contain no usable values for the other axes: the user must state which axes move.
+    Thrust, drag, lift, Coriolis and restoring have the same terms as in DUNE. The file contains the total inertia
+    matrix, so M_RB is that matrix minus the added mass. Fin commands are fractions of 0.4363 rad (25 deg). DUNE moves
+    its boats only in the horizontal plane, and their sections contain no usable values for the other axes: the user
+    must state which axes move.
     """
     parser = configparser.ConfigParser(inline_comment_prefixes=("#",), strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # names keep their case: the documented way

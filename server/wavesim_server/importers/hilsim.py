@@ -12,15 +12,15 @@ from lxml import etree
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import SETTINGS, Array, ModelDraft, TrackedTable, format_numbers
 
-#: hilsim's names of nonlinear damping -> names here
+#: hilsim's names of nonlinear damping -> names in a WaVeSim model
 # hilsim writes the factor of the column last, and means its absolute value
 DAMPING = {
     "X_uuu": "X_uuu", "Y_vvv": "Y_vvv", "Y_rv": "Y_v_ar", "Y_vr": "Y_r_av", "Y_rr": "Y_r_ar", "Y_rrr": "Y_rrr",
     "M_qq": "M_q_aq", "N_vvv": "N_vvv", "N_rv": "N_v_ar", "N_vr": "N_r_av", "N_rr": "N_r_ar", "N_rrr": "N_rrr",
 }  # fmt: skip
-#: Coriolis in hilsim is u times a matrix: element -> derivative
+#: element of hilsim's Coriolis matrix, which is multiplied by u -> derivative
 CORIOLIS = {"26": "Y_ur", "35": "Z_uq", "46": "K_ur", "55": "M_uq", "66": "N_ur"}
-#: hilsim reads these keys and does not use them (cross-flow replaces the damping of sway and yaw by v alone)
+#: keys that hilsim reads but does not use (cross-flow replaces the damping of sway and yaw by v alone)
 UNUSED = ("x_g", "y_g", "z_g", "X_v", "X_vv", "X_vvv", "surge_max")
 _PAIRS = [(i, j) for i in range(6) for j in range(i)]
 

@@ -21,9 +21,9 @@ def is_panel_output(path: Path) -> bool:
 
 
 def read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Return the hull from a Capytaine NetCDF file, a NEMOH folder, or the WAMIT files (any one of them).
+    """Return the hull from a Capytaine NetCDF file, a NEMOH folder, or the WAMIT files (``path`` is any of them).
 
-    ConfigError states what cannot be imported.
+    Raises ConfigError with the reason if the results cannot be imported.
     """
     try:
         return _read(path, settings, angles)
@@ -106,7 +106,7 @@ def _add_masses(draft: ModelDraft, found: panel_results.PanelResults) -> None:
 
 
 def _add_restoring(draft: ModelDraft, g: np.ndarray, depth: float) -> None:
-    """Add the restoring columns of heave, roll and pitch; other entries are noise of the mesh, or a mooring."""
+    """Add the restoring columns of heave, roll and pitch; other entries are numerical noise of the mesh, or a mooring."""
     g = g.copy()
     size = np.sqrt(np.abs(np.diag(g)))
     size[size == 0.0] = size.max() if size.max() else 1.0

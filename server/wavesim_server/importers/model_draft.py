@@ -38,7 +38,7 @@ EMPTY_VALUES: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)
 
 
 class ImportedModel(NamedTuple):
-    """A models file, notes for the user, and the text of each file that belongs next to it."""
+    """A models file, notes for the user, and the texts of the additional files that the models file names."""
 
     xml: str
     notes: list[str]
@@ -46,7 +46,7 @@ class ImportedModel(NamedTuple):
 
 
 class TrackedTable(Mapping[str, Any]):
-    """Table of a file that records which of its entries the reader has not used."""
+    """Table of a file. It records the entries that the reader has not used."""
 
     def __init__(self, table: Mapping[str, Any], where: str = "") -> None:
         self._table, self._where, self._read = table, where, set[str]()
@@ -63,7 +63,7 @@ class TrackedTable(Mapping[str, Any]):
         return len(self._table)
 
     def ignore(self, *keys: str) -> None:
-        """Mark entries that carry nothing for the model: the original code does not use them, or another entry repeats
+        """Mark entries that are irrelevant to the model: the original code does not use them, or another entry repeats
         them.
         """
         self._ignored += [k for k in keys if k in self._table and k not in self._read]
@@ -71,12 +71,12 @@ class TrackedTable(Mapping[str, Any]):
 
     @property
     def unread(self) -> list[str]:
-        """`where: key = value` of each meaningful entry that was not read."""
+        """Return `where: key = value` of each meaningful entry that was not read."""
         return self._describe(k for k in self._table if k not in self._read)
 
     @property
     def ignored(self) -> list[str]:
-        """`where: key = value` of each ignored entry."""
+        """Return `where: key = value` of each ignored entry."""
         return self._describe(self._ignored)
 
     def _describe(self, keys: Iterable[str]) -> list[str]:
@@ -85,7 +85,7 @@ class TrackedTable(Mapping[str, Any]):
 
 
 def _is_meaningful(value: Any) -> bool:
-    """Return whether an entry carries information: zeros, `None` and empty values do not."""
+    """Return whether an entry contains information; zeros, `None` and empty values do not."""
     if isinstance(value, Mapping):
         return any(map(_is_meaningful, value.values()))
     return any(map(_is_meaningful, value)) if isinstance(value, list | tuple) else value not in EMPTY_VALUES
@@ -97,7 +97,7 @@ def format_numbers(*numbers: float) -> str:
 
 @dataclass
 class ModelDraft:
-    """Attributes and elements of a <model>, gaps, notes."""
+    """Draft of a <model>: its attributes and elements, gaps, and notes."""
 
     name: str
     source: str
@@ -106,7 +106,7 @@ class ModelDraft:
     attributes: dict[str, str] = field(default_factory=dict)
     elements: list[etree._Element] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    unused: list[str] = field(default_factory=list)  #: content of the file that has no place in the model
+    unused: list[str] = field(default_factory=list)  #: content of the file that a model cannot represent
     notes: list[str] = field(default_factory=list)
     used_settings: set[str] = field(default_factory=set)
     files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to be written next to it
@@ -160,14 +160,14 @@ class ModelDraft:
     def angle(self, value: float, where: str) -> float:
         """Convert an angle of the file to rad, from the unit that the user names."""
         if self.angles is None:
-            note = f"--angles deg or --angles rad  (the file gives no unit for {where})"
+            note = f"--angles deg or --angles rad  (the file states no unit for {where})"
             if note not in self.missing:
                 self.missing.append(note)
             return 0.0
         return math.radians(value) if self.angles == "deg" else value
 
     def xml(self, path: Path, partial: bool) -> ImportedModel:
-        """Return the models file; ConfigError lists all gaps, and everything that would be lost."""
+        """Return the models file. Raises ConfigError with a list of all gaps and of all content that would be lost."""
         useless = [k for k in self.settings if k not in self.used_settings]
         if useless:
             raise ConfigError(f"--set {useless[0]}: not needed; the file contains this value", str(path))
@@ -179,7 +179,7 @@ class ModelDraft:
             raise ConfigError(
                 f"a model cannot represent these entries of the file; use --partial to omit them\n  {lost}", str(path)
             )
-        notes = [*self.notes, *(f"left out: {item}" for item in self.unused)]
+        notes = [*self.notes, *(f"omitted: {item}" for item in self.unused)]
         root = etree.Element("models")
         model = etree.SubElement(root, "model", {"name": self.name, "source": self.source, **self.attributes})
         model.extend([etree.Comment(f" {note.replace('--', '- -')} ") for note in notes])

@@ -1,7 +1,8 @@
 """Reader of NEMOH folders (2 or 3): Nemoh.cal, Results/RadiationCoefficients.tec and ExcitationForce.tec, KH.dat,
 Inertia.dat.
 
-NEMOH's time factor is ``exp(-i w t)``: its phases lag, so their sign is reversed here.  No file states their unit.
+NEMOH's time factor is ``exp(-i w t)``: its phases lag, so their sign is reversed here. The files do not state the unit
+of the phases.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def read(folder: Path, draft: ModelDraft) -> panel_results.PanelResults:
-    """Return the results of a run for one body. ValueError names the file."""
+    """Return the results of a run for one body. Raises ValueError, with the file name, if a file is invalid."""
     cal = [line.split("!")[0].split() for line in _require_file(folder, "Nemoh.cal").read_text().splitlines()]
     said = {
         k: line.split("!", 1)[1].lower()
@@ -53,7 +54,7 @@ def read(folder: Path, draft: ModelDraft) -> panel_results.PanelResults:
         for file in (f for f in folders if (p := _find_file(folder, f)) and p):
             m6 = np.loadtxt(_require_file(folder, file))
             if m6.shape != (6, 6):
-                raise ValueError(f"{file} holds {m6.shape} numbers; 6 x 6 are needed")
+                raise ValueError(f"{file} contains {m6.shape} numbers; 6 x 6 are needed")
             setattr(found, name, m6 * panel_results.AXIS_SIGN_PRODUCTS)
             break
     return found
@@ -75,7 +76,9 @@ def _require_file(folder: Path, name: str) -> Path:
 
 
 def _depth(cal: list[list[str]]) -> float:
-    """Depth of the reference point of the moments; Raises ValueError unless it lies under the origin of the mesh."""
+    """Return the depth of the reference point of the moments. Raises ValueError if the point is not vertically below
+    the origin of the mesh.
+    """
     points = set()
     for words in cal:
         if len(words) == 7 and words[0] == "2":

@@ -1,8 +1,8 @@
-"""Results of a panel code for a hull, in the axes of this project; common to the readers of all codes.
+"""Results of a panel code for a hull, in the axes of this project; used by the readers of all codes.
 
 The codes use x forward, y to port, z up, and waves that travel in the direction of their heading, counted towards port.
-Here x is forward, y to starboard and z down, headings are clockwise seen from above, and phases lead the elevation at
-the origin.
+Here x is forward, y to starboard and z down, headings are clockwise as seen from above, and phases lead the elevation
+at the origin.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DOFS = ("surge", "sway", "heave", "roll", "pitch", "yaw")
-AXIS_SIGNS = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: from the codes' axes to body axes
-MIRROR_SIGNS = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])  #: the same wave from the other side
+AXIS_SIGNS = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: factors from the codes' axes to body axes
+MIRROR_SIGNS = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])  #: factors for the same wave from the other side of the hull
 AXIS_SIGN_PRODUCTS = np.outer(AXIS_SIGNS, AXIS_SIGNS)
 
 
@@ -47,7 +47,7 @@ class PanelOperators:
 
 @dataclass
 class PanelResults:
-    """Everything found for a hull: stiffness (6, 6) including the part of the weight, M_RB (6, 6), all about the
+    """All results for a hull: stiffness (6, 6) including the part of the weight, M_RB (6, 6), all about the
     origin, and the depth of the origin below the mean surface (m).
     """
 
@@ -61,7 +61,9 @@ class PanelResults:
 
 
 def make_coefficients(frequencies: Any, added: Any, damping: Any, infinite: Any = None) -> RadiationCoefficients:
-    """Create coefficients from values in a code's axes, with frequencies in any order; ValueError for invalid frequencies."""
+    """Create coefficients from values in a code's axes, with frequencies in any order. Raises ValueError if the
+    frequencies are invalid.
+    """
     w = np.asarray(frequencies, float)
     if len(np.unique(w)) != len(w) or not (w > 0.0).all() or not np.isfinite(w).all():
         raise ValueError("the frequencies must be positive and different from each other")
@@ -103,8 +105,8 @@ def make_operators(frequencies: Any, headings: Any, response: Any, use: str) -> 
 
 
 def _check_symmetry(x: Array, heading_name: str) -> None:
-    """Raise ValueError if a head or following sea pushes the hull sideways: then it is not symmetric about its centre
-    plane.
+    """Raise ValueError if a head or following sea pushes the hull sideways, because the hull is then not symmetric
+    about its centre plane.
     """
     for odd, even in ((1, (0, 2)), (3, (4,)), (5, (4,))):
         most = max(np.abs(x[list(even)]).max(), 1e-300)

@@ -18,7 +18,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import EMPTY_VALUES, ModelDraft, TrackedTable, format_numbers
 
 GRAVITY = 9.80665
-PROPELLER_LAG_S = 1.0  #: lag of every propeller in Panisim
+PROPELLER_LAG_S = 1.0  #: time constant of every propeller in Panisim
 
 
 def read(folder: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
@@ -68,7 +68,7 @@ def _read_part(folder: Path, name: str, needed: bool = True) -> TrackedTable:
 
 
 def _matrix(table: TrackedTable, key: str) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    """Return a 6x6 matrix of the file, or None where the file has None."""
+    """Return a 6x6 matrix of the file, or None if the file contains None."""
     value = table.get(key)
     return None if isinstance(value, str | None) and value in EMPTY_VALUES else np.array(value, float).reshape(6, 6)
 
@@ -146,7 +146,7 @@ def _add_control_surface(
 
 
 def _read_aerofoil(folder: Path, *names: Any) -> list[tuple[float, float, float]] | None:
-    """Rows (alpha in deg, CL, CD) of the aerofoil table that a control surface names; None if it names none."""
+    """Return the rows (alpha in deg, CL, CD) of the aerofoil table that a control surface names; None if it names none."""
     for name in names:
         if name in EMPTY_VALUES:
             continue
@@ -183,7 +183,7 @@ def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
     draft.record_unused(t)
 
 
-#: Panisim's sensor type -> sensor type here
+#: Panisim's sensor type -> WaVeSim's sensor type
 SENSORS = {"imu": "imu", "gps": "gps", "uwb": "uwb", "dvl": "dvl", "encoder": "encoder"}
 COVARIANCES = {
     "linear_acceleration_covariance": "accelerometer_noise", "angular_velocity_covariance": "gyro_noise",
@@ -240,7 +240,9 @@ def _add_noise(draft: ModelDraft, element: etree._Element, covariances: TrackedT
 
 
 def _note_start(draft: ModelDraft, table: TrackedTable) -> None:
-    """Note the start: it belongs to a vehicle and not to a model, so the note contains the element to write."""
+    """Add a note about the start, which is part of a vehicle and not of a model: the note contains the element to
+    write.
+    """
     if not table:
         return
     place, turn, motion = (

@@ -20,11 +20,12 @@ from wavesim_sdk.config.validation import MAX_OSCILLATORS
 from wavesim_server.importers.panel_results import DOFS, RadiationCoefficients
 
 Array = np.ndarray[Any, np.dtype[Any]]
-TARGET_ERROR = 0.01  #: rms error, relative to the maximum of the table, at which the fit stops growing
+TARGET_ERROR = 0.01  #: rms error, relative to the maximum of the table, at which no more oscillators are added
 MAX_ERROR = 0.15  #: rms error above which the fit is refused
-MAX_GROUP_OSCILLATORS = 6  #: oscillators for motions that radiate together
-SAMPLES = 80  #: frequencies of a table that the fit uses
-MIN_DAMPING_RATIO = 0.02  #: minimum damping of an oscillator relative to its frequency: the waves of a hull do not ring
+MAX_GROUP_OSCILLATORS = 6  #: maximum number of oscillators for motions that radiate together
+SAMPLES = 80  #: maximum number of frequencies of a table that the fit uses
+#: minimum damping of an oscillator relative to its frequency: the radiated waves of a hull decay
+MIN_DAMPING_RATIO = 0.02
 LEFT = 0.3, 0.8  #: fraction of the maximum damping that a table may still have at its lowest and its highest frequency
 RADIATION_THRESHOLD = 1e-6  #: fraction of the maximum damping of its type below which a motion does not radiate
 APART = 0.02  #: coupling, relative to its two motions, below which they are fitted separately
@@ -45,12 +46,12 @@ class RadiationMemory:
     errors: dict[tuple[int, int], tuple[float, float, float]]
 
     def retardation(self, w: Array) -> Array:
-        """Values ``K(i w)``, (frequencies, 6, 6)."""
+        """Return the values ``K(i w)``, (frequencies, 6, 6)."""
         return _response(self.frequencies, self.damping, self.coupling, w)
 
     @property
     def poles(self) -> Array:
-        """Poles of the oscillators, 1/s; all have a negative real part."""
+        """Return the poles of the oscillators, 1/s; all have a negative real part."""
         n = len(self.frequencies)
         if not n:
             return np.zeros(0, complex)
@@ -59,7 +60,7 @@ class RadiationMemory:
 
 
 def identify_memory(c: RadiationCoefficients) -> RadiationMemory:
-    """Identify the memory of a hull. ValueError for tables that do not determine it."""
+    """Identify the memory of a hull. Raises ValueError if the tables do not determine it."""
     a, b = (0.5 * (m + m.transpose(0, 2, 1)) for m in (c.added_mass, c.damping))
     loud = _radiating_motions(c.frequencies, b)
     _check_frequency_range(c.frequencies, b, loud)
@@ -99,7 +100,7 @@ def identify_memory(c: RadiationCoefficients) -> RadiationMemory:
 
 
 def _radiating_motions(w: Array, b: Array) -> list[int]:
-    """Motions that radiate waves. ValueError for damping that no hull can have."""
+    """Return the motions that radiate waves. Raises ValueError if the damping is physically impossible."""
     peak_damping = [float(b[:, i, i].max()) for i in range(6)]
     loud = []
     for i in range(6):
@@ -143,7 +144,7 @@ def _coupled_groups(b: Array, loud: list[int], scale: Array) -> list[list[int]]:
 
 
 def _response(w_n: Array, r: Array, p: Array, w: Array) -> Array:
-    """s P^T (s^2 + R s + diag(w_n^2))^-1 P at s = i w."""
+    """Return s P^T (s^2 + R s + diag(w_n^2))^-1 P at s = i w."""
     n = len(w_n)
     if not n:
         return np.zeros((len(w), p.shape[1], p.shape[1]), complex)
@@ -186,13 +187,13 @@ def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[
 
 
 def _frequency_weights(w: Array) -> Array:
-    """Weight of each frequency: its fraction of the range, so that clusters of frequencies do not dominate."""
+    """Return the weight of each frequency: its fraction of the range, so that clusters of frequencies do not dominate."""
     v = np.gradient(w)
     return np.asarray(np.sqrt(v / v.mean()))[:, None, None]
 
 
 def _infinite(w: Array, a: Array, k: Array, known: Array | None) -> Array:
-    """Best-fitting added mass at infinite frequency, unless it is known."""
+    """Return the best-fitting added mass at infinite frequency, or the known one."""
     if known is not None:
         return known
     at = w[:, None, None]
@@ -201,8 +202,8 @@ def _infinite(w: Array, a: Array, k: Array, known: Array | None) -> Array:
 
 
 class _FitProblem:
-    """Residuals of n oscillators and their Jacobian, over x = log w_n, L by rows, P by rows; R = L L^T + MIN_DAMPING_RATIO
-    diag(w_n).
+    """Return the residuals of n oscillators and their Jacobian, over x = log w_n, L by rows, P by rows; R = L L^T +
+    MIN_DAMPING_RATIO diag(w_n).
     """
 
     def __init__(self, w: Array, a: Array, b: Array, known: Array | None, n: int) -> None:
@@ -222,7 +223,7 @@ class _FitProblem:
         return root
 
     def residuals(self, x: Array) -> Array:
-        """Weighted errors of damping and of w times added mass."""
+        """Return the weighted errors of damping and of w times added mass."""
         k = _response(*self.parameters(x), self.w)
         infinite = _infinite(self.w, self.a, k, self.known)
         at = self.w[:, None, None]
@@ -232,7 +233,7 @@ class _FitProblem:
         return np.concatenate([(self.weight * real).ravel(), (self.weight * imaginary).ravel()])
 
     def residual_jacobian(self, x: Array) -> Array:
-        """Derivatives of the residuals with respect to x."""
+        """Return the derivatives of the residuals with respect to x."""
         w_n, r, p = self.parameters(x)
         root, at = self._root(x), self.w[:, None, None]
         system = np.diag(w_n * w_n) - at * at * np.eye(self.n) + 1j * at * r
@@ -261,8 +262,8 @@ class _FitProblem:
 
 
 def _initial_guesses(w: Array, b: Array, n: int) -> list[Array]:
-    """Initial guesses: oscillators spread over the band in which the hull radiates, each in the direction of strongest
-    radiation there (the second guess starts with the next directions).
+    """Return initial guesses: oscillators spread over the band in which the hull radiates, each in the direction of
+    strongest radiation there (the second guess starts with the next directions).
     """
     power = np.trace(b, axis1=1, axis2=2)
     grown = np.cumsum(power * np.gradient(w))

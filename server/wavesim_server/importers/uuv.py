@@ -10,7 +10,7 @@ import numpy as np
 
 from wavesim_server.importers.model_draft import ModelDraft, TrackedTable, format_numbers
 
-FLIP = np.diag([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: forward-left-up to forward-starboard-down
+FLIP = np.diag([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: factors from forward-left-up to forward-starboard-down
 
 
 def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str | None) -> ModelDraft:
@@ -55,7 +55,9 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
         if "linear_damping_forward_speed" in d:
             draft.matrix("lift", -FLIP @ np.array(d["linear_damping_forward_speed"], float) @ FLIP)
     if "density" in d:
-        draft.notes.append(f"determined for water of {d['density']:g} kg/m3: <world density=...>")
+        draft.notes.append(
+            f"the coefficients apply to water of {d['density']:g} kg/m3; set <world density=...> to this value"
+        )
     _add_thrusters(draft)
     d.ignore("base_link")
     draft.record_unused(d)

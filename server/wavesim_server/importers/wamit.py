@@ -22,7 +22,9 @@ _ROTATIONAL = np.array([0, 0, 0, 1, 1, 1])
 
 
 def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
-    """Return the results from all files of a run; ``path`` is any of them. ValueError names the file."""
+    """Return the results from all files of a run; ``path`` is any of them. Raises ValueError, with the file name, if a
+    file is invalid.
+    """
     beside = {s: path.with_suffix(s) for s in SUFFIXES}
     if not beside[".1"].exists():
         raise ValueError(f"missing {beside['.1'].name} (added mass and damping) in the same folder")
@@ -65,7 +67,7 @@ def _required_number(draft: ModelDraft, key: str) -> float:
 
 
 def _numbers(path: Path, least: int) -> list[list[float]]:
-    """Rows of numbers after a headline."""
+    """Return the rows of numbers after a header line."""
     rows = []
     for k, line in enumerate(path.read_text().splitlines(), 1):
         try:
@@ -90,7 +92,7 @@ def _dof(path: Path, number: float) -> int:
 
 
 def _frequency(value: float, column: str) -> float:
-    """Frequency in rad/s; inf and 0 for the limits."""
+    """Return the frequency in rad/s; infinity and 0 for the limits."""
     if column == "period":
         return np.inf if value == 0.0 else 0.0 if value < 0.0 else 2.0 * np.pi / value
     return np.inf if value < 0.0 else value

@@ -30,7 +30,7 @@ SPLIT = {"train": 0.7, "validation": 0.15, "test": 0.15}
 
 
 def _table(log: Log, topic: str, series: Series) -> tuple[Columns, dict[str, str]]:
-    """Return a topic's columns as in its CSV file, and their units."""
+    """Return a topic's columns, as in its CSV file, and their units."""
     found = {
         k: np.array(v, object if v and isinstance(v[0], str) else None)
         for k, v in topic_columns(log, topic, series).items()
@@ -184,9 +184,9 @@ def tum_lines(time_ns: Any, p: Any, q: Any) -> str:
 def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
     """Add a log to a dataset as one mission; return (its name, its part of the split).
 
-    ``seen`` holds what is known on board: instruments, commands, receptions, estimates. ``truth`` holds all other data,
-    so that no model is trained on them by mistake. Each mission belongs to one part as a whole, selected by its content
-    hash.
+    ``seen`` contains the data that are known on board: instruments, commands, receptions, estimates. ``truth`` contains
+    all other data, so that no model is trained on them by mistake. Each complete mission belongs to one part of the
+    split, which its content hash selects.
     """
     found = read(log)
     mission = found.content_hash[:16]

@@ -99,14 +99,15 @@ def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "
 #: column suffixes by array length: axes of a vector, components of a quaternion; otherwise numbers
 _AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
 _ENUM_COLUMNS: dict[str, type[IntEnum]] = {"outcome": Outcome, "kind": SignalKind}
-_SENT_TOPIC = "sent"  #: name of the outcome HEARD for a signal that was sent
+_SENT_TOPIC = "sent"  #: name of the outcome HEARD in the rows of sent signals
 _NODE_COLUMNS = ("source", "receiver", "query_source")
 
 
 def topic_columns(log: Log, topic: str, series: Series) -> dict[str, list[Any]]:
     """Return the columns of a topic by name.
 
-    The columns have words for codes, names for nodes and actuators, and Euler angles in addition to quaternions.
+    The columns contain words instead of codes, names of nodes and actuators, and Euler angles in addition to
+    quaternions.
     """
     found: dict[str, list[Any]] = {"time_ns": series.time_ns.tolist()}
     body = topic.partition("/actuation/")[2]

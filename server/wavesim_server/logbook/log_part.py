@@ -17,7 +17,8 @@ from wavesim_sdk.log import CDR_HEADER, TEXT, TEXT_SCHEMA
 from wavesim_sdk.tables import Table, ros2_definition
 from wavesim_server.logbook.mcap_file import McapFile
 
-MAX_TOPICS = 8192  #: maximum per file: topic numbers have 16 bits, and each topic costs half a kilobyte of memory
+#: maximum number of topics per file: topic numbers have 16 bits, and each topic needs half a kilobyte of memory
+MAX_TOPICS = 8192
 MAX_CHUNK_BYTES = 512 * 1024  #: maximum chunk size; compressing a larger chunk would delay the front
 CHUNK_NS = 500_000_000  #: maximum simulation time in a chunk
 
@@ -48,21 +49,21 @@ class LogPart:
 
     @property
     def size(self) -> int:
-        """Size of the file in bytes."""
+        """The size of the file in bytes."""
         return self.file.tell()
 
     def has_room(self, topic: str) -> bool:
-        """Whether the topic can be written to this file."""
+        """Return whether the topic can be written to this file."""
         return topic in self._channels or len(self._channels) < MAX_TOPICS
 
     def add(self, topic: str, table: Table | None, time_ns: int, data: bytes, said_before: bool = False) -> None:
-        """Add a message. With ``said_before``, the message repeats one of an earlier part and has the number 0."""
+        """Add a message. With ``said_before``, the message repeats a message of an earlier part and has the number 0."""
         channel = self.channel(topic, table)
         self._since = time_ns if self._since is None else self._since
         self._mcap.message(channel, time_ns, data, not said_before)
 
     def add_records(self, channels: Sequence[int], times_ns: Any, records: bytes) -> None:
-        """Add records of a table, each to its channel, all at one time or each at its own."""
+        """Add records of a table, each to its channel, with a common time or individual times."""
         if channels:
             self._since = int(np.min(times_ns)) if self._since is None else self._since
             self._mcap.messages(channels, times_ns, CDR_HEADER, records)
@@ -90,9 +91,9 @@ class LogPart:
 
 
 class DiskSync:
-    """Synchronises the log to disk at intervals of ``period`` seconds, so that it survives a loss of power.
+    """Synchronises the log to disk every ``period`` seconds, so that the log survives a power failure.
 
-    The class uses its own thread, because a disk may be slow.
+    The class uses its own thread, because synchronising to a disk may be slow.
     """
 
     def __init__(self, period: float, failed: Callable[[OSError], None]) -> None:
@@ -112,7 +113,7 @@ class DiskSync:
                 self.sync_now(self._file)
 
     def sync_now(self, file: BinaryIO) -> None:
-        """Synchronise at once."""
+        """Synchronise the file to disk immediately."""
         # closed in the meantime, or not a file of the operating system
         with contextlib.suppress(ValueError, io.UnsupportedOperation):
             try:

@@ -1,7 +1,7 @@
-"""An MCAP file written many messages at a time: https://mcap.dev/spec.
+"""Write many messages at a time to an MCAP file (https://mcap.dev/spec).
 
-The writer of the package mcap takes 15 us per message. Here, all messages of a tick together cost little more than
-that. All other records are written by the package.
+The writer of the package mcap needs 15 us per message. This module needs little more than that for all messages of a
+tick together. The package writes all other records.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class McapFile:
     def messages(self, channels: Sequence[int], times_ns: Any, lead: bytes, data: bytes) -> None:
         """Add messages of one size.
 
-        ``data`` holds their bytes in sequence; each message is preceded by ``lead``. ``times_ns`` is one number for
-        all, or one per message.
+        ``data`` holds their bytes in sequence; each message is preceded by ``lead``. ``times_ns`` is one number for all
+        messages, or one per message.
         """
         n = len(channels)
         if n <= FEW:

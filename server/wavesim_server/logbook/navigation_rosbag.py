@@ -4,13 +4,13 @@ Axes follow REP 103: world east, north, up, from the origin of the world; bodies
 Odometry (`/NAME/odom`, frames `map` and `NAME/base_link`). Instruments keep their own axes (forward, left, up as
 mounted, frame `NAME/INSTRUMENT`):
 
-- Imu: inertial units (no attitude), and attitude references (in `NAME/base_link`, no acceleration)
+- Imu: IMUs (no attitude), and attitude references (in `NAME/base_link`, no acceleration)
 - FluidPressure (Pa, absolute): pressure sensors and CTDs
 - NavSatFix: receivers
 - TwistWithCovarianceStamped: Doppler logs (over the bottom; omitted without bottom lock)
 
-Stamps are measurement times; bag times are when the value became available. Covariances are marked as unknown, as each
-message defines it: zeros, or -1 for quantities that are not measured.
+Stamps are measurement times; bag times are the times at which the values became available. Covariances are marked as
+unknown, as each message defines it: zeros, or -1 for quantities that are not measured.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _dvl_twist(body: str, name: str, r: Any) -> bytes | None:
     return out.message
 
 
-#: instrument type -> message type, and the function that makes it of (body, instrument, record)
+#: instrument type -> message type, and the function that creates the message from (body, instrument, record)
 INSTRUMENTS: dict[str, tuple[str, Callable[[str, str, Any], bytes | None]]] = {
     "imu": (IMU, _imu), "ahrs": (IMU, _ahrs), "pressure": (PRESSURE, _pressure), "ctd": (PRESSURE, _pressure),
     "gps": (FIX, _fix), "dvl": (TWIST, _dvl_twist),

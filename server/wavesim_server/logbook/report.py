@@ -1,4 +1,4 @@
-"""The table of a trial, computed from its log alone."""
+"""The table of a trial, computed only from its log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ MAX_VEHICLES_FOR_PASSES = 64  #: maximum number of vehicles for which closest pa
 
 
 def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
-    """Return (receptions with a two-way range, their errors in m): measured range minus the mean of both true distances."""
+    """Return (receptions with a two-way range, their errors in m). The error is the measured range minus the mean of
+    both true distances.
+    """
     outward = {(int(r["id"]), int(r["receiver"])): float(r["distance"]) for r in receptions if r["outcome"] == 0}
     found = receptions[np.isfinite(receptions["measured"])]
     true = [0.5 * (outward.get((int(r["query"]), int(r["source"])), np.nan) + r["distance"]) for r in found]
@@ -39,7 +41,7 @@ def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
 def delivery_fates(receptions: Any) -> Any:
     """Return one reception per signal and node.
 
-    The reception with the outcome received counts, otherwise the one along the most direct path.
+    This is the reception with the outcome received or, if there is none, the one along the most direct path.
 
     A signal may arrive along several paths, some of them blocked by an obstacle. It counts as one delivery or one loss.
     """
@@ -53,7 +55,7 @@ def delivery_fates(receptions: Any) -> Any:
 def packet_delivery(sent: Any, receptions: Any) -> dict[str, Any] | None:
     """Return delivery of data packets, losses by cause, and channel use.
 
-    Returns None without packets. ``receptions`` come from :func:`delivery_fates`.
+    Returns None if there are no packets. ``receptions`` come from :func:`delivery_fates`.
     """
     data = sent[(sent["kind"] == SignalKind.DATA) & (sent["outcome"] == 0)]
     if not len(data):
@@ -166,7 +168,7 @@ def _clipped(notices: Any, name: str) -> list[str]:
 def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
     """Return, by instrument, the fraction of measurements without a value.
 
-    The fraction is 1 without any measurement. Complete instruments are omitted.
+    The fraction is 1 if there is no measurement. Instruments without missing values are omitted.
     """
     there = log.sensors(body["name"])
     found = {}
@@ -179,7 +181,7 @@ def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
 
 
 def _closest_passes(log: Log, frozen: dict[str, float]) -> dict[str, tuple[str, float, float]]:
-    """Return the closest other vehicle of each vehicle.
+    """Return the other vehicle that came closest to each vehicle.
 
     The result is empty for more than MAX_VEHICLES_FOR_PASSES vehicles, because all pairs are compared.
     """
@@ -217,7 +219,7 @@ def table_json(table: dict[str, Any]) -> str:
 
 
 def _shortcomings(v: dict[str, Any]) -> list[str]:
-    """Return text lines about a vehicle's instruments without values and its clipped commands."""
+    """Return lines of text about a vehicle's instruments without values and its clipped commands."""
     # the first values of some instruments lack a reference, hence the minimum
     silent = [
         f"{name} {100 * share:.0f} %" for name, share in v.get("without_value", {}).items() if share >= LEAST_SHARE

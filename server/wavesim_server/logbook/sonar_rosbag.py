@@ -1,6 +1,7 @@
 """Export sonar and camera frames as an MCAP file of the ROS 2 messages of marine_acoustic_msgs and sensor_msgs.
 
-- Images (forward-looking, side-scan, scanning): ProjectedSonarImage, all beams of one range, then the next range.
+- Images (forward-looking, side-scan, scanning): ProjectedSonarImage, with all beams of one range, then those of the
+  next range.
 - Soundings: SonarDetections and, under `/points`, PointCloud2 in the frame `map` (east, north, up).
 - Scanning sonars: in addition, each step as a SonarEcho (`/echo`, ping360_sonar_msgs; angles to starboard), and each turn as
   a LaserScan (`/scan`) with the range of the strongest sample per step, counter-clockwise as ROS counts angles.
@@ -59,8 +60,8 @@ def _acoustic_definition(fields: str, *parts: str) -> str:
 IMAGE, DETECTIONS = "marine_acoustic_msgs/msg/ProjectedSonarImage", "marine_acoustic_msgs/msg/SonarDetections"
 POINTS, SCAN = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/LaserScan"
 ECHO, PICTURE = "ping360_sonar_msgs/msg/SonarEcho", "sensor_msgs/msg/Image"
-FLOAT32 = 7  #: number of the type float32 in PointField
-NEAREST = 0.5  #: m; a scanning sonar receives only its own pulse at shorter ranges
+FLOAT32 = 7  #: code of the type float32 in PointField
+NEAREST = 0.5  #: minimum range in m: at shorter ranges, a scanning sonar receives only its own pulse
 SCHEMAS = {
     IMAGE: _acoustic_definition(
         "geometry_msgs/Vector3[] beam_directions\nfloat32[] ranges\nmarine_acoustic_msgs/SonarImageData image",
@@ -86,7 +87,7 @@ SCHEMAS = {
         "float32 range_max\nfloat32[] ranges\nfloat32[] intensities"
     ),
 }  # fmt: skip
-DTYPES = {1: 0, 2: 2}  #: bytes per sample -> number of its type: u8, u16
+DTYPES = {1: 0, 2: 2}  #: bytes per sample -> code of the type of the sample: u8, u16
 
 
 class CdrWriter:
@@ -254,7 +255,7 @@ def frame_messages(frame: ImagingFrame, turns: dict[str, ScanAccumulator]) -> It
 
 
 def write_sonar_messages(log: Path, out: Path, vehicle: str = "", name: str = "") -> int:
-    """Write the frames of a log (all, or of one body or sonar) as ROS messages; return the number of messages."""
+    """Write the frames of a log (all, or those of one body or sonar) as ROS messages; return the number of messages."""
     written = 0
     channels: dict[str, int] = {}
     try:

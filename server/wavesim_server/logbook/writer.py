@@ -1,4 +1,4 @@
-"""Write the log: one open, self-describing MCAP file per run; see docs/LOG.md."""
+"""Write the log, a self-describing MCAP file per run in an open format; see docs/LOG.md."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ HEALTH = (
 
 @functools.cache
 def versions() -> Mapping[str, str]:
-    """Return the versions of the software that a run uses, and machine properties that can change its last bits."""
+    """Return the versions of the software that a run uses, and the machine properties that can change the last bits of
+    its results.
+    """
     found = {"python": platform.python_version(), **machine_traits()}
     for package in ("wavesim-sdk", "wavesim-server", "numpy", "numba", "llvmlite"):
         try:
@@ -128,7 +130,7 @@ class LogWriter:
 
     @property
     def failure(self) -> str:
-        """Reason why the log is no longer written; empty while the log is written."""
+        """The reason why the log is no longer written; empty while the log is written."""
         return self._failure
 
     def _write_guarded(self, time_ns: int, write: Callable[[], None]) -> None:
@@ -158,7 +160,9 @@ class LogWriter:
         self._add(topic, table, time_ns, CDR_HEADER + record)
 
     def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
-        """Write that a body entered, with its actuators and instruments in the order of their numbers, or that it left."""
+        """Write the entry of a body, with its actuators and instruments in the order of their numbers, or its
+        departure.
+        """
         self.names[row] = name
         for channels in self._channels.values():
             for known in [w for w in channels if w[0] == row]:
@@ -192,11 +196,13 @@ class LogWriter:
         self.json("/notices", time_ns, {"body": body, "text": text})
 
     def command(self, time_ns: int, sender: str, verb: str, arguments: Mapping[str, Any]) -> None:
-        """Write an executed command. ``sender`` is the body whose session sent it; empty = the commander."""
+        """Write an executed command. ``sender`` is the body whose session sent the command; empty = the commander."""
         self.json("/commands", time_ns, {"sender": sender, "verb": verb, "arguments": dict(arguments)})
 
     def fault(self, time_ns: int, body: str, part: str, kind: str, *, begins: bool, **more: Any) -> None:
-        """Write the start or end of a fault of an actuator or instrument (``part``); ``more``: its amount and field."""
+        """Write the start or end of a fault of an actuator or instrument (``part``); ``more`` contains the amount and
+        field of the fault.
+        """
         what = {"body": body, "part": part, "kind": kind, "begins": begins}
         self.json("/faults", time_ns, {k: v for k, v in more.items() if v is not None} | what)
 

@@ -29,7 +29,7 @@ class RequestAllowance:
         self._left: dict[int, tuple[float, int]] = {}  # session -> requests left, and the time of the last update
 
     def consume(self, token: int, name: str, now_ns: int) -> None:
-        """Consume one request of a session; ValueError if its limit is exceeded."""
+        """Consume one request of a session. Raises ValueError if the session's limit is exceeded."""
         left, since = self._left.get(token, (BURST_S * self.rate, now_ns))
         left = min(left + self.rate * (now_ns - since) * 1e-9, BURST_S * self.rate)
         self._left[token] = (left - 1.0, now_ns) if left >= 1.0 else (left, now_ns)
@@ -73,7 +73,7 @@ def push_signal_events(
 ) -> None:
     """Push events to the sessions that sent a signal and to those that listen.
 
-    ``senders`` and ``receivers`` are True where the row still holds the same body; other records concern no session.
+    ``senders`` and ``receivers`` are True where the same body still occupies the row; other records concern no session.
     """
     for s, there in zip(sent, senders, strict=True):
         if s["payload_bytes"] and s["outcome"] == Outcome.HEARD:

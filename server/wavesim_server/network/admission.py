@@ -26,14 +26,14 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 @dataclass(frozen=True)
 class JoinResult(Admission):
-    """The result of an admitted join: the part for the client, and the grant that only the server sees."""
+    """The result of an admitted join: the part for the client, and the grant, which only the server uses."""
 
     grant: SessionGrant = SessionGrant(-1, "", "", 0, True, False, Right(0), False, 0, (), ())
 
 
 @dataclass(frozen=True)
 class Roster:
-    """Bodies that are in the simulation or about to enter, and the number of observers."""
+    """Bodies that are in the simulation or about to enter it, and the number of observers."""
 
     rows: Mapping[str, int] = field(default_factory=dict)  #: rows by name
     models: Mapping[int, str] = field(default_factory=dict)  #: model names by row
@@ -56,7 +56,7 @@ class AdmissionPolicy:
         self._suites: dict[str, tuple[InstrumentConfig, ...]] = {}
 
     def admit(self, join: Join, roster: Roster) -> JoinResult:
-        """Return what a client receives; raise NotAdmitted with the reason."""
+        """Return the data that a client receives. Raises NotAdmitted with the reason if the join is refused."""
         role = Role(join.role)
         if not join.name or (role is not Role.OBSERVER and not _NAME.fullmatch(join.name)):
             raise NotAdmitted(Refusal.BAD_VALUE, "invalid name: use 1 to 31 letters, digits, - and _")
@@ -122,7 +122,7 @@ class AdmissionPolicy:
         free = (r for r in range(len(self.reserved_rows), self.config.shared.vehicles) if r not in taken)
         row = next(free, None)
         if row is None:
-            raise NotAdmitted(Refusal.FULL, f"all {self.config.shared.vehicles} rows are taken")
+            raise NotAdmitted(Refusal.FULL, f"all {self.config.shared.vehicles} rows are in use")
         return self._join_result(join, Role.PILOT, row, None, model)
 
     def _join_result(self, join: Join, role: Role, row: int, body: BodyConfig | None, model: Model) -> JoinResult:

@@ -32,7 +32,7 @@ class DatagramRows:
 class StateBroadcaster:
     """Writes datagrams into :attr:`outgoing`, in the order of their sequence numbers.
 
-    ``bodies`` holds the present bodies by row, and ``lives`` their generations.
+    ``bodies`` holds the bodies in the simulation by row, and ``lives`` their generations.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class StateBroadcaster:
         self._write(members, view, Type.STEP, now)
 
     def poll(self, now: float) -> float:
-        """Write states and fleets that are due; return when to call again."""
+        """Write states and fleets that are due; return the time of the next call."""
         due = [m for m in self.crews.unpaced if now >= m.next_state]
         if due:
             self._send_states(due, now)
@@ -93,7 +93,7 @@ class StateBroadcaster:
             self._write(aboard, self.writer.view(*self._tick_and_state()), Type.STATE, now)
 
     def _mark_aboard(self, members: list[CrewMember]) -> None:
-        """Mark the bodies that the engine has added. Before that, there is nothing to send from their rows."""
+        """Mark the bodies that the engine has added. Before that, their rows contain no data to send."""
         identity = self.identity()
         for m in members:
             who = identity[m.row]

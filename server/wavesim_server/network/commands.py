@@ -16,13 +16,13 @@ from wavesim_server.messages import ExecuteCommand, ExecutedEvent
 from wavesim_server.network.admission import BodyParts
 from wavesim_server.network.crews import Crews, SessionGrant
 
-COMMANDER, CONFIGURATION = "", "configuration"  #: senders other than sessions
+COMMANDER, CONFIGURATION = "", "configuration"  #: identifiers of senders that are not sessions
 MAX_PENDING = 256  #: maximum number of pending commands
 AnswerCallback = Callable[[bool, str], None]
 
 
 def permit_command(command: Command, berth: SessionGrant) -> Command:
-    """Return a session's command with its own body filled in; ValueError if the session lacks the right."""
+    """Return a session's command with its own body filled in. Raises ValueError if the session lacks the right."""
     right = commands.RIGHTS[type(command)]
     if not berth.rights & right:
         raise ValueError(f"this session has no right to '{commands.verb_of(command)}'; grant it with <network><grant>")
@@ -38,14 +38,14 @@ def permit_command(command: Command, berth: SessionGrant) -> Command:
 
 
 def check_mission_taker(command: Command, crews: Crews) -> Command:
-    """Return the command; ValueError for a mission that no program accepts."""
+    """Return the command. Raises ValueError if it is a mission that no program accepts."""
     if isinstance(command, items.Mission) and crews.mission_pilot(command.body) is None:
         raise ValueError(f"mission: no program that accepts missions is driving '{command.body}'")
     return command
 
 
 def parse_queue_command(message: dict[str, Any], parts_of: Callable[[str], BodyParts]) -> Command:
-    """Parse a command from the commander's queue; ValueError states what is wrong with it.
+    """Parse a command from the commander's queue. Raises ValueError, with the reason, if the command is invalid.
 
     ``parts_of`` returns the actuators and sensors of a body, because the amount of a fault may carry a unit.
     """
@@ -94,7 +94,7 @@ class PendingCommands:
         self._number = 0
 
     def submit(self, command: Command, by: str, answer: AnswerCallback) -> None:
-        """Send a command to the engine; ValueError if too many are pending."""
+        """Send a command to the engine. Raises ValueError if too many commands are pending."""
         if len(self._pending) >= MAX_PENDING:
             raise ValueError(f"too many pending commands; the maximum is {MAX_PENDING}")
         execute = ExecuteCommand(self._number + 1, commands.encode(command))

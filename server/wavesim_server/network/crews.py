@@ -1,4 +1,4 @@
-"""Crews: the sessions of each body by role, and what each session receives.
+"""Crews: the sessions of each body by role, and the data that each session receives.
 
 A body has one pilot (ordinal 0) and any number of instruments and listeners (ordinals from 1; the lowest free one).
 """
@@ -28,14 +28,14 @@ class SessionGrant:
     model: str
     type: int  #: type of the body
     sends_truth: bool
-    may_send: bool  #: may send sound
+    may_send: bool  #: whether the session may send sound
     rights: Right
-    watches_others: bool  #: the rights also apply to other bodies
+    watches_others: bool  #: whether the rights also apply to other bodies
     actuator_count: int
     suite: tuple[InstrumentConfig, ...]  #: sensors of the body, by number
     max_age_ns: tuple[int, ...]  #: maximum age of a value of each sensor
     lockstep_ticks: int = 0
-    is_newcomer: bool = False  #: the body is not in the configuration
+    is_newcomer: bool = False  #: whether the body is missing from the configuration
 
 
 @dataclass
@@ -45,15 +45,15 @@ class CrewMember:
     session: Session
     grant: SessionGrant
     period: float  #: wall time between two states; infinite = no states
-    sensor_numbers: tuple[int, ...] = ()  #: sensors that it receives
+    sensor_numbers: tuple[int, ...] = ()  #: numbers of the sensors that it receives
     described_sensors: set[int] = field(default_factory=set)  #: sensors whose description the client has received
     wants_acoustics: bool = True
     wants_effort: bool = False
     wants_others: bool = False
-    takes_missions: bool = False  #: this pilot accepts missions
+    takes_missions: bool = False  #: whether this pilot accepts missions
     ordinal: int = 0
     epoch: int = 0
-    is_aboard: bool = False  #: the session's body is in the simulation and has a state
+    is_aboard: bool = False  #: whether the session's body is in the simulation and has a state
     next_state: float = 0.0
     datagram_shape: Any = field(default=None, repr=False)  #: shape of the session's states, cached by their writer
 
@@ -148,14 +148,14 @@ class Crews:
         return (m for m in self.by_token.values() if m.role is Role.PILOT)
 
     def watching_others(self) -> list[CrewMember]:
-        """Return the members that receive the presence of other bodies."""
+        """Return the members that are informed when other bodies enter or leave."""
         return [m for m in self.by_token.values() if m.wants_others]
 
     @staticmethod
     def request_tag(member: CrewMember, number: int) -> int:
-        """Combine the number of a request with that of its session, as records carry it.
+        """Combine the number of a request with that of its session, for use in records.
 
-        The answer to the request carries this number, which identifies the session.
+        The answer to the request contains this number, which identifies the session.
         """
         return number | member.ordinal << 32 | member.epoch << 48
 

@@ -8,7 +8,7 @@ from typing import Any
 from wavesim_sdk.tables import RunState
 from wavesim_server.logbook.writer import LogWriter
 
-MAX_TEXTS = 100  #: texts that are kept; further losses are only counted
+MAX_TEXTS = 100  #: maximum number of texts that are stored; later losses are only counted
 
 
 class DataLossReport:
@@ -23,7 +23,7 @@ class DataLossReport:
 
     @property
     def texts(self) -> list[str]:
-        """Texts that describe the losses."""
+        """Return texts that describe the losses."""
         more = [f"and {self._unlisted_count} more"] if self._unlisted_count else []
         return [*self._texts, *more, *([self._omitted_text] if self._omitted_count else [])]
 
@@ -54,7 +54,7 @@ class DataLossReport:
             self.log.damage(time_ns, text)
 
     def take_log_failure(self) -> str:
-        """Return, once, why the log is no longer written; otherwise an empty text."""
+        """Return the reason why the log is no longer written, but only once; otherwise return an empty text."""
         if self.log is None or self._log_failed or not self.log.failure:
             return ""
         self._log_failed = True

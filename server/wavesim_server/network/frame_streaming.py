@@ -20,7 +20,8 @@ from wavesim_server.network.state_datagrams import InstrumentLocator
 
 POLL_PERIOD_S = 0.005  #: interval between two checks for new frames
 SEND_S = 0.002  #: interval between two bursts of pieces
-BURST_S = 0.01  #: time whose share of the rate makes one burst; a longer burst would overflow a receiver's socket
+#: duration of one burst at the limited rate; a longer burst would overflow a receiver's socket
+BURST_S = 0.01
 
 
 @dataclass
@@ -38,9 +39,9 @@ class FrameSubscription:
 
     member: CrewMember
     period: float
-    cursors: dict[int, _SonarCursor] = field(default_factory=dict)  #: by instrument number
+    cursors: dict[int, _SonarCursor] = field(default_factory=dict)  #: state of each frame stream by instrument number
     pieces: deque[Piece] = field(default_factory=deque)  #: remaining pieces of the current frame
-    credit: float = 0.0  #: number of bytes that may be sent now
+    credit: float = 0.0  #: number of bytes that may currently be sent
     credited_at: float = 0.0
 
 
@@ -55,7 +56,7 @@ class FrameStreamer:
         self._rings: FrameRings | None = None
 
     def subscribe(self, member: CrewMember, names: Any, period: float, now: float) -> None:
-        """Handle the request FRAMES; ValueError if it is invalid."""
+        """Handle the request FRAMES. Raises ValueError if it is invalid."""
         suite = member.grant.suite
         sonars = {i.name: k for k, i in enumerate(suite) if i.type in FRAME_SENSOR_TYPES and i.parameters.send}
         for name in names or ():
@@ -79,7 +80,7 @@ class FrameStreamer:
         self.by_token[member.session.token] = feed
 
     def _ring(self, member: CrewMember, number: int) -> tuple[int, int] | None:
-        """Return (ring, generation) of an instrument of a present body, or None."""
+        """Return (ring, generation) of an instrument of a body in the simulation, or None."""
         assert self._rings is not None
         assert self._instruments is not None  # a body with a sonar has rows of instruments
         found = self._instruments.locate(member.row, number)
@@ -93,7 +94,7 @@ class FrameStreamer:
         return int(self._rings.done[found[0]]) if found is not None else 0
 
     def poll(self, now: float) -> float:
-        """Send what is due; return when to call again."""
+        """Send all pieces that are due; return the time of the next call."""
         later = math.inf
         for token, feed in list(self.by_token.items()):
             if feed.member.session.is_over:

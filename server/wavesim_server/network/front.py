@@ -1,7 +1,7 @@
 """The front's core: everything between network, engine and commander, without socket, clock or process.
 
-Datagrams, engine events and commands come in with ``now``. Datagrams, commands to the engine and replies to the
-commander go out. An error that a session causes in the front ends only that session.
+The inputs are datagrams, engine events and commands, each with ``now``. The outputs are datagrams, commands to the
+engine and replies to the commander. An error that a session causes in the front ends only that session.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
 
 FEW_SESSIONS = 64
-GENERATION_MARGIN = 1000  #: margin for bodies that an earlier front may have added to a row
+GENERATION_MARGIN = 1000  #: margin for the generations of bodies that an earlier front may have added to a row
 #: intervals between two polls of the sessions: for few sessions, for many
 SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04
 LONG_S = 0.1  #: after a longer wait, the budgets are checked
@@ -106,7 +106,8 @@ class Front:
         )  # fmt: skip
         #: replies to the commander: (its command, the reply)
         self.replies: list[tuple[dict[str, Any], CommandReply]] = []
-        self.gauges: Callable[[], dict[str, Any]] = dict  #: returns the surrounding process's part of the status
+        #: returns the part of the status that the surrounding process contributes
+        self.gauges: Callable[[], dict[str, Any]] = dict
         self.tables = FrontTables(areas["simulation"], areas["vehicles"])
         self.admission_policy, self.crews = AdmissionPolicy(loaded, self.step_ns), Crews()
         self.barrier = Barrier(network.lockstep_timeout)
@@ -117,7 +118,7 @@ class Front:
         self.observers = Observers(self.sessions.push)
         self.pending_commands = PendingCommands(self.send_to_engine)
         self.request_handler = RequestHandler(self)
-        #: row -> name and model of bodies that are present or about to enter
+        #: row -> name and model of bodies that are in the simulation or about to enter it
         self.bodies: dict[int, tuple[str, str]] = {
             row: (b.name, b.model) for row, b in enumerate(self.config.fleet.bodies) if b.client == "none"
         }
@@ -144,7 +145,7 @@ class Front:
         self._effort_rows: tuple[int, ...] = ()
         self._traced: set[str] = set()
         self.now = 0.0
-        self.stood_still_s = 0.0  #: wall time in which the front was due but did nothing
+        self.stood_still_s = 0.0  #: wall time during which the front was due but not active
 
     def set_time(self, now: float) -> None:
         """Set the current time.
@@ -208,7 +209,7 @@ class Front:
             answer(False, "the server failed while executing this command; see the server's standard error")
 
     def poll(self, now: float) -> float:
-        """Do what is due; return the latest time of the next call.
+        """Do all work that is due; return the latest time of the next call.
 
         If the next call is much later, the front assumes that it stalled. Read the socket before this call.
         """
@@ -253,7 +254,7 @@ class Front:
 
     @property
     def outgoing(self) -> list[list[tuple[bytes, Address]] | DatagramRows]:
-        """Datagrams to send: lists of (bytes, address), and rows for many sessions. The sender removes them."""
+        """The datagrams to send: lists of (bytes, address), and rows for many sessions. The sender removes them."""
         return self.broadcast.outgoing
 
     @outgoing.setter
@@ -350,7 +351,7 @@ class Front:
         return Roster(rows, {row: model for row, (_, model) in self.bodies.items()}, observing)
 
     def _parts_of(self, body: str) -> BodyParts:
-        """Return actuators and sensors of a body that is present or configured."""
+        """Return actuators and sensors of a body that is in the simulation or in the configuration."""
         models = dict(self.bodies.values())
         return self.admission_policy.parts_of(body, models.get(body, ""))
 

@@ -79,7 +79,7 @@ class FrontTables:
             self._estimates_changed = True
 
     def mark_departed(self, row: int, status: int) -> None:
-        """Mark a client that left: status 2 silent, 3 left."""
+        """Mark a client that has left; status 2 = silent, 3 = left."""
         self.departed_status[row] = status
         self._estimate_numbers[row] = 0.0
         self._estimates_changed = True

@@ -55,7 +55,7 @@ class Barrier:
     def replace_client(self, old: int, new: int, same_client: bool) -> bool:
         """Replace the session of a client; return whether the new one must receive the current STEP.
 
-        An earlier reply still counts if the new session is of the same client.
+        An earlier reply still counts if the new session belongs to the same client.
         """
         asked, reply = old in self.waiting, self.replies.get(old)
         self.remove_client(old)
@@ -71,7 +71,7 @@ class Barrier:
         self.since += seconds
 
     def take_replies(self, now: float) -> dict[int, StepReply] | None:
-        """Return the replies once all have arrived or time is up, so that the engine may continue.
+        """Return the replies when all have arrived or the time limit has passed, so that the engine may continue.
 
         Returns None while a client is awaited.
         """

@@ -44,20 +44,22 @@ class Observers:
         ] = {}  # unfinished roll calls: by session, the rows still to be announced
 
     def join(self, session: Session, identity: Record, old: Session | None = None) -> None:
-        """Add an observer, or continue with a resumed one, and announce all present bodies to it."""
+        """Add an observer, or continue with a resumed one, and announce all bodies in the simulation to it."""
         if old is not None:
             self.leave(old)
         self.by_token[session.token] = ObserverView(session)
         self.roll_call(session, identity)
 
     def roll_call(self, session: Session, identity: Record) -> None:
-        """Announce all present bodies to a session; large fleets in portions, as its client acknowledges them."""
+        """Announce all bodies in the simulation to a session. Large fleets are announced in portions, at the rate at
+        which the client acknowledges them.
+        """
         self._roll_calls[session.token] = session, dict.fromkeys(np.flatnonzero(identity["present"]).tolist())
         self.continue_roll_calls(identity)
 
     @property
     def has_roll_calls(self) -> bool:
-        """Whether the announcement of all bodies to some session is unfinished."""
+        """Whether the announcement of all bodies to at least one session is unfinished."""
         return bool(self._roll_calls)
 
     def continue_roll_calls(self, identity: Record) -> None:
@@ -95,7 +97,7 @@ class Observers:
         return found
 
     def next_timer(self) -> float:
-        """Return when the next observer is due."""
+        """Return the time at which the next observer is due."""
         return min((w.next for w in self.by_token.values()), default=math.inf)
 
     def fleet_parts(self, w: ObserverView, identity: Record, state: Record) -> Iterator[tuple[int, int, bytes]]:

@@ -33,12 +33,11 @@ if TYPE_CHECKING:
     from wavesim_server.serve import ProcessArguments
 
 EVENT_BUDGET_S = 0.02  #: maximum duration of event handling before other input is read
-STEP_LOG_DELAY_S = (
-    0.002  #: maximum delay of logging while answers are pending: until then, the programs need the processors
-)
+#: maximum delay of logging while answers are pending, because the programs need the processors during that time
+STEP_LOG_DELAY_S = 0.002
 MAX_DATAGRAMS_AT_ONCE = 256  #: maximum number of datagrams read in a row
 IDLE_S = 0.1  #: maximum time between two checks of the parent process
-LINE_BYTES = 4000  #: a writable pipe accepts this many bytes without blocking
+LINE_BYTES = 4000  #: number of bytes that a writable pipe accepts without blocking
 
 
 class Console:
@@ -73,7 +72,8 @@ class FrontProcess:
         self._has_more_events = False  # events are left for the next iteration of the loop
         # set while events wait until a step has been answered
         self._timer: asyncio.TimerHandle | None = None
-        self._supervisor = supervisor  #: process id of the supervisor; the front ends when it is gone
+        #: process id of the supervisor; the front ends when the supervisor no longer exists
+        self._supervisor = supervisor
         self._address: tuple[str, int] = ("", 0)
 
     def _gauges(self) -> dict[str, Any]:

@@ -20,12 +20,12 @@ from wavesim_server.network.crews import CrewMember
 if TYPE_CHECKING:
     from wavesim_server.network.front import Front
 
-NOTICES_PER_S = 1.0  #: notices per simulated second from one pilot
-MAX_PENDING_SOUNDS = 4096  #: from one lockstep client for one step
+NOTICES_PER_S = 1.0  #: maximum number of notices per simulated second from one pilot
+MAX_PENDING_SOUNDS = 4096  #: maximum number of acoustic requests from one lockstep client for one step
 
 
 class RequestHandler:
-    """Handles requests one by one; each is answered."""
+    """Handles requests one by one, and answers each of them."""
 
     def __init__(self, front: Front) -> None:
         self._front = front

@@ -2,8 +2,8 @@
 
 In a message of known shape, each number has a fixed position. NumPy therefore fills the numbers of all sessions
 together, a hundred times faster than packing lists. Shapes differ in the parts that a session receives and in the
-sensors that have a value now. Values with missing numbers are packed singly. The division into datagrams is computed in
-bytes, sealing included, as if no numbers were missing.
+sensors that currently have a value. Values with missing numbers are packed individually. The division into datagrams is
+computed in bytes, sealing included, as if no numbers were missing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _READING_BYTES = 1 + 3 + 9 + 3 + 3  # bytes of a reading without its numbers
 _SENSORS_BYTES = 1 + 9 + 3 + 3  # bytes of SENSORS without its readings
 MAX_PIECE_NUMBERS = (
     MAX_BODY_BYTES - _SENSORS_BYTES - _READING_BYTES
-) // 9  #: numbers in one piece of a sensor value that exceeds a datagram
+) // 9  #: count of numbers in one piece of a sensor value that does not fit into a datagram
 
 
 class DatagramShape(NamedTuple):
@@ -79,7 +79,7 @@ def value_count_of(type_: str) -> int:
 
 @functools.lru_cache(4096)
 def divide_sensors(shape: DatagramShape, present: tuple[int, ...], kind: Type) -> tuple[tuple[SensorPiece, ...], ...]:
-    """Distribute the sensors that have a value over the first datagram and those that follow."""
+    """Distribute the sensors that have a value over the first datagram and the subsequent ones."""
     size = 1 + 9 + 9 + 1 + 3 + (3 + 9 * MOTION_NUMBERS if shape.sends_truth else 1) + 3 + 9 * shape.actuators
     size += (3 + 9 * EFFORT_NUMBERS if shape.sends_effort else 1) + 3 + (5 if kind is Type.STEP else 0)
     parts: list[list[SensorPiece]] = [[]]
@@ -168,7 +168,7 @@ class DatagramLayout:
 
     def __init__(self) -> None:
         self.template = bytearray(HEADER_BYTES)
-        self.integer_offsets: dict[str, int] = {}  #: name -> position of eight bytes
+        self.integer_offsets: dict[str, int] = {}  #: name of a number -> position of its eight bytes
         self.blocks: list[tuple[int, int]] = []  #: position and length of lists of numbers: motion, actuation, effort
         self.readings: list[
             tuple[int, int, SensorPiece]
@@ -200,7 +200,7 @@ class DatagramLayout:
 
 
 class DatagramTemplate:
-    """The datagrams of a shape, filled in for many sessions at once."""
+    """The datagrams of a shape, filled in for many sessions together."""
 
     def __init__(self, shape: DatagramShape, present: tuple[int, ...], kind: Type) -> None:
         self.parts: list[tuple[Type, DatagramLayout, Any]] = []
@@ -384,7 +384,7 @@ class StateWriter:
         self, shape: DatagramShape, present: tuple[int, ...], members: list[CrewMember], values: list[tuple[Any, Any]], view: TableSnapshots,
         kind: Type,
     ) -> DatagramBodies:  # fmt: skip
-        """Return the matrices of bytes for all sessions at once."""
+        """Return the matrices of bytes for all sessions together."""
         last = [m.session.outbox.last for m in members] if kind is Type.STEP else None
         return cached_template(shape, present, kind).fill(
             len(members), self._motion_and_actuation(shape, members, view), values, view, last

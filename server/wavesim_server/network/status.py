@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _waits(front: Front, name: str) -> dict[str, Any]:
-    """Return how long the simulation has waited for a client, and its remaining budget (wall time)."""
+    """Return the time that the simulation has waited for a client, and the client's remaining budget (wall time)."""
     account = front.waits.accounts.get(name)
     now = max(front.now - since, 0.0) if (since := front.held().get(name)) is not None else 0.0
     waited, left = (
