@@ -27,7 +27,7 @@ SKIN = 1.0  #: width of the skin around a body, m
 
 @device_function
 def list_pairs(f: BodyArrays, order: Ints, count: int, t: ContactMemory) -> None:
-    """List all pairs that can meet before any body has moved by the width of the skin. ``order`` stays sorted by lowest
+    """List all pairs that can meet before a body has moved by the width of the skin. ``order`` stays sorted by lowest
     x.
     """
     for i in range(1, count):  # insertion sort: the order hardly changes

@@ -75,7 +75,7 @@ ALL: tuple[Integrator, ...] = (
 
 
 def integrator_index(name: str) -> int:
-    """Return the index in ALL of the method with this name. For an unknown name, raises a ConfigError that suggests the
+    """Return the index in ``ALL`` of the method with this name. For an unknown name, raises a ConfigError that suggests the
     nearest name.
     """
     names = [i.name for i in ALL]

@@ -80,7 +80,7 @@ class DesignConfig:
     kind: str = choice(
         "Type of design. `seeds` varies only the replicates. `list` runs each <point>. `grid` runs all combinations. "
         "`one-at-a-time` varies each factor alone around its middle value. `random`, `latin`, `sobol` and `halton` "
-        "draw `points` samples. `sensitivity` draws points x (factors + 2) samples for Sobol indices.",
+        "draw `points` samples. `sensitivity` draws points x (factors + 2) samples.",
         DESIGNS,
         "grid",
     )

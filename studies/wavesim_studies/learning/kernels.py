@@ -287,7 +287,7 @@ def _reward_and_termination(c: Any, past: Any, w: Any, rules: TaskRules, thruste
 
 @device_function
 def _show(w: Any, l: int, seen: Any) -> None:
-    """Write the observation of one copy, which is spread over its block, to a row of its own."""
+    """Write the observation of one copy, which is spread over its block, to its own row."""
     for k in range(seen.shape[0]):
         seen[k] = w[(OBSERVATION + k) * L + l]
 

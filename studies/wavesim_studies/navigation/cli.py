@@ -105,7 +105,10 @@ def _show(found: dict[str, Any]) -> None:
     help="Seed of the first mission. Each subsequent mission uses the next number.",
 )
 def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
-    """Run random LAUV missions and add their logs to FOLDER, a dataset for `wavesim nav learn`."""
+    """Run random LAUV missions and add their logs to FOLDER.
+
+    The logs are a dataset for `wavesim nav learn`.
+    """
     from wavesim_server import cache
     from wavesim_studies.navigation.training_missions import make_dataset
 
