@@ -15,6 +15,7 @@ stand-on vessel it holds course and speed until the other vessel has failed to a
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -43,17 +44,7 @@ HOLD = (
     60.0,
     90.0,
 )  #: distances for which a plan may hold its course, in ship lengths
-PARALLEL = (
-    0.0,
-    10.0,
-    20.0,
-    40.0,
-    80.0,
-    160.0,
-    320.0,
-    640.0,
-    1280.0,
-)  #: distances for which a plan may sail parallel to its leg, in ship lengths
+PARALLEL = (0.0, *(10.0 * 2.0**k for k in range(9)))  #: distances parallel to the leg, in ship lengths: 0, 10 to 2560
 STARBOARD_ONLY_ROLES = {
     EncounterRole.HEAD_ON,
     EncounterRole.GIVE_WAY,
@@ -61,31 +52,88 @@ STARBOARD_ONLY_ROLES = {
 STAND_ON_ROLES = {EncounterRole.STAND_ON, EncounterRole.OVERTAKEN}
 # costs: a turn of 1 rad, stopping, a port turn against the rules, passing ahead, a changed decision, a delay of one horizon,
 # cutting off a waypoint
-TURN_COST, SLOWDOWN_COST, PORT_TURN_COST, PASS_AHEAD_COST, CHANGE_COST, DELAY, CUT = 1.0, 2.5, 6.0, 2.0, 0.4, 1.0, 2.5
+TURN_COST, SLOWDOWN_COST, PORT_TURN_COST, PASS_AHEAD_COST, CHANGE_COST, DELAY, CUT = 1.0, 4.0, 6.0, 2.0, 0.4, 3.0, 2.5
 PATIENCE = 35.0  #: distance before the closest approach at which the stand-on vessel may act (17a ii), in ship lengths
 CONFLICT_COST = 20.0  #: cost of an imminent conflict
-MARGIN = 0.3  #: cost of a plan that passes at ``clear_distance`` without margin
+MARGIN = 3.0  #: cost of a plan that passes at ``clear_distance`` without margin, because its next stage could not start
 RETURN = math.radians(60.0)  #: maximum angle to the leg when the vessel returns after a manoeuvre
 COTANGENT = math.sqrt(1.0 / 3.0)  #: cotangent of RETURN
-#: fractions of ``clear_distance`` needed to start the next stage of a manoeuvre, and to keep the current one
-RESUME, KEEP = 1.1, 0.9
+#: fractions of ``clear_distance`` needed to select a plan, to start its next stage, and to keep the current stage
+PLAN, RESUME, KEEP = 1.25, 1.15, 1.0
+BEYOND = 1.5  #: horizons after its end for which the next stage must be free; 1 for the current stage
 LONGEST, STOP = (
     4.0,
     0.3,
 )  #: horizons after which the vessel stops to end a manoeuvre, if others then keep a fraction STOP of ``clear_distance``
-ABORTED = 0.25  #: additional margin of the next return after an aborted one
-ANSWER, RADIUS = 1.0, 3.0  #: distance before the vessel answers the helm, and radius of a turn, in ship lengths
+LATE = 1.5  #: a manoeuvre is planned again after this multiple of its planned duration plus half a horizon
+ABORTED = 0.25  #: additional margin of the next stage after an aborted one
+ANSWER, RADIUS = (
+    2.3,
+    1.6,
+)  #: distance before the vessel answers the helm, and radius of a turn, in ship lengths; multiplied by `reach`
+REACH, LOSS = (0.3, 10.0), (-6.0, 12.0)  #: limits of the measured `reach` and `loss`
+MEASURED = math.radians(25.0)  #: minimum turn that is measured
+NEW = math.radians(12.0)  #: minimum change of the course that starts a new turn
+STEADY = math.radians(2.0), 0.04  #: course error in rad and relative speed error below which a turn is complete
 GATHER = 6.0  #: distance in which the vessel reaches full speed or stops, in ship lengths
 SHARPEST = math.radians(120.0)
-#: fraction of ``clear_distance`` that a return ahead of an overtaken vessel must keep: own ship loses speed in the turn,
-#: so the prediction made at its start is too short
-RETURNING = 0.85
-ON_LEG = (
-    1.0  #: distance from the leg at which a return ends, in ship lengths; a new decision before that counts as an abort
-)
+NEAR_LEG = 8.0  #: distance from the leg in ship lengths; a return from nearer is less steep in proportion
+FLAT = 0.25  #: angle of the flattest planned return, as a fraction of RETURN
 FIXED = 3.0  #: distance at which the vessel passes charted objects, in ship lengths
 SLOW_TARGET = 0.1  #: fraction of own speed; a slower target is not expected to give way
 FORGET = 60.0  #: time, in s (calls), after which the role of a lost target is dropped
+
+
+@dataclass
+class Turning:
+    """How a vessel turns, in its lengths. The corner that stands for a turn lies ``reach`` (:data:`ANSWER` + :data:`RADIUS` tan(turn / 2))
+    ahead. What is lost there is ``loss`` sin(turn / 2)^1.5, less what the arc is shorter than the way by the corner; where that is not
+    enough, because the turn begins and ends gently, ``loss`` is negative, of the square of the sine. Measured in each turn that ends
+    steadily, most of them of 30 deg, and good to a length up to 110 deg."""
+
+    reach: float = 1.2
+    loss: float = 2.5
+
+    def corner(self, turn: Array) -> Array:
+        """Return the distance from the start of a turn to its corner, in ship lengths."""
+        s, c = sin_cos(0.5 * np.minimum(np.abs(turn), SHARPEST))
+        return np.asarray(self.reach * (ANSWER + RADIUS * s / c))
+
+    def lost(self, turn: Array) -> Array:
+        """Return the distance lost in a turn, in ship lengths."""
+        turn = np.minimum(np.abs(turn), SHARPEST)
+        return self.loss * self._share(turn, self.loss) - self._shorter(turn)
+
+    def _share(self, turn: Array, loss: float) -> Array:
+        s = sin_cos(0.5 * turn)[0]
+        return np.asarray(s * np.sqrt(s) if loss > 0.0 else s * s)
+
+    def _shorter(self, turn: Array) -> Array:
+        s, c = sin_cos(0.5 * turn)
+        return np.asarray(2.0 * self.reach * RADIUS * (s / c - 0.5 * turn))
+
+    def measure(self, turn: float, corner: float, lost: float) -> None:
+        """Update the estimate from a turn in rad, its corner distance and its lost distance, both in ship lengths."""
+        turns = np.array(min(abs(turn), SHARPEST))
+        self.reach = min(max(self.reach * corner / float(self.corner(turns)), REACH[0]), REACH[1])
+        lost += float(self._shorter(turns))
+        self.loss = min(max(lost / float(self._share(turns, lost)), LOSS[0]), LOSS[1])
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A turn in progress: its start (time in s, position, velocity), the ordered course and speed, and its predicted end.
+
+    ``off`` is the angle of the turn in rad; 0 = the turn is not measured.
+    """
+
+    began: float
+    place: Place
+    velocity: Place
+    order: tuple[float, float]
+    off: float
+    end: Place
+    ends: float
 
 
 class Plans:
@@ -95,14 +143,27 @@ class Plans:
     along ``way``: start of the leg, its waypoint and the next one.
     """
 
-    def __init__(self, place: Place, velocity: Place, way: Sequence[Place], speed: float, length: float) -> None:
+    def __init__(
+        self,
+        place: Place,
+        velocity: Place,
+        way: Sequence[Place],
+        speed: float,
+        length: float,
+        turning: Turning | None = None,
+        turn: tuple[Place, Place, float] | None = None,
+    ) -> None:
+        """``turn``: turn in progress, as order (course, NaN = back to the leg; speed), position of its end, and time left in s."""
         (an, ae), (bn, be) = way[0], way[1]
         self.place, self.velocity, self.speed, self.length = place, velocity, speed, length
+        self.turning, self.turn = turning or Turning(), turn
         self.long = float(hypot(bn - an, be - ae))
         self.course = float(atan2(be - ae, bn - an))
         self.begin, self.corner = (an, ae), (bn, be)
         s, c = sin_cos(self.course)
         self.ahead = float(c), float(s)
+        #: course of a return that starts now or is in progress, relative to the leg, rad
+        self.home = -RETURN * max(-1.0, min(1.0, self.across / (NEAR_LEG * length)))
         self.next: tuple[Place, float] | None = None  # direction and length of the next leg
         if len(way) > 2 and self.long > 0.0:
             dn, de = way[2][0] - bn, way[2][1] - be
@@ -115,20 +176,55 @@ class Plans:
         """Distance of the vessel from its leg in m, positive to the right."""
         return _along(np.asarray(self.place[0]), np.asarray(self.place[1]), self.begin, self.ahead)[1].item()
 
-    def _lag(self, turn: Array, share: Array) -> Array:
-        """Return the time in s for which the vessel continues before it turns off the leg by ``turn`` (NaN: back to the leg).
+    def _corner(self, turn: Array, share: Array) -> tuple[Array, Array, Array]:
+        """Return (turn from the current course in rad, lag in s, delay in s) of a turn off the leg by ``turn`` (NaN: back to it).
 
-        The time allows for the late response to the helm, for slow changes of speed, and for the distance to the corner
-        that replaces the arc of the turn.
+        The vessel answers the helm late, the corner that replaces the arc of the turn lies a lag ahead, and the speed
+        changes slowly.
         """
-        home = -RETURN * max(-1.0, min(1.0, self.across / (4.0 * self.length)))
         speed = hypot(*self.velocity)
         now = float(atan2(self.velocity[1], self.velocity[0])) - self.course if speed > 0.1 * self.speed else 0.0
-        off = np.abs(np.where(np.isnan(turn), home, turn) - wrap(now))
-        half = 0.5 * np.minimum(np.minimum(off, 2.0 * math.pi - off), SHARPEST)
-        s, c = sin_cos(half)
-        gather = GATHER * np.abs(share - speed / self.speed)
-        return np.asarray((ANSWER + RADIUS * s / c + gather) * self.length / self.speed)
+        off = np.abs(np.where(np.isnan(turn), self.home, turn) - wrap(now))
+        off = np.minimum(off, 2.0 * math.pi - off)
+        gather, way = GATHER * np.abs(share - speed / self.speed), self.length / self.speed
+        return off, (self.turning.corner(off) + gather) * way, self.turning.lost(off) * way
+
+    def first(self, turn: Array, share: Array) -> tuple[Array, Array, Array]:
+        """Return the position (north, east) at which the vessel begins to sail straight, and the time until then in s."""
+        _, lag, delay = self._corner(turn, share)
+        n, e, lasts = self.place[0] + self.velocity[0] * lag, self.place[1] + self.velocity[1] * lag, lag + delay
+        if self.turn is not None:
+            (course, speed), end, left = self.turn
+            same = np.isnan(turn) if math.isnan(course) else np.abs(turn - wrap(course - self.course)) < 1e-6
+            same = same & (np.abs(share * self.speed - speed) < 1e-6)
+            n, e, lasts = np.where(same, end[0], n), np.where(same, end[1], e), np.where(same, left, lasts)
+        return n, e, lasts
+
+    def _steep(self, across: Array, later: Any) -> Array:
+        """Return the course of a return from a distance off the leg, relative to the leg in rad.
+
+        It is :attr:`home` for a plan without an earlier stage.
+        """
+        return np.where(later, -RETURN * np.clip(across / (NEAR_LEG * self.length), -1.0, 1.0), self.home)
+
+    def _later_corners(self, turn: Array, hold: Array, parallel: Array, back: Array) -> Array:
+        """Return the time in s lost at the corners after the first one, at the end of each of the first five segments (5, K).
+
+        ``back`` is the course of the return, relative to the leg in rad. A vessel that overtakes a slightly slower one loses
+        up to a minute of its lead at each corner.
+        """
+        zero, homeward = np.zeros(len(turn)), self.turning.lost(back)
+        held = np.where(hold > 0.0, self.turning.lost(turn - np.where(parallel > 0.0, 0.0, back)), 0.0)
+        sailed = np.where(parallel > 0.0, homeward, 0.0)
+        return np.stack([zero, held, sailed, homeward, zero]) * (self.length / self.speed)
+
+    def turn_to(self, order: tuple[float, float]) -> tuple[float, Place, float]:
+        """Return the angle in rad of a turn that starts now, the position of its end, and its duration in s."""
+        turn, share = np.array([wrap(order[0] - self.course)]), np.array([order[1] / self.speed])
+        off, lag, delay = (float(v[0]) for v in self._corner(turn, share))
+        s, c = sin_cos(order[0])
+        n, e = self.place[0] + self.velocity[0] * lag, self.place[1] + self.velocity[1] * lag
+        return off, (n + order[1] * float(c) * lag, e + order[1] * float(s) * lag), 2.0 * lag + delay
 
     def sail(self, turn: Array, share: Array, hold: Array, parallel: Array) -> Paths:
         """Return the plans for turns (rad) and speed fractions, held for ``hold`` s, then parallel to the leg for ``parallel`` s."""
@@ -136,13 +232,14 @@ class Plans:
         st, ct = sin_cos(self.course + turn)
         zero = np.zeros(len(turn))
         n, e = zero + self.place[0], zero + self.place[1]
-        lag = self._lag(np.where(hold + parallel > 0.0, turn, math.nan), np.where(hold > 0.0, share, 1.0))
-        n0, e0 = n + self.velocity[0] * lag, e + self.velocity[1] * lag
+        n0, e0, lag = self.first(np.where(hold + parallel > 0.0, turn, math.nan), np.where(hold > 0.0, share, 1.0))
         v1n, v1e = u * share * ct, u * share * st
         n1, e1 = n0 + v1n * hold, e0 + v1e * hold
         n2, e2 = n1 + u * c * parallel, e1 + u * s * parallel
         along, across = _along(n2, e2, self.begin, self.ahead)
-        joins = along + COTANGENT * np.abs(across)
+        steep = self._steep(across, hold + parallel > 0.0)
+        st, ct = sin_cos(np.maximum(np.abs(steep), FLAT * RETURN))
+        joins = along + ct / st * np.abs(across)
         n3, e3 = self.begin[0] + joins * c, self.begin[1] + joins * s
         cn, cs = self.corner
         beyond = zero > 1.0
@@ -163,11 +260,12 @@ class Plans:
             n4, e4 = n3, e3
         starts = np.stack([n, n0, n1, n2, n3, n4]), np.stack([e, e0, e1, e2, e3, e4])
         speeds = (
-            np.stack([zero + self.velocity[0], v1n, zero + u * c, (n3 - n2) / some, zero + u * c, v5n]),
-            np.stack([zero + self.velocity[1], v1e, zero + u * s, (e3 - e2) / some, zero + u * s, v5e]),
+            np.stack([(n0 - n) / lag, v1n, zero + u * c, (n3 - n2) / some, zero + u * c, v5n]),
+            np.stack([(e0 - e) / lag, v1e, zero + u * s, (e3 - e2) / some, zero + u * s, v5e]),
         )
         lasts = np.stack([lag, hold, parallel, back, leg, zero + math.inf])
-        times = np.concatenate([np.zeros((1, len(turn))), np.cumsum(lasts[:-1], axis=0)])
+        until = np.cumsum(lasts[:-1] + self._later_corners(turn, hold, parallel, steep), axis=0)
+        times = np.concatenate([np.zeros((1, len(turn))), until])
         begun = (self.place[0] - self.begin[0]) * c + (self.place[1] - self.begin[1]) * s
         late = np.maximum(times[4] - (gone - begun) / u, 0.0)
         left = times[5] + (np.where(beyond, long - joins2, long) / u if self.next is not None else math.inf)
@@ -237,10 +335,17 @@ class Avoider:
     chosen_turns: list[float] = field(
         default_factory=list
     )  #: turn off the course of the leg in rad, for each decision so far
+    turning: Turning = field(default_factory=Turning)  #: turning behaviour measured so far
+    _home: float | None = None  #: course of the return relative to the leg, rad; 0 during the turn onto the leg
+    _leg: float = 0.0  #: course of that leg
+    _now: float = 0.0  #: s (calls)
+    _turn: Turn | None = None
     _unseen: dict[int, float] = field(default_factory=dict)
     _busy: float = 0.0  #: time since the vessel left its leg, s (calls)
-    _aborted: float = 0.0  #: number of aborted returns to the leg since then
+    _aborted: float = 0.0  #: number of aborted stages since then
     _until_back: float = 0.0  #: when the manoeuvre should end, s (calls)
+    _until_parallel: float = 0.0  #: planned end of the current course, s (calls)
+    _parallel: float = 0.0  #: planned time parallel to the leg after that, s
 
     def __post_init__(self) -> None:
         self.clear_distance = self.clear_distance or domain(self.length)[1]
@@ -275,7 +380,67 @@ class Avoider:
         if len(way) < 2:
             s, c = sin_cos(wanted[0])
             way = place, (place[0] + float(c), place[1] + float(s))
-        plans = Plans(place, velocity, way, wanted[1], self.length)
+        self._now += 1.0
+        self._measure(place, velocity)
+        plans = Plans(place, velocity, way, wanted[1], self.length, self.turning, self._under_way())
+        if self.returning and self.chosen_order is None and self._home is not None and self._leg == plans.course:
+            plans.home = self._home
+        order = self._decide(plans, place, velocity, wanted, targets)
+        self._turns_to(order or wanted, plans)
+        return order
+
+    def _under_way(self) -> tuple[Place, Place, float] | None:
+        """Return the turn that is in progress, for :class:`Plans`."""
+        t = self._turn
+        if t is None or t.ends - self._now < 0.5:
+            return None
+        return (t.order if self.chosen_order is not None else (math.nan, t.order[1])), t.end, t.ends - self._now
+
+    def _turns_to(self, order: tuple[float, float], plans: Plans) -> None:
+        """Record the start of a turn.
+
+        During the turn, the momentary speed and course do not show where the turn ends, because the vessel loses speed.
+        """
+        if self.chosen_order is None and not self.returning:
+            self._turn = None
+            return
+        if self._turn is not None:
+            course, speed = self._turn.order
+            if abs(wrap(order[0] - course)) < NEW and abs(order[1] - speed) < 1e-6:
+                return
+        off, end, left = plans.turn_to(order)
+        begin = self._steady(plans.velocity, (float(atan2(plans.velocity[1], plans.velocity[0])), order[1]))
+        known = begin and off > MEASURED and (self._turn is None or self._turn.ends <= self._now)
+        self._turn = Turn(self._now, plans.place, plans.velocity, order, off if known else 0.0, end, self._now + left)
+
+    def _steady(self, velocity: Place, order: tuple[float, float]) -> bool:
+        """Return whether a turn is complete."""
+        off = wrap(float(atan2(velocity[1], velocity[0])) - order[0])
+        return abs(off) < STEADY[0] and abs(float(hypot(*velocity)) - order[1]) < STEADY[1] * order[1]
+
+    def _measure(self, place: Place, velocity: Place) -> None:
+        """Update :class:`Turning` from a turn that has just been completed."""
+        t = self._turn
+        if t is None or not t.off or not self._steady(velocity, t.order):
+            return
+        s, c = (float(v) for v in sin_cos(t.order[0]))
+        speed, straight = hypot(*t.velocity), t.order[1] * (self._now - t.began)
+        n, e = place[0] - t.place[0] - straight * c, place[1] - t.place[1] - straight * s
+        vn, ve = t.velocity[0] / speed, t.velocity[1] / speed
+        sine = vn * s - ve * c  # of the turn
+        corner, behind = (n * s - e * c) / sine, (n * ve - e * vn) / sine
+        self.turning.measure(t.off, corner / self.length, (behind - corner) / self.length)
+        self._turn = dataclasses.replace(t, off=0.0)
+
+    def _decide(
+        self,
+        plans: Plans,
+        place: Place,
+        velocity: Place,
+        wanted: tuple[float, float],
+        targets: Sequence[Target],
+    ) -> tuple[float, float] | None:
+        """Return the order of this second."""
         on = plans.sail(*(np.array([v]) for v in (0.0, 1.0, 0.0, 0.0)))  # continue, or return
         own = float(atan2(velocity[1], velocity[0])) if hypot(*velocity) > 0.1 * self.speed else wanted[0]
         for t in targets:
@@ -287,14 +452,15 @@ class Avoider:
         if self.chosen_order is None:
             if all(self._free(on, place, [t], self._kept(t))[0] for t in acting):
                 return self._back(plans, wanted)
-        elif not acting or self._free(on, place, targets, RESUME + ABORTED * self._aborted, 1.5)[0]:
-            self.chosen_order, self.returning = None, True
+        elif not acting or self._free(on, place, targets, RESUME + ABORTED * self._aborted, BEYOND)[0]:
+            self.chosen_order, self.returning, self._home = None, True, None
             return self._back(plans, wanted)
         else:
             straight = plans.course, wanted[1]
             if (
                 self.chosen_order != straight
-                and (back := self._ends(plans, straight, place, targets, RESUME)) < math.inf
+                and (back := self._ends(plans, straight, place, targets, RESUME + ABORTED * self._aborted, BEYOND))
+                < math.inf
             ):
                 self.chosen_order = straight
                 self._allow(back)
@@ -310,17 +476,26 @@ class Avoider:
 
     def _kept(self, t: Target) -> float:
         """Return the fraction of ``clear_distance`` that own ship must keep to pass a target or to continue a return."""
-        if not self.returning:
-            return 1.0
-        return RETURNING if self.roles[t.track_id] is EncounterRole.OVERTAKING else KEEP
+        return KEEP if self.returning else 1.0
 
     def _back(self, plans: Plans, wanted: tuple[float, float]) -> tuple[float, float] | None:
-        """Return None to follow the mission, or after a manoeuvre a course at an acute angle towards its leg."""
-        off = wrap(wanted[0] - plans.course)
-        self.returning = self.returning and abs(plans.across) > ON_LEG * self.length
-        if not self.returning or abs(off) <= RETURN:
+        """Return None to follow the mission, or after a manoeuvre the course of the return.
+
+        The return is straight, as planned, and ends with one turn onto the leg. Line-of-sight guidance would return along a
+        curve that depends on its lookahead, so the planned distances would not be kept.
+        """
+        if not self.returning:
             return None
-        return wrap(plans.course + math.copysign(RETURN, off)), wanted[1]
+        off = wrap(float(atan2(plans.velocity[1], plans.velocity[0])) - plans.course)
+        if self._home is None or self._leg != plans.course:
+            self._leg, self._home = plans.course, plans.home
+        near = float(self.turning.corner(np.array(off))) * self.length * abs(float(sin_cos(off)[0]))
+        if plans.across * self._home >= 0.0 or (off * self._home > 0.0 and abs(plans.across) <= near):
+            self._home = 0.0  # the last corner
+        if self._home == 0.0 and abs(off) < NEW:
+            self.returning, self._home = False, None
+            return None
+        return wrap(plans.course + self._home), wanted[1]
 
     def _clear(self, t: Target) -> float:
         return min(self.clear_distance, FIXED * self.length) if t.fixed else self.clear_distance
@@ -385,23 +560,46 @@ class Avoider:
         return np.maximum(paths.back + after * self.horizon if after else self.horizon, np.minimum(far, paths.ends))
 
     def _ends(
-        self, plans: Plans, order: tuple[float, float], place: Place, targets: Sequence[Target], share: float
+        self,
+        plans: Plans,
+        order: tuple[float, float],
+        place: Place,
+        targets: Sequence[Target],
+        share: float,
+        after: float = 1.0,
     ) -> float:
-        """Return the earliest time in s at which a free plan that starts with an order is back on the track, or inf."""
+        """Return the earliest time in s at which a free plan that starts with an order is back on the track, or inf.
+
+        The remainder of the current plan is also a candidate, because it does not lie on the grid of durations.
+        """
         turn, part = wrap(order[0] - plans.course), order[1] / plans.speed
         hold, parallel = self._all[2:, np.abs(self._all[0] - CANDIDATE_TURNS[1]) + np.abs(self._all[1] - 1.0) < 1e-9]
+        keeps = order == self.chosen_order
+        if keeps:
+            left = self._until_parallel - self._now - float(plans.first(np.array([turn]), np.array([part]))[2][0])
+            hold = np.append(hold, max(left, 1e-3))
+            parallel = np.append(parallel, max(self._parallel + min(left, 0.0), 0.0))
         paths = plans.sail(np.full(len(hold), turn), np.full(len(hold), part), hold, parallel)
-        return float(np.where(self._free(paths, place, targets, share, 1.0), paths.back, math.inf).min())
+        backs = np.where(self._free(paths, place, targets, share, after), paths.back, math.inf)
+        k = int(np.argmin(backs))
+        if not keeps and backs[k] < math.inf:
+            self._plan(paths, hold, parallel, k)
+        return float(backs[k])
+
+    def _plan(self, paths: Paths, hold: Array, parallel: Array, k: int) -> None:
+        """Note the plan that is taken."""
+        self._until_parallel = self._now + float(paths.lasts[0, k] + hold[k])
+        self._parallel = float(parallel[k])
 
     def _allow(self, back: float) -> None:
         """Set the time after which the manoeuvre is planned again, because another vessel may keep pace indefinitely."""
-        self._until_back = self._busy + 1.25 * back + 0.5 * self.horizon
+        self._until_back = self._busy + LATE * back + 0.5 * self.horizon
 
     def _choose(self, plans: Plans, place: Place, targets: Sequence[Target], acting: Sequence[Target]) -> None:
         """Select the plan of minimum cost."""
         if self.chosen_order is None and not self.returning:
             self._busy = self._aborted = 0.0
-        elif self.chosen_order is None:
+        elif self.chosen_order in (None, (plans.course, plans.speed)):
             self._aborted += 1.0
         turn, share, hold, parallel = self._all
         paths = plans.sail(turn, share, hold, parallel)
@@ -420,16 +618,17 @@ class Avoider:
             price = price + self._risk(paths, place, t)
         k = int(np.argmin(price))
         self._allow(float(paths.back[k]))
+        self._plan(paths, hold, parallel, k)
         self.chosen_turns.append(float(turn[k]))
         self.chosen_order = wrap(plans.course + float(turn[k])), plans.speed * float(share[k])
 
     def _risk(self, paths: Paths, place: Place, t: Target) -> Array:
-        approach, time, ahead = paths.nearest(t, self._until(paths, t, 1.0))
+        approach, time, ahead = paths.nearest(t, self._until(paths, t, BEYOND))
         kept = np.maximum(approach, 0.0) / self._clear(t)
         lack, now = np.maximum(1.0 - kept, 0.0), max(0.0, 1.0 - max(self._apart(place, t), 0.0) / self._clear(t))
         # a target that is already too near must not favour plans that stay that near
         price = CONFLICT_COST * (now + np.maximum(lack - now, 0.0) * (1.0 + self.horizon / (time + 0.1 * self.horizon)))
-        price = price + MARGIN * np.clip((RESUME - kept) / (RESUME - 1.0), 0.0, 1.0)
+        price = price + MARGIN * np.clip((PLAN - kept) / (PLAN - KEEP), 0.0, 1.0)
         if self.roles.get(t.track_id) is EncounterRole.GIVE_WAY:
             price = price + np.where((ahead > 0.0) & (approach < 3.0 * self.clear_distance), PASS_AHEAD_COST, 0.0)
         return np.asarray(price)

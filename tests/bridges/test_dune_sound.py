@@ -261,7 +261,7 @@ async def test_a_transducer_that_is_lost_holds_up_no_end() -> None:
         (("--modem", "other=2"), "the vehicle's own modem is missing"),
         (("--transponder", "a=26000"), "invalid transponder 'a=26000'; write NAME=QUERY,REPLY"),
         (("--leak", "Nose=attic"), "invalid leak sensor 'Nose=attic'; write LABEL=COMPARTMENT, one of bow"),
-        (("--entity", "Depht=x"), "invalid entity 'Depht=x'; write MESSAGE=LABEL, with MESSAGE"),
+        (("--entity", "Depht=x"), "invalid entity 'Depht=x'; write MESSAGE=LABEL, where MESSAGE"),
     ],
 )
 def test_mistakes(options: tuple[str, ...], message: str) -> None:

@@ -4,7 +4,6 @@ course.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from dataclasses import dataclass
@@ -43,12 +42,6 @@ class EncounterRun:
     has_turned: tuple[
         float, float
     ]  #: largest course changes to port (negative) and to starboard, in rad from the desired course
-
-
-def kinematic_model(model: Model) -> Model:
-    """Return a kinematic vessel of a model's size, which follows its commands exactly."""
-    base = library()["ship" if model.box is not None and model.box.length > LARGE else "boat"]
-    return dataclasses.replace(base, box=model.box)
 
 
 def _motion(sim: Simulation, row: int) -> ShipMotion:
@@ -90,21 +83,15 @@ def run_encounter(
     length = own.box.length if own.box is not None else 1.0
     step, period = _time_steps(length)
     o = encounter.own
-    sim = empty_sea(1 + len(encounter.others), step)
+    sim = empty_sea(1, step)
     row = sim.enter(
         "own", position=(o.north, o.east, equilibrium_depth(own, 1025.0)), attitude=(0, 0, o.course), variant=own
     )
     goal = Waypoint(north=encounter.goal[0], east=encounter.goal[1], depth=0.0, speed=o.speed)
     thrust = _run_in(sim, row, own, o, period)
     pilot = WaypointPilot(own, (o.north, o.east), [goal], lookahead=8.0 * length, thrust=thrust)
-    other = kinematic_model(own)
-    rows = {}
-    for t in encounter.others:
-        k = rows[t.name] = sim.enter(t.name, position=(t.north, t.east, 0.0), attitude=(0, 0, t.course), variant=other)
-        sim.set_pose(k, velocity=(t.speed, *[0.0] * 5))
-        sim.command(k, {0: t.speed})
     avoider = Avoider(length, o.speed)
-    found: dict[str, list[tuple[float, ...]]] = {name: [] for name in ("own", *rows)}
+    found: dict[str, list[tuple[float, ...]]] = {name: [] for name in ("own", *(t.name for t in encounter.others))}
     order = None
     turns = round(1.0 / period)
     long = math.hypot(goal.north - o.north, goal.east - o.east)
@@ -114,7 +101,7 @@ def run_encounter(
         if beyond is None and n % turns == 0 and _passed(now, o, goal, length):
             break
         if n % turns == 0:  # once a second
-            seen = {name: _motion(sim, r) for name, r in rows.items()}
+            seen = {t.name: _motion_at(t, n * period) for t in encounter.others}
             for name, m in ("own", now), *seen.items():
                 found[name].append((m.north, m.east, *m.velocity))
             if avoid:
@@ -132,6 +119,16 @@ def run_encounter(
     return EncounterRun(
         encounter, tracks, score, (min([0.0, *avoider.chosen_turns]), max([0.0, *avoider.chosen_turns]))
     )
+
+
+def _motion_at(t: VesselStart, time: float) -> ShipMotion:
+    """Return the motion of another vessel, which keeps its course and speed, at a time in s.
+
+    The other vessels are not bodies of the simulation: in many cases all of them meet at the origin, where bodies would
+    collide and leave their courses.
+    """
+    north, east = t.velocity
+    return ShipMotion(t.north + north * time, t.east + east * time, t.course, t.speed, 0.0, 0.0)
 
 
 def _run_in(sim: Simulation, row: int, own: Model, start: VesselStart, period: float) -> float:
