@@ -69,7 +69,7 @@ MAILBOX_SENSOR = Table(
     "Initial message of the mailbox: one sensor of the body. A mailbox_field follows it for each of its fields.",
     "mailbox",
     (
-        integer("number", "", "Number of the sensor in readings."),
+        integer("number", "", "Number by which each `mailbox_reading` identifies the sensor."),
         _text("name", "Name of the sensor."),
         _text("type", "Type of the sensor."),
         integer("period_ns", "ns", "Simulation time between two values of the sensor."),

@@ -116,7 +116,7 @@ class TableView:
 
     @property
     def latest(self) -> Record:
-        """Return the rows of the last finished write without a copy. Only for the writer."""
+        """Return the rows of the last finished write without copying them. Only for the writer."""
         return self.buffers[int(self.header[DONE]) & 1]
 
     def begin_write(self) -> Record:

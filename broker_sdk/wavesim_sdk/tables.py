@@ -341,7 +341,7 @@ INSTRUMENTS = Table(
         integer(
             "generation",
             "",
-            "Incremented each time an instrument enters the place. The instrument's values have the same number.",
+            "Incremented each time an instrument is assigned to `place`. The instrument's values carry the same number.",
         ),
         integer("fault", "", "Fault: 0 none, 1 lost, 2 frozen, 3 bias, 4 spikes, 5 noisy, 6 wet, 7 unlocked."),
         integer(

@@ -100,7 +100,7 @@ class Noise:
 
     @property
     def keys(self) -> Any:
-        """Random number keys of the instruments for this purpose."""
+        """Random number keys for the purpose of this noise, one per instrument."""
         return self.streams(self.purpose)
 
     def __call__(self, index: int) -> Floats:

@@ -216,8 +216,8 @@ class Modem:
         "Bit error probability. A packet with one or more bit errors is lost.", default=0.0, low=0.0, high=1.0
     )
     type: str = text(
-        "Name of a modem type that an installed package provides. It determines the code and the medium access "
-        "control. Empty: packets have no code and are sent immediately.",
+        "Name of a modem type that an installed package provides. It determines the channel coding and the medium "
+        "access control. Empty: packets are uncoded and are sent immediately.",
         "",
     )
 

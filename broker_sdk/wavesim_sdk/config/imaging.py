@@ -27,7 +27,7 @@ class MaterialConfig:
         "Coefficient 10 log mu of Lambert's law in dB (law smooth).", default=-27.0, low=-100.0, high=0.0
     )
     reflection: float = key(
-        "Pressure reflection coefficient of the facets (law smooth).", default=0.0, low=0.0, high=1.0
+        "Pressure reflection coefficient of the facets, for law=smooth.", default=0.0, low=0.0, high=1.0
     )
     slope: float = key("Rms slope of the facets (law smooth).", default=0.1, low=0.02, high=0.5)
     patch: float = key(

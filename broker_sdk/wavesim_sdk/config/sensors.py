@@ -90,8 +90,8 @@ class MultibeamConfig(SensorConfig):
 class SonarConfig(SensorConfig):
     """Imaging sonar. `preset` selects the instrument by name; `wavesim sonars` lists the names.
 
-    Frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`. It
-    transmitted that ping earlier, by twice the range divided by the speed of sound.
+    Frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`. That
+    ping was transmitted one two-way travel time earlier: twice `range`, divided by the speed of sound.
     """
 
     rate: float = key(

@@ -14,7 +14,7 @@ from wavesim_sdk.config.sensors import SensorsConfig
 
 @dataclass(frozen=True)
 class Box:
-    """Box, as the shape of surface vehicles. The body's origin is the centre of the box."""
+    """Box-shaped body, typically a surface vehicle. The body's origin is the centre of the box."""
 
     length: float = key("Length of the box along the body x axis.", "length", low=1e-3)
     width: float = key("Width of the box along the body y axis.", "length", low=1e-3)
@@ -160,10 +160,10 @@ class OpenWater:
 
 @dataclass(frozen=True)
 class Thruster:
-    """Thruster with the thrust c1 n + c2 n abs(n) + c3 abs(n) u_a.
+    """Thruster whose thrust is c1 n + c2 n abs(n) + c3 abs(n) u_a.
 
-    n is the command after the lag, and u_a the speed of the thruster through the water. The model limits the command,
-    applies the dead band, and maps the result to n by the motor law, in this order.
+    n is a force or a shaft speed (see `law`), and u_a the speed of the thruster through the water. To obtain n, the
+    model limits the command, applies the dead band and the motor law, and filters the result by the lag, in this order.
     """
 
     name: str = text("Name of the thruster, unique among the actuators of the model. Commands and faults use it.")
@@ -551,9 +551,7 @@ class FluidMemory:
     may have up to 24 systems with 64 states in total.
     """
 
-    source: str = choice(
-        "Velocity component of the motion that causes the memory force.", ("u", "v", "w", "p", "q", "r")
-    )
+    source: str = choice("Velocity component that causes the memory force.", ("u", "v", "w", "p", "q", "r"))
     force: str = choice("Component of the memory force or moment.", ("X", "Y", "Z", "K", "M", "N"))
     a: Vector = key(
         "Denominator coefficients a0 a1 ... of the memory system. Their number is the order of the system.", count=0

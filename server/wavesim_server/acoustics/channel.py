@@ -41,7 +41,7 @@ class ActiveTransducer:
 class PreparedTransducer:
     """Data of a transducer, computed before the transducer enters."""
 
-    pattern: Array | None  #: pattern of the transducer's beam, if that pattern is new
+    pattern: Array | None  #: beam pattern of the transducer, if the channel does not have that pattern yet
     head: tuple[Records, Records] | None  #: records of the hydrophone head and its hydrophones
 
 

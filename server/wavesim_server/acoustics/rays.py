@@ -77,7 +77,7 @@ MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle of the fan, rad
 FAN_ANGLES = 256  #: number of angles of the fan, in addition to those that graze a knot of the profile
 SPARE = 2  #: additional records of a fan after those of its rays: the ray that grazes the receiver, and a trial ray
 REVERSALS = 31  #: maximum number of reversals of a path; paths with more are counted as dropped
-GRAZE = 1e-7  #: relative difference between the angle of a ray of the fan and that of the ray that grazes a knot
+GRAZE = 1e-7  #: relative offset in angle of the two fan rays on either side of a ray that grazes a knot
 #: m, maximum distance by which an eigenray misses the receiver; its travel time is corrected to second order
 # Where an eigenray grazes a knot, its end moves by millimetres with the last bit of its angle.
 MAX_MISS = 0.1

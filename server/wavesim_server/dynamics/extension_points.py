@@ -65,7 +65,7 @@ class Integrator:
             raise ValueError("the weights of each stage must add up to its time, and those of the step to 1")
         if min(self.times) < 0.0 or max(self.times) > 1.0 or len(self.gains) > GAINS:
             raise ValueError(
-                f"the times of stages must be from 0 to 1, with at most {GAINS - 1} different times in between"
+                f"stage times must be from 0 to 1, with at most {GAINS - 1} different times other than 0 and 1"
             )
 
     @property

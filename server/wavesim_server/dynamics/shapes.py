@@ -60,7 +60,7 @@ def _set_to_corner(g: Floats, k: int, out: Floats) -> None:
 
 @device_function
 def support_point(g: Floats, dx: float, dy: float, dz: float, out: Floats) -> None:
-    """Fill in the point of a core that is farthest along a direction of W."""
+    """Fill in the point of a core that is farthest in a direction given in W."""
     if g[SHAPE_CODE] == TRIANGLE:
         best, farthest = -math.inf, 0
         for k in range(3):

@@ -73,7 +73,7 @@ class EngineEventDispatcher:
                     self.log.frozen(time_ns, names)
 
     def _table(self, log: LogWriter, e: messages.LogRecordsEvent) -> None:
-        """Log the records of bodies that the log contains.
+        """Log the records of those bodies that are listed in the log.
 
         After a front has taken over, some records may belong to bodies that left in the meantime; those are only
         counted.

@@ -539,7 +539,7 @@ class Front:
             return
         for member in filter(None, map(self.crews.by_token.get, sorted(late))):
             text = f"'{member.session.name}' did not answer its step within {self.barrier.time_limit:g} s"
-            self.print_line(f"{text}; the server waits for it again after its next answer")
+            self.print_line(f"{text}; the server does not wait for this client until it answers again")
             self.data_loss.record(text)
             if self.waits.charge(member.session.name, self.now - since, self.now, tick * self.step_ns * 1e-9):
                 self._end_without_budget(member.session)

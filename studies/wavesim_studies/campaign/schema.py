@@ -16,7 +16,7 @@ class FactorTarget:
 
     path: str = text(
         "Path of the key: the elements below <wavesim> and then the key, as in `fleet/vehicle[lauv]/position`. If"
-        " there are several elements of the same type, state a name or a number from 0 in brackets."
+        " there are several elements of the same type, add the name of one, or its number (from 0), in brackets."
     )
     text: str = text(
         "Text that is written to the key, with {} for the value of the factor, as in `{} ppm` or `-{} {} 8 m`. `a"
@@ -145,7 +145,7 @@ class Metric:
     name: str = text("Unique name; it becomes a column of the table.")
     of: str = text(
         "A metric from the library, or FILE.py:FUNCTION, which is called with the result of a run. If empty, the "
-        "program of the run returns the value under the name of the metric.",
+        "metric is the value that `program` returns under the metric's name.",
         "",
     )
     body: str = text("Body for which the metric is computed. If empty, the first vehicle is used.", "")

@@ -74,8 +74,8 @@ class EncounterScore:
 
 @dataclass(frozen=True)
 class ColregsScore:
-    """Score of a run: its pairs, the extra distance, and the parts of its economy (from 0 to 1): way, time, courses,
-    mission.
+    """Score of a run. ``economy`` rates extra distance (``way``), lost time (``time``), course changes (``courses``) and
+    completion of the mission (``mission``), each from 0 to 1.
     """
 
     pairs: tuple[EncounterScore, ...]
