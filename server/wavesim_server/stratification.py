@@ -47,7 +47,7 @@ class Stratification:
     def refresh(
         self, rows: Sequence[int], models: Mapping[int, Model], fleet: FleetDynamics, volumes: Floats, time_s: float
     ) -> None:
-        """Update the bodies in ``rows`` for their current positions; ``models`` by row."""
+        """Update the bodies in ``rows`` for their current positions. ``models`` maps rows to models."""
         mine = [row for row in rows if models[row].restoring is None]
         if not self.period or not mine:
             return

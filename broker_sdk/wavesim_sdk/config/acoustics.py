@@ -151,7 +151,7 @@ class BeamPattern:
         "Full width of the beam between its -3 dB points.", "angle", 1.0471975511965976, low=0.01, high=3.1
     )
     floor: float = key(
-        "Maximum loss of the beam pattern, which limits the nulls and the rear of the transducer.",
+        "Maximum loss in the nulls of the beam pattern, and loss behind a piston. Not used for pattern=table.",
         "level",
         40.0,
         low=0.0,

@@ -287,7 +287,10 @@ class ImuConfig(SensorConfig):
         "Standard deviation of the scale factor error of the accelerometers.", "drift", 0.0, low=0.0
     )
     accelerometer_step: float = key(
-        "Quantisation step of the velocity that the accelerometers measure; 0 = no quantisation.", "speed", 0.0, low=0.0
+        "Quantisation step of the velocity increment that the accelerometers measure in each sample; 0 = no quantisation.",
+        "speed",
+        0.0,
+        low=0.0,
     )
     instability_time: float = key(
         "Correlation time of the bias instability of gyros and accelerometers.", "time", 300.0, low=0.1

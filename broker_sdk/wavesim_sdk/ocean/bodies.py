@@ -24,7 +24,7 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0
 STRIP = 30  #: mean number of bodies per strip of an instrument up to which strips are faster than a tree
-ELEMENTS = 200_000  #: number of pairs of a beam and a body that are tested in one batch
+ELEMENTS = 200_000  #: number of beam-body pairs tested in one batch
 
 
 def _cross(a: Array, b: Array) -> Array:

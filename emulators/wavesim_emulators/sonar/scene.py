@@ -217,8 +217,8 @@ class SonarScene:
         return out, what
 
     def _on_triangles(self, p: Array, R: Array, u: Array, e: Array, reach: float) -> tuple[Any, Any]:
-        """Return (range, number of the triangle or -1), both (columns, rays). They are empty if no triangle is within
-        reach.
+        """Return the range and the number of the triangle (-1 = none) for each ray, as two arrays (columns, rays). Both
+        arrays are empty if no triangle can be within reach.
         """
         if self.scene is None or np.linalg.norm(self.middle - p) > reach + self.wide:
             return np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32)

@@ -297,7 +297,7 @@ WATER = _record(
     value("gradient", "1/s", "Gradient of the sound speed over depth."),
     value("fastest", "m/s", "Maximum sound speed."),
     value("spreading", "dB", "Spreading loss per decade of distance; 0 = by ray tubes."),
-    value("floor", "dB", "Margin below the noise at which the most sensitive receiver detects."),
+    value("floor", "dB", "Lowest signal-to-noise ratio at which any receiver detects a signal; at most 0."),
     value("bottom", "m", "Depth of the flat bottom."),
     integer("uneven", "", "1 = bottom echoes use the depth and slope at the point of reflection."),
     integer("order", "", "Maximum number of bounces of a path."),

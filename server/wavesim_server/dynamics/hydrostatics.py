@@ -196,8 +196,10 @@ def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float
 def mesh_volume(
     model_ints: Ints, tables: Floats, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
-    """Return the submerged (volume, mx, my, mz) of a model's closed mesh: the wetted parts of its faces, joined to a
-    point of the plane (:class:`wavesim_sdk.hull.Hull` is the readable twin).
+    """Return the submerged (volume, mx, my, mz) of a model's closed mesh.
+
+    The wetted part of each face is joined to a point of the water plane, as in :func:`clipped_box`.
+    :class:`wavesim_sdk.hull.Hull` uses the same method in more readable code.
     """
     ox, oy, oz = nx * d, ny * d, nz * d
     volume = mx = my = mz = 0.0

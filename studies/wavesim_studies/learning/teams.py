@@ -300,7 +300,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     def _ended(
         self, sending: dict[str, bool], records: dict[str, list[dict[str, Any]]]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
-        """Return observations, rewards, ends and infos."""
+        """Return observations, rewards, terminations, truncations and infos."""
         state, now = self._simulation().state(), self.agents
         observations = {a: self._observe(a) for a in now}
         rewards, gone, late, infos = {}, {}, {}, {}

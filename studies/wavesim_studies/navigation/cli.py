@@ -128,8 +128,9 @@ def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
 def learn(folder: Path, out: Path | None, epochs: int, seed: int, as_json: bool) -> None:
     """Train learned dead reckoning on the dataset in FOLDER.
 
-    `wavesim log export --dataset` and `wavesim nav missions` write such datasets. Each mission belongs to one part
-    only. The result is scored on missions that were not used for training, next to the filter.
+    `wavesim log export --dataset` and `wavesim nav missions` write such datasets. Each mission belongs to exactly
+    one part: training, validation or test. The trained network and, for comparison, the reference filter are scored
+    on the test missions.
     """
     from wavesim_studies.navigation import learned_dead_reckoning
 
