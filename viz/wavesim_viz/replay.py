@@ -422,8 +422,8 @@ class ReplaySource:
         return False, "a replay does not accept changes"
 
     def tracks(self) -> dict[str, Any]:
-        """Return, by row, the whole track of each body with fewer points (times and positions), and the estimates of
-        its navigator.
+        """Return, by row, the times and positions of the whole track of each body and of its navigator's estimates,
+        both reduced to fewer points.
         """
         found = {}
         for row, (body, series) in self._series.items():

@@ -114,7 +114,7 @@ class TopicLayout:
         return FrameNames(f.get("world", "odom"), base, link, f"{stem}_frd", f"{stem}_beam")
 
     def outputs(self, type_: str, sensor: str) -> list[tuple[str, str, SensorOutput]]:
-        """Return (name, topic, output) of each topic for a sensor of a type."""
+        """Return (name, topic, output) of each topic for a sensor of the given type."""
         table = self._table("sensors")
         if type_ in OUTPUTS:
             return [(o, self._place(t, sensor=sensor), OUTPUTS[type_][o]) for o, t in table.get(type_, {}).items()]

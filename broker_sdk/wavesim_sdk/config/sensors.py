@@ -127,7 +127,7 @@ class SonarConfig(SensorConfig):
         high=6.283185307179586,
     )
     tilt: float = key(
-        "Angle of the sonar axis below the x-y plane of S; -1 rad = tilt of the instrument.",
+        "Angle of the sonar axis below the x-y plane of S. -1 rad or less selects the instrument's own tilt.",
         "angle",
         -1.0,
         low=-1.6,

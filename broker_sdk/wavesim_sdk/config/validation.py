@@ -64,7 +64,7 @@ def check_model(model: Model) -> None:
         fail(f"invalid active '{model.active}': list the degrees of freedom that can move, chosen from u v w p q r")
     wrong = [e for e in model.coriolis_without.split() if e not in MUNK_ELEMENTS]
     if wrong:
-        fail(f"coriolis_without: '{wrong[0]}' is not allowed; use some of {' '.join(MUNK_ELEMENTS)}")
+        fail(f"coriolis_without: '{wrong[0]}' is not allowed; choose from {' '.join(MUNK_ELEMENTS)}")
     _actuators(model, fail)
 
 
@@ -117,7 +117,7 @@ def _drag(model: Model, fail: Any) -> None:
         fail('the model has no drag; if that is intended, write <linear-drag diagonal="0 0 0 0 0 0"/>')
     for name in ("linear_drag", "quadratic_drag"):
         if np.diag(matrix(getattr(model, name))).min() < 0.0:
-            fail(f"<{name.replace('_', '-')}> has a negative diagonal element; write drag with positive sign")
+            fail(f"<{name.replace('_', '-')}> has a negative diagonal element; write drag with a positive sign")
     if model.derivatives is not None:
         d = model.derivatives
         if len(d.derivative) > MAX_DERIVATIVES:

@@ -297,8 +297,8 @@ class Fin:
         count=6,
     )
     speed: str = choice(
-        "Speed to which k1 and k2 refer (law coefficients). plane: without its component along the span. total: the "
-        "whole speed.",
+        "Speed by whose square k1 and k2 are multiplied (law coefficients). plane: the speed without its component "
+        "along the span. total: the whole speed.",
         ("plane", "total"),
         "plane",
     )
@@ -310,7 +310,7 @@ class Fin:
         "<lift> already includes the contribution of the fins.",
         True,
     )
-    aerofoil: Aerofoil | None = child(Aerofoil, "Table of lift and drag coefficients for law aerofoil.")
+    aerofoil: Aerofoil | None = child(Aerofoil, "Table of lift and drag coefficients, used only by the law `aerofoil`.")
 
 
 @dataclass(frozen=True)
@@ -653,7 +653,7 @@ class Rao:
         "Index, from 0, of the vessel speed in the tables of a MATLAB operator file.", default=0, low=0, integer=True
     )
     use: str = choice(
-        "Operators of the file to use. force: the force operators. motion: the motion operators, converted to forces "
+        "Operators to read from the file. force: the force operators. motion: the motion operators, converted to forces "
         "that cause the same motion of this model at rest. The conversion uses the model's mass, added mass, linear "
         "drag, memory and <restoring>, which is required.",
         ("force", "motion"),

@@ -83,7 +83,7 @@ FRAME = Table(
         value("frequency", "Hz", "Centre frequency."),
         value("bandwidth", "Hz", "Bandwidth of the sonar pulse."),
         value("sound_speed", "m/s", "Sound speed used to convert times into ranges."),
-        value("absorption", "dB/m", "Absorption coefficient that the time-varying gain compensates."),
+        value("absorption", "dB/m", "Absorption coefficient for which the time-varying gain compensates."),
         value("source_level", "dB re 1 uPa at 1 m", "Source level."),
         value("gain", "dB", "Constant G of the time-varying gain X log r + 2 alpha r + G."),
         value("tvg", "", "Coefficient X of the time-varying gain X log r + 2 alpha r + G."),

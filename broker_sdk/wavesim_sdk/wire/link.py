@@ -16,7 +16,7 @@ from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join, Welcome
 from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.udp import open_socket
 
-KEYS_VARIABLE = "WAVESIM_KEYS"  #: environment variable with the key file of programs that pass no key
+KEYS_VARIABLE = "WAVESIM_KEYS"  #: environment variable that names the key file, for programs that pass no key
 WAITS_S = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 FAREWELL_S = 0.5  #: maximum time in s that a program waits for the server to confirm its LEAVE
 

@@ -57,7 +57,8 @@ NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
 X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)
 COLUMNS = 6
 TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray
-KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0  #: encoding of a history in one number: a remainder, exact in 53 bits
+#: base and modulus of the number that encodes the history of a ray; their product is below 2^53, so doubles are exact
+KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0
 NEIGHBOUR_ANGLE = 1e-6  #: angle between a ray and its neighbours, rad
 #: m, maximum distance by which an aimed ray misses the receiver; its time is corrected to second order
 AIM_TOLERANCE = 1e-3

@@ -28,7 +28,8 @@ SAMPLES = 80  #: maximum number of frequencies of a table that the fit uses
 MIN_DAMPING_RATIO = 0.02
 LEFT = 0.3, 0.8  #: fraction of the maximum damping that a table may still have at its lowest and its highest frequency
 RADIATION_THRESHOLD = 1e-6  #: fraction of the maximum damping of its type below which a motion does not radiate
-APART = 0.02  #: coupling, relative to its two motions, below which they are fitted separately
+#: two motions whose coupled damping is below this fraction of the geometric mean of their own are fitted separately
+APART = 0.02
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _radiating_motions(w: Array, b: Array) -> list[int]:
             if -float(b[:, i, i].min()) > 0.1 * peak_damping[i]:
                 raise ValueError(
                     f"the damping in {DOFS[i]} is negative at {w[int(b[:, i, i].argmin())]:.3g} rad/s ({b[:, i, i].min():.3g}); it must be "
-                    "positive: check its sign, or whether this frequency is irregular (a lid on the panels' mesh helps)"
+                    "positive: check its sign, and whether this frequency is irregular (adding a lid to the panel mesh helps)"
                 )
     return loud
 
