@@ -14,6 +14,7 @@ margin that keeping them does not ask for. As the stand-on vessel it holds, unti
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -44,17 +45,19 @@ MARGIN = 0.3  #: of a plan that passes at ``clear`` without a margin
 RETURN = math.radians(60.0)  #: steepest angle at which she returns to her leg after a manoeuvre
 COTANGENT = math.sqrt(1.0 / 3.0)  #: of it
 #: shares of ``clear`` that the next stage of a manoeuvre needs, and that its course is kept with
-RESUME, KEEP = 1.1, 0.9
+RESUME, KEEP = 1.2, 1.0
 LONGEST, STOP = (
     4.0,
     0.3,
 )  #: horizons after which a manoeuvre ends by taking all way off, if others keep a share of ``clear``
 ABORTED = 0.25  #: how much more the next return needs after one that was given up
-ANSWER, RADIUS = 1.0, 3.0  #: lengths of way before a helm is answered, and those of the radius of a turn
+ANSWER, RADIUS = 2.0, 2.0  #: lengths of way before a helm is answered, and those of the radius of a turn, times `reach`
+REACH, LOSS = (0.3, 10.0), (0.0, 8.0)  #: limits of what a vessel may measure of her turns
+MEASURED = math.radians(25.0)  #: least turn that is measured
+NEW = math.radians(12.0)  #: least change of an order that begins another turn
+STEADY = math.radians(2.0), 0.04  #: off the course, and share of the speed, within which a turn is over
 GATHER = 6.0  #: lengths in which she gathers or loses all way
 SHARPEST = math.radians(120.0)
-#: share of ``clear`` that a return ahead of whom she overtook is kept with: she loses way in the turn, and the prediction from that moment is too short
-RETURNING = 0.85
 ON_LEG = (
     1.0  #: lengths off the leg at which a return is over; before, another choice counts as a return that was given up
 )
@@ -63,13 +66,68 @@ SLOW_TARGET = 0.1  #: of own speed: who is slower than that cannot be the one th
 FORGET = 60.0  #: s (calls) without a target after which its role is forgotten
 
 
+@dataclass
+class Turning:
+    """How a vessel turns, in her lengths. The corner that stands for a turn lies ``reach`` (2 + 2 tan(turn / 2)) ahead. There she loses
+    ``loss`` (1 - cos turn), less what the arc is shorter than the way by the corner. Measured in each turn that ends steadily."""
+
+    reach: float = 1.5
+    loss: float = 2.0
+
+    def corner(self, turn: Array) -> Array:
+        """Distance of the corner."""
+        s, c = sin_cos(0.5 * np.minimum(np.abs(turn), SHARPEST))
+        return np.asarray(self.reach * (ANSWER + RADIUS * s / c))
+
+    def lost(self, turn: Array) -> Array:
+        """Way lost."""
+        turn = np.minimum(np.abs(turn), SHARPEST)
+        return self.loss * (1.0 - sin_cos(turn)[1]) - self._shorter(turn)
+
+    def _shorter(self, turn: Array) -> Array:
+        s, c = sin_cos(0.5 * turn)
+        return np.asarray(2.0 * self.reach * RADIUS * (s / c - 0.5 * turn))
+
+    def measure(self, turn: float, corner: float, lost: float) -> None:
+        """Learn from a turn (rad) whose corner lay so many lengths ahead, and which lost so many."""
+        turns = np.array(min(abs(turn), SHARPEST))
+        self.reach = min(max(self.reach * corner / float(self.corner(turns)), REACH[0]), REACH[1])
+        share = 1.0 - float(sin_cos(turns)[1])
+        self.loss = min(max((lost + float(self._shorter(turns))) / share, LOSS[0]), LOSS[1])
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A turn under way: when it began (s), where and how fast, to which course and speed, by how much (rad; 0: not to be measured), where
+    and when (s) it is to end."""
+
+    began: float
+    place: Place
+    velocity: Place
+    order: tuple[float, float]
+    off: float
+    end: Place
+    ends: float
+
+
 class Plans:
     """Ways that a vessel may go from ``place``, all at once, as straight segments: hold a turn off the leg at a share of its speed, go
     parallel to the leg, return at :data:`RETURN`, go on along ``way``: where the leg begins, its waypoint, and the next one."""
 
-    def __init__(self, place: Place, velocity: Place, way: Sequence[Place], speed: float, length: float) -> None:
+    def __init__(
+        self,
+        place: Place,
+        velocity: Place,
+        way: Sequence[Place],
+        speed: float,
+        length: float,
+        turning: Turning | None = None,
+        turn: tuple[Place, Place, float] | None = None,
+    ) -> None:
+        """``turn``: under way, to an order (course, NaN: back to the leg; speed), that ends at a place in so many s."""
         (an, ae), (bn, be) = way[0], way[1]
         self.place, self.velocity, self.speed, self.length = place, velocity, speed, length
+        self.turning, self.turn = turning or Turning(), turn
         self.long = float(hypot(bn - an, be - ae))
         self.course = float(atan2(be - ae, bn - an))
         self.begin, self.corner = (an, ae), (bn, be)
@@ -87,17 +145,35 @@ class Plans:
         """How far the vessel is off its leg, m to the right."""
         return _along(np.asarray(self.place[0]), np.asarray(self.place[1]), self.begin, self.ahead)[1].item()
 
-    def _lag(self, turn: Array, share: Array) -> Array:
-        """How long the vessel seems to go on before it turns off the leg by so much (NaN: back to it), s: it answers its helm late, the
-        corner that stands for an arc lies that far ahead, and way is gathered and lost slowly."""
+    def _corner(self, turn: Array, share: Array) -> tuple[Array, Array, Array]:
+        """(turn from the present course in rad, lag in s, delay in s) until a vessel goes off the leg by so much (NaN: back to it): it
+        answers its helm late, the corner that stands for an arc lies a lag ahead, and way is gathered and lost slowly."""
         home = -RETURN * max(-1.0, min(1.0, self.across / (4.0 * self.length)))
         speed = hypot(*self.velocity)
         now = float(atan2(self.velocity[1], self.velocity[0])) - self.course if speed > 0.1 * self.speed else 0.0
         off = np.abs(np.where(np.isnan(turn), home, turn) - wrap(now))
-        half = 0.5 * np.minimum(np.minimum(off, 2.0 * math.pi - off), SHARPEST)
-        s, c = sin_cos(half)
-        gather = GATHER * np.abs(share - speed / self.speed)
-        return np.asarray((ANSWER + RADIUS * s / c + gather) * self.length / self.speed)
+        off = np.minimum(off, 2.0 * math.pi - off)
+        gather, way = GATHER * np.abs(share - speed / self.speed), self.length / self.speed
+        return off, (self.turning.corner(off) + gather) * way, self.turning.lost(off) * way
+
+    def _first(self, turn: Array, share: Array) -> tuple[Array, Array, Array]:
+        """Where (north, east) and in how many s a vessel begins to go straight."""
+        _, lag, delay = self._corner(turn, share)
+        n, e, lasts = self.place[0] + self.velocity[0] * lag, self.place[1] + self.velocity[1] * lag, lag + delay
+        if self.turn is not None:
+            (course, speed), end, left = self.turn
+            same = np.isnan(turn) if math.isnan(course) else np.abs(turn - wrap(course - self.course)) < 1e-6
+            same = same & (np.abs(share * self.speed - speed) < 1e-6)
+            n, e, lasts = np.where(same, end[0], n), np.where(same, end[1], e), np.where(same, left, lasts)
+        return n, e, lasts
+
+    def turn_to(self, order: tuple[float, float]) -> tuple[float, Place, float]:
+        """A turn that begins now: by how much (rad), where it ends, and in how many s."""
+        turn, share = np.array([wrap(order[0] - self.course)]), np.array([order[1] / self.speed])
+        off, lag, delay = (float(v[0]) for v in self._corner(turn, share))
+        s, c = sin_cos(order[0])
+        n, e = self.place[0] + self.velocity[0] * lag, self.place[1] + self.velocity[1] * lag
+        return off, (n + order[1] * float(c) * lag, e + order[1] * float(s) * lag), 2.0 * lag + delay
 
     def sail(self, turn: Array, share: Array, hold: Array, parallel: Array) -> Paths:
         """The plans of these turns (rad) and shares of speed, held for so long (s), and then so long parallel to the leg."""
@@ -105,8 +181,7 @@ class Plans:
         st, ct = sin_cos(self.course + turn)
         zero = np.zeros(len(turn))
         n, e = zero + self.place[0], zero + self.place[1]
-        lag = self._lag(np.where(hold + parallel > 0.0, turn, math.nan), np.where(hold > 0.0, share, 1.0))
-        n0, e0 = n + self.velocity[0] * lag, e + self.velocity[1] * lag
+        n0, e0, lag = self._first(np.where(hold + parallel > 0.0, turn, math.nan), np.where(hold > 0.0, share, 1.0))
         v1n, v1e = u * share * ct, u * share * st
         n1, e1 = n0 + v1n * hold, e0 + v1e * hold
         n2, e2 = n1 + u * c * parallel, e1 + u * s * parallel
@@ -132,8 +207,8 @@ class Plans:
             n4, e4 = n3, e3
         starts = np.stack([n, n0, n1, n2, n3, n4]), np.stack([e, e0, e1, e2, e3, e4])
         speeds = (
-            np.stack([zero + self.velocity[0], v1n, zero + u * c, (n3 - n2) / some, zero + u * c, v5n]),
-            np.stack([zero + self.velocity[1], v1e, zero + u * s, (e3 - e2) / some, zero + u * s, v5e]),
+            np.stack([(n0 - n) / lag, v1n, zero + u * c, (n3 - n2) / some, zero + u * c, v5n]),
+            np.stack([(e0 - e) / lag, v1e, zero + u * s, (e3 - e2) / some, zero + u * s, v5e]),
         )
         lasts = np.stack([lag, hold, parallel, back, leg, zero + math.inf])
         times = np.concatenate([np.zeros((1, len(turn))), np.cumsum(lasts[:-1], axis=0)])
@@ -198,6 +273,9 @@ class Avoider:
     chosen: tuple[float, float] | None = None  #: course and speed that it holds now
     returning: bool = False  #: to the leg, after a manoeuvre
     turns: list[float] = field(default_factory=list)  #: off the course of the leg, rad, of each choice so far
+    turning: Turning = field(default_factory=Turning)  #: as measured so far
+    _now: float = 0.0  #: s (calls)
+    _turn: Turn | None = None
     _unseen: dict[int, float] = field(default_factory=dict)
     _busy: float = 0.0  #: s (calls) since she left her leg
     _aborted: float = 0.0  #: how often a return to the leg was given up since then
@@ -227,7 +305,63 @@ class Avoider:
         if len(way) < 2:
             s, c = sin_cos(wanted[0])
             way = place, (place[0] + float(c), place[1] + float(s))
-        plans = Plans(place, velocity, way, wanted[1], self.length)
+        self._now += 1.0
+        self._measure(place, velocity)
+        plans = Plans(place, velocity, way, wanted[1], self.length, self.turning, self._under_way())
+        order = self._decide(plans, place, velocity, wanted, targets)
+        self._turns_to(order or wanted, plans)
+        return order
+
+    def _under_way(self) -> tuple[Place, Place, float] | None:
+        """The turn to the order that holds, for :class:`Plans`."""
+        t = self._turn
+        if t is None or t.ends - self._now < 0.5:
+            return None
+        return (t.order if self.chosen is not None else (math.nan, t.order[1])), t.end, t.ends - self._now
+
+    def _turns_to(self, order: tuple[float, float], plans: Plans) -> None:
+        """Note that a turn begins. What she does in it says nothing about where it ends: a turn takes way off, and she seems to be about
+        to pass where she will never be."""
+        if self.chosen is None and not self.returning:
+            self._turn = None
+            return
+        if self._turn is not None:
+            course, speed = self._turn.order
+            if abs(wrap(order[0] - course)) < NEW and abs(order[1] - speed) < 1e-6:
+                return
+        off, end, left = plans.turn_to(order)
+        begin = self._steady(plans.velocity, (float(atan2(plans.velocity[1], plans.velocity[0])), order[1]))
+        known = begin and off > MEASURED and (self._turn is None or self._turn.ends <= self._now)
+        self._turn = Turn(self._now, plans.place, plans.velocity, order, off if known else 0.0, end, self._now + left)
+
+    def _steady(self, velocity: Place, order: tuple[float, float]) -> bool:
+        """Whether a turn is over."""
+        off = wrap(float(atan2(velocity[1], velocity[0])) - order[0])
+        return abs(off) < STEADY[0] and abs(float(hypot(*velocity)) - order[1]) < STEADY[1] * order[1]
+
+    def _measure(self, place: Place, velocity: Place) -> None:
+        """Learn from the turn that is over now."""
+        t = self._turn
+        if t is None or not t.off or not self._steady(velocity, t.order):
+            return
+        s, c = (float(v) for v in sin_cos(t.order[0]))
+        speed, straight = hypot(*t.velocity), t.order[1] * (self._now - t.began)
+        n, e = place[0] - t.place[0] - straight * c, place[1] - t.place[1] - straight * s
+        vn, ve = t.velocity[0] / speed, t.velocity[1] / speed
+        sine = vn * s - ve * c  # of the turn
+        corner, behind = (n * s - e * c) / sine, (n * ve - e * vn) / sine
+        self.turning.measure(t.off, corner / self.length, (behind - corner) / self.length)
+        self._turn = dataclasses.replace(t, off=0.0)
+
+    def _decide(
+        self,
+        plans: Plans,
+        place: Place,
+        velocity: Place,
+        wanted: tuple[float, float],
+        targets: Sequence[Target],
+    ) -> tuple[float, float] | None:
+        """The order of this second."""
         on = plans.sail(*(np.array([v]) for v in (0.0, 1.0, 0.0, 0.0)))  # go on, or return
         own = float(atan2(velocity[1], velocity[0])) if hypot(*velocity) > 0.1 * self.speed else wanted[0]
         for t in targets:
@@ -259,9 +393,7 @@ class Avoider:
 
     def _kept(self, t: Target) -> float:
         """The share of ``clear`` with which she goes on past a target, or keeps to a return that has begun."""
-        if not self.returning:
-            return 1.0
-        return RETURNING if self.roles[t.who] is Role.OVERTAKING else KEEP
+        return KEEP if self.returning else 1.0
 
     def _back(self, plans: Plans, wanted: tuple[float, float]) -> tuple[float, float] | None:
         """The mission, and after a manoeuvre an acute angle towards its leg."""
