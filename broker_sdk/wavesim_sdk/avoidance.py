@@ -41,11 +41,12 @@ HOLDS = {Role.STAND_ON, Role.OVERTAKEN}
 TURN, SLOW, PORT, AHEAD, CHANGE, DELAY, CUT = 1.0, 2.5, 6.0, 2.0, 0.4, 1.0, 2.5
 PATIENCE = 35.0  #: lengths of way before the closest approach at which who stands on may act (17a ii)
 DANGER = 20.0  #: of a conflict that is about to happen
-MARGIN = 0.3  #: of a plan that passes at ``clear`` without a margin
+MARGIN = 3.0  #: of a plan that passes at ``clear`` without a margin: its next stage would not begin
 RETURN = math.radians(60.0)  #: steepest angle at which she returns to her leg after a manoeuvre
 COTANGENT = math.sqrt(1.0 / 3.0)  #: of it
 #: shares of ``clear`` that the next stage of a manoeuvre needs, and that its course is kept with
 RESUME, KEEP = 1.2, 1.0
+BEYOND = 1.5  #: horizons after its end for which the next stage must be free; one for the present stage
 LONGEST, STOP = (
     4.0,
     0.3,
@@ -373,12 +374,12 @@ class Avoider:
         if self.chosen is None:
             if all(self._free(on, place, [t], self._kept(t))[0] for t in acting):
                 return self._back(plans, wanted)
-        elif not acting or self._free(on, place, targets, RESUME + ABORTED * self._aborted, 1.5)[0]:
+        elif not acting or self._free(on, place, targets, RESUME + ABORTED * self._aborted, BEYOND)[0]:
             self.chosen, self.returning = None, True
             return self._back(plans, wanted)
         else:
             straight = plans.course, wanted[1]
-            if self.chosen != straight and (back := self._ends(plans, straight, place, targets, RESUME)) < math.inf:
+            if self.chosen != straight and (back := self._ends(plans, straight, place, targets, RESUME, BEYOND)) < math.inf:
                 self.chosen = straight
                 self._allow(back)
             if self.chosen != straight and self._busy > LONGEST * self.horizon:
@@ -463,13 +464,19 @@ class Avoider:
         return np.maximum(paths.back + after * self.horizon if after else self.horizon, np.minimum(far, paths.ends))
 
     def _ends(
-        self, plans: Plans, order: tuple[float, float], place: Place, targets: Sequence[Target], share: float
+        self,
+        plans: Plans,
+        order: tuple[float, float],
+        place: Place,
+        targets: Sequence[Target],
+        share: float,
+        after: float = 1.0,
     ) -> float:
         """When the first free plan that begins with an order is back on the way, s; infinite without one."""
         turn, part = wrap(order[0] - plans.course), order[1] / plans.speed
         hold, parallel = self._all[2:, np.abs(self._all[0] - TURNS[1]) + np.abs(self._all[1] - 1.0) < 1e-9]
         paths = plans.sail(np.full(len(hold), turn), np.full(len(hold), part), hold, parallel)
-        return float(np.where(self._free(paths, place, targets, share, 1.0), paths.back, math.inf).min())
+        return float(np.where(self._free(paths, place, targets, share, after), paths.back, math.inf).min())
 
     def _allow(self, back: float) -> None:
         """A manoeuvre that is not over when it was to be is chosen anew: others may keep pace with her for ever."""
