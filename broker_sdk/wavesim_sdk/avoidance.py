@@ -38,14 +38,14 @@ RULES = {Role.HEAD_ON, Role.GIVE_WAY}  #: in which she does not turn to port
 HOLDS = {Role.STAND_ON, Role.OVERTAKEN}
 # prices: of a turn of a radian, of giving up all way, of a port turn against the rules, of passing ahead, of another choice, of
 # being a horizon later back on her way, of cutting off a waypoint
-TURN, SLOW, PORT, AHEAD, CHANGE, DELAY, CUT = 1.0, 2.5, 6.0, 2.0, 0.4, 1.0, 2.5
+TURN, SLOW, PORT, AHEAD, CHANGE, DELAY, CUT = 1.0, 4.0, 6.0, 2.0, 0.4, 1.0, 2.5
 PATIENCE = 35.0  #: lengths of way before the closest approach at which who stands on may act (17a ii)
 DANGER = 20.0  #: of a conflict that is about to happen
 MARGIN = 3.0  #: of a plan that passes at ``clear`` without a margin: its next stage would not begin
 RETURN = math.radians(60.0)  #: steepest angle at which she returns to her leg after a manoeuvre
 COTANGENT = math.sqrt(1.0 / 3.0)  #: of it
 #: shares of ``clear`` that the next stage of a manoeuvre needs, and that its course is kept with
-RESUME, KEEP = 1.2, 1.0
+PLAN, RESUME, KEEP = 1.25, 1.15, 1.0
 BEYOND = 1.5  #: horizons after its end for which the next stage must be free; one for the present stage
 LONGEST, STOP = (
     4.0,
@@ -509,12 +509,12 @@ class Avoider:
         self.chosen = wrap(plans.course + float(turn[k])), plans.speed * float(share[k])
 
     def _risk(self, paths: Paths, place: Place, t: Target) -> Array:
-        approach, time, ahead = paths.nearest(t, self._until(paths, t, 1.0))
+        approach, time, ahead = paths.nearest(t, self._until(paths, t, BEYOND))
         kept = np.maximum(approach, 0.0) / self._clear(t)
         lack, now = np.maximum(1.0 - kept, 0.0), max(0.0, 1.0 - max(self._apart(place, t), 0.0) / self._clear(t))
         # that she is too near already is no reason for a plan that only stays so near
         price = DANGER * (now + np.maximum(lack - now, 0.0) * (1.0 + self.horizon / (time + 0.1 * self.horizon)))
-        price = price + MARGIN * np.clip((RESUME - kept) / (RESUME - 1.0), 0.0, 1.0)
+        price = price + MARGIN * np.clip((PLAN - kept) / (PLAN - KEEP), 0.0, 1.0)
         if self.roles.get(t.who) is Role.GIVE_WAY:
             price = price + np.where((ahead > 0.0) & (approach < 3.0 * self.clear), AHEAD, 0.0)
         return np.asarray(price)
