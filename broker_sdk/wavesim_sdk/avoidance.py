@@ -157,7 +157,7 @@ class Plans:
         gather, way = GATHER * np.abs(share - speed / self.speed), self.length / self.speed
         return off, (self.turning.corner(off) + gather) * way, self.turning.lost(off) * way
 
-    def _first(self, turn: Array, share: Array) -> tuple[Array, Array, Array]:
+    def first(self, turn: Array, share: Array) -> tuple[Array, Array, Array]:
         """Where (north, east) and in how many s a vessel begins to go straight."""
         _, lag, delay = self._corner(turn, share)
         n, e, lasts = self.place[0] + self.velocity[0] * lag, self.place[1] + self.velocity[1] * lag, lag + delay
@@ -182,7 +182,7 @@ class Plans:
         st, ct = sin_cos(self.course + turn)
         zero = np.zeros(len(turn))
         n, e = zero + self.place[0], zero + self.place[1]
-        n0, e0, lag = self._first(np.where(hold + parallel > 0.0, turn, math.nan), np.where(hold > 0.0, share, 1.0))
+        n0, e0, lag = self.first(np.where(hold + parallel > 0.0, turn, math.nan), np.where(hold > 0.0, share, 1.0))
         v1n, v1e = u * share * ct, u * share * st
         n1, e1 = n0 + v1n * hold, e0 + v1e * hold
         n2, e2 = n1 + u * c * parallel, e1 + u * s * parallel
@@ -281,6 +281,8 @@ class Avoider:
     _busy: float = 0.0  #: s (calls) since she left her leg
     _aborted: float = 0.0  #: how often a return to the leg was given up since then
     _until_back: float = 0.0  #: when it is to be over
+    _until_parallel: float = 0.0  #: when her course is to end, by the plan that was taken
+    _parallel: float = 0.0  #: how long she is to sail parallel to her leg then
 
     def __post_init__(self) -> None:
         self.clear = self.clear or domain(self.length)[1]
@@ -472,11 +474,26 @@ class Avoider:
         share: float,
         after: float = 1.0,
     ) -> float:
-        """When the first free plan that begins with an order is back on the way, s; infinite without one."""
+        """When the first free plan that begins with an order is back on the way, s; infinite without one. The plan that holds is among
+        them with what is left of it: rounded to the grid it would seem to end."""
         turn, part = wrap(order[0] - plans.course), order[1] / plans.speed
         hold, parallel = self._all[2:, np.abs(self._all[0] - TURNS[1]) + np.abs(self._all[1] - 1.0) < 1e-9]
+        keeps = order == self.chosen
+        if keeps:
+            left = self._until_parallel - self._now - float(plans.first(np.array([turn]), np.array([part]))[2][0])
+            hold = np.append(hold, max(left, 1e-3))
+            parallel = np.append(parallel, max(self._parallel + min(left, 0.0), 0.0))
         paths = plans.sail(np.full(len(hold), turn), np.full(len(hold), part), hold, parallel)
-        return float(np.where(self._free(paths, place, targets, share, after), paths.back, math.inf).min())
+        backs = np.where(self._free(paths, place, targets, share, after), paths.back, math.inf)
+        k = int(np.argmin(backs))
+        if not keeps and backs[k] < math.inf:
+            self._plan(paths, hold, parallel, k)
+        return float(backs[k])
+
+    def _plan(self, paths: Paths, hold: Array, parallel: Array, k: int) -> None:
+        """Note the plan that is taken."""
+        self._until_parallel = self._now + float(paths.lasts[0, k] + hold[k])
+        self._parallel = float(parallel[k])
 
     def _allow(self, back: float) -> None:
         """A manoeuvre that is not over when it was to be is chosen anew: others may keep pace with her for ever."""
@@ -505,6 +522,7 @@ class Avoider:
             price = price + self._risk(paths, place, t)
         k = int(np.argmin(price))
         self._allow(float(paths.back[k]))
+        self._plan(paths, hold, parallel, k)
         self.turns.append(float(turn[k]))
         self.chosen = wrap(plans.course + float(turn[k])), plans.speed * float(share[k])
 
