@@ -51,7 +51,7 @@ LONGEST, STOP = (
     4.0,
     0.3,
 )  #: horizons after which a manoeuvre ends by taking all way off, if others keep a share of ``clear``
-ABORTED = 0.25  #: how much more the next return needs after one that was given up
+ABORTED = 0.25  #: how much more the next stage needs after one that was given up
 ANSWER, RADIUS = 2.0, 2.0  #: lengths of way before a helm is answered, and those of the radius of a turn, times `reach`
 REACH, LOSS = (0.3, 10.0), (0.0, 8.0)  #: limits of what a vessel may measure of her turns
 MEASURED = math.radians(25.0)  #: least turn that is measured
@@ -381,7 +381,7 @@ class Avoider:
             return self._back(plans, wanted)
         else:
             straight = plans.course, wanted[1]
-            if self.chosen != straight and (back := self._ends(plans, straight, place, targets, RESUME, BEYOND)) < math.inf:
+            if self.chosen != straight and (back := self._ends(plans, straight, place, targets, RESUME + ABORTED * self._aborted, BEYOND)) < math.inf:
                 self.chosen = straight
                 self._allow(back)
             if self.chosen != straight and self._busy > LONGEST * self.horizon:
@@ -503,7 +503,7 @@ class Avoider:
         """Take the plan of least price."""
         if self.chosen is None and not self.returning:
             self._busy = self._aborted = 0.0
-        elif self.chosen is None:
+        elif self.chosen in (None, (plans.course, plans.speed)):
             self._aborted += 1.0
         turn, share, hold, parallel = self._all
         paths = plans.sail(turn, share, hold, parallel)
