@@ -381,7 +381,11 @@ class Avoider:
             return self._back(plans, wanted)
         else:
             straight = plans.course, wanted[1]
-            if self.chosen != straight and (back := self._ends(plans, straight, place, targets, RESUME + ABORTED * self._aborted, BEYOND)) < math.inf:
+            if (
+                self.chosen != straight
+                and (back := self._ends(plans, straight, place, targets, RESUME + ABORTED * self._aborted, BEYOND))
+                < math.inf
+            ):
                 self.chosen = straight
                 self._allow(back)
             if self.chosen != straight and self._busy > LONGEST * self.horizon:
