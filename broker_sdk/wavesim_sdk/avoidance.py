@@ -38,7 +38,7 @@ RULES = {Role.HEAD_ON, Role.GIVE_WAY}  #: in which she does not turn to port
 HOLDS = {Role.STAND_ON, Role.OVERTAKEN}
 # prices: of a turn of a radian, of giving up all way, of a port turn against the rules, of passing ahead, of another choice, of
 # being a horizon later back on her way, of cutting off a waypoint
-TURN, SLOW, PORT, AHEAD, CHANGE, DELAY, CUT = 1.0, 4.0, 6.0, 2.0, 0.4, 1.0, 2.5
+TURN, SLOW, PORT, AHEAD, CHANGE, DELAY, CUT = 1.0, 4.0, 6.0, 2.0, 0.4, 3.0, 2.5
 PATIENCE = 35.0  #: lengths of way before the closest approach at which who stands on may act (17a ii)
 DANGER = 20.0  #: of a conflict that is about to happen
 MARGIN = 3.0  #: of a plan that passes at ``clear`` without a margin: its next stage would not begin
