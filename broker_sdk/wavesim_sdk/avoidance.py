@@ -52,8 +52,8 @@ LONGEST, STOP = (
     0.3,
 )  #: horizons after which a manoeuvre ends by taking all way off, if others keep a share of ``clear``
 ABORTED = 0.25  #: how much more the next stage needs after one that was given up
-ANSWER, RADIUS = 2.0, 2.0  #: lengths of way before a helm is answered, and those of the radius of a turn, times `reach`
-REACH, LOSS = (0.3, 10.0), (0.0, 8.0)  #: limits of what a vessel may measure of her turns
+ANSWER, RADIUS = 2.3, 1.6  #: lengths of way before a helm is answered, and those of the radius of a turn, times `reach`
+REACH, LOSS = (0.3, 10.0), (-6.0, 12.0)  #: limits of what a vessel may measure of her turns
 MEASURED = math.radians(25.0)  #: least turn that is measured
 NEW = math.radians(12.0)  #: least change of an order that begins another turn
 STEADY = math.radians(2.0), 0.04  #: off the course, and share of the speed, within which a turn is over
@@ -62,6 +62,7 @@ SHARPEST = math.radians(120.0)
 ON_LEG = (
     1.0  #: lengths off the leg at which a return is over; before, another choice counts as a return that was given up
 )
+NEAR_LEG = 8.0  #: lengths off the leg within which a return becomes less steep
 FIXED = 3.0  #: lengths at which she passes what stands on the chart
 SLOW_TARGET = 0.1  #: of own speed: who is slower than that cannot be the one that gives way
 FORGET = 60.0  #: s (calls) without a target after which its role is forgotten
@@ -72,8 +73,8 @@ class Turning:
     """How a vessel turns, in her lengths. The corner that stands for a turn lies ``reach`` (2 + 2 tan(turn / 2)) ahead. There she loses
     ``loss`` (1 - cos turn), less what the arc is shorter than the way by the corner. Measured in each turn that ends steadily."""
 
-    reach: float = 1.5
-    loss: float = 2.0
+    reach: float = 1.3
+    loss: float = 2.5
 
     def corner(self, turn: Array) -> Array:
         """Distance of the corner."""
@@ -83,7 +84,12 @@ class Turning:
     def lost(self, turn: Array) -> Array:
         """Way lost."""
         turn = np.minimum(np.abs(turn), SHARPEST)
-        return self.loss * (1.0 - sin_cos(turn)[1]) - self._shorter(turn)
+        return self.loss * self._share(turn, self.loss) - self._shorter(turn)
+
+    def _share(self, turn: Array, loss: float) -> Array:
+        """Of the loss: way is taken off early in a turn; what a gentle beginning and end make it shorter grows as the square."""
+        s = sin_cos(0.5 * turn)[0]
+        return np.asarray(s * np.sqrt(s) if loss > 0.0 else s * s)
 
     def _shorter(self, turn: Array) -> Array:
         s, c = sin_cos(0.5 * turn)
@@ -93,8 +99,8 @@ class Turning:
         """Learn from a turn (rad) whose corner lay so many lengths ahead, and which lost so many."""
         turns = np.array(min(abs(turn), SHARPEST))
         self.reach = min(max(self.reach * corner / float(self.corner(turns)), REACH[0]), REACH[1])
-        share = 1.0 - float(sin_cos(turns)[1])
-        self.loss = min(max((lost + float(self._shorter(turns))) / share, LOSS[0]), LOSS[1])
+        lost += float(self._shorter(turns))
+        self.loss = min(max(lost / float(self._share(turns, lost)), LOSS[0]), LOSS[1])
 
 
 @dataclass(frozen=True)
@@ -134,6 +140,7 @@ class Plans:
         self.begin, self.corner = (an, ae), (bn, be)
         s, c = sin_cos(self.course)
         self.ahead = float(c), float(s)
+        self.home = -RETURN * max(-1.0, min(1.0, self.across / (NEAR_LEG * length)))  #: the course of a return, rad off the leg: less near it
         self.next: tuple[Place, float] | None = None  # direction and length of the next leg
         if len(way) > 2 and self.long > 0.0:
             dn, de = way[2][0] - bn, way[2][1] - be
@@ -149,10 +156,9 @@ class Plans:
     def _corner(self, turn: Array, share: Array) -> tuple[Array, Array, Array]:
         """(turn from the present course in rad, lag in s, delay in s) until a vessel goes off the leg by so much (NaN: back to it): it
         answers its helm late, the corner that stands for an arc lies a lag ahead, and way is gathered and lost slowly."""
-        home = -RETURN * max(-1.0, min(1.0, self.across / (4.0 * self.length)))
         speed = hypot(*self.velocity)
         now = float(atan2(self.velocity[1], self.velocity[0])) - self.course if speed > 0.1 * self.speed else 0.0
-        off = np.abs(np.where(np.isnan(turn), home, turn) - wrap(now))
+        off = np.abs(np.where(np.isnan(turn), self.home, turn) - wrap(now))
         off = np.minimum(off, 2.0 * math.pi - off)
         gather, way = GATHER * np.abs(share - speed / self.speed), self.length / self.speed
         return off, (self.turning.corner(off) + gather) * way, self.turning.lost(off) * way
@@ -167,6 +173,20 @@ class Plans:
             same = same & (np.abs(share * self.speed - speed) < 1e-6)
             n, e, lasts = np.where(same, end[0], n), np.where(same, end[1], e), np.where(same, left, lasts)
         return n, e, lasts
+
+    def _steep(self, across: Array, other: Array) -> Array:
+        """The course of a return from so far off the leg, rad off it; of one that begins now or has begun, :attr:`home`."""
+        return np.where(other > 0.0, -RETURN * np.clip(across / (NEAR_LEG * self.length), -1.0, 1.0), self.home)
+
+    def _later_corners(self, turn: Array, hold: Array, parallel: Array, across: Array) -> Array:
+        """Way lost at the corners after the first one, s: at the end of each of the first five parts (5, K)."""
+        zero, way = np.zeros(len(turn)), self.length / self.speed
+        back = self._steep(across, hold + parallel)
+        out = np.where(hold > 0.0, turn, 0.0)
+        after = np.where(parallel > 0.0, 0.0, back)
+        lost1 = np.where(hold > 0.0, self.turning.lost(out - after), 0.0)
+        lost2 = np.where(parallel > 0.0, self.turning.lost(back), 0.0)
+        return np.maximum(np.stack([zero, lost1, lost2, self.turning.lost(back), zero]), 0.0) * way
 
     def turn_to(self, order: tuple[float, float]) -> tuple[float, Place, float]:
         """A turn that begins now: by how much (rad), where it ends, and in how many s."""
@@ -187,7 +207,8 @@ class Plans:
         n1, e1 = n0 + v1n * hold, e0 + v1e * hold
         n2, e2 = n1 + u * c * parallel, e1 + u * s * parallel
         along, across = _along(n2, e2, self.begin, self.ahead)
-        joins = along + COTANGENT * np.abs(across)
+        st, ct = sin_cos(np.maximum(np.abs(self._steep(across, hold + parallel)), 0.25 * RETURN))
+        joins = along + ct / st * np.abs(across)
         n3, e3 = self.begin[0] + joins * c, self.begin[1] + joins * s
         cn, cs = self.corner
         beyond = zero > 1.0
@@ -212,7 +233,8 @@ class Plans:
             np.stack([(e0 - e) / lag, v1e, zero + u * s, (e3 - e2) / some, zero + u * s, v5e]),
         )
         lasts = np.stack([lag, hold, parallel, back, leg, zero + math.inf])
-        times = np.concatenate([np.zeros((1, len(turn))), np.cumsum(lasts[:-1], axis=0)])
+        lasts_and = lasts[:-1] + self._later_corners(turn, hold, parallel, across)
+        times = np.concatenate([np.zeros((1, len(turn))), np.cumsum(lasts_and, axis=0)])
         begun = (self.place[0] - self.begin[0]) * c + (self.place[1] - self.begin[1]) * s
         late = np.maximum(times[4] - (gone - begun) / u, 0.0)
         left = times[5] + (np.where(beyond, long - joins2, long) / u if self.next is not None else math.inf)
@@ -275,6 +297,8 @@ class Avoider:
     returning: bool = False  #: to the leg, after a manoeuvre
     turns: list[float] = field(default_factory=list)  #: off the course of the leg, rad, of each choice so far
     turning: Turning = field(default_factory=Turning)  #: as measured so far
+    _home: float | None = None  #: off the leg, rad, of the return
+    _leg: float = 0.0  #: and the course of that
     _now: float = 0.0  #: s (calls)
     _turn: Turn | None = None
     _unseen: dict[int, float] = field(default_factory=dict)
@@ -311,6 +335,8 @@ class Avoider:
         self._now += 1.0
         self._measure(place, velocity)
         plans = Plans(place, velocity, way, wanted[1], self.length, self.turning, self._under_way())
+        if self.returning and self.chosen is None and self._home is not None and self._leg == plans.course:
+            plans.home = self._home
         order = self._decide(plans, place, velocity, wanted, targets)
         self._turns_to(order or wanted, plans)
         return order
@@ -377,7 +403,7 @@ class Avoider:
             if all(self._free(on, place, [t], self._kept(t))[0] for t in acting):
                 return self._back(plans, wanted)
         elif not acting or self._free(on, place, targets, RESUME + ABORTED * self._aborted, BEYOND)[0]:
-            self.chosen, self.returning = None, True
+            self.chosen, self.returning, self._home = None, True, None
             return self._back(plans, wanted)
         else:
             straight = plans.course, wanted[1]
@@ -404,11 +430,18 @@ class Avoider:
 
     def _back(self, plans: Plans, wanted: tuple[float, float]) -> tuple[float, float] | None:
         """The mission, and after a manoeuvre an acute angle towards its leg."""
-        off = wrap(wanted[0] - plans.course)
-        self.returning = self.returning and abs(plans.across) > ON_LEG * self.length
-        if not self.returning or abs(off) <= RETURN:
+        if not self.returning:
             return None
-        return wrap(plans.course + math.copysign(RETURN, off)), wanted[1]
+        off = wrap(float(atan2(plans.velocity[1], plans.velocity[0])) - plans.course)
+        if self._home is None or self._leg != plans.course:
+            self._leg, self._home = plans.course, plans.home
+        near = float(self.turning.corner(np.array(off))) * self.length * abs(float(sin_cos(off)[0]))
+        if plans.across * self._home >= 0.0 or (off * self._home > 0.0 and abs(plans.across) <= near):
+            self._home = 0.0  # the last corner
+        if self._home == 0.0 and abs(off) < NEW:
+            self.returning, self._home = False, None
+            return None
+        return wrap(plans.course + self._home), wanted[1]
 
     def _clear(self, t: Target) -> float:
         return min(self.clear, FIXED * self.length) if t.fixed else self.clear
@@ -501,7 +534,7 @@ class Avoider:
 
     def _allow(self, back: float) -> None:
         """A manoeuvre that is not over when it was to be is chosen anew: others may keep pace with her for ever."""
-        self._until_back = self._busy + 1.25 * back + 0.5 * self.horizon
+        self._until_back = self._busy + 1.5 * back + 0.5 * self.horizon
 
     def _choose(self, plans: Plans, place: Place, targets: Sequence[Target], acting: Sequence[Target]) -> None:
         """Take the plan of least price."""

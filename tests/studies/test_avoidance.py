@@ -98,6 +98,26 @@ def test_crossing(course: float, speed: float) -> None:
         assert found.turned[0] == 0.0, "never to port"
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("course", [-25.0, -35.0, -85.0, -95.0])
+@pytest.mark.parametrize("speed", [2.5, 3.0, 3.5, 4.5, 5.0])
+def test_crossing_nearby(course: float, speed: float) -> None:
+    """Beside cases that had a string of returns begun and given up."""
+    found = sailed(towards(course, speed))
+    holds(found, turns=5, extra=20.0)
+    assert found.turned[0] == 0.0, "never to port"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", [0.85, 0.97])
+@pytest.mark.parametrize("off", [-2.0, 0.0, 2.0])
+def test_overtaking_nearby(off: float, share: float) -> None:
+    gap = 120.0 if share < 0.9 else 50.0
+    found = sailed(ahead(gap, off, share), goal=max(600.0, -400.0 + 1.6 * (gap + 60.0) / (1.0 - share)))
+    holds(found, extra=15.0, share=1.0)
+    passed(found)
+
+
 SEVERAL = {
     "two abreast": [ahead(100.0, 0.0, 0.4, "a"), ahead(100.0, 25.0, 0.4, "b")],
     "two abreast, a gap too narrow between": [ahead(100.0, -10.0, 0.4, "a"), ahead(100.0, 25.0, 0.4, "b")],
@@ -197,10 +217,12 @@ def test_a_plan_knows_the_corner_ahead() -> None:
     turn, hold = math.radians(90.0), 20.0
     paths = plans.sail(np.array([turn, 0.0]), np.ones(2), np.array([hold, 0.0]), np.array([0.0, 0.0]))
     across, begins = U * hold, paths.lasts[0, 0]
+    steep = math.radians(60.0)
     corner, lost = (float(f(np.array(turn))) * LENGTH for f in (plans.turning.corner, plans.turning.lost))
+    later = float(sum(plans.turning.lost(np.array(v)) for v in (turn + steep, steep))) * LENGTH / U
     assert begins == pytest.approx((corner + lost) / U), "the corner lies ahead, and there she loses way"
-    assert paths.back[0] == pytest.approx(begins + hold + across / math.sin(math.radians(60.0)) / U)
-    assert paths.starts[0][4, 0] == pytest.approx(corner + across / math.tan(math.radians(60.0))) and not paths.cut[0]
+    assert paths.back[0] == pytest.approx(begins + hold + across / math.sin(steep) / U + later), "so it does at the later corners"
+    assert paths.starts[0][4, 0] == pytest.approx(corner + across / math.tan(steep)) and not paths.cut[0]
     assert paths.late[0] == pytest.approx(paths.back[0] - paths.starts[0][4, 0] / U)
     assert paths.late[1] == pytest.approx(0.0, abs=1e-9)
     near = Plans((280.0, 0.0), (U, 0.0), [(0.0, 0.0), (300.0, 0.0), (300.0, 300.0)], U, LENGTH)
