@@ -33,7 +33,7 @@ Place = tuple[float, float]
 TURNS = (0.0, *(math.radians(sign * t) for t in (30, 35, 40, 45, 50, 60, 70, 80, 90) for sign in (1, -1)))
 SPEEDS = (1.0, 0.5, 0.25, 0.0)
 HOLD = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 60.0, 90.0)  #: lengths of way for which a plan may hold its course
-PARALLEL = (0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1280.0)  #: and for which it may sail parallel to its leg
+PARALLEL = (0.0, *(10.0 * 2.0**k for k in range(9)))  #: and for which it may sail parallel to its leg: 10 to 2560
 RULES = {Role.HEAD_ON, Role.GIVE_WAY}  #: in which she does not turn to port
 HOLDS = {Role.STAND_ON, Role.OVERTAKEN}
 # prices: of a turn of a radian, of giving up all way, of a port turn against the rules, of passing ahead, of another choice, of
@@ -42,7 +42,7 @@ TURN, SLOW, PORT, AHEAD, CHANGE, DELAY, CUT = 1.0, 4.0, 6.0, 2.0, 0.4, 3.0, 2.5
 PATIENCE = 35.0  #: lengths of way before the closest approach at which who stands on may act (17a ii)
 DANGER = 20.0  #: of a conflict that is about to happen
 MARGIN = 3.0  #: of a plan that passes at ``clear`` without a margin: its next stage would not begin
-RETURN = math.radians(60.0)  #: steepest angle at which she returns to her leg after a manoeuvre
+RETURN = math.radians(60.0)  #: steepest angle of a return to the leg after a manoeuvre
 COTANGENT = math.sqrt(1.0 / 3.0)  #: of it
 #: shares of ``clear`` that the next stage of a manoeuvre needs, and that its course is kept with
 PLAN, RESUME, KEEP = 1.25, 1.15, 1.0
@@ -51,6 +51,7 @@ LONGEST, STOP = (
     4.0,
     0.3,
 )  #: horizons after which a manoeuvre ends by taking all way off, if others keep a share of ``clear``
+LATE = 1.5  #: times the planned duration, and half a horizon, after which a manoeuvre is chosen anew
 ABORTED = 0.25  #: how much more the next stage needs after one that was given up
 ANSWER, RADIUS = 2.3, 1.6  #: lengths of way before a helm is answered, and those of the radius of a turn, times `reach`
 REACH, LOSS = (0.3, 10.0), (-6.0, 12.0)  #: limits of what a vessel may measure of her turns
@@ -59,10 +60,8 @@ NEW = math.radians(12.0)  #: least change of an order that begins another turn
 STEADY = math.radians(2.0), 0.04  #: off the course, and share of the speed, within which a turn is over
 GATHER = 6.0  #: lengths in which she gathers or loses all way
 SHARPEST = math.radians(120.0)
-ON_LEG = (
-    1.0  #: lengths off the leg at which a return is over; before, another choice counts as a return that was given up
-)
-NEAR_LEG = 8.0  #: lengths off the leg within which a return becomes less steep
+NEAR_LEG = 8.0  #: lengths off the leg: a return that begins nearer is less steep in proportion
+FLAT = 0.25  #: of :data:`RETURN`: the least steep return that is planned
 FIXED = 3.0  #: lengths at which she passes what stands on the chart
 SLOW_TARGET = 0.1  #: of own speed: who is slower than that cannot be the one that gives way
 FORGET = 60.0  #: s (calls) without a target after which its role is forgotten
@@ -70,8 +69,10 @@ FORGET = 60.0  #: s (calls) without a target after which its role is forgotten
 
 @dataclass
 class Turning:
-    """How a vessel turns, in her lengths. The corner that stands for a turn lies ``reach`` (2 + 2 tan(turn / 2)) ahead. There she loses
-    ``loss`` (1 - cos turn), less what the arc is shorter than the way by the corner. Measured in each turn that ends steadily."""
+    """How a vessel turns, in its lengths. The corner that stands for a turn lies ``reach`` (:data:`ANSWER` + :data:`RADIUS` tan(turn / 2))
+    ahead. What is lost there is ``loss`` sin(turn / 2)^1.5, less what the arc is shorter than the way by the corner; where that is not
+    enough, because the turn begins and ends gently, ``loss`` is negative, of the square of the sine. Measured in each turn that ends
+    steadily, most of them of 30 deg, and good to a length up to 110 deg."""
 
     reach: float = 1.3
     loss: float = 2.5
@@ -87,7 +88,6 @@ class Turning:
         return self.loss * self._share(turn, self.loss) - self._shorter(turn)
 
     def _share(self, turn: Array, loss: float) -> Array:
-        """Of the loss: way is taken off early in a turn; what a gentle beginning and end make it shorter grows as the square."""
         s = sin_cos(0.5 * turn)[0]
         return np.asarray(s * np.sqrt(s) if loss > 0.0 else s * s)
 
@@ -140,7 +140,8 @@ class Plans:
         self.begin, self.corner = (an, ae), (bn, be)
         s, c = sin_cos(self.course)
         self.ahead = float(c), float(s)
-        self.home = -RETURN * max(-1.0, min(1.0, self.across / (NEAR_LEG * length)))  #: the course of a return, rad off the leg: less near it
+        #: course of a return that begins now, or of the one that has begun, rad off the leg
+        self.home = -RETURN * max(-1.0, min(1.0, self.across / (NEAR_LEG * length)))
         self.next: tuple[Place, float] | None = None  # direction and length of the next leg
         if len(way) > 2 and self.long > 0.0:
             dn, de = way[2][0] - bn, way[2][1] - be
@@ -174,19 +175,17 @@ class Plans:
             n, e, lasts = np.where(same, end[0], n), np.where(same, end[1], e), np.where(same, left, lasts)
         return n, e, lasts
 
-    def _steep(self, across: Array, other: Array) -> Array:
-        """The course of a return from so far off the leg, rad off it; of one that begins now or has begun, :attr:`home`."""
-        return np.where(other > 0.0, -RETURN * np.clip(across / (NEAR_LEG * self.length), -1.0, 1.0), self.home)
+    def _steep(self, across: Array, later: Any) -> Array:
+        """The course of a return from so far off the leg, rad off it; :attr:`home` for a plan without an earlier stage."""
+        return np.where(later, -RETURN * np.clip(across / (NEAR_LEG * self.length), -1.0, 1.0), self.home)
 
-    def _later_corners(self, turn: Array, hold: Array, parallel: Array, across: Array) -> Array:
-        """Way lost at the corners after the first one, s: at the end of each of the first five parts (5, K)."""
-        zero, way = np.zeros(len(turn)), self.length / self.speed
-        back = self._steep(across, hold + parallel)
-        out = np.where(hold > 0.0, turn, 0.0)
-        after = np.where(parallel > 0.0, 0.0, back)
-        lost1 = np.where(hold > 0.0, self.turning.lost(out - after), 0.0)
-        lost2 = np.where(parallel > 0.0, self.turning.lost(back), 0.0)
-        return np.maximum(np.stack([zero, lost1, lost2, self.turning.lost(back), zero]), 0.0) * way
+    def _later_corners(self, turn: Array, hold: Array, parallel: Array, back: Array) -> Array:
+        """Time lost at the corners after the first one, s, at the end of each of the first five parts (5, K). ``back``: course of the
+        return, rad off the leg. What passes a vessel that is hardly slower loses a minute of its lead at each of them."""
+        zero, homeward = np.zeros(len(turn)), self.turning.lost(back)
+        held = np.where(hold > 0.0, self.turning.lost(turn - np.where(parallel > 0.0, 0.0, back)), 0.0)
+        sailed = np.where(parallel > 0.0, homeward, 0.0)
+        return np.stack([zero, held, sailed, homeward, zero]) * (self.length / self.speed)
 
     def turn_to(self, order: tuple[float, float]) -> tuple[float, Place, float]:
         """A turn that begins now: by how much (rad), where it ends, and in how many s."""
@@ -207,7 +206,8 @@ class Plans:
         n1, e1 = n0 + v1n * hold, e0 + v1e * hold
         n2, e2 = n1 + u * c * parallel, e1 + u * s * parallel
         along, across = _along(n2, e2, self.begin, self.ahead)
-        st, ct = sin_cos(np.maximum(np.abs(self._steep(across, hold + parallel)), 0.25 * RETURN))
+        steep = self._steep(across, hold + parallel > 0.0)
+        st, ct = sin_cos(np.maximum(np.abs(steep), FLAT * RETURN))
         joins = along + ct / st * np.abs(across)
         n3, e3 = self.begin[0] + joins * c, self.begin[1] + joins * s
         cn, cs = self.corner
@@ -233,8 +233,8 @@ class Plans:
             np.stack([(e0 - e) / lag, v1e, zero + u * s, (e3 - e2) / some, zero + u * s, v5e]),
         )
         lasts = np.stack([lag, hold, parallel, back, leg, zero + math.inf])
-        lasts_and = lasts[:-1] + self._later_corners(turn, hold, parallel, across)
-        times = np.concatenate([np.zeros((1, len(turn))), np.cumsum(lasts_and, axis=0)])
+        until = np.cumsum(lasts[:-1] + self._later_corners(turn, hold, parallel, steep), axis=0)
+        times = np.concatenate([np.zeros((1, len(turn))), until])
         begun = (self.place[0] - self.begin[0]) * c + (self.place[1] - self.begin[1]) * s
         late = np.maximum(times[4] - (gone - begun) / u, 0.0)
         left = times[5] + (np.where(beyond, long - joins2, long) / u if self.next is not None else math.inf)
@@ -297,8 +297,8 @@ class Avoider:
     returning: bool = False  #: to the leg, after a manoeuvre
     turns: list[float] = field(default_factory=list)  #: off the course of the leg, rad, of each choice so far
     turning: Turning = field(default_factory=Turning)  #: as measured so far
-    _home: float | None = None  #: off the leg, rad, of the return
-    _leg: float = 0.0  #: and the course of that
+    _home: float | None = None  #: course of the return, rad off its leg; 0 in the turn on to the leg
+    _leg: float = 0.0  #: course of that leg
     _now: float = 0.0  #: s (calls)
     _turn: Turn | None = None
     _unseen: dict[int, float] = field(default_factory=dict)
@@ -429,7 +429,8 @@ class Avoider:
         return KEEP if self.returning else 1.0
 
     def _back(self, plans: Plans, wanted: tuple[float, float]) -> tuple[float, float] | None:
-        """The mission, and after a manoeuvre an acute angle towards its leg."""
+        """The mission; after a manoeuvre first straight towards its leg, as plans sail it, and then by one turn on to it. Guidance
+        returns along a curve that depends on its lookahead: what was planned did not come about, and good returns were given up."""
         if not self.returning:
             return None
         off = wrap(float(atan2(plans.velocity[1], plans.velocity[0])) - plans.course)
@@ -534,7 +535,7 @@ class Avoider:
 
     def _allow(self, back: float) -> None:
         """A manoeuvre that is not over when it was to be is chosen anew: others may keep pace with her for ever."""
-        self._until_back = self._busy + 1.5 * back + 0.5 * self.horizon
+        self._until_back = self._busy + LATE * back + 0.5 * self.horizon
 
     def _choose(self, plans: Plans, place: Place, targets: Sequence[Target], acting: Sequence[Target]) -> None:
         """Take the plan of least price."""

@@ -104,8 +104,10 @@ def test_crossing(course: float, speed: float) -> None:
 def test_crossing_nearby(course: float, speed: float) -> None:
     """Beside cases that had a string of returns begun and given up."""
     found = sailed(towards(course, speed))
-    holds(found, turns=5, extra=20.0)
-    assert found.turned[0] == 0.0, "never to port"
+    overtaken = found.score.pairs[0].role is Role.OVERTAKEN
+    holds(found, turns=5, extra=20.0, share=0.8 if overtaken else 0.9)
+    if not overtaken:
+        assert found.turned[0] == 0.0, "never to port"
 
 
 @pytest.mark.long
@@ -221,7 +223,9 @@ def test_a_plan_knows_the_corner_ahead() -> None:
     corner, lost = (float(f(np.array(turn))) * LENGTH for f in (plans.turning.corner, plans.turning.lost))
     later = float(sum(plans.turning.lost(np.array(v)) for v in (turn + steep, steep))) * LENGTH / U
     assert begins == pytest.approx((corner + lost) / U), "the corner lies ahead, and there she loses way"
-    assert paths.back[0] == pytest.approx(begins + hold + across / math.sin(steep) / U + later), "so it does at the later corners"
+    assert paths.back[0] == pytest.approx(begins + hold + across / math.sin(steep) / U + later), (
+        "so it does at the later corners"
+    )
     assert paths.starts[0][4, 0] == pytest.approx(corner + across / math.tan(steep)) and not paths.cut[0]
     assert paths.late[0] == pytest.approx(paths.back[0] - paths.starts[0][4, 0] / U)
     assert paths.late[1] == pytest.approx(0.0, abs=1e-9)
