@@ -74,7 +74,7 @@ class Turning:
     enough, because the turn begins and ends gently, ``loss`` is negative, of the square of the sine. Measured in each turn that ends
     steadily, most of them of 30 deg, and good to a length up to 110 deg."""
 
-    reach: float = 1.3
+    reach: float = 1.2
     loss: float = 2.5
 
     def corner(self, turn: Array) -> Array:
