@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from dataclasses import dataclass
@@ -34,12 +33,6 @@ class Sailed:
     tracks: dict[str, Track]
     score: Score
     turned: tuple[float, float]  #: greatest choice to port (negative) and to starboard, rad off the wanted course
-
-
-def kinematic(model: Model) -> Model:
-    """A vessel of a model's size that does what it is told."""
-    base = library()["ship" if model.box is not None and model.box.length > LARGE else "boat"]
-    return dataclasses.replace(base, box=model.box)
 
 
 def _motion(sim: Simulation, row: int) -> Motion:
@@ -76,21 +69,15 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
     length = own.box.length if own.box is not None else 1.0
     step, period = _pace(length)
     o = encounter.own
-    sim = empty_sea(1 + len(encounter.others), step)
+    sim = empty_sea(1, step)
     row = sim.enter(
         "own", position=(o.north, o.east, resting_depth(own, 1025.0)), attitude=(0, 0, o.course), variant=own
     )
     goal = Waypoint(north=encounter.goal[0], east=encounter.goal[1], depth=0.0, speed=o.speed)
     thrust = _run_in(sim, row, own, o, period)
     pilot = Pilot(own, (o.north, o.east), [goal], lookahead=8.0 * length, thrust=thrust)
-    other = kinematic(own)
-    rows = {}
-    for t in encounter.others:
-        k = rows[t.name] = sim.enter(t.name, position=(t.north, t.east, 0.0), attitude=(0, 0, t.course), variant=other)
-        sim.set_pose(k, velocity=(t.speed, *[0.0] * 5))
-        sim.command(k, {0: t.speed})
     avoider = Avoider(length, o.speed)
-    found: dict[str, list[tuple[float, ...]]] = {name: [] for name in ("own", *rows)}
+    found: dict[str, list[tuple[float, ...]]] = {name: [] for name in ("own", *(t.name for t in encounter.others))}
     order = None
     turns = round(1.0 / period)
     long = math.hypot(goal.north - o.north, goal.east - o.east)
@@ -100,7 +87,7 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
         if beyond is None and n % turns == 0 and _passed(now, o, goal, length):
             break
         if n % turns == 0:  # once a second
-            seen = {name: _motion(sim, r) for name, r in rows.items()}
+            seen = {t.name: _held(t, n * period) for t in encounter.others}
             for name, m in ("own", now), *seen.items():
                 found[name].append((m.north, m.east, *m.velocity))
             if avoid:
@@ -114,6 +101,13 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
     roles = {t.name: (encounter.role(k), tracks[t.name]) for k, t in enumerate(encounter.others)}
     score = judge(tracks["own"], roles, length, encounter.goal if beyond is None else None)
     return Sailed(encounter, tracks, score, (min([0.0, *avoider.turns]), max([0.0, *avoider.turns])))
+
+
+def _held(t: Start, time: float) -> Motion:
+    """One of the others after a time. They are no bodies here: in many cases all meet at the origin, and there they collided and left their
+    courses."""
+    north, east = t.velocity
+    return Motion(t.north + north * time, t.east + east * time, t.course, t.speed, 0.0, 0.0)
 
 
 def _run_in(sim: Simulation, row: int, own: Model, start: Start, period: float) -> float:
