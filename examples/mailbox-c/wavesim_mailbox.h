@@ -72,7 +72,7 @@ struct wavesim_mailbox_actuator {
 
 /* Initial message of the mailbox: one sensor of the body. A mailbox_field follows it for each of its fields. */
 struct wavesim_mailbox_sensor {
-    int64_t number; /* Number of the sensor in readings. */
+    int64_t number; /* Number by which each `mailbox_reading` identifies the sensor. */
     char name[32]; /* Name of the sensor. */
     char type[32]; /* Type of the sensor. */
     int64_t period_ns; /* Simulation time between two values of the sensor. [ns] */
