@@ -86,10 +86,12 @@ FORGET = 60.0  #: time, in s (calls), after which the role of a lost target is d
 
 @dataclass
 class Turning:
-    """How a vessel turns, in its lengths. The corner that stands for a turn lies ``reach`` (:data:`ANSWER` + :data:`RADIUS` tan(turn / 2))
-    ahead. What is lost there is ``loss`` sin(turn / 2)^1.5, less what the arc is shorter than the way by the corner; where that is not
-    enough, because the turn begins and ends gently, ``loss`` is negative, of the square of the sine. Measured in each turn that ends
-    steadily, most of them of 30 deg, and good to a length up to 110 deg."""
+    """Turning behaviour of a vessel, in ship lengths, measured in each turn that ends steadily.
+
+    A corner replaces the arc of a turn. It lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead. The distance lost in the turn
+    is ``loss sin(turn / 2)^1.5`` minus the difference between the path by the corner and the arc. For vessels that start
+    and end a turn gently, ``loss`` is negative and multiplies the square of the sine. Accurate to one length up to 110 deg.
+    """
 
     reach: float = 1.2
     loss: float = 2.5
