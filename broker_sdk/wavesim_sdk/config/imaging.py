@@ -11,8 +11,8 @@ from wavesim_sdk.config.schema import Vector, children, choice, flag, key, place
 class MaterialConfig:
     """Material of a surface, for imaging sonars and cameras.
 
-    Law `sediment`: scattering by mean grain size (APL-UW TR 9407, 10 to 100 kHz, extrapolated above). Law `smooth`:
-    Lambert's law plus facets of small slopes.
+    Law `sediment`: scattering computed from the mean grain size (APL-UW TR 9407). It holds from 10 to 100 kHz and is
+    extrapolated above. Law `smooth`: Lambert's law plus reflections from facets with small slopes.
     """
 
     name: str = text("Name of the material. It replaces a material of the same name in the library.")
@@ -71,8 +71,8 @@ class GroundConfig:
 
 @dataclass(frozen=True)
 class TargetConfig:
-    """Small target for imaging sonars: a point with the closed-form target strength of its shape (rigid, larger than a
-    wavelength).
+    """Small target for imaging sonars. It is a point with the target strength of its shape, from the formula for a
+    rigid shape that is larger than a wavelength.
 
     The target casts no shadow, and vehicles do not collide with it.
     """
@@ -113,8 +113,8 @@ class Board:
         high=1.5708,
     )
     cells: str = text(
-        "Rows of the board's pattern from the top, each of 0 (black) and 1 (white), from left to right as viewed. All "
-        "rows have the same length.",
+        "Rows of the board's pattern, from top to bottom. A row is a string of 0 (black) and 1 (white), from "
+        "left to right as viewed. All rows have the same length.",
         "1",
     )
     place: str = place()
@@ -135,7 +135,8 @@ class Optics:
     """
 
     attenuation: Vector = key(
-        "Attenuation bD of direct light for red, green and blue, 1/m.",
+        "Attenuation coefficient bD of the light that travels directly from a surface to the camera, for red, "
+        "green and blue, in 1/m.",
         default=(0.245, 0.0565, 0.0092),
         count=3,
         low=0.0,
@@ -160,15 +161,16 @@ class Optics:
         low=0.0,
     )
     scattering: Vector = key(
-        "Backscattering coefficient bb of the water: the light of a lamp that is scattered back into the lamp's half "
-        "space, for red, green and blue, in 1/m.",
+        "Backscattering coefficient bb of the water for red, green and blue, in 1/m. It determines how much "
+        "light of a lamp the water scatters back towards the lamp.",
         default=(0.003, 0.003, 0.003),
         count=3,
         low=0.0,
     )
     turbidity: float = key(
-        "Turbidity in 1/m: 0 in clear water, 0.1 to 0.5 in coastal water. It is added to bD, bB and the diffuse "
-        "attenuation; a fiftieth of it is added to bb.",
+        "Turbidity in 1/m: 0 in clear water, 0.1 to 0.5 in coastal water. The coefficients bD, bB and the "
+        "diffuse attenuation increase by this value. The backscattering coefficient bb increases by a fiftieth "
+        "of it.",
         default=0.1,
         low=0.0,
     )

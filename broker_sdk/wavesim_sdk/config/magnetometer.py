@@ -19,8 +19,9 @@ class MagnetometerConfig(SensorConfig):
     """
 
     grade: str = choice(
-        "Magnetometer whose errors are used for keys left at their defaults. rm3100: PNI RM3100 at 200 cycles. "
-        "hmc5883l: Honeywell HMC5883L at its default gain. none: only the errors in the other keys.",
+        "Type of a real magnetometer. Its errors apply to all keys left at their defaults. rm3100: PNI RM3100 "
+        "with a cycle count of 200. hmc5883l: Honeywell HMC5883L at its default gain. none: only the errors that "
+        "the other keys specify.",
         ("rm3100", "hmc5883l", "none"),
         "rm3100",
     )
@@ -62,12 +63,12 @@ class MagnetometerConfig(SensorConfig):
 
     @functools.cached_property
     def resolved(self) -> MagnetometerConfig:
-        """Configuration in which the grade supplies every key that has its default value."""
+        """Copy of this configuration in which the grade replaces the value of every key left at its default."""
         standing = {f.name for f in fields(MagnetometerConfig) if getattr(self, f.name) == f.default}
         return replace(self, **{k: v for k, v in GRADES[self.grade].items() if k in standing})
 
 
-#: Errors of the magnetometer of each grade in T, from data sheets; the keys are those of MagnetometerConfig.
+#: Magnetometer errors of each grade in T, from data sheets. The names are fields of MagnetometerConfig.
 # RM3100 at a cycle count of 200: 15 nT rms, 75 counts/uT, +-800 uT. HMC5883L: resolution of 2 mG (noise floor), 1090
 # counts/G and 12 bits at the default gain, so +-188 uT.
 GRADES: dict[str, dict[str, Any]] = {

@@ -64,8 +64,8 @@ class Program:
 class FaultConfig:
     """Scheduled fault of an actuator or a sensor, in simulation time.
 
-    The fault begins at `at`, lasts `for`, and repeats every `every`. After the fault, the actuator or sensor works
-    normally again.
+    The key `at` specifies its start, `for` its duration, and `every` the interval at which it repeats. After the fault,
+    the actuator or sensor works normally again.
     """
 
     at: float = key("Simulation time at which the fault begins.", "time", low=0.0)
@@ -79,9 +79,9 @@ class FaultConfig:
         "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log."
     )
     amount: str = text(
-        "Amount of the fault. Actuator: for reduced, the remaining fraction; for frozen, the time with its unit. "
-        "Sensor: for bias, the bias with its unit; for spikes, their probability; for noisy, the factor on the "
-        "noise; for wet, the name of the compartment.",
+        "Amount of the fault; its meaning depends on `kind`. Faults of an actuator: the remaining fraction "
+        "(reduced), or the time with its unit (frozen). Faults of a sensor: the bias with its unit (bias), the "
+        "probability of a spike (spikes), the factor on the noise (noisy), or the name of the compartment (wet).",
         "",
     )
     field: str = text("Sensor field to which a bias, spikes or noise are applied. Empty: all fields of the sensor.", "")
@@ -130,7 +130,11 @@ class BodyConfig:
         "send",
     )
     watchdog: float = key(
-        "Simulation time without a command after which `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
+        "Time limit of the watchdog. If no command arrives for this simulation time, `failsafe` takes effect. 0 "
+        "= no limit.",
+        "time",
+        0.0,
+        low=0.0,
     )
     failsafe: str = choice(
         "Behaviour of the actuators when the watchdog expires. zero: all commands become zero. hold: the last "
@@ -139,8 +143,8 @@ class BodyConfig:
         "zero",
     )
     safe: str = text(
-        'Actuator commands for failsafe="safe" (N, 1/s, rad, kg), separated by spaces: numbers in the order of the '
-        "model's actuators, or one NAME=VALUE for each.",
+        'Actuator commands for failsafe="safe", separated by spaces. Specify numbers in the order of the model\'s '
+        "actuators, or NAME=VALUE for each actuator. The units are N, 1/s, rad or kg, as for the actuator.",
         "",
     )
     transducer: TransducerConfig | None = child(
@@ -223,12 +227,16 @@ class NetworkConfig:
         "Silence (wall time) after which the server removes a client.", "time", 5.0, low=0.05
     )
     lockstep_timeout: float = key(
-        "Maximum wall time of a step of a lockstep client or a synchronous emulator.", "time", 5.0, low=0.01
+        "Maximum wall time that a lockstep client or a synchronous emulator may take for one step.",
+        "time",
+        5.0,
+        low=0.01,
     )
     lockstep_budget: float = key(
-        "Wall-time budget of each lockstep client and synchronous emulator: the delay that it may cause in addition to "
-        "50 s per simulated second. When the budget is used up, a client loses its session, or the simulation stops "
-        "waiting for the emulator. Increase the budget for a program with long computations.",
+        "Wall-time budget of each lockstep client and synchronous emulator. Each of them may delay the run by 50 "
+        "s per simulated second without using its budget. When the budget is used up, a client loses its "
+        "session, and an emulator is no longer waited for. Increase the budget for a program with long "
+        "computations.",
         "time", 60.0, low=0.1, high=1e9,
     )  # fmt: skip
     newcomers: str = choice(
@@ -390,9 +398,9 @@ class Config:
 
     name: str = text("Name of the server, used for its shared memory, queues and semaphores.", "wavesim")
     files: str = text(
-        "Folder, relative to the configuration file, that must contain all programs, data and key files, directly or "
-        "in subfolders: `..` for the parent folder, `/` for any. It prevents a configuration from an untrusted source "
-        "from reading other files on the machine.",
+        "Folder that must contain all program, data and key files, directly or in subfolders. The path is "
+        "relative to the configuration file: `..` is the parent folder, and `/` allows all files. The limit "
+        "protects other files on the machine from an untrusted configuration.",
         ".",
     )
     seed: int = key("Seed for all random numbers in the simulation.", default=1, low=0, high=2**53, integer=True)

@@ -20,8 +20,8 @@ class EchosounderConfig(SensorConfig):
     """Echosounder: distance to the nearest point of the bottom or of an obstacle within its cone."""
 
     level: bool = flag(
-        "yes: the beam points straight down whatever the attitude of the body, as in the paper. no: it points along "
-        "the z axis of the sensor.",
+        "Whether the beam of the echosounder is stabilised. yes: it points straight down, whatever the attitude "
+        "of the body. no: it points along the z axis of the sensor frame S.",
         True,
     )
     maximum: float = key(
@@ -37,7 +37,7 @@ class EchosounderConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class RangeBeam:
-    """One beam of an instrument with several beams: its direction and its start point in frame S."""
+    """One beam of an instrument with several beams: its direction and its start point in the sensor frame S."""
 
     azimuth: float = key("Azimuth of the beam: angle from the x axis of S towards its y axis.", "angle", 0.0)
     elevation: float = key("Angle of the beam below the x-y plane of S.", "angle", 0.0)
@@ -64,7 +64,7 @@ class RangerConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class ScannerConfig(SensorConfig):
-    """Scanner: one pencil beam that rotates in the x-y plane of S by one step per value."""
+    """Scanner: a pencil beam in the x-y plane of the sensor frame S. It turns by one step after each value."""
 
     maximum: float = key("Maximum range of the scanning beam.", "length", 50.0, low=0.1)
     sigma: float = key("Standard deviation of the range error.", "length", 0.02, low=0.0)
@@ -90,8 +90,8 @@ class MultibeamConfig(SensorConfig):
 class SonarConfig(SensorConfig):
     """Imaging sonar. `preset` selects the instrument by name; `wavesim sonars` lists the names.
 
-    Frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`. That
-    ping was transmitted one two-way travel time earlier: twice `range`, divided by the speed of sound.
+    Frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`. The ping was
+    transmitted one two-way travel time earlier, which is twice `range` divided by the speed of sound.
     """
 
     rate: float = key(
@@ -135,14 +135,19 @@ class SonarConfig(SensorConfig):
     )
     gain: float = key("Fixed gain of the sonar receiver in dB.", default=0.0, low=-200.0, high=200.0)
     tvg: float = key(
-        "Coefficient X of the time-varying gain X log r + 2 alpha r, in dB.", default=30.0, low=0.0, high=60.0
+        "Coefficient X of the time-varying gain X log r + 2 alpha r in dB, with the range r and the absorption "
+        "coefficient alpha.",
+        default=30.0,
+        low=0.0,
+        high=60.0,
     )
     hold: float = key(
         "Range beyond which the time-varying gain stays constant; 0 = no such limit.", "length", 0.0, low=0.0
     )
     floor: float = key("Level after gain, in dB, that maps to a sample value of 0.", default=110.0)
     span: float = key(
-        "Range of levels in dB, above `floor`, that maps to sample values from 0 to the maximum.",
+        "Dynamic range of the sonar in dB. Levels from `floor` to `floor` plus this range map to sample values "
+        "from 0 to the maximum.",
         default=66.0,
         low=1.0,
         high=200.0,
@@ -155,7 +160,9 @@ class SonarConfig(SensorConfig):
         high=0.0,
     )
     speckle: bool = flag(
-        "Whether echo levels fluctuate (speckle) like the sum of echoes from many small scatterers.", True
+        "Whether the sonar image has speckle: random fluctuations of the echo level, like the sum of echoes from "
+        "many small scatterers.",
+        True,
     )
     log: int = key(
         "Log every n-th sonar frame, if there is a log; 0 = log no frames.",
@@ -188,7 +195,8 @@ class CameraConfig(SensorConfig):
     width: int = key("Width of the image in pixels.", default=320, low=16, high=1024, integer=True)
     height: int = key("Height of the image in pixels.", default=240, low=16, high=1024, integer=True)
     view: float = key(
-        "Horizontal field of view without distortion: half the image width is f tan(view/2), with the focal length f.",
+        "Horizontal field of view of the camera without lens distortion: half the image width is f tan(view/2), "
+        "with the focal length f.",
         "angle",
         1.0472,
         low=0.05,
@@ -210,14 +218,15 @@ class CameraConfig(SensorConfig):
         high=200.0,
     )
     lamp: float = key(
-        "Illumination that the lamp produces on a surface 1 m away; daylight at the water surface = 1, no lamp = 0.",
+        "Illumination by the camera's lamp on a surface 1 m away, relative to daylight at the water surface; 0 = "
+        "no lamp.",
         default=0.0,
         low=0.0,
     )
     lamp_position: Vector = key("Position of the lamp in frame S of the camera.", "length", (0.0, 0.0, -0.2), count=3)
     exposure: float = key(
-        "Pixel value for light of intensity 1, as a fraction of full scale. 0 = automatic: in each image, 1 in 50 "
-        "pixel values is above 0.9.",
+        "Exposure of the camera: pixel value for light of intensity 1, as a fraction of full scale. 0 = "
+        "automatic: in each image, 2 % of the pixel values are above 0.9 of full scale.",
         default=0.0,
         low=0.0,
     )
@@ -228,8 +237,8 @@ class CameraConfig(SensorConfig):
         high=5.0,
     )
     electrons: float = key(
-        "Number of electrons at full scale. The standard deviation of the shot noise is the square root of the "
-        "number of electrons.",
+        "Number of electrons in a camera pixel at full scale. The standard deviation of a pixel's shot noise is "
+        "the square root of its number of electrons.",
         default=10000.0,
         low=1.0,
     )
@@ -254,15 +263,17 @@ class ImuConfig(SensorConfig):
     """
 
     grade: str = choice(
-        "Instrument whose errors are used for keys left at their defaults. mems: the defaults of the keys, for a MEMS "
-        "IMU typical of robots. tactical: Sensonor STIM300. navigation: Honeywell HG9900.",
+        "Grade of the IMU. The errors of this grade apply to all keys left at their defaults. mems: the defaults "
+        "of the keys, for a MEMS IMU typical of robots. tactical: Sensonor STIM300. navigation: Honeywell HG9900.",
         ("mems", "tactical", "navigation"),
         "mems",
     )
     gyro_noise: float = key("Angular random walk of the gyros, in rad/s/sqrt(Hz).", default=3.394e-4, low=0.0)
     gyro_walk: float = key("Random walk of the gyro bias, in rad/s2/sqrt(Hz).", default=3.8785e-5, low=0.0)
     gyro_turn_on: float = key(
-        "Turn-on bias of the gyros: standard deviation from one start to the next, in rad/s.", default=0.0087, low=0.0
+        "Standard deviation of the turn-on bias of the gyros, in rad/s. The bias differs from one start to the next.",
+        default=0.0087,
+        low=0.0,
     )
     gyro_instability: float = key(
         "Bias instability of the gyros: the flat level of the Allan deviation, in rad/s.", default=0.0, low=0.0
@@ -276,7 +287,8 @@ class ImuConfig(SensorConfig):
     )
     accelerometer_walk: float = key("Random walk of the accelerometer bias, in m/s3/sqrt(Hz).", default=0.006, low=0.0)
     accelerometer_turn_on: float = key(
-        "Turn-on bias of the accelerometers: standard deviation from one start to the next, in m/s2.",
+        "Standard deviation of the turn-on bias of the accelerometers, in m/s2. The bias differs from one start "
+        "to the next.",
         default=0.196,
         low=0.0,
     )
@@ -306,12 +318,12 @@ class ImuConfig(SensorConfig):
 
     @functools.cached_property
     def resolved(self) -> ImuConfig:
-        """Configuration in which the grade supplies every key that has its default value."""
+        """Copy of this configuration in which the grade replaces the value of every key left at its default."""
         standing = {f.name for f in fields(ImuConfig) if getattr(self, f.name) == f.default}
         return replace(self, **{k: v for k, v in IMU_GRADES[self.grade].items() if k in standing})
 
 
-#: Errors of the IMU of each grade in SI units, from data sheets; the keys are those of ImuConfig.
+#: IMU errors of each grade in SI units, from data sheets. The names are fields of ImuConfig.
 # STIM300 (10 g): 0.15 deg/sqrt(h), 0.5 deg/h, 5 deg/h over temperature, 500 ppm; 0.06 m/s/sqrt(h), 0.05 mg, 0.75 mg
 # from start to start, 300 ppm; 1 mrad. HG9900: 0.002 deg/sqrt(h), 0.0035 deg/h, 5 ppm; 25 ug, 100 ppm. The sheet of the
 # HG9900 omits velocity random walk, instability and misalignment; assumed: 5 ug/sqrt(Hz), a third of the biases, 20 urad.
@@ -332,7 +344,7 @@ IMU_GRADES: dict[str, dict[str, Any]] = {
 
 #: default height of the mast in m, by model type; the mast carries instruments that must be above the water
 MAST_M = {"surface": 1.0, "buoy": 0.5, "underwater": 0.25}
-MAST = "mast"  #: position keyword: at the top of the mast
+MAST = "mast"  #: keyword for a position at the top of the mast
 
 
 def aerial(what: str) -> Any:
@@ -455,17 +467,22 @@ class BatteryConfig(SensorConfig):
     resistance: float = key("Internal resistance of the battery in ohm.", default=0.05, low=0.0)
     hotel: float = key("Hotel load: constant power that the body draws from the battery, in W.", default=20.0, low=0.0)
     per_thrust: float = key(
-        'Power that a thruster with law="force" draws, in W per N^1.5 of thrust.', default=0.6, low=0.0
+        'Factor of the power that a thruster with law="force" draws: power = factor thrust^1.5, in W/N^1.5.',
+        default=0.6,
+        low=0.0,
     )
     per_shaft: float = key(
-        'Power that a thruster with law="shaft" draws, in W per (1/s)^3 of shaft speed.', default=0.015, low=0.0
+        'Factor of the power that a thruster with law="shaft" draws: power = factor n^3, with the shaft speed n '
+        "in 1/s. The unit is W s^3.",
+        default=0.015,
+        low=0.0,
     )
 
 
 @dataclass(frozen=True)
 class RadarConfig(SensorConfig):
-    """Radar with a target list. It tracks the targets that it detects above the water at each scan. `rate` is the scan
-    rate.
+    """Radar with a target list. At each scan, it detects targets above the water and updates their tracks. `rate` is
+    the scan rate.
     """
 
     rate: float = key("Radar scans per second.", "frequency", 1.0 / 2.4, low=0.01, high=10.0)
@@ -502,8 +519,8 @@ class AisConfig(SensorConfig):
     """
 
     rate: float = key(
-        "Rate at which the list of reports is updated. The station sends a report with the first update at or after "
-        "its due time.",
+        "Rate at which the AIS station updates its list of reports. It sends its own report at the first update "
+        "after that report is due.",
         "frequency",
         5.0,
         low=0.01,
@@ -531,7 +548,7 @@ class AisConfig(SensorConfig):
         "AIS navigational status: 0 under way, 1 at anchor, 5 moored ...", default=0, low=0, high=15, integer=True
     )
     turning: float = key(
-        "Rate of turn from which the AIS station counts as turning.",
+        "Rate of turn at or above which the ship counts as turning, for the interval of its AIS reports.",
         "angular rate",
         0.008726646259971648,
         low=0.0,

@@ -132,7 +132,8 @@ class OpenWater:
     """Propeller with open-water curves: T = rho D^4 KT(J) n abs(n), Q = rho D^5 KQ(J) n abs(n).
 
     J = u_a/(n D) is the advance ratio, with n in 1/s. KT and KQ are linear in J, or KT is interpolated in rows `J KT`
-    between the tags. Linear curves have no term in J when n is negative (Fossen 2021, sec. 9.1).
+    between the tags. When n is negative, the linear curves are constant: KT and KQ do not depend on J (Fossen 2021,
+    sec. 9.1).
     """
 
     diameter: float = key("Diameter D of the propeller.", "length", low=1e-3)
@@ -150,7 +151,12 @@ class OpenWater:
         "Fraction of the propeller torque that acts on the hull in the opposite direction: 1 = all of it, 0 = none.",
         default=1.0,
     )
-    deduction: float = key("Thrust deduction t: the force on the hull is (1 - t) T.", default=0.0, low=0.0, high=1.0)
+    deduction: float = key(
+        "Thrust deduction t of the propeller: a thrust T causes the force (1 - t) T on the hull.",
+        default=0.0,
+        low=0.0,
+        high=1.0,
+    )
     rows: Vector = content(
         "Thrust curve of the propeller as rows `J KT`, ascending in J. Below the first and above the last row, KT is "
         "constant.",
@@ -160,10 +166,11 @@ class OpenWater:
 
 @dataclass(frozen=True)
 class Thruster:
-    """Thruster whose thrust is c1 n + c2 n abs(n) + c3 abs(n) u_a.
+    """Thruster with the thrust law T = c1 n + c2 n abs(n) + c3 abs(n) u_a.
 
-    n is a force or a shaft speed (see `law`), and u_a the speed of the thruster through the water. To obtain n, the
-    model limits the command, applies the dead band and the motor law, and filters the result by the lag, in this order.
+    The variable n is a force or a shaft speed (see `law`), and u_a is the inflow speed (see `inflow`). The model
+    computes n from the command in four steps. It limits the command, applies the dead band, applies the motor law, and
+    filters the result by the first-order lag.
     """
 
     name: str = text("Name of the thruster, unique among the actuators of the model. Commands and faults use it.")
@@ -178,10 +185,10 @@ class Thruster:
         ("force", "shaft"),
     )
     minimum: float = key(
-        "Minimum command of the thruster, in the unit of the command: N or 1/s if there is no motor law."
+        "Minimum command of the thruster. Without a motor law, the unit is N for law=force and 1/s for law=shaft."
     )
     maximum: float = key(
-        "Maximum command of the thruster, in the unit of the command: N or 1/s if there is no motor law."
+        "Maximum command of the thruster. Without a motor law, the unit is N for law=force and 1/s for law=shaft."
     )
     lag: float = key("Time constant of the first-order lag of the thruster; 0 = no lag.", "time", low=0.0)
     coefficients: Vector = key(
@@ -212,7 +219,7 @@ class Thruster:
     )
     start: float = key("Simulation time from which the thruster responds to commands.", "time", 0.0, low=0.0)
     feedback: float = key(
-        "Window of the moving average that is applied to the reported n; 0 = no averaging.",
+        "Window of the moving average of the force or shaft speed n that the thruster reports; 0 = no averaging.",
         "time",
         0.0,
         low=0.0,
@@ -289,16 +296,21 @@ class Fin:
         low=0.0,
     )
     per_angle: Vector = key(
-        "Coefficients k1 for X Y Z K M N, per speed squared and rad (law coefficients).", default=(0.0,) * 6, count=6
+        "Coefficients k1 of the forces X Y Z and moments K M N of the fin, per speed squared and per rad (law "
+        "coefficients).",
+        default=(0.0,) * 6,
+        count=6,
     )
     per_square: Vector = key(
-        "Coefficients k2 for X Y Z K M N, per speed squared and rad squared (law coefficients).",
+        "Coefficients k2 of the forces X Y Z and moments K M N of the fin, per speed squared and per rad squared "
+        "(law coefficients).",
         default=(0.0,) * 6,
         count=6,
     )
     speed: str = choice(
-        "Speed by whose square k1 and k2 are multiplied (law coefficients). plane: the speed without its component "
-        "along the span. total: the whole speed.",
+        "Definition of the speed U in the forces U^2 (k1 d + k2 d^2) of a fin at the angle d (law coefficients). "
+        "plane: the speed through the water without its component along the span. total: the whole speed through "
+        "the water.",
         ("plane", "total"),
         "plane",
     )
@@ -306,8 +318,8 @@ class Fin:
     rate: float = key("Maximum angular rate of the fin; 0 = unlimited.", "angular rate", 0.0, low=0.0)
     lag: float = key("Time constant of the first-order lag of the fin's servo; 0 = no lag.", "time", 0.0, low=0.0)
     inflow: bool = flag(
-        "yes: the fin force depends on w_n, the speed of the fin along its normal. no: it does not, for models whose "
-        "<lift> already includes the contribution of the fins.",
+        "Whether the fin force depends on w_n, the speed of the fin along its normal. no: for models whose "
+        "<lift> already includes this contribution of the fins.",
         True,
     )
     aerofoil: Aerofoil | None = child(Aerofoil, "Table of lift and drag coefficients, used only by the law `aerofoil`.")
@@ -369,7 +381,8 @@ class Allocation:
 
 @dataclass(frozen=True)
 class CrossFlow:
-    """Cross-flow drag along the hull: Y = -c int abs(s) s dx, N = -c int x abs(s) s dx, with s = v + x r.
+    """Cross-flow drag along the hull: Y = -c integral(abs(s) s dx) and N = -c integral(x abs(s) s dx), with s = v + x
+    r.
 
     The integral over `length` is evaluated exactly. Heave and pitch have the same form.
     """
@@ -379,7 +392,10 @@ class CrossFlow:
         "Position of the centre of the integration length, forward of the body's origin.", "length", 0.0
     )
     sway: float = key(
-        "Coefficient c of the cross-flow force Y in sway: 1/2 rho T CD, with the draft T.", "cross-flow", 0.0, low=0.0
+        "Coefficient c of the cross-flow force Y in sway: 1/2 rho T CD, with the draft T and the drag coefficient CD.",
+        "cross-flow",
+        0.0,
+        low=0.0,
     )
     yaw: float = key(
         "Coefficient c of the cross-flow moment N in yaw; a negative value = use the value of `sway`.",
@@ -393,15 +409,15 @@ class CrossFlow:
         -1.0,
     )
     still: float = key(
-        "Sway speed below which there is no cross-flow drag in sway and yaw; 0 m/s = drag at all speeds. Set it to "
-        "compare with codes that have this limit.",
+        "Sway speed below which there is no cross-flow drag in sway and yaw; 0 m/s = drag at all speeds. Use it "
+        "for comparisons with programs that have this limit.",
         "speed",
         0.0,
         low=0.0,
     )
     strips: int = key(
-        "Number n of strips of length/(n - 1) over which the cross-flow drag is summed; 0 = exact integral. Set it "
-        "to compare with codes that use strips.",
+        "Number n of strips over which the cross-flow drag is summed, each with the length `length`/(n - 1); 0 = "
+        "exact integral. Use it for comparisons with programs that use strips.",
         default=0,
         low=0,
         high=200,
@@ -425,7 +441,8 @@ class SurgeFriction:
 
 @dataclass(frozen=True)
 class FadingDrag:
-    """Linear drag that decreases with the speed U through the water: tau = -d exp(-k U) nu_r."""
+    """Linear drag that decreases with the speed U through the water: tau = -d exp(-k U) nu_r, with the velocity nu_r
+    through the water."""
 
     diagonal: Vector = key("Six linear drag coefficients d at zero speed, in SI units.", count=6)
     fade: float = key("Decay constant k of the linear drag, s/m.", low=0.0)
@@ -566,8 +583,8 @@ class Oscillator:
     frequency: float = key("Natural frequency w of the oscillator.", "angular rate", low=1e-6)
     damping: Vector = key("Row of the damping matrix R for this oscillator, 1/s: one number per oscillator.", count=0)
     coupling: Vector = key(
-        "Row b of the coupling matrix B for this oscillator: X Y Z K M N, SI (sqrt(kg)/s for forces, times m for "
-        "moments).",
+        "Row b of the coupling matrix B for this oscillator, with six numbers for X Y Z K M N. The units are "
+        "sqrt(kg)/s for forces and sqrt(kg) m/s for moments.",
         count=6,
     )
 
@@ -709,15 +726,17 @@ class Model:
         True,
     )
     coriolis_added: str = choice(
-        "Added mass used in C_A. whole: all of it, for deep bodies. plane: only surge, sway and yaw, for hulls on "
-        "the surface. There, inertia, drag and memory in heave act on the vertical motion, as in seakeeping theory; "
-        "along the body's z axis, they and C_A would capsize the hull.",
+        "Elements of the added mass that the Coriolis matrix C_A uses. whole: all elements, for deeply submerged "
+        "bodies. plane: only surge, sway and yaw, for hulls on the surface. With plane, the inertia, drag and "
+        "memory in heave act along the vertical, as in seakeeping theory. If they acted along the body's z axis, "
+        "the hull would capsize.",
         ("whole", "plane"),
         "whole",
     )
     coriolis_without: str = text(
-        "Elements of the Coriolis matrix C_A that the model omits, as row and column: any of 15 16 26 35 51 53 61 "
-        "62. Some published models omit them instead of opposing the Munk moment with damping.",
+        "Elements of the Coriolis matrix C_A that the model omits, each as row and column: any of 15 16 26 35 51 "
+        "53 61 62. Some published models omit elements to remove the Munk moment. Others keep them and oppose "
+        "the moment with damping.",
         "",
     )
     box: Box | None = child(Box, "Primitive shape of the body: a box.")
@@ -737,13 +756,19 @@ class Model:
     )
     load: tuple[Load, ...] = children(Load, "Weight on board that <restoring> does not balance.")
     added_mass: Matrix6 = child(Matrix6, "Added mass matrix M_A, with positive sign.", required=True)
-    linear_drag: Matrix6 | None = child(Matrix6, "Linear drag matrix D, with positive sign: tau = -D nu_r.")
+    linear_drag: Matrix6 | None = child(
+        Matrix6, "Linear drag matrix D, with positive sign: tau = -D nu_r, with the velocity nu_r through the water."
+    )
     quadratic_drag: Matrix6 | None = child(
         Matrix6,
-        "Quadratic drag matrix D, with positive sign: tau = -D (abs(nu_r) nu_r), where the product is taken element "
-        "by element.",
+        "Quadratic drag matrix D, with positive sign: tau = -D (abs(nu_r) nu_r), with the velocity nu_r through "
+        "the water. The product abs(nu_r) nu_r is taken element by element.",
     )
-    lift: Matrix6 | None = child(Matrix6, "Matrix L of body lift and cross terms: tau = -L abs(u_r) nu_r.")
+    lift: Matrix6 | None = child(
+        Matrix6,
+        "Matrix L of body lift and cross terms: tau = -L abs(u_r) nu_r, with "
+        "the velocity nu_r through the water and its surge component u_r.",
+    )
     fading_drag: FadingDrag | None = child(FadingDrag, "Linear drag that decreases with speed.")
     cross_flow: CrossFlow | None = child(CrossFlow, "Cross-flow drag along the hull.")
     surge_friction: SurgeFriction | None = child(SurgeFriction, "Friction of the hull in surge (ITTC 1957).")

@@ -25,7 +25,7 @@ class Drift:
 
     speed: float = key("Mean speed of the slowly varying flow.", "speed", 0.0, low=0.0, high=MAX_CURRENT)
     speed_deviation: float = key(
-        "Standard deviation of the speed of the flow, before the speed is limited.",
+        "Standard deviation of the speed of the slowly varying flow, before its limits are applied.",
         "speed",
         0.0,
         low=0.0,
@@ -35,7 +35,10 @@ class Drift:
     speed_maximum: float = key("Maximum speed of the slowly varying flow.", "speed", 10.0, low=0.0, high=MAX_CURRENT)
     direction: float = key("Mean direction towards which the slowly varying flow moves.", "angle", 0.0)
     direction_deviation: float = key(
-        "Standard deviation of the direction of the flow, before the direction is limited.", "angle", 0.0, low=0.0
+        "Standard deviation of the direction of the slowly varying flow, before its limit is applied.",
+        "angle",
+        0.0,
+        low=0.0,
     )
     direction_range: float = key(
         "Limit of the direction of the flow: the maximum deviation from the mean direction to either side.",
@@ -362,8 +365,8 @@ class Spot:
 
 @dataclass(frozen=True)
 class TemperatureConfig:
-    """Temperature profile: constant down to knee_1, with one gradient from there to knee_2 and another below it, plus
-    local deviations.
+    """Temperature profile. The temperature is constant down to the depth `knee_1`. It changes with one gradient from
+    there to `knee_2`, and with another below. Local deviations are added.
     """
 
     surface: float = key("Water temperature at the surface.", "temperature", 15.0, low=-2.0, high=40.0)
@@ -434,8 +437,8 @@ class Samples:
     latitude: float = key("Latitude in the CSV file that corresponds to the origin of the world.", "angle")
     longitude: float = key("Longitude in the CSV file that corresponds to the origin of the world.", "angle")
     radius: float = key(
-        "Radius of influence of a sample. Samples beyond the radius have no weight, unless there is no sample within "
-        "it.",
+        "Radius of influence of a sample. Samples beyond the radius have no weight. If no sample lies within it, "
+        "the nearest sample applies.",
         "length",
         500.0,
         low=1e-3,
