@@ -343,7 +343,7 @@ class TransducerConfig:
         0.0,
     )
     self_noise_slope: float = key(
-        "Increase of the noise that the body itself causes with its speed, in dB per m/s.", default=0.0, low=0.0
+        "Slope of the level of the body's own noise over its speed, in dB per m/s.", default=0.0, low=0.0
     )
     beam: BeamPattern | None = child(
         BeamPattern, "Directivity of the transducer. If absent, the transducer is omnidirectional."

@@ -38,7 +38,10 @@ class AdcpConfig(SensorConfig):
         low=0.0,
     )
     range: float = key(
-        "Maximum range of the current profile along the z axis of S; 0 m = range of the preset.", "length", 0.0, low=0.0
+        "Maximum range of the current profile along the z axis of the sensor frame S; 0 m = range of the preset.",
+        "length",
+        0.0,
+        low=0.0,
     )
     cells: int = key(
         "Number of cells of the current profile; 0 = as many as fit within the range.",
@@ -48,15 +51,16 @@ class AdcpConfig(SensorConfig):
         integer=True,
     )
     angle: float = key(
-        "Angle between the beams of the current profiler and the z axis of S; 0 deg = angle of the preset.",
+        "Angle between the beams of the current profiler and the z axis of the sensor frame S; 0 deg = angle of "
+        "the preset.",
         "angle",
         0.0,
         low=0.0,
         high=1.2,
     )
     first: float = key(
-        "Azimuth of the first beam, from the x axis of S towards its y axis. The other beams follow at intervals of "
-        "90 deg.",
+        "Azimuth of the first beam of the current profiler, from the x axis of the sensor frame S towards its y "
+        "axis. The other beams follow at intervals of 90 deg.",
         "angle",
         0.7853981633974483,
     )

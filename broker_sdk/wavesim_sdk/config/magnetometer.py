@@ -12,7 +12,7 @@ from wavesim_sdk.config.sensor_base import SensorConfig
 
 @dataclass(frozen=True)
 class MagnetometerConfig(SensorConfig):
-    """Magnetometer: the magnetic field along the axes of S.
+    """Magnetometer: the magnetic field along the axes of the sensor frame S.
 
     The measured field is the earth's field times the soft iron matrix, plus the hard iron field and the errors of the
     sensor. If `grade` selects a specific instrument, its errors replace the values of all keys left at their defaults.
@@ -26,14 +26,14 @@ class MagnetometerConfig(SensorConfig):
         "rm3100",
     )
     hard_iron: Vector = key(
-        "Hard iron: constant magnetic field in frame S from the magnetised parts of the vehicle.",
+        "Hard iron: constant magnetic field of the magnetised parts of the vehicle, in the sensor frame S.",
         "magnetic field",
         (0.0, 0.0, 0.0),
         count=3,
     )
     soft_iron: Vector = key(
-        "Soft iron: distortion of the earth's magnetic field by iron on the vehicle, as a 3x3 matrix in frame S, row "
-        "by row.",
+        "Soft iron: distortion of the earth's magnetic field by iron on the vehicle, as a 3x3 matrix in the "
+        "sensor frame S, row by row.",
         default=(1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
         count=9,
     )

@@ -144,7 +144,7 @@ class BodyConfig:
     )
     safe: str = text(
         'Actuator commands for failsafe="safe", separated by spaces. Specify numbers in the order of the model\'s '
-        "actuators, or NAME=VALUE for each actuator. The units are N, 1/s, rad or kg, as for the actuator.",
+        "actuators, or NAME=VALUE for each actuator. The units are N, 1/s, rad or kg, depending on the actuator.",
         "",
     )
     transducer: TransducerConfig | None = child(
@@ -235,7 +235,7 @@ class NetworkConfig:
     lockstep_budget: float = key(
         "Wall-time budget of each lockstep client and synchronous emulator. Each of them may delay the run by 50 "
         "s per simulated second without using its budget. When the budget is used up, a client loses its "
-        "session, and an emulator is no longer waited for. Increase the budget for a program with long "
+        "session, or the simulation stops waiting for the emulator. Increase the budget for a program with long "
         "computations.",
         "time", 60.0, low=0.1, high=1e9,
     )  # fmt: skip

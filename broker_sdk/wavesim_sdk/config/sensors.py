@@ -39,13 +39,15 @@ class EchosounderConfig(SensorConfig):
 class RangeBeam:
     """One beam of an instrument with several beams: its direction and its start point in the sensor frame S."""
 
-    azimuth: float = key("Azimuth of the beam: angle from the x axis of S towards its y axis.", "angle", 0.0)
-    elevation: float = key("Angle of the beam below the x-y plane of S.", "angle", 0.0)
-    position: Vector = key("Start point of the beam in frame S.", "length", (0.0, 0.0, 0.0), count=3)
+    azimuth: float = key(
+        "Azimuth of the beam: angle from the x axis of the sensor frame S towards its y axis.", "angle", 0.0
+    )
+    elevation: float = key("Angle of the beam below the x-y plane of the sensor frame S.", "angle", 0.0)
+    position: Vector = key("Start point of the beam in the sensor frame S.", "length", (0.0, 0.0, 0.0), count=3)
 
     @property
     def direction(self) -> Vector:
-        """Unit vector of the direction of the beam in S."""
+        """Direction of the beam as a unit vector in the sensor frame S."""
         (down, level), (east, north) = sin_cos(self.elevation), sin_cos(self.azimuth)
         return level * north, level * east, down
 
@@ -68,14 +70,19 @@ class ScannerConfig(SensorConfig):
 
     maximum: float = key("Maximum range of the scanning beam.", "length", 50.0, low=0.1)
     sigma: float = key("Standard deviation of the range error.", "length", 0.02, low=0.0)
-    first: float = key("First angle of a scan, from the x axis of S towards its y axis.", "angle", -3.141592653589793)
-    last: float = key("Last angle of a scan. The beam then returns to the first angle.", "angle", 3.141592653589793)
+    first: float = key(
+        "First angle of a scan, from the x axis of the sensor frame S towards its y axis.", "angle", -3.141592653589793
+    )
+    last: float = key(
+        "Last angle of a scan. After it, the beam returns to the first angle.", "angle", 3.141592653589793
+    )
     step: float = key("Angle between two consecutive values of a scan.", "angle", 0.031415926535, low=1e-4)
 
 
 @dataclass(frozen=True)
 class MultibeamConfig(SensorConfig):
-    """Multibeam: a fan of beams in the y-z plane of S, or up to 256 custom beams with any positions and directions."""
+    """Multibeam: a fan of beams in the y-z plane of the sensor frame S, or up to 256 custom beams with any positions
+    and directions."""
 
     beams: int = key("Number of beams of the fan.", default=64, low=2, high=256, integer=True)
     width: float = key("Full opening angle of the fan of beams.", "angle", 2.0943951023931953, low=0.01, high=3.1)
@@ -127,7 +134,8 @@ class SonarConfig(SensorConfig):
         high=6.283185307179586,
     )
     tilt: float = key(
-        "Angle of the sonar axis below the x-y plane of S. -1 rad or less selects the instrument's own tilt.",
+        "Angle of the sonar axis below the x-y plane of the sensor frame S. -1 rad or less selects the "
+        "instrument's own tilt.",
         "angle",
         -1.0,
         low=-1.6,
@@ -223,7 +231,9 @@ class CameraConfig(SensorConfig):
         default=0.0,
         low=0.0,
     )
-    lamp_position: Vector = key("Position of the lamp in frame S of the camera.", "length", (0.0, 0.0, -0.2), count=3)
+    lamp_position: Vector = key(
+        "Position of the lamp in the sensor frame S of the camera.", "length", (0.0, 0.0, -0.2), count=3
+    )
     exposure: float = key(
         "Exposure of the camera: pixel value for light of intensity 1, as a fraction of full scale. 0 = "
         "automatic: in each image, 2 % of the pixel values are above 0.9 of full scale.",
@@ -370,7 +380,7 @@ class GpsConfig(SensorConfig):
     )
     hdop: float = key("Horizontal dilution of precision (HDOP) that the receiver reports.", default=0.9, low=0.1)
     satellites: int = key(
-        "Number of satellites in use that the receiver reports.", default=9, low=0, high=64, integer=True
+        "Number of satellites that the receiver reports as in use.", default=9, low=0, high=64, integer=True
     )
 
 
@@ -384,23 +394,32 @@ class UwbConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class DvlConfig(SensorConfig):
-    """Doppler velocity log with four Janus beams around the z axis of S, or with three or four beams with any positions
-    and directions.
+    """Doppler velocity log with four Janus beams around the z axis of the sensor frame S, or with three or four beams
+    with any positions and directions.
 
-    The first Janus beam is at the azimuth `first`, measured from the x axis of S towards its y axis.
+    The first Janus beam is at the azimuth `first`, measured from the x axis of the sensor frame S towards its y axis.
     """
 
     rate: float = key(
         "Rate at which the Doppler velocity log computes values.", "frequency", 7.0, low=0.01, high=1000.0
     )
     angle: float = key(
-        "Angle between each Janus beam and the z axis of S.", "angle", 0.5235987755982988, low=0.05, high=1.2
+        "Angle between each Janus beam and the z axis of the sensor frame S.",
+        "angle",
+        0.5235987755982988,
+        low=0.05,
+        high=1.2,
     )
     first: float = key(
-        "Azimuth of the first Janus beam, from the x axis of S towards its y axis.", "angle", 0.7853981633974483
+        "Azimuth of the first Janus beam, from the x axis of the sensor frame S towards its y axis.",
+        "angle",
+        0.7853981633974483,
     )
     radius: float = key(
-        "Radius of the circle around the origin of S on which the Janus beams start.", "length", 0.0, low=0.0
+        "Radius of the circle on which the Janus beams start. Its centre is the origin of the sensor frame S.",
+        "length",
+        0.0,
+        low=0.0,
     )
     minimum: float = key("Minimum range at which a beam locks on to the bottom.", "length", 0.7, low=0.0)
     maximum: float = key("Maximum range at which a beam locks on to the bottom.", "length", 90.0, low=0.1)

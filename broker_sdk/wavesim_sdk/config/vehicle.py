@@ -56,9 +56,9 @@ class Inertia:
     xx: float = key("Moment of inertia about the roll axis, kg m2.", default=0.0, low=0.0)
     yy: float = key("Moment of inertia about the pitch axis, kg m2.", default=0.0, low=0.0)
     zz: float = key("Moment of inertia about the yaw axis, kg m2.", default=0.0, low=0.0)
-    xy: float = key("Product of inertia (element 1,2 of the matrix), kg m2.", default=0.0)
-    xz: float = key("Product of inertia (element 1,3 of the matrix), kg m2.", default=0.0)
-    yz: float = key("Product of inertia (element 2,3 of the matrix), kg m2.", default=0.0)
+    xy: float = key("Product of inertia (element 1,2 of the inertia matrix), kg m2.", default=0.0)
+    xz: float = key("Product of inertia (element 1,3 of the inertia matrix), kg m2.", default=0.0)
+    yz: float = key("Product of inertia (element 2,3 of the inertia matrix), kg m2.", default=0.0)
     gyration: Vector = key(
         "Radii of gyration about the x, y and z axes. They replace the moments `xx`, `yy` and `zz`.",
         "length",
@@ -281,9 +281,9 @@ class Fin:
     area: float = key("Planform area of the fin (laws linear and aerofoil).", "area", 0.0, low=0.0)
     lift_slope: float = key("Slope of the lift coefficient of the fin, 1/rad (law linear).", default=0.0, low=0.0)
     stall: float = key(
-        "Angle of attack at which the fin stalls (law linear); 0 = never. Beyond it the force is that of a plate "
-        "(Viterna and Corrigan 1982). Fins of aspect ratio 2 stall at 24 deg, of aspect ratio 3 at 20 deg (Whicker "
-        "and Fehlner 1958).",
+        "Angle of attack at which the fin stalls (law linear); 0 = never. Beyond this angle, the force is that "
+        "of a flat plate (Viterna and Corrigan 1982). Fins with an aspect ratio of 2 stall at 24 deg, and fins "
+        "with an aspect ratio of 3 at 20 deg (Whicker and Fehlner 1958).",
         "angle",
         0.0,
         low=0.0,
@@ -521,7 +521,8 @@ class HullMesh:
 
     file: str = text("Path of the mesh file, relative to the file that contains this key.")
     attitude: Vector = key(
-        "Roll, pitch and yaw from the axes of the mesh file to those of the body: 180 0 0 deg for a file with z up.",
+        "Roll, pitch and yaw that rotate the axes of the mesh file to those of the body. Use 180 0 0 deg for a "
+        "file whose z axis points up.",
         "angle",
         (0.0, 0.0, 0.0),
         count=3,
@@ -609,8 +610,9 @@ class Radiation:
 class WindDrag:
     """Wind forces on the part of the vehicle above the water.
 
-    Law blendermann: coefficients CD_l ahead and astern, CD_t, cross-force delta and kappa of Blendermann (1994). Law
-    simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g, times dynamic pressure and area.
+    Law blendermann: the law of Blendermann (1994) with the coefficients CD_l ahead and astern, CD_t, delta
+    (cross-force) and kappa. Law simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g, with the wind angle g. Each is
+    multiplied by the dynamic pressure and the area.
     """
 
     frontal: float = key("Frontal projected area of the vehicle above the water.", "area", low=0.0)
@@ -646,7 +648,10 @@ class WaveFilter:
     floats on the mean water level. Use them for hulls that have neither the buoyancy of a primitive shape nor <rao>.
     """
 
-    gain: Vector = key("Gain K of the wave filters for X Y Z K M N, at a significant wave height of 1 m.", count=6)
+    gain: Vector = key(
+        "Gains of the wave filters for the forces X Y Z and the moments K M N, at a significant wave height of 1 m.",
+        count=6,
+    )
     damping: float = key("Relative damping l of the wave filters.", default=0.1, low=1e-3, high=2.0)
 
 
@@ -715,8 +720,8 @@ class Model:
         "Maximum significant wave height for which the model is intended; 0 m = not stated.", "length", 0.0, low=0.0
     )
     appearance: str = text(
-        "Path of a glTF file (.glb; metres, +Z forward, +Y up), relative to the configuration file, that viewers "
-        "draw instead of the primitive shape.",
+        "Path of a glTF file (.glb), relative to the configuration file. Viewers draw it instead of the "
+        "primitive shape. The file uses metres, with +Z forward and +Y up.",
         "",
     )
     active: str = text("Degrees of freedom in which the body can move. The others stay at zero.", "u v w p q r")

@@ -12,7 +12,7 @@ from wavesim_sdk.config.imaging import Board, GroundConfig, MaterialConfig, Opti
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, key_or_word, place, text
 from wavesim_sdk.elementary import cos, hypot
 
-#: mean wind by Beaufort number: centre of the class, m/s
+#: mean wind speed in m/s by Beaufort number: the centre of each class
 BEAUFORT = (0.15, 0.9, 2.5, 4.5, 6.7, 9.4, 12.3, 15.5, 19.0, 22.6, 26.5, 30.6, 34.0)
 
 #: maximum speed of each part of a flow in either direction, m/s; higher than any current in the sea
@@ -68,8 +68,8 @@ class Layer:
 
 @dataclass(frozen=True)
 class Current:
-    """Water flow, the same everywhere: the sum of a mean flow and a tidal stream. The stream is amplitude cos(2 pi t /
-    period + phase) along one direction.
+    """Water flow, the same everywhere: the sum of a mean flow and a tidal stream. The speed of the stream is amplitude
+    cos(2 pi t / period + phase) along one direction.
 
     The drift, the layers and the flow of a <volume> are added to this flow if they are configured.
     """
@@ -87,8 +87,8 @@ class Current:
 
     @property
     def max_speed(self) -> float:
-        """Speed in m/s that this flow seldom exceeds: the sum of its parts, with three standard deviations of the
-        drift.
+        """Speed in m/s that this flow seldom exceeds. It is the sum of the speeds of its parts, with three standard
+        deviations for the drift.
         """
         d = self.drift
         drift = min(d.speed + 3.0 * d.speed_deviation, d.speed_maximum) if d is not None else 0.0
@@ -471,7 +471,7 @@ class ScalarConfig:
         "clouds.",
         "",
     )
-    above: float = key("Depth above which the quantity is absent; the sensor then reports -1.", "length", 0.0)
+    above: float = key("Depth above which the quantity is absent. The sensor reports -1 there.", "length", 0.0)
     gaussian: tuple[Gaussian, ...] = children(
         Gaussian, "Cloud of the quantity. The values of overlapping clouds are added."
     )
