@@ -27,9 +27,9 @@ class MaterialConfig:
         "Coefficient 10 log mu of Lambert's law in dB (law smooth).", default=-27.0, low=-100.0, high=0.0
     )
     reflection: float = key(
-        "Pressure reflection coefficient of the facets, for law=smooth.", default=0.0, low=0.0, high=1.0
+        "Pressure reflection coefficient of the facets of the material (law smooth).", default=0.0, low=0.0, high=1.0
     )
-    slope: float = key("Rms slope of the facets (law smooth).", default=0.1, low=0.02, high=0.5)
+    slope: float = key("Rms slope of the facets of the material (law smooth).", default=0.1, low=0.02, high=0.5)
     patch: float = key(
         "Patchiness of the material: shape parameter nu of the K distribution (0.5 very patchy, 10 hardly patchy); 0 "
         "= uniform.",
@@ -37,7 +37,7 @@ class MaterialConfig:
         low=0.0,
         high=100.0,
     )
-    cell: float = key("Length of a patch of the material.", "length", 0.5, low=0.01)
+    cell: float = key("Length of one patch of the material (see `patch`).", "length", 0.5, low=0.01)
     colour: Vector = key(
         "Reflectance of the material for red, green and blue light, for cameras.",
         default=(0.4, 0.4, 0.4),
@@ -50,7 +50,7 @@ class MaterialConfig:
 
 @dataclass(frozen=True)
 class Region:
-    """Region of the sea bed with another material. Where regions overlap, the last one in the file applies."""
+    """Region of the sea bed with a material of its own. Where regions overlap, the last one in the file applies."""
 
     material: str = text("Name of the material of the region.")
     position: Vector = key("Position of the centre of the region (north, east).", "length", count=2)
@@ -96,7 +96,7 @@ class TargetConfig:
 
 @dataclass(frozen=True)
 class Board:
-    """Flat board with a pattern, for cameras, such as a tag or a white plate.
+    """Flat board with a pattern that cameras see, such as a tag or a white plate.
 
     Sonars do not detect the board and vehicles do not collide with it. For both, place the board in front of a block.
     """

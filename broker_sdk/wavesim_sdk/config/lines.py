@@ -23,7 +23,7 @@ class LineEnd:
         "Name of the vehicle or buoy at this end of the line. Empty: the end is an anchor, fixed in the world.", ""
     )
     position: Vector = key(
-        "Position of this end of the line: in the body frame on a body; north, east, down for an anchor.",
+        "Position of this end of the line. On a body, it is in the body frame; for an anchor, it is north, east, down.",
         "length",
         (0.0, 0.0, 0.0),
         count=3,

@@ -190,8 +190,8 @@ class TimeConfig:
 
 @dataclass(frozen=True)
 class Grant:
-    """Additional rights of some sessions, beyond the rights of their roles. A session has none of these rights unless
-    they are granted.
+    """Rights of some sessions in addition to the rights of their roles. A session has only the additional rights that
+    are granted to it.
     """
 
     to: str = text("Name under which the sessions with these rights join; * = any name.")
@@ -220,7 +220,11 @@ class NetworkConfig:
     )
     port: int = key("UDP port of the server; 0 = any free port.", default=9750, low=0, high=65535, integer=True)
     state_rate: float = key(
-        "Rate of state messages to a client that does not request a rate.", "frequency", 20.0, low=0.1, high=1000.0
+        "Rate of state messages to a client that does not request a rate of its own.",
+        "frequency",
+        20.0,
+        low=0.1,
+        high=1000.0,
     )
     keepalive_period: float = key("Interval of keep-alive messages (wall time).", "time", 0.5, low=0.01)
     keepalive_timeout: float = key(
@@ -240,8 +244,9 @@ class NetworkConfig:
         "time", 60.0, low=0.1, high=1e9,
     )  # fmt: skip
     newcomers: str = choice(
-        "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no. "
-        "free: yes, but not in lockstep. lockstep: yes, also in lockstep; the simulation then waits for it.",
+        "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no "
+        "pilot may. free: only without lockstep. lockstep: also in lockstep, so that the simulation waits for "
+        "the pilot.",
         ("none", "free", "lockstep"),
         "none",
     )
@@ -309,19 +314,20 @@ class LogConfig:
 
     file: str = text("Path of the log, relative to the working folder of the server. Empty: no log is written.", "")
     state_rate: float = key(
-        "Rate (simulation time) at which state, actuation and sensor values are logged.",
+        "Rate, in simulation time, at which the log records state, actuation and sensor values.",
         "frequency",
         10.0,
         low=0.01,
         high=10000.0,
     )
     part_size: float = key(
-        "File size at which the log is continued in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits both the "
-        "size of the files and the memory for their index. To read all parts, open the first file.",
+        "File size at which the log continues in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits the "
+        "size of each file and the memory for its index. To read all parts, open the first file.",
         "data", 256e6, low=1e4, high=1e12,
     )  # fmt: skip
     part_time: float = key(
-        "Simulation time after which the log is continued in another file; 0 s = only `part_size` decides.",
+        "Simulation time after which the log continues in another file; 0 s = only the file size (`part_size`) "
+        "decides.",
         "time", 0.0, low=0.0,
     )  # fmt: skip
     sync: float = key(
@@ -329,7 +335,7 @@ class LogConfig:
         "0 s = the operating system decides. Even at 0 s, a killed server loses at most half a second of data.",
         "time", 0.0, low=0.0, high=3600.0,
     )  # fmt: skip
-    effort: bool = flag("Whether the forces and accelerations of all bodies are logged with each state.", False)
+    effort: bool = flag("Whether the log contains the forces and accelerations of all bodies with each state.", False)
     faded: bool = flag(
         "Whether the log lists each node that a signal does not reach. no: it contains only the number of these nodes.",
         True,

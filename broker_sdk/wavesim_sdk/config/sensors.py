@@ -113,7 +113,7 @@ class SonarConfig(SensorConfig):
         "Maximum range of the sonar. Default: the typical range of the instrument.", "length", 0.0, low=0.01
     )
     bins: int = key(
-        "Number of range samples per beam. Default: derived from the resolution of the instrument, at most 2000.",
+        "Number of range samples per sonar beam. Default: derived from the resolution of the instrument, at most 2000.",
         default=0,
         low=1,
         high=8192,
@@ -152,7 +152,7 @@ class SonarConfig(SensorConfig):
     hold: float = key(
         "Range beyond which the time-varying gain stays constant; 0 = no such limit.", "length", 0.0, low=0.0
     )
-    floor: float = key("Level after gain, in dB, that maps to a sample value of 0.", default=110.0)
+    floor: float = key("Sonar level after gain, in dB, that maps to a sample value of 0.", default=110.0)
     span: float = key(
         "Dynamic range of the sonar in dB. Levels from `floor` to `floor` plus this range map to sample values "
         "from 0 to the maximum.",
@@ -173,7 +173,7 @@ class SonarConfig(SensorConfig):
         True,
     )
     log: int = key(
-        "Log every n-th sonar frame, if there is a log; 0 = log no frames.",
+        "Number n: every n-th sonar frame is logged, if the run has a log; 0 = no frames are logged.",
         default=1,
         low=0,
         high=1_000_000,
@@ -219,7 +219,7 @@ class CameraConfig(SensorConfig):
         high=1.0,
     )
     range: float = key(
-        "Visual range of the camera. Anything farther away has the colour of the water.",
+        "Visual range of the camera. Objects farther away have the colour of the water.",
         "length",
         20.0,
         low=0.1,
@@ -255,7 +255,7 @@ class CameraConfig(SensorConfig):
     read_noise: float = key("Standard deviation of the read noise of the camera, in electrons.", default=8.0, low=0.0)
     depth: bool = flag("Whether the frame also contains the true depth of each pixel.", False)
     log: int = key(
-        "Log every n-th image, if there is a log; 0 = log no images.",
+        "Number n: every n-th camera image is logged, if the run has a log; 0 = no images are logged.",
         default=0,
         low=0,
         high=1_000_000,
@@ -429,7 +429,12 @@ class DvlConfig(SensorConfig):
     water_sigma: float = key(
         "Standard deviation of the velocity noise of a beam that tracks the water.", "speed", 0.0075, low=0.0
     )
-    beam_drop_out: float = key("Probability that a beam is missing from a measurement.", default=0.0, low=0.0, high=1.0)
+    beam_drop_out: float = key(
+        "Probability that a beam of the Doppler velocity log is missing from a measurement.",
+        default=0.0,
+        low=0.0,
+        high=1.0,
+    )
     beam: tuple[RangeBeam, ...] = children(
         RangeBeam, "Beam with its own position and direction. If there are custom beams, the Janus beams are omitted."
     )
@@ -539,7 +544,7 @@ class AisConfig(SensorConfig):
 
     rate: float = key(
         "Rate at which the AIS station updates its list of reports. It sends its own report at the first update "
-        "after that report is due.",
+        "at which that report is due.",
         "frequency",
         5.0,
         low=0.01,
@@ -611,8 +616,8 @@ class InstrumentConfig:
 
     @functools.cached_property
     def batch_key(self) -> tuple[str, SensorConfig]:
-        """Type and parameters of the instrument without name, position, attitude and noise. Instruments with equal keys
-        are computed in one pass.
+        """Type and parameters of the instrument, without its name, position, attitude and noise. Instruments for which
+        these are equal are computed in one pass.
         """
         alike = replace(self.parameters, name="", position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0), noise=1.0)
         return self.type, alike

@@ -80,8 +80,8 @@ class Buoyancy:
         count=3,
     )
     compressibility: float = key(
-        "Relative decrease of the body's volume per unit of pressure. It acts only if the density of the world is set "
-        "to `water`.",
+        "Compressibility of the body: relative decrease of its volume per unit of pressure. It has an effect "
+        "only if the density of the world is `water`.",
         "compressibility",
         0.0,
         low=0.0,
@@ -236,8 +236,8 @@ class Thruster:
 class Aerofoil:
     """Table of lift and drag coefficients by angle of attack: rows `alpha CL CD`, with alpha in degrees.
 
-    If the table covers less than 180 deg on a side, it is extended by the coefficients of a stalled flat plate (CL =
-    sin 2a, CD = 2 sin^2 a), blended over 10 deg.
+    If the table does not reach 180 deg on a side, the coefficients of a stalled flat plate extend it: CL = sin 2a, CD =
+    2 sin^2 a. The transition is blended over 10 deg.
     """
 
     rows: Vector = content("Table of the aerofoil as rows `alpha CL CD`, ascending in alpha (degrees).", 0)
@@ -468,20 +468,20 @@ class BodyLift:
 class Derivative:
     """Hydrodynamic derivative, named by its force and the factors that multiply it.
 
-    Examples: `X_u`, `X_u_au` (u abs(u)), `Y_v_av`, `N_uv`, `Y_v_r`, `Y_dr`. d and d1 to d8 are the angles of the fins;
-    dr is the angle of the first fin. A force is positive along its axis.
+    Examples: `X_u`, `X_u_au` (u abs(u)), `Y_v_av`, `N_uv`, `Y_v_r`, `Y_dr`. The factors d1 to d8 are the angles of the
+    fins; d and dr are other names for d1. A force is positive along its axis.
     """
 
     name: str = text(
-        "Name of the derivative: force letter (X Y Z K M N), underscore, factors (u v w p q r, au av aw ap aq ar, d, "
-        "d1 .. d8)."
+        "Name of the derivative: a letter for the force (X Y Z K M N), an underscore, and the factors (u v w p q "
+        "r, au av aw ap aq ar, d, d1 .. d8)."
     )
     value: float = key("Value of the hydrodynamic derivative, in the selected system of units.")
 
 
 @dataclass(frozen=True)
 class Derivatives:
-    """Hydrodynamic derivatives by name, up to 48.
+    """Hydrodynamic derivatives by name. A model may have up to 48.
 
     The prime system makes forces dimensionless by 1/2 rho L^2 U^2, moments by 1/2 rho L^3 U^2, velocities by U, and
     rates by U/L.
@@ -549,7 +549,7 @@ class Restoring(Matrix6):
     Weight and buoyancy are in balance; only <load> adds weight. Only columns 3, 4 and 5 may contain numbers.
     """
 
-    z: float = key("Depth of the body's origin at equilibrium.", "length", 0.0)
+    z: float = key("Depth of the body's origin when the body floats at equilibrium.", "length", 0.0)
 
 
 @dataclass(frozen=True)
@@ -569,8 +569,10 @@ class FluidMemory:
     may have up to 24 systems with 64 states in total.
     """
 
-    source: str = choice("Velocity component that causes the memory force.", ("u", "v", "w", "p", "q", "r"))
-    force: str = choice("Component of the memory force or moment.", ("X", "Y", "Z", "K", "M", "N"))
+    source: str = choice("Velocity component of the body that causes the memory force.", ("u", "v", "w", "p", "q", "r"))
+    force: str = choice(
+        "Component of the force or moment that the fluid memory causes.", ("X", "Y", "Z", "K", "M", "N")
+    )
     a: Vector = key(
         "Denominator coefficients a0 a1 ... of the memory system. Their number is the order of the system.", count=0
     )
@@ -711,7 +713,7 @@ class Model:
     title: str = text("One-line description of the model.", "")
     source: str = text("Source of the model's parameters.", "")
     validated: str = text(
-        "Statement of what the model has been compared with, and what it has not been compared with.", ""
+        "Validation of the model: the data with which it has been compared, and the comparisons that are missing.", ""
     )
     valid_speed: float = key(
         "Maximum speed through the water for which the model is intended; 0 m/s = not stated.", "speed", 0.0, low=0.0
@@ -724,7 +726,9 @@ class Model:
         "primitive shape. The file uses metres, with +Z forward and +Y up.",
         "",
     )
-    active: str = text("Degrees of freedom in which the body can move. The others stay at zero.", "u v w p q r")
+    active: str = text(
+        "Degrees of freedom in which the body can move. Its velocity in the others stays at zero.", "u v w p q r"
+    )
     coriolis: bool = flag(
         "Whether the model computes the Coriolis and centripetal forces C(nu). no: for models whose derivatives "
         "include them.",

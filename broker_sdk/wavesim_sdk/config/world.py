@@ -15,7 +15,7 @@ from wavesim_sdk.elementary import cos, hypot
 #: mean wind speed in m/s by Beaufort number: the centre of each class
 BEAUFORT = (0.15, 0.9, 2.5, 4.5, 6.7, 9.4, 12.3, 15.5, 19.0, 22.6, 26.5, 30.6, 34.0)
 
-#: maximum speed of each part of a flow in either direction, m/s; higher than any current in the sea
+#: maximum configurable speed of each part of a flow in m/s, in either direction; higher than any current in the sea
 MAX_CURRENT = 20.0
 
 
@@ -202,8 +202,8 @@ class Waves:
         integer=True,
     )
     depth: float = key(
-        "Water depth h for the wave motion, the same everywhere. 0 m = depth of the configured bed: at the origin of "
-        "an analytic bed, or the mean of the soundings.",
+        "Water depth h for the wave motion, the same everywhere. 0 m = depth of the configured bed. For an "
+        "analytic bed, this is the depth at the origin; for soundings, it is their mean.",
         "length",
         0.0,
         low=0.0,
@@ -325,9 +325,9 @@ class BedConfig:
 class Soundings:
     """Sea bed from a file: soundings, or a regular grid (ESRI ASCII with its y axis to the north).
 
-    Soundings are lines `north east depth` in metres, alone or after `Data =` as DUNE writes them. Between the points,
-    the bed is interpolated linearly on Delaunay triangles. Outside the survey, the bed has the depth of the nearest
-    point.
+    Soundings are lines `north east depth` in metres. They may follow the text `Data =`, as DUNE writes them. Between
+    the points, the bed is interpolated linearly on Delaunay triangles. Outside the survey, the bed has the depth of the
+    nearest point.
     """
 
     file: str = text("Path of the file of soundings, relative to the configuration file.")
@@ -365,8 +365,8 @@ class Spot:
 
 @dataclass(frozen=True)
 class TemperatureConfig:
-    """Temperature profile. The temperature is constant down to the depth `knee_1`. It changes with one gradient from
-    there to `knee_2`, and with another below. Local deviations are added.
+    """Temperature profile. The temperature is constant down to the depth `knee_1`. It has one gradient from there to
+    the depth `knee_2`, and another below. Local deviations are added.
     """
 
     surface: float = key("Water temperature at the surface.", "temperature", 15.0, low=-2.0, high=40.0)
