@@ -93,7 +93,7 @@ class Acoustics:
     depth: float = key("Water depth for the absorption model.", "length", 0.0, low=0.0)
     spreading: float = key(
         "Factor k of the spreading loss k log10 s after a path of length s: 20 for spherical, 10 for cylindrical "
-        "spreading. 0 = computed from the ray tube of each ray, or 20 in water of constant sound speed.",
+        "spreading. 0 = computed from the ray tube of each ray; if the sound speed is constant, k is then 20.",
         default=0.0,
         low=0.0,
         high=40.0,
@@ -165,7 +165,7 @@ class BeamPattern:
 class ClockConfig:
     """Clock of an acoustic node. At simulation time t, it shows t + offset + drift t.
 
-    All times that the node reports, or receives in commands, refer to its own clock.
+    An acoustic node uses its own clock for all times that it reports or receives in commands.
     """
 
     offset: float = key("Offset of the node's clock at the start of the run.", "time", 0.0)
@@ -237,8 +237,9 @@ class Hydrophone:
 class UsblHead:
     """USBL head: it computes the direction of arrival from the arrival times at several hydrophones.
 
-    The head assumes a plane wave and the sound speed `sound_speed`. It needs at least four hydrophones that are not
-    coplanar, or at least three coplanar ones. A planar head needs `axis`, the side that it faces.
+    A USBL head assumes a plane wave and the sound speed `sound_speed`. It needs at least four hydrophones that are not
+    coplanar, or at least three coplanar ones. A head with coplanar hydrophones also needs the key `axis`, which
+    specifies the side that it faces.
     """
 
     hydrophone: tuple[Hydrophone, ...] = children(

@@ -74,7 +74,7 @@ class TargetConfig:
     """Small target for imaging sonars. It is a point with the target strength of its shape, from the formula for a
     rigid shape that is larger than a wavelength.
 
-    The target casts no shadow, and vehicles do not collide with it.
+    A target casts no sonar shadow, and vehicles do not collide with it.
     """
 
     name: str = text("Name of the target: 1 to 31 letters, digits, - or _.")
@@ -98,7 +98,8 @@ class TargetConfig:
 class Board:
     """Flat board with a pattern that cameras see, such as a tag or a white plate.
 
-    Sonars do not detect the board and vehicles do not collide with it. For both, place the board in front of a block.
+    Sonars do not detect a board, and vehicles do not collide with it. If they should, place the board on the face of a
+    block.
     """
 
     name: str = text("Name of the board: 1 to 31 letters, digits, - or _.")

@@ -280,10 +280,9 @@ class NetworkConfig:
         False,
     )
     restarts: int = key(
-        "Maximum number of restarts of a crashed front (network) process within a minute; 0 = the server ends. After "
-        "a restart, the clients must join again; their bodies remain in the simulation. The engine is never "
-        "restarted, because "
-        "its state is lost.",
+        "Maximum number of restarts of the front (network process) within a minute; 0 = the server ends if the "
+        "front crashes. After a restart, the clients must join again. Their bodies remain in the simulation. The "
+        "engine is never restarted, because its state is lost.",
         default=0, low=0, high=100, integer=True,
     )  # fmt: skip
     observers: int = key(
@@ -404,9 +403,9 @@ class Config:
 
     name: str = text("Name of the server, used for its shared memory, queues and semaphores.", "wavesim")
     files: str = text(
-        "Folder that must contain all program, data and key files, directly or in subfolders. The path is "
-        "relative to the configuration file: `..` is the parent folder, and `/` allows all files. The limit "
-        "protects other files on the machine from an untrusted configuration.",
+        "Folder that must contain all program, data and key files of the configuration, directly or in "
+        "subfolders. The path is relative to the configuration file: `..` is the parent folder, and `/` allows "
+        "all files. The limit protects other files on the machine from an untrusted configuration.",
         ".",
     )
     seed: int = key("Seed for all random numbers in the simulation.", default=1, low=0, high=2**53, integer=True)

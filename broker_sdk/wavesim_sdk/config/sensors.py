@@ -56,7 +56,7 @@ class RangeBeam:
 class RangerConfig(SensorConfig):
     """Ranger with up to eight fixed beams. Without <beam>, one beam points ahead.
 
-    The beams detect obstacles, the bottom and the surface.
+    The beams of the ranger detect obstacles, the bottom and the surface.
     """
 
     maximum: float = key("Maximum range of the beams.", "length", 50.0, low=0.1)
@@ -97,8 +97,8 @@ class MultibeamConfig(SensorConfig):
 class SonarConfig(SensorConfig):
     """Imaging sonar. `preset` selects the instrument by name; `wavesim sonars` lists the names.
 
-    Frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`. The ping was
-    transmitted one two-way travel time earlier, which is twice `range` divided by the speed of sound.
+    The sensor frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`.
+    The ping was transmitted one two-way travel time earlier, which is twice `range` divided by the speed of sound.
     """
 
     rate: float = key(
@@ -196,7 +196,8 @@ class SonarConfig(SensorConfig):
 class CameraConfig(SensorConfig):
     """Underwater camera, rendered by ray tracing on the CPU with the light and water of `<optics>`.
 
-    Frame S has x ahead, y to the right of the image and z down the image. Above the water, the image is empty.
+    The sensor frame S of the camera has x ahead, y to the right of the image and z down the image. Above the water, the
+    image is empty.
     """
 
     rate: float = key("Images per second of the camera.", "frequency", 5.0, low=0.01, high=1000.0)
@@ -481,8 +482,9 @@ class AnemometerConfig(SensorConfig):
 class BatteryConfig(SensorConfig):
     """Battery that supplies the hotel load and the thrusters.
 
-    A thruster with a force command draws power in proportion to thrust^1.5 (an ideal propeller at zero speed). A
-    thruster with a shaft speed command draws power in proportion to the cube of that speed (2 pi rho D^5 KQ n^3).
+    A thruster with a force command draws power in proportion to thrust^1.5, like an ideal propeller at zero speed. A
+    thruster with a shaft speed command n draws power in proportion to n^3, like a propeller with the power 2 pi rho D^5
+    KQ n^3.
     """
 
     capacity: float = key("Capacity of the battery in W h.", default=500.0, low=0.001)
@@ -539,7 +541,7 @@ class AisConfig(SensorConfig):
     """AIS station. It sends reports at the intervals of its class. It lists the latest report of each station that it
     receives, with its own report first.
 
-    If `noise` is 0, received positions have no errors.
+    If the key `noise` is 0, the positions that an AIS station receives have no errors.
     """
 
     rate: float = key(

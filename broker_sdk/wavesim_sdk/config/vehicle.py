@@ -247,15 +247,16 @@ class Aerofoil:
 class Fin:
     """Lifting surface on a rotating shaft, such as a rudder. Its command is the angle d in rad.
 
-    law linear: the normal force is 1/2 rho A CL_a abs(u) (u d - w_n), up to the angle `stall`. u is the speed of the
-    water along x, and w_n the speed of the fin along its normal.
+    law linear: the normal force is 1/2 rho A CL_a abs(u) (u d - w_n), up to the angle `stall`. Here u is the speed of
+    the water along x, d the angle of the fin, and w_n the speed of the fin along its normal.
 
-    law coefficients: six forces and moments, each equal to k1 s d + k2 s d^2. s is the square of the whole speed, or of
-    the speed without its component along the span.
+    law coefficients: six forces and moments, each equal to U^2 (k1 d + k2 d^2) at the fin angle d. The key `speed`
+    defines the speed U.
 
     law aerofoil: lift and drag are interpolated in the table <aerofoil> at the local angle of attack.
 
-    law derivatives: the fin itself produces no force; <derivatives> defines the force as a function of its angle.
+    law derivatives: the fin itself produces no force; the element <derivatives> defines the force as a function of the
+    fin angle.
     """
 
     name: str = text("Name of the fin, unique among the actuators of the model. Commands and faults use it.")
@@ -368,7 +369,8 @@ class OtherActuator:
 class Allocation:
     """Thruster allocation matrix: force and moment on the body per unit of thrust.
 
-    The matrix has six rows and one column per thruster. It replaces the positions and directions of the thrusters.
+    The allocation matrix has six rows and one column per thruster. It replaces the positions and directions of the
+    thrusters.
     """
 
     rows: Vector = content(
@@ -384,7 +386,8 @@ class CrossFlow:
     """Cross-flow drag along the hull: Y = -c integral(abs(s) s dx) and N = -c integral(x abs(s) s dx), with s = v + x
     r.
 
-    The integral over `length` is evaluated exactly. Heave and pitch have the same form.
+    The integrals over the hull length `length` are evaluated exactly. The force in heave and the moment in pitch have
+    the same form.
     """
 
     length: float = key("Length of the hull over which the cross-flow drag is integrated.", "length", low=1e-3)
@@ -564,9 +567,9 @@ class Load:
 class FluidMemory:
     """Fluid memory: a radiation force -mu on one degree of freedom due to motion in the same or another one.
 
-    The force is the output of a linear system of order n: mu = c0 x0 + c1 x1 + ..., with x0' = x1, x1' = x2, ..., and
-    finally x' = nu - a0 x0 - a1 x1 - ... Its transfer function is (c0 + c1 s + ...)/(a0 + a1 s + ... + s^n). A model
-    may have up to 24 systems with 64 states in total.
+    The force mu of the fluid memory is the output of a linear system of order n: mu = c0 x0 + c1 x1 + ..., with x0' =
+    x1, x1' = x2, ..., and finally x' = nu - a0 x0 - a1 x1 - ... Its transfer function is (c0 + c1 s + ...)/(a0 + a1 s +
+    ... + s^n). A model may have up to 24 systems with 64 states in total.
     """
 
     source: str = choice("Velocity component of the body that causes the memory force.", ("u", "v", "w", "p", "q", "r"))
@@ -646,8 +649,9 @@ class WindDrag:
 class WaveFilter:
     """First-order wave forces: white noise through a filter K s/(s^2 + 2 l w_e s + w_e^2) for each degree of freedom.
 
-    w_e is the encounter frequency of the spectral peak. The filters represent all effects of the waves, so the hull
-    floats on the mean water level. Use them for hulls that have neither the buoyancy of a primitive shape nor <rao>.
+    Here w_e is the encounter frequency of the spectral peak. The filters represent all effects of the waves, so the
+    hull floats on the mean water level. Use them for hulls that have neither the buoyancy of a primitive shape nor
+    <rao>.
     """
 
     gain: Vector = key(
@@ -738,7 +742,7 @@ class Model:
         "Elements of the added mass that the Coriolis matrix C_A uses. whole: all elements, for deeply submerged "
         "bodies. plane: only surge, sway and yaw, for hulls on the surface. With plane, the inertia, drag and "
         "memory in heave act along the vertical, as in seakeeping theory. If they acted along the body's z axis, "
-        "the hull would capsize.",
+        "they and C_A together would capsize the hull.",
         ("whole", "plane"),
         "whole",
     )

@@ -71,7 +71,7 @@ class Current:
     """Water flow, the same everywhere: the sum of a mean flow and a tidal stream. The speed of the stream is amplitude
     cos(2 pi t / period + phase) along one direction.
 
-    The drift, the layers and the flow of a <volume> are added to this flow if they are configured.
+    If a drift, layers, or the flow of a <volume> are configured, they are added to this flow.
     """
 
     north: float = key("Mean velocity of the current to the north.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT)
@@ -428,9 +428,10 @@ class Samples:
     """Temperature and salinity measured at points in space and time, from a CSV file. They replace the temperature and
     conductivity profiles.
 
-    The file has the columns of a <volume> file without the flow, and its points may lie anywhere. A value is the mean
-    of the points within a radius, weighted by inverse distance; if there are none, it is that of the nearest point.
-    Values are interpolated linearly in time, and are constant before the first and after the last time.
+    The file has the columns of a <volume> file without the flow, and its points may lie anywhere. The value at a
+    position is the mean of the points within a radius, weighted by inverse distance. If there are none, the nearest
+    point gives the value. Values are interpolated linearly in time, and are constant before the first and after the
+    last time.
     """
 
     file: str = text("Path of the CSV file of water samples, relative to the configuration file.")
