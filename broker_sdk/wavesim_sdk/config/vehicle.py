@@ -616,8 +616,9 @@ class WindDrag:
     """Wind forces on the part of the vehicle above the water.
 
     Law blendermann: the law of Blendermann (1994) with the coefficients CD_l ahead and astern, CD_t, delta
-    (cross-force) and kappa. Law simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g, with the wind angle g. Each is
-    multiplied by the dynamic pressure and the area.
+    (cross-force) and kappa. Law simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g, with the apparent wind angle g.
+    Each is multiplied by the dynamic pressure and an area: X by the frontal area, Y and N by the lateral area. N is
+    also multiplied by the length.
     """
 
     frontal: float = key("Frontal projected area of the vehicle above the water.", "area", low=0.0)
