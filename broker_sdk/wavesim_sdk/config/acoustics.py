@@ -15,12 +15,12 @@ from wavesim_sdk.config.schema import Vector, child, children, choice, content, 
 
 @dataclass(frozen=True)
 class Multipath:
-    """Echoes from surface and bottom, computed by image sources at constant sound speed or by eigenrays in a sound
-    speed profile.
+    """Echoes from the surface and the bottom. They are computed by image sources if the sound speed is constant, and by
+    eigenrays otherwise.
     """
 
     order: int = key(
-        "Maximum number of bounces (surface and bottom together) of a propagation path; 0 = no echoes.",
+        "Maximum number of bounces of a propagation path, counting surface and bottom together; 0 = no echoes.",
         default=2,
         low=0,
         high=6,
@@ -28,10 +28,10 @@ class Multipath:
     )
     surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
-        "Additional loss per surface bounce, as a function of frequency, angle and the sea state at the start of the "
-        "run. flat: no additional loss. rough: scattering by waves out of the specular direction (Eckart 1953). "
-        "bubbles: absorption by "
-        "wind-generated bubbles, 10 to 100 kHz (APL-UW 1994).",
+        "Model of the additional loss per surface bounce. The loss depends on the frequency, the angle, and the "
+        "sea state at the start of the run. flat: no additional loss. rough: waves scatter sound out of the "
+        "specular direction (Eckart 1953). bubbles: wind-generated bubbles absorb sound, for 10 to 100 kHz "
+        "(APL-UW 1994).",
         ("flat", "rough", "bubbles"),
         "flat",
     )
@@ -46,7 +46,8 @@ class Multipath:
 
 @dataclass(frozen=True)
 class Acoustics:
-    """Acoustic medium. The received level is RL = SL - (spreading + absorption s) after a path of length s."""
+    """Acoustic medium. After a path of length s, the received level is RL = SL - (L + alpha s), with the spreading loss
+    L and the absorption coefficient alpha."""
 
     sound_speed: float = key(
         "Speed of sound in the water. If `profile` is not constant, it is the speed at the surface and the speed "
@@ -58,8 +59,8 @@ class Acoustics:
     )
     profile: str = choice(
         "Sound speed profile. constant: `sound_speed` everywhere. gradient: sound_speed + gradient z at depth z. "
-        "file: linear between the rows `depth speed` of a file. water: from temperature, salinity and pressure of "
-        "the configured water at the origin, by `formula`.",
+        "file: interpolated linearly between the rows of `file`. water: computed by `formula` from the "
+        "temperature, salinity and pressure of the water at the origin.",
         ("constant", "gradient", "file", "water"),
         "constant",
     )
@@ -91,22 +92,22 @@ class Acoustics:
     ph: float = key("pH of the water for the absorption model.", default=8.0, low=7.0, high=9.0)
     depth: float = key("Water depth for the absorption model.", "length", 0.0, low=0.0)
     spreading: float = key(
-        "Factor of log10 s in the spreading loss: 20 for spherical, 10 for cylindrical spreading. 0 = use the ray "
-        "tube of each ray (or 20 in water of constant sound speed).",
+        "Factor k of the spreading loss k log10 s after a path of length s: 20 for spherical, 10 for cylindrical "
+        "spreading. 0 = computed from the ray tube of each ray; if the sound speed is constant, k is then 20.",
         default=0.0,
         low=0.0,
         high=40.0,
     )
     sum: str = choice(
-        "How the level of a reception is computed if other paths of its signal arrive before it ends. first: level "
-        "of the first path. incoherent: sum of the powers. coherent: sum of the pressures, with the phases of travel, "
-        "bounces and caustics.",
+        "Level of a reception when several propagation paths of the same signal overlap at the receiver. first: "
+        "the level of the first path. incoherent: the sum of the powers. coherent: the sum of the pressures, "
+        "with phases from travel time, bounces and caustics.",
         ("first", "incoherent", "coherent"),
         "first",
     )
     paths: int = key(
-        "Maximum number of propagation paths from a signal to a node in a sound speed profile: the first path and the "
-        "strongest of the others. `clock.paths_dropped` counts the omitted paths.",
+        "Maximum number of propagation paths of a signal to a node, if the sound speed depends on depth. The "
+        "first path and the strongest of the others are used. `clock.paths_dropped` counts the omitted paths.",
         default=32,
         low=1,
         high=256,
@@ -119,8 +120,8 @@ class Acoustics:
         "constant",
     )
     ambient_noise: float = key(
-        "Ambient noise level in the band of a signal (noise_model=constant). A signal ends when it becomes weaker "
-        "than the noise.",
+        "Ambient noise level in the band of a signal, for noise_model=constant. A signal ends when it becomes "
+        "weaker than the noise.",
         "level",
         60.0,
     )
@@ -138,9 +139,9 @@ class Acoustics:
 class BeamPattern:
     """Directivity of a transducer, the same for sending and receiving.
 
-    Pattern piston: a disc whose -3 dB beam has the full width `width` around `axis`. Pattern toroid: strongest
-    perpendicular to the `axis` and weak along it, -3 dB at `width`/2 from its equator. Pattern table: rows `angle
-    loss`, with the angle from the axis in degrees and the loss in dB.
+    Pattern piston: a disc whose -3 dB beam has the full width `width` around `axis`. Pattern toroid: strongest in the
+    plane perpendicular to the `axis` and weak along the axis. The -3 dB points lie `width`/2 from that plane. Pattern
+    table: rows `angle loss`, with the angle from the axis in degrees and the loss in dB.
     """
 
     axis: Vector = key(
@@ -151,7 +152,8 @@ class BeamPattern:
         "Full width of the beam between its -3 dB points.", "angle", 1.0471975511965976, low=0.01, high=3.1
     )
     floor: float = key(
-        "Maximum loss in the nulls of the beam pattern, and loss behind a piston. Not used for pattern=table.",
+        "Largest loss of the beam pattern. The loss never exceeds this value in the nulls, and equals it behind "
+        "a piston. pattern=table does not use this key.",
         "level",
         40.0,
         low=0.0,
@@ -163,7 +165,7 @@ class BeamPattern:
 class ClockConfig:
     """Clock of an acoustic node. At simulation time t, it shows t + offset + drift t.
 
-    All times that the node reports, or receives in commands, refer to its own clock.
+    An acoustic node uses its own clock for all times that it reports or receives in commands.
     """
 
     offset: float = key("Offset of the node's clock at the start of the run.", "time", 0.0)
@@ -235,8 +237,9 @@ class Hydrophone:
 class UsblHead:
     """USBL head: it computes the direction of arrival from the arrival times at several hydrophones.
 
-    The head assumes a plane wave and the sound speed `sound_speed`. It needs at least four hydrophones that are not
-    coplanar, or at least three coplanar ones. A planar head needs `axis`, the side that it faces.
+    A USBL head assumes a plane wave and the sound speed `sound_speed`. It needs at least four hydrophones that are not
+    coplanar, or at least three coplanar ones. A head with coplanar hydrophones also needs the key `axis`, which
+    specifies the side that it faces.
     """
 
     hydrophone: tuple[Hydrophone, ...] = children(
@@ -278,14 +281,14 @@ class TransducerConfig:
         "Duration of the transducer's signals. The transducer cannot receive while it sends.", "time", 0.01, low=0.0
     )
     bandwidth: float = key(
-        "Bandwidth of the transducer's signals; 0 Hz = 2/pulse, the bandwidth of a tone burst.",
+        "Bandwidth of the transducer's signals; 0 Hz = the bandwidth of a tone burst, which is 2 divided by `pulse`.",
         "frequency",
         0.0,
         low=0.0,
     )
     capture: float = key(
-        "Capture ratio: if two receptions overlap in time and band, the stronger one survives if it exceeds the "
-        "other by this ratio.",
+        "Capture ratio. When two receptions overlap in time and band, the weaker one is lost. The stronger one "
+        "is also lost unless it exceeds the weaker one by this ratio.",
         "level",
         10.0,
         low=0.0,
@@ -300,7 +303,8 @@ class TransducerConfig:
     )
     reply: float = key("Frequency of the transducer's replies.", "frequency", 0.0)
     tolerance: float = key(
-        "Maximum difference between the frequency of a query and `query` at which the transducer still answers.",
+        "Tolerance of the query frequency. The transducer answers a query whose frequency differs from `query` "
+        "by at most this value.",
         "frequency",
         100.0,
         low=0.0,
@@ -321,7 +325,7 @@ class TransducerConfig:
     timing_resolution: float = key("Resolution of reported times; 0 = 1 ns.", "time", 0.0, low=0.0)
     level_noise: float = key("Standard deviation of the error in reported levels.", "level", 0.0, low=0.0)
     doppler_noise: float = key("Standard deviation of the error in reported frequencies.", "frequency", 0.0, low=0.0)
-    drop_out: float = key("Probability that a detection is randomly lost.", default=0.0, low=0.0, high=1.0)
+    drop_out: float = key("Probability that a detection is lost at random.", default=0.0, low=0.0, high=1.0)
     outlier: float = key(
         "Probability that a reported time is an outlier: later than the true time by a random delay.",
         default=0.0,
@@ -335,9 +339,13 @@ class TransducerConfig:
         low=0.0,
     )
     self_noise: float = key(
-        "Spectrum level of the body's own noise at the transducer, per Hz (detection=snr).", "level", 0.0
+        "Spectrum level (per Hz) of the noise that the body itself causes at the transducer, for detection=snr.",
+        "level",
+        0.0,
     )
-    self_noise_slope: float = key("Increase in the body's own noise with its speed, dB per m/s.", default=0.0, low=0.0)
+    self_noise_slope: float = key(
+        "Slope of the level of the body's own noise over its speed, in dB per m/s.", default=0.0, low=0.0
+    )
     beam: BeamPattern | None = child(
         BeamPattern, "Directivity of the transducer. If absent, the transducer is omnidirectional."
     )
@@ -348,5 +356,5 @@ class TransducerConfig:
 
     @property
     def band(self) -> float:
-        """Bandwidth of the transducer's signals in Hz: `bandwidth`, or 2/pulse if that is 0."""
+        """Bandwidth of the transducer's signals in Hz: `bandwidth`, or 2/pulse if `bandwidth` is 0."""
         return self.bandwidth or (2.0 / self.pulse if self.pulse else 0.0)

@@ -13,19 +13,20 @@ from wavesim_sdk.sensors import ADCP_CELLS
 
 @dataclass(frozen=True)
 class AdcpConfig(SensorConfig):
-    """Acoustic Doppler current profiler (ADCP): the velocity of the water in cells along the z axis of S.
+    """Acoustic Doppler current profiler (ADCP): the velocity of the water in cells along the z axis of the sensor frame
+    S.
 
-    The z axis points down from a hull, or up (attitude 180 0 0) from the bed. The instrument has four Janus beams. A
-    cell is valid if at least three of them measure it. If `preset` selects a specific instrument, its values replace
-    those of all keys left at their defaults.
+    The z axis of a current profiler points down on a hull, or up (attitude 180 0 0) on the sea bed. The profiler has
+    four Janus beams. A cell is valid if at least three of them measure it. If `preset` selects a specific instrument,
+    its values replace those of all keys left at their defaults.
     """
 
     rate: float = key(
         "Current profiles per second. Each profile comes from one ping.", "frequency", 1.0, low=0.01, high=100.0
     )
     preset: str = choice(
-        "Current profiler whose values are used for keys left at their defaults. sentinel-v100, -v50, -v20: Teledyne "
-        "RDI Sentinel V at 307, 492 and 983 kHz.",
+        "Type of a real current profiler. Its values apply to all keys left at their defaults. sentinel-v100, "
+        "-v50, -v20: Teledyne RDI Sentinel V at 307, 492 and 983 kHz.",
         ("sentinel-v100", "sentinel-v50", "sentinel-v20"),
         "sentinel-v50",
     )
@@ -37,7 +38,10 @@ class AdcpConfig(SensorConfig):
         low=0.0,
     )
     range: float = key(
-        "Maximum range of the current profile along the z axis of S; 0 m = range of the preset.", "length", 0.0, low=0.0
+        "Maximum range of the current profile along the z axis of the sensor frame S; 0 m = range of the preset.",
+        "length",
+        0.0,
+        low=0.0,
     )
     cells: int = key(
         "Number of cells of the current profile; 0 = as many as fit within the range.",
@@ -47,15 +51,16 @@ class AdcpConfig(SensorConfig):
         integer=True,
     )
     angle: float = key(
-        "Angle between the beams of the current profiler and the z axis of S; 0 deg = angle of the preset.",
+        "Angle between the beams of the current profiler and the z axis of the sensor frame S; 0 deg = angle of "
+        "the preset.",
         "angle",
         0.0,
         low=0.0,
         high=1.2,
     )
     first: float = key(
-        "Azimuth of the first beam, from the x axis of S towards its y axis. The other beams follow at intervals of "
-        "90 deg.",
+        "Azimuth of the first beam of the current profiler, from the x axis of the sensor frame S towards its y "
+        "axis. The other beams follow at intervals of 90 deg.",
         "angle",
         0.7853981633974483,
     )
@@ -69,14 +74,14 @@ class AdcpConfig(SensorConfig):
 
     @functools.cached_property
     def resolved(self) -> AdcpConfig:
-        """Configuration in which the preset supplies every key that has its default value."""
+        """Copy of this configuration in which the preset replaces the value of every key left at its default."""
         standing = {f.name for f in fields(AdcpConfig) if getattr(self, f.name) == f.default}
         p = replace(self, **{k: v for k, v in PRESETS[self.preset].items() if k in standing})
         fit = max(1, int((p.range - p.blank) / p.cell + 1e-9))
         return replace(p, cells=min(p.cells or fit, ADCP_CELLS))
 
 
-#: Default values of each preset: heights and ranges in m, beam angle in rad, noise per ping in m/s.
+#: Values of each current profiler preset: heights and ranges in m, beam angle in rad, noise per ping in m/s.
 # Teledyne RDI Sentinel V, operation manual (2017), table 3: default cell, blank, range; 25 deg. The manual states no noise
 # per ping (its software predicts one); 3 cm/s at these cells is assumed.
 PRESETS: dict[str, dict[str, Any]] = {

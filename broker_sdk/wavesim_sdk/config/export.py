@@ -72,7 +72,7 @@ def _type(attribute: etree._Element, k: Key) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return text for a table cell, with element names such as `<world>` as code, because a browser would treat them as
+    """Return text for a table cell. Element names such as `<world>` become code, because a browser would treat them as
     tags.
     """
     return re.sub(r"(?<!`)<([\w-]+)([^>`]*)>(?!`)", r"`<\1\2>`", " ".join(text.split())).replace("|", "\\|")

@@ -11,8 +11,8 @@ from wavesim_sdk.config.schema import Vector, children, choice, flag, key, place
 class MaterialConfig:
     """Material of a surface, for imaging sonars and cameras.
 
-    Law `sediment`: scattering by mean grain size (APL-UW TR 9407, 10 to 100 kHz, extrapolated above). Law `smooth`:
-    Lambert's law plus facets of small slopes.
+    Law `sediment`: scattering computed from the mean grain size (APL-UW TR 9407). It holds from 10 to 100 kHz and is
+    extrapolated above. Law `smooth`: Lambert's law plus reflections from facets with small slopes.
     """
 
     name: str = text("Name of the material. It replaces a material of the same name in the library.")
@@ -27,9 +27,9 @@ class MaterialConfig:
         "Coefficient 10 log mu of Lambert's law in dB (law smooth).", default=-27.0, low=-100.0, high=0.0
     )
     reflection: float = key(
-        "Pressure reflection coefficient of the facets, for law=smooth.", default=0.0, low=0.0, high=1.0
+        "Pressure reflection coefficient of the facets of the material (law smooth).", default=0.0, low=0.0, high=1.0
     )
-    slope: float = key("Rms slope of the facets (law smooth).", default=0.1, low=0.02, high=0.5)
+    slope: float = key("Rms slope of the facets of the material (law smooth).", default=0.1, low=0.02, high=0.5)
     patch: float = key(
         "Patchiness of the material: shape parameter nu of the K distribution (0.5 very patchy, 10 hardly patchy); 0 "
         "= uniform.",
@@ -37,7 +37,7 @@ class MaterialConfig:
         low=0.0,
         high=100.0,
     )
-    cell: float = key("Length of a patch of the material.", "length", 0.5, low=0.01)
+    cell: float = key("Length of one patch of the material (see `patch`).", "length", 0.5, low=0.01)
     colour: Vector = key(
         "Reflectance of the material for red, green and blue light, for cameras.",
         default=(0.4, 0.4, 0.4),
@@ -50,7 +50,7 @@ class MaterialConfig:
 
 @dataclass(frozen=True)
 class Region:
-    """Region of the sea bed with another material. Where regions overlap, the last one in the file applies."""
+    """Region of the sea bed with a material of its own. Where regions overlap, the last one in the file applies."""
 
     material: str = text("Name of the material of the region.")
     position: Vector = key("Position of the centre of the region (north, east).", "length", count=2)
@@ -71,10 +71,10 @@ class GroundConfig:
 
 @dataclass(frozen=True)
 class TargetConfig:
-    """Small target for imaging sonars: a point with the closed-form target strength of its shape (rigid, larger than a
-    wavelength).
+    """Small target for imaging sonars. It is a point with the target strength of its shape, from the formula for a
+    rigid shape that is larger than a wavelength.
 
-    The target casts no shadow, and vehicles do not collide with it.
+    A target casts no sonar shadow, and vehicles do not collide with it.
     """
 
     name: str = text("Name of the target: 1 to 31 letters, digits, - or _.")
@@ -96,9 +96,10 @@ class TargetConfig:
 
 @dataclass(frozen=True)
 class Board:
-    """Flat board with a pattern, for cameras, such as a tag or a white plate.
+    """Flat board with a pattern that cameras see, such as a tag or a white plate.
 
-    Sonars do not detect the board and vehicles do not collide with it. For both, place the board in front of a block.
+    Sonars do not detect a board, and vehicles do not collide with it. If they should, place the board on the face of a
+    block.
     """
 
     name: str = text("Name of the board: 1 to 31 letters, digits, - or _.")
@@ -113,8 +114,8 @@ class Board:
         high=1.5708,
     )
     cells: str = text(
-        "Rows of the board's pattern from the top, each of 0 (black) and 1 (white), from left to right as viewed. All "
-        "rows have the same length.",
+        "Rows of the board's pattern, from top to bottom. A row is a string of 0 (black) and 1 (white), from "
+        "left to right as viewed. All rows have the same length.",
         "1",
     )
     place: str = place()
@@ -135,7 +136,8 @@ class Optics:
     """
 
     attenuation: Vector = key(
-        "Attenuation bD of direct light for red, green and blue, 1/m.",
+        "Attenuation coefficient bD of the light that travels directly from a surface to the camera, for red, "
+        "green and blue, in 1/m.",
         default=(0.245, 0.0565, 0.0092),
         count=3,
         low=0.0,
@@ -160,15 +162,16 @@ class Optics:
         low=0.0,
     )
     scattering: Vector = key(
-        "Backscattering coefficient bb of the water: the light of a lamp that is scattered back into the lamp's half "
-        "space, for red, green and blue, in 1/m.",
+        "Backscattering coefficient bb of the water for red, green and blue, in 1/m. It determines how much "
+        "light of a lamp the water scatters back towards the lamp.",
         default=(0.003, 0.003, 0.003),
         count=3,
         low=0.0,
     )
     turbidity: float = key(
-        "Turbidity in 1/m: 0 in clear water, 0.1 to 0.5 in coastal water. It is added to bD, bB and the diffuse "
-        "attenuation; a fiftieth of it is added to bb.",
+        "Turbidity in 1/m: 0 in clear water, 0.1 to 0.5 in coastal water. The coefficients bD, bB and the "
+        "diffuse attenuation increase by this value. The backscattering coefficient bb increases by a fiftieth "
+        "of it.",
         default=0.1,
         low=0.0,
     )

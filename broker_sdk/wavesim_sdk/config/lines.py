@@ -12,7 +12,7 @@ from wavesim_sdk.config.validation import fail_at
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import MAX_SEGMENTS
 
-STRETCHED = 1.1  #: maximum distance between the ends at the start, relative to the length of the line
+STRETCHED = 1.1  #: maximum initial distance between the ends of a line, divided by the length of the line
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class LineEnd:
         "Name of the vehicle or buoy at this end of the line. Empty: the end is an anchor, fixed in the world.", ""
     )
     position: Vector = key(
-        "Position of this end of the line: in the body frame on a body; north, east, down for an anchor.",
+        "Position of this end of the line. On a body, it is in the body frame; for an anchor, it is north, east, down.",
         "length",
         (0.0, 0.0, 0.0),
         count=3,
@@ -48,23 +48,26 @@ class Line:
         "Number of equal segments into which the line is divided.", default=20, low=1, high=MAX_SEGMENTS, integer=True
     )
     damping: float = key(
-        "Internal damping ratio zeta of the line. 1 = critical damping of a segment: sqrt(EA mass) times the length "
-        "of the segment.",
+        "Internal damping ratio zeta of the line. 1 = critical damping of a segment, with the damping "
+        "coefficient sqrt(EA `mass`) times the length of the segment.",
         default=0.5,
         low=0.0,
         high=2.0,
     )
     drag: float = key(
-        "Transverse drag coefficient of the line, relative to diameter times length.", default=1.2, low=0.0, high=10.0
+        "Transverse drag coefficient of the line, based on the area diameter times length.",
+        default=1.2,
+        low=0.0,
+        high=10.0,
     )
     drag_along: float = key(
-        "Tangential friction coefficient of the line in water, relative to its surface area.",
+        "Tangential friction coefficient of the line in water, based on its surface area.",
         default=0.01,
         low=0.0,
         high=1.0,
     )
     added_mass: float = key(
-        "Transverse added mass coefficient of the line, relative to the displaced water.",
+        "Transverse added mass coefficient of the line: added mass divided by the mass of the displaced water.",
         default=1.0,
         low=0.0,
         high=10.0,
@@ -72,8 +75,8 @@ class Line:
     friction: float = key("Friction coefficient between the line and the sea bed.", default=0.5, low=0.0, high=10.0)
     breaking: float = key("Tension at which the line breaks; 0 N = never.", "force", 0.0, low=0.0)
     substeps: int = key(
-        "Number of integration steps of the line per tick; 0 = as many as stability requires. The server refuses a "
-        "number that is too small.",
+        "Number of integration steps of the line per tick; 0 = as many as stability requires. The server refuses "
+        "a number too small for stability.",
         default=0,
         low=0,
         high=10000,

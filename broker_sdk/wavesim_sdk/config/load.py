@@ -58,7 +58,7 @@ class LoadedConfig:
         return found
 
     def transducer(self, body: BodyConfig) -> TransducerConfig | None:
-        """Return the acoustic transducer of a body: its own, or that of its model."""
+        """Return the acoustic transducer of a body. If the body has none of its own, return that of its model."""
         return body.transducer or self.model(body.model).transducer
 
     def suite(self, body: BodyConfig) -> tuple[InstrumentConfig, ...]:
@@ -300,7 +300,8 @@ def _children(element: Any, of: type, file: str, values: dict[str, Any]) -> None
 
 
 def _may_be_none(of: type, field: str) -> bool:
-    """Return whether the annotation of a field allows None. If not, an absent element has the default of every key."""
+    """Return whether the annotation of a field allows None. If it does not, an absent XML element has the default value
+    of every key."""
     return "None" in str(of.__annotations__[field])
 
 

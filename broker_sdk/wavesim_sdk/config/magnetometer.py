@@ -12,27 +12,28 @@ from wavesim_sdk.config.sensor_base import SensorConfig
 
 @dataclass(frozen=True)
 class MagnetometerConfig(SensorConfig):
-    """Magnetometer: the magnetic field along the axes of S.
+    """Magnetometer: the magnetic field along the axes of the sensor frame S.
 
     The measured field is the earth's field times the soft iron matrix, plus the hard iron field and the errors of the
     sensor. If `grade` selects a specific instrument, its errors replace the values of all keys left at their defaults.
     """
 
     grade: str = choice(
-        "Magnetometer whose errors are used for keys left at their defaults. rm3100: PNI RM3100 at 200 cycles. "
-        "hmc5883l: Honeywell HMC5883L at its default gain. none: only the errors in the other keys.",
+        "Type of a real magnetometer. Its errors apply to all keys left at their defaults. rm3100: PNI RM3100 "
+        "with a cycle count of 200. hmc5883l: Honeywell HMC5883L at its default gain. none: only the errors that "
+        "the other keys specify.",
         ("rm3100", "hmc5883l", "none"),
         "rm3100",
     )
     hard_iron: Vector = key(
-        "Hard iron: constant magnetic field in frame S from the magnetised parts of the vehicle.",
+        "Hard iron: constant magnetic field of the magnetised parts of the vehicle, in the sensor frame S.",
         "magnetic field",
         (0.0, 0.0, 0.0),
         count=3,
     )
     soft_iron: Vector = key(
-        "Soft iron: distortion of the earth's magnetic field by iron on the vehicle, as a 3x3 matrix in frame S, row "
-        "by row.",
+        "Soft iron: distortion of the earth's magnetic field by iron on the vehicle, as a 3x3 matrix in the "
+        "sensor frame S, row by row.",
         default=(1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
         count=9,
     )
@@ -62,12 +63,12 @@ class MagnetometerConfig(SensorConfig):
 
     @functools.cached_property
     def resolved(self) -> MagnetometerConfig:
-        """Configuration in which the grade supplies every key that has its default value."""
+        """Copy of this configuration in which the grade replaces the value of every key left at its default."""
         standing = {f.name for f in fields(MagnetometerConfig) if getattr(self, f.name) == f.default}
         return replace(self, **{k: v for k, v in GRADES[self.grade].items() if k in standing})
 
 
-#: Errors of the magnetometer of each grade in T, from data sheets; the keys are those of MagnetometerConfig.
+#: Magnetometer errors of each grade in T, from data sheets. The names are fields of MagnetometerConfig.
 # RM3100 at a cycle count of 200: 15 nT rms, 75 counts/uT, +-800 uT. HMC5883L: resolution of 2 mG (noise floor), 1090
 # counts/G and 12 bits at the default gain, so +-188 uT.
 GRADES: dict[str, dict[str, Any]] = {

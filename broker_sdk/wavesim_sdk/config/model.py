@@ -64,8 +64,8 @@ class Program:
 class FaultConfig:
     """Scheduled fault of an actuator or a sensor, in simulation time.
 
-    The fault begins at `at`, lasts `for`, and repeats every `every`. After the fault, the actuator or sensor works
-    normally again.
+    The key `at` specifies its start, `for` its duration, and `every` the interval at which it repeats. After the fault,
+    the actuator or sensor works normally again.
     """
 
     at: float = key("Simulation time at which the fault begins.", "time", low=0.0)
@@ -79,9 +79,9 @@ class FaultConfig:
         "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log."
     )
     amount: str = text(
-        "Amount of the fault. Actuator: for reduced, the remaining fraction; for frozen, the time with its unit. "
-        "Sensor: for bias, the bias with its unit; for spikes, their probability; for noisy, the factor on the "
-        "noise; for wet, the name of the compartment.",
+        "Amount of the fault; its meaning depends on `kind`. Faults of an actuator: the remaining fraction "
+        "(reduced), or the time with its unit (frozen). Faults of a sensor: the bias with its unit (bias), the "
+        "probability of a spike (spikes), the factor on the noise (noisy), or the name of the compartment (wet).",
         "",
     )
     field: str = text("Sensor field to which a bias, spikes or noise are applied. Empty: all fields of the sensor.", "")
@@ -130,7 +130,11 @@ class BodyConfig:
         "send",
     )
     watchdog: float = key(
-        "Simulation time without a command after which `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
+        "Time limit of the watchdog. If no command arrives for this simulation time, `failsafe` takes effect. 0 "
+        "= no limit.",
+        "time",
+        0.0,
+        low=0.0,
     )
     failsafe: str = choice(
         "Behaviour of the actuators when the watchdog expires. zero: all commands become zero. hold: the last "
@@ -139,8 +143,8 @@ class BodyConfig:
         "zero",
     )
     safe: str = text(
-        'Actuator commands for failsafe="safe" (N, 1/s, rad, kg), separated by spaces: numbers in the order of the '
-        "model's actuators, or one NAME=VALUE for each.",
+        'Actuator commands for failsafe="safe", separated by spaces. Specify numbers in the order of the model\'s '
+        "actuators, or NAME=VALUE for each actuator. The units are N, 1/s, rad or kg, depending on the actuator.",
         "",
     )
     transducer: TransducerConfig | None = child(
@@ -186,8 +190,8 @@ class TimeConfig:
 
 @dataclass(frozen=True)
 class Grant:
-    """Additional rights of some sessions, beyond the rights of their roles. A session has none of these rights unless
-    they are granted.
+    """Rights of some sessions in addition to the rights of their roles. A session has only the additional rights that
+    are granted to it.
     """
 
     to: str = text("Name under which the sessions with these rights join; * = any name.")
@@ -216,24 +220,33 @@ class NetworkConfig:
     )
     port: int = key("UDP port of the server; 0 = any free port.", default=9750, low=0, high=65535, integer=True)
     state_rate: float = key(
-        "Rate of state messages to a client that does not request a rate.", "frequency", 20.0, low=0.1, high=1000.0
+        "Rate of state messages to a client that does not request a rate of its own.",
+        "frequency",
+        20.0,
+        low=0.1,
+        high=1000.0,
     )
     keepalive_period: float = key("Interval of keep-alive messages (wall time).", "time", 0.5, low=0.01)
     keepalive_timeout: float = key(
         "Silence (wall time) after which the server removes a client.", "time", 5.0, low=0.05
     )
     lockstep_timeout: float = key(
-        "Maximum wall time of a step of a lockstep client or a synchronous emulator.", "time", 5.0, low=0.01
+        "Maximum wall time that a lockstep client or a synchronous emulator may take for one step.",
+        "time",
+        5.0,
+        low=0.01,
     )
     lockstep_budget: float = key(
-        "Wall-time budget of each lockstep client and synchronous emulator: the delay that it may cause in addition to "
-        "50 s per simulated second. When the budget is used up, a client loses its session, or the simulation stops "
-        "waiting for the emulator. Increase the budget for a program with long computations.",
+        "Wall-time budget of each lockstep client and synchronous emulator. Each of them may delay the run by 50 "
+        "s per simulated second without using its budget. When the budget is used up, a client loses its "
+        "session, or the simulation stops waiting for the emulator. Increase the budget for a program with long "
+        "computations.",
         "time", 60.0, low=0.1, high=1e9,
     )  # fmt: skip
     newcomers: str = choice(
-        "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no. "
-        "free: yes, but not in lockstep. lockstep: yes, also in lockstep; the simulation then waits for it.",
+        "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no "
+        "pilot may. free: only without lockstep. lockstep: also in lockstep, so that the simulation waits for "
+        "the pilot.",
         ("none", "free", "lockstep"),
         "none",
     )
@@ -267,10 +280,9 @@ class NetworkConfig:
         False,
     )
     restarts: int = key(
-        "Maximum number of restarts of a crashed front (network) process within a minute; 0 = the server ends. After "
-        "a restart, the clients must join again; their bodies remain in the simulation. The engine is never "
-        "restarted, because "
-        "its state is lost.",
+        "Maximum number of restarts of the front (network process) within a minute; 0 = the server ends if the "
+        "front crashes. After a restart, the clients must join again. Their bodies remain in the simulation. The "
+        "engine is never restarted, because its state is lost.",
         default=0, low=0, high=100, integer=True,
     )  # fmt: skip
     observers: int = key(
@@ -301,19 +313,20 @@ class LogConfig:
 
     file: str = text("Path of the log, relative to the working folder of the server. Empty: no log is written.", "")
     state_rate: float = key(
-        "Rate (simulation time) at which state, actuation and sensor values are logged.",
+        "Rate, in simulation time, at which the log records state, actuation and sensor values.",
         "frequency",
         10.0,
         low=0.01,
         high=10000.0,
     )
     part_size: float = key(
-        "File size at which the log is continued in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits both the "
-        "size of the files and the memory for their index. To read all parts, open the first file.",
+        "File size at which the log continues in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits the "
+        "size of each file and the memory for its index. To read all parts, open the first file.",
         "data", 256e6, low=1e4, high=1e12,
     )  # fmt: skip
     part_time: float = key(
-        "Simulation time after which the log is continued in another file; 0 s = only `part_size` decides.",
+        "Simulation time after which the log continues in another file; 0 s = only the file size (`part_size`) "
+        "decides.",
         "time", 0.0, low=0.0,
     )  # fmt: skip
     sync: float = key(
@@ -321,7 +334,7 @@ class LogConfig:
         "0 s = the operating system decides. Even at 0 s, a killed server loses at most half a second of data.",
         "time", 0.0, low=0.0, high=3600.0,
     )  # fmt: skip
-    effort: bool = flag("Whether the forces and accelerations of all bodies are logged with each state.", False)
+    effort: bool = flag("Whether the log contains the forces and accelerations of all bodies with each state.", False)
     faded: bool = flag(
         "Whether the log lists each node that a signal does not reach. no: it contains only the number of these nodes.",
         True,
@@ -390,9 +403,9 @@ class Config:
 
     name: str = text("Name of the server, used for its shared memory, queues and semaphores.", "wavesim")
     files: str = text(
-        "Folder, relative to the configuration file, that must contain all programs, data and key files, directly or "
-        "in subfolders: `..` for the parent folder, `/` for any. It prevents a configuration from an untrusted source "
-        "from reading other files on the machine.",
+        "Folder that must contain all program, data and key files of the configuration, directly or in "
+        "subfolders. The path is relative to the configuration file: `..` is the parent folder, and `/` allows "
+        "all files. The limit protects other files on the machine from an untrusted configuration.",
         ".",
     )
     seed: int = key("Seed for all random numbers in the simulation.", default=1, low=0, high=2**53, integer=True)

@@ -23,7 +23,8 @@ def type_name(of: type) -> str:
 
 @dataclass(frozen=True)
 class Key:
-    """XML attribute: its quantity (empty = pure number), the count and the range of its numbers, and its meaning."""
+    """Declaration of an XML attribute: quantity (empty for a pure number), count and range of its numbers, and
+    meaning."""
 
     name: str
     kind: str  # "number", "integer", "text", "choice", "flag", "numbers" (element text)
@@ -43,7 +44,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Child:
-    """Child element: its class, and whether it may be absent or repeated."""
+    """Declaration of a child element: its class, and whether it may be absent or repeated."""
 
     name: str
     of: type
@@ -113,12 +114,12 @@ def children(of: type, doc: str, *, name: str = "", least: int = 0) -> Any:
 
 
 def place() -> Any:
-    """Declare the field for the ``file:line`` of the element; the reader sets it."""
+    """Declare the field that holds the position of the element as ``file:line``. The reader sets it."""
     return dataclasses.field(default="", metadata={"place": True}, kw_only=True, compare=False)
 
 
 def order() -> Any:
-    """Declare the field for the number of the element among its siblings, from 0; the reader sets it."""
+    """Declare the field that holds the number of the element among its siblings, counted from 0. The reader sets it."""
     return dataclasses.field(default=0, metadata={"order": True}, kw_only=True, compare=False)
 
 

@@ -20,8 +20,8 @@ class EchosounderConfig(SensorConfig):
     """Echosounder: distance to the nearest point of the bottom or of an obstacle within its cone."""
 
     level: bool = flag(
-        "yes: the beam points straight down whatever the attitude of the body, as in the paper. no: it points along "
-        "the z axis of the sensor.",
+        "Whether the beam of the echosounder is stabilised. yes: it points straight down, whatever the attitude "
+        "of the body. no: it points along the z axis of the sensor frame S.",
         True,
     )
     maximum: float = key(
@@ -37,15 +37,17 @@ class EchosounderConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class RangeBeam:
-    """One beam of an instrument with several beams: its direction and its start point in frame S."""
+    """One beam of an instrument with several beams: its direction and its start point in the sensor frame S."""
 
-    azimuth: float = key("Azimuth of the beam: angle from the x axis of S towards its y axis.", "angle", 0.0)
-    elevation: float = key("Angle of the beam below the x-y plane of S.", "angle", 0.0)
-    position: Vector = key("Start point of the beam in frame S.", "length", (0.0, 0.0, 0.0), count=3)
+    azimuth: float = key(
+        "Azimuth of the beam: angle from the x axis of the sensor frame S towards its y axis.", "angle", 0.0
+    )
+    elevation: float = key("Angle of the beam below the x-y plane of the sensor frame S.", "angle", 0.0)
+    position: Vector = key("Start point of the beam in the sensor frame S.", "length", (0.0, 0.0, 0.0), count=3)
 
     @property
     def direction(self) -> Vector:
-        """Unit vector of the direction of the beam in S."""
+        """Direction of the beam as a unit vector in the sensor frame S."""
         (down, level), (east, north) = sin_cos(self.elevation), sin_cos(self.azimuth)
         return level * north, level * east, down
 
@@ -54,7 +56,7 @@ class RangeBeam:
 class RangerConfig(SensorConfig):
     """Ranger with up to eight fixed beams. Without <beam>, one beam points ahead.
 
-    The beams detect obstacles, the bottom and the surface.
+    The beams of the ranger detect obstacles, the bottom and the surface.
     """
 
     maximum: float = key("Maximum range of the beams.", "length", 50.0, low=0.1)
@@ -64,18 +66,23 @@ class RangerConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class ScannerConfig(SensorConfig):
-    """Scanner: one pencil beam that rotates in the x-y plane of S by one step per value."""
+    """Scanner: a pencil beam in the x-y plane of the sensor frame S. It turns by one step after each value."""
 
     maximum: float = key("Maximum range of the scanning beam.", "length", 50.0, low=0.1)
     sigma: float = key("Standard deviation of the range error.", "length", 0.02, low=0.0)
-    first: float = key("First angle of a scan, from the x axis of S towards its y axis.", "angle", -3.141592653589793)
-    last: float = key("Last angle of a scan. The beam then returns to the first angle.", "angle", 3.141592653589793)
+    first: float = key(
+        "First angle of a scan, from the x axis of the sensor frame S towards its y axis.", "angle", -3.141592653589793
+    )
+    last: float = key(
+        "Last angle of a scan. After it, the beam returns to the first angle.", "angle", 3.141592653589793
+    )
     step: float = key("Angle between two consecutive values of a scan.", "angle", 0.031415926535, low=1e-4)
 
 
 @dataclass(frozen=True)
 class MultibeamConfig(SensorConfig):
-    """Multibeam: a fan of beams in the y-z plane of S, or up to 256 custom beams with any positions and directions."""
+    """Multibeam: a fan of beams in the y-z plane of the sensor frame S, or up to 256 custom beams with any positions
+    and directions."""
 
     beams: int = key("Number of beams of the fan.", default=64, low=2, high=256, integer=True)
     width: float = key("Full opening angle of the fan of beams.", "angle", 2.0943951023931953, low=0.01, high=3.1)
@@ -90,8 +97,8 @@ class MultibeamConfig(SensorConfig):
 class SonarConfig(SensorConfig):
     """Imaging sonar. `preset` selects the instrument by name; `wavesim sonars` lists the names.
 
-    Frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`. That
-    ping was transmitted one two-way travel time earlier: twice `range`, divided by the speed of sound.
+    The sensor frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`.
+    The ping was transmitted one two-way travel time earlier, which is twice `range` divided by the speed of sound.
     """
 
     rate: float = key(
@@ -106,7 +113,7 @@ class SonarConfig(SensorConfig):
         "Maximum range of the sonar. Default: the typical range of the instrument.", "length", 0.0, low=0.01
     )
     bins: int = key(
-        "Number of range samples per beam. Default: derived from the resolution of the instrument, at most 2000.",
+        "Number of range samples per sonar beam. Default: derived from the resolution of the instrument, at most 2000.",
         default=0,
         low=1,
         high=8192,
@@ -127,7 +134,8 @@ class SonarConfig(SensorConfig):
         high=6.283185307179586,
     )
     tilt: float = key(
-        "Angle of the sonar axis below the x-y plane of S. -1 rad or less selects the instrument's own tilt.",
+        "Angle of the sonar axis below the x-y plane of the sensor frame S. -1 rad or less selects the "
+        "instrument's own tilt.",
         "angle",
         -1.0,
         low=-1.6,
@@ -135,14 +143,19 @@ class SonarConfig(SensorConfig):
     )
     gain: float = key("Fixed gain of the sonar receiver in dB.", default=0.0, low=-200.0, high=200.0)
     tvg: float = key(
-        "Coefficient X of the time-varying gain X log r + 2 alpha r, in dB.", default=30.0, low=0.0, high=60.0
+        "Coefficient X of the time-varying gain X log r + 2 alpha r in dB, with the range r and the absorption "
+        "coefficient alpha.",
+        default=30.0,
+        low=0.0,
+        high=60.0,
     )
     hold: float = key(
         "Range beyond which the time-varying gain stays constant; 0 = no such limit.", "length", 0.0, low=0.0
     )
-    floor: float = key("Level after gain, in dB, that maps to a sample value of 0.", default=110.0)
+    floor: float = key("Sonar level after gain, in dB, that maps to a sample value of 0.", default=110.0)
     span: float = key(
-        "Range of levels in dB, above `floor`, that maps to sample values from 0 to the maximum.",
+        "Dynamic range of the sonar in dB. Levels from `floor` to `floor` plus this range map to sample values "
+        "from 0 to the maximum.",
         default=66.0,
         low=1.0,
         high=200.0,
@@ -155,10 +168,12 @@ class SonarConfig(SensorConfig):
         high=0.0,
     )
     speckle: bool = flag(
-        "Whether echo levels fluctuate (speckle) like the sum of echoes from many small scatterers.", True
+        "Whether the sonar image has speckle: random fluctuations of the echo level, like the sum of echoes from "
+        "many small scatterers.",
+        True,
     )
     log: int = key(
-        "Log every n-th sonar frame, if there is a log; 0 = log no frames.",
+        "Number n: every n-th sonar frame is logged, if the run has a log; 0 = no frames are logged.",
         default=1,
         low=0,
         high=1_000_000,
@@ -181,14 +196,16 @@ class SonarConfig(SensorConfig):
 class CameraConfig(SensorConfig):
     """Underwater camera, rendered by ray tracing on the CPU with the light and water of `<optics>`.
 
-    Frame S has x ahead, y to the right of the image and z down the image. Above the water, the image is empty.
+    The sensor frame S of the camera has x ahead, y to the right of the image and z down the image. Above the water, the
+    image is empty.
     """
 
     rate: float = key("Images per second of the camera.", "frequency", 5.0, low=0.01, high=1000.0)
     width: int = key("Width of the image in pixels.", default=320, low=16, high=1024, integer=True)
     height: int = key("Height of the image in pixels.", default=240, low=16, high=1024, integer=True)
     view: float = key(
-        "Horizontal field of view without distortion: half the image width is f tan(view/2), with the focal length f.",
+        "Horizontal field of view of the camera without lens distortion: half the image width is f tan(view/2), "
+        "with the focal length f.",
         "angle",
         1.0472,
         low=0.05,
@@ -203,21 +220,24 @@ class CameraConfig(SensorConfig):
         high=1.0,
     )
     range: float = key(
-        "Visual range of the camera. Anything farther away has the colour of the water.",
+        "Visual range of the camera. Objects farther away have the colour of the water.",
         "length",
         20.0,
         low=0.1,
         high=200.0,
     )
     lamp: float = key(
-        "Illumination that the lamp produces on a surface 1 m away; daylight at the water surface = 1, no lamp = 0.",
+        "Illumination by the camera's lamp on a surface 1 m away, relative to daylight at the water surface; 0 = "
+        "no lamp.",
         default=0.0,
         low=0.0,
     )
-    lamp_position: Vector = key("Position of the lamp in frame S of the camera.", "length", (0.0, 0.0, -0.2), count=3)
+    lamp_position: Vector = key(
+        "Position of the lamp in the sensor frame S of the camera.", "length", (0.0, 0.0, -0.2), count=3
+    )
     exposure: float = key(
-        "Pixel value for light of intensity 1, as a fraction of full scale. 0 = automatic: in each image, 1 in 50 "
-        "pixel values is above 0.9.",
+        "Exposure of the camera: pixel value for light of intensity 1, as a fraction of full scale. 0 = "
+        "automatic: in each image, 2 % of the pixel values are above 0.9 of full scale.",
         default=0.0,
         low=0.0,
     )
@@ -228,15 +248,15 @@ class CameraConfig(SensorConfig):
         high=5.0,
     )
     electrons: float = key(
-        "Number of electrons at full scale. The standard deviation of the shot noise is the square root of the "
-        "number of electrons.",
+        "Number of electrons in a camera pixel at full scale. The standard deviation of a pixel's shot noise is "
+        "the square root of its number of electrons.",
         default=10000.0,
         low=1.0,
     )
     read_noise: float = key("Standard deviation of the read noise of the camera, in electrons.", default=8.0, low=0.0)
     depth: bool = flag("Whether the frame also contains the true depth of each pixel.", False)
     log: int = key(
-        "Log every n-th image, if there is a log; 0 = log no images.",
+        "Number n: every n-th camera image is logged, if the run has a log; 0 = no images are logged.",
         default=0,
         low=0,
         high=1_000_000,
@@ -254,15 +274,17 @@ class ImuConfig(SensorConfig):
     """
 
     grade: str = choice(
-        "Instrument whose errors are used for keys left at their defaults. mems: the defaults of the keys, for a MEMS "
-        "IMU typical of robots. tactical: Sensonor STIM300. navigation: Honeywell HG9900.",
+        "Grade of the IMU. The errors of this grade apply to all keys left at their defaults. mems: the defaults "
+        "of the keys, for a MEMS IMU typical of robots. tactical: Sensonor STIM300. navigation: Honeywell HG9900.",
         ("mems", "tactical", "navigation"),
         "mems",
     )
     gyro_noise: float = key("Angular random walk of the gyros, in rad/s/sqrt(Hz).", default=3.394e-4, low=0.0)
     gyro_walk: float = key("Random walk of the gyro bias, in rad/s2/sqrt(Hz).", default=3.8785e-5, low=0.0)
     gyro_turn_on: float = key(
-        "Turn-on bias of the gyros: standard deviation from one start to the next, in rad/s.", default=0.0087, low=0.0
+        "Standard deviation of the turn-on bias of the gyros, in rad/s. The bias differs from one start to the next.",
+        default=0.0087,
+        low=0.0,
     )
     gyro_instability: float = key(
         "Bias instability of the gyros: the flat level of the Allan deviation, in rad/s.", default=0.0, low=0.0
@@ -276,7 +298,8 @@ class ImuConfig(SensorConfig):
     )
     accelerometer_walk: float = key("Random walk of the accelerometer bias, in m/s3/sqrt(Hz).", default=0.006, low=0.0)
     accelerometer_turn_on: float = key(
-        "Turn-on bias of the accelerometers: standard deviation from one start to the next, in m/s2.",
+        "Standard deviation of the turn-on bias of the accelerometers, in m/s2. The bias differs from one start "
+        "to the next.",
         default=0.196,
         low=0.0,
     )
@@ -306,12 +329,12 @@ class ImuConfig(SensorConfig):
 
     @functools.cached_property
     def resolved(self) -> ImuConfig:
-        """Configuration in which the grade supplies every key that has its default value."""
+        """Copy of this configuration in which the grade replaces the value of every key left at its default."""
         standing = {f.name for f in fields(ImuConfig) if getattr(self, f.name) == f.default}
         return replace(self, **{k: v for k, v in IMU_GRADES[self.grade].items() if k in standing})
 
 
-#: Errors of the IMU of each grade in SI units, from data sheets; the keys are those of ImuConfig.
+#: IMU errors of each grade in SI units, from data sheets. The names are fields of ImuConfig.
 # STIM300 (10 g): 0.15 deg/sqrt(h), 0.5 deg/h, 5 deg/h over temperature, 500 ppm; 0.06 m/s/sqrt(h), 0.05 mg, 0.75 mg
 # from start to start, 300 ppm; 1 mrad. HG9900: 0.002 deg/sqrt(h), 0.0035 deg/h, 5 ppm; 25 ug, 100 ppm. The sheet of the
 # HG9900 omits velocity random walk, instability and misalignment; assumed: 5 ug/sqrt(Hz), a third of the biases, 20 urad.
@@ -332,7 +355,7 @@ IMU_GRADES: dict[str, dict[str, Any]] = {
 
 #: default height of the mast in m, by model type; the mast carries instruments that must be above the water
 MAST_M = {"surface": 1.0, "buoy": 0.5, "underwater": 0.25}
-MAST = "mast"  #: position keyword: at the top of the mast
+MAST = "mast"  #: keyword for a position at the top of the mast
 
 
 def aerial(what: str) -> Any:
@@ -358,7 +381,7 @@ class GpsConfig(SensorConfig):
     )
     hdop: float = key("Horizontal dilution of precision (HDOP) that the receiver reports.", default=0.9, low=0.1)
     satellites: int = key(
-        "Number of satellites in use that the receiver reports.", default=9, low=0, high=64, integer=True
+        "Number of satellites that the receiver reports as in use.", default=9, low=0, high=64, integer=True
     )
 
 
@@ -372,23 +395,32 @@ class UwbConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class DvlConfig(SensorConfig):
-    """Doppler velocity log with four Janus beams around the z axis of S, or with three or four beams with any positions
-    and directions.
+    """Doppler velocity log with four Janus beams around the z axis of the sensor frame S, or with three or four beams
+    with any positions and directions.
 
-    The first Janus beam is at the azimuth `first`, measured from the x axis of S towards its y axis.
+    The first Janus beam is at the azimuth `first`, measured from the x axis of the sensor frame S towards its y axis.
     """
 
     rate: float = key(
         "Rate at which the Doppler velocity log computes values.", "frequency", 7.0, low=0.01, high=1000.0
     )
     angle: float = key(
-        "Angle between each Janus beam and the z axis of S.", "angle", 0.5235987755982988, low=0.05, high=1.2
+        "Angle between each Janus beam and the z axis of the sensor frame S.",
+        "angle",
+        0.5235987755982988,
+        low=0.05,
+        high=1.2,
     )
     first: float = key(
-        "Azimuth of the first Janus beam, from the x axis of S towards its y axis.", "angle", 0.7853981633974483
+        "Azimuth of the first Janus beam, from the x axis of the sensor frame S towards its y axis.",
+        "angle",
+        0.7853981633974483,
     )
     radius: float = key(
-        "Radius of the circle around the origin of S on which the Janus beams start.", "length", 0.0, low=0.0
+        "Radius of the circle on which the Janus beams start. Its centre is the origin of the sensor frame S.",
+        "length",
+        0.0,
+        low=0.0,
     )
     minimum: float = key("Minimum range at which a beam locks on to the bottom.", "length", 0.7, low=0.0)
     maximum: float = key("Maximum range at which a beam locks on to the bottom.", "length", 90.0, low=0.1)
@@ -398,7 +430,12 @@ class DvlConfig(SensorConfig):
     water_sigma: float = key(
         "Standard deviation of the velocity noise of a beam that tracks the water.", "speed", 0.0075, low=0.0
     )
-    beam_drop_out: float = key("Probability that a beam is missing from a measurement.", default=0.0, low=0.0, high=1.0)
+    beam_drop_out: float = key(
+        "Probability that a beam of the Doppler velocity log is missing from a measurement.",
+        default=0.0,
+        low=0.0,
+        high=1.0,
+    )
     beam: tuple[RangeBeam, ...] = children(
         RangeBeam, "Beam with its own position and direction. If there are custom beams, the Janus beams are omitted."
     )
@@ -445,8 +482,9 @@ class AnemometerConfig(SensorConfig):
 class BatteryConfig(SensorConfig):
     """Battery that supplies the hotel load and the thrusters.
 
-    A thruster with a force command draws power in proportion to thrust^1.5 (an ideal propeller at zero speed). A
-    thruster with a shaft speed command draws power in proportion to the cube of that speed (2 pi rho D^5 KQ n^3).
+    A thruster with a force command draws power in proportion to thrust^1.5, like an ideal propeller at zero speed. A
+    thruster with a shaft speed command n draws power in proportion to n^3, like a propeller with the power 2 pi rho D^5
+    KQ n^3.
     """
 
     capacity: float = key("Capacity of the battery in W h.", default=500.0, low=0.001)
@@ -455,17 +493,22 @@ class BatteryConfig(SensorConfig):
     resistance: float = key("Internal resistance of the battery in ohm.", default=0.05, low=0.0)
     hotel: float = key("Hotel load: constant power that the body draws from the battery, in W.", default=20.0, low=0.0)
     per_thrust: float = key(
-        'Power that a thruster with law="force" draws, in W per N^1.5 of thrust.', default=0.6, low=0.0
+        'Factor of the power that a thruster with law="force" draws: power = factor thrust^1.5, in W/N^1.5.',
+        default=0.6,
+        low=0.0,
     )
     per_shaft: float = key(
-        'Power that a thruster with law="shaft" draws, in W per (1/s)^3 of shaft speed.', default=0.015, low=0.0
+        'Factor of the power that a thruster with law="shaft" draws: power = factor n^3, with the shaft speed n '
+        "in 1/s. The unit is W s^3.",
+        default=0.015,
+        low=0.0,
     )
 
 
 @dataclass(frozen=True)
 class RadarConfig(SensorConfig):
-    """Radar with a target list. It tracks the targets that it detects above the water at each scan. `rate` is the scan
-    rate.
+    """Radar with a target list. At each scan, it detects targets above the water and updates their tracks. `rate` is
+    the scan rate.
     """
 
     rate: float = key("Radar scans per second.", "frequency", 1.0 / 2.4, low=0.01, high=10.0)
@@ -498,12 +541,12 @@ class AisConfig(SensorConfig):
     """AIS station. It sends reports at the intervals of its class. It lists the latest report of each station that it
     receives, with its own report first.
 
-    If `noise` is 0, received positions have no errors.
+    If the key `noise` is 0, the positions that an AIS station receives have no errors.
     """
 
     rate: float = key(
-        "Rate at which the list of reports is updated. The station sends a report with the first update at or after "
-        "its due time.",
+        "Rate at which the AIS station updates its list of reports. It sends its own report at the first update "
+        "at which that report is due.",
         "frequency",
         5.0,
         low=0.01,
@@ -531,7 +574,7 @@ class AisConfig(SensorConfig):
         "AIS navigational status: 0 under way, 1 at anchor, 5 moored ...", default=0, low=0, high=15, integer=True
     )
     turning: float = key(
-        "Rate of turn from which the AIS station counts as turning.",
+        "Rate of turn at or above which the ship counts as turning, for the interval of its AIS reports.",
         "angular rate",
         0.008726646259971648,
         low=0.0,
@@ -575,8 +618,8 @@ class InstrumentConfig:
 
     @functools.cached_property
     def batch_key(self) -> tuple[str, SensorConfig]:
-        """Type and parameters of the instrument without name, position, attitude and noise. Instruments with equal keys
-        are computed in one pass.
+        """Type and parameters of the instrument, without its name, position, attitude and noise. Instruments for which
+        these are equal are computed in one pass.
         """
         alike = replace(self.parameters, name="", position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0), noise=1.0)
         return self.type, alike

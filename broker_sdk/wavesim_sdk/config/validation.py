@@ -13,10 +13,9 @@ from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.vehicle import Fin, Matrix6, Model, Oscillator, Thruster
 from wavesim_sdk.errors import ConfigError
 
-WATER_DENSITY = 1025.0  #: kg/m3
-MAX_DENSITY_RATIO = (
-    700.0  #: maximum plausible ratio of a body's mass to its displaced water, or of that water to the mass
-)
+WATER_DENSITY = 1025.0  #: density of sea water for plausibility checks, kg/m3
+#: maximum plausible ratio between the mass of a body and the mass of the water that it displaces, in either direction
+MAX_DENSITY_RATIO = 700.0
 MAX_MEMORY, MAX_STATES, MAX_OSCILLATORS, MAX_DERIVATIVES = 24, 64, 16, 48
 _NAME = re.compile(r"(?=.*[A-Za-z_-])[A-Za-z0-9_-]{1,31}")
 MUNK_ELEMENTS = ("15", "16", "26", "35", "51", "53", "61", "62")

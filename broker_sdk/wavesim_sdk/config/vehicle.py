@@ -56,9 +56,9 @@ class Inertia:
     xx: float = key("Moment of inertia about the roll axis, kg m2.", default=0.0, low=0.0)
     yy: float = key("Moment of inertia about the pitch axis, kg m2.", default=0.0, low=0.0)
     zz: float = key("Moment of inertia about the yaw axis, kg m2.", default=0.0, low=0.0)
-    xy: float = key("Product of inertia (element 1,2 of the matrix), kg m2.", default=0.0)
-    xz: float = key("Product of inertia (element 1,3 of the matrix), kg m2.", default=0.0)
-    yz: float = key("Product of inertia (element 2,3 of the matrix), kg m2.", default=0.0)
+    xy: float = key("Product of inertia (element 1,2 of the inertia matrix), kg m2.", default=0.0)
+    xz: float = key("Product of inertia (element 1,3 of the inertia matrix), kg m2.", default=0.0)
+    yz: float = key("Product of inertia (element 2,3 of the inertia matrix), kg m2.", default=0.0)
     gyration: Vector = key(
         "Radii of gyration about the x, y and z axes. They replace the moments `xx`, `yy` and `zz`.",
         "length",
@@ -80,8 +80,8 @@ class Buoyancy:
         count=3,
     )
     compressibility: float = key(
-        "Relative decrease of the body's volume per unit of pressure. It acts only if the density of the world is set "
-        "to `water`.",
+        "Compressibility of the body: relative decrease of its volume per unit of pressure. It has an effect "
+        "only if the density of the world is `water`.",
         "compressibility",
         0.0,
         low=0.0,
@@ -132,7 +132,8 @@ class OpenWater:
     """Propeller with open-water curves: T = rho D^4 KT(J) n abs(n), Q = rho D^5 KQ(J) n abs(n).
 
     J = u_a/(n D) is the advance ratio, with n in 1/s. KT and KQ are linear in J, or KT is interpolated in rows `J KT`
-    between the tags. Linear curves have no term in J when n is negative (Fossen 2021, sec. 9.1).
+    between the tags. When n is negative, the linear curves are constant: KT and KQ do not depend on J (Fossen 2021,
+    sec. 9.1).
     """
 
     diameter: float = key("Diameter D of the propeller.", "length", low=1e-3)
@@ -150,7 +151,12 @@ class OpenWater:
         "Fraction of the propeller torque that acts on the hull in the opposite direction: 1 = all of it, 0 = none.",
         default=1.0,
     )
-    deduction: float = key("Thrust deduction t: the force on the hull is (1 - t) T.", default=0.0, low=0.0, high=1.0)
+    deduction: float = key(
+        "Thrust deduction t of the propeller: a thrust T causes the force (1 - t) T on the hull.",
+        default=0.0,
+        low=0.0,
+        high=1.0,
+    )
     rows: Vector = content(
         "Thrust curve of the propeller as rows `J KT`, ascending in J. Below the first and above the last row, KT is "
         "constant.",
@@ -160,10 +166,11 @@ class OpenWater:
 
 @dataclass(frozen=True)
 class Thruster:
-    """Thruster whose thrust is c1 n + c2 n abs(n) + c3 abs(n) u_a.
+    """Thruster with the thrust law T = c1 n + c2 n abs(n) + c3 abs(n) u_a.
 
-    n is a force or a shaft speed (see `law`), and u_a the speed of the thruster through the water. To obtain n, the
-    model limits the command, applies the dead band and the motor law, and filters the result by the lag, in this order.
+    The variable n is a force or a shaft speed (see `law`), and u_a is the inflow speed (see `inflow`). The model
+    computes n from the command in four steps. It limits the command, applies the dead band, applies the motor law, and
+    filters the result by the first-order lag.
     """
 
     name: str = text("Name of the thruster, unique among the actuators of the model. Commands and faults use it.")
@@ -178,10 +185,10 @@ class Thruster:
         ("force", "shaft"),
     )
     minimum: float = key(
-        "Minimum command of the thruster, in the unit of the command: N or 1/s if there is no motor law."
+        "Minimum command of the thruster. Without a motor law, the unit is N for law=force and 1/s for law=shaft."
     )
     maximum: float = key(
-        "Maximum command of the thruster, in the unit of the command: N or 1/s if there is no motor law."
+        "Maximum command of the thruster. Without a motor law, the unit is N for law=force and 1/s for law=shaft."
     )
     lag: float = key("Time constant of the first-order lag of the thruster; 0 = no lag.", "time", low=0.0)
     coefficients: Vector = key(
@@ -212,7 +219,7 @@ class Thruster:
     )
     start: float = key("Simulation time from which the thruster responds to commands.", "time", 0.0, low=0.0)
     feedback: float = key(
-        "Window of the moving average that is applied to the reported n; 0 = no averaging.",
+        "Window of the moving average of the force or shaft speed n that the thruster reports; 0 = no averaging.",
         "time",
         0.0,
         low=0.0,
@@ -229,8 +236,8 @@ class Thruster:
 class Aerofoil:
     """Table of lift and drag coefficients by angle of attack: rows `alpha CL CD`, with alpha in degrees.
 
-    If the table covers less than 180 deg on a side, it is extended by the coefficients of a stalled flat plate (CL =
-    sin 2a, CD = 2 sin^2 a), blended over 10 deg.
+    If the table does not reach 180 deg on a side, the coefficients of a stalled flat plate extend it: CL = sin 2a, CD =
+    2 sin^2 a. The transition is blended over 10 deg.
     """
 
     rows: Vector = content("Table of the aerofoil as rows `alpha CL CD`, ascending in alpha (degrees).", 0)
@@ -240,15 +247,16 @@ class Aerofoil:
 class Fin:
     """Lifting surface on a rotating shaft, such as a rudder. Its command is the angle d in rad.
 
-    law linear: the normal force is 1/2 rho A CL_a abs(u) (u d - w_n), up to the angle `stall`. u is the speed of the
-    water along x, and w_n the speed of the fin along its normal.
+    law linear: the normal force is 1/2 rho A CL_a abs(u) (u d - w_n), up to the angle `stall`. Here u is the speed of
+    the water along x, d the angle of the fin, and w_n the speed of the fin along its normal.
 
-    law coefficients: six forces and moments, each equal to k1 s d + k2 s d^2. s is the square of the whole speed, or of
-    the speed without its component along the span.
+    law coefficients: six forces and moments, each equal to U^2 (k1 d + k2 d^2) at the fin angle d. The key `speed`
+    defines the speed U.
 
     law aerofoil: lift and drag are interpolated in the table <aerofoil> at the local angle of attack.
 
-    law derivatives: the fin itself produces no force; <derivatives> defines the force as a function of its angle.
+    law derivatives: the fin itself produces no force; the element <derivatives> defines the force as a function of the
+    fin angle.
     """
 
     name: str = text("Name of the fin, unique among the actuators of the model. Commands and faults use it.")
@@ -274,9 +282,9 @@ class Fin:
     area: float = key("Planform area of the fin (laws linear and aerofoil).", "area", 0.0, low=0.0)
     lift_slope: float = key("Slope of the lift coefficient of the fin, 1/rad (law linear).", default=0.0, low=0.0)
     stall: float = key(
-        "Angle of attack at which the fin stalls (law linear); 0 = never. Beyond it the force is that of a plate "
-        "(Viterna and Corrigan 1982). Fins of aspect ratio 2 stall at 24 deg, of aspect ratio 3 at 20 deg (Whicker "
-        "and Fehlner 1958).",
+        "Angle of attack at which the fin stalls (law linear); 0 = never. Beyond this angle, the force is that "
+        "of a flat plate (Viterna and Corrigan 1982). Fins with an aspect ratio of 2 stall at 24 deg, and fins "
+        "with an aspect ratio of 3 at 20 deg (Whicker and Fehlner 1958).",
         "angle",
         0.0,
         low=0.0,
@@ -289,16 +297,21 @@ class Fin:
         low=0.0,
     )
     per_angle: Vector = key(
-        "Coefficients k1 for X Y Z K M N, per speed squared and rad (law coefficients).", default=(0.0,) * 6, count=6
+        "Coefficients k1 of the forces X Y Z and moments K M N of the fin, per speed squared and per rad (law "
+        "coefficients).",
+        default=(0.0,) * 6,
+        count=6,
     )
     per_square: Vector = key(
-        "Coefficients k2 for X Y Z K M N, per speed squared and rad squared (law coefficients).",
+        "Coefficients k2 of the forces X Y Z and moments K M N of the fin, per speed squared and per rad squared "
+        "(law coefficients).",
         default=(0.0,) * 6,
         count=6,
     )
     speed: str = choice(
-        "Speed by whose square k1 and k2 are multiplied (law coefficients). plane: the speed without its component "
-        "along the span. total: the whole speed.",
+        "Definition of the speed U in the forces U^2 (k1 d + k2 d^2) of a fin at the angle d (law coefficients). "
+        "plane: the speed through the water without its component along the span. total: the whole speed through "
+        "the water.",
         ("plane", "total"),
         "plane",
     )
@@ -306,8 +319,8 @@ class Fin:
     rate: float = key("Maximum angular rate of the fin; 0 = unlimited.", "angular rate", 0.0, low=0.0)
     lag: float = key("Time constant of the first-order lag of the fin's servo; 0 = no lag.", "time", 0.0, low=0.0)
     inflow: bool = flag(
-        "yes: the fin force depends on w_n, the speed of the fin along its normal. no: it does not, for models whose "
-        "<lift> already includes the contribution of the fins.",
+        "Whether the fin force depends on w_n, the speed of the fin along its normal. no: for models whose "
+        "<lift> already includes this contribution of the fins.",
         True,
     )
     aerofoil: Aerofoil | None = child(Aerofoil, "Table of lift and drag coefficients, used only by the law `aerofoil`.")
@@ -356,7 +369,8 @@ class OtherActuator:
 class Allocation:
     """Thruster allocation matrix: force and moment on the body per unit of thrust.
 
-    The matrix has six rows and one column per thruster. It replaces the positions and directions of the thrusters.
+    The allocation matrix has six rows and one column per thruster. It replaces the positions and directions of the
+    thrusters.
     """
 
     rows: Vector = content(
@@ -369,9 +383,11 @@ class Allocation:
 
 @dataclass(frozen=True)
 class CrossFlow:
-    """Cross-flow drag along the hull: Y = -c int abs(s) s dx, N = -c int x abs(s) s dx, with s = v + x r.
+    """Cross-flow drag along the hull: Y = -c integral(abs(s) s dx) and N = -c integral(x abs(s) s dx), with s = v + x
+    r.
 
-    The integral over `length` is evaluated exactly. Heave and pitch have the same form.
+    The integrals over the hull length `length` are evaluated exactly. The force in heave and the moment in pitch have
+    the same form.
     """
 
     length: float = key("Length of the hull over which the cross-flow drag is integrated.", "length", low=1e-3)
@@ -379,7 +395,10 @@ class CrossFlow:
         "Position of the centre of the integration length, forward of the body's origin.", "length", 0.0
     )
     sway: float = key(
-        "Coefficient c of the cross-flow force Y in sway: 1/2 rho T CD, with the draft T.", "cross-flow", 0.0, low=0.0
+        "Coefficient c of the cross-flow force Y in sway: 1/2 rho T CD, with the draft T and the drag coefficient CD.",
+        "cross-flow",
+        0.0,
+        low=0.0,
     )
     yaw: float = key(
         "Coefficient c of the cross-flow moment N in yaw; a negative value = use the value of `sway`.",
@@ -393,15 +412,15 @@ class CrossFlow:
         -1.0,
     )
     still: float = key(
-        "Sway speed below which there is no cross-flow drag in sway and yaw; 0 m/s = drag at all speeds. Set it to "
-        "compare with codes that have this limit.",
+        "Sway speed below which there is no cross-flow drag in sway and yaw; 0 m/s = drag at all speeds. Use it "
+        "for comparisons with programs that have this limit.",
         "speed",
         0.0,
         low=0.0,
     )
     strips: int = key(
-        "Number n of strips of length/(n - 1) over which the cross-flow drag is summed; 0 = exact integral. Set it "
-        "to compare with codes that use strips.",
+        "Number n of strips over which the cross-flow drag is summed, each with the length `length`/(n - 1); 0 = "
+        "exact integral. Use it for comparisons with programs that use strips.",
         default=0,
         low=0,
         high=200,
@@ -425,7 +444,8 @@ class SurgeFriction:
 
 @dataclass(frozen=True)
 class FadingDrag:
-    """Linear drag that decreases with the speed U through the water: tau = -d exp(-k U) nu_r."""
+    """Linear drag that decreases with the speed U through the water: tau = -d exp(-k U) nu_r, with the velocity nu_r
+    through the water."""
 
     diagonal: Vector = key("Six linear drag coefficients d at zero speed, in SI units.", count=6)
     fade: float = key("Decay constant k of the linear drag, s/m.", low=0.0)
@@ -451,20 +471,20 @@ class BodyLift:
 class Derivative:
     """Hydrodynamic derivative, named by its force and the factors that multiply it.
 
-    Examples: `X_u`, `X_u_au` (u abs(u)), `Y_v_av`, `N_uv`, `Y_v_r`, `Y_dr`. d and d1 to d8 are the angles of the fins;
-    dr is the angle of the first fin. A force is positive along its axis.
+    Examples: `X_u`, `X_u_au` (u abs(u)), `Y_v_av`, `N_uv`, `Y_v_r`, `Y_dr`. The factors d1 to d8 are the angles of the
+    fins; d and dr are other names for d1. A force is positive along its axis.
     """
 
     name: str = text(
-        "Name of the derivative: force letter (X Y Z K M N), underscore, factors (u v w p q r, au av aw ap aq ar, d, "
-        "d1 .. d8)."
+        "Name of the derivative: a letter for the force (X Y Z K M N), an underscore, and the factors (u v w p q "
+        "r, au av aw ap aq ar, d, d1 .. d8)."
     )
     value: float = key("Value of the hydrodynamic derivative, in the selected system of units.")
 
 
 @dataclass(frozen=True)
 class Derivatives:
-    """Hydrodynamic derivatives by name, up to 48.
+    """Hydrodynamic derivatives by name. A model may have up to 48.
 
     The prime system makes forces dimensionless by 1/2 rho L^2 U^2, moments by 1/2 rho L^3 U^2, velocities by U, and
     rates by U/L.
@@ -504,7 +524,8 @@ class HullMesh:
 
     file: str = text("Path of the mesh file, relative to the file that contains this key.")
     attitude: Vector = key(
-        "Roll, pitch and yaw from the axes of the mesh file to those of the body: 180 0 0 deg for a file with z up.",
+        "Roll, pitch and yaw that rotate the axes of the mesh file to those of the body. Use 180 0 0 deg for a "
+        "file whose z axis points up.",
         "angle",
         (0.0, 0.0, 0.0),
         count=3,
@@ -531,7 +552,7 @@ class Restoring(Matrix6):
     Weight and buoyancy are in balance; only <load> adds weight. Only columns 3, 4 and 5 may contain numbers.
     """
 
-    z: float = key("Depth of the body's origin at equilibrium.", "length", 0.0)
+    z: float = key("Depth of the body's origin when the body floats at equilibrium.", "length", 0.0)
 
 
 @dataclass(frozen=True)
@@ -546,13 +567,15 @@ class Load:
 class FluidMemory:
     """Fluid memory: a radiation force -mu on one degree of freedom due to motion in the same or another one.
 
-    The force is the output of a linear system of order n: mu = c0 x0 + c1 x1 + ..., with x0' = x1, x1' = x2, ..., and
-    finally x' = nu - a0 x0 - a1 x1 - ... Its transfer function is (c0 + c1 s + ...)/(a0 + a1 s + ... + s^n). A model
-    may have up to 24 systems with 64 states in total.
+    The force mu of the fluid memory is the output of a linear system of order n: mu = c0 x0 + c1 x1 + ..., with x0' =
+    x1, x1' = x2, ..., and finally x' = nu - a0 x0 - a1 x1 - ... Its transfer function is (c0 + c1 s + ...)/(a0 + a1 s +
+    ... + s^n). A model may have up to 24 systems with 64 states in total.
     """
 
-    source: str = choice("Velocity component that causes the memory force.", ("u", "v", "w", "p", "q", "r"))
-    force: str = choice("Component of the memory force or moment.", ("X", "Y", "Z", "K", "M", "N"))
+    source: str = choice("Velocity component of the body that causes the memory force.", ("u", "v", "w", "p", "q", "r"))
+    force: str = choice(
+        "Component of the force or moment that the fluid memory causes.", ("X", "Y", "Z", "K", "M", "N")
+    )
     a: Vector = key(
         "Denominator coefficients a0 a1 ... of the memory system. Their number is the order of the system.", count=0
     )
@@ -566,8 +589,8 @@ class Oscillator:
     frequency: float = key("Natural frequency w of the oscillator.", "angular rate", low=1e-6)
     damping: Vector = key("Row of the damping matrix R for this oscillator, 1/s: one number per oscillator.", count=0)
     coupling: Vector = key(
-        "Row b of the coupling matrix B for this oscillator: X Y Z K M N, SI (sqrt(kg)/s for forces, times m for "
-        "moments).",
+        "Row b of the coupling matrix B for this oscillator, with six numbers for X Y Z K M N. The units are "
+        "sqrt(kg)/s for forces and sqrt(kg) m/s for moments.",
         count=6,
     )
 
@@ -592,8 +615,10 @@ class Radiation:
 class WindDrag:
     """Wind forces on the part of the vehicle above the water.
 
-    Law blendermann: coefficients CD_l ahead and astern, CD_t, cross-force delta and kappa of Blendermann (1994). Law
-    simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g, times dynamic pressure and area.
+    Law blendermann: the law of Blendermann (1994) with the coefficients CD_l ahead and astern, CD_t, delta
+    (cross-force) and kappa. Law simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g, with the apparent wind angle g.
+    Each is multiplied by the dynamic pressure and an area: X by the frontal area, Y and N by the lateral area. N is
+    also multiplied by the length.
     """
 
     frontal: float = key("Frontal projected area of the vehicle above the water.", "area", low=0.0)
@@ -625,11 +650,15 @@ class WindDrag:
 class WaveFilter:
     """First-order wave forces: white noise through a filter K s/(s^2 + 2 l w_e s + w_e^2) for each degree of freedom.
 
-    w_e is the encounter frequency of the spectral peak. The filters represent all effects of the waves, so the hull
-    floats on the mean water level. Use them for hulls that have neither the buoyancy of a primitive shape nor <rao>.
+    Here w_e is the encounter frequency of the spectral peak. The filters represent all effects of the waves, so the
+    hull floats on the mean water level. Use them for hulls that have neither the buoyancy of a primitive shape nor
+    <rao>.
     """
 
-    gain: Vector = key("Gain K of the wave filters for X Y Z K M N, at a significant wave height of 1 m.", count=6)
+    gain: Vector = key(
+        "Gains of the wave filters for the forces X Y Z and the moments K M N, at a significant wave height of 1 m.",
+        count=6,
+    )
     damping: float = key("Relative damping l of the wave filters.", default=0.1, low=1e-3, high=2.0)
 
 
@@ -689,7 +718,7 @@ class Model:
     title: str = text("One-line description of the model.", "")
     source: str = text("Source of the model's parameters.", "")
     validated: str = text(
-        "Statement of what the model has been compared with, and what it has not been compared with.", ""
+        "Validation of the model: the data with which it has been compared, and the comparisons that are missing.", ""
     )
     valid_speed: float = key(
         "Maximum speed through the water for which the model is intended; 0 m/s = not stated.", "speed", 0.0, low=0.0
@@ -698,26 +727,30 @@ class Model:
         "Maximum significant wave height for which the model is intended; 0 m = not stated.", "length", 0.0, low=0.0
     )
     appearance: str = text(
-        "Path of a glTF file (.glb; metres, +Z forward, +Y up), relative to the configuration file, that viewers "
-        "draw instead of the primitive shape.",
+        "Path of a glTF file (.glb), relative to the configuration file. Viewers draw it instead of the "
+        "primitive shape. The file uses metres, with +Z forward and +Y up.",
         "",
     )
-    active: str = text("Degrees of freedom in which the body can move. The others stay at zero.", "u v w p q r")
+    active: str = text(
+        "Degrees of freedom in which the body can move. Its velocity in the others stays at zero.", "u v w p q r"
+    )
     coriolis: bool = flag(
         "Whether the model computes the Coriolis and centripetal forces C(nu). no: for models whose derivatives "
         "include them.",
         True,
     )
     coriolis_added: str = choice(
-        "Added mass used in C_A. whole: all of it, for deep bodies. plane: only surge, sway and yaw, for hulls on "
-        "the surface. There, inertia, drag and memory in heave act on the vertical motion, as in seakeeping theory; "
-        "along the body's z axis, they and C_A would capsize the hull.",
+        "Elements of the added mass that the Coriolis matrix C_A uses. whole: all elements, for deeply submerged "
+        "bodies. plane: only surge, sway and yaw, for hulls on the surface. With plane, the inertia, drag and "
+        "memory in heave act along the vertical, as in seakeeping theory. If they acted along the body's z axis, "
+        "they and C_A together would capsize the hull.",
         ("whole", "plane"),
         "whole",
     )
     coriolis_without: str = text(
-        "Elements of the Coriolis matrix C_A that the model omits, as row and column: any of 15 16 26 35 51 53 61 "
-        "62. Some published models omit them instead of opposing the Munk moment with damping.",
+        "Elements of the Coriolis matrix C_A that the model omits, each as row and column: any of 15 16 26 35 51 "
+        "53 61 62. Some published models omit elements to remove the Munk moment. Others keep them and oppose "
+        "the moment with damping.",
         "",
     )
     box: Box | None = child(Box, "Primitive shape of the body: a box.")
@@ -737,13 +770,19 @@ class Model:
     )
     load: tuple[Load, ...] = children(Load, "Weight on board that <restoring> does not balance.")
     added_mass: Matrix6 = child(Matrix6, "Added mass matrix M_A, with positive sign.", required=True)
-    linear_drag: Matrix6 | None = child(Matrix6, "Linear drag matrix D, with positive sign: tau = -D nu_r.")
+    linear_drag: Matrix6 | None = child(
+        Matrix6, "Linear drag matrix D, with positive sign: tau = -D nu_r, with the velocity nu_r through the water."
+    )
     quadratic_drag: Matrix6 | None = child(
         Matrix6,
-        "Quadratic drag matrix D, with positive sign: tau = -D (abs(nu_r) nu_r), where the product is taken element "
-        "by element.",
+        "Quadratic drag matrix D, with positive sign: tau = -D (abs(nu_r) nu_r), with the velocity nu_r through "
+        "the water. The product abs(nu_r) nu_r is taken element by element.",
     )
-    lift: Matrix6 | None = child(Matrix6, "Matrix L of body lift and cross terms: tau = -L abs(u_r) nu_r.")
+    lift: Matrix6 | None = child(
+        Matrix6,
+        "Matrix L of body lift and cross terms: tau = -L abs(u_r) nu_r, with "
+        "the velocity nu_r through the water and its surge component u_r.",
+    )
     fading_drag: FadingDrag | None = child(FadingDrag, "Linear drag that decreases with speed.")
     cross_flow: CrossFlow | None = child(CrossFlow, "Cross-flow drag along the hull.")
     surge_friction: SurgeFriction | None = child(SurgeFriction, "Friction of the hull in surge (ITTC 1957).")

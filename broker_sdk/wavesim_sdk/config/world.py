@@ -12,10 +12,10 @@ from wavesim_sdk.config.imaging import Board, GroundConfig, MaterialConfig, Opti
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, key_or_word, place, text
 from wavesim_sdk.elementary import cos, hypot
 
-#: mean wind by Beaufort number: centre of the class, m/s
+#: mean wind speed in m/s by Beaufort number: the centre of each class
 BEAUFORT = (0.15, 0.9, 2.5, 4.5, 6.7, 9.4, 12.3, 15.5, 19.0, 22.6, 26.5, 30.6, 34.0)
 
-#: maximum speed of each part of a flow in either direction, m/s; higher than any current in the sea
+#: maximum configurable speed of each part of a flow in m/s, in either direction; higher than any current in the sea
 MAX_CURRENT = 20.0
 
 
@@ -25,7 +25,7 @@ class Drift:
 
     speed: float = key("Mean speed of the slowly varying flow.", "speed", 0.0, low=0.0, high=MAX_CURRENT)
     speed_deviation: float = key(
-        "Standard deviation of the speed of the flow, before the speed is limited.",
+        "Standard deviation of the speed of the slowly varying flow, before its limits are applied.",
         "speed",
         0.0,
         low=0.0,
@@ -35,7 +35,10 @@ class Drift:
     speed_maximum: float = key("Maximum speed of the slowly varying flow.", "speed", 10.0, low=0.0, high=MAX_CURRENT)
     direction: float = key("Mean direction towards which the slowly varying flow moves.", "angle", 0.0)
     direction_deviation: float = key(
-        "Standard deviation of the direction of the flow, before the direction is limited.", "angle", 0.0, low=0.0
+        "Standard deviation of the direction of the slowly varying flow, before its limit is applied.",
+        "angle",
+        0.0,
+        low=0.0,
     )
     direction_range: float = key(
         "Limit of the direction of the flow: the maximum deviation from the mean direction to either side.",
@@ -65,10 +68,10 @@ class Layer:
 
 @dataclass(frozen=True)
 class Current:
-    """Water flow, the same everywhere: the sum of a mean flow and a tidal stream. The stream is amplitude cos(2 pi t /
-    period + phase) along one direction.
+    """Water flow, the same everywhere: the sum of a mean flow and a tidal stream. The speed of the stream is amplitude
+    cos(2 pi t / period + phase) along one direction.
 
-    The drift, the layers and the flow of a <volume> are added to this flow if they are configured.
+    If a drift, layers, or the flow of a <volume> are configured, they are added to this flow.
     """
 
     north: float = key("Mean velocity of the current to the north.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT)
@@ -84,8 +87,8 @@ class Current:
 
     @property
     def max_speed(self) -> float:
-        """Speed in m/s that this flow seldom exceeds: the sum of its parts, with three standard deviations of the
-        drift.
+        """Speed in m/s that this flow seldom exceeds. It is the sum of the speeds of its parts, with three standard
+        deviations for the drift.
         """
         d = self.drift
         drift = min(d.speed + 3.0 * d.speed_deviation, d.speed_maximum) if d is not None else 0.0
@@ -199,8 +202,8 @@ class Waves:
         integer=True,
     )
     depth: float = key(
-        "Water depth h for the wave motion, the same everywhere. 0 m = depth of the configured bed: at the origin of "
-        "an analytic bed, or the mean of the soundings.",
+        "Water depth h for the wave motion, the same everywhere. 0 m = depth of the configured bed. For an "
+        "analytic bed, this is the depth at the origin; for soundings, it is their mean.",
         "length",
         0.0,
         low=0.0,
@@ -322,9 +325,9 @@ class BedConfig:
 class Soundings:
     """Sea bed from a file: soundings, or a regular grid (ESRI ASCII with its y axis to the north).
 
-    Soundings are lines `north east depth` in metres, alone or after `Data =` as DUNE writes them. Between the points,
-    the bed is interpolated linearly on Delaunay triangles. Outside the survey, the bed has the depth of the nearest
-    point.
+    Soundings are lines `north east depth` in metres. They may follow the text `Data =`, as DUNE writes them. Between
+    the points, the bed is interpolated linearly on Delaunay triangles. Outside the survey, the bed has the depth of the
+    nearest point.
     """
 
     file: str = text("Path of the file of soundings, relative to the configuration file.")
@@ -362,8 +365,8 @@ class Spot:
 
 @dataclass(frozen=True)
 class TemperatureConfig:
-    """Temperature profile: constant down to knee_1, with one gradient from there to knee_2 and another below it, plus
-    local deviations.
+    """Temperature profile. The temperature is constant down to the depth `knee_1`. It has one gradient from there to
+    the depth `knee_2`, and another below. Local deviations are added.
     """
 
     surface: float = key("Water temperature at the surface.", "temperature", 15.0, low=-2.0, high=40.0)
@@ -425,17 +428,18 @@ class Samples:
     """Temperature and salinity measured at points in space and time, from a CSV file. They replace the temperature and
     conductivity profiles.
 
-    The file has the columns of a <volume> file without the flow, and its points may lie anywhere. A value is the mean
-    of the points within a radius, weighted by inverse distance; if there are none, it is that of the nearest point.
-    Values are interpolated linearly in time, and are constant before the first and after the last time.
+    The file has the columns of a <volume> file without the flow, and its points may lie anywhere. The value at a
+    position is the mean of the points within a radius, weighted by inverse distance. If there are none, the nearest
+    point gives the value. Values are interpolated linearly in time, and are constant before the first and after the
+    last time.
     """
 
     file: str = text("Path of the CSV file of water samples, relative to the configuration file.")
     latitude: float = key("Latitude in the CSV file that corresponds to the origin of the world.", "angle")
     longitude: float = key("Longitude in the CSV file that corresponds to the origin of the world.", "angle")
     radius: float = key(
-        "Radius of influence of a sample. Samples beyond the radius have no weight, unless there is no sample within "
-        "it.",
+        "Radius of influence of a sample. Samples beyond the radius have no weight. If no sample lies within it, "
+        "the nearest sample applies.",
         "length",
         500.0,
         low=1e-3,
@@ -468,7 +472,7 @@ class ScalarConfig:
         "clouds.",
         "",
     )
-    above: float = key("Depth above which the quantity is absent; the sensor then reports -1.", "length", 0.0)
+    above: float = key("Depth above which the quantity is absent. The sensor reports -1 there.", "length", 0.0)
     gaussian: tuple[Gaussian, ...] = children(
         Gaussian, "Cloud of the quantity. The values of overlapping clouds are added."
     )
