@@ -14,7 +14,7 @@ from wavesim_server.dynamics.rows import MODEL_FACES, MODEL_HULL, TABLE_FACES, T
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import asin
 
-BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes
+BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes of primitives
 
 
 @device_function
