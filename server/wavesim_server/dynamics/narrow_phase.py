@@ -72,7 +72,7 @@ def _add_contact(
 
 @device_function
 def contacts_of_pair(f: BodyArrays, t: ContactMemory, n: int, ra: int, rb: int, h: float) -> int:
-    """Find the contacts of a pair: the nearest points, and the equally near points of flat sides."""
+    """Find the contacts of a pair of bodies: their nearest points, and the equally near points of flat sides."""
     ga, gb = t.shapes[0], t.shapes[1]
     geometry(f, ra, ga)
     if rb >= 0:
