@@ -60,7 +60,7 @@ class AcousticChannel:
         self._emission_array = array_tables.record_argument(
             medium_arrays.make_record(medium_arrays.EMISSION)
         )  #: record of the requested emission
-        self._emission = self._emission_array.view(np.recarray)[0]  #: members of that record, as writable views
+        self._emission = self._emission_array.view(np.recarray)[0]  #: writable members of the requested emission
         self._head_pool, self._beam_pool = RowPool(), RowPool()
         self._beam_rows: dict[BeamPattern, int] = {}  # row of the losses of each beam pattern
         self._beam_users: dict[BeamPattern, int] = {}
@@ -131,7 +131,7 @@ class AcousticChannel:
         self._count_listener(node.transducer, -1)
 
     def _beam(self, beam: BeamPattern, pattern: Array | None) -> int:
-        """Return the row of a beam's pattern, which all transducers with this pattern use."""
+        """Return the row of a beam pattern. All transducers with the same pattern share this row."""
         if beam not in self._beam_rows:
             self._forget_beams()
             row = self._beam_pool.acquire()
@@ -151,7 +151,7 @@ class AcousticChannel:
             del self._beam_users[beam]
 
     def _count_listener(self, t: TransducerConfig, by: int) -> None:
-        """Update the lowest SNR at which any receiver detects, after a transducer was added or removed."""
+        """Update the lowest SNR at which any receiver detects a signal, after a transducer was added or removed."""
         if t.detection == "snr":
             self._detection_thresholds[t.snr] += by
             self.medium.water[0].floor = min(
@@ -281,7 +281,7 @@ class AcousticChannel:
         return modem
 
     def _blank_emission(self, kind: SignalKind, frequency: float, duration: float, band: float) -> Records:
-        """Return an emission for a request, without an answer or a payload."""
+        """Return the record of a requested emission that is not a reply and has no payload."""
         self._emission_array[0] = 0
         wanted = self._emission
         wanted.kind, wanted.frequency, wanted.duration, wanted.band = (
@@ -295,7 +295,7 @@ class AcousticChannel:
         return wanted
 
     def _plan_emission(self, row: int, level: float | None, at: int | None, number: int, now: float) -> None:
-        """Plan the emission in the record of requests; ``at`` is a time of the node's own clock."""
+        """Plan the requested emission; ``at`` is its time by the node's own clock."""
         node, wanted = self.nodes[row], self._emission
         wanted.source_level = (
             node.transducer.source_level if level is None else _checked_number("level", level, "dB", 0.0, 260.0)
@@ -312,7 +312,7 @@ class AcousticChannel:
     # -- results ---------------------------------------------------------------------------------
 
     def collect(self) -> None:
-        """Collect the records of an advance from the medium."""
+        """Collect the records that the medium wrote during an advance."""
         if not (self._record_counts[0][0] or self._record_counts[1][0]):
             return
         sent, receptions = medium_setup.take_records(self.medium)

@@ -1,8 +1,7 @@
-"""Queues of future events: a wheel of candidates by tick, and a heap of exact events in order of time. The functions
-are compiled.
+"""Queues of future events, compiled: a timing wheel of candidates, and a heap of events with exact times.
 
-A candidate is a signal on its way to a node; its slot in the wheel is the earliest tick at which it can arrive.
-The heap holds only events of the current tick, and events planned to the nanosecond.
+A candidate is a signal on its way to a node; its slot in the wheel is the earliest tick at which it can arrive. The
+heap holds only the events of the current tick and the events that are planned to the nanosecond.
 """
 
 from __future__ import annotations

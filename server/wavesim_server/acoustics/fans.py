@@ -1,10 +1,11 @@
-"""All rays from a source to a receiver that bounce off a bed that is not level, found with a refined fan; compiled.
+"""Search for all rays from a source to a receiver that bounce off a bed that is not level; compiled.
 
-A fan of rays in the vertical plane through source and receiver brackets the nearby rays, leg by leg between reversals.
-The range is assumed to be smooth between two rays of the fan with the same history (surface, bed, turning points,
-maxima of the sound speed). Where the history changes, a search finds the angle of that change. An interval near the
-receiver is halved, and halved again while the range is so curved that it may hide a pair of rays. Each ray is then
-aimed as in :mod:`range_dependent_rays`.
+A fan of rays in the vertical plane through source and receiver brackets the rays that reach the receiver. Each leg, the
+part of a ray between two reversals, is searched separately. The history of a ray is its sequence of surface bounces,
+bed bounces, turning points and maxima of the sound speed. Between two rays of the fan with the same history, the range
+is assumed to be smooth. Where the history changes, a search finds the launch angle of the change. Near the receiver,
+the interval between two launch angles is halved. It is halved again while the range is so curved that the interval may
+hide a pair of rays. Each ray is then aimed as in :mod:`range_dependent_rays`.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from wavesim_server.acoustics.range_dependent_rays import (
 from wavesim_server.acoustics.types import Array, Record, Records
 from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
-ANGLES, BACK = 332, 12  #: numbers of rays of the fan to each side, and of rays beyond the vertical
+ANGLES, BACK = 332, 12  #: number of rays of the fan to each side, and number of rays beyond the vertical
 FLAT = 2e-2  #: launch angle in rad above which the steps of the fan grow
-REACH = 0.06  #: margin around the receiver, as a fraction of a ray's maximum range, within which the fan is refined
+REACH = 0.06  #: the fan is refined within this fraction of a ray's maximum range around the receiver
 CLOSE = 0.01  #: m, maximum miss of a ray of the fan before it is aimed
-ALWAYS = 2  #: number of times that the angle between two rays of the fan is always halved near the receiver
+ALWAYS = 2  #: minimum number of halvings of the angle between two rays near the receiver
 DIVISIONS = 64  #: maximum number of changes of history that are located between two rays of the fan
 
 
@@ -80,8 +81,8 @@ def scan(
     """Add all rays from a to b that bounce off the bed, with at most ``g.order`` bounces, to the ``count`` rays that
     have already been found.
 
-    Returns (new number of rays, minimum number of dropped rays). Rays are dropped if there is no room for them or if
-    they have too many reversals.
+    Returns (new number of rays, lower bound of the number of dropped rays). Rays are dropped if there is no room for
+    them or if they have too many reversals.
     """
     far = hypot(bx - ax, by - ay)
     lx, ly = ((bx - ax) / far, (by - ay) / far) if far > 1e-9 else (1.0, 0.0)
@@ -119,8 +120,9 @@ def _ahead(w: Course, leg: Array) -> float:
 
 @device_function
 def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int, out: Record) -> tuple[int, int]:
-    """Add the rays between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``, separately for each interval of
-    equal history.
+    """Add the rays to the receiver between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``.
+
+    Each interval in which the rays have the same history is searched separately.
     """
     legs, edge = w.legs, False
     copy(legs[BEFORE], legs[LOW])
@@ -156,10 +158,11 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
 def _refined(
     w: Course, sign: float, a: float, b: float, edge: bool, count: int, left: int, out: Record
 ) -> tuple[int, int]:
-    """Add the rays between ``legs[LOW]`` and ``legs[HIGH]``, in this order.
+    """Add the rays to the receiver between ``legs[LOW]`` and ``legs[HIGH]``, from low to high.
 
-    The interval between their angles is halved where curvature of the range may hide a pair. ``edge`` states whether
-    one of them is next to rays of another history, in which case the range may be curved up to that ray.
+    The interval between the two launch angles is halved where the curvature of the range may hide a pair of rays.
+    ``edge`` states whether one of the two rays is next to rays of another history. The range may then be curved up to
+    that ray.
     """
     legs = w.legs
     depth = i = 0  # part i of 2^depth
@@ -202,8 +205,9 @@ def _within_reach(w: Course, low: Array, high: Array) -> bool:
 
 @device_function
 def _bends(w: Course, low: Array, middle: Array, high: Array) -> bool:
-    """Return whether the range of a leg may have an extreme near the receiver between two rays, from the ray midway
-    between them.
+    """Return whether the range of a leg may have an extreme between two rays, near the receiver.
+
+    The test uses the ray midway between the two.
     """
     for r in range(MAX_LEGS):
         kinds = middle[r, HISTORY]
@@ -230,8 +234,9 @@ def _alike(g: BedAlongPath, one: Array, other: Array, ax: float, ay: float) -> b
 def _between(
     w: Course, sign: float, a: float, b: float, end: int, count: int, left: int, out: Record
 ) -> tuple[int, int]:
-    """Add the rays to the receiver between two angles, of ``legs[LOW]`` and ``legs[end]``, one for each leg that passes
-    it.
+    """Add the rays to the receiver between the launch angles of ``legs[LOW]`` and ``legs[end]``.
+
+    There is one such ray for each leg that passes the receiver.
     """
     low, high = w.legs[LOW], w.legs[end]
     for r in range(MAX_LEGS):

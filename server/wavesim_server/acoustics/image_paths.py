@@ -1,6 +1,7 @@
-"""Paths in water of one sound speed by image sources, losses at bounces, and blocking by obstacles, compiled.
+"""Paths by image sources in water of uniform sound speed, losses at bounces, and blocking by obstacles; compiled.
 
-The index of a path is 2 bounces + (1 if the first bounce is off the bottom); 0 is the direct path.
+The index of a path is twice its number of bounces, plus 1 if the first bounce is off the bottom. Index 0 is the direct
+path.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ END_CLEARANCE = 1.0
 
 
 class AcousticScene(NamedTuple):
-    """Obstacles for sound: (n, GEOMETRY), the sea bed, and the last triangle used in its soundings (1,)."""
+    """What can block sound: obstacles (n, GEOMETRY), the sea bed, and the triangle of its soundings used last (1,)."""
 
     obstacles: Array
     bed: BedParameters
@@ -30,7 +31,7 @@ class AcousticScene(NamedTuple):
 
 @device_function
 def image_depth(z: float, bottom: float, path: int) -> float:
-    """Return the depth of the image source of a path, which is mirrored alternately at surface and bottom."""
+    """Return the depth of a path's image source: the source mirrored alternately at surface and bottom."""
     at_bottom = path % 2 == 1
     for _ in range(path // 2):
         z = 2.0 * bottom - z if at_bottom else -z
@@ -75,11 +76,12 @@ def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -
 
 @device_function
 def bottom_phase(sine: float, density: float, speed: float, attenuation: float) -> float:
-    """Return the phase in rad of one bounce by the same coefficient, for pressures as ``exp(+i w t)``, which travel as
-    exp(-i w tau).
+    """Return the phase in rad of one bounce off a fluid bottom, by the Rayleigh reflection coefficient.
 
-    The phase is minus the argument of the coefficient by :func:`bottom_wavenumber_sine`, whose roots are for ``exp(-i w
-    t)``.
+    Pressures vary as ``exp(+i w t)``, so a travel time tau multiplies them by ``exp(-i w tau)``.
+
+    The roots of :func:`bottom_wavenumber_sine` are for ``exp(-i w t)``; the phase is therefore minus the argument of
+    the coefficient.
     """
     real, imaginary = bottom_wavenumber_sine(sine, speed, attenuation)
     less, more = density * sine - real, density * sine + real
@@ -133,7 +135,7 @@ def _segment_hits(g: Array, ax: float, ay: float, az: float, bx: float, by: floa
 
 @device_function
 def _dips_into_bed(scene: AcousticScene, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
-    """Return whether a segment enters the sea bed, except near its ends."""
+    """Return whether a segment enters the sea bed away from its two ends."""
     ex, ey, ez = bx - ax, by - ay, bz - az
     length = math.sqrt(ex * ex + ey * ey + ez * ez)
     if length == 0.0:

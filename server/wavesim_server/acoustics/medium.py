@@ -1,11 +1,11 @@
-"""The acoustic medium, compiled: events at their exact times within the tick, in order.
+"""The acoustic medium, compiled. It processes events in order, at their exact times within the tick.
 
 A signal is a front that leaves its point of emission. At emission, each node within reach is assigned a *candidate* for
 each path: the earliest tick in which the front can reach the node, given a bound on the node's speed. A tick checks
-only its own candidates. When the front has passed a node by the end of the tick, the crossing is solved: in closed form
-for straight motion (spec: T = (q.v + sqrt((q.v)^2 + (c^2 - v.v) q.q)) / (c^2 - v.v)), then corrected for the cubic that
-describes the actual motion of the node. Arrivals, ends of receptions and replies are then processed in the order of
-their exact times, even when a reply and its arrival are in the same tick.
+only its own candidates. If the front has passed a node by the end of the tick, the time of arrival is computed. For
+straight motion it has the closed form T = (q.v + sqrt((q.v)^2 + (c^2 - v.v) q.q)) / (c^2 - v.v). It is then corrected
+for the cubic that describes the actual motion of the node. Arrivals, ends of receptions and replies are then processed
+in the order of their exact times, even when a reply and its arrival are in the same tick.
 
 Times are float64 seconds since the start: rounding stays below 2e-12 s in the first three hours.
 Functions identify signals, nodes, candidates and emissions by their rows in the arrays of the medium.
@@ -49,8 +49,9 @@ PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
 
 @device_function
 def crossing_time(c: float, qx: float, qy: float, qz: float, vx: float, vy: float, vz: float) -> float:
-    """Return the time from emission to arrival at a node with velocity v that is at q, relative to the origin, at
-    emission.
+    """Return the time from emission to arrival at a node with constant velocity v.
+
+    At emission, the position of the node relative to the source is q.
     """
     qv = qx * vx + qy * vy + qz * vz
     qq = qx * qx + qy * qy + qz * qz
@@ -63,8 +64,9 @@ def crossing_time(c: float, qx: float, qy: float, qz: float, vx: float, vy: floa
 
 @device_function
 def _new_emission(m: Medium, node: int) -> int:
-    """Use a free record for an emission of a node, without an answer or a payload; -1 if there is no room (grow, then call
-    again).
+    """Take a free record for an emission that is not a reply and has no payload.
+
+    Returns its row; -1 if there is no room (grow, then call again).
     """
     if m.counters[0].events + 1 > m.events.shape[0] or m.counters[0].left_emissions < 1:
         return -1
@@ -300,8 +302,9 @@ def _spread_to_nodes(
 def _add_eigenray_candidates(
     m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, angles: int
 ) -> None:
-    """Add candidates for the eigenrays to a node's current position: the strongest with echoes, else only the first
-    arrival.
+    """Add candidates for the eigenrays to a node's current position.
+
+    With echoes, these are the strongest eigenrays; without, only the first to arrive.
     """
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     signal, w = m.signals[s], m.water[0]
@@ -398,8 +401,9 @@ def _retire_signal(m: Medium, e: int, tick: TickInterval) -> None:
 
 @device_function
 def _check_straight_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) -> tuple[bool, float]:
-    """Return (whether a candidate in water of one sound speed arrives in this tick, when). If it does not, schedule its
-    next check.
+    """Return (whether a candidate arrives in this tick, its time of arrival), in water of uniform sound speed.
+
+    If it does not arrive, its next check is scheduled.
     """
     candidate, w = m.candidates[e], m.water[0]
     s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
@@ -497,8 +501,8 @@ def _prefetch_candidates(m: Medium, e: int, tick: TickInterval) -> None:
 
 @device_function
 def advance(t: Any, scene: AcousticScene, number: int, start: float, end: float, capacity: int) -> int:
-    """Process every event of tick ``number``, which ends at ``end``. Returns OK, or GROW / FLUSH: make room and call
-    again.
+    """Process every event of tick ``number``, which ends at ``end``. Returns OK. After GROW or FLUSH, make room and
+    call again.
     """
     m, tick = a.unpack_medium(t), TickInterval(number, start, end)
     counters = m.counters[0]
@@ -557,8 +561,9 @@ def advance(t: Any, scene: AcousticScene, number: int, start: float, end: float,
 
 @kernel
 def request_emission(t: Any, node: int, time: float, wanted: Records) -> bool:
-    """Plan the emission ``wanted`` (1,), of which ``entry`` and ``next`` are not read; False if there is no room (grow,
-    then call again).
+    """Plan the emission ``wanted`` (1,), ignoring its fields ``entry`` and ``next``.
+
+    Returns False if there is no room (grow, then call again).
     """
     m = a.unpack_medium(t)
     k = _new_emission(m, node)

@@ -1,8 +1,8 @@
 """The memory of the medium, declared once: the members of each record with their units, and the size of each array.
 
-Allocation, growth and the views for kernels follow from the declaration, so nothing is accessed by position.
-A member of a record is a load at a fixed offset in compiled code; with compilation off the same
-lines run on NumPy's record arrays. Sent signals and receptions are records of the log's tables, written in place.
+Allocation, growth and the views for kernels follow from the declaration, so nothing is accessed by position. Compiled
+code reads a member of a record at a fixed offset. With compilation off, the same source lines run on NumPy's record
+arrays. Sent signals and receptions are written in place, as records of the log's tables.
 
 Frames: W north-east-down, B the body. Times are seconds since the start; in the log's records, integer nanoseconds.
 """
@@ -27,7 +27,7 @@ WHEEL_TICKS = 4096  #: number of future ticks that the wheel covers
 FOUND = 512  #: maximum number of eigenrays to one node, of which the strongest are followed
 DEGREES = 181  #: number of losses of a beam pattern, one for each degree from its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
-RETIRE_NODE = -1  #: node of the candidate that ends a signal
+RETIRE_NODE = -1  #: entry in place of a node for the candidate that retires a signal
 
 #: small members as 64-bit integers, like all others: each function is then compiled once
 to_row: Any = np.int64
@@ -164,7 +164,7 @@ HEAD = _record(
     value("axis_z", "", ""),
 )
 
-#: properties of an emission that its signal has as well
+#: properties that an emission and its signal have in common
 _SOUND = (
     value("frequency", "Hz", "Carrier."),
     value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
@@ -326,8 +326,8 @@ def _with_handle() -> np.dtype[np.void]:
 class ArraySpec:
     """An array of the medium: type of its elements, its lengths, fill value, growth and free list.
 
-    Lengths are numbers, or names of arguments of :func:`allocate_medium`. Free records of some arrays are chained
-    (``free_...``, ``left_...`` of the counters).
+    Lengths are numbers, or names of arguments of :func:`allocate_medium`. In some arrays, the free records form a
+    chain: a counter ``free_...`` holds its first record and, for most of them, ``left_...`` its length.
     """
 
     dtype: Any
@@ -349,7 +349,7 @@ class Medium(NamedTuple):
     """All arrays of the medium, in one tuple that is passed to kernels as a whole."""
 
     nodes: Records = _fixed_array(NODE, "nodes")
-    places: Records = _fixed_array(PLACE, 2, "nodes")  #: at the end of even and odd ticks
+    places: Records = _fixed_array(PLACE, 2, "nodes")  #: motion of each node at the end of even and odd ticks
     detected: Ints = _fixed_array(np.int64, "nodes", DETECTED_HISTORY)  #: recently detected signals
     beams: Array = _fixed_array(np.float64, 0, DEGREES)  #: loss by degrees from the axis, dB
     heads: Records = _fixed_array(HEAD, 0)
@@ -362,7 +362,7 @@ class Medium(NamedTuple):
     ongoing_receptions: Records = _growing_array(
         RECEPTION, "hearings"
     )  #: receptions in progress, in the form of the log
-    hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: additional data of these receptions
+    hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: additional data of the receptions in progress
     events: Records = _growing_array(EVENT, "events")  #: heap of future events
     counters: Records = _fixed_array(COUNTERS, 1)
     water: Records = _fixed_array(WATER, 1)
@@ -423,7 +423,7 @@ def grow_medium(m: Medium) -> Medium:
 
 
 def _chain_free_records(m: Medium, name: str, start: int) -> None:
-    """Chain the records from ``start`` on as free, in front of those that were already free."""
+    """Add the records from ``start`` on to the chain of free records, at its front."""
     records, chain, counters = getattr(m, name), _CHAINED[name], m.counters[0]
     records.next[start:] = np.arange(start + 1, len(records) + 1)
     if start:

@@ -80,7 +80,7 @@ def make_medium(
 
 
 def surface_roughness(world: World, surface: str) -> tuple[float, float]:
-    """Return (standard deviation of the surface in m, bubble loss by the wind (APL-UW 1994)) of the configured sea.
+    """Return (standard deviation of the surface in m, bubble loss) for the configured sea and wind (APL-UW 1994).
 
     Both values are arguments of :func:`wavesim_server.acoustics.ray_tubes.surface_loss`.
     """
@@ -100,7 +100,7 @@ def flat_bottom_depth(loaded: LoadedConfig) -> float:
 
 def profile_depth(loaded: LoadedConfig) -> float:
     """Return the depth in m down to which a profile is needed over a bed that is not level; for a sloping plane, twice
-    that at the origin.
+    the depth at the origin.
     """
     t, bed = triangulated_bed(loaded), loaded.config.world.bed
     if t is not None:
@@ -115,7 +115,7 @@ def carrier_conditions(a: Acoustics, wind: float, frequency: float, band: float)
 
 
 def beam_pattern(beam: BeamPattern) -> Array:
-    """Return the loss in dB for each whole degree from the axis."""
+    """Return the loss in dB of a beam pattern for each whole degree from its axis."""
     angle = np.radians(np.arange(181))
     if beam.pattern == "table":
         rows = np.array(beam.rows).reshape(-1, 2)
@@ -145,7 +145,8 @@ def bessel_j1(x: Array) -> Array:
 def head_records(head: UsblHead, position: Any, assumed: float) -> tuple[Records, Records]:
     """Return the records of a head and of its hydrophones.
 
-    The records hold the positions relative to the transducer, with the least-squares solution of t = t0 + s p for s.
+    The records hold the positions p of the hydrophones relative to the transducer. They also hold the least-squares
+    solution for the slowness s of a plane wave, t = t0 + s p.
     """
     p = np.array([h.position for h in head.hydrophone])
     phones = np.zeros(medium_arrays.MAX_HYDROPHONES, medium_arrays.PHONE.dtype).view(np.recarray)
@@ -179,7 +180,8 @@ def set_node(
 ) -> None:  # fmt: skip
     """Turn a row into a node that can receive and send from now on.
 
-    ``clock`` is its (offset, drift). ``beam`` and ``head`` are rows of those arrays, -1 for none.
+    ``clock`` is its (offset, drift). ``beam`` and ``head`` are rows of the arrays of beam patterns and hydrophone
+    heads; -1 for none.
     """
     m.counters[0].nodes += 1
     n = m.nodes[row]

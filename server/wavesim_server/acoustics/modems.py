@@ -43,9 +43,7 @@ class ModemType:
     departure: Callable[[Modem, float, float, float], float] = _depart_at_once
 
     def equivalent_bits(self, modem: Modem, count: int) -> float:
-        """Return the number of uncoded bits with the same probability of loss, which the medium uses for its random
-        draw.
-        """
+        """Return the number of uncoded bits that have the same probability of loss; the medium draws with it."""
         if not 0.0 < modem.bit_error < 1.0:
             return self.bits(modem, count)
         return log(max(self.decoded(modem, count), 1e-300)) / log(1.0 - modem.bit_error)
@@ -73,8 +71,8 @@ def modem_types() -> dict[str, ModemType]:
 
 
 def modem_type_of(modem: Modem) -> ModemType | None:
-    """Return the type that a modem names; None = no code, and packets are sent at once. Raises ValueError if no package
-    provides the type.
+    """Return the type that a modem names; None = without coding, and packets are sent at once. Raises ValueError if no
+    package provides the type.
     """
     if not modem.type:
         return None

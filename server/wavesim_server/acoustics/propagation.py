@@ -14,9 +14,11 @@ from wavesim_server.elementary import cos
 
 
 class PropagationPath(NamedTuple):
-    """Path of a signal: its length, unit vectors along it in W at both ends, sound speed there, bounces, caustics
-    passed, mean sine of the grazing angles at the surface, loss in dB by spreading (-1: as for a straight line), loss
-    in dB of all bounces off the bottom, and the phase of these in rad (0 if not requested).
+    """Propagation path of a signal.
+
+    Its geometry is the length, the unit vectors along the path (in W) and the sound speed at both ends, the numbers of
+    bounces and caustics, and the mean sine of the grazing angles at the surface. The spreading loss is in dB (-1: as
+    for a straight line). All bounces off the bottom together have a loss in dB and a phase in rad (0 if not requested).
     """
 
     length: float
@@ -78,10 +80,10 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: fl
 def find_bed_eigenrays(
     m: Medium, scene: AcousticScene, s: int, x: float, y: float, z: float, found: int
 ) -> tuple[int, int]:
-    """Find eigenrays to a point that bounce off a bed that is not level, and append them to the ``found`` ones of the
-    medium.
+    """Find eigenrays to a point that bounce off a bed that is not level, and append them to the ``found`` eigenrays
+    that the medium holds.
 
-    Returns (new number of eigenrays, number of eigenrays without room).
+    Returns (new number of eigenrays, number of eigenrays dropped for lack of room).
     """
     signal, w = m.signals[s], m.water[0]
     ground = range_dependent_rays.bed_along_path(scene, w.order, signal.x, signal.y, x, y)
@@ -95,7 +97,7 @@ def find_bed_eigenrays(
 def found_way(
     m: Medium, scene: AcousticScene, s: int, k: int, x: float, y: float, z: float
 ) -> tuple[bool, PropagationPath]:
-    """Return (whether it exists, its path) for eigenray ``k`` of those found to a point."""
+    """Return (whether the path exists, the path) of eigenray ``k`` among those found to a point."""
     signal, found = m.signals[s], m.eigenrays[k]
     path = 2 * found.reversals + found.down
     if found.bed:
@@ -166,7 +168,7 @@ def reflected_path(m: Medium, s: int, z: float) -> PropagationPath:
 
 @device_function
 def meets_sloping_bed(m: Medium, path: int) -> bool:
-    """Return whether a path in water of one sound speed meets a bed that is not level."""
+    """Return whether a path in water of uniform sound speed meets a bed that is not level."""
     return bool(m.water[0].uneven != 0 and image_paths.bounce_counts(path)[1] > 0)
 
 
@@ -177,7 +179,7 @@ def source_image(
     """Return the position of the image source of a path to a point, in water with a uniform sound speed; NaN if the
     path does not exist.
 
-    Over a bed that is not level ``m.points`` then holds its corners.
+    Over a bed that is not level, ``m.points`` then holds the corners of the path.
     """
     if path == 0:  # nearly all paths: avoids a call
         return m.signals[s].x, m.signals[s].y, m.signals[s].z

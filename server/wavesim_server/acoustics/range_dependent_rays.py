@@ -2,9 +2,9 @@
 
 A ray is traced from layer to layer, as in :mod:`rays`. Where it meets the bed, it is mirrored in the tangent plane, in
 three dimensions, so that its invariant and its bearing change. A fan of such rays in the vertical plane through source
-and receiver brackets the nearby rays, and is refined where their range may reverse between two of them. Each ray is
-then aimed by Newton's method with two neighbours, one to the side and one above or below. These neighbours are also the
-edges of its tube:
+and receiver brackets the rays that reach the receiver. The fan is refined where the range may have an extreme between
+two of its rays. Newton's method then aims each ray at the receiver, with the help of two neighbours: one to the side,
+and one above or below. These neighbours are also the edges of the ray's tube:
 
     |pressure at 1 m / pressure|^2 = |d1 x d2| s_receiver c_source / c_receiver
 
@@ -66,8 +66,9 @@ MAX_AIM_STEPS = 24
 
 
 class BedAlongPath(NamedTuple):
-    """Bed along a path: the bed; its minimum depth and its maximum slope on this path; the step and the range in m of
-    the search for it; and the maximum number of bounces.
+    """Bed along a path, with its minimum depth and maximum slope there.
+
+    Rays search for the bed with a minimum step and up to a maximum range (m), and have a maximum number of bounces.
     """
 
     scene: AcousticScene
@@ -376,7 +377,7 @@ def _neighbour_shift(
     z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, sx: float, sy: float, sz: float, tx: float,
     ty: float, tz: float, depth: float, reversals: int, legs: Array, none: Array, out: Record,
 ) -> tuple[bool, int, float, float]:  # fmt: skip
-    """Return (whether it exists, caustics between both rays, displacement per rad) of a neighbour of the ray of
+    """Return (whether it exists, caustics between the two rays, displacement per rad) for a neighbour of ray
     ``legs[NOW]``.
 
     Before a turning point, the steeper ray reaches the depth at a shorter range; after one, at a longer range. Each

@@ -10,10 +10,10 @@ speed is constant. Over a part of a layer from speed ca to cb, with sines sa and
 
     dx/dp = dz (ca + cb) / (sa sb (sa + sb)),   -1/(|g| p^2 sa) for a part that begins or ends at a turning point
 
-The second form is the finite part, because the turning point moves with p. Where neighbouring rays cross, the formula
-diverges. A tube is therefore at least a tenth as wide as one in still water, which limits the gain to
-`MAX_FOCUSING_DB`. Each such caustic that the ray has passed advances its phase by 90 degrees, where travel is ``exp(-i
-w tau)`` (pressure as ``exp(+i w t)``).
+The second form is the finite part of the derivative, because the turning point moves with p. Where neighbouring rays
+cross, the formula diverges. A tube is therefore at least a tenth as wide as one in still water, which limits the gain
+to `MAX_FOCUSING_DB`. Each such caustic that the ray has passed advances its phase by 90 degrees. Pressures vary as
+``exp(+i w t)``, so a travel time tau multiplies them by ``exp(-i w tau)``.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ p = cos(theta)/c (theta from the horizontal). Over a layer from speed ca to cb, 
 
     dx = p dz (ca + cb)/(sa + sb),   dt = (2/g) asinh(g d / (2 sqrt(ca cb))),   ds = d h / sin h
 
-(d the chord, h half the angle turned): forms without cancellation for small gradients and flat rays. A path is
-identified by its first direction (up or down) and its number of reversals, each a turning point or a bounce off surface
-or bottom. Travel time is stationary at the eigenray, so p times the miss corrects it to second order.
+where d is the chord and h is half the angle turned. These forms avoid cancellation for small gradients and flat rays. A
+path is identified by its first direction (up or down) and its number of reversals, each a turning point or a bounce off
+surface or bottom. Travel time is stationary at the eigenray, so p times the miss corrects it to second order.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def sine_from_cosine(pc: float) -> float:
 
 @device_function
 def layer_leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, float]:
-    """Return (dx, dt, ds) over a part of a layer of height dz > 0 without a turn inside."""
+    """Return (dx, dt, ds) of a ray across the height dz > 0 of one layer, without a turning point in between."""
     sa, sb = sine_from_cosine(p * ca), sine_from_cosine(p * cb)
     total = sa + sb
     if total <= 0.0:
@@ -588,11 +588,10 @@ def _come_back(
     z: Array, c: Array, source: float, receiver: float, distance: float, fan: Records, n: int, i: int, k: int, down: bool,
     reversals: int,
 ) -> float:  # fmt: skip
-    """Find an angle between two neighbours of the fan whose ray is on the other side of the receiver than theirs; NaN
-    if there is none.
+    """Find an angle between two neighbours of the fan whose ray and theirs are on opposite sides of the receiver.
 
-    The search bisects for the extreme of the range. There is no such angle if the tangents at both ends do not meet
-    beyond the receiver.
+    The search bisects for the extreme of the range. Returns NaN if there is no such angle, for example if the tangents
+    at both ends do not meet beyond the receiver.
     """
     cs, tried = sound_speed_at(z, c, source), fan[n + 1]
     low, high = fan[i].angle, fan[k].angle

@@ -253,8 +253,9 @@ def _begin_reception(
 
 @device_function
 def _add_multipath(m: Medium, j: int, slot: int, echo: bool, level: float, phase: float) -> None:
-    """Add the path of a new reception to those of the same signal that its node is receiving: real and imaginary part
-    of the pressure, or its square.
+    """Add the path of a new arrival to the sum of the paths of its signal at this node.
+
+    The sum is that of the complex pressures (coherent) or of the powers (incoherent).
     """
     if echo:
         slot = _ongoing_reception(m, j, m.ongoing_receptions[slot].id)

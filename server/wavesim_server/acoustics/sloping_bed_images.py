@@ -1,4 +1,4 @@
-"""Echoes off a bed whose depth changes along the path, in water of one sound speed, compiled.
+"""Echoes off a bed whose depth changes along the path, in water of uniform sound speed; compiled.
 
 Each bounce off the bed mirrors the source in the plane that is tangent to the bed at the point of reflection. That
 point depends on the planes, so both are found by iteration, starting with level planes. For a plane bed, however

@@ -21,7 +21,9 @@ class TickInterval(NamedTuple):
 def position_and_velocity(
     m: Medium, tick: TickInterval, j: int, time: float
 ) -> tuple[float, float, float, float, float, float]:
-    """Return position and velocity of a transducer at a time within the tick, by a cubic between both ends."""
+    """Return position and velocity of a transducer at a time within the tick, by the cubic between the states at both
+    ends of the tick.
+    """
     p, q, h = m.places[(tick.number - 1) & 1, j], m.places[tick.number & 1, j], m.water[0].step
     u = (time - tick.start) / h
     w = 1.0 - u
@@ -39,7 +41,9 @@ def position_and_velocity(
 
 @device_function
 def attitude(m: Medium, tick: TickInterval, j: int, time: float) -> tuple[float, float, float, float]:
-    """Return the attitude q_WB at a time within the tick: the chord between both ends, normalised."""
+    """Return the attitude q_WB at a time within the tick: the normalised chord between its values at both ends of the
+    tick.
+    """
     p, q = m.places[(tick.number - 1) & 1, j], m.places[tick.number & 1, j]
     u = (time - tick.start) / m.water[0].step
     s = 1.0 if p.qw * q.qw + p.qx * q.qx + p.qy * q.qy + p.qz * q.qz >= 0.0 else -1.0

@@ -9,4 +9,4 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Record = np.record  #: a record whose members are attributes, as its table declares them
-Records = np.recarray[Any, np.dtype[Any]]  #: an array of such records
+Records = np.recarray[Any, np.dtype[Any]]  #: an array of records whose members are attributes

@@ -93,7 +93,7 @@ def speed_bound(f: BodyArrays, row: int) -> float:
 
 @always_inline
 def is_asleep(f: BodyArrays, row: int) -> bool:
-    """Return whether a body is at rest and skipped; see :mod:`wavesim_server.dynamics.sleep`."""
+    """Return whether a body sleeps, and is therefore skipped; see :mod:`wavesim_server.dynamics.sleep`."""
     slot = f.slots[row]
     return bool(f.blocks[slot // LANES, ASLEEP * LANES + slot % LANES] != 0.0)
 

@@ -1,5 +1,6 @@
-"""Broad phase of contact: pairs of bodies and obstacles that can meet before any of them has moved by the width of its
-skin; compiled.
+"""Broad phase of contact, compiled: lists the pairs of bodies and obstacles that may touch soon.
+
+The list is valid until a body has moved by the width of the skin, a margin around each body.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ SKIN = 1.0  #: width of the skin around a body, m
 
 @device_function
 def list_pairs(f: BodyArrays, order: Ints, count: int, t: ContactMemory) -> None:
-    """List all pairs that can meet before a body has moved by the width of the skin. ``order`` stays sorted by lowest
-    x.
+    """List all pairs that can meet before a body has moved by the width of the skin. ``order`` holds the rows, sorted
+    by the lowest x of each body.
     """
     for i in range(1, count):  # insertion sort: the order hardly changes
         row = order[i]

@@ -58,7 +58,7 @@ def resolve_contacts(
 ) -> int:
     """Solve all contacts of this tick and return the number of contacts that touch.
 
-    ``last`` holds the states before the contacts, ``fastest`` is the speed of the fastest body.
+    ``last`` holds the states of the bodies before the contacts; ``fastest`` is the speed of the fastest body.
     """
     t.moved_since_listing[0] += 2.0 * fastest * h
     if t.moved_since_listing[0] > SKIN or t.counters[N_STALE]:

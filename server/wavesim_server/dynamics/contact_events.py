@@ -1,4 +1,4 @@
-"""New contacts for events: a body at rest touches its support in every tick, but the contact is reported once.
+"""Detection of new contacts: a body at rest touches its support in every tick, but the contact is reported only once.
 
 The functions are compiled. Each row remembers the last few partners that its body touched.
 """
@@ -13,10 +13,10 @@ import numpy as np
 from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.dynamics.types import Floats, Ints
 
-QUIET_S = 1.0  #: time without touching after which a contact counts as new
-PARTNERS = 4  #: partners that a body remembers
-BED = -1  #: partner: the sea bed; a row = another body; -2 - k = obstacle k
-#: columns of the memory of a row
+QUIET_S = 1.0  #: after this time in s without touching, a contact counts as new
+PARTNERS = 4  #: number of recent contact partners stored for each body
+BED = -1  #: contact partner: -1 is the sea bed, -2 - k is obstacle k, and a row is another body
+#: columns of the contact memory of a body
 PARTNER, LAST_TICK = 0, 1
 N_EVENTS, N_QUIET = 0, 1
 

@@ -13,7 +13,7 @@ from wavesim_server.dynamics.shapes import GEOMETRY
 from wavesim_server.dynamics.sleep import SleepState, make_sleep_state
 from wavesim_server.dynamics.types import Floats, Ints
 
-#: columns of a contact
+#: columns of the array of contacts
 # row a, row b (BED; -2 - k = fixed geometry k), point (3), normal from a to b (3), gap, impulse, friction impulse on b
 # (3), approach speed, inverse mass of a and of b along the normal
 C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_FRICTION, C_SPEED, C_INVERSE, CONTACT = (
@@ -28,17 +28,17 @@ C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_FRICTION, C_SPEED, C_INVERSE, C
     14,
     16,
 )
-#: columns for each body of a contact
+#: columns that a contact has for each of its two bodies
 # R_WB by rows (9); arm of the contact point, B (3); Jacobian along the normal (6); change of the body's velocity by an
 # impulse along the normal (6)
 L_ROTATION, L_ARM, L_NORMAL, L_RESPONSE, LEVER = 0, 9, 12, 18, 24
-#: columns for a direction: Jacobian, and response to an impulse
+#: columns for a contact direction: Jacobian, and change of velocity by a unit impulse
 D_JACOBIAN, D_RESPONSE, DIRECTION = 0, 6, 12
-#: counters
+#: indices of the counters of pairs and contacts
 N_PAIRS, N_CONTACTS, N_LOST, N_STALE = range(4)
-#: rows of the scratch array: 16 for the distance of two bodies, their nearest points, a point of a side
+#: rows of the scratch array after its first 16, which the distance computation uses
 ON_A, ON_B, POINT, SCRATCH = range(16, 20)
-OVERLAP_TOLERANCE = 1e-4  #: tolerated overlap, m
+OVERLAP_TOLERANCE = 1e-4  #: overlap of touching bodies that is not corrected, m
 
 
 class ContactMemory(NamedTuple):
@@ -58,7 +58,10 @@ class ContactMemory(NamedTuple):
 
 
 def make_contact_memory(capacity: int, fixed: Floats, owners: Sequence[int], step: float) -> ContactMemory:
-    """Create the memory for a fleet of this size, from the fixed geometries and the obstacle that owns each of them."""
+    """Create the contact memory for a fleet of this size.
+
+    The arguments include the fixed geometries and the obstacle to which each of them belongs.
+    """
     pairs = capacity * capacity if capacity <= 512 else 128 * capacity
     contacts = max(256, 16 * capacity)
     return ContactMemory(

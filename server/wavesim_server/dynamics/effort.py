@@ -6,9 +6,9 @@ and actuators. With M = M_RB + M_A they satisfy, in the degrees of freedom that 
 
     M nu' = restoring + drag + actuators + environment + external + contact,
 
-``restoring`` is weight and buoyancy in the frame of the water, which accelerates in waves. ``drag`` includes -C(nu_r)
-nu_r and M v_c', the inertia in a current that turns in B and accelerates. ``contact`` includes the mooring and the
-impulses of contacts averaged over the last tick.
+``restoring`` is weight and buoyancy relative to the water, which accelerates in waves. ``drag`` includes -C(nu_r) nu_r
+and M v_c', the inertial force of a current that accelerates and that turns relative to B. ``contact`` includes the
+mooring and the impulses of contacts averaged over the last tick.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _clear(work: Floats) -> None:
 
 @always_inline
 def _move_to_part(work: Floats, parts: Floats, part: int) -> None:
-    """Move the force rows to one term and clear them for the next."""
+    """Copy the force rows to the result of one term, and clear them for the next term."""
     for i in range(6):
         store(parts, part + i, load(work, r.FORCE + i))
     _clear(work)
@@ -84,7 +84,7 @@ def _block_parts(
 def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Floats, h: float, o: Floats) -> None:
     """Compute accelerations from the terms of a body, then add the terms that convert the equation to nu'.
 
-    ``turn``: acceleration of the water in B.
+    ``turn`` is the acceleration of the water, in B.
     """
     wet = element(work, r.WET_SHARE, l)
     for i in range(6):
@@ -111,7 +111,7 @@ def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Flo
 def _fill_row(
     block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jump: Floats, h: float, o: Floats
 ) -> None:
-    """Fill the row of one body; ``jump`` is the change of its velocity by contacts in the last tick."""
+    """Fill in the row of one body; ``jump`` is the change of its velocity due to contacts in the last tick."""
     nu, momentum, turn = np.empty(6), np.zeros(6), np.zeros(6)
     wet = element(work, r.WET_SHARE, l)
     for i in range(6):
@@ -175,10 +175,10 @@ def fill_efforts(
     h: float,
     out: Floats,
 ) -> None:
-    """Fill rows of the flat view (capacity, EFFORT) of the table.
+    """Fill in rows of the table `effort`, given as a flat view (capacity, EFFORT).
 
-    ``last`` holds each state before its last contacts. The function is fastest if the rows are in the order of their
-    slots.
+    ``last`` holds the state of each body before its last contacts. The function is fastest if the rows are in the order
+    of their slots.
     """
     jump = np.zeros(6)
     before = -1

@@ -31,8 +31,8 @@ class Term:
 class ActuatorType:
     """A type of actuator of models with ``<actuator type="...">``.
 
-    The kernel calls ``force(block, params, first, slot, work)``: coefficients as for a term; ``load(work, slot)`` is
-    the lagged value.
+    The kernel calls ``force(block, params, first, slot, work)``. The coefficients are read as for a :class:`Term`;
+    ``load(work, slot)`` is the lagged value of the actuator.
     """
 
     name: str
@@ -49,10 +49,10 @@ class Integrator:
     """An explicit Runge-Kutta method: its tableau and its limit of stability."""
 
     name: str
-    times: tuple[float, ...]  #: times of the stages as fractions of the step; the first is 0
-    stages: tuple[tuple[float, ...], ...]  #: weights of the earlier derivatives for each stage; the first is empty
-    weights: tuple[float, ...]  #: weights of all derivatives in the step
-    stable: float  #: maximum abs(lambda) h, minus a margin, at which motions do not grow
+    times: tuple[float, ...]  #: times of the stages as fractions of the step, starting with 0
+    stages: tuple[tuple[float, ...], ...]  #: for each stage, weights of the derivatives of all earlier stages
+    weights: tuple[float, ...]  #: weights of the derivatives of all stages in the result of the step
+    stable: float  #: limit of stability: maximum abs(lambda) h at which motions do not grow, with a margin
 
     def __post_init__(self) -> None:
         n = len(self.times)
@@ -70,7 +70,7 @@ class Integrator:
 
     @property
     def gains(self) -> tuple[float, ...]:
-        """Return the times at which lagged actuators are needed, without the start. The end is first, because the next
-        step needs it.
+        """Return the times at which lagged actuators are needed, except the start of the step. The end of the step is
+        first, because the next step needs its values.
         """
         return (1.0, *sorted({*self.times} - {0.0, 1.0}))

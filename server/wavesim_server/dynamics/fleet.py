@@ -39,7 +39,7 @@ HOLD_FOREVER = math.inf
 def release_holds(
     blocks: Floats, slots: Ints, actuator_holds: Floats, setpoints: Floats, count: Ints, time: float
 ) -> None:
-    """Hold frozen actuators until their time has passed; then apply their command."""
+    """Keep the values of frozen actuators until the freeze ends, then apply their commands."""
     i = 0
     while i < count[0]:
         row, slot = int(actuator_holds[i, 0]), int(actuator_holds[i, 1])
@@ -80,10 +80,10 @@ class VehicleType:
     model: Model
     compiled: CompiledModel
     actuators: tuple[Actuator, ...]
-    is_shared: bool  #: shared with other bodies of the model
+    is_shared: bool  #: True if other bodies of the model use this compiled model too
 
 
-SLACK = 1e-9  #: fraction of an actuator's range that counts as rounding error, so that a computed limit does not count as exceeded
+SLACK = 1e-9  #: excess over a limit that counts as rounding error, as a fraction of the actuator's range
 
 
 class ActuatorState:
@@ -101,8 +101,8 @@ class ActuatorState:
         }
         self.commands = [a.rest_value for a in self.actuators]
         self.signs = [1.0] * len(self.actuators)
-        self.clipped = [0] * len(self.actuators)  #: number of commands beyond the limits
-        self.tell = [1] * len(self.actuators)  #: number of such commands at which the next notice is due
+        self.clipped = [0] * len(self.actuators)  #: number of commands beyond the limits, for each actuator
+        self.tell = [1] * len(self.actuators)  #: number of commands beyond the limits at which the next notice is due
 
     def setpoint(self, position: int) -> tuple[int, float]:
         """Return (slot, target value): the command after the dead band and the motor law."""
@@ -130,7 +130,7 @@ class FleetDynamics:
         self.capacity, self.step, self.world = capacity, step, world
         self.integrator = integrators.integrator_index(integrator)
         self.slots = np.full(capacity, -1, np.int64)
-        #: (row, position) of an actuator -> (command beyond its limits, number of such commands), until reported
+        #: (row, position) of an actuator -> (last command beyond its limits, number of such commands)
         self.clipped: dict[tuple[int, int], tuple[float, int]] = {}
         self.blocks = np.zeros((0, r.BLOCK))
         self.block_heads = np.zeros((0, 3), np.int64)
@@ -165,7 +165,7 @@ class FleetDynamics:
     # -- views -------------------------------------------------------------------------------
 
     def body(self, row: int) -> Floats:
-        """Return state and inputs of one body, as a view of BLOCK_ROWS numbers."""
+        """Return the state and inputs of one body, as a view of BLOCK_ROWS numbers."""
         slot = self.slots[row]
         return self.blocks[slot // r.LANES].reshape(r.BLOCK_ROWS, r.LANES)[:, slot % r.LANES]
 
@@ -224,7 +224,7 @@ class FleetDynamics:
         mooring: Mooring | None,
         has_lines: bool = False,
     ) -> None:
-        """Put a body at rest into a row; ``lined`` states whether the body may have lines."""
+        """Add a body at rest in a row; ``lined`` states whether lines may be attached to it."""
         if vehicle_type.is_shared:
             if id(vehicle_type.model) not in self._model_rows:
                 self._model_rows[id(vehicle_type.model)] = self._add_model(vehicle_type.compiled)[0]
@@ -274,7 +274,7 @@ class FleetDynamics:
             self._release_model(*self._own_models.pop(row))
 
     def override_parameters(self, row: int, parameters: dict[int, float]) -> None:
-        """Assign separate parameters to one body (row of the parameters -> value)."""
+        """Change parameters of one body (row of the parameter -> value), which then has its own copy of the parameters."""
         if row not in self._own_models:
             body, old = self.body(row).copy(), int(self.block_heads[self.slots[row] // r.LANES, r.BLOCK_MODEL])
             self._clear_lane(row)
@@ -380,7 +380,7 @@ class FleetDynamics:
                 self._apply_setpoint(row, actuator_state, k)
 
     def clipped_of(self, row: int) -> tuple[int, ...]:
-        """Return the number of commands beyond the limits that each actuator of a body has received."""
+        """Return, for each actuator of a body, the number of received commands beyond its limits."""
         return tuple(self._actuator_states[row].clipped)
 
     def _clip(self, row: int, position: int, value: float) -> None:
@@ -409,7 +409,7 @@ class FleetDynamics:
         )
 
     def set_actuator_fault(self, row: int, position: int, fault: str, amount: float, now: float) -> None:
-        """Set a fault of one actuator by its position.
+        """Set a fault of the actuator at a position.
 
         ``stuck`` (keeps its value), ``frozen`` (the same for ``amount`` s), ``lost`` (no force), ``reduced`` (to the
         fraction ``amount``), ``reversed`` (opposite sign), ``none`` (repaired).

@@ -14,7 +14,7 @@ from wavesim_sdk.hull import Hull
 from wavesim_sdk.ocean import mesh
 from wavesim_server.dynamics.rows import HULL_TABLES, TABLE_FACES
 
-#: maximum number of triangles; each step of a body at the surface evaluates each triangle four times
+#: maximum number of triangles of a hull; a body at the surface evaluates each triangle four times per step
 MAX_FACES = HULL_TABLES * TABLE_FACES
 
 

@@ -14,7 +14,7 @@ from wavesim_server.dynamics.rows import MODEL_FACES, MODEL_HULL, TABLE_FACES, T
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import asin
 
-BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes
+BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes of primitives
 
 
 @device_function
@@ -133,7 +133,7 @@ def clipped_box(
     """Return the submerged (volume, mx, my, mz) of a box at any attitude.
 
     Each face is clipped by the plane and joined to a point of the plane. The tetrahedra of the clipped faces add up to
-    the submerged body, and the cut itself adds nothing.
+    the submerged body, and the cut surface itself contributes nothing.
     """
     ox, oy, oz = nx * d, ny * d, nz * d  # the apex, on the plane
     volume = mx = my = mz = 0.0

@@ -164,7 +164,9 @@ def _is_upright(block: Floats, params: Floats, work: Floats, l: int) -> bool:
 
 @always_inline
 def _upright_box(params: Floats, work: Floats) -> None:
-    """Set the submerged part of boxes whose upright edges the water cuts: a column's depth is linear in x and y."""
+    """Set the submerged part of boxes whose upright edges the water cuts: the immersed depth of each column of the box
+    is linear in x and y.
+    """
     hx, hy, hz = broadcast(params, HALF), broadcast(params, HALF + 1), broadcast(params, HALF + 2)
     nz = load(work, LANE_SCRATCH + 2)
     nz = select(abs(nz) < 1e-9, 1.0, nz)  # lanes without a body

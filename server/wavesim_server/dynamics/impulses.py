@@ -1,7 +1,7 @@
 """Contact impulses: normal impulses, Coulomb friction, and the correction of overlap; compiled.
 
-A Jacobian is [n; r x n], in B. Its product with a body's velocity is the speed of the contact point along n, and an
-impulse along n changes the body's momentum by it.
+A Jacobian is [n; r x n], in B. Its product with a body's velocity is the speed of the contact point along n. A unit
+impulse along n changes the body's momentum by the Jacobian.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from wavesim_server.dynamics.shapes import BOX
 from wavesim_server.dynamics.types import Floats
 
 OVERLAP_CORRECTION = 0.2  #: fraction of the overlap that is removed per tick
-#: m/s, maximum speed of this correction at each contact point: a body that overlaps another one moves out at this speed
+#: m/s, maximum speed at which overlapping bodies are moved apart, at each contact point
 MAX_CORRECTION_SPEED = 0.2
 FRICTION = 0.3
 ROLLING_RESISTANCE = (
@@ -83,7 +83,7 @@ def _inverse_mass(f: BodyArrays, row: int, j: Floats, first: int) -> float:
 
 @always_inline
 def _set_response(f: BodyArrays, row: int, j: Floats, first: int, response: Floats, at: int) -> None:
-    """Fill in the change of velocity due to a unit impulse along a direction, from response[at] on."""
+    """Write the change of velocity due to a unit impulse along a direction to ``response``, starting at response[at]."""
     p = f.params[f.block_heads[f.slots[row] // LANES, BLOCK_MODEL]]
     for i in range(6):
         change = 0.0
@@ -148,8 +148,9 @@ def approach_speed(f: BodyArrays, c: Floats, levers: Floats) -> float:
 
 @always_inline
 def normal_impulse(f: BodyArrays, c: Floats, levers: Floats, limit: float) -> None:
-    """Apply a normal impulse that changes the approach speed of a contact to ``limit``. The sum of the contact's
-    impulses is never negative.
+    """Apply a normal impulse that changes the approach speed of a contact to ``limit``.
+
+    The sum of the contact's normal impulses is never negative.
     """
     a, b, inverse = int(c[C_A]), int(c[C_B]), c[C_INVERSE] + c[C_INVERSE + 1]
     if inverse <= 0.0:

@@ -1,8 +1,8 @@
 """Integration steps of fixed length, compiled: semi-implicit Euler, classical Runge-Kutta, Dormand & Prince's fifth
 order, and the methods of other packages.
 
-Lagged actuators have their exact values at the times of the integrator, which keeps its order. Current, wind and waves
-are constant over a step. At the end of a step, state and actuator values whose
+Lagged actuators are evaluated exactly at the times of the integrator's stages, so the integrator keeps its order of
+convergence. Current, wind and waves are constant over a step. At the end of a step, state and actuator values whose
 magnitude is below LEAST become zero, so that a body can come fully to rest.
 """
 
@@ -84,7 +84,7 @@ def integrator_index(name: str) -> int:
     return names.index(name)
 
 
-#: by method and stage: weights of earlier stages, weight in the final sum, time, index of the gain (-1: at the start)
+#: coefficients by method and stage; the gain index is -1 for a stage at the start of the step
 _WEIGHTS, _SUM = np.zeros((len(ALL), STAGES, STAGES)), np.zeros((len(ALL), STAGES))
 _TIME, _GAIN = np.zeros((len(ALL), STAGES)), np.full((len(ALL), STAGES), -1)
 _COUNT = np.array([len(i.times) for i in ALL])

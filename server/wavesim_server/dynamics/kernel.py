@@ -268,7 +268,9 @@ def solve(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
 
 @always_inline
 def solve_symmetric(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
-    """Add the same forces for bodies with port-starboard symmetry, where half of each matrix is zero."""
+    """Add drag, Coriolis force and gravity for bodies with port-starboard symmetry, for which half of each matrix is
+    zero.
+    """
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     hx, hy, hz = (
@@ -302,9 +304,7 @@ def solve_symmetric(params: Floats, work: Floats, k: int, partly_out: bool) -> N
 
 @always_inline
 def mooring(block: Floats, work: Floats, k: int) -> None:
-    """Add the force of an elastic line from the body's origin to its anchor, which can only pull, and the forces of
-    other lines.
-    """
+    """Add the forces of lines, including the elastic mooring from the body's origin to its anchor, which can only pull."""
     dx = load(block, MOORING) - load(work, STATE + PX)
     dy = load(block, MOORING + 1) - load(work, STATE + PY)
     dz = load(block, MOORING + 2) - load(work, STATE + PZ)
@@ -371,7 +371,9 @@ def actuator_forces(block: Floats, params: Floats, work: Floats, model_ints: Int
 
 @always_inline
 def hull_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, number: int) -> None:
-    """Add hull forces that are not a matrix times a velocity to the force rows; ``number`` is the index of the stage."""
+    """Add the hull forces that cannot be written as a matrix times a velocity to the force rows; ``number`` is the
+    index of the stage.
+    """
     flags = model_ints[MODEL_FLAGS]
     if flags & ON_SURFACE:
         terms.seakeeping(params, work)

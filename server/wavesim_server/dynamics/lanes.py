@@ -36,7 +36,7 @@ class LaneVectorType(types.Type):
 
 
 class LaneMaskType(types.Type):
-    """LANES truth values."""
+    """One truth value for each lane."""
 
     def __init__(self) -> None:
         super().__init__(name=f"mask{LANES}")
@@ -213,7 +213,7 @@ def _broadcast_one(typing: Any, array: Any, index: Any) -> Any:
 
 
 load = cast("Callable[[Floats, int], Lanes]", _load)
-#: one number of an array, the same in all lanes: a parameter
+#: reads one parameter from an array into all lanes
 broadcast = cast("Callable[[Floats, int], Lanes]", _broadcast_one)
 store = cast("Callable[[Floats, int, Lanes | float], None]", _store)
 select = cast("Callable[[Mask, Lanes | float, Lanes | float], Lanes]", _select)
@@ -240,5 +240,5 @@ if nb_config.DISABLE_JIT:  # twins of the intrinsics
 
 @always_inline
 def add_to(array: Floats, row: int, value: Lanes | float) -> None:
-    """Add to a row."""
+    """Add a vector to a row of an array."""
     store(array, row, load(array, row) + value)

@@ -11,11 +11,12 @@ and torsion are neglected. Half a segment belongs to each end: its weight and dr
 neglected.
 
 A tick of the bodies is divided into substeps of the lines (semi-implicit Euler, drag implicit in the speed). Bodies
-take part in the substeps: each starts from the motion of its tick, computed with the previous force of its lines, and
-departs from it by the change of that force. A stiff line on a light body therefore needs short substeps but not short
-ticks, and a hanging line at rest stays at rest.
+take part in the substeps. The motion of a body in the tick is first computed with the previous force of its lines. In
+the substeps, the body departs from this motion because the line force changes. A stiff line on a light body therefore
+needs short substeps but not short ticks, and a hanging line at rest stays at rest.
 
-On the bed a node's downward speed is limited to what the gap allows, and that impulse bounds the friction.
+On the bed, the downward speed of a node is limited so that it does not pass through the gap in one substep. The impulse
+of this limit bounds the friction.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE,
 # first node, segments, bodies at the ends (rows of the rig; -1 = anchor), whether both are present, broken segment
 # (-1 = none), tick of the break
 I_FIRST, I_SEGMENTS, I_BODY, I_BOTH_PRESENT, I_BROKEN_SEGMENT, I_BROKEN_TICK, LINE_INTS = 0, 1, 2, 4, 5, 6, 7
-#: columns of a line's end: its position in B or W; its position and velocity in W, before and after the tick
+#: columns of a line's end: attachment point in B or W; position and velocity in W before and after the tick
 E_AT, E_P0, E_V0, E_P1, E_V1, END = 0, 3, 6, 9, 12, 15
 #: columns of a body that has lines attached
 # position, attitude and velocity before and after its step; departure from that motion, B: velocity, position; sum of
 # the line forces
 B_BEFORE, B_AFTER, B_DEPARTURE_VELOCITY, B_DEPARTURE, B_WRENCH_SUM, BODY = 0, 13, 26, 32, 38, 44
-#: connected lines and bodies are stepped together: first and past-last line, first and past-last body, substeps
+#: columns of a group of connected lines and bodies, which are stepped together
 G_LINE, G_LINES, G_BODY, G_BODIES, G_STEPS, GROUP = range(6)
 
 
@@ -99,7 +100,7 @@ def update_bed_depths(rig: LineArrays, bed: BedParameters, net: SoundingsMesh) -
 
 @device_function
 def _end_motion(end: Floats, o: Floats, at: int, place: int, speed: int) -> None:
-    """Compute position and velocity of an end on a body in a given state."""
+    """Compute the position and velocity of a line's end on a body in a given state."""
     w, x, y, z = o[at + 3], o[at + 4], o[at + 5], o[at + 6]
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
     p, q, s = o[at + 10], o[at + 11], o[at + 12]
@@ -113,7 +114,7 @@ def _end_motion(end: Floats, o: Floats, at: int, place: int, speed: int) -> None
 
 @device_function
 def _place_end(end: Floats, node: Floats, s: float, h: float) -> None:
-    """Move an end to the fraction ``s`` of a tick, on a Hermite path from before to after it."""
+    """Move the end of a line to its position at the fraction ``s`` of a tick, by Hermite interpolation over the tick."""
     square, cube = s * s, s * s * s
     rest, there = 2.0 * cube - 3.0 * square + 1.0, 3.0 * square - 2.0 * cube
     leave, arrive = (cube - 2.0 * square + s) * h, (cube - square) * h
@@ -192,7 +193,7 @@ def _node_tangent(nodes: Floats, i: int, first: int, last: int) -> tuple[float, 
 
 @device_function
 def _step_inner_nodes(nodes: Floats, line: Floats, ints: Ints, dt: float) -> None:
-    """Move the nodes between the ends."""
+    """Move the nodes of a line between its ends."""
     first, last = ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS]
     for i in range(first + 1, last):
         n = nodes[i]
@@ -252,7 +253,7 @@ def _drag_at_end(nodes: Floats, line: Floats, ints: Ints, i: int) -> None:
 
 @device_function
 def _apply_end_force(end: Floats, node: Floats, o: Floats, params: Floats, dt: float) -> None:
-    """Change the velocity of a body by the force at an end."""
+    """Change the velocity of a body by the force at the end of a line."""
     x, y, z = rotation.to_world(
         o[B_AFTER + 3], -o[B_AFTER + 4], -o[B_AFTER + 5], -o[B_AFTER + 6],
         node[N_FORCE], node[N_FORCE + 1], node[N_FORCE + 2],
@@ -272,7 +273,7 @@ def _apply_end_force(end: Floats, node: Floats, o: Floats, params: Floats, dt: f
 def _apply_wrench(
     o: Floats, params: Floats, x: float, y: float, z: float, k: float, m: float, n: float, dt: float
 ) -> None:
-    """Apply a force and a moment in B for a time."""
+    """Apply a force and a moment, both in B, to a body for a given time."""
     for i in range(6):
         row = r.MASS_INVERSE + 6 * i
         o[B_DEPARTURE_VELOCITY + i] += dt * (
@@ -283,7 +284,9 @@ def _apply_wrench(
 
 @device_function
 def _substep(f: BodyArrays, rig: LineArrays, g: Ints, s: float, dt: float, h: float, tick: int) -> None:
-    """Advance a group by one substep; ``s`` is the fraction of the tick at which the substep ends."""
+    """Advance a group of connected lines and bodies by one substep; ``s`` is the fraction of the tick at which the
+    substep ends.
+    """
     for m in range(g[G_LINE], g[G_LINES]):
         if rig.ints[m, I_BOTH_PRESENT]:
             _segment_forces(rig.nodes, rig.lines[m], rig.ints[m], tick)

@@ -307,7 +307,7 @@ def _set_hull_terms(p: Floats, ints: Ints, model: Model, world: World) -> int:
     return flags
 
 
-#: factors of a named derivative -> index in the basis
+#: factors of a named hydrodynamic derivative -> index of their product in the basis
 BASIS_INDEX = {c: 1 + i for i, c in enumerate(MOTIONS)} | {f"a{c}": 7 + i for i, c in enumerate(MOTIONS)}
 _U, _U2, _INVERSE, _DELTA = 13, 14, 15, 16
 BASIS_INDEX |= {"d": _DELTA, "dr": _DELTA} | {f"d{1 + k}": _DELTA + k for k in range(r.FINS)}
@@ -315,7 +315,9 @@ _FACTOR = re.compile(rf"a[uvwpqr]|dr|d[1-{r.FINS}]?|[uvwpqr]")
 
 
 def derivative_factors(name: str) -> tuple[int, list[str]]:
-    """Return (axis, factors) of a derivative's name. Raises ValueError, with the reason, if the name is invalid."""
+    """Return (axis, factors) from the name of a hydrodynamic derivative. Raises ValueError, with the reason, if the
+    name is invalid.
+    """
     letter, _, rest = name.partition("_")
     if letter not in AXES or len(letter) != 1 or not rest:
         raise ValueError(f"invalid derivative '{name}': write a force X Y Z K M N, an underscore and the factors")
@@ -407,7 +409,7 @@ def _find_extension(name: str, offers: Sequence[Term | ActuatorType], what: str)
 
 
 def _ordered_coefficients(whose: str, names: Sequence[str], given: Sequence[Coefficient]) -> list[float]:
-    """Return the values in the order of the names. Raises ValueError if a name is missing, unknown or repeated."""
+    """Return the coefficients in the order of their names. Raises ValueError if a name is missing, unknown or repeated."""
     values = {c.name: c.value for c in given}
     if sorted(c.name for c in given) != sorted(names):
         given_values = " ".join(c.name for c in given) or "none"

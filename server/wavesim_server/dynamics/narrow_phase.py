@@ -50,8 +50,8 @@ from wavesim_server.dynamics.shapes import (
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
-FEATURE_TOLERANCE = 0.01  #: m, points of a side within this distance of the nearest point also carry load
-EDGE_TOLERANCE = 1e-3  #: m, distance from one of these points within which the other body's side may end
+FEATURE_TOLERANCE = 0.01  #: m, points of a flat side at most this much farther than the nearest point also carry load
+EDGE_TOLERANCE = 1e-3  #: m, tolerance for a contact point beyond the edge of the other body's side
 
 
 @device_function
@@ -72,7 +72,7 @@ def _add_contact(
 
 @device_function
 def contacts_of_pair(f: BodyArrays, t: ContactMemory, n: int, ra: int, rb: int, h: float) -> int:
-    """Find the contacts of a pair: the nearest points, and the equally near points of flat sides."""
+    """Find the contacts of a pair of bodies: their nearest points, and the equally near points of flat sides."""
     ga, gb = t.shapes[0], t.shapes[1]
     geometry(f, ra, ga)
     if rb >= 0:

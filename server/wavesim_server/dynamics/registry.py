@@ -29,7 +29,7 @@ from wavesim_server.dynamics.types import Floats, Ints
 GROUP = "wavesim.dynamics"
 MAX_TERMS = 32  #: maximum number of terms; each uses one flag
 Extension = Term | ActuatorType | Integrator
-Forces = Callable[[Floats, Floats, Floats, Ints], None]  #: arguments: block, params, work, kind
+Forces = Callable[[Floats, Floats, Floats, Ints], None]  #: force function with the arguments block, params, work, kind
 
 
 def _load_extensions() -> list[Extension]:

@@ -1,4 +1,6 @@
-"""Attitude functions, compiled. They take single numbers or all lanes at once, so their types are ``Any``."""
+"""Attitude functions, compiled. Each function accepts either single numbers or vectors of all lanes, so the types are
+``Any``.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Row layout of the kernel's arrays.
 
-A *block* holds eight bodies of one model side by side: row ``r`` of lane ``l`` is element ``8 r + l`` of a
-flat float64 array. Each statement of the kernel is a load at a literal offset, and the compiler works on all lanes at
-once. The single *work* array has the same shape and stores intermediate values of a step. The *parameters* are the
+A *block* holds eight bodies of one model side by side: row ``r`` of lane ``l`` is element ``8 r + l`` of a flat float64
+array. Each statement of the kernel is a load at a literal offset, and the compiler works on all lanes at once. One
+*work* array, of the same shape, stores intermediate values of a step for all blocks. The *parameters* are the
 coefficients of a model, one number each. All blocks of the model use the same parameters, which therefore remain in the
 cache.
 """
@@ -224,7 +224,7 @@ WORK = _work_rows.next * LANES
     FIRST_EXTRA_FLAG,  # of the first registered term; the others follow
 ) = (1 << k for k in range(24))
 
-#: columns of the integers of a model
+#: columns of the integer parameters of a model
 # flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of state, oscillators and the
 # first of their states
 MODEL_FLAGS, MODEL_THRUSTERS, MODEL_FINS, MODEL_DERIVATIVES, MODEL_MEMORY, MODEL_STRIPS, MODEL_STATES = range(7)

@@ -136,8 +136,8 @@ def triangle_normal(g: Floats) -> tuple[float, float, float]:
 
 @device_function
 def is_over_triangle(g: Floats, dx: float, dy: float, dz: float, hair: float) -> bool:
-    """Return whether a point, relative to a triangle's centre, is over it: inside its edges, or within ``hair`` of
-    them.
+    """Return whether a point, relative to a triangle's centre, projects into the triangle, or within ``hair`` of its
+    edges.
     """
     nx, ny, nz = triangle_normal(g)
     for k in range(3):

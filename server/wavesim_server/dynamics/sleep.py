@@ -45,9 +45,9 @@ from wavesim_server.dynamics.rows import (
 )
 from wavesim_server.dynamics.types import Floats, Ints
 
-SETTLE_S = 1.0  #: time for which a body must be at rest
-CREEP_TOLERANCE = 5e-4  #: maximum displacement of any point of the body in that time, m
-#: maximum difference between the halves of the displacement: as a fraction, and in m
+SETTLE_S = 1.0  #: time in s for which a body must be at rest before it sleeps
+CREEP_TOLERANCE = 5e-4  #: maximum displacement of any point of a body that counts as at rest for SETTLE_S, m
+#: maximum difference between the displacements in both halves of that time: as a fraction, and in m
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
 FLOW_TOLERANCE = 1e-3  #: change of the water's velocity (m/s) or acceleration (m/s2) that is ignored
 #: columns of the memory of a body: last tick at rest, first tick of the current rest, last tick in contact with a body

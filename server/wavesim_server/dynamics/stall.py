@@ -1,4 +1,4 @@
-"""Fins beyond stall: correction of the linear law's force, separately for each lane in which a fin stalls."""
+"""Correction of the linear fin force beyond stall, computed separately for each lane in which a fin stalls."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ MIN_FORWARD_SHARE = 0.3  #: minimum fraction of a thruster's force along surge a
 #: maximum remaining lateral force as a fraction of the thrust (for moments: times half the length)
 MAX_IMBALANCE = 0.02
 SEARCH_POINTS = 64  #: number of search points for a command, from zero to the limit
-STRAIGHT_DOFS = [0, 1, 5]  #: surge, sway, yaw
-NEAR = 1e-9  #: relative tolerance of a thrust
+STRAIGHT_DOFS = [0, 1, 5]  #: degrees of freedom of straight motion: surge, sway, yaw
+NEAR = 1e-9  #: relative tolerance of the thrust in the search for a command
 
 
 class TowedModel:

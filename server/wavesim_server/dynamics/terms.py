@@ -232,8 +232,9 @@ def table_thrusters(block: Floats, params: Floats, work: Floats, model_ints: Int
 
 @always_inline
 def swivels(params: Floats, work: Floats, count: int) -> None:
-    """Turn the thrust of azimuths and jets, already added along the fixed direction, by their angle; a deflector scales
-    the part along the fixed direction.
+    """Rotate the thrust of azimuth thrusters and jets by their angle.
+
+    The thrust has already been added along the fixed direction. A deflector scales the part along that direction.
     """
     for k in range(min(count, SWIVELS)):
         sine, cosine = sin_cos(load(work, STAGE_ACTUATORS + SLOT_ANGLE + k))
@@ -357,7 +358,7 @@ def derivative_basis(work: Floats, fins: int) -> None:
 
 @always_inline
 def seakeeping(params: Floats, work: Floats) -> None:
-    """Compute heave of hulls on the surface, where added mass, drag and memory act on vertical motion.
+    """Compute the heave of hulls on the surface. Added mass, drag and memory act on their vertical motion.
 
     The added mass acts against the vertical acceleration w' - u q + v p. Drag and memory act against the vertical
     speed, as in linear seakeeping theory (Fossen 2021, sec. 6.3 and 5.4). If they acted along the body's z axis, the

@@ -1,9 +1,9 @@
 """Bodies that leave the water and return: the water forces decrease with the wetted fraction of the body.
 
-With B the current buoyancy and B_0 that of the body at rest (its weight, or its full buoyancy if it does not float),
-``w = min(1, B/B_0)`` and the wetted fraction is ``s = w (2 - w)``. It is 0 in the air, and 1 with zero slope at the
-body's own draft, where the model was identified. Small motions about that draft therefore use the model's own
-coefficients. The equation of motion becomes
+B is the current buoyancy of the body. B_0 is its buoyancy at rest: its weight, or its full buoyancy if it does not
+float. With ``w = min(1, B/B_0)``, the wetted fraction is ``s = w (2 - w)``. It is 0 in the air. At the body's own
+draft, where the model was identified, it is 1 with zero slope. Small motions about that draft therefore use the model's
+own coefficients. The equation of motion becomes
 
     (M_RB + s M_A) nu_r' + max(s', 0) M_A nu_r = s (drag, lift, memory, propellers, fins) - (C_RB + s C_A) nu_r + the
     rest.
@@ -131,8 +131,9 @@ def solve_partly_out(params: Floats, work: Floats, k: int) -> None:
 
 @device_function
 def solve_accelerations(params: Floats, work: Floats) -> None:
-    """Replace the loads with the accelerations through the water. Inertia is positive definite, so its diagonal
-    serves as pivots.
+    """Solve for the accelerations through the water, which replace the loads.
+
+    The inertia matrix is positive definite, so the elimination uses its diagonal as pivots.
     """
     dry = 1.0 - load(work, WET_SHARE)
     for i in range(6):

@@ -80,7 +80,7 @@ class ResponseOperators:
         return np.stack([real, imaginary], axis=-1)
 
     def drift_at(self, frequencies: Array) -> Array:
-        """Return the signed root of the mean drift force, (headings, frequencies, 3)."""
+        """Return the signed square root of the mean drift force, (headings, frequencies, 3)."""
         table = np.zeros((self.headings, len(frequencies), 3))
         for dof, responses in enumerate(self.drift):
             for k, values in enumerate(responses.T):
@@ -122,7 +122,7 @@ def _radiation_impedance(radiation: Radiation, w: Array) -> tuple[Array, Array]:
 
 
 def _polynomial(coefficients: Sequence[float], w: Array) -> tuple[Array, Array]:
-    """Return real and imaginary part of the sum of ``c_k (i w)^k``."""
+    """Return the real and imaginary parts of the polynomial with coefficients ``c_k`` in ``i w``."""
     real = imaginary = np.zeros_like(w)
     for c in reversed(coefficients):
         real, imaginary = c - w * imaginary, w * real

@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 DRIFT = ("drift_surge", "drift_sway", "drift_yaw")
 COLUMNS = ("heading_deg", "frequency", *(f"{a}{part}" for a in AXES for part in ("", "_phase_deg")))
-#: sign changes when a symmetric hull meets the same wave from the other side
+#: signs by axis of the response of a symmetric hull to the same wave from the other side
 _MIRRORED = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 _MIRRORED_DRIFT = np.array([1.0, -1.0, -1.0])
 
@@ -24,9 +24,9 @@ def read_operator_table(path: Path) -> tuple[Array, Array, Array, Array]:
     """Read a table of operators. Return frequencies (f,) in rad/s, headings (h,) in rad, operators (6, f, h) and mean
     drift (3, f, h).
 
-    The columns :data:`COLUMNS` are in any order, with a header. There is one line for each heading and frequency, with
-    amplitude and phase of each axis; the columns ``DRIFT`` are given all three or not at all. Lines that begin with #
-    are ignored. Headings cover the circle in equal steps from 0 (following sea). For a hull with port-starboard
+    A header names the columns :data:`COLUMNS`, in any order. Each line has one heading and one frequency, with the
+    amplitude and phase for each axis. Either all three columns ``DRIFT`` are present, or none of them. Lines that begin
+    with # are ignored. Headings cover the circle in equal steps from 0 (following sea). For a hull with port-starboard
     symmetry, headings from 0 to 180 deg are enough: the other half is then the mirror image. Raises OSError if the file
     cannot be read, and ValueError if it is not such a table.
     """

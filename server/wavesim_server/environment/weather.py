@@ -51,7 +51,7 @@ from wavesim_server.rng import normal
 
 #: state of the weather: slow wind, drift speed and direction (deviations), current wind at 10 m, level of the tide
 W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
-#: wind, waves and air, the same everywhere; see :class:`WeatherArrays`
+#: indices of the inputs for wind, waves and air, which are the same everywhere; see :class:`WeatherArrays`
 (
     I_MEAN,
     I_WIND_FROM,
@@ -89,8 +89,9 @@ HAS_WIND, HAS_FILTER, HAS_RAO, HAS_WATER = 1, 2, 4, 8
 # buoyancy in water of the world's density and its centre, B; relative excess at a depth, its change per metre, that
 # depth
 (V_FULL, V_X, V_Y, V_Z, V_EXCESS, V_SLOPE, V_DEPTH, VOLUMES) = range(8)
-MAX_DECAY_EXPONENT = 9.0  #: a component is neglected where its motion has decayed to exp(-MAX_DECAY_EXPONENT)
-#: bodies with half lengths below this fraction of the shortest wave's length over 2 pi sense the sea at a point
+#: a wave component is neglected below the depth at which its motion has decayed to exp(-MAX_DECAY_EXPONENT)
+MAX_DECAY_EXPONENT = 9.0
+#: a body senses the sea at a point if its half length is below this fraction of 1/k of the shortest wave
 POINT_SIZE_LIMIT = 0.1
 
 
@@ -196,12 +197,14 @@ def orbital_motion(
     """Compute water plane, velocity and acceleration of the water by Airy's theory, at a body ``depth`` below the still
     level.
 
-    The acceleration is that of the water itself, v' + (v . grad) v: without the second term, a free body would not stay on its orbit.
+    The acceleration is that of the water itself, v' + (v . grad) v: without its second term, a free body would not
+    follow the orbit of the water.
 
-    All values are means over the body's length and width. For a wave of number k the factor is exp(-(k_x^2 long^2 +
-    k_y^2 wide^2)/6), which has the second moment of the rectangle; the slope, a first moment, uses the power 3/5 of it.
-    (cx, sx): heading of the body, not of unit length. Above the still level, the motion equals that at the still level.
-    ``parts`` (5, n) holds intermediate values, so that the compiler can vectorise.
+    All values are means over the body's length and width. For a wave of number k, the averaging factor is exp(-(k_x^2
+    long^2 + k_y^2 wide^2)/6), which has the second moment of the rectangle. The slope is a first moment, so its factor
+    is this factor to the power 3/5. The vector (cx, sx) is the heading of the body and need not have unit length. Above
+    the still level, the motion equals that at the still level. ``parts`` (5, n) stores intermediate values so that the
+    compiler can vectorise the loops.
     """
     down = max(depth, 0.0)
     n = sea.shape[0]
@@ -361,7 +364,9 @@ def apply_to_nodes(w: WeatherArrays, flow: FlowField, nodes: Floats, time: float
 def fill_surroundings(
     w: WeatherArrays, flow: FlowField, blocks: Floats, slots: Ints, rows: Ints, time: float, out: Floats
 ) -> None:
-    """Fill rows of the table `surroundings` at a time: water and air velocity W, water level, elevation of the waves."""
+    """Fill in rows of the table `surroundings` for a given time: velocity of water and air in W, water level, and wave
+    elevation.
+    """
     s = w.state
     sine, cosine = sin_cos(w.wind[I_WIND_FROM])
     for i in range(rows.shape[0]):
@@ -452,8 +457,8 @@ def _wave_force(
 ) -> None:
     """Add first-order wave force and slowly varying drift force.
 
-    First order: each component times the force operator at its relative heading. Drift in surge, sway and yaw: Newman's
-    approximation, 2 (sum a sqrt(T) cos)^2 (Newman 1974).
+    The first-order force is the sum over the wave components, each times the force operator at its relative heading.
+    The drift force in surge, sway and yaw is Newman's approximation, 2 (sum a sqrt(T) cos)^2 (Newman 1974).
     """
     sea, t, headings = w.sea, w.rao[int(e[E_RAO])], int(e[E_HEADINGS])
     slow = w.drift_rao[int(e[E_RAO])]

@@ -22,7 +22,7 @@ from wavesim_server.environment import weather as w
 from wavesim_server.row_pool import RowPool, grown_to
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: values that may change during the run: the element of <world> and its key
+#: values that may change during a run -> (element of <world>, its key)
 CHANGEABLE = {
     "current_north": ("current", "north"),
     "current_east": ("current", "east"),
@@ -144,7 +144,7 @@ class WeatherModel:
         self.weather.drift_rao[place, : operators.headings] = operators.drift_at(frequencies)
 
     def refresh(self, row: int, fleet: FleetDynamics, tick: int, time: float) -> None:
-        """Apply the current environment to one body, so that its published state is consistent."""
+        """Apply the present wind, waves and flow to one body, so that its published state is consistent."""
         kept = self.weather.filters[row].copy()
         w.apply_to_bodies(
             self.weather, self.flow, fleet.blocks, fleet.slots, np.array([row]), 1, tick, time, fleet.step
@@ -200,7 +200,7 @@ class WeatherModel:
         return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], 0.0])
 
     def surroundings(self, out: Array, rows: Any, fleet: FleetDynamics, time: float) -> None:
-        """Fill rows of the flat view of the table `surroundings`."""
+        """Fill in rows of the table `surroundings`, given as a flat view."""
         w.fill_surroundings(self.weather, self.flow, fleet.blocks, fleet.slots, rows, time, out)
 
 

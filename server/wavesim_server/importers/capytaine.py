@@ -111,7 +111,7 @@ def _dof_indices(names: Array) -> list[int]:
 
 
 def _ordered_variable(data: Any, name: str, *first: str) -> Array:
-    """Return a variable with its dimensions in the given order; every other dimension must have one value."""
+    """Return a variable with its dimensions in the given order. Any other dimension must have length 1."""
     dimensions, values = data[name]
     if lost := [d for d in dimensions if d not in first and values.shape[dimensions.index(d)] != 1]:
         raise ValueError(f"'{name}' has several values of {lost[0]}; one value is needed")
@@ -123,7 +123,7 @@ def _ordered_variable(data: Any, name: str, *first: str) -> Array:
 
 
 def _matrix_variable(data: Any, name: str, *first: str) -> Array:
-    """Return the matrices (..., 6, 6): force by motion."""
+    """Return the matrices (..., 6, 6) of a variable, with forces as rows and motions as columns."""
     values = _ordered_variable(data, name, *first, "influenced_dof", "radiating_dof")
     values = values.reshape(-1, *values.shape[-2:])
     whole = np.zeros((len(values), 6, 6))

@@ -20,7 +20,8 @@ DAMPING = {
 }  # fmt: skip
 #: element of hilsim's Coriolis matrix, which is multiplied by u -> derivative
 CORIOLIS = {"26": "Y_ur", "35": "Z_uq", "46": "K_ur", "55": "M_uq", "66": "N_ur"}
-#: keys that hilsim reads but does not use (cross-flow replaces the damping of sway and yaw by v alone)
+#: keys that hilsim reads but does not use
+# (cross-flow replaces the damping of sway and yaw by v alone)
 UNUSED = ("x_g", "y_g", "z_g", "X_v", "X_vv", "X_vvv", "surge_max")
 _PAIRS = [(i, j) for i in range(6) for j in range(i)]
 

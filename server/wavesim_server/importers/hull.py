@@ -106,7 +106,9 @@ def _add_masses(draft: ModelDraft, found: panel_results.PanelResults) -> None:
 
 
 def _add_restoring(draft: ModelDraft, g: np.ndarray, depth: float) -> None:
-    """Add the restoring columns of heave, roll and pitch; other entries are numerical noise of the mesh, or a mooring."""
+    """Add the restoring columns of heave, roll and pitch. Other entries come from numerical noise of the mesh or from a
+    mooring.
+    """
     g = g.copy()
     size = np.sqrt(np.abs(np.diag(g)))
     size[size == 0.0] = size.max() if size.max() else 1.0

@@ -1,4 +1,4 @@
-"""Draft of a model: content of the file, values that it lacks, and content that a model cannot represent."""
+"""Draft of a model from a file: its content, the values that the file lacks, and content that a model cannot represent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lxml import etree
 from wavesim_sdk.errors import ConfigError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: keys of ``--set`` and their meaning
+#: keys of the option ``--set`` and their meanings
 SETTINGS = {
     "mass": "mass in kg",
     "added-mass": "diagonal of the added mass, six numbers",
@@ -106,7 +106,7 @@ class ModelDraft:
     attributes: dict[str, str] = field(default_factory=dict)
     elements: list[etree._Element] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    unused: list[str] = field(default_factory=list)  #: content of the file that a model cannot represent
+    unused: list[str] = field(default_factory=list)  #: content of the imported file that a model cannot represent
     notes: list[str] = field(default_factory=list)
     used_settings: set[str] = field(default_factory=set)
     files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to be written next to it
@@ -134,7 +134,7 @@ class ModelDraft:
                 etree.SubElement(list_, "derivative", name=name, value=f"{value:.12g}")
 
     def record_unused(self, table: TrackedTable) -> None:
-        """Record the entries of a table that the model cannot represent, and those without a meaning for it."""
+        """Record the entries of a table that the model cannot represent, and those that are irrelevant to it."""
         self.unused += table.unread
         if table.ignored:
             self.notes.append(f"entries without a meaning for the model: {', '.join(table.ignored)}")

@@ -15,7 +15,8 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 DOFS = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 AXIS_SIGNS = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: factors from the codes' axes to body axes
-MIRROR_SIGNS = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])  #: factors for the same wave from the other side of the hull
+#: signs by axis of the response of a symmetric hull to the same wave from the other side
+MIRROR_SIGNS = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 AXIS_SIGN_PRODUCTS = np.outer(AXIS_SIGNS, AXIS_SIGNS)
 
 
@@ -35,8 +36,8 @@ class RadiationCoefficients:
 class PanelOperators:
     """Complex force (N, N m) or motion (m, rad) per m of wave amplitude, (6, frequencies, headings).
 
-    :attr:`headings` are in rad, in equal steps over the full circle from 0, a following sea; the use is its name in
-    <rao>.
+    :attr:`headings` are in rad, in equal steps over the full circle, starting at 0 (following sea). :attr:`use` is the
+    kind of operator, as named in <rao>.
     """
 
     frequencies: Array
@@ -47,8 +48,10 @@ class PanelOperators:
 
 @dataclass
 class PanelResults:
-    """All results for a hull: stiffness (6, 6) including the part of the weight, M_RB (6, 6), all about the
-    origin, and the depth of the origin below the mean surface (m).
+    """All results of a panel code for a hull.
+
+    The stiffness (6, 6) includes the contribution of the weight. All matrices, such as M_RB (6, 6), are about the
+    origin. The depth of the origin is in m below the mean surface.
     """
 
     coefficients: RadiationCoefficients | None = None

@@ -27,7 +27,8 @@ SAMPLES = 80  #: maximum number of frequencies of a table that the fit uses
 #: minimum damping of an oscillator relative to its frequency: the radiated waves of a hull decay
 MIN_DAMPING_RATIO = 0.02
 LEFT = 0.3, 0.8  #: fraction of the maximum damping that a table may still have at its lowest and its highest frequency
-RADIATION_THRESHOLD = 1e-6  #: fraction of the maximum damping of its type below which a motion does not radiate
+#: a motion whose damping is below this fraction of the maximum of its type does not radiate waves
+RADIATION_THRESHOLD = 1e-6
 #: two motions whose coupled damping is below this fraction of the geometric mean of their own are fitted separately
 APART = 0.02
 
@@ -61,7 +62,7 @@ class RadiationMemory:
 
 
 def identify_memory(c: RadiationCoefficients) -> RadiationMemory:
-    """Identify the memory of a hull. Raises ValueError if the tables do not determine it."""
+    """Identify the radiation memory of a hull. Raises ValueError if the tables do not determine it."""
     a, b = (0.5 * (m + m.transpose(0, 2, 1)) for m in (c.added_mass, c.damping))
     loud = _radiating_motions(c.frequencies, b)
     _check_frequency_range(c.frequencies, b, loud)
@@ -263,8 +264,10 @@ class _FitProblem:
 
 
 def _initial_guesses(w: Array, b: Array, n: int) -> list[Array]:
-    """Return initial guesses: oscillators spread over the band in which the hull radiates, each in the direction of
-    strongest radiation there (the second guess starts with the next directions).
+    """Return initial guesses for the oscillators.
+
+    Their frequencies are spread over the band in which the hull radiates waves. Each has the direction of strongest
+    radiation at its frequency. The second guess starts with the directions of next strongest radiation.
     """
     power = np.trace(b, axis1=1, axis2=2)
     grown = np.cumsum(power * np.gradient(w))
@@ -284,7 +287,7 @@ def _initial_guesses(w: Array, b: Array, n: int) -> list[Array]:
 
 
 def _join_groups(found: list[tuple[Array, Array, Array]], infinite: Array) -> RadiationMemory:
-    """Join all groups into one memory."""
+    """Join the fits of all groups of motions into one radiation memory."""
     n = sum(len(w) for w, _, _ in found)
     r, first = np.zeros((n, n)), 0
     for w, part, _ in found:
