@@ -80,8 +80,8 @@ def forward_axes(tilt: float, azimuth: float = 0.0) -> Array:
 @dataclass
 class PingResult:
     """Result of a ping. ``levels`` (beams, bins) are integers; soundings are in ``soundings`` (beams, columns of
-    SOUNDING) instead. ``power`` are the levels before gain. ``labels`` (beams, bins, 2) are material and object of the
-    strongest ray, -1 = none.
+    SOUNDING) instead. ``power`` contains the levels before gain. ``labels`` (beams, bins, 2) are material and object of
+    the strongest ray, -1 = none.
     """
 
     pose: SonarPose

@@ -164,7 +164,7 @@ def _uint16(value: int) -> bytes:
 
 
 class DatagramLayout:
-    """One datagram of a shape: its constant bytes, and the positions of all variable ones."""
+    """One datagram of a message shape: its constant bytes, and the positions of all variable ones."""
 
     def __init__(self) -> None:
         self.template = bytearray(HEADER_BYTES)
