@@ -23,7 +23,7 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sensors import AIS_STATIONS
 from wavesim_sdk.shared_memory import Record
 
-#: time in s after which a silent station is removed from the list; marks and anchored vessels report every 180 s
+#: time in s after which a silent station is removed; navigation marks and anchored vessels report every 180 s
 EXPIRY_S = 600.0
 COLUMNS = ("mmsi", "latitude", "longitude", "sog", "cog", "heading", "turn", "age", "station", "kind", "status", "length", "width")  # fmt: skip
 
@@ -77,7 +77,7 @@ class AisEmulator(Emulator):
 
     def _due(self, state: Record, declared: Declared, period: int) -> bool:
         """Return whether the station's clock has passed a multiple of its interval since the last value. The phase of
-        its clock follows from its number.
+        the clock is derived from the MMSI of the station.
         """
         u, v, _ = state["v_WB_B"].tolist()
         turning = abs(float(state["w_WB_B"][2])) >= declared.turning

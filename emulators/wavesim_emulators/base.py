@@ -39,20 +39,20 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
-PREDRAWN_VALUES = 32  #: number of values whose random numbers are drawn in one call
-AHEAD_NUMBERS = 4096  #: maximum count of random numbers that are drawn at once if a value needs several
+PREDRAWN_VALUES = 32  #: number of sensor values whose random numbers are drawn in one call
+AHEAD_NUMBERS = 4096  #: maximum count of random numbers drawn in one call if each value needs several
 
 
 class NoiseStreams:
     """Random numbers of some instruments, with a separate stream per instrument and purpose.
 
-    Each number is a hash that depends on its tick, so it is known in advance. A NumPy call has the same duration for a
-    few numbers as for a hundred. The numbers for the next values are therefore drawn together with the requested ones.
+    Each number is a hash that depends on its tick, so it is known in advance. A NumPy call takes as long for a few
+    numbers as for a hundred, so the numbers for the next values are drawn together with the requested ones.
     """
 
     def __init__(self, keys: Any, period: int) -> None:
-        """``keys`` are the random number keys of the instruments (n,). ``period`` is the number of ticks from one value
-        to the next.
+        """``keys`` (n,) contains one key per instrument, which selects its random numbers. ``period`` is the number of
+        ticks from one value to the next.
         """
         self._own, self._period = keys, period
         self._keys: dict[str, Any] = {}
@@ -62,7 +62,7 @@ class NoiseStreams:
         return len(self._own)
 
     def __call__(self, purpose: str) -> Any:
-        """Return the random number keys of the instruments for a purpose."""
+        """Return one key per instrument, which selects its random numbers for this purpose."""
         if purpose not in self._keys:
             self._keys[purpose] = randomness.stream(self._own, purpose)
         return self._keys[purpose]
@@ -100,7 +100,7 @@ class Noise:
 
     @property
     def keys(self) -> Any:
-        """Random number keys for the purpose of this noise, one per instrument."""
+        """Keys, one per instrument, that select the random numbers for the purpose of this noise."""
         return self.streams(self.purpose)
 
     def __call__(self, index: int) -> Floats:

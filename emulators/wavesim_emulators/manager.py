@@ -19,7 +19,7 @@ from wavesim_sdk.errors import NotRunning, WaveSimError
 
 POLL_S = 0.1
 NICE = 5
-#: maximum number of consecutive restarts of an emulator, each within this time in s; after these it is not restarted
+#: an emulator that ends within EARLY_DEATH_S seconds of each start is restarted at most RESTARTS times in a row
 RESTARTS, EARLY_DEATH_S = 5, 5.0
 END_S = 5.0
 

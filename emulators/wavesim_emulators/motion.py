@@ -77,8 +77,9 @@ class ImuEmulator(Emulator):
         """Return the mean specific force and angular rate over the interval, in frame S, which turns with the body: f =
         dv/dt + w x v - g.
 
-        The last two terms use Simpson's rule. At 50 Hz, on a lever arm of a body that spins at 6 rad/s, the error is
-        below 0.2 mg, plus 0.5 mg for each m/s at which that body drifts across its spin axis.
+        The last two terms are integrated with Simpson's rule. At 50 Hz, the error for a sensor on a lever arm of a body
+        that spins at 6 rad/s is below 0.2 mg. If the body also drifts across its spin axis, the error grows by 0.5 mg
+        per m/s of drift.
         """
         p, state, mounting = now.prepared, now.state, now.mounting
         fresh = now.fresh
@@ -126,9 +127,7 @@ class ImuEmulator(Emulator):
 
     @staticmethod
     def _apply_axis_errors(now: Batch, force: Floats, rates: Floats) -> tuple[Floats, Floats]:
-        """Apply the misalignment and the scale factors of the axes, which are constant over the life of an instrument,
-        to force and rate.
-        """
+        """Apply misalignment and scale factors to force and rate. Both are constant over the life of an instrument."""
         p = now.prepared
         if not (p.misalignment or p.accelerometer_scale or p.gyro_scale):
             return force, rates

@@ -28,7 +28,7 @@ CONFIRM_SCANS = 3  #: number of scans before a track is confirmed
 MANOEUVRE_MEMORY, MANOEUVRE_SIGMAS = (
     10.0,
     3.5,
-)  #: an echo that is MANOEUVRE_SIGMAS off the prediction reduces the memory of its track to MANOEUVRE_MEMORY scans
+)  #: an echo MANOEUVRE_SIGMAS standard deviations off the prediction limits the track's memory to MANOEUVRE_MEMORY scans
 MAX_TRACK_NUMBER = 99
 
 
@@ -38,9 +38,8 @@ def horizon(height: Any, other: Any) -> Any:
 
 
 def gains(scans: float, memory: int) -> tuple[float, float]:
-    """Return the gains (alpha, beta) of the fading-memory straight-line fit over this number of scans, including the
-    newest.
-    The number is limited to ``memory``.
+    """Return the gains (alpha, beta) of a straight-line fit with fading memory to the last ``scans`` scans. At most
+    ``memory`` scans are used.
     """
     k = min(scans, float(memory))
     return 2.0 * (2.0 * k - 1.0) / (k * (k + 1.0)), 6.0 / (k * (k + 1.0))

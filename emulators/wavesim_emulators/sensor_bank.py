@@ -20,7 +20,7 @@ from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import SensorFault
 
-#: random number purposes that are not available to the sensors themselves
+#: purposes of random numbers that are reserved for drop-outs and faults; sensors use other purposes
 DROP, SPIKE, SIGN = "drop-out", "spike", "sign of a spike"
 
 

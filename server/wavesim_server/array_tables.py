@@ -1,16 +1,16 @@
 """Arrays passed to kernels by address.
 
-A kernel that takes a tuple of many arrays incurs two costs for each array at each call: the caller looks it up and
-unboxes it (measured with forty arrays: 85 us per call), and its references are counted at every function boundary
-inside the kernel (2 us per call). Here the caller fills a table of addresses and shapes once, and the kernel receives
-only a pointer to that table. The kernel creates a view of an array, without a reference count, where it uses the array,
-so passing the tuple to another function costs nothing. The owner of the arrays must keep them alive and refill the
-table when one is replaced; kernels never change the table.
+Passing a tuple of many arrays to a kernel has two costs. At each call, the caller looks up and unboxes every array (85
+us per call, measured with forty arrays). Inside the kernel, the references to every array are counted at each function
+boundary (2 us per call). Here, the caller fills a table of addresses and shapes once, and the kernel receives only a
+pointer to that table. Where the kernel uses an array, it creates a view without a reference count. Passing the tuple to
+another function therefore costs nothing. The owner of the arrays must keep them alive and refill the table when one is
+replaced; kernels never change the table.
 
 For functions that work on nested tuples, :func:`pack` and :func:`make_unpacker` do the same: the kernel that Python
 calls rebuilds the tuples from uncounted views.
 
-With compilation off the table is the tuple itself.
+If compilation is disabled, the tuple itself takes the place of the table.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def _lower_member(context: Any, builder: Any, kind: Any, pointer: Any, name: str
 
 
 def _view(context: Any, builder: Any, of: Any, word: Any) -> Any:
-    """Return an uncounted view of an array. ``word`` returns its address and then its lengths."""
+    """Return a view of an array without a reference count. ``word(0)`` is the address of the array, ``word(1)`` its
+    first length.
+    """
     array = context.make_array(of)(context, builder)
     size = context.get_abi_sizeof(context.get_data_type(of.dtype))
     shape = [word(1 + k) for k in range(of.ndim)]
@@ -140,8 +142,8 @@ def _named_leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
 def pack(value: Any) -> Any:
     """Return the table (1,) of nested tuples of arrays and numbers, for :func:`make_unpacker`.
 
-    The table holds the address and lengths of each array, and each number. The types of the arrays are part of the
-    table's type, and so of the kernel's.
+    The table holds the address and lengths of each array, and each number. The types of the arrays are part of the type
+    of the table, and therefore of the signature of the kernel.
     """
     if JIT_DISABLED:
         return value

@@ -1,8 +1,8 @@
 """The program that compiles all kernels of a server in parallel: ``python -m wavesim_server.compiling THREADS``.
 
-One process compiles the sound kernels while this one compiles motion. Then a fork that already has the motion kernels
-compiles those of single bodies while this process compiles the tick. A final pass compiles each kernel that one of the
-processes failed to compile, or reports the error.
+One process compiles the sound kernels while this one compiles motion. This process then forks a copy, which already has
+the motion kernels. The copy compiles the kernels of single bodies, while this process compiles the tick. A final pass
+compiles each kernel that one of the processes failed to compile, or reports the error.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ class FaultChange:
     """The fault that an actuator or a sensor has from now on; the kind ``none`` ends all its faults."""
 
     body: str
-    part: str  #: actuator or sensor
+    part: str  #: name of the actuator or sensor
     kind: str
-    amount: str  #: as in the configuration, with its unit; empty = none
-    field: str  #: field of a sensor; empty = all
+    amount: str  #: amount as in the configuration, with its unit; empty = none
+    field: str  #: affected field of a sensor; empty = all fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 A kernel called by name is compiled again as part of each caller. A kernel called by address is compiled only once. The
 cost of the call is negligible for a large kernel, and the caller can be compiled first.
 
-With compilation off the address is the function itself.
+If compilation is disabled, the function itself takes the place of its address.
 """
 
 from __future__ import annotations

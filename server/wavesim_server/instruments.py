@@ -76,7 +76,7 @@ class InstrumentRegistry:
         self._generations = {name: np.zeros(count, np.int64) for name, count in capacity.items()}
         # row in `instruments` by row of the value table
         self._row_at_place = {name: np.full(count, -1) for name, count in capacity.items()}
-        #: cache by type until a body enters or leaves: occupied value rows, generations, owners (row of body, number)
+        #: by sensor type: occupied rows of the value table, generations, owners; cached until a body enters or leaves
         self._owners_by_type: dict[str, tuple[Array, Array, Array]] = {}
         self._suites: dict[int, dict[str, InstalledInstrument]] = {}
         self._schedules: dict[str, Counter[MeasurementSchedule]] = {name: Counter() for name in capacity}

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Record = np.ndarray[Any, np.dtype[np.void]]
 Command = Sequence[float | None] | Mapping[Any, float]
-#: columns of :class:`States`: unit, digits
+#: unit and number of digits of each column of :class:`States`
 STATE_COLUMNS = {
     "north": ("m", 2), "east": ("m", 2), "depth": ("m", 2), "roll": ("deg", 1), "pitch": ("deg", 1), "heading": ("deg", 1),
     "speed": ("m/s", 3),

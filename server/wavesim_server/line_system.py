@@ -197,7 +197,7 @@ class LineSystem:
 
 
 def _group_lines(ends: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]], list[int]]:
-    """Group lines that are connected through bodies, side by side.
+    """Order the lines so that lines connected through bodies are adjacent and form a group.
 
     Returns (line order, groups, body rows in the same order).
     """
@@ -252,8 +252,7 @@ def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float)
 
     Raises ConfigError if a line needs too many substeps, or more than configured.
 
-    The fastest motion is bounded by that of a single segment that oscillates with its part of the mass of the nodes at
-    its ends.
+    No motion is faster than the oscillation of a single segment with its share of the mass of its two end nodes.
     """
     stiffness = numbers[w.L_EA] / numbers[w.L_LENGTH]
     shares = [2.0 / numbers[w.L_MASS]] * (2 * line.segments)

@@ -26,13 +26,13 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.study import empty_sea, equilibrium_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: approximate fractions of the full speed; exact fractions of the shaft speed (squared: of the thrust)
+#: fractions of the full shaft speed, which are also approximate fractions of the full speed of the vehicle
 SPEEDS = 0.35, 0.65, 1.0
-STEP, EVERY = 0.02, 0.2  #: s
-RUN_IN, END = 120.0, 480.0  #: s; time to accelerate, and end of each manoeuvre
+STEP, EVERY = 0.02, 0.2  #: time step, and interval between records, s
+RUN_IN, END = 120.0, 480.0  #: time to accelerate before each manoeuvre, and end of the manoeuvre, s
 PUSH = 2.0  #: duration of the push, s
 HARD = math.radians(35.0)  #: full helm of nozzles and twin screws, rad
-SPIRAL = (1.0, 0.5, 0.2, 0.0, -0.5, -1.0, -0.5, 0.0, 0.5)  #: fractions of full helm, 40 s each
+SPIRAL = (1.0, 0.5, 0.2, 0.0, -0.5, -1.0, -0.5, 0.0, 0.5)  #: fractions of full helm, each held for 40 s
 MANOEUVRES = ("push", "spiral", "zig-zag 10/10", "zig-zag 20/20", "circle")
 STABLE = math.radians(0.1)  #: maximum yaw rate that may remain after a push, rad/s
 TOWED = {"sookshma": 1.28}  #: forward force (N) at full speed for models without a thruster
@@ -45,7 +45,7 @@ class ManoeuvreTrial:
     model: str
     manoeuvre: str
     share: float  #: fraction of the full speed, approximately
-    length: float  #: m
+    length: float  #: length of the model, m
     times: Array
     track: Array  #: (times, 13): the rigid-body rows of the state
     helm: Array  #: fraction of full helm at each time

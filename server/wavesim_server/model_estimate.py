@@ -20,19 +20,19 @@ from pathlib import Path
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 
-DENSITY, VISCOSITY = 1025.0, 1.19e-6  #: kg/m3; m2/s, sea water at 15 C
+DENSITY, VISCOSITY = 1025.0, 1.19e-6  #: density in kg/m3 and kinematic viscosity in m2/s of sea water at 15 C
 CROSS_FLOW_DRAG = 1.1  #: drag coefficient of a cylinder across the flow
-FIN_AREA_SHARE = 0.033  #: area of a fin over length times diameter, from the LAUV
-#: displaced mass over the vehicle's mass; the vehicle is buoyant, so it surfaces after a failure
+FIN_AREA_SHARE = 0.033  #: area of a fin divided by (length times diameter) of the hull, as on the LAUV
+#: displaced mass divided by the mass of the vehicle; above 1, so that the vehicle surfaces after a failure
 BUOYANCY_RESERVE = 1.005
-CENTRE_OF_MASS_OFFSET = 0.05  #: centre of mass below the axis, in diameters
+CENTRE_OF_MASS_OFFSET = 0.05  #: distance of the centre of mass below the axis, in hull diameters
 
 
 def spheroid_added_mass(slenderness: float) -> tuple[float, float, float]:
     """Return (k1, k2, k') of a prolate spheroid whose length is ``slenderness`` (> 1) times its diameter.
 
-    k1 and k2: added mass along and across over the displaced mass; k': added moment of inertia about an axis across
-    over that of the displaced water.
+    k1 and k2 are the added masses along and across the axis, divided by the displaced mass. k' is the added moment of
+    inertia about a transverse axis, divided by that of the displaced water.
     """
     b = 1.0 / slenderness
     e = math.sqrt(1.0 - b * b)

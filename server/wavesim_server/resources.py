@@ -108,9 +108,7 @@ def ring_names(server: str) -> tuple[str, str]:
 
 
 def remove_leftovers(server: str) -> list[str]:
-    """Remove all objects that an earlier server of this name may not have removed, and return the names of the removed
-    objects.
-    """
+    """Remove all objects that an earlier server of this name has left, and return the names of these objects."""
     found: list[str] = []
     areas = [segment_name(server, a) for a in ("simulation", "vehicles")]
     for name in (*areas, *ring_names(server)):

@@ -28,14 +28,14 @@ class RowPool:
         heapq.heappush(self._free, row)
 
 
-CACHE_LINE = 64  #: bytes; also the width of the widest register
+CACHE_LINE = 64  #: size of a cache line in bytes, which is also the width of the widest register
 
 
 def aligned_zeros(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
     """Return zeros that begin on a cache line.
 
-    NumPy's arrays may begin anywhere in a line. Then every row of eight numbers spans two lines, which cost a kernel a
-    sixth of its run time.
+    NumPy's arrays may begin anywhere in a cache line. Every row of eight numbers may then span two cache lines. In one
+    kernel, this took a sixth of the run time.
     """
     kind, count = np.dtype(dtype), math.prod(shape) if isinstance(shape, tuple) else shape
     room = np.zeros(count * kind.itemsize + CACHE_LINE, np.uint8)

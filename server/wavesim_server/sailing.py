@@ -31,7 +31,7 @@ IN_WAVES = ("waves", "seaway")
 MANOEUVRES = (*POWERED, "push", *IN_WAVES)
 SPACING = 8000.0  #: distance between bodies, m: greater than the distance that any of them travels
 SEA = 1.0, 0.8881  #: height (m) and peak (rad/s) of a reference sea; other seas have the same steepness
-STEP, EVERY = 0.02, 1.0  #: s
+STEP, EVERY = 0.02, 1.0  #: time step, and interval between records, s
 MAX_TILT = math.radians(60.0)  #: maximum tilt of a vehicle or buoy at the surface
 ZIG_ZAG_ANGLE, PUSH = math.radians(20.0), 2.0  #: heading at which the helm is reversed, rad; duration of the push, s
 
@@ -58,12 +58,12 @@ class ManoeuvreRun:
 
     @property
     def end_speed(self) -> float:
-        """Mean speed over the last quarter, m/s."""
+        """Mean speed over the last quarter of the run, m/s."""
         return float(self.speeds[-len(self.track) // 4 :].mean())
 
     @property
     def turning_circle(self) -> tuple[float, float]:
-        """Turning diameter in m and rate in rad/s over the last quarter."""
+        """Turning diameter in m and turning rate in rad/s over the last quarter of the run."""
         end = self.track[-len(self.track) // 4 :]
         rate = float(np.abs(end[:, 12]).mean())
         return (2.0 * float(np.hypot(end[:, 7], end[:, 8]).mean()) / rate if rate > 1e-4 else math.inf), rate

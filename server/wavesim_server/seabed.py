@@ -1,6 +1,6 @@
 """Compiled sea bed for the tick: bodies rest on it and sound reflects from it.
 
-``wavesim_sdk.ocean`` has a readable twin.
+``wavesim_sdk.ocean`` contains a simpler version of the same functions.
 """
 
 from __future__ import annotations

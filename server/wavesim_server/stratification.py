@@ -1,8 +1,9 @@
 """Buoyancy in stratified water: its difference from the buoyancy in water of the world's constant density.
 
-With the EOS-80 density r at the local temperature, conductivity and pressure, and a hull that loses the fraction k p of
-its volume at the pressure p, buoyancy changes by the fraction r/r_0 (1 - k p) - 1. This fraction is updated every half
-second, together with its change per metre of depth, so that the buoyancy follows the body's depth between two updates.
+At the pressure p, a hull loses the fraction k p of its volume. Let r be the EOS-80 density at the local temperature,
+conductivity and pressure, and r_0 the constant density. The buoyancy then changes by the fraction
+r/r_0 (1 - k p) - 1. This fraction is updated every half second, together with its change per metre of depth, so that
+the buoyancy follows the body's depth between two updates.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class Stratification:
 
     def __init__(self, world: World, water: Water, step: float) -> None:
         self.world, self.water = world, water
-        self.period = max(1, round(PERIOD_S / step)) if world.is_stratified else 0  #: in ticks; 0 = never
+        #: ticks between updates; 0 = no updates
+        self.period = max(1, round(PERIOD_S / step)) if world.is_stratified else 0
 
     def refresh(
         self, rows: Sequence[int], models: Mapping[int, Model], fleet: FleetDynamics, volumes: Floats, time_s: float

@@ -33,7 +33,7 @@ JOIN_TIMEOUT_S = 300.0  #: time limit for joining; programs may compile kernels 
 EMULATOR_PREFIX = "emulator-"  #: prefix of the labels of emulators
 EXIT_GRACE_S = 0.3  #: time limit for programs to end on their own
 LAST_LINES, LAST_BYTES = 4, 4096  # how much of a failed participant's output a message quotes
-LOSS_COUNTERS = ("events_dropped", "sensors_late")  #: counters of the clock that are 0 in a complete run
+LOSS_COUNTERS = ("events_dropped", "sensors_late")  #: counters of the table `clock` that are 0 if no data was lost
 
 
 class TrialDataLost(WaveSimError):

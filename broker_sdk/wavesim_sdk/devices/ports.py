@@ -17,8 +17,8 @@ BACKLOG_BYTES = 65536
 
 
 def _taken(port: int, error: OSError) -> WaveSimError:
-    """Return the error for a port that cannot be opened, with the message of the operating system, which asyncio
-    replaces.
+    """Return the error for a port that cannot be opened. It states the message of the operating system, which asyncio
+    would hide.
     """
     return WaveSimError(f"cannot listen on 127.0.0.1:{port}: {os.strerror(error.errno) if error.errno else error}")
 

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0
-STRIP = 30  #: mean number of bodies per strip of an instrument up to which strips are faster than a tree
+STRIP = 30  #: up to this mean number of bodies per strip, a search in strips is faster than in a tree
 ELEMENTS = 200_000  #: number of beam-body pairs tested in one batch
 
 

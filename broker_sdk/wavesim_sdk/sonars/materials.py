@@ -136,7 +136,8 @@ GRAINS = {
     "sandy-gravel": -1.0, "coarse-sand": 0.5, "medium-sand": 1.5, "fine-sand": 2.5, "very-fine-sand": 3.5,
     "coarse-silt": 4.5, "sandy-mud": 6.0, "clay": 9.0,
 }  # fmt: skip
-SAND, MUD = (0.45, 0.4, 0.3), (0.2, 0.18, 0.15)  #: reflected fractions of red, green and blue light, by material
+#: fractions of red, green and blue light that sandy and muddy sediments reflect
+SAND, MUD = (0.45, 0.4, 0.3), (0.2, 0.18, 0.15)
 
 LIBRARY: dict[str, Material] = {
     m.name: m

@@ -10,7 +10,7 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-#: by shading: beam width at -3 dB relative to no shading, and first coefficient of the window
+#: for each shading: beam width at -3 dB relative to an unshaded array, and first coefficient of the window
 SHADINGS = {"none": (1.0, 1.0), "hamming": (1.4695, 0.54), "hann": (1.6249, 0.5)}
 HALF_POWER = 0.88589  #: beam width at -3 dB of a uniform line array, in lambda/L
 

@@ -34,7 +34,7 @@ class Preset:
     frequency: float  #: centre frequency, Hz
     bandwidth: float  #: bandwidth B of the pulse, Hz; the range resolution is c/2B
     beams: int
-    sector: float  #: full angle of the sector, rad; of a scanning sonar, the scanned sector
+    sector: float  #: full angle of the sector, rad; for a scanning sonar, of the scanned sector
     #: beam width at -3 dB across the array, rad: height of the fan, or along-track beam width of a multibeam echosounder
     vertical: float
     beam: float  #: beam width at -3 dB along the array, rad

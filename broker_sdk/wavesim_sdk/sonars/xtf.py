@@ -20,7 +20,7 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sonars.frames import ImagingFrame
 
 DEGREES, SLANT, MAGIC, SONAR = 3, 1, 0xFACE, 0
-FORMATS = {1: 8, 2: 3}  #: XTF code for u8 and u16, by bytes per sample
+FORMATS = {1: 8, 2: 3}  #: XTF code of the sample format (u8 or u16), by bytes per sample
 
 
 class NoSideScan(WaveSimError):

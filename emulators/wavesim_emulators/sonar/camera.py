@@ -30,10 +30,10 @@ from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.sonars import frames, lens
 
 Array = np.ndarray[Any, Any]
-STEPS = 8  #: number of ray segments in which the water scatters the light of a lamp
+STEPS = 8  #: number of segments into which a ray is divided to compute the scattered light of a lamp
 TURBID = 0.02  #: fraction of the turbidity that scatters light back
 NEAR = 0.05  #: minimum distance in m between a lamp and the water that it lights
-#: with automatic exposure, the fraction SHARE of the pixel values is below EXPOSURE_LEVEL
+#: with automatic exposure, the fraction SHARE of the pixel values is below the value EXPOSURE_LEVEL
 EXPOSURE_LEVEL, SHARE = 0.9, 0.98
 FIRST_BOARD = -10  #: label of the first board; the labels of the following boards decrease
 BOARD_BACK_COLOUR = 0.3  #: reflectance of the back of a board

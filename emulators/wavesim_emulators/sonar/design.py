@@ -19,9 +19,9 @@ RAYS = 64  #: number of rays per column of an image
 SIDE_RAYS, SIDE_UP = 448, 64
 SIDE_COLUMNS = 3
 PENCIL_COLUMNS = 5
-HEIGHT = 1.3  #: height of the fan that rays fill, relative to the beam width of the fan
-WIDE = 1.2  #: half width of the part of a pencil beam that rays fill, in lambda/L
-ACROSS = 3  #: number of rays of a sounding in each of two directions
+HEIGHT = 1.3  #: angular height covered by the rays of a fan, as a multiple of the fan's beam width
+WIDE = 1.2  #: half width covered by the rays of a pencil beam, in units of lambda/L
+ACROSS = 3  #: number of rays of a sounding across the track, and also along it
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ class SonarDesign:
 
     @functools.cached_property
     def envelope(self) -> Array:
-        """Squared pulse over fine bins. It is scaled so that the level of a bed does not depend on the length of the
-        bins; without scaling its peak is 1. If bins are not finer than the pulse, it is one number. The pulse is
-        Gaussian, with -3 dB at 0.886 c/2B.
+        """Squared pulse, sampled at the bins. The pulse is Gaussian, with -3 dB at 0.886 c/2B. The samples are scaled
+        so that the level of a bed does not depend on the length of the bins. If the bins are not finer than the pulse,
+        the result is a single 1.
         """
         if self.bin >= 0.99 * self.pulse:
             return np.ones(1)
@@ -156,8 +156,8 @@ def cells(half: float, count: int) -> tuple[Array, float]:
 
 
 def mean_pattern(centres: Array, width: float, scale: float, shading: str, power: int, shift: float = 0.0) -> Array:
-    """Return the beam pattern averaged over cells of angle. The array transmits at rest. For ``power`` 2 it also
-    receives, with an offset ``shift`` in u.
+    """Return the beam pattern averaged over cells of angle. With ``power`` 1, this is the pattern for transmission
+    only. With ``power`` 2, it also includes reception, by a pattern that is offset by ``shift`` in u.
     """
     fine = (np.arange(41) + 0.5) / 41.0 - 0.5
     u = np.sin(centres[:, None] + fine * width)
@@ -168,8 +168,8 @@ def mean_pattern(centres: Array, width: float, scale: float, shading: str, power
 
 
 def image_rays(d: SonarDesign) -> RayFan:
-    """Return the rays of a forward-looking sonar (or of a multibeam echosounder's water column): columns over the
-    sector.
+    """Return the rays of a forward-looking sonar (or of a multibeam echosounder's water column), in columns that cover
+    the sector.
     """
     p = d.preset
     count = max(8, min(p.beams, math.ceil(2.5 * p.sector / p.beam)))
@@ -220,8 +220,8 @@ def beam_angles(d: SonarDesign) -> Array:
 
 
 def sounding_rays(d: SonarDesign, angles: Array) -> RayFan:
-    """Return three by three rays per beam, with the rays across the track side by side. Their weights are computed from
-    the patterns.
+    """Return three by three rays per beam: three angles across the track and three along it. Their weights are computed
+    from the beam patterns.
     """
     half = WIDE * d.wavelength / d.array
     off, width = cells(half, ACROSS)

@@ -21,9 +21,9 @@ from wavesim_sdk.sonars import patterns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-SLICES = 8  #: number of parts into which a ping is divided if the receiver turns
-STEADY_TURN = 0.1  #: turn during a ping, in beam widths, below which it is neglected
-PATTERN_RESOLUTION = 64  #: entries per lambda/L of the table of a beam pattern
+SLICES = 8  #: number of parts into which a ping is divided if the receiver turns during the ping
+STEADY_TURN = 0.1  #: a turn of the receiver during a ping is neglected below this fraction of the beam width
+PATTERN_RESOLUTION = 64  #: number of entries per lambda/L in the table of a beam pattern
 SIDELOBES = 40  #: extent of the table of a beam pattern, in lambda/L
 
 _q = (np.arange(65536) + 0.5) / 65536
@@ -80,8 +80,8 @@ def forward_axes(tilt: float, azimuth: float = 0.0) -> Array:
 @dataclass
 class PingResult:
     """Result of a ping. ``levels`` (beams, bins) are integers; soundings are in ``soundings`` (beams, columns of
-    SOUNDING) instead. ``power`` are the levels before gain. ``labels`` (beams, bins, 2) are material and object of the
-    strongest ray, -1 = none.
+    SOUNDING) instead. ``power`` contains the levels before gain. ``labels`` (beams, bins, 2) are material and object of
+    the strongest ray, -1 = none.
     """
 
     pose: SonarPose
@@ -190,7 +190,9 @@ class ForwardLookingSonar(ImagingSonar):
         self.nearest = np.abs(self.rays.angle[None, :] - self.angles[:, None]).argmin(axis=1)
 
     def receive_gains_at(self, shift: Array) -> Array:
-        """Return the receive gains (beams, columns) for columns that appear displaced in u."""
+        """Return the receive gains (beams, columns) for columns that are displaced by ``shift`` in u, because the
+        receiver has turned.
+        """
         W = np.empty((len(self.angles), len(self.rays.u)))
         k.pattern_matrix(np.sin(self.angles), self.rays.u, shift, self.pattern, self.scale * PATTERN_RESOLUTION, W)
         return W
@@ -217,7 +219,9 @@ class ForwardLookingSonar(ImagingSonar):
 
 
 class MonostaticSonar(ImagingSonar):
-    """Base class of sonars whose transmitter also receives: one beam at a time, with the same pattern for both."""
+    """Base class of sonars that transmit and receive with the same array: one beam at a time, with the same pattern in
+    both directions.
+    """
 
     def one_beam(self, pose: SonarPose, axes: Array, rays: RayFan, level: float) -> tuple[Array, Array, Any]:
         """Return (power (bins), volume reverberation (bins), labels (bins, 2)) of one beam."""

@@ -169,8 +169,8 @@ def ray_directions(R: Any, u: Any, e: Any, out: Any) -> None:
 @_jit
 def angular_extent(p: Any, shape: Any, R: Any, around: Any) -> None:
     """Bound an object in u (``around[0]``, ``around[1]``) for a sonar at ``p`` in the object's axes. ``R`` rotates the
-    axes of the fan into W. The bound is computed from the box of the object: y lies between its corners, and range
-    between its nearest point and its farthest corner. It may be larger than the object, but never smaller.
+    axes of the fan into W. The bound follows from the box of the object: its corners limit y; its nearest point and
+    its farthest corner limit the range. It may be larger than the object, but never smaller.
     """
     near = far = 0.0
     across = np.empty(3)  # the fan's y axis in the object's axes

@@ -18,7 +18,7 @@ from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS as SOUNDING_COLUMNS
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 DETECTION_SNR_DB = 10.0  #: signal-to-noise ratio in dB below which the sounding of a beam is lost
-MIN_PHASE_CELLS = 2.0  #: number of range cells in a footprint below which phase detection is impossible
+MIN_PHASE_CELLS = 2.0  #: minimum number of range cells in a footprint for phase detection
 STABILISED = math.radians(10.0)  #: maximum roll in rad against which beams are stabilised
 AMPLITUDE, PHASE, NONE = 1, 2, 0
 
@@ -100,7 +100,7 @@ class MultibeamSonar:
         )
 
     def _towards(self, pose: SonarPose, R: Array, actual: Array) -> Array:
-        """Return the relative shortening of a range because the receiver moves towards the echo."""
+        """Return the fraction by which a range shortens because the receiver moves towards the echo."""
         v = R.T @ pose.v
         return np.asarray((v[0] * np.cos(actual) + v[1] * np.sin(actual)) / self.design.sound_speed)
 

@@ -20,7 +20,7 @@ from wavesim_sdk.sonars import materials
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 QUANTILES = 4096
-FIRST_LABEL = 1000  #: first label of obstacles; smaller labels are bodies: row + 2
+FIRST_LABEL = 1000  #: first label of obstacles; a smaller label is that of a body: its row + 2
 HULL_MATERIAL = "steel"  #: name of the material of all bodies
 
 

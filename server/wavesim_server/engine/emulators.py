@@ -15,9 +15,9 @@ from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.waits import SHARE, Verdict, Waits
 from wavesim_server.watchdog import NEVER
 
-#: after a longer time without polling, the engine itself stalled, and the emulators are not charged
+#: if the engine has not polled for longer than this, it stalled itself, and the emulators are not charged
 STALL_THRESHOLD_S = 0.25
-LIVENESS_CHECK_S = 0.02  #: interval of checks whether awaited emulators are still alive
+LIVENESS_CHECK_S = 0.02  #: interval between checks that awaited emulators are still alive
 
 
 class EmulatorSignal(Protocol):
@@ -64,7 +64,7 @@ class SynchronousEmulators:
         budget: float = math.inf,
     ) -> None:
         self.vehicles, self.signals, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
-        self.pending: list[str] = []  #: types whose values of this tick are not yet written
+        self.pending: list[str] = []  #: sensor types whose values of this tick are not yet written
         self.late = 0  #: number of answers that missed the time limit
         self._deadline = self._liveness_check_at = self._polled_at = 0.0
         self._unanswered: dict[str, float] = {}  # in real time: types without an answer, and since when

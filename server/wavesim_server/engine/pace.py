@@ -28,7 +28,9 @@ class TickPacer:
         self._deadline, self._planned, self._measured_from = None, 0, None
 
     def next_deadline(self, now: float, most: int) -> float:
-        """Return the time at which the next ticks are due: one tick or, at higher speeds, a group of at most ``most``."""
+        """Return the time at which the next ticks are due: one tick or, at higher speeds, a group of at most ``most``
+        ticks.
+        """
         if not self._planned:
             self._planned = 1
             if self.speed > 1.0:

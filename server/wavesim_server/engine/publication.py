@@ -30,7 +30,7 @@ class EngineTables:
     ) -> None:
         self.sim, self.areas, self.instruments = simulation, areas, instruments
         self.counts = LossCounts()
-        self.requested_effort_rows: tuple[int, ...] = ()  #: rows whose forces a session receives
+        self.requested_effort_rows: tuple[int, ...] = ()  #: rows of the bodies whose forces a session receives
         self._buoys = 0
         self._published_effort = False
 

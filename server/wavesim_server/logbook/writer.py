@@ -65,7 +65,7 @@ class LogWriter:
         self.names: dict[int, str] = {}
         self._suites: dict[int, tuple[str, ...]] = {}
         self._present: dict[int, dict[str, Any]] = {}
-        #: by table: (row) or (row, number of an instrument) -> channel in this part
+        #: channels of this part: by table, and then by (row) or (row, number of an instrument)
         self._channels: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
         self._failure = ""
         self._now = 0  # simulation time of the last message

@@ -21,7 +21,7 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class RequestAllowance:
-    """A rate limit per simulated second, with a burst of ten seconds' worth of requests that refills in simulated time."""
+    """Limit on the rate of requests in simulated time. A session may send the requests of ten seconds in one burst."""
 
     def __init__(self, rate: float, what: str = "acoustic requests") -> None:
         self.rate, self.what = rate, what

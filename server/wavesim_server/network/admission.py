@@ -20,7 +20,7 @@ from wavesim_server.instruments import describe_instrument
 from wavesim_server.network.crews import SessionGrant
 
 MIN_PERIOD_NS = 1_000_000
-MAX_AGE_PERIODS = 5.0  #: older values are stale: the emulator has ended, hangs, or is too slow
+MAX_AGE_PERIODS = 5.0  #: values older than this are stale: the emulator has ended, hangs, or is too slow
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
@@ -35,8 +35,8 @@ class JoinResult(Admission):
 class Roster:
     """Bodies that are in the simulation or about to enter it, and the number of observers."""
 
-    rows: Mapping[str, int] = field(default_factory=dict)  #: rows by name
-    models: Mapping[int, str] = field(default_factory=dict)  #: model names by row
+    rows: Mapping[str, int] = field(default_factory=dict)  #: rows of the bodies, by name
+    models: Mapping[int, str] = field(default_factory=dict)  #: model names of the bodies, by row
     observers: int = 0
 
 

@@ -23,7 +23,7 @@ _NUMBER, _ORDINAL, _EPOCH = (1 << 32) - 1, (1 << 16) - 1, (1 << 15) - 1
 class SessionGrant:
     """The rights and data granted to a session when it joined; fixed for the life of the session."""
 
-    row: int  #: -1 for observers
+    row: int  #: row of the body; -1 for observers
     body: str  #: name of the body
     model: str
     type: int  #: type of the body
@@ -55,7 +55,8 @@ class CrewMember:
     epoch: int = 0
     is_aboard: bool = False  #: whether the session's body is in the simulation and has a state
     next_state: float = 0.0
-    datagram_shape: Any = field(default=None, repr=False)  #: shape of the session's states, cached by their writer
+    #: layout of the session's state messages, cached by the code that writes them
+    datagram_shape: Any = field(default=None, repr=False)
 
     @property
     def row(self) -> int:
@@ -87,7 +88,7 @@ class Crews:
         self.by_token: dict[int, CrewMember] = {}
         self.unpaced: list[CrewMember] = []  #: members that receive states by wall time
         self.shortest_period = math.inf  #: shortest state period of these members
-        self.effort_rows: tuple[int, ...] = ()  #: rows whose forces a session receives
+        self.effort_rows: tuple[int, ...] = ()  #: rows of the bodies whose forces a session receives
         self._rows: dict[int, dict[int, CrewMember]] = {}
         self.first_epoch = 0  #: epoch of an ordinal that has not been used yet
         self._epochs: dict[tuple[int, int], int] = {}

@@ -43,7 +43,7 @@ class EngineEventDispatcher:
         self.pending_commands, self.log, self.clock, self.step_ns, self.print_line = under_way, log, clock, step_ns, say
         self._count_omitted = leave_out
         self.generations = lives  # by row: generation of the body whose sessions are served
-        self.logged_generations = np.zeros_like(lives)  #: by row: generation of the body in the log; 0 = none
+        self.logged_generations = np.zeros_like(lives)  #: generation, by row, of the body listed in the log; 0 = none
         self.payloads = acoustic_events.PayloadStore()
 
     def dispatch(self, event: messages.EngineEvent) -> None:

@@ -151,7 +151,7 @@ class FrameLogger:
         lost: Callable[[str], None],
     ) -> None:
         self._server, self._loaded, self._bodies, self._log, self._report_loss = server, loaded, bodies, log, lost
-        self._every: dict[tuple[str, str], int] = {}  #: by body and instrument
+        self._every: dict[tuple[str, str], int] = {}  #: log every n-th frame: n by body and instrument
         self._rings: FrameRings | None = None
         self._seen: Any = None
 

@@ -60,8 +60,8 @@ FEW_SESSIONS = 64
 GENERATION_MARGIN = 1000  #: margin for the generations of bodies that an earlier front may have added to a row
 #: intervals between two polls of the sessions: for few sessions, for many
 SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04
-LONG_S = 0.1  #: after a longer wait, the budgets are checked
-#: after a longer time without activity, the front itself stalled, and its clients are not charged
+LONG_S = 0.1  #: when a wait exceeds this time, the waiting budgets are checked
+#: if the front was inactive for longer than this, it stalled itself, and its clients are not charged
 STALL_THRESHOLD_S = 0.25
 GONE_TEXTS = {
     "left": "left", "silent": "fell silent and was removed", "ended": "was disconnected", "sequence": "was disconnected: its sequence numbers are exhausted",
@@ -122,7 +122,7 @@ class Front:
         self.bodies: dict[int, tuple[str, str]] = {
             row: (b.name, b.model) for row, b in enumerate(self.config.fleet.bodies) if b.client == "none"
         }
-        #: by row: generation of the body whose sessions are served; events about earlier bodies concern no session
+        #: generation, by row, of the body whose sessions are served; events about earlier bodies concern no session
         self.generations = np.zeros(areas["vehicles"]["identity"].capacity, np.int64)
         self.generations[list(self.bodies)] = 1
         self.broadcast = StateBroadcaster(

@@ -26,7 +26,7 @@ class Barrier:
     """The lockstep tick at which the engine waits. Clients are identified by the tokens of their sessions."""
 
     time_limit: float
-    tick: int | None = None  #: None = the engine does not wait
+    tick: int | None = None  #: tick at which the engine waits; None = it does not wait
     waiting: set[int] = field(default_factory=set)
     replies: dict[int, StepReply] = field(default_factory=dict)
     dismissed: set[int] = field(default_factory=set)

@@ -17,7 +17,7 @@ from wavesim_sdk.wire.messages import FLEET_BODIES
 from wavesim_sdk.wire.session import Session
 
 MIN_PERIOD_S = 0.01
-ROLL_CALL_PORTION = 1024  #: maximum number of unacknowledged events of a roll call
+ROLL_CALL_PORTION = 1024  #: maximum number of unacknowledged events while all bodies are announced to a session
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Observers:
         return bool(self._roll_calls)
 
     def continue_roll_calls(self, identity: Record) -> None:
-        """Send the next portions of the roll calls."""
+        """Send the next portions of unfinished announcements of all bodies."""
         for token, (session, rows) in list(self._roll_calls.items()):
             while rows and not session.is_over and len(session.outbox) < ROLL_CALL_PORTION:
                 row = next(iter(rows))
@@ -90,7 +90,7 @@ class Observers:
         w.radius, w.wants_signals = request.radius, request.sounds == 1
 
     def due(self, now: float) -> list[ObserverView]:
-        """Return the observers whose bodies are due."""
+        """Return the observers to which states of bodies are due."""
         found = [w for w in self.by_token.values() if now >= w.next]
         for w in found:
             w.next = max(w.next + w.period, now)
@@ -118,7 +118,7 @@ class Observers:
             yield k, parts, records[k * FLEET_BODIES : (k + 1) * FLEET_BODIES].tobytes()
 
     def announce_body(self, body: BodyChanged) -> None:
-        """Announce that a body entered or left; an unfinished roll call then skips it."""
+        """Announce that a body entered or left; an unfinished announcement of all bodies then skips it."""
         for _, rows in self._roll_calls.values():
             rows.pop(body.id, None)
         for w in list(self.by_token.values()):

@@ -34,8 +34,8 @@ from wavesim_sdk.wire.messages import (
 from wavesim_sdk.wire.session import Session
 from wavesim_server.network.crews import CrewMember
 
-SNAPSHOT_TRIES = 50  #: attempts to copy a table that is being written
-MAX_FUTURE_NS = 1_000_000_000  #: values from further in the future are rejected
+SNAPSHOT_TRIES = 50  #: maximum number of attempts to copy a table that is being written
+MAX_FUTURE_NS = 1_000_000_000  #: values measured further in the future than this are rejected
 #: maximum number of sessions of a shape that are written one by one, because a matrix is faster only for more sessions
 MAX_WRITTEN_SINGLY = 4
 MAX_BODY_BYTES = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES
@@ -59,7 +59,7 @@ class DatagramShape(NamedTuple):
 
 
 class SensorPiece(NamedTuple):
-    """A range of numbers of the k-th sensor of a shape."""
+    """A range of the numbers of one sensor: the k-th sensor of a datagram shape."""
 
     sensor: int
     first: int
@@ -164,7 +164,7 @@ def _uint16(value: int) -> bytes:
 
 
 class DatagramLayout:
-    """One datagram of a shape: its constant bytes, and the positions of all variable ones."""
+    """One datagram of a message shape: its constant bytes, and the positions of all variable ones."""
 
     def __init__(self) -> None:
         self.template = bytearray(HEADER_BYTES)
@@ -173,7 +173,7 @@ class DatagramLayout:
         self.readings: list[
             tuple[int, int, SensorPiece]
         ] = []  #: positions of the time and of the numbers of a sensor piece
-        self.run_state_offset = self.last_offset = 0  #: byte positions
+        self.run_state_offset = self.last_offset = 0  #: byte positions; 0 = not in this datagram
 
     def add_integer(self, name: str) -> int:
         """Reserve an eight-byte integer."""
@@ -190,7 +190,7 @@ class DatagramLayout:
         return place
 
     def add_readings(self, shape: DatagramShape, pieces: Sequence[SensorPiece]) -> None:
-        """Reserve the readings."""
+        """Reserve space for the sensor readings."""
         self.template += _array_header(len(pieces))
         for p in pieces:
             self.template += b"\x94" + _uint16(shape.sensors[p.sensor][0])
