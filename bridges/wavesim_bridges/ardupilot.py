@@ -35,12 +35,12 @@ from wavesim_sdk.names import suggest_name
 PORT, PORTS_APART = 9002, 10
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 NEUTRAL_US, FULL_US = 1500.0, 400.0
-RATE = 400.0  #: minimum number of states sent per second; at a lower rate, an autopilot's depth control oscillates
+RATE = 400.0  #: minimum number of vehicle states sent per second; at a lower rate, ArduPilot's depth control oscillates
 
 _HORIZONTAL = {
     1: ServoOutput("front-starboard", -1.0), 2: ServoOutput("front-port", -1.0), 3: ServoOutput("rear-starboard"), 4: ServoOutput("rear-port"),
 }  # fmt: skip
-#: outputs of ArduSub's FRAME_CONFIG and of Rover: number -> actuator of WaVeSim's models
+#: servo outputs of each frame of ArduSub and Rover: output number -> actuator of WaVeSim's models
 FRAMES = {
     "vectored": {**_HORIZONTAL, 5: ServoOutput("vertical-starboard"), 6: ServoOutput("vertical-port")},
     "vectored_6dof": {
@@ -77,8 +77,8 @@ def parse_servo_frame(data: bytes) -> ServoFrame:
 
 
 def state_message(motion: VehicleMotion, ranges: Sequence[float] = ()) -> bytes:
-    """Encode a state for ArduPilot. ArduPilot searches the text for names, so the text contains no blanks and no longer
-    names that contain another name.
+    """Encode a vehicle state as JSON for ArduPilot. ArduPilot does not parse JSON, but searches the text for key names.
+    The text therefore has no blanks, and no key contains the name of another key.
     """
 
     def numbers(values: Array) -> str:
@@ -107,7 +107,9 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
-        """Process a servo frame; the next state answers it. A repeated frame receives the same answer."""
+        """Process a servo frame, which the next vehicle state answers. The bridge answers a repeated frame with the
+        same state.
+        """
         try:
             servo = parse_servo_frame(data)
         except MalformedMessage as unusable:
@@ -146,8 +148,9 @@ class ArduPilotBridge:
     step.
 
     If the simulation steps less often than ``RATE``, the bridge extrapolates the motion and sends additional states
-    between the steps. It ignores the rate in servo frames, which only reflects the timestamps that the autopilot
-    received. Without an autopilot the vehicle has neutral outputs, and the simulation does not wait.
+    between the steps. The bridge ignores the frame rate that servo frames state, because it only reflects the
+    timestamps that the autopilot received. Without an autopilot the vehicle has neutral outputs, and the simulation
+    does not wait.
     """
 
     def __init__(self, seat: BridgeOptions, outputs: dict[int, ServoOutput], ranges: Sequence[str]) -> None:

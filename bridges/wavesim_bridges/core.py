@@ -1,4 +1,6 @@
-"""Common base of all bridges. It controls a vehicle step by step and tolerates the loss of the stack or the server."""
+"""Common base of all bridges. It controls a vehicle step by step, and tolerates the loss of the on-board software or of
+the server.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,16 @@ from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost, WaveSimError
 
 RECONNECT_S = 1.0  #: interval in s between attempts to find a lost server
-#: wall time in s to wait for a server: at the start, after it stopped responding, and after it ended the session
+#: maximum wall times in s to wait for a server: at the start, after a loss of contact, after it ended the session
 START_WAIT_S, LOST_WAIT_S, ENDED_WAIT_S = JOIN_TIMEOUT_S, 60.0, 5.0
 STACK_TIMEOUT_S = (
-    1.0  #: wall time in s after which a silent stack is considered lost, and the vehicle receives neutral commands
+    1.0  #: wall time in s without data from the on-board software after which the vehicle receives neutral commands
 )
 Frame = TypeVar("Frame")
 
 
 class MalformedMessage(Exception):
-    """Message from an on-board stack that violates the format of its protocol; the text states the reason."""
+    """Error: a message from the on-board software violates its protocol. The text states the reason."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class BridgeOptions:
     vehicle: str
     server: tuple[str, int]
     period: float  #: lockstep period, s of simulation time
-    model: str = ""  #: model of a vehicle that is not in the configuration
+    model: str = ""  #: model with which a vehicle joins that is not in the server's configuration
     report: Callable[[str], None] = print
     server_wait_s: float | None = (
         None  #: time in s to wait for an unreachable server; None: ``START_WAIT_S``, ``LOST_WAIT_S``, ``ENDED_WAIT_S``
@@ -91,16 +93,16 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
 class BridgedVehicle:
     """Vehicle that a bridge controls as its pilot, in lockstep, as long as the simulation runs.
 
-    The bridge waits for a server that does not respond, because it may be restarted. A server that ended the session may only have
-    lost contact, and accepts the bridge again immediately. If no server answers, the server has shut down, and the
-    bridge ends too. While the bridge is disconnected, the server removes the vehicle, as for any pilot that is lost.
-    ``joined`` is called as soon as the server has sent the vehicle's equipment, before the first step.
+    The bridge waits for a server that does not respond, because it may be restarted. A server that ended the session
+    may only have lost contact; it then accepts the bridge again immediately. If it does not answer, it has shut down,
+    and the bridge ends too. While the bridge is disconnected, the server removes the vehicle, as for any pilot that is
+    lost. ``joined`` is called as soon as the server has sent the vehicle's equipment, before the first step.
     """
 
     def __init__(self, options: BridgeOptions, joined: Callable[[AsyncBroker], None] = lambda _: None) -> None:
         self.options, self._on_joined = options, joined
         self.broker: AsyncBroker | None = None
-        self.drops: Counter[str] = Counter()  #: number of unusable messages from the stack, by reason
+        self.drops: Counter[str] = Counter()  #: number of unusable messages from the on-board software, by reason
 
     async def steps(self) -> AsyncIterator[tuple[AsyncBroker, Step]]:
         """Yield every step until the run ends; each step waits for ``broker.answer``. Raise BrokerError if the server
@@ -139,7 +141,9 @@ class BridgedVehicle:
         return over if self.options.server_wait_s is None else self.options.server_wait_s
 
     def count_dropped(self, reason: str) -> None:
-        """Count an unusable message from the stack, and report its first occurrence."""
+        """Count an unusable message from the on-board software by its reason, and report the first message for each
+        reason.
+        """
         self.drops[reason] += 1
         if self.drops[reason] == 1:
             self.options.report(f"a datagram from the stack was dropped: {reason}")
@@ -184,7 +188,7 @@ def true_motion(step: Step, who: str) -> VehicleMotion:
 
 
 def distances(step: Step, sensors: Sequence[str]) -> list[float]:
-    """Return the first number of each of these sensors, in m; -1 if there is no echo."""
+    """Return the distance in m that each of these sensors measures (its first number); -1 if there is no echo."""
     found = []
     for name in sensors:
         value = step.sensors.get(name)
@@ -194,7 +198,7 @@ def distances(step: Step, sensors: Sequence[str]) -> list[float]:
 
 
 class LatestValue(Generic[Frame]):
-    """Slot that passes frames from a socket to a waiting loop: a newer frame replaces an unread one."""
+    """Single-frame buffer between a socket and a waiting loop. A newer frame replaces an unread one."""
 
     def __init__(self) -> None:
         self._frame: Frame | None = None

@@ -34,14 +34,14 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError, WaveSimError
 
 LISTEN, DUNE = 6102, "127.0.0.1:6002"
-SYSTEM = 0x00D1  #: default IMC number of the vehicle, that of lauv-simulator-1
+SYSTEM = 0x00D1  #: default IMC number of the vehicle: the number of DUNE's vehicle lauv-simulator-1
 HEARTBEAT_S, ANNOUNCE_BEATS = 1.0, 10
 ASK_AGAIN_S = 1.0  #: interval in s between requests for DUNE's list of entities
 PEER_S, MOST_PEERS = (
     30.0,
     16,
 )  #: time in s without a message after which an operator's program is dropped; maximum number of operators' programs
-#: label of the DUNE entity that is the source of each message type; the defaults are those of LAUVs
+#: message type -> label of the DUNE entity that sends it, by default as in the configuration of a LAUV
 ENTITIES = {
     imc.GpsFix: "GPS", imc.EulerAngles: "AHRS", imc.AngularVelocity: "AHRS", imc.Acceleration: "AHRS",
     imc.GroundVelocity: "DVL", imc.WaterVelocity: "DVL", imc.Distance: "Altimeter", imc.Depth: "Depth Sensor",
@@ -123,8 +123,8 @@ class ImcSocket(asyncio.DatagramProtocol):
             raise MalformedMessage("unknown message")
 
     def _note_peer(self, system: int, address: Address) -> None:
-        """Register an operator's program. Messages that DUNE forwards do not count, because they do not show where the
-        program listens.
+        """Register the address of an operator's program. Ignore messages that DUNE forwards, because they do not show
+        the address at which the program listens.
         """
         if address not in (self.dune, self.client) and (system in self._peers or len(self._peers) < MOST_PEERS):
             self._peers[system] = address, time.monotonic()
@@ -148,8 +148,9 @@ class ImcSocket(asyncio.DatagramProtocol):
         return list(moves.neutral if self.client is None else self.commands)
 
     def send(self, message: ImcMessage, now: float, *others: Address, to: int = EVERYBODY, label: str = "") -> None:
-        """Send a message to others, or by default to DUNE: to the port on which DUNE listens and to the port from which
-        it sends. ``label`` names the source entity; by default, it is the label configured for this message type.
+        """Send a message to the given addresses. By default, send it to DUNE, both to the port on which DUNE listens
+        and to the port from which DUNE sends. ``label`` names the source entity; by default, it is the label configured
+        for this message type.
         """
         if self._transport is not None:
             entity = self._numbers.get(label or self._entities.get(type(message), ""), UNKNOWN_ENTITY)
@@ -178,7 +179,7 @@ class DuneBridge:
     ) -> None:  # fmt: skip
         self.vehicle, self.port, self.name, self.sensors = port.vehicle, port, name, sensors
         self._outputs, self._announce, self._reference = outputs, announce, reference
-        self._vehicle_present = asyncio.Event()  #: set when the vehicle has joined
+        self._vehicle_present = asyncio.Event()  #: event that is set when the vehicle has joined the server
         self._motion: VehicleMotion | None = None
         self._actuators: ImcActuators | None = None
         self._instruments: ImcInstruments | None = None

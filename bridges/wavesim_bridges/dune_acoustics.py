@@ -18,16 +18,16 @@ from wavesim_sdk.tables import MAX_PAYLOAD, SignalKind
 from wavesim_sdk.wire.items import Reception
 
 BROADCAST = "broadcast"  #: IMC's name for all systems
-TIMEOUT_S = 5.0  #: simulation time in s to wait for a range, unless the request specifies another value
+TIMEOUT_S = 5.0  #: default simulation time in s to wait for the reply to a range request
 LONGEST_S = 60.0
 AGAIN_AFTER_S = 0.1  #: simulation time in s after which a request to a recharging transducer is repeated
-PING_DELAY_S = 2.0  #: interval between the beacons of the long baseline, s
+PING_DELAY_S = 2.0  #: interval in s between the queries of two long-baseline beacons
 Tell = Callable[[ImcMessage], None]
 
 
 @dataclass
 class _PendingTransmission:
-    """Task of the transducer, which executes one task at a time: send a packet, measure a range, or both."""
+    """Task of the transducer: send a packet, measure a range, or both. The transducer executes one task at a time."""
 
     name: str
     timeout: float
@@ -38,7 +38,8 @@ class _PendingTransmission:
     request: int = 0  #: number of the request to the server; 0: no request
     signal: int = 0
     retry_at: float = 0.0
-    deadline: float | None = None  #: simulation time in s; None: no state received since the request
+    #: simulation time in s at which the request expires; None: no state received since the request
+    deadline: float | None = None
     error: str = "no answer"
 
 

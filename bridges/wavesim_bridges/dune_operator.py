@@ -20,12 +20,13 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.config.sensors import LeakConfig
 from wavesim_sdk.errors import WaveSimError
 
-#: label of DUNE's leak sensor -> compartment
+#: label of DUNE's leak sensor -> compartment of the vehicle
 LEAKS = {"Leak Sensor - Nose": "bow", "Leak Sensor - Tail": "stern"}
 COMPARTMENTS: Sequence[str] = LeakConfig().names
 FAULT_LASTS_S = 60.0  #: duration of a servo fault in s, as in DUNE
 REPORT_S = 1.0  #: simulation time in s between reports of the leak sensors' state
-FARTHEST_M = 1e5  #: distance from the origin, m; a fix beyond it is invalid
+#: maximum distance in m of an operator's position fix from the origin; the bridge rejects a fix beyond it
+FARTHEST_M = 1e5
 OF_SERVOS, OF_LBL = "Servos", "LBL"  #: DUNE entities whose parameters can be set
 Answer = Callable[[ImcMessage], None]
 Tell = Callable[
@@ -53,7 +54,7 @@ class OperatorCommands:
         self._pending_commands: list[Callable[[AsyncBroker], None]] = []
         self._pending_requests: dict[
             int, tuple[str, Callable[[], None] | None]
-        ] = {}  #: request number -> purpose, action after success
+        ] = {}  #: request number -> purpose of the request, and the action after its success
         self._wet: set[str] = set()
         self._generate, self._fault_time, self._fault_at = False, 10.0, math.inf
         self._reported_leaks: tuple[bool, ...] = ()

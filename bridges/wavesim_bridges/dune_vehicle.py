@@ -16,7 +16,7 @@ from wavesim_sdk.frames import euler, rotation, wrap
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors, Value
 
-#: outputs of the model `lauv`: IMC's fins 1 and 2 push the nose down where WaVeSim's push it up; IMC's fin 0 is the lower one
+#: actuators of the model `lauv`; a positive angle of fins 1 and 2 moves the nose down in IMC, but up in WaVeSim
 THRUSTERS = {0: ServoOutput("propeller")}
 SERVOS = {
     0: ServoOutput("rudder-bottom"), 1: ServoOutput("plane-port", -1.0), 2: ServoOutput("plane-starboard", -1.0), 3: ServoOutput("rudder-top"),
@@ -82,8 +82,8 @@ class ImcActuators:
                 self.neutral[a.number] = 0.0
 
     def command(self, message: ImcMessage) -> tuple[int, float] | None:
-        """Return the index of the actuator and the value that a message commands; None if it commands nothing. Raise
-        MalformedMessage for invalid values.
+        """Return the index of the actuator that a message commands, and the commanded value; None if the message
+        commands no actuator. Raise MalformedMessage for invalid values.
         """
         match message:
             case imc.SetThrusterActuation(id=number, value=value):
@@ -159,7 +159,7 @@ def _rpm(v: Value, at: float) -> ImcMessage | None:
     return imc.Rpm(min(max(round(turning[0]), -32768), 32767)) if turning else None
 
 
-#: IMC message, sensor type that supplies it, conversion; the first type that the vehicle has is used
+#: IMC message, sensor type of its values, conversion; of several rows for a message, the first usable one applies
 _MESSAGE_OF_SENSOR: tuple[tuple[type[ImcMessage], str, Callable[[Value, float], ImcMessage | None]], ...] = (
     (imc.GpsFix, "gps", _gps),
     (imc.EulerAngles, "ahrs", _euler),

@@ -19,7 +19,7 @@ class EntityState(ImcMessage):
     description: str
 
 
-NORMAL, FAILURE = 1, 4  #: states of an entity
+NORMAL, FAILURE = 1, 4  #: states of a DUNE entity
 
 
 @register_message(5, "Bt")
@@ -314,7 +314,7 @@ class VehicleState(ImcMessage):
     last_error_time: float = -1.0
 
 
-BOOT = 5  #: operation mode of a vehicle whose software is not running
+BOOT = 5  #: operation mode in VehicleState of a vehicle whose on-board software is not running
 
 
 @register_message(801, "tt")

@@ -22,8 +22,8 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.frames import euler
 
 GCS_PORT, SDK_PORT = 14550, 14540
-TICK_S = 0.02  #: wall time in s between two checks for messages that are due
-#: modes, numbered as in PX4: the main mode in the third byte, the sub-mode in the fourth
+TICK_S = 0.02  #: interval in s of wall time at which the bridge checks which messages are due
+#: flight modes, numbered as in PX4: the main mode in the third byte, the sub-mode in the fourth
 MANUAL, HOLD, MISSION, OFFBOARD = 1 << 16, 4 << 16 | 3 << 24, 4 << 16 | 4 << 24, 6 << 16
 MODES: dict[tuple[float, float], int] = {(1, 0): MANUAL, (4, 0): HOLD, (4, 3): HOLD, (4, 4): MISSION, (6, 0): OFFBOARD}
 NAMES = {
@@ -31,7 +31,7 @@ NAMES = {
     HOLD: ("Hold", 0),
     MISSION: ("Mission", 6),
     OFFBOARD: ("Offboard", 0),
-}  #: standard modes of MAVLink
+}  #: mode -> its name, and its number among MAVLink's standard modes (0: none)
 ACCEPTED, DENIED, UNSUPPORTED, FAILED = 0, 2, 3, 4
 DEEP_M = 0.5  #: depth in m below which GPS has no fix
 MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: speed (m/s) and turn rate (rad/s) at full deflection of a stick
@@ -46,7 +46,8 @@ _NED, _OF_BODY = {1, 7}, {8, 9, 12}
 
 
 class MavlinkVehicle:
-    """Vehicle's end of a MAVLink connection. Input and output are bytes; the time is an argument.
+    """Vehicle's side of a MAVLink connection. It uses neither sockets nor a clock: input and output are bytes, and the
+    time is an argument.
 
     ``now`` is wall time in s. A setpoint from a ground station is valid for one second of wall time.
     """
@@ -90,7 +91,7 @@ class MavlinkVehicle:
         return answers
 
     def current_setpoint(self, now: float) -> Setpoint | None:
-        """Return the current goal; None: stop."""
+        """Return the current setpoint of the pilot; None: stop the thrusters."""
         if self.mode in (HOLD, MISSION):
             wish = self.mission.setpoint() if self.mode == MISSION else None
             return (wish or self._hold_setpoint) if self.armed else None
@@ -165,7 +166,9 @@ class MavlinkVehicle:
         return LAYOUTS[int(number)].name if math.isfinite(number) and int(number) in LAYOUTS else ""
 
     def _interval(self, number: float) -> list[bytes]:
-        """Encode the interval of a message in us; 0: unknown message, -1: sent on request only."""
+        """Encode a message that states the interval of another message in us. 0: unknown message; -1: sent on request
+        only.
+        """
         name = self._name(number)
         period = self._periods.get(name, 0.0)
         told = round(1e6 * period) if math.isfinite(period) else -1
@@ -192,7 +195,7 @@ class MavlinkVehicle:
         return [self._writer.frame("TIMESYNC", tc1=int(now * 1e9), ts1=m.fields["ts1"])]
 
     def _parameter(self, m: MavlinkMessage, now: float) -> list[bytes]:
-        """Send the only parameter, the system's number, because ground stations wait for the list of parameters."""
+        """Send the list of parameters, for which ground stations wait. The only parameter is the system's number."""
         if m.name == "PARAM_REQUEST_READ" and m.fields["param_index"] != 0 and m.fields["param_id"] != "MAV_SYS_ID":
             return []
         return [self._writer.frame(
@@ -263,7 +266,9 @@ class MavlinkVehicle:
         return found
 
     def _frames(self, name: str, which: float = 0.0) -> list[bytes]:
-        """Encode a message with its current content. ``which`` selects one of the modes, counted from 1; 0 selects all."""
+        """Encode a message with its current content. For AVAILABLE_MODES, ``which`` selects one mode, counted from 1; 0
+        selects all modes.
+        """
         if name == "AVAILABLE_MODES":
             return [
                 self._writer.frame(

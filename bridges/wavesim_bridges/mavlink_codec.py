@@ -17,7 +17,7 @@ _TYPES = {
 }  # fmt: skip
 _TARGET = "u8 target_system, u8 target_component"
 _SETPOINT = "f vx, f vy, f vz, f afx, f afy, f afz, f yaw, f yaw_rate"
-#: message number, name, fields in the order of the standard; the fields after the bar were added later
+#: messages: number, name, and fields in the order of the standard; fields after `|` were added to it later
 _DECLARED = (
     (0, "HEARTBEAT", "u8 type, u8 autopilot, u8 base_mode, u32 custom_mode, u8 system_status, u8 mavlink_version"),
     (1, "SYS_STATUS", "u32 onboard_control_sensors_present, u32 onboard_control_sensors_enabled, "
@@ -95,7 +95,9 @@ def _mirrored(crc: int) -> int:
 
 
 def x25(data: bytes, crc: int = 0xFFFF) -> int:
-    """Return the CRC-16/MCRF4XX of MAVLink: the library's CRC with the same polynomial, with all bits reversed."""
+    """Return the CRC-16/MCRF4XX that MAVLink uses. It is computed by the library's CRC with the same polynomial, after
+    reversing all bits.
+    """
     return _mirrored(binascii.crc_hqx(data.translate(_MIRRORED), _mirrored(crc)))
 
 
@@ -104,16 +106,18 @@ class _Field:
     name: str
     kind: str
     code: str
-    count: int  #: length of an array; 0: not an array
+    count: int  #: number of elements if the field is an array; 0: the field is a single value
 
     @property
     def size(self) -> int:
-        """Size of one element, which determines the order on the wire."""
+        """Size in bytes of one element of the field. On the wire, fields are ordered by this size."""
         return struct.calcsize(self.code)
 
 
 class MessageLayout:
-    """Encoding of one message: fields sorted by size, largest first, then the fields that were added later."""
+    """Encoding of one message type. The fields are sorted by size, largest first; fields that were added to the
+    standard later follow.
+    """
 
     def __init__(self, number: int, name: str, fields: str) -> None:
         self.number, self.name = number, name

@@ -15,11 +15,12 @@ from wavesim_bridges.pilot import Setpoint
 from wavesim_bridges.vehicle_motion import Array, VehicleMotion
 
 MOST_ITEMS = 500
-RETRY_S, ATTEMPTS = 1.0, 5  #: wall time in s until a missing item is requested again; number of attempts
-RADIUS_M = 1.0  #: acceptance radius in m of an item that states none
+#: wall time in s after which a missing mission item is requested again, and maximum number of requests
+RETRY_S, ATTEMPTS = 1.0, 5
+RADIUS_M = 1.0  #: acceptance radius in m of a waypoint that does not state one
 WAYPOINT, LOITER_TIME, RETURN, DELAY, SPEED = 16, 19, 20, 93, 178
 _GLOBAL, _LOCAL = (0, 3, 5, 6), (1,)  # frames
-#: results in MISSION_ACK
+#: result codes in MISSION_ACK
 ACCEPTED, UNSUPPORTED_FRAME, UNSUPPORTED, NO_SPACE, BAD_X, BAD_Y, BAD_Z, BAD_SEQUENCE, CANCELLED = (
     0,
     2,
@@ -51,8 +52,8 @@ class _Upload:
 
 
 class MavlinkMission:
-    """Items of a mission and their progress. ``now`` is wall time in s, for the protocol; progress uses the time of the
-    motion.
+    """Items of a mission, and the progress of the mission. ``now`` is wall time in s and serves the mission protocol;
+    the progress uses the simulation time of the vehicle's motion.
     """
 
     def __init__(self, writer: MavlinkWriter, origin: WorldOrigin) -> None:
@@ -72,7 +73,7 @@ class MavlinkMission:
     # -- the protocol
 
     def receive(self, m: MavlinkMessage, now: float) -> list[bytes]:
-        """Answer a message whose name is in ``names``."""
+        """Answer a message of the mission protocol, whose name is in ``names``."""
         return self._calls[m.name](m, now)
 
     def take_due_frames(self, now: float) -> list[bytes]:
@@ -217,7 +218,9 @@ class MavlinkMission:
         return np.array([*self._origin.metres(1e-7 * f["x"], 1e-7 * f["y"]), -f["z"]])
 
     def setpoint(self) -> Setpoint | None:
-        """Return the position of the current item, or of the last item before it that has one. None: no target yet."""
+        """Return the target position: that of the current item or, if this item has no position, of the last item
+        before it that has one. None: no target yet.
+        """
         for f in self.items[min(self.current, len(self.items) - 1) :: -1] if self.items else ():
             if f["command"] in (WAYPOINT, LOITER_TIME, RETURN):
                 heading = math.radians(f["param4"]) if math.isfinite(f["param4"]) else math.nan

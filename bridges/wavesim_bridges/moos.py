@@ -26,13 +26,13 @@ from wavesim_sdk.wire.state import Sensors
 PORT = 9000
 BEAT_S = 0.5  #: interval between two heartbeats, s; a MOOSDB drops a client that sends nothing for five seconds
 CONNECTION_TIMEOUT_S = 5.0  #: time in s without data after which a MOOSDB counts as disconnected
-BACKLOG_BYTES = 1 << 20  #: maximum number of bytes that a MOOSDB may leave unread
+BACKLOG_BYTES = 1 << 20  #: maximum number of sent bytes that the MOOSDB has not read yet
 THRUST, RUDDER, ELEVATOR = "DESIRED_THRUST", "DESIRED_RUDDER", "DESIRED_ELEVATOR"
 LEFT, RIGHT = "DESIRED_THRUST_L", "DESIRED_THRUST_R"
 DESIRED = (THRUST, RUDDER, ELEVATOR, LEFT, RIGHT)
 FULL_SCALE = 100.0
 # A fin's positive angle turns to port or raises the nose, unless the model has its own coefficients.
-#: actuators that each variable moves; the bridge uses the first set whose actuators all exist on the vehicle
+#: MOOS variable -> actuators that it moves; the bridge uses the first of these maps whose actuators the vehicle has
 FRAMES: tuple[dict[str, tuple[ServoOutput, ...]], ...] = (
     {
         THRUST: (ServoOutput("propeller"),),
@@ -69,9 +69,10 @@ def navigation(
 class MoosActuators:
     """Mapping of desired values, by variable, to the actuators that they move.
 
-    The thrust in percent is a shaft speed; the force of a thruster is proportional to its square. Rudder is in percent
-    of its limit, elevator in degrees. A vehicle with two thrusters and no rudder accepts DESIRED_THRUST and
-    DESIRED_RUDDER too: their sum drives the port thruster, and their difference the starboard one.
+    DESIRED_THRUST is a shaft speed in percent; the force of a thruster is proportional to the square of this value.
+    DESIRED_RUDDER is in percent of the maximum rudder angle, DESIRED_ELEVATOR in degrees. A vehicle with two thrusters
+    and no rudder accepts DESIRED_THRUST and DESIRED_RUDDER too: their sum drives the port thruster, and their
+    difference the starboard one.
     """
 
     def __init__(self, given: Mapping[str, Sequence[ServoOutput]], actuators: Sequence[ActuatorDescription]) -> None:

@@ -15,8 +15,8 @@ from wavesim_bridges.core import MalformedMessage
 GREETING = b"ELKS CAN'T DANCE 2/8/10".ljust(32, b"\0")
 NOTIFY, REGISTER, NAME, WELCOME, POISON, TIMING = "N", "R", "i", "W", "K", "T"
 MOST_BYTES = 1 << 22  #: maximum size of a packet; a MOOSDB sends far smaller packets
-_PACKET = struct.Struct("<iiB")  #: head of a packet: total length, number of messages, compression flag (never used)
-_HEAD = struct.Struct("<iicc")  #: head of a message: total length, number, type, value type
+_PACKET = struct.Struct("<iiB")  #: packet header: total length, number of messages, compression flag (never set)
+_HEAD = struct.Struct("<iicc")  #: message header: total length, message number, message type, type of the value
 _COUNT = struct.Struct("<i")
 _NUMBERS = struct.Struct("<ddd")  #: numeric fields of a message: time, value, second value
 

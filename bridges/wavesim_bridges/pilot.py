@@ -20,7 +20,7 @@ _A = sqrt(0.5)
 
 
 def _vectored_thrusters(x: float, y: float, z: float) -> dict[str, tuple[Place, Place]]:
-    """Four horizontal thrusters at 45 degrees: position and direction (FRD)."""
+    """Return position and direction (FRD) of four horizontal thrusters, each at 45 degrees to the forward axis."""
     return {
         "front-starboard": ((x, y, z), (_A, -_A, 0.0)), "front-port": ((x, -y, z), (_A, _A, 0.0)),
         "rear-starboard": ((-x, y, z), (_A, _A, 0.0)), "rear-port": ((-x, -y, z), (_A, -_A, 0.0)),
@@ -58,8 +58,9 @@ def _unset() -> Array:
 
 @dataclass(frozen=True)
 class Setpoint:
-    """Target and speed; NaN means free. ``position`` (m) and ``velocity`` (m/s) are in NED. With ``body_velocity``, the
-    velocity is ahead, to starboard and down, in the horizontal frame of the heading.
+    """Setpoint of the pilot; the pilot does not control quantities that are NaN. ``position`` (m) and ``velocity``
+    (m/s) are in NED. With ``body_velocity``, the velocity is ahead, to starboard and down; it is relative to the
+    heading and independent of roll and pitch.
     """
 
     position: Array = field(default_factory=_unset)
@@ -70,7 +71,9 @@ class Setpoint:
     speed: float = nan  #: maximum speed towards the position, m/s
 
     def velocity_ned(self, motion: VehicleMotion, gain: float, level: float, vertical: float) -> Array:
-        """Return the velocity in NED, m/s: the commanded velocity and a velocity towards the position."""
+        """Return the velocity in NED, m/s: the sum of the commanded velocity and a velocity towards the target
+        position.
+        """
         given = np.where(np.isfinite(self.velocity), self.velocity, 0.0)
         if self.body_velocity:
             heading = float(euler(motion.attitude)[2])
@@ -92,9 +95,9 @@ class RovPilot:
     """
 
     CRUISE, VERTICAL, GAIN = 0.8, 0.5, 0.6
-    #: gains of velocity (N per m/s) and of its integral (N per m), limit of the integral (N)
+    #: velocity loop: proportional gain (N per m/s), integral gain (N per m), limit of the integral term (N)
     FORCE, INTEGRAL, MOST = 60.0, 15.0, 60.0
-    #: gains of attitude (Nm per rad) and rate (Nm per rad/s), maximum lead of the heading reference (rad)
+    #: attitude loop: gains (Nm per rad, Nm per rad/s), maximum lead of the heading reference over the heading (rad)
     TORQUE, DAMPING, LEAD = 1.5, 0.9, 1.0
 
     def __init__(self, thrusters: dict[str, tuple[Place, Place]], actuators: Sequence[ActuatorDescription]) -> None:
@@ -140,14 +143,14 @@ class RovPilot:
 
 
 class BoatPilot:
-    """Pilot of a boat with two stern thrusters, which turns towards its target. Within ``NEAR`` of the target the boat
-    stops; towards a target behind it, up to ``BACK`` away, it moves astern.
+    """Pilot of a boat with two stern thrusters, which turns towards its target. The boat stops within the distance
+    ``NEAR`` of the target. It moves astern to a target that lies behind it and is no farther than ``BACK``.
     """
 
-    #: maximum speed (m/s), speed per distance (1/s), distances at which to stop and to move astern (m)
+    #: maximum speed (m/s); speed per distance to the target (1/s); distances for stopping and for moving astern (m)
     CRUISE, GAIN, NEAR, BACK = 1.2, 0.3, 0.25, 4.0
-    THRUST, DRAG = 0.4, 0.12  #: fractions of full thrust per m/s of speed error and of speed
-    #: fractions of full thrust per rad and per rad/s, maximum fraction for turning
+    THRUST, DRAG = 0.4, 0.12  #: fraction of full thrust for each m/s of speed error, and for each m/s of speed
+    #: turning thrust as a fraction of full thrust: per rad of heading error, per rad/s of turn rate, maximum
     STEER, DAMPING, MOST_TURN = 0.5, 0.6, 0.35
 
     def __init__(self, actuators: Sequence[ActuatorDescription]) -> None:

@@ -35,9 +35,9 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import WaveSimError
 
 PORT = 4560
-ANSWER_S = 0.1  #: wall time in s to wait for an answer
-MOST_GAP_US = 20_000  #: maximum interval between two answers, us; a longer interval is a missed answer
-GAPS = 8  #: number of recent intervals between answers whose maximum predicts the next answer
+ANSWER_S = 0.1  #: maximum wall time in s to wait for PX4's answer to a frame
+MOST_GAP_US = 20_000  #: maximum interval in us between two answers of PX4; if it is longer, an answer counts as missed
+GAPS = 8  #: number of recent intervals between PX4's answers; their maximum predicts the next interval
 MAX_BUFFER_BYTES = 1 << 16  #: number of bytes unread by PX4 above which the bridge stops sending
 
 _HORIZONTAL = {
@@ -101,8 +101,9 @@ class Px4Server:
     def __init__(self, vehicle: BridgedVehicle, sensors: Px4Sensors) -> None:
         self.vehicle, self.sensors = vehicle, sensors
         self.client: Px4Connection | None = None
-        self.controls: list[float | None] | None = None  #: last outputs, -1..1; None: not armed, or nothing received
-        self.misses = 0  #: answers that were not received in time
+        #: last actuator outputs of PX4, -1..1; None: not armed, or none received
+        self.controls: list[float | None] | None = None
+        self.misses = 0  #: number of PX4's answers that did not arrive in time
         self._told_us = 0
         self._answer_us = 0
         self._new = self._is_lockstep = False

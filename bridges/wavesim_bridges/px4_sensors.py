@@ -19,10 +19,11 @@ FRAME_US = 4000  #: period of frames by PX4's clock, us: 250 Hz
 SLOW = 5  #: every fifth frame carries compass, pressure and odometry (50 Hz), every ``GPS``-th frame GPS data (10 Hz)
 GPS = 25
 DEEP_M = 0.5  #: depth in m below which GPS has no fix
-YEAR = 2026.0  #: year of the magnetic field in the model WMM2025
-#: standard deviations of the noise, because PX4 treats a sensor with a constant value as broken
-ACCELERATION, RATE, FIELD, PRESSURE = 0.02, 0.001, 0.0005, 0.02  #: units: m/s2, rad/s, gauss, hPa
-PLACE, SPEED, ANGLE = 0.01, 0.01, 0.005  #: accuracy that the odometry states, although it is exact: m, m/s, rad
+YEAR = 2026.0  #: year for which the World Magnetic Model 2025 is evaluated
+#: standard deviations of the sensor noise; without noise, PX4 would declare a sensor with a constant value broken
+#: noise of acceleration (m/s2), turn rate (rad/s), magnetic field (gauss) and pressure (hPa)
+ACCELERATION, RATE, FIELD, PRESSURE = 0.02, 0.001, 0.0005, 0.02
+PLACE, SPEED, ANGLE = 0.01, 0.01, 0.005  #: stated accuracy of the odometry (m, m/s, rad), which actually has no error
 _INERTIAL, _MAGNETIC, _PRESSURE = 0x3F, 0x1C0, 0x1A00  # bits of fields_updated
 _SURFACE_HPA, _LAPSE, _EXPONENT = 1013.25, 2.25577e-5, 5.25588  # lapse rates of the standard atmosphere, per m
 _TEMPERATURE = 15.0
@@ -37,7 +38,7 @@ def magnetic_field(origin: WorldOrigin) -> Array:
 
 
 def diagonal(*variances: float) -> list[float]:
-    """Return the upper triangle of a diagonal 6 x 6 matrix, row by row, as in MAVLink."""
+    """Return the upper triangle of a diagonal 6 x 6 covariance matrix, row by row, as MAVLink sends it."""
     found = [0.0] * 21
     for k, variance in enumerate(variances):
         found[k * (13 - k) // 2] = variance
@@ -45,7 +46,7 @@ def diagonal(*variances: float) -> list[float]:
 
 
 class Px4Sensors:
-    """Sensor frames for one PX4. ``now_us`` is the time of PX4's clock, us.
+    """Generator of sensor frames for one PX4 instance. ``now_us`` is the time of PX4's clock in us.
 
     The barometer measures air pressure at an altitude of minus the depth. PX4 has no model of water pressure, and would
     read 3 m of water as 2 km.

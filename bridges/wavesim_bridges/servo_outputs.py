@@ -12,7 +12,9 @@ from wavesim_sdk.wire.items import ActuatorDescription
 
 @dataclass(frozen=True)
 class ServoOutput:
-    """Servo output. With ``sign`` -1, a positive output moves the actuator opposite to its model's positive direction."""
+    """Servo output that moves one actuator. With ``sign`` -1, a positive output moves the actuator in the negative
+    direction of its model.
+    """
 
     actuator: str
     sign: float = 1.0
@@ -54,9 +56,10 @@ def moved_by(output: ServoOutput, actuators: Sequence[ActuatorDescription]) -> A
 
 
 class Mixer:
-    """Conversion of outputs -1..1, by number, to commands in the actuators' units. Thrust is proportional to the square
-    of the output, up to the limit in its direction, as for a motor whose speed follows the output. All other commands
-    are linear, up to the actuator's larger limit.
+    """Conversion of outputs -1..1, by number, to commands in the actuators' units. For a thruster commanded in N,
+    thrust is proportional to the square of the output, as for a motor whose speed follows the output; the full output
+    is the thrust limit in its direction. All other commands are proportional to the output; the full output is the
+    larger limit of the actuator.
     """
 
     def __init__(self, outputs: Mapping[int, ServoOutput], actuators: Sequence[ActuatorDescription]) -> None:
@@ -72,8 +75,8 @@ class Mixer:
             self.neutral[place] = 0.0
 
     def commands(self, outputs: Sequence[float | None]) -> list[float | None]:
-        """Return the commands in actuator order; None (keep the last command) if the autopilot has no such output or
-        does not use it.
+        """Return the commands in actuator order. None keeps the last command of an actuator whose output the autopilot
+        does not have or use.
         """
         found: list[float | None] = [None] * self._count
         for number, place, sign, ahead, astern, squared in self._scales:

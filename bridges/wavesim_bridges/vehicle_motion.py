@@ -71,7 +71,7 @@ def motion_of(state: State) -> VehicleMotion | None:
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return the product of two quaternions: rotation b, then rotation a."""
+    """Return the product a b of two quaternions, which rotates first by b, then by a."""
     w, x, y, z = a
     return np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]]) @ b
 

@@ -1,7 +1,8 @@
 """Alarms for the operator: abnormal conditions of bodies, with start, end and acknowledgement.
 
-An alarm is listed while its condition holds, and until a user acknowledges it. An instantaneous event (for example a
-crossed fence) is listed until it is acknowledged. A file can change the thresholds (``docs/viewer.md``).
+An alarm stays in the list while its condition holds, and afterwards until a user acknowledges it. An instantaneous
+event (for example a crossed fence) is listed until it is acknowledged. A file can change the thresholds
+(``docs/viewer.md``).
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ MOST = 300  #: maximum number of alarms kept; the oldest finished ones are remov
 
 @dataclass(frozen=True)
 class AlarmRules:
-    """Thresholds of the alarms; 0 = never."""
+    """Thresholds of the alarm rules; 0 disables a rule."""
 
-    silent: float = 3.0  #: maximum wall time in s without a datagram from a body's pilot
+    silent: float = 3.0  #: maximum wall time in s without a datagram from the pilot of a body
     #: maximum number of periods (plus half a second) without a new value from an instrument that has produced values
     stale: float = 5.0
-    battery: float = 0.2  #: minimum charge, as a fraction of the capacity
+    battery: float = 0.2  #: minimum charge of a battery, as a fraction of its capacity
     navigation: float = 10.0  #: maximum horizontal error of a navigator's estimate, m
-    sigmas: float = 5.0  #: maximum horizontal error in standard deviations that the navigator states
+    #: maximum horizontal error of the estimate, in units of the standard deviation that the navigator states
+    sigmas: float = 5.0
 
     @classmethod
     def read(cls, path: Path) -> AlarmRules:
@@ -55,13 +57,13 @@ class AlarmRules:
 
 @dataclass
 class BodyHealth:
-    """Data about the bodies of a source other than their motion, by row."""
+    """Data for the alarms of a source, apart from the motion of its bodies, by row."""
 
     silent: dict[int, float] = field(default_factory=dict)  #: row -> s since the last datagram from the body's pilot
-    removed: set[int] = field(default_factory=set)  #: rows of bodies whose pilot keep-alive removed
+    removed: set[int] = field(default_factory=set)  #: rows of bodies whose pilot was removed by keep-alive
     stale: dict[tuple[int, str], float] = field(
         default_factory=dict
-    )  #: row and name of an instrument -> age of its value, in periods
+    )  #: row of the body and name of the instrument -> age of the instrument's newest value, in periods
     battery: dict[int, float] = field(default_factory=dict)  #: row -> battery charge, as a fraction of its capacity
 
 
@@ -75,7 +77,7 @@ class Alarm:
     row: int
     text: str
     since: float
-    until: float | None = None  #: end of the condition; None = still active
+    until: float | None = None  #: time in s at which the condition ended; None = still active
     seen: bool = False
 
 

@@ -33,8 +33,9 @@ def beams(sensor: SensorConfig) -> dict[str, Any] | None:
     """Return the beams of an instrument: origin and unit vector of each beam in B (``rays``, six values per beam);
     None if the instrument has no beams.
 
-    ``field`` is the value that contains the range of the beams. ``level`` means that the vectors are in W, whatever the
-    attitude. ``turning`` means that the value `angle` rotates the single beam from its vector towards ``axis``.
+    ``field`` names the instrument value that holds the ranges of the beams. If ``level`` is set, the vectors are in W,
+    regardless of the attitude. If ``turning`` is set, the instrument has a single beam, and its value `angle` rotates
+    the beam from its vector towards ``axis``.
     """
     level = turning = False
     field = "range"
@@ -72,7 +73,7 @@ def _declared(found: Iterable[RangeBeam]) -> list[Ray]:
 
 
 def _cone(width: float) -> list[Ray]:
-    """Return directions at the centre and on the edge of a cone around z."""
+    """Return unit vectors along the axis and on the edge of a cone around z."""
     start, a = (0.0, 0.0, 0.0), 0.5 * width
     edge = [2.0 * math.pi * k / RIM for k in range(RIM)] if width else []
     rim = [(math.sin(a) * math.cos(b), math.sin(a) * math.sin(b), math.cos(a)) for b in edge]

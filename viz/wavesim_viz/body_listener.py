@@ -29,7 +29,7 @@ class BodyListener:
     def __init__(self, row: int, name: str, model: str, server: tuple[str, int], loaded: LoadedConfig | None) -> None:
         self.row, self.name, self.model, self.server, self.loaded = row, name, model, server, loaded
         self.equipment: dict[str, Any] | None = None
-        self.trouble = ""  #: reason why no values arrive
+        self.trouble = ""  #: reason why no instrument values arrive
         self._state: State | None = None
         self._values: dict[str, Value] = {}  # newest value of each instrument, including currently invalid ones
         self._looks: dict[str, list[ReceivedFrames]] = {}  # by instrument name; a new object whenever it changes
@@ -97,8 +97,8 @@ class BodyListener:
     def _describe(
         self, actuators: tuple[ActuatorDescription, ...], sensors: tuple[SensorDescription, ...]
     ) -> dict[str, Any]:
-        """Build the equipment from the server's data. Mounts and actuator laws come from the configuration or the
-        library if their model is the same.
+        """Build the description of the equipment from the server's data. Mounts and actuator laws come from the
+        configuration or the library, if its model equals the server's.
         """
         model = model_of(self.loaded, self.model)
         known = actuators_of(model) if model is not None else ()

@@ -19,12 +19,12 @@ from wavesim_sdk.tables import ACTUATION, EFFORT, ESTIMATE, STATE
 from wavesim_viz.xml_trees import RequestFailed
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-ChartSeries = tuple[Array, Array]  #: times in s, and values
+ChartSeries = tuple[Array, Array]  #: times of a line in s, and its values at these times
 EMPTY_SERIES: ChartSeries = (np.zeros(0), np.zeros(0))
 AXES = ("X", "Y", "Z", "K", "M", "N")
 MOST_LINES, MOST_POINTS = 16, 4000
-MISSING = 10  #: number of a line's steps without a value before a gap starts
-ABSURD = 1e12  #: magnitude above which values are drawn as a gap
+MISSING = 10  #: number of sampling intervals without a value after which a line has a gap
+ABSURD = 1e12  #: magnitude above which a chart draws a value as a gap
 
 
 def motion_series(key: str, p: Array, q: Array, speed: Array) -> Array:
@@ -113,9 +113,9 @@ def _seconds(time_ns: Any) -> Array:
 
 
 def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: int) -> dict[str, Any]:
-    """Resample lines for one chart, to the times of the first line and to the times of other lines before and after it.
-    Each line has its newest value at these times. A long line keeps the minimum and maximum of each interval, so that
-    peaks are not lost.
+    """Resample the lines of one chart to common times: those of the first line, and those of the other lines before its
+    start and after its end. Each line has its newest value at these times. A long line keeps the minimum and maximum of
+    each interval, so that peaks are not lost.
     """
     times = np.zeros(0)
     for t, _ in lines:
@@ -133,7 +133,9 @@ def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: in
 
 
 def _gap_times(t: Array) -> Array:
-    """Insert a time into each interval without values, so that no straight line bridges the gap."""
+    """Insert a time with a missing value into each gap of a line, so that the chart does not bridge the gap with a
+    straight line.
+    """
     if len(t) < 3:
         return np.zeros(0)
     apart = np.diff(t)
@@ -155,7 +157,9 @@ def _newest_at(times: Array, line: ChartSeries) -> Array:
 
 
 def _extreme_indices(v: Array, points: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the indices of the first, minimum and maximum values of equal intervals."""
+    """Divide the values into equal intervals. Return the indices of the first, the minimum and the maximum value of
+    each interval.
+    """
     size = max(1, math.ceil(3 * len(v) / points))
     n = len(v) // size * size
     whole, starts = v[:n].reshape(-1, size), np.arange(0, n, size)

@@ -126,8 +126,8 @@ class Configurator:
 
     @staticmethod
     def _describe_body(path: Path, element: Any) -> dict[str, Any]:
-        """Return the drawing and the instruments of a body as the configuration reader resolves them; ``given`` lists
-        inherited instruments.
+        """Return the drawing and all instruments of a body, as the configuration reader resolves them. ``given`` lists
+        the inherited instruments.
         """
         loaded = load(path)
         body = next(b for b in loaded.config.fleet.bodies if b.name == element.get("name"))
@@ -156,7 +156,9 @@ class Configurator:
     # -- checking and testing -------------------------------------------------------------------------
 
     def check(self, body: Any) -> dict[str, Any]:
-        """Return the configuration reader's verdict on a model, and the model's drawing if it can be simulated."""
+        """Check a model with the configuration reader. Return the result and, if the model can be simulated, its
+        drawing.
+        """
         try:
             with tempfile.TemporaryDirectory() as folder:
                 model = self._read(body.get("model"), Path(folder))
@@ -168,7 +170,7 @@ class Configurator:
         return {"ok": True, "look": model_look(model), "instruments": _instruments(suite), "given": []}
 
     def check_instruments(self, body: Any) -> dict[str, Any]:
-        """Return the configuration reader's verdict on a vehicle after a change of its own instruments."""
+        """Check a vehicle whose own instruments were changed with the configuration reader, and return the result."""
         try:
             with self._draft(body) as (draft, element):
                 return {"ok": True} | self._describe_body(draft, element)
@@ -179,8 +181,8 @@ class Configurator:
 
     @contextlib.contextmanager
     def _draft(self, body: Any) -> Iterator[tuple[Path, Any]]:
-        """Write a configuration with changed instruments for one body. It is written next to the original, because its
-        file names are relative to that folder.
+        """Write a configuration with changed instruments of one body. The new file is next to the original, because
+        file names in it are relative to that folder.
         """
         base = self._configuration_of(body)
         root = parse(base.read_bytes())
@@ -194,7 +196,9 @@ class Configurator:
 
     @contextlib.contextmanager
     def _beside(self, base: Path, root: Any) -> Iterator[Path]:
-        """Keep a temporary, checked configuration next to another one during a ``with`` block."""
+        """Create a temporary configuration next to another one, check it, and delete it at the end of the ``with``
+        block.
+        """
         draft = base.parent / f".{base.stem}.{os.getpid()}.draft.xml"
         try:
             try:
@@ -309,8 +313,8 @@ class Configurator:
             return self._put(draft, target) | {"warnings": warnings}
 
     def _target_beside(self, base: Path, body: Any) -> Path:
-        """Return the target file of a changed configuration, which is next to the original, because its file names are
-        relative to that folder.
+        """Return the path for a changed configuration. It is next to the original, because file names in the
+        configuration are relative to that folder.
         """
         target = self._target(body.get("file_out", body.get("file")), body.get("replace") is True)
         if target.parent.resolve() != base.parent.resolve():

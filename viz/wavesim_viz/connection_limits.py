@@ -13,12 +13,12 @@ from aiohttp import web
 MAX_PER_ADDRESS = (
     64  #: maximum number of connections per address, without websockets; a new connection closes the oldest
 )
-REQUEST_S = 10.0  #: maximum time in s for the head of a request, and between two requests
+REQUEST_S = 10.0  #: maximum time in s until the headers of a request are complete, and between two requests
 BODY_S = 10.0  #: maximum time in s for the body of a request
 
 
 class ConnectionLimiter:
-    """Open connections by address; the oldest comes first."""
+    """Registry of open connections by address, oldest first."""
 
     def __init__(self) -> None:
         self._open: dict[str, dict[LimitedRequestHandler, None]] = {}

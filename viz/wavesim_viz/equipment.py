@@ -29,7 +29,7 @@ class InstrumentDescription:
     type: str
     period_s: float | None
     sensor: SensorConfig | None = None
-    fields: tuple[Field, ...] = ()  #: fields of a type that is not installed here
+    fields: tuple[Field, ...] = ()  #: fields of the instrument if its sensor type is not installed on this machine
 
 
 def model_of(loaded: LoadedConfig | None, name: str) -> Model | None:

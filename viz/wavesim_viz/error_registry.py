@@ -1,8 +1,8 @@
 """Containment of the viewer's own errors. Each error is counted, shown in the page and printed on the console.
 
-A viewer that freezes silently is worse than one that reports missing data. Each item that is read or sent is therefore
-a *part*. A part that raises an exception is omitted from the current frame and tried again with the next frame; all
-other parts continue.
+A viewer that freezes silently is worse than one that reports missing data. Each item that the viewer reads or sends is
+therefore a separate *part*. If a part raises an exception, the viewer omits it from the current frame and tries it
+again with the next frame. All other parts continue.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class LogThrottle:
         self.counts: Counter[str] = Counter()
 
     def count(self, kind: str) -> int:
-        """Count an occurrence. Return the number of occurrences if this one is to be reported, otherwise 0."""
+        """Count an occurrence of an error. Return the number of its occurrences so far if it should be reported now,
+        otherwise 0.
+        """
         kind = kind if kind in self.counts or len(self.counts) < MOST_KINDS else "others"
         self.counts[kind] += 1
         n = self.counts[kind]
@@ -41,7 +43,8 @@ class ErrorRegistry:
 
     def __init__(self, tell: Callable[[str], None] = print_line) -> None:
         self.total = 0
-        self.failed_parts: dict[str, str] = {}  #: part -> its last error, until it works again
+        #: part that fails -> its last error; the entry is removed when the part works again
+        self.failed_parts: dict[str, str] = {}
         self._print_line, self._often = tell, LogThrottle()
 
     @contextlib.contextmanager

@@ -25,10 +25,11 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 _HEAD = struct.Struct("<4sIddffffIIIIfI")
-BODY = 10  #: values per body: row, position (3), attitude (4), velocity over ground, condition
-WELL, HELD, INVALID = 0, 1, 2  #: conditions of a body
+BODY = 10  #: number of values per body: row, position (3), attitude (4), velocity over ground, condition
+WELL, HELD, INVALID = 0, 1, 2  #: conditions of a body: normal, frozen, invalid state
 FARTHEST, FASTEST = 1e7, 1e5  #: maximum distance (m) and velocity (m/s); a state beyond these limits is invalid
-SIGNAL = 9  #: values per signal: number, row of the sender, origin (3), radius, level, level at the source, frequency
+#: number of values per signal: number, row of the sender, origin (3), radius, level, source level, frequency
+SIGNAL = 9
 MOST_SIGNALS = 256
 
 
@@ -52,9 +53,9 @@ class ViewerFrame:
     ticks_late: int = 0
     level: float = 0.0
     roster: int = 0
-    #: in a frame from a source: 1 = time jumped; in a sent frame: number of all jumps, because a viewer may miss frames
+    #: from a source: 1 if time jumped; as sent: number of all jumps so far, because a viewer may miss frames
     jumped: int = 0
-    v_WB_B: Any = None  #: velocities over ground in B, one per body, m/s; not sent
+    v_WB_B: Any = None  #: velocity of each body over ground, expressed in B, m/s; not part of the sent bytes
 
     def pack(self) -> bytes:
         signals = self.signals[-MOST_SIGNALS:]
@@ -91,7 +92,7 @@ class HeldBodyDetector:
     """
 
     def __init__(self, begun: Mapping[str, Sequence[float]] | None = None) -> None:
-        """Mark bodies that have left their initial position; ``begun``: initial positions by name."""
+        """Mark bodies that have left their initial position. ``begun`` maps names of bodies to initial positions."""
         self._begun, self._moved = begun or {}, set[tuple[Any, ...]]()
         self._tick, self._held = -1, np.zeros(0, bool)
 
@@ -179,7 +180,9 @@ def sent_rows(records: Any) -> list[dict[str, Any]]:
 
 
 def reception_rows(records: Any) -> list[dict[str, Any]]:
-    """Build messages about outcomes of signals, for flashes, range lines and the event list."""
+    """Build messages about the outcomes of signals, from which the page draws flashes, range lines and the event
+    list.
+    """
     return [
         {k: to_json_value(r[k]) for k in _RECEPTION}
         | {

@@ -15,7 +15,7 @@ from wavesim_viz.frame import INVALID, Array, ViewerFrame, to_json_value
 MAX_SAMPLES, FIRST_S = (
     1500,
     0.25,
-)  #: maximum number of samples; initial interval between them in s, which doubles when there are too many
+)  #: maximum number of samples; initial interval between samples in s, doubled when the maximum is reached
 MOST_SENT, MOST_HEARD, MOST_NOTICES = 400, 1600, 400
 TRACK_POINTS = 60_000  #: maximum number of points of all tracks together
 
@@ -37,7 +37,7 @@ class HistorySource(Protocol):
 
 @dataclass
 class MotionSample:
-    """Bodies of one frame, and [row, estimate (3), sigma (3)] of each navigator."""
+    """Sample of the history: the bodies of one frame, and [row, estimate (3), sigma (3)] of each navigator."""
 
     time: float
     bodies: Array

@@ -32,10 +32,10 @@ from wavesim_viz.requests import CommanderRequest, ControlRequest, DriveRequest,
 from wavesim_viz.traffic import encounter_table
 
 PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S = 0.1, 0.2, 0.2, 0.5, 0.5, 1.0
-IDLE_PERIOD_S = 0.2  #: period in s for reading the history while no page is connected
+IDLE_PERIOD_S = 0.2  #: period in s at which the hub reads its source while no page is connected, for the history
 FROZEN_S = 20.0  #: time in s after which a viewer that accepts no data is dropped
 _numbers = itertools.count(1)
-MOST_WAITING = 200  #: maximum number of queued messages (not frames) per viewer
+MOST_WAITING = 200  #: maximum number of messages, other than frames, queued for a viewer
 
 
 def encode_message(message: dict[str, Any]) -> str:
@@ -52,13 +52,13 @@ class Viewer:
         self.ws, self.transport = ws, transport
         self.number, self.address = next(_numbers), address_of(transport)
         self.watched: int | None = None
-        self.kit: dict[str, Any] | None = None  #: equipment last sent for the watched body
-        self.panel = ""  #: data last sent for the watched body
-        self.traffic = ""  #: encounters last sent for the watched body
+        self.kit: dict[str, Any] | None = None  #: equipment that was last sent for the body that this page shows
+        self.panel = ""  #: panel data that was last sent for the body that this page shows
+        self.traffic = ""  #: encounters that were last sent for the body that this page shows
         self.fresh = asyncio.Event()
         self.texts: deque[str] = deque(maxlen=MOST_WAITING)
         self.last_sent = (0, 0, 0)  # frame, scene, roster
-        self.manual_control: ManualControlSession | None = None  #: session of the body that this page drives
+        self.manual_control: ManualControlSession | None = None  #: session through which this page drives a body
         #: sonar that this page shows -> number of its images that the page has received
         self.pictures: dict[tuple[int, str], int] = {}
 
@@ -322,7 +322,9 @@ class Hub:
         return done, "acknowledged" if done else "no such alarm to acknowledge"
 
     def _data_of(self, row: int) -> str:
-        """Return a label for the data of one body: with the name of the body if known, otherwise with its row."""
+        """Return a label of one body's data for error messages: with the name of the body if known, otherwise with its
+        row.
+        """
         name = next((b[1] for b in self._listed or () if b[0] == row), None)
         return f"the data of {f'row {row}' if name is None else repr(name)}"
 

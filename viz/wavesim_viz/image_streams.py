@@ -24,10 +24,10 @@ from wavesim_sdk.log import frames
 from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS, FrameReader, ImagingFrame
 from wavesim_viz.frame import decode_text, to_json_value
 
-#: number of images kept for a page that connects later: the last circle, a screen of lines, a swath
+#: number of images kept for pages that connect later, by kind: enough for a full circle, or for a screen of lines
 MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1}
 RETRY_S = 0.5
-MAX_RECEIVED = 64  #: maximum number of received frames that were not read
+MAX_RECEIVED = 64  #: maximum number of frames that were received but not read yet
 _NUMBERS = (
     "range", "sector", "azimuth", "tilt", "frequency", "altitude", "gain", "tvg", "hold", "absorption", "floor", "span",
 )  # fmt: skip
@@ -38,7 +38,9 @@ class FrameStream(Protocol):
     """Frames of one sonar in time order."""
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
-        """Return whether earlier frames are void, and the frames since the last call, without blocking."""
+        """Return whether frames returned before are void, and the frames that have arrived since the last call. Do not
+        block.
+        """
 
     def close(self) -> None:
         """Release the source of the frames."""
@@ -152,8 +154,8 @@ class ImageStream:
         self._source, self.row, self.name = source, row, name
         self._stream: FrameStream | None = None
         self._version, self._due, self.epoch = -1, 0.0, 0
-        self.trouble = ""  #: reason why there is no image
-        self.made = 0  #: number of images so far
+        self.trouble = ""  #: reason why this sonar or camera has no image
+        self.made = 0  #: number of images packed so far
         self.pictures: deque[bytes] = deque()
 
     def read(self, now: float) -> None:
@@ -181,7 +183,9 @@ class ImageStream:
                 self.pictures.popleft()
 
     def to_message(self) -> dict[str, Any]:
-        """Return the status message with the error and the epoch, because no image may have announced the epoch yet."""
+        """Return the status message with the error and the epoch. A page may not know the epoch yet, because no image
+        has announced it.
+        """
         return {"type": "picture", "row": self.row, "name": self.name, "trouble": self.trouble, "epoch": self.epoch}
 
     def _start_epoch(self) -> None:

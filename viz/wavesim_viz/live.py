@@ -38,8 +38,8 @@ from wavesim_viz.requests import CommanderRequest, FaultRequest
 from wavesim_viz.sea_surface import SeaState, SeaSurface
 
 RETRY_S = 0.5
-GRACE_NS = 500_000_000  #: permitted age of a value in ns, in addition to its periods
-MOST_TOLD = 200  #: maximum number of signals sent between two frames; the others are only counted
+GRACE_NS = 500_000_000  #: time in ns that a value may be older than its permitted number of periods
+MOST_TOLD = 200  #: maximum number of signals that a page receives between two frames; further signals are only counted
 
 
 class ViewerSource(Protocol):
@@ -47,7 +47,7 @@ class ViewerSource(Protocol):
 
     kind: str
     name: str
-    trouble: str  #: reason for missing data; empty = none
+    trouble: str  #: reason why the source has no data; empty = it has data
 
     def scene(self) -> tuple[int, dict[str, Any]]:
         """Return the version and the static scene."""
@@ -56,7 +56,7 @@ class ViewerSource(Protocol):
         """Return [row, name, model, type, generation] of each body in the last frame."""
 
     def frame(self) -> ViewerFrame | None:
-        """Return the newest frame; None if there is no frame."""
+        """Return the newest frame; None if the source has no frame yet."""
 
     def new_signals(self) -> dict[str, Any] | None:
         """Return the signals since the last call."""
@@ -101,7 +101,7 @@ class ViewerSource(Protocol):
 
 
 def motion(p: Any, q: Any, v: Any, w: Any, v_water: Any = None) -> dict[str, Any]:
-    """Format pose and velocities for a panel."""
+    """Format the pose and velocities of a body for the data panel."""
     return {
         "position": to_json_value(np.asarray(p)),
         "euler": to_json_value(np.degrees(frames.euler(np.asarray(q, float)))),
@@ -116,7 +116,7 @@ def actuation(record: Any, count: int) -> dict[str, Any]:
     return {name: to_json_value(record[name][:count]) for name in ("command", "actual", "feedback")}
 
 
-#: components of the forces on a body
+#: components of the force and moment on a body
 PARTS = ("total", "restoring", "drag", "actuators", "environment", "external", "contact")
 
 
@@ -129,7 +129,7 @@ def effort(record: Any) -> dict[str, Any] | None:
 
 
 def _session(record: Any, role: str) -> dict[str, Any]:
-    """Describe a session for a panel."""
+    """Describe a session of a body for the data panel."""
     return {
         "role": role,
         "address": f"{decode_text(record['address'])}:{int(record['port'])}",

@@ -29,10 +29,10 @@ from wavesim_sdk.sonars.frames import FRAME_KINDS, SOUNDING_COLUMNS, ImagingFram
 from wavesim_viz.scene import of_log
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: threshold in dB above the median of the surroundings for a detected target; speckle alone almost never exceeds it
+#: threshold in dB above the median of the surroundings for a detected target; speckle rarely exceeds it
 SEEN_DB = 12.0
-SURROUNDING_BINS = 40  #: number of samples on either side that form the surroundings
-SHARES = (0.5, 99.5)  #: percentiles of the levels that are drawn black and white
+SURROUNDING_BINS = 40  #: number of samples on either side of a target that count as its surroundings
+SHARES = (0.5, 99.5)  #: percentiles of the levels: the first is drawn black, the second white
 
 MOST_CELLS = 10**8  #: maximum number of cells of a grid
 
@@ -54,7 +54,7 @@ class MosaicGrid:
 
 
 def grid_points(north: Array, east: Array, values: Array, cell: float, like: MosaicGrid | None = None) -> MosaicGrid:
-    """Average points in the cells of a grid, or in the cells of another grid."""
+    """Return a grid of the mean values of points per cell. Use the cells of another grid if one is given."""
     if like is None:
         south, west = (math.floor(float(x.min()) / cell) * cell for x in (north, east))
         shape = tuple(int((float(x.max()) - low) / cell) + 1 for x, low in ((north, south), (east, west)))
@@ -98,7 +98,7 @@ def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
 
 
 def depths(path: Path, body: str, name: str, cell: float) -> tuple[MosaicGrid, MosaicGrid]:
-    """Return the sounded depths, and the true depths at the same points, on the same cells."""
+    """Return a grid of the measured depths, and a grid with the same cells of the true depths at the same points."""
     points = []
     for frame in frames(path, body, name):
         s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))

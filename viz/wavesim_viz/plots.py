@@ -52,7 +52,7 @@ _STYLE: Any = {
 
 
 class LoggedRun:
-    """Log with the data that all pictures need."""
+    """Log of a run, with the data that all pictures need."""
 
     def __init__(self, path: Path) -> None:
         self.log: Log = read(path)
@@ -100,7 +100,7 @@ def draw(run: LoggedRun, folder: Path, processes: int = 1) -> list[Path]:
 
 
 def _make(run: LoggedRun, targets: Sequence[Path]) -> None:
-    """Draw these pictures if the log has data for them."""
+    """Draw the pictures with these file names, if the log has data for them."""
     with plt.rc_context(_STYLE), usable(run.log):
         for target in targets:
             figure = PICTURES[target.stem](run)
@@ -279,7 +279,7 @@ def _bottom_under(run: LoggedRun, profile: Axes, name: str, colour: str) -> bool
 
 
 def navigation(run: LoggedRun) -> Figure | None:
-    """Draw the navigation error against dead reckoning, and range residuals."""
+    """Draw the navigation error in comparison with that of dead reckoning, and the residuals of ranges."""
     if not run.navigators:
         return None
     figure, axes = plt.subplots(2, 2, figsize=(10.5, 6.4), width_ratios=(3, 1))

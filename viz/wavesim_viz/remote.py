@@ -22,8 +22,8 @@ from wavesim_viz.live import MOST_TOLD, motion
 from wavesim_viz.requests import CommanderRequest, FaultRequest
 
 RETRY_S = 2.0
-MOST_LISTENING = 8  #: maximum number of bodies with a listener session
-LISTENER_IDLE_S = 5.0  #: time in s after which a session ends if no page shows its body
+MOST_LISTENING = 8  #: maximum number of bodies that have a listener session at the same time
+LISTENER_IDLE_S = 5.0  #: time in s after which a listener session ends if no page shows its body
 LIFE_S = 20.0  #: maximum simulation time in s for which the sphere of a signal is drawn
 
 

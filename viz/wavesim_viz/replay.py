@@ -37,11 +37,11 @@ from wavesim_viz.requests import CommanderRequest, FaultRequest
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 
 TRACK_POINTS = 3000
-#: losses that carry information: all except those by distance, band or echo
+#: outcomes of lost signals that are worth showing: all except losses by distance, out of band, and echoes
 LOSSES = tuple(o for o in Outcome if o not in (Outcome.HEARD, Outcome.FADED, Outcome.OUT_OF_BAND, Outcome.ECHO))
 COMPARED_PREFIX = "other:"
 MOST_LOSSES = 400  #: maximum number of losses marked on the time slider
-BELIEF_S = 5.0  #: time in s for which an estimate is shown
+BELIEF_S = 5.0  #: time in s for which the page shows an estimate after it was logged
 VERBS = ("start", "resume", "pause", "stop", "step", "speed", "seek")
 
 
@@ -93,8 +93,8 @@ class ReplaySource:
         self._jumped, self._is_restarted = True, False
 
     def _hold_intervals(self) -> dict[str, list[tuple[int, bool]]]:
-        """Return name -> times at which a body was frozen because its state diverged, and at which it was moved and
-        continued.
+        """Return, by body name, the times at which a body was frozen because its state diverged, and the times at which
+        it was moved to another pose and continued.
         """
         found: dict[str, list[tuple[int, bool]]] = {}
         for t, m in self.log.json.get("/frozen", []):
@@ -135,7 +135,9 @@ class ReplaySource:
         }  # fmt: skip
 
     def _signal_ends(self) -> Any:
-        """Return the time (s) until which each signal is drawn: its last arrival, without losses by distance."""
+        """Return the time (s) until which each signal is drawn: the time of its last arrival at any receiver. Arrivals
+        that were lost by distance do not count.
+        """
         last: dict[int, int] = {}
         for r in self._receptions:
             if r["outcome"] != Outcome.FADED:
@@ -444,7 +446,7 @@ class ReplaySource:
 
 
 def _state_at(changes: list[tuple[int, bool]], time_ns: float) -> bool:
-    """Return the newest state in (time, state) pairs up to a time; False before the first."""
+    """Return the newest state up to a time, from (time, state) pairs; False before the first pair."""
     k = bisect.bisect_right(changes, (time_ns, True)) - 1
     return changes[k][1] if k >= 0 else False
 
@@ -456,6 +458,6 @@ def _between(q: Any, r: Any, f: float) -> Any:
 
 
 def _span(records: Any, column: str, since: float, until: float) -> Any:
-    """Return the records with since < time <= until."""
+    """Return the records whose time is after ``since`` and not after ``until``."""
     a, b = np.searchsorted(records[column], [since * 1e9, until * 1e9], "right")
     return records[a:b]

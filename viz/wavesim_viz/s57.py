@@ -16,7 +16,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.geodesy import Origin
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: object classes that are drawn; for areas and lines, with the attribute that states their depth
+#: S-57 object classes that are drawn; areas and lines with the attribute that states their depth
 AREAS = {"DEPARE": "DRVAL1", "DRGARE": "DRVAL1", "LNDARE": ""}
 LINES = {"DEPCNT": "VALDCO", "COALNE": "", "SLCONS": ""}
 MARKS = (

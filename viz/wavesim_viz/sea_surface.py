@@ -23,7 +23,7 @@ class SeaSurface:
     """Sea of a configuration with a seed. Its waves are recomputed only when its state has changed."""
 
     def __init__(self, loaded: LoadedConfig, seed: int, depth: float | None = None) -> None:
-        """``depth`` in m is used if the soundings of the bed are not available."""
+        """``depth`` is the water depth in m that applies if the soundings of the bed are not available."""
         self._loaded, self._seed, self._depth = loaded, seed, depth
         self._of: SeaState | None = None
         self._components: list[list[float]] = []

@@ -23,7 +23,7 @@ class TilesetInfo:
 
     name: str
     attribution: str
-    least: int  #: minimum zoom level
+    least: int  #: minimum zoom level of the tiles
     most: int
 
 

@@ -21,11 +21,11 @@ STOPPED_SPEED = 0.05  #: speed in m/s below which the heading counts as course
 def encounter_table(
     frame: ViewerFrame, roster: Sequence[Sequence[Any]], row: int, models: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the encounters of the surface vessel in ``row``: its length, the radii of its domain (m), and one entry
-    per other vessel. An entry has row, range (m), true bearing and course over ground (rad), speed over ground (m/s),
-    DCPA (m), TCPA (s), own ship's role by the collision regulations, and the positions of both vessels at the closest
-    point of approach, north and east. The earliest closest point of approach comes first. None if the body is not a
-    surface vessel, or its model is unknown.
+    """Return the encounters of the surface vessel in ``row``: the vessel's length, the radii of its domain (m), and one
+    entry per other vessel. An entry has row, range (m), true bearing and course over ground (rad), speed over ground
+    (m/s), DCPA (m), TCPA (s), own ship's role by the collision regulations, and the positions of both vessels at the
+    closest point of approach, north and east. The earliest closest point of approach comes first. None if the body is
+    not a surface vessel, or its model is unknown.
     """
     kinds = {b[0]: (b[3], b[2]) for b in roster}
     kind, model = kinds.get(row, ("", ""))

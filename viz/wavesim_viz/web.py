@@ -50,7 +50,7 @@ MOST_VIEWERS, MOST_EACH = (
     64,
     16,
 )  #: maximum number of viewers, in total and per address of another machine; a new viewer closes the oldest
-MOST_BYTES = 1 << 20  #: maximum size of a request
+MOST_BYTES = 1 << 20  #: maximum size of a request in bytes
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
     "connect-src 'self' {ws} blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -274,7 +274,9 @@ async def websocket(request: web.Request) -> web.StreamResponse:
 
 
 def _evict_idle_viewer(hub: Hub, address: str) -> None:
-    """Close the oldest viewer of an address if there are too many, so that idle sockets cannot lock others out."""
+    """Close the oldest viewer of an address if there are too many viewers, so that idle sockets cannot prevent other
+    users from connecting.
+    """
     each = Counter(v.address for v in hub.viewers)
     crowd = address if each[address] >= MOST_EACH and not _is_local(address) else ""
     if not crowd and len(hub.viewers) >= MOST_VIEWERS:
@@ -284,7 +286,7 @@ def _evict_idle_viewer(hub: Hub, address: str) -> None:
 
 
 def _is_local(address: str) -> bool:
-    """Return whether an address is this machine's."""
+    """Return whether an address belongs to this machine."""
     return ipaddress.ip_address(address.partition("%")[0] or "::").is_loopback
 
 

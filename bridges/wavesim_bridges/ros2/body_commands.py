@@ -41,8 +41,8 @@ class WrenchAllocator:
     def for_thrusters(
         cls, thrusters: Sequence[Thruster], actuators: Sequence[ActuatorDescription]
     ) -> WrenchAllocator | None:
-        """Return the allocation for these thrusters; None if commands alone cannot produce a wrench, because of a
-        single thruster, swivelling thrusters, or shafts commanded by speed.
+        """Return the allocation for these thrusters. Return None if a wrench cannot be allocated: with a single
+        thruster, swivelling thrusters, or thrusters commanded by shaft speed.
         """
         newtons = {a.name for a in actuators if a.unit == "N"}
         fixed = [t for t in thrusters if t.swivel is None and t.deflector is None and t.name in newtons]

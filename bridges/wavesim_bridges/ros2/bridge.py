@@ -46,8 +46,8 @@ class Ros2Options:
     distro: str = "jazzy"
     clock: bool = True
     tf: bool = True
-    wall: bool = False  #: whether messages are stamped with wall time
-    lockstep: bool = False  #: whether each step waits for the controller
+    wall: bool = False  #: whether messages are stamped with wall time instead of simulation time
+    lockstep: bool = False  #: whether each simulation step waits for the controller's commands
     silence: float = 1.0
 
 
@@ -61,7 +61,7 @@ class Ros2Clock:
         self._message = node.types.new(CLOCK)
         self._writer = node.writer("/clock", CLOCK) if publish and not wall else None
         self._offsets = [0]  #: ROS time at the start of each run, ns
-        self._runs: dict[str, tuple[int, int]] = {}  #: vehicle -> index of its run, time in that run (ns)
+        self._runs: dict[str, tuple[int, int]] = {}  #: vehicle -> index of its run, and the time in that run (ns)
         self._wall_ns = 0
         self.now = 0
         self._published = 0.0
@@ -85,7 +85,7 @@ class Ros2Clock:
         return self._wall_ns - (now - time_ns) if self._wall else max(self._offsets[run] + time_ns, 0)
 
     async def repeat(self) -> None:
-        """Publish the time again while the simulation is stopped, for nodes that join later."""
+        """Publish the unchanged ROS time repeatedly while the simulation is stopped, for nodes that join later."""
         while True:
             await asyncio.sleep(BEAT_S)
             if time.monotonic() - self._published > BEAT_S:
@@ -255,7 +255,7 @@ class Ros2Bridge:
             self.vehicle.options.report(f"the server refused a request: {refused.text}")
 
     def _motion(self, motion: VehicleMotion, velocity: Sequence[float], stamp: int) -> None:
-        """Publish the true motion if the server provides it; ``velocity`` in the body frame."""
+        """Publish the true motion if the server provides it. ``velocity`` is in the body frame."""
         f, new = self._frames, self.shared.node.types.new
         place, q = ned_to_enu(motion.position), attitude_enu(motion.attitude)
         if self.wishes.tf and self.shared.tf.has_readers:

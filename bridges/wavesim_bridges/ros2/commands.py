@@ -21,7 +21,7 @@ from wavesim_sdk.wire.items import ActuatorDescription
 SUSPICIOUS_SHARE, LONG_S = (
     0.01,
     10.0,
-)  #: commands below this fraction of the limit for this long probably have a wrong unit
+)  #: fraction of the limit and time in s: commands that stay below it for this time probably have the wrong unit
 
 
 class CommandTopics:
@@ -46,8 +46,8 @@ class CommandTopics:
         self._values = list(self.neutral)
         self._heard = 0.0  #: wall time of the last command
         self._heard_at = 0.0  #: simulation time of the last command
-        self._used: set[str] = set()  #: topics of the active controller
-        self._fresh: set[str] = set()  #: topics received since the last step
+        self._used: set[str] = set()  #: command topics that the active controller has used
+        self._fresh: set[str] = set()  #: command topics on which a message has arrived since the last step
         self._came = asyncio.Event()
         self._greatest, self._since, self._warned = 0.0, math.inf, False
         for c in commanded:

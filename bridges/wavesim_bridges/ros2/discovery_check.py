@@ -12,7 +12,7 @@ from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsParticipant
 from cyclonedds.core import DDSException
 from cyclonedds.domain import DomainParticipant
 
-QUIET_S = 10.0  #: wall time in s without a matching reader or writer, after which this is reported
+QUIET_S = 10.0  #: wall time in s after which a node without any matching reader or writer is reported
 MAX_DOMAIN = 100  #: highest domain to check: ports of higher domains overlap with ephemeral ports
 PORTS, FIRST, PORTS_PER_DOMAIN = (
     7400,

@@ -64,7 +64,7 @@ SERVICES = {
 }
 #: header before the fields of each request and reply, as in rmw_cyclonedds: identifiers of the caller and of the call
 _CALL = struct.Struct("<Qq")
-_HEAD = 4  #: number of bytes of the encapsulation header
+_HEAD = 4  #: size in bytes of the CDR encapsulation header
 
 
 class MessageTypes:

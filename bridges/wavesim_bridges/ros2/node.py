@@ -23,12 +23,13 @@ from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.ros2.message_types import Message, MessageTypes
 from wavesim_sdk.errors import BrokerError
 
-DEPTH = 10  #: number of samples kept for slow readers
-MOST_READ = 64  #: maximum number of samples taken in one call
+DEPTH = 10  #: number of DDS samples kept for slow readers
+MOST_READ = 64  #: maximum number of DDS samples read in one call
 MOST_PARTICIPANTS = 32
 ANNOUNCED_S = 1  #: interval between announcements in s, which is the maximum discovery time of later peers
-CALLER_S, LOOK_S = 1.0, 0.01  #: maximum time in s that an answer waits for its caller's reader; polling interval in s
-#: RELIABLE also serves readers that request BEST_EFFORT; writers never wait
+#: maximum time in s to wait until the caller of a service can receive the answer; polling interval in s
+CALLER_S, LOOK_S = 1.0, 0.01
+#: QoS of writers: RELIABLE, which matches readers that request BEST_EFFORT too; writers never block
 _OFFERED = (
     Policy.Reliability.Reliable(duration(milliseconds=0)), Policy.History.KeepLast(DEPTH),
     Policy.WriterDataLifecycle(autodispose=False),

@@ -27,7 +27,7 @@ from wavesim_sdk.config.sensors import (
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.wire.state import Value
 
-PASCAL = 1e4  #: Pa per dbar
+PASCAL = 1e4  #: pressure unit: Pa per dbar
 METRE_PER_DBAR = 1e4 / (1025.0 * 9.80665)
 UNKNOWN = 1e6  #: variance in m2 or rad2 so large that a filter ignores the value
 FRD_TO_FLU = np.diag([1.0, -1.0, -1.0])  #: matrix from FRD to FLU, and back
@@ -108,7 +108,7 @@ class MountedInstrument:
     frames: FrameNames
     factory: MessageFactory
     fields: tuple[tuple[str, int], ...] = ()  #: names of the fields of a value, with the length of each field
-    actuators: tuple[Actuator, ...] = ()  #: actuators of the body
+    actuators: tuple[Actuator, ...] = ()  #: actuators of the body that carries the instrument
 
     @property
     def declared(self) -> SensorConfig:
@@ -194,7 +194,7 @@ def _fix(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def no_fix(s: MountedInstrument, stamp: int) -> Message:
-    """Return the message of a satellite receiver that has no fix under water."""
+    """Return the NavSatFix message of a satellite receiver; under water, its status is "no fix"."""
     status = s.new("sensor_msgs/msg/NavSatStatus", -1, 1)
     return s.new(FIX, s.factory.header(stamp, s.frames.link), status, math.nan, math.nan, math.nan, np.zeros(9), 0)
 
@@ -326,7 +326,7 @@ def _altitude(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _beams(s: MountedInstrument) -> tuple[Array, Array]:
-    """Return directions and origins of the beams in the link frame, FLU."""
+    """Return the directions and origins of an instrument's beams in its link frame (FLU)."""
     p: Any = s.declared
     along, places = fixed.ranger_beams(p) if s.instrument.type == "ranger" else fixed.multibeam_beams(p)
     return along @ FRD_TO_FLU, places @ FRD_TO_FLU
@@ -356,7 +356,7 @@ def _sonar(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _scan(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """Return a scan of one ray, at the angle of the beam."""
+    """Return a LaserScan with one ray, at the current angle of the beam."""
     p: Any = s.declared
     distance = v.range if math.isfinite(v.range) else math.inf
     ranges, none = np.array([distance], np.float32), np.zeros(0, np.float32)
@@ -438,7 +438,7 @@ class SensorOutput:
     to_message: Stamped
 
 
-NUMBERS = SensorOutput(ARRAY, _numbers)  #: output that is available for every sensor
+NUMBERS = SensorOutput(ARRAY, _numbers)  #: output with all fields of an instrument, which every sensor type has
 #: sensor type -> name of the output in a layout -> output
 OUTPUTS: dict[str, dict[str, SensorOutput]] = {
     "imu": {"raw": SensorOutput(IMU, _imu), "data": SensorOutput(IMU, _imu)},

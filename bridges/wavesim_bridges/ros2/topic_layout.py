@@ -41,7 +41,7 @@ class CommandTopic:
     actuator: ActuatorDescription
     sign: float = 1.0
     rotor_constant: float = 0.0  #: thrust per square of shaft speed, N/(rad/s)2, if the topic carries a shaft speed
-    shaft: bool = False  #: whether the topic carries rad/s
+    shaft: bool = False  #: whether the topic carries a shaft speed in rad/s
 
     def value(self, number: float) -> float:
         """Convert a number to the actuator's unit and limits."""
@@ -102,7 +102,7 @@ class TopicLayout:
 
     @property
     def map(self) -> str:
-        """Parent frame of the world; empty: no parent."""
+        """Name of the parent frame of the world frame; empty: no parent frame."""
         return self._filled(self._table("frames").get("map", ""))
 
     def frames(self, sensor: str = "") -> FrameNames:
