@@ -21,19 +21,21 @@ KNOT = 1852.0 / 3600.0
 LARGE, NOTICED = (
     math.radians(30.0),
     math.radians(5.0),
-)  #: course change that others notice (rule 8b), and the smallest course change that counts, in rad
+)  #: course change in rad that other vessels notice (rule 8b), and smallest course change that counts as an action
 SMALL_SPEED = 0.5 * KNOT
 STEADY = 3.0  #: distance in ship lengths over which a course is measured
 SPARED, WASTED = (
     30.0,
     180.0,
-)  #: extra distance, or distance sailed in the lost time, in ship lengths: full score up to SPARED, 0 from WASTED on
-TURN = math.radians(15.0)  #: smallest course change that belongs to a manoeuvre; `steady` counts the smaller ones
+)  #: limits in ship lengths for the extra distance and for the distance sailed in the lost time; the score is 1 below SPARED and 0 above WASTED
+TURN = math.radians(
+    15.0
+)  #: smallest course change in rad that belongs to a manoeuvre; the score `steady` counts smaller changes
 TURNS, MORE = (
     4,
     2,
-)  #: course changes without deduction (out, parallel, back, on), and the number added for each additional vessel
-COST = 0.1  #: deduction for each additional change
+)  #: course changes that cost nothing (leave the leg, sail parallel, return, continue), and how many more each additional vessel permits
+COST = 0.1  #: deduction from the score for each further course change
 
 
 @dataclass(frozen=True)
@@ -111,8 +113,8 @@ class AvoidingAction:
 
 
 def first_action(own: VesselTrack, length: float) -> AvoidingAction | None:
-    """Find the first course change of more than 5 deg, or speed change of more than half a knot (a tenth for small
-    craft).
+    """Find the first course change of more than 5 deg, or speed change of more than half a knot. For slow vessels, a
+    tenth of their speed counts instead of half a knot.
 
     The result states how large the change became before the next one began.
     """

@@ -76,7 +76,7 @@ def run_encounter(
 ) -> EncounterRun:
     """Simulate an encounter until own ship has passed its goal, or for at most twice the time of the straight route.
 
-    ``beyond`` limits the time after the meeting, as a multiple of the time to the meeting. ``avoid`` enables the
+    ``beyond`` limits the simulated time after the vessels would meet, as a multiple of the time before it. ``avoid`` enables the
     avoider.
     """
     own = library()[model]
