@@ -23,7 +23,8 @@ _WRITTEN = ("log",)
 
 
 def find(root: Any, path: str) -> tuple[Any, Key]:
-    """Return the element that contains the key at a path, and the declaration of the key. A path is, for example, ``fleet/vehicle[lauv]/position``.
+    """Return the element that contains the key at a path such as ``fleet/vehicle[lauv]/position``, and the declaration
+    of the key.
 
     If an optional element on the path is absent, create it with its defaults. Raise ConfigError if the key does not
     exist or is ambiguous.

@@ -20,7 +20,7 @@ from typing import Any
 from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.campaign.run import KILLED, TIMED_OUT, Outcome, die_with_parent, failed_outcome
 
-START_LIMIT_S = 300.0  #: time limit in s for the start of a worker; it is long, because the first worker on a machine compiles the kernels
+START_LIMIT_S = 300.0  #: time limit in s for the start of a worker, which may have to compile the kernels
 STARTS = 5  #: number of times in a row that a worker process may be killed during its start
 
 

@@ -288,8 +288,7 @@ def _reward_and_termination(c: Any, past: Any, w: Any, rules: TaskRules, thruste
 
 @device_function
 def _show(w: Any, l: int, seen: Any) -> None:
-    """Copy the observation of one copy from the array of its block, in which lanes are interleaved, to a row of its
-    own."""
+    """Write the observation of one copy to ``seen``; in the array of its block, the lanes are interleaved."""
     for k in range(seen.shape[0]):
         seen[k] = w[(OBSERVATION + k) * L + l]
 

@@ -35,7 +35,7 @@ BEGIN = (0.05, 0.05, 0.005)  #: initial uncertainty of position in m, velocity i
 MOORING_SWING_M = 0.05  #: swing in m of a moored beacon about its mean position
 DATUM = 0.3  #: common offset in m of all moored beacons from their configured positions, caused by a current
 RAY_BEND_SIGMA = 3e-3  #: angle in rad by which refraction changes the apparent direction of a source
-#: gate for measured speeds if there is no IMU; it is wide, so that the start of a motion or turn is not rejected as an outlier
+#: gate for measured speeds without an IMU; it is wide, so that sudden motion is not rejected as an outlier
 JOLT = 400.0
 #: random acceleration in m/s/sqrt(s) of a vehicle with neither an IMU nor a speed log
 RANDOM_ACCELERATION = 0.1

@@ -27,14 +27,14 @@ STEADY = 3.0  #: distance in ship lengths over which a course is measured
 SPARED, WASTED = (
     30.0,
     180.0,
-)  #: limits in ship lengths for the extra distance and for the distance sailed in the lost time; the score is 1 below SPARED and 0 above WASTED
+)  #: extra distance in ship lengths (or distance sailed in the lost time) up to which the score is 1, and from which it is 0
 TURN = math.radians(
     15.0
 )  #: smallest course change in rad that belongs to a manoeuvre; the score `steady` counts smaller changes
 TURNS, MORE = (
     4,
     2,
-)  #: course changes that cost nothing (leave the leg, sail parallel, return, continue), and how many more each additional vessel permits
+)  #: number of course changes that cost nothing, and the increase of this number for each additional vessel
 COST = 0.1  #: deduction from the score for each further course change
 
 
