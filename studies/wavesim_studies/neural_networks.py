@@ -16,8 +16,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def load(path: Path, what: str, least: int = 0) -> list[Array]:
-    """Return the arrays that ``np.savez`` wrote to a file. Raise WaveSimError if the file is not a valid ``what`` with
-    at least ``least`` arrays.
+    """Return the arrays that ``np.savez`` wrote to a file. Raise WaveSimError if the file does not contain at least
+    ``least`` arrays; the message describes the file as ``what``.
     """
     try:
         with np.load(path, allow_pickle=False) as file:

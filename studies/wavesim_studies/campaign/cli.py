@@ -64,7 +64,7 @@ def _plan(file: Path, out: Path) -> CampaignPlan:
 
 
 def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) -> list[dict[str, Any]]:
-    """Return the newest known row for each planned run. Unless ``quiet``, warn about rows that were computed with
+    """Return the newest row of each planned run in the journal. Unless ``quiet``, warn about rows that were computed with
     other versions of the files. For an earlier campaign (``folder``), return all rows of its folder.
     """
     from wavesim_studies.campaign.journal import Journal

@@ -17,13 +17,14 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 
 _STEP = re.compile(r"([\w-]+)(?:\[([^\]]+)\])?")
-#: attributes that name an input file; the attribute of the log names an output file
+#: attributes that name an input file; `file` of the log is not among them, because it names an output file
 _FILES = ("file", "run", "keys")
 _WRITTEN = ("log",)
 
 
 def find(root: Any, path: str) -> tuple[Any, Key]:
-    """Return the element and the declaration of the key at a path such as ``fleet/vehicle[lauv]/position``.
+    """Return the element that contains the key at a path such as ``fleet/vehicle[lauv]/position``, and the declaration
+    of the key.
 
     If an optional element on the path is absent, create it with its defaults. Raise ConfigError if the key does not
     exist or is ambiguous.
@@ -66,7 +67,7 @@ def _child(element: Any, of: type, step: str, path: str) -> tuple[Any, type]:
 
 
 def _may_be_absent(of: type, field: str, c: Child) -> bool:
-    """Return whether an absent element has another meaning than an element with default values."""
+    """Return whether leaving out the element differs from declaring it with default values."""
     return c.required or "None" in str(of.__annotations__[field])
 
 
@@ -94,7 +95,7 @@ class BaseConfiguration:
     def write_configuration(self, keys_: dict[str, str], folder: Path) -> bytes:
         """Return a configuration file for another ``folder``, with some keys (path -> text) changed.
 
-        References to other files are rewritten so that they resolve from that folder.
+        Relative paths of other files are rewritten so that they are correct in that folder.
         """
         root = self.tree()
         for path, value in keys_.items():

@@ -24,7 +24,7 @@ from wavesim_studies.campaign.run import KILLED, Outcome, failed_outcome
 from wavesim_studies.campaign.schema import WorkersConfig
 from wavesim_studies.campaign.worker import Worker
 
-Job = tuple[int, str, float]  #: row, key, time limit in s
+Job = tuple[int, str, float]  #: a job for a worker: row, key of the run, time limit in s
 
 
 class Executor(Protocol):
@@ -38,7 +38,7 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Worker processes on this machine. One thread serves each of them."""
+    """Worker processes on this machine, each controlled by one thread."""
 
     def __init__(self, count: int, file: Path, out: Path) -> None:
         self.count = count
@@ -145,7 +145,7 @@ class DaskExecutor:
         self._fill()
 
     def _fill(self) -> None:
-        """Keep a few jobs per worker in progress; release each future when it is done."""
+        """Submit a few jobs per worker to dask at a time, and release the future of each finished job."""
         while self._wait and len(self._rows) < self._most:
             job = self._wait.pop(0)
             future = self._client.submit(on_dask, *job, self._file, self._out, self._whose, pure=False, retries=0)

@@ -34,7 +34,7 @@ class RunResult:
 
     loaded: LoadedConfig
     seconds: float
-    rows: dict[str, int]  #: name -> row of the tables
+    rows: dict[str, int]  #: name of a body -> its row in the tables of shared memory
     tracks: dict[str, Track]
     sent: Record
     receptions: Record
@@ -329,7 +329,7 @@ class CampaignMetric:
     own: bool
 
     def value(self, result: RunResult) -> float:
-        """Return the value for one run; NaN if there is none."""
+        """Return the value of the metric for one run; NaN if the run has no value."""
         if self.function is None:
             return float(result.told.get(self.name, math.nan))
         return float(self.function(result) if self.own else self.function(result, result.body(self.body).name))
@@ -385,7 +385,7 @@ def load_function(text: str, file: Path) -> Callable[..., Any]:
 
 
 def _make_room(folder: Path) -> None:
-    """Make imports resolve to the modules of this folder, also while its programs run.
+    """Let imports find the modules of this folder, both now and while a program of the folder runs.
 
     Modules of the same name that a program in another folder imported are removed.
     """

@@ -24,12 +24,14 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.campaign.metrics import RunResult
 from wavesim_studies.campaign.plan import CampaignPlan, PlannedRun
 
-#: status of a run; only runs that failed because of the machine (killed, lost) are repeated
+#: status of a run; only a run whose process was killed is repeated
 OK, FAILED, INVALID, TIMED_OUT, KILLED = "ok", "failed", "invalid", "timed out", "killed"
-STOP = "stop"  #: status that is never a row of the table: the folder cannot be written, so the whole campaign ends
+STOP = (
+    "stop"  #: status that ends the whole campaign, because its folder cannot be written; it never appears in the table
+)
 _PR_SET_PDEATHSIG = 1
 TRACK_EVERY = 0.5  #: interval in s between the states that a library run records
-Outcome = dict[str, Any]  #: status, reason, metrics, wall, simulated, hash, host, cpu
+Outcome = dict[str, Any]  #: outcome of a run with the keys status, reason, metrics, wall, simulated, hash, host, cpu
 
 
 def folder_of(plan: CampaignPlan, row: PlannedRun) -> Path:
@@ -66,7 +68,7 @@ def execute_run(plan: CampaignPlan, row: PlannedRun, folder: Path | None = None)
 
 
 def failed_outcome(status: str, reason: str, wall: float) -> Outcome:
-    """Return the outcome of a run without a result."""
+    """Return the outcome of a run that produced no result."""
     return {
         "status": status, "reason": reason, "metrics": {}, "simulated": 0.0, "hash": "", "wall": wall, "host": platform.node(), "cpu": _cpu(),
     }  # fmt: skip

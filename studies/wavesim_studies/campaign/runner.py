@@ -42,7 +42,7 @@ def _exclusive_lock(folder: Path) -> Iterator[None]:
 def rows_to_run(
     plan: CampaignPlan, journal: Journal, retried_statuses: tuple[str, ...] = ()
 ) -> list[tuple[PlannedRun, int]]:
-    """Return (row, attempts that failed because of the machine) for all rows to run.
+    """Return (row, number of attempts in which its process was killed) for all rows to run.
 
     ``again`` lists final states that are run again.
     """

@@ -19,8 +19,8 @@ class FactorTarget:
         " there are several elements of the same type, add the name of one, or its number (from 0), in brackets."
     )
     text: str = text(
-        "Text that is written to the key, with {} for the value of the factor, as in `{} ppm` or `-{} {} 8 m`. `a"
-        " | b | c` states one text for each of the factor's `values`.",
+        "Text that is written to the key. {} stands for the value of the factor, as in `{} ppm` or `-{} {} 8 m`. To"
+        " give each of the factor's `values` a text of its own, separate the texts by |, as in `a | b | c`.",
         "{}",
     )
     place: str = place()

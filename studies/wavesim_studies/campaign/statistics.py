@@ -20,7 +20,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Table = Sequence[Mapping[str, Any]]
 LEVEL = 0.95
 RESAMPLES = 9999
-SENSITIVITY_RESAMPLES = 400  #: number of times that runs are resampled for Sobol indices
+SENSITIVITY_RESAMPLES = 400  #: number of bootstrap samples for the intervals of Sobol indices
 SUCCESS = "success"
 
 
@@ -71,23 +71,23 @@ class MetricDifference:
 
     name: str
     unit: str
-    better: str  #: lower, higher, or empty for neither
+    better: str  #: direction that counts as better: lower, higher, or empty if there is none
     pairs: int
-    left_out: int  #: pairs in which one run has no value
+    left_out: int  #: number of pairs in which one run has no value for the metric
     before: float
     after: float
-    change: float  #: mean of after - before
+    change: float  #: mean of the differences after - before
     low: float
     high: float
     share_better: float
     worst: float  #: largest change for the worse
     p: float  #: probability of the change by chance alone, with Holm's correction for all metrics
-    margin: float  #: absolute value
+    margin: float  #: margin in the unit of the metric
 
     @property
     def verdict(self) -> str:
-        """Verdict of the gate: ``worse`` if the whole interval lies beyond the margin, ``undecided`` if only a part
-        does, otherwise ``pass``.
+        """Verdict of the gate. It is ``worse`` if the whole interval lies beyond the margin, ``undecided`` if only a
+        part of the interval does, and ``pass`` otherwise.
 
         A metric without a better direction is ``not judged``.
         """

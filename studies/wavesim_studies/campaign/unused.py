@@ -35,8 +35,8 @@ def check(campaign: Campaign, text: str, file: str) -> None:
 
 
 def _unused(root: Any, campaign: Campaign) -> Iterator[Unused]:
-    """Yield elements, their keys without effect, and the reason. If no keys are listed, the element as a whole has no
-    effect.
+    """Yield each element with a key that has no effect: the element, these keys, and the reason. An empty tuple of keys
+    means that the whole element has no effect.
     """
     kind, nothing = campaign.run.kind, 'kind="function" simulates nothing'
     if kind == "function" and campaign.config:

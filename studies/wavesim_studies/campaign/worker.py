@@ -20,8 +20,8 @@ from typing import Any
 from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.campaign.run import KILLED, TIMED_OUT, Outcome, die_with_parent, failed_outcome
 
-START_LIMIT_S = 300.0  #: the first worker on a machine compiles the kernels
-STARTS = 5  #: maximum number of times in a row that a worker may be killed before it is ready
+START_LIMIT_S = 300.0  #: time limit in s for the start of a worker, which may have to compile the kernels
+STARTS = 5  #: number of times in a row that a worker process may be killed during its start
 
 
 class Worker:

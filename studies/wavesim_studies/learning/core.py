@@ -17,7 +17,7 @@ from wavesim_studies.learning import kernels
 from wavesim_studies.learning.tasks import LAST_S, TASKS
 
 Array = np.ndarray[Any, np.dtype[Any]]
-MODELS = 64  #: number of different hulls; the blocks of eight copies use them in turn
+MODELS = 64  #: number of different hulls, which repeat over the blocks of eight copies
 
 
 class Core:

@@ -25,7 +25,7 @@ DELAYS = 4  #: number of stored commands, the newest first
 #: rows of a block of copies: steps, episodes, bias of position (3) and heading, delay, net weight (N), success sums
 STEP, EPISODE, BIAS, TURN, DELAY, NET, SUM_D, SUM_H, JUDGED, PHASE, ENDED = 0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12
 COPY = 13
-BASE = 20  #: number of values in an observation, without the last command
+BASE = 20  #: number of values in an observation, without those of the last command
 BOUND = 10.0  #: limit of every value in an observation
 FAR = 6.0  #: distance in m at which an episode ends
 PARTS = 3  #: parts of a reward: position, upright and still, effort
@@ -101,7 +101,8 @@ class TaskRules(NamedTuple):
 
 @device_function
 def _reference_pose(rules: TaskRules, time: Any, phase: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
-    """Return the reference position and velocity of one copy or of a block. The reference heading is north."""
+    """Return the reference position and velocity of a task, for one copy or for a block of copies. The reference
+    heading is north."""
     a, s, w = phase + rules.omega * time, rules.size, rules.omega
     none = 0.0 * a
     if rules.task == 0:
@@ -165,7 +166,7 @@ def _clear_commands(past: Any, l: int, thrusters: int) -> None:
 
 @device_function
 def _noise(c: Any, keys: Any, first: int, w: Any) -> None:
-    """Draw normal random numbers for each lane (Box-Muller). The two halves of a hash are converted to two numbers."""
+    """Draw normal random numbers for each lane (Box-Muller). Each hash yields two numbers, one from each half."""
     for l in range(L):
         e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
         for k in range(NORMALS // 2):
@@ -287,7 +288,7 @@ def _reward_and_termination(c: Any, past: Any, w: Any, rules: TaskRules, thruste
 
 @device_function
 def _show(w: Any, l: int, seen: Any) -> None:
-    """Write the observation of one copy, which is spread over its block, to its own row."""
+    """Write the observation of one copy to ``seen``; in the array of its block, the lanes are interleaved."""
     for k in range(seen.shape[0]):
         seen[k] = w[(OBSERVATION + k) * L + l]
 

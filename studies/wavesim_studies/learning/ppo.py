@@ -18,7 +18,7 @@ from wavesim_studies.neural_networks import Adam, DenseNetwork, load
 
 
 class Policy:
-    """A trained policy: the mean action of a network."""
+    """A trained policy, which returns the mean action that its network computes."""
 
     def __init__(self, parameters: Sequence[Array]) -> None:
         self.parameters = list(parameters)
@@ -45,9 +45,9 @@ class Policy:
 class PpoSettings:
     """Settings of the training."""
 
-    steps: int = 32  #: between two updates
+    steps: int = 32  #: steps of each copy between two updates
     epochs: int = 4
-    parts: int = 4  #: minibatches of an epoch
+    parts: int = 4  #: number of minibatches per epoch
     rate: float = 7e-4
     gamma: float = 0.98
     decay: float = 0.95

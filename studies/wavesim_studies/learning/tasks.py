@@ -23,7 +23,7 @@ class Task:
     heading: float
 
 
-_ANY = 4.0  #: limit of the heading error in rad for tasks in which any heading is acceptable: above the maximum of pi
+_ANY = 4.0  #: limit of the heading error in rad for tasks that accept any heading; it exceeds pi, the maximum error
 TASKS = {
     "StationKeeping": Task(STATION, 20.0, 0.0, 1.0, 0.2, 0.0873),
     "Circle": Task(CIRCLE, 40.0, 2.0, 30.0, 0.3, _ANY),

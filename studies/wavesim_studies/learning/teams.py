@@ -39,8 +39,8 @@ BYTES = 4  #: number of bytes in a packet that a member may fill freely
 _PACKET = struct.Struct(f"<hhhH{BYTES}s")  # north, east, depth, deviation, all in decimetres; and the free bytes
 _KNOWN = 32768  # bit in the deviation: the sender has GPS
 BIT_RATE, PREAMBLE = 160.0, 0.05
-PACKET_S = PREAMBLE + 8 * _PACKET.size / BIT_RATE  #: duration of a packet in s, 0.65 s
-LEVELS = (150.0, 188.0)  #: source level in dB re 1 uPa at 1 m at the minimum and the maximum action
+PACKET_S = PREAMBLE + 8 * _PACKET.size / BIT_RATE  #: duration of a packet in s
+LEVELS = (150.0, 188.0)  #: source levels in dB re 1 uPa at 1 m for the minimum and the maximum action
 FASTEST = 1.6  #: speed through water in m/s at the maximum action
 FAR = 3000.0  #: distance in m from the centre beyond which a member is lost
 ACTIONS = ("course", "speed", "send", "level", "slot", *(f"byte{k}" for k in range(BYTES)))
@@ -132,7 +132,7 @@ class _TeamMember:
             control.DepthController(limit=math.radians(25.0)),
         )
         self._speed = control.SpeedController(12.0, 4.0, 0.0, 12.0)
-        self.transmitting_until = 0.0  #: end of the current transmission in s
+        self.transmitting_until = 0.0  #: time in s at which the current transmission ends
         self.effort = 0.0
         self.heard: dict[int, Array] = {}  # by member number: data received in this step
 

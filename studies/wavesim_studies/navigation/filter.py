@@ -28,7 +28,7 @@ from wavesim_studies.navigation.measurements import drop_pose, event_order, keep
 Array = np.ndarray[Any, np.dtype[np.float64]]
 SENSORS = 32  #: maximum number of sensors with separate counts of rejections
 CLONES = 4
-#: index in the nominal state, and size, of each optional state
+#: optional state -> its index in the nominal state and its size
 OPTIONAL = {
     "current": (strapdown.CURRENT, 2), "clock": (strapdown.CLOCK, 2), "sound": (strapdown.SOUND, 1), "scale": (strapdown.SCALE, 1),
     "skew": (strapdown.SKEW, 3), "offset": (strapdown.OFFSET, 1),
@@ -55,7 +55,7 @@ class FilterDesign:
     clock: tuple[float, float] = (
         0.0,
         0.0,
-    )  #: lead of the vehicle's clock (m) and its rate (m/s), times the speed of sound
+    )  #: lead of the vehicle's clock and the rate of this lead, multiplied by the speed of sound (m, m/s)
     clock_walk: float = 0.0  #: m/sqrt(s)
     clock_drift: float = 0.0  #: m/s/sqrt(s)
     sound: float = 0.0  #: relative error of the assumed speed of sound
@@ -90,13 +90,13 @@ class FilterDesign:
 
     @functools.cached_property
     def state_indices(self) -> Any:
-        """Indices of the optional states for the kernels."""
+        """Indices of the optional states in the error vector, as the kernels expect them."""
         places = self.state_offsets
         return np.array([places[k].start if k in places else -1 for k in OPTIONAL], np.int64)
 
     @functools.cached_property
     def noise(self) -> Array:
-        """Densities and time constants for the kernels."""
+        """Noise densities and time constants, as the kernels expect them."""
         names = (
             "gyro_noise", "accelerometer_noise", "gyro_walk", "accelerometer_walk", "current_walk", "clock_walk", "clock_drift",
             "sound_walk", "scale_walk", "offset_walk", "gyro_time", "accelerometer_time", "current_time",
@@ -105,7 +105,7 @@ class FilterDesign:
 
     @functools.cached_property
     def world(self) -> Array:
-        """Gravity and rotation of the Earth for the kernels."""
+        """Gravity and rotation of the Earth, as the kernels expect them."""
         return np.array([self.gravity, *self.earth])
 
     def start(self, time: float, p: Any, v: Any, q_WB: Any, sigma: Sequence[Any], clones: int = CLONES) -> FilterState:
@@ -178,7 +178,7 @@ class Track:
 
     design: FilterDesign
     time: Array  #: (T) s
-    x: Array  #: (T, 26) nominal states
+    x: Array  #: nominal states (T, 26), one row per time
     P: Array  #: covariances (T, n, n) of the error; while ``tape`` is present, (T, n, N) with clones
     events: Array  #: (E, WIDTH)
     event_outcomes: Array  #: (E, OUTCOME_WIDTH)
@@ -298,7 +298,7 @@ class Filter:
     """
 
     def __init__(self, start: FilterState, memory: float = 10.0, every: float = 0.2) -> None:
-        """Create a filter that saves its state ``every`` s and can go back by at most ``memory`` s."""
+        """Create a filter that saves its state every ``every`` seconds and can go back by at most ``memory`` seconds."""
         self.state, self.memory, self.every = start.copy(), memory, every
         self.late_count = 0
         self._imu: list[Array] = []

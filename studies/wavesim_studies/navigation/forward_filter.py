@@ -83,7 +83,7 @@ def _innovation(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, P: Array, work: Array, y: Array, noise: Array,
     white: Array,
 ) -> bool:  # fmt: skip
-    """Compute the innovation y and the covariance ``noise`` (4, 4) that P does not contain.
+    """Compute the innovation y and the covariance ``noise`` (4, 4) of the measurement noise.
 
     ``work`` (14, N) receives H (4), P H^T (4) and the gain (4); two rows belong to the caller.
     """
@@ -230,7 +230,7 @@ def inflate_after_refusals(sensor: int, n: int, P: Array, streak: Array) -> None
 
 @device_function
 def _gain(n: int, m: int, work: Array, L: Array, white: Array) -> None:
-    """Write P H^T S^-1 into ``work``."""
+    """Write the Kalman gain P H^T S^-1 into ``work``."""
     for i in range(n):
         for a in range(m):
             s = work[4 + a, i]
@@ -320,7 +320,7 @@ def update(
 
 @device_function
 def _record(tape: Array, count: Array, end: int, op: float) -> None:
-    """Close a record of the tape; its numbers precede ``end``."""
+    """Complete a record of the tape, whose numbers stand before the index ``end``."""
     tape[end], tape[end + 1] = end - count[2], op
     count[2] = end + 2
 
@@ -418,7 +418,7 @@ def propagate(
     x: Array, ix: Array, count: Array, P: Array, memory: Array, dt: float, world: Array, noise: Array, tape: Array,
     F: Array, moved: Array, w: Array, f: Array,
 ) -> None:  # fmt: skip
-    """Advance by dt with the rates and the force in ``memory``."""
+    """Advance the state and its covariance by dt, with the rates and the specific force in ``memory``."""
     earth = world[1:4]
     corrected_rates(x, memory[8:11], memory[11:14], earth, w, f)
     if len(tape):

@@ -49,7 +49,7 @@ class TrainingMission:
 
 
 def _before(columns: dataset.Columns, at: Array, names: list[str]) -> Array:
-    """Return the newest values (T, k) at these times (ns). Before the first value, return the first."""
+    """Return the newest values (T, k) at these times (ns). For times before the first value, return the first value."""
     k = np.clip(np.searchsorted(columns["time_ns"], at, side="right") - 1, 0, None)
     return np.stack([columns[n][k].astype(float) for n in names], axis=1)
 
@@ -156,7 +156,7 @@ def train(
     """Train a network on the missions of the part `train`. Return the network of the epoch with the smallest error on
     the part `validation`.
 
-    ``shuffled`` assigns the true states to random times, so that there is nothing to learn.
+    ``shuffled`` assigns the true states to random times, so that the network can learn only their mean.
     """
     random = np.random.default_rng(seed)
     mine = [m for m in missions if m.part == "train"]

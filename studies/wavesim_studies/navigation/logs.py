@@ -35,7 +35,7 @@ BEGIN = (0.05, 0.05, 0.005)  #: initial uncertainty of position in m, velocity i
 MOORING_SWING_M = 0.05  #: swing in m of a moored beacon about its mean position
 DATUM = 0.3  #: common offset in m of all moored beacons from their configured positions, caused by a current
 RAY_BEND_SIGMA = 3e-3  #: angle in rad by which refraction changes the apparent direction of a source
-#: gate for speeds without an IMU, so that starting to move or turn is not rejected as an outlier
+#: gate for measured speeds without an IMU; it is wide, so that sudden motion is not rejected as an outlier
 JOLT = 400.0
 #: random acceleration in m/s/sqrt(s) of a vehicle with neither an IMU nor a speed log
 RANDOM_ACCELERATION = 0.1
@@ -49,7 +49,7 @@ class EstimationCase:
     design: FilterDesign
     start: FilterState
     imu: Array
-    rows: Array  #: (N, WIDTH) measurements
+    rows: Array  #: measurements (N, WIDTH)
     sensors: list[str]  #: name of each sensor number in the rows
     lever: Array  #: position of the origin of the body in B, from the IMU
     datum: float  #: common uncertainty of the beacon positions in m; 0 without sound
@@ -82,7 +82,7 @@ def vehicles(log: Log) -> list[str]:
 
 
 def _new(series: Series) -> Any:
-    """Return the valid values of a sensor, each once."""
+    """Return the valid values of a sensor, without repetitions."""
     r = series.records
     keep = (r["valid"] == 1) & np.concatenate([[True], np.diff(r["sequence"]) > 0]) if len(r) else np.zeros(0, bool)
     return r[keep]

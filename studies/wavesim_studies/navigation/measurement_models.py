@@ -58,7 +58,7 @@ OUTCOME_WIDTH = 10  # code (1 accepted, 0 rejected, -1 without information, 2 + 
 
 @device_function
 def angle(y: float, x: float) -> float:
-    """Compute atan2 in one function, so that it is compiled only once."""
+    """Compute atan2. A function of its own is compiled only once for all callers."""
     return float(atan2(y, x))
 
 
@@ -200,7 +200,8 @@ def _sound_path_model(
 
 @device_function
 def _second_order_bias(u: Array, d: float, P: Array, o: int, found: Array) -> None:
-    """Add the mean and the deviation of the second-order error of a distance d along u to ``found`` (2).
+    """Add the mean and the standard deviation of the second-order error of a distance to ``found`` (2). The distance is
+    d, in direction u.
 
     Uncertainty across the path, given by the block of P at o, lengthens the distance on average.
     """

@@ -97,8 +97,8 @@ def one_way(
 ) -> Array:  # fmt: skip
     """Measure a one-way path in m by the vehicle's clock, from the position of a beacon at emission.
 
-    ``known`` (3, 3) is the covariance of this position. The sender may have derived the position from our own data, so
-    its weight avoids counting the same information twice.
+    ``known`` (3, 3) is the covariance of this position. The sender may have derived its position from data of this
+    filter. The weight of the measurement is therefore chosen so that the same information is not counted twice.
     """
     return _shared(_acoustic(_row(heard, e.ONE_WAY, length, sigma, sensor, gate, lever), beacon, bed), covariance)
 
@@ -111,7 +111,7 @@ def _shared(row: Array, known: Any) -> Array:
 
 
 def received_position(time: float, p_W: Vector, covariance: Any, lever: Vector = _NONE, sensor: int = 0) -> Array:
-    """Measure our position as another vehicle estimates it, with its covariance (3, 3).
+    """Measure the own position as another vehicle estimates it. The estimate has its own covariance (3, 3).
 
     The estimate may depend on our own data, so covariance intersection is used.
     """

@@ -71,7 +71,7 @@ def nees(error: Any, covariance: Any) -> Array:
 
 def bounds(numbers: int, runs: int, share: float = 0.95) -> tuple[float, float]:
     """Return the interval that contains the mean NEES or NIS of a consistent filter over ``runs`` runs, with
-    probability ``share``. A NEES or NIS has this many ``numbers``.
+    probability ``share``. Each NEES or NIS combines ``numbers`` errors.
     """
     low, high = stats.chi2.ppf([0.5 * (1.0 - share), 0.5 * (1.0 + share)], numbers * runs) / runs
     return float(low), float(high)

@@ -1,7 +1,8 @@
 """Backward pass of the smoother over the tape of the filter (compiled kernels).
 
 It uses Bryson & Frazier's form of the fixed-interval smoother (Bierman 1973). Its results equal those of Rauch, Tung &
-Striebel's form, but it inverts no covariance. It therefore also works while a clone is a copy of the state.
+Striebel's form, but it inverts no covariance. It therefore also works if the covariance is singular, as it is directly
+after a pose has been cloned.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Array = Any
 
 @device_function
 def _inverse(L: Array, m: int, W: Array) -> None:
-    """Compute W = (L L^T)^-1."""
+    """Compute W = (L L^T)^-1, the inverse of a matrix with the Cholesky factor L."""
     for c in range(m):
         for i in range(m):
             s = 1.0 if i == c else 0.0

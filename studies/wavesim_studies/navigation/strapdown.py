@@ -140,7 +140,7 @@ def transition(q: Array, w: Array, f: Array, dt: float, earth: Array, F: Array, 
 
 @device_function
 def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
-    """Compute rows p, v, a of F P."""
+    """Compute the rows of position (p), velocity (v) and attitude (a) of the product F P."""
     for i in range(3):
         for j in range(columns):
             P[i, j] += (
@@ -266,7 +266,7 @@ def propagate_state(
 
 @device_function
 def _withdraw_rows(A: Array, columns: int, dt: float, F: Array) -> None:
-    """Compute rows v, a, bg, ba of F^T A."""
+    """Compute the rows of velocity (v), attitude (a), gyro bias (bg) and accelerometer bias (ba) of the product F^T A."""
     for j in range(columns):
         p0, p1, p2, v0, v1, v2 = A[0, j], A[1, j], A[2, j], A[3, j], A[4, j], A[5, j]
         a0, a1, a2 = A[6, j], A[7, j], A[8, j]

@@ -25,8 +25,8 @@ from wavesim_server.logbook.writer import LogWriter
 
 NAME = "auv"
 TICK_S, IMU_S, STATE_S = 0.02, 0.1, 0.2  #: periods of the engine, the IMU, and the recorded true states and commands
-CURRENT = 0.15  #: maximum, m/s
-SPEED = (0.6, 1.7)  #: m/s through water
+CURRENT = 0.15  #: maximum speed of the current in m/s
+SPEED = (0.6, 1.7)  #: minimum and maximum speed through water in m/s
 DEPTH = (8.0, 30.0)
 
 

@@ -21,19 +21,21 @@ KNOT = 1852.0 / 3600.0
 LARGE, NOTICED = (
     math.radians(30.0),
     math.radians(5.0),
-)  #: course change that others notice (rule 8b), and the smallest course change that counts, in rad
+)  #: course change in rad that other vessels notice (rule 8b), and smallest course change that counts as an action
 SMALL_SPEED = 0.5 * KNOT
 STEADY = 3.0  #: distance in ship lengths over which a course is measured
 SPARED, WASTED = (
     30.0,
     180.0,
-)  #: extra distance, or distance sailed in the lost time, in ship lengths: full score up to SPARED, 0 from WASTED on
-TURN = math.radians(15.0)  #: smallest course change that belongs to a manoeuvre; `steady` counts the smaller ones
+)  #: extra distance in ship lengths (or distance sailed in the lost time) up to which the score is 1, and from which it is 0
+TURN = math.radians(
+    15.0
+)  #: smallest course change in rad that belongs to a manoeuvre; the score `steady` counts smaller changes
 TURNS, MORE = (
     4,
     2,
-)  #: course changes without deduction (out, parallel, back, on), and the number added for each additional vessel
-COST = 0.1  #: deduction for each additional change
+)  #: number of course changes that cost nothing, and the increase of this number for each additional vessel
+COST = 0.1  #: deduction from the score for each further course change
 
 
 @dataclass(frozen=True)
@@ -111,8 +113,8 @@ class AvoidingAction:
 
 
 def first_action(own: VesselTrack, length: float) -> AvoidingAction | None:
-    """Find the first course change of more than 5 deg, or speed change of more than half a knot (a tenth for small
-    craft).
+    """Find the first course change of more than 5 deg, or speed change of more than half a knot. For slow vessels, a
+    tenth of their speed counts instead of half a knot.
 
     The result states how large the change became before the next one began.
     """

@@ -76,8 +76,8 @@ def run_encounter(
 ) -> EncounterRun:
     """Simulate an encounter until own ship has passed its goal, or for at most twice the time of the straight route.
 
-    ``beyond`` limits the time after the meeting, as a multiple of the time to the meeting. ``avoid`` enables the
-    avoider.
+    ``beyond`` limits the simulated time after the vessels would meet, as a multiple of the time before it. ``avoid``
+    enables the avoider.
     """
     own = library()[model]
     length = own.box.length if own.box is not None else 1.0

@@ -22,7 +22,7 @@ from wavesim_server import Lab
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 PERIOD = 0.1  #: control period in s
-PASS_TOLERANCE_M = 10.0  #: distance in m beyond its arc at which a waypoint counts as missed
+PASS_TOLERANCE_M = 10.0  #: distance in m outside the arc at which a waypoint is missed
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class WaypointRoute:
         return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
 
     def reached(self, places: Array) -> int:
-        """Count the corners passed in order, in every round. A corner counts if the vessel is within the distance of
-        its arc plus ``PASS_TOLERANCE_M``.
+        """Count the corners passed in order, over all rounds of the route. A corner is passed if the vessel comes as
+        close to it as its arc does, plus ``PASS_TOLERANCE_M``.
         """
         n, found, first = len(self.corners), 0, 0
         while first < len(places):
@@ -93,7 +93,7 @@ class WaypointRun:
     places: Array
     speeds: Array
     off: Array
-    reached: int  #: waypoints reached
+    reached: int  #: number of waypoints reached
 
 
 def run_waypoints(loaded: LoadedConfig, name: str, radius: float, seconds: float) -> WaypointRun:
