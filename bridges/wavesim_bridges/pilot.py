@@ -144,7 +144,7 @@ class RovPilot:
 
 class BoatPilot:
     """Pilot of a boat with two stern thrusters, which turns towards its target. The boat stops within the distance
-    ``NEAR`` of the target. It moves astern to a target that lies behind it and is no farther than ``BACK``.
+    ``NEAR`` of the target. It moves astern to a target that lies behind it at a distance of at most ``BACK``.
     """
 
     #: maximum speed (m/s); speed per distance to the target (1/s); distances for stopping and for moving astern (m)

@@ -28,8 +28,8 @@ class Multipath:
     )
     surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
-        "Model of the additional loss per surface bounce. The loss depends on the frequency, the angle, and the "
-        "sea state at the start of the run. flat: no additional loss. rough: waves scatter sound out of the "
+        "Model of the additional loss per surface bounce, from frequency, angle, and the sea state at the start of "
+        "the run. flat: no additional loss. rough: waves scatter sound out of the "
         "specular direction (Eckart 1953). bubbles: wind-generated bubbles absorb sound, for 10 to 100 kHz "
         "(APL-UW 1994).",
         ("flat", "rough", "bubbles"),

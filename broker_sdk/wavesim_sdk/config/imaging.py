@@ -50,7 +50,7 @@ class MaterialConfig:
 
 @dataclass(frozen=True)
 class Region:
-    """Region of the sea bed with a material of its own. Where regions overlap, the last one in the file applies."""
+    """Region of the sea bed with its own material. Where regions overlap, the last one in the file applies."""
 
     material: str = text("Name of the material of the region.")
     position: Vector = key("Position of the centre of the region (north, east).", "length", count=2)

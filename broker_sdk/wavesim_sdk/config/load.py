@@ -58,7 +58,7 @@ class LoadedConfig:
         return found
 
     def transducer(self, body: BodyConfig) -> TransducerConfig | None:
-        """Return the acoustic transducer of a body. If the body has none of its own, return that of its model."""
+        """Return the acoustic transducer of a body. If the body does not have one, return that of its model."""
         return body.transducer or self.model(body.model).transducer
 
     def suite(self, body: BodyConfig) -> tuple[InstrumentConfig, ...]:

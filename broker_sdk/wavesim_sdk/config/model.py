@@ -79,8 +79,8 @@ class FaultConfig:
         "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log."
     )
     amount: str = text(
-        "Amount of the fault; its meaning depends on `kind`. Faults of an actuator: the remaining fraction "
-        "(reduced), or the time with its unit (frozen). Faults of a sensor: the bias with its unit (bias), the "
+        "Amount of the fault; its meaning depends on `kind`. Actuators: the remaining fraction "
+        "(reduced), or the time with its unit (frozen). Sensors: the bias with its unit (bias), the "
         "probability of a spike (spikes), the factor on the noise (noisy), or the name of the compartment (wet).",
         "",
     )
@@ -220,7 +220,7 @@ class NetworkConfig:
     )
     port: int = key("UDP port of the server; 0 = any free port.", default=9750, low=0, high=65535, integer=True)
     state_rate: float = key(
-        "Rate of state messages to a client that does not request a rate of its own.",
+        "Rate of state messages to a client that does not request a rate.",
         "frequency",
         20.0,
         low=0.1,
@@ -237,10 +237,9 @@ class NetworkConfig:
         low=0.01,
     )
     lockstep_budget: float = key(
-        "Wall-time budget of each lockstep client and synchronous emulator. Each of them may delay the run by 50 "
-        "s per simulated second without using its budget. When the budget is used up, a client loses its "
-        "session, or the simulation stops waiting for the emulator. Increase the budget for a program with long "
-        "computations.",
+        "Wall-time budget of each lockstep client and synchronous emulator. Delays of up to 50 s per "
+        "simulated second are free. When the budget is used up, a client loses its session, or the simulation stops "
+        "waiting for the emulator. Increase it for programs with long computations.",
         "time", 60.0, low=0.1, high=1e9,
     )  # fmt: skip
     newcomers: str = choice(

@@ -741,9 +741,9 @@ class Model:
     )
     coriolis_added: str = choice(
         "Elements of the added mass that the Coriolis matrix C_A uses. whole: all elements, for deeply submerged "
-        "bodies. plane: only surge, sway and yaw, for hulls on the surface. With plane, the inertia, drag and "
-        "memory in heave act along the vertical, as in seakeeping theory. If they acted along the body's z axis, "
-        "they and C_A together would capsize the hull.",
+        "bodies. plane: only surge, sway and yaw, for hulls on the surface. With plane, inertia, drag and "
+        "memory in heave act along the vertical, as in seakeeping theory. Along the body's z axis, they and C_A "
+        "would capsize the hull.",
         ("whole", "plane"),
         "whole",
     )

@@ -21,7 +21,7 @@ SIDE_COLUMNS = 3
 PENCIL_COLUMNS = 5
 HEIGHT = 1.3  #: angular height covered by the rays of a fan, as a multiple of the fan's beam width
 WIDE = 1.2  #: half width covered by the rays of a pencil beam, in units of lambda/L
-ACROSS = 3  #: number of rays of a sounding across the track, and also along it
+ACROSS = 3  #: number of rays of a sounding across the track; the same number along the track
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ END_CLEARANCE = 1.0
 
 
 class AcousticScene(NamedTuple):
-    """What can block sound: obstacles (n, GEOMETRY), the sea bed, and the triangle of its soundings used last (1,)."""
+    """Objects that can block sound: obstacles (n, GEOMETRY), the sea bed, and the triangle of its soundings used last (1,)."""
 
     obstacles: Array
     bed: BedParameters

@@ -20,7 +20,7 @@ class FactorTarget:
     )
     text: str = text(
         "Text that is written to the key. {} stands for the value of the factor, as in `{} ppm` or `-{} {} 8 m`. To"
-        " give each of the factor's `values` a text of its own, separate the texts by |, as in `a | b | c`.",
+        " give each of the factor's `values` its own text, separate the texts by |, as in `a | b | c`.",
         "{}",
     )
     place: str = place()

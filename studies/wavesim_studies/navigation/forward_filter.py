@@ -320,7 +320,7 @@ def update(
 
 @device_function
 def _record(tape: Array, count: Array, end: int, op: float) -> None:
-    """Complete a record of the tape, whose numbers stand before the index ``end``."""
+    """Complete a record of the tape, whose numbers precede the index ``end``."""
     tape[end], tape[end + 1] = end - count[2], op
     count[2] = end + 2
 

@@ -68,7 +68,7 @@ class WaypointRoute:
         return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
 
     def reached(self, places: Array) -> int:
-        """Count the corners passed in order, over all rounds of the route. A corner is passed if the vessel comes as
+        """Count the corners passed in order, in every round of the route. A corner is passed if the vessel comes as
         close to it as its arc does, plus ``PASS_TOLERANCE_M``.
         """
         n, found, first = len(self.corners), 0, 0
