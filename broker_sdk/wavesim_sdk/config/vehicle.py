@@ -740,8 +740,8 @@ class Model:
         True,
     )
     coriolis_added: str = choice(
-        "Elements of the added mass that the Coriolis matrix C_A uses. whole: all elements, for deeply submerged "
-        "bodies. plane: only surge, sway and yaw, for hulls on the surface. With plane, inertia, drag and "
+        "Added mass used in the Coriolis matrix C_A. whole: all of it, for submerged "
+        "bodies. plane: surge, sway and yaw, for hulls on the surface. With plane, inertia, drag and "
         "memory in heave act along the vertical, as in seakeeping theory. Along the body's z axis, they and C_A "
         "would capsize the hull.",
         ("whole", "plane"),
