@@ -20,9 +20,7 @@ def errors(folder: Path) -> dict[str, Any]:
     pair = [file_interface.read_tum_trajectory_file(str(folder / f"{name}.tum")) for name in ("truth", "estimate")]
     ape = metrics.APE(metrics.PoseRelation.translation_part)
     ape.process_data(tuple(pair))
-    rpe = metrics.RPE(
-        metrics.PoseRelation.translation_part, 10.0, metrics.Unit.speed_averages, pairs_from_reference=True
-    )
+    rpe = metrics.RPE(metrics.PoseRelation.translation_part, 10.0, metrics.Unit.meters, pairs_from_reference=True)
     rpe.process_data(tuple(pair))
     return {"absolute": ape.error.tolist(), "relative": rpe.error.tolist()}
 
