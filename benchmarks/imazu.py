@@ -26,7 +26,7 @@ def main(models: list[str]) -> int:
             found = run_encounter(imazu(case, *MODEL_SPEEDS_AND_TIMES[model]), model)
             near.append(min(p.distance for p in found.score.pairs) / box.length)
             scores.append(found.score.total)
-            port += case in (14, 15) and found.has_turned[0] < 0.0
+            port += case in (14, 15) and found.largest_turns[0] < 0.0
         worst = min(worst, *near)
         print(
             f"| {model} | {sum(n > 2.0 for n in near)} of {len(near)} | {min(near):.1f} | {sum(scores) / len(scores):.2f} | {port} | "

@@ -26,7 +26,7 @@ _NUMBERS = re.compile(
     r"(?=[^a-z]*\d)([^A-Za-z]|\b([A-Za-z]{1,2}|[kM]Hz|deg|rad|rpm|dbar|kPa|uPa|ppm|NTU|ppb|min|None|nan|inf)\b)+"
     r"|(\S{1,6}, ){4,}\S{1,6}"
 )
-#: cells that are data: a range, types of a wire format
+#: cells that are data: a range, a list of units, types of a wire format
 _RANGE = re.compile(
     r"[-+.\de]*( \S+)? \.\. [-+.\de^]*( \S+)?|(\d+ x )?[\w/^]{1,5}(, [\w/^]{1,5})+|list \(\d+\) of \w+ \S+"
 )
@@ -38,11 +38,6 @@ _DATA = re.compile(
     r"(^|[,|]) ?([uif]\d+|f|char\[\d+\]|u8\[\d+\]) \w+(,| \||$)|^(bool|string|u?int\d+|float\d+) \w+\s|\[\] \w+\s\w+\[\]"
     r"|^[bBhHiIqQfd ]+$|^\w+: [A-Z][^\[]*\[[^\]]*\]$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |(?s:^\s*<(?!(h\d|p|code)\b)[\w-]+( [^<>]*)?(>.*/[\w-]*|/)>\s*$)|^<CycloneDDS>|^copy |^type\(\{|^\w+ = \w+\(|\w\(map\(|^(<[^<>]*>\s*|\{[^{}]*\}\s*)+$|^default-src "
 )
-#: cells and paragraphs that are data: a range, a list of units, types of a wire format
-_RANGE = re.compile(
-    r"[-+.\de]*( \S+)? \.\. [-+.\de^]*( \S+)?|(\d+ x )?[\w/^]{1,5}(, [\w/^]{1,5})+|list \(\d+\) of \w+ \S+"
-)
-_CODE, _WORDS = re.compile(r"`[^`]*`"), re.compile(r"[a-z]{2,} [a-z]{2,}")
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ ALLOWED: dict[str, int] = {
     "front.broadcast.writer.instruments._places": 200,  # of instruments
     "front.event_dispatcher.payloads._kept": 4096,  # payloads of ten minutes
     "front.request_handler.acoustic_quota.refused": 64,  # names of clients
-    "front.data_loss._texts": 101,  # what was lost, told to whoever asks
+    "front.data_loss._texts": 101,  # descriptions of lost data
     "engine.emulators.instruments._owners_by_type": 500,  # of each type, until somebody comes or goes
     "engine.emulators._unanswered": 64,  # of each type
     "engine.emulators.pending": 64,  # types of emulators that have not answered

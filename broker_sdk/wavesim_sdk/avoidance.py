@@ -452,7 +452,7 @@ class Avoider:
         acting = [t for t in here if self._acts_for(t, place, velocity)]
         self._busy += 1.0
         if self.chosen_order is None:
-            if all(self._free(on, place, [t], self._kept(t))[0] for t in acting):
+            if self._free(on, place, acting, KEEP)[0]:
                 return self._back(plans, wanted)
         elif not acting or self._free(on, place, targets, RESUME + ABORTED * self._aborted, BEYOND)[0]:
             self.chosen_order, self.returning, self._home = None, True, None
@@ -475,10 +475,6 @@ class Avoider:
                 return self.chosen_order
         self._choose(plans, place, targets, acting)
         return self.chosen_order if self.chosen_order is not None else self._back(plans, wanted)
-
-    def _kept(self, t: Target) -> float:
-        """Return the fraction of ``clear_distance`` that own ship must keep to pass a target or to continue a return."""
-        return KEEP if self.returning else 1.0
 
     def _back(self, plans: Plans, wanted: tuple[float, float]) -> tuple[float, float] | None:
         """Return None to follow the mission, or after a manoeuvre the course of the return.

@@ -86,7 +86,7 @@ def test_overtaking(off: float, share: float) -> None:
 def test_head_on(off: float) -> None:
     found = sailed(towards(180.0, U, off))
     holds(found, extra=20.0, share=1.0)
-    assert found.has_turned[0] == 0.0, "never to port"
+    assert found.largest_turns[0] == 0.0, "never to port"
 
 
 @pytest.mark.long
@@ -97,7 +97,7 @@ def test_crossing(course: float, speed: float) -> None:
     overtaken = found.score.pairs[0].role in (EncounterRole.STAND_ON, EncounterRole.OVERTAKEN)
     holds(found, turns=5, extra=20.0, share=0.8 if overtaken else 0.9)  # who stands on begins late
     if not overtaken and found.score.pairs[0].role is not EncounterRole.OVERTAKING:
-        assert found.has_turned[0] == 0.0, "never to port"
+        assert found.largest_turns[0] == 0.0, "never to port"
 
 
 @pytest.mark.long
@@ -109,7 +109,7 @@ def test_crossing_nearby(course: float, speed: float) -> None:
     overtaken = found.score.pairs[0].role is EncounterRole.OVERTAKEN
     holds(found, turns=5, extra=20.0, share=0.8 if overtaken else 0.9)
     if not overtaken:
-        assert found.has_turned[0] == 0.0, "never to port"
+        assert found.largest_turns[0] == 0.0, "never to port"
 
 
 @pytest.mark.long
@@ -164,7 +164,7 @@ def test_all_of_imazu_to_the_end(model: str) -> None:
         assert score.extra * 2.0 * abs(own.places[0, 0]) < extra * box.length, (case, str(score))
         assert min(p.distance for p in score.pairs) > near * box.length, (case, str(score))
         if case in (14, 15):
-            assert found.has_turned[0] == 0.0, case
+            assert found.largest_turns[0] == 0.0, case
     assert np.mean(scores) > mean
 
 

@@ -166,7 +166,7 @@ def test_the_avoider_keeps_clear_by_the_rules(case: int) -> None:
     """The others of the 22, and other hulls: `python -m benchmarks.imazu`."""
     found = run_encounter(imazu(case, *MODEL_SPEEDS_AND_TIMES["otter"]), "otter", beyond=0.4)
     assert min(p.distance for p in found.score.pairs) > 2.0 * 2.0
-    assert found.has_turned[0] == 0.0, "never to port"
+    assert found.largest_turns[0] == 0.0, "never to port"
     assert found.score.total > 0.7, str(found.score)
     if case == 4:
         assert found.score.pairs[0].parts["held"] == 1.0

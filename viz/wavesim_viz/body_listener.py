@@ -10,7 +10,7 @@ from wavesim_sdk.broker import Broker
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.config.sensors import InstrumentConfig
 from wavesim_sdk.errors import AttachError, WaveSimError
-from wavesim_sdk.sonars.frames import FRAME_SENSOR_TYPES
+from wavesim_sdk.sonars.frames import FRAME_SENSOR_TYPES, no_such_source
 from wavesim_sdk.tables import Field
 from wavesim_sdk.wire.items import ActuatorDescription, Frames, SensorDescription
 from wavesim_sdk.wire.state import State, Value
@@ -52,9 +52,7 @@ class BodyListener:
             raise AttachError(self.trouble or f"the equipment of '{self.name}' is still being requested")
         there = [s["name"] for s in self.equipment["sensors"] if s["type"] in FRAME_SENSOR_TYPES]
         if name not in there:
-            raise AttachError(
-                f"'{self.name}' has no sonar or camera named '{name}'; available: {', '.join(there) or 'none'}"
-            )
+            raise AttachError(no_such_source(self.name, name, there))
         look = ReceivedFrames(lambda: self._drop(name, look))
         self._looks = {**self._looks, name: [*self._looks.get(name, ()), look]}
         return look

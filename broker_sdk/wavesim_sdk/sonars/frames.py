@@ -19,6 +19,7 @@ import hashlib
 import math
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,11 @@ FRAME = Table(
     "The payload.",
 )  # fmt: skip
 RECORD = FRAME.dtype
+
+
+def no_such_source(body: str, name: str, available: Iterable[str]) -> str:
+    """Return the message for a body without a sonar or camera of this name."""
+    return f"'{body}' has no sonar or camera named '{name}'; available: {', '.join(available) or 'none'}"
 
 
 def resolve_preset(s: SonarConfig) -> Preset:
@@ -377,9 +383,7 @@ class FrameReader:
         types = {n: bytes(entry["type"]).decode() for n, entry in suite.items()}
         if types.get(name) not in FRAME_SENSOR_TYPES:
             there = [n for n, type_ in types.items() if type_ in FRAME_SENSOR_TYPES]
-            raise AttachError(
-                f"'{body}' has no sonar or camera named '{name}'; available: {', '.join(there) or 'none'}"
-            )
+            raise AttachError(no_such_source(body, name, there))
         rings = FrameRings.attach(server)
         return cls(rings, rings.ring_index(types[name], int(suite[name]["place"])), name)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import AttachError, NotRunning
-from wavesim_sdk.sonars.frames import FRAME_SENSOR_TYPES, FrameRings, ImagingFrame
+from wavesim_sdk.sonars.frames import FRAME_SENSOR_TYPES, FrameRings, ImagingFrame, no_such_source
 from wavesim_sdk.wire.frame_pieces import split_frame
 from wavesim_sdk.wire.messages import PIECE_BYTES, Piece
 from wavesim_sdk.wire.server import ServerSessions
@@ -61,9 +61,7 @@ class FrameStreamer:
         sonars = {i.name: k for k, i in enumerate(suite) if i.type in FRAME_SENSOR_TYPES and i.parameters.send}
         for name in names or ():
             if name not in sonars:
-                raise ValueError(
-                    f"'{member.grant.body}' has no sonar or camera named '{name}'; available: {', '.join(sonars) or 'none'}"
-                )
+                raise ValueError(no_such_source(member.grant.body, name, sonars))
         wanted = [k for name, k in sonars.items() if names is None or name in names]
         old = self.by_token.pop(member.session.token, None)
         if not wanted:

@@ -39,9 +39,8 @@ class EncounterRun:
     encounter: Encounter
     tracks: dict[str, VesselTrack]
     score: ColregsScore
-    has_turned: tuple[
-        float, float
-    ]  #: largest course changes to port (negative) and to starboard, in rad from the desired course
+    #: largest course changes to port (negative) and to starboard, in rad from the desired course
+    largest_turns: tuple[float, float]
 
 
 def _motion(sim: Simulation, row: int) -> ShipMotion:
