@@ -7,6 +7,7 @@ import math
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -354,17 +355,26 @@ class Node:
     def read(
         self, topic: str, kind: type, call: Callable[[Any], None], latched: bool = False, inside: str = "rt"
     ) -> DataReader[Any]:
-        node, turn = self, threading.RLock()  # what is taken together is told together, whoever takes it: in order
+        node, turn = self, threading.RLock()
+        taken: deque[Any] = deque()
+        busy = False  # DDS may call the listener again from within ``call``: later samples wait for earlier ones
 
         class Ear(Listener):
             def on_data_available(self, reader: Any) -> None:
+                nonlocal busy
                 if reader is None:  # while it is being made
                     return
                 try:
                     with turn:
-                        for sample in reader.take(100):
-                            if sample.sample_info.valid_data:
-                                call(sample)
+                        taken.extend(s for s in reader.take(100) if s.sample_info.valid_data)
+                        if busy:
+                            return
+                        busy = True
+                        try:
+                            while taken:
+                                call(taken.popleft())
+                        finally:
+                            busy = False
                 except Exception as error:
                     node.errors.append(error)
 
