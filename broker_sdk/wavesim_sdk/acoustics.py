@@ -21,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 def two_way_range(query_ns: int, reply_ns: int, turn_around: float, sound_speed: float) -> float:
     """Return the range in m from the round trip of a query and its reply, minus the turn-around time in s.
 
-    For a moving interrogator, this is to first order the range at the middle of the exchange.
+    If the interrogator moves, the result is, to first order, its range at the middle of the exchange.
     """
     return 0.5 * sound_speed * ((reply_ns - query_ns) * 1e-9 - turn_around)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_THRUSTERS = 12  #: maximum number of thrusters of a model
 MAX_FINS = 8  #: maximum number of fins
-MAX_SWIVELS = 4  #: number of thrusters, counted from the first, that may have a swivel or a deflector
+MAX_SWIVELS = 4  #: only this many thrusters, the first ones of a model, may have a swivel or a deflector
 MAX_BALLASTS = 4  #: maximum number of ballast tanks and actuators of other types together
 MAX_ACTUATORS = MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS + MAX_BALLASTS
 
@@ -34,9 +34,9 @@ class ActuatorKind(IntEnum):
     THRUSTER = 0
     FIN = 1
     ANGLE = 2  #: angle of a thruster with a swivel: azimuth drive or nozzle
-    DEFLECTOR = 3  #: deflector of a jet: -1 full astern .. 1 up
+    DEFLECTOR = 3  #: deflector of a jet, from -1 (full astern) to 1 (deflector up)
     BALLAST = 4
-    OTHER = 5  #: type from another package; its slots follow those of the model's ballast tanks
+    OTHER = 5  #: actuator of a type from another package; its slots follow those of the ballast tanks
 
 
 #: first slot of each kind in a table with room for every actuator that a model may have
@@ -115,16 +115,17 @@ def clipped_text(actuator: Actuator, value: float, count: int) -> str:
 
 
 _FLOATS = frozenset({float})
-#: faults of an actuator: it keeps its value (stuck forever, frozen for a time), loses all or part of its force, reverses its
-#: sign, or works normally
+#: faults of an actuator: it keeps its value forever (stuck) or for a time (frozen), has no force (lost) or less force
+#: (reduced), acts in the opposite direction (reversed), or works normally (none)
 ACTUATOR_FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
 
 
 def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> float:
     """Return the amount of a fault as a number.
 
-    The number is the duration in seconds of ``frozen`` (an empty string means forever), the remaining fraction for
-    ``reduced``, and otherwise 0. A string may have a unit. Raises ValueError if the actuator cannot have this fault.
+    For ``frozen``, the number is the duration in seconds (an empty string means forever). For ``reduced``, it is the
+    remaining fraction of the force. For every other fault it is 0. If ``amount`` is a string, it may have a unit.
+    Raises ValueError if the actuator cannot have this fault.
     """
     if fault not in ACTUATOR_FAULTS:
         raise ValueError(f"'{shorten(fault)}' is not an actuator fault{suggest_name(shorten(fault), ACTUATOR_FAULTS)}")

@@ -20,7 +20,7 @@ ANCHORED = 1  #: navigational status: at anchor
 MAX_PAYLOAD_CHARACTERS = 60  #: maximum characters of payload per sentence
 
 # resolution of the position reports
-STEP_ANGLE = math.radians(1.0 / 600_000.0)  #: latitude and longitude in rad: 1/10 000 minute, 0.185 m of latitude
+STEP_ANGLE = math.radians(1.0 / 600_000.0)  #: in rad; 1/10 000 minute of arc, or 0.185 m of latitude
 STEP_SPEED = 0.1 * KNOT
 STEP_COURSE = math.radians(0.1)
 STEP_HEADING = math.radians(1.0)
@@ -72,7 +72,7 @@ def quantise(value: float, step: float) -> float:
 
 
 def turn_code(turn: float | None) -> int:
-    """Return the field ROT of message 1: 4.733 sqrt(deg/min), signed, at most 126; -128 = not available."""
+    """Return the rate-of-turn field of message 1: 4.733 sqrt(deg/min), signed, at most 126; -128 = not available."""
     if turn is None:
         return -128
     code = min(126, math.floor(4.733 * math.sqrt(math.degrees(abs(turn)) * 60.0) + 0.5))

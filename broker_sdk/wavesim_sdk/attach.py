@@ -162,8 +162,8 @@ class SharedState:
     def snapshot(self, *more: str) -> FleetSnapshot:
         """Return the identity and motion of all bodies at one tick, and the other tables named.
 
-        All tables that are written at each tick are of that tick. Nothing entered or left and no fault changed between
-        the first copy and the last.
+        Every table that the engine writes at each tick has its values of that tick. While the tables were copied, no
+        body or instrument entered or left, and no fault changed.
         """
         names = dict.fromkeys(("identity", *more, "state"))
         limit = time.monotonic() + AGREE_S
@@ -220,7 +220,10 @@ class SharedState:
         return record
 
     def values(self, type_: str) -> Record:
-        """All values of one sensor type. The table ``instruments`` has the place of each instrument among them."""
+        """The values of all instruments of one sensor type.
+
+        The table ``instruments`` states the index of each instrument among these values.
+        """
         if type_ not in self.vehicles.tables:
             raise AttachError(f"this run has no sensor of type '{type_}'; add it under <sensors>")
         return self.vehicles[type_].snapshot()[1]
@@ -263,7 +266,10 @@ class SensorTableClaim:
         return bool(self.table.header[SYNCHRONOUS])
 
     def wait_due(self, timeout: float) -> int | None:
-        """Return the tick whose values the engine requests next, or None after ``timeout`` seconds or on a signal."""
+        """Wait until the engine requests values, and return their tick.
+
+        Return None after ``timeout`` seconds or on a signal.
+        """
         try:
             self._due.acquire(timeout)
         except (posix_ipc.BusyError, posix_ipc.SignalError):

@@ -53,20 +53,22 @@ STAND_ON_ROLES = {EncounterRole.STAND_ON, EncounterRole.OVERTAKEN}
 # costs: a turn of 1 rad, stopping, a port turn against the rules, passing ahead, a changed decision, a delay of one horizon,
 # cutting off a waypoint
 TURN_COST, SLOWDOWN_COST, PORT_TURN_COST, PASS_AHEAD_COST, CHANGE_COST, DELAY, CUT = 1.0, 4.0, 6.0, 2.0, 0.4, 3.0, 2.5
-PATIENCE = 35.0  #: distance before the closest approach at which the stand-on vessel may act (17a ii), in ship lengths
+PATIENCE = (
+    35.0  #: distance before the closest approach at which the stand-on vessel may act (rule 17a ii), in ship lengths
+)
 CONFLICT_COST = 20.0  #: cost of an imminent conflict
 MARGIN = 3.0  #: cost of a plan that passes at ``clear_distance`` without margin, because its next stage could not start
 RETURN = math.radians(60.0)  #: maximum angle to the leg when the vessel returns after a manoeuvre
 COTANGENT = math.sqrt(1.0 / 3.0)  #: cotangent of RETURN
 #: fractions of ``clear_distance`` needed to select a plan, to start its next stage, and to keep the current stage
 PLAN, RESUME, KEEP = 1.25, 1.15, 1.0
-BEYOND = 1.5  #: horizons after its end for which the next stage must be free; 1 for the current stage
+BEYOND = 1.5  #: number of horizons beyond its end for which the next stage must be free; 1 for the current stage
 LONGEST, STOP = (
     4.0,
     0.3,
-)  #: horizons after which the vessel stops to end a manoeuvre, if others then keep a fraction STOP of ``clear_distance``
+)  #: after this many horizons, the vessel stops if others then keep the fraction STOP of ``clear_distance``
 LATE = 1.5  #: a manoeuvre is planned again after this multiple of its planned duration plus half a horizon
-ABORTED = 0.25  #: additional margin of the next stage after an aborted one
+ABORTED = 0.25  #: additional margin of the next stage for each aborted stage
 ANSWER, RADIUS = (
     2.3,
     1.6,
@@ -77,20 +79,21 @@ NEW = math.radians(12.0)  #: minimum change of the course that starts a new turn
 STEADY = math.radians(2.0), 0.04  #: course error in rad and relative speed error below which a turn is complete
 GATHER = 6.0  #: distance in which the vessel reaches full speed or stops, in ship lengths
 SHARPEST = math.radians(120.0)
-NEAR_LEG = 8.0  #: distance from the leg in ship lengths; a return from nearer is less steep in proportion
+NEAR_LEG = 8.0  #: distance from the leg, in ship lengths, below which the angle of a return decreases in proportion
 FLAT = 0.25  #: angle of the flattest planned return, as a fraction of RETURN
 FIXED = 3.0  #: distance at which the vessel passes charted objects, in ship lengths
-SLOW_TARGET = 0.1  #: fraction of own speed; a slower target is not expected to give way
-FORGET = 60.0  #: time, in s (calls), after which the role of a lost target is dropped
+SLOW_TARGET = 0.1  #: fraction of own speed below which a target is not expected to give way
+FORGET = 60.0  #: time in s (one call per second) after which the role of a lost target is dropped
 
 
 @dataclass
 class Turning:
     """Turning behaviour of a vessel, in ship lengths, measured in each turn that ends steadily.
 
-    A corner replaces the arc of a turn. It lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead. The distance lost in the turn
-    is ``loss sin(turn / 2)^1.5`` minus the difference between the path by the corner and the arc. For vessels that start
-    and end a turn gently, ``loss`` is negative and multiplies the square of the sine. Accurate to one length up to 110 deg.
+    The model replaces the arc of a turn by a corner, which lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead of the
+    start of the turn. The distance lost in the turn is ``loss sin(turn / 2)^1.5`` minus the difference between the path
+    through the corner and the arc. For vessels that start and end a turn gently, ``loss`` is negative and multiplies the
+    square of the sine. The model is accurate to one ship length for turns of up to 110 deg.
     """
 
     reach: float = 1.2
@@ -141,8 +144,9 @@ class Turn:
 class Plans:
     """Candidate manoeuvres from ``place``, evaluated together as straight segments.
 
-    Each holds a turn off the leg at a fraction of the speed, sails parallel to the leg, returns at :data:`RETURN`, and continues
-    along ``way``: start of the leg, its waypoint and the next one.
+    In each manoeuvre, the vessel turns off the leg and holds that course at a fraction of its speed, sails parallel to
+    the leg, returns to it at :data:`RETURN`, and continues along ``way``: start of the leg, its waypoint and
+    the next one.
     """
 
     def __init__(
@@ -155,7 +159,11 @@ class Plans:
         turning: Turning | None = None,
         turn: tuple[Place, Place, float] | None = None,
     ) -> None:
-        """``turn``: turn in progress, as order (course, NaN = back to the leg; speed), position of its end, and time left in s."""
+        """Set up the candidates.
+
+        ``turn`` describes a turn in progress: its order (course, or NaN for a return to the leg; speed), the position of
+        its end, and the time left in s.
+        """
         (an, ae), (bn, be) = way[0], way[1]
         self.place, self.velocity, self.speed, self.length = place, velocity, speed, length
         self.turning, self.turn = turning or Turning(), turn
@@ -179,10 +187,12 @@ class Plans:
         return _along(np.asarray(self.place[0]), np.asarray(self.place[1]), self.begin, self.ahead)[1].item()
 
     def _corner(self, turn: Array, share: Array) -> tuple[Array, Array, Array]:
-        """Return (turn from the current course in rad, lag in s, delay in s) of a turn off the leg by ``turn`` (NaN: back to it).
+        """Return the change of course in rad, the lag in s and the delay in s of a turn.
 
-        The vessel answers the helm late, the corner that replaces the arc of the turn lies a lag ahead, and the speed
-        changes slowly.
+        ``turn`` is the new course relative to the leg in rad; NaN = a return to the leg.
+
+        The corner that replaces the arc lies one lag ahead, because the vessel answers the helm late and changes its speed
+        slowly. The delay is the time lost in the turn.
         """
         speed = hypot(*self.velocity)
         now = float(atan2(self.velocity[1], self.velocity[0])) - self.course if speed > 0.1 * self.speed else 0.0
@@ -203,14 +213,14 @@ class Plans:
         return n, e, lasts
 
     def _steep(self, across: Array, later: Any) -> Array:
-        """Return the course of a return from a distance off the leg, relative to the leg in rad.
+        """Return the course, relative to the leg in rad, for a return from the distance ``across`` off the leg.
 
-        It is :attr:`home` for a plan without an earlier stage.
+        For a plan that starts with the return, the result is :attr:`home`.
         """
         return np.where(later, -RETURN * np.clip(across / (NEAR_LEG * self.length), -1.0, 1.0), self.home)
 
     def _later_corners(self, turn: Array, hold: Array, parallel: Array, back: Array) -> Array:
-        """Return the time in s lost at the corners after the first one, at the end of each of the first five segments (5, K).
+        """Return the time in s lost at the end of each of the first five segments (5, K), without the first corner.
 
         ``back`` is the course of the return, relative to the leg in rad. A vessel that overtakes a slightly slower one loses
         up to a minute of its lead at each corner.
@@ -329,7 +339,7 @@ class Avoider:
     length: float
     speed: float
     clear_distance: float = 0.0  #: minimum passing distance; default: the preferred ship domain
-    horizon: float = 0.0  #: how early the vessel acts; default: time to sail 60 ship lengths
+    horizon: float = 0.0  #: time in which a plan must be free; default: time to sail 60 ship lengths
     patience: float = 0.0  #: TCPA at which the stand-on vessel acts; default: time to sail 35 ship lengths
     roles: dict[int, EncounterRole] = field(default_factory=dict)  #: role towards each target with a conflict
     chosen_order: tuple[float, float] | None = None  #: course and speed that the vessel holds now
@@ -339,15 +349,15 @@ class Avoider:
     )  #: turn off the course of the leg in rad, for each decision so far
     turning: Turning = field(default_factory=Turning)  #: turning behaviour measured so far
     _home: float | None = None  #: course of the return relative to the leg, rad; 0 during the turn onto the leg
-    _leg: float = 0.0  #: course of that leg
-    _now: float = 0.0  #: s (calls)
+    _leg: float = 0.0  #: course of the current leg, rad
+    _now: float = 0.0  #: time since the first call in s
     _turn: Turn | None = None
     _unseen: dict[int, float] = field(default_factory=dict)
-    _busy: float = 0.0  #: time since the vessel left its leg, s (calls)
-    _aborted: float = 0.0  #: number of aborted stages since then
-    _until_back: float = 0.0  #: when the manoeuvre should end, s (calls)
-    _until_parallel: float = 0.0  #: planned end of the current course, s (calls)
-    _parallel: float = 0.0  #: planned time parallel to the leg after that, s
+    _busy: float = 0.0  #: time in s since the vessel left its leg
+    _aborted: float = 0.0  #: number of aborted stages since the vessel left its leg
+    _until_back: float = 0.0  #: time in s, since the vessel left its leg, at which the manoeuvre should end
+    _until_parallel: float = 0.0  #: time in s at which the current course should end
+    _parallel: float = 0.0  #: planned duration in s of sailing parallel to the leg after the current course
 
     def __post_init__(self) -> None:
         self.clear_distance = self.clear_distance or domain(self.length)[1]
@@ -442,7 +452,7 @@ class Avoider:
         wanted: tuple[float, float],
         targets: Sequence[Target],
     ) -> tuple[float, float] | None:
-        """Return the order of this second."""
+        """Return the (course, speed) to hold in this second, or None to follow the mission."""
         on = plans.sail(*(np.array([v]) for v in (0.0, 1.0, 0.0, 0.0)))  # continue, or return
         own = float(atan2(velocity[1], velocity[0])) if hypot(*velocity) > 0.1 * self.speed else wanted[0]
         for t in targets:
@@ -477,7 +487,7 @@ class Avoider:
         return self.chosen_order if self.chosen_order is not None else self._back(plans, wanted)
 
     def _back(self, plans: Plans, wanted: tuple[float, float]) -> tuple[float, float] | None:
-        """Return None to follow the mission, or after a manoeuvre the course of the return.
+        """Return the order for the return after a manoeuvre, or None to follow the mission.
 
         The return is straight, as planned, and ends with one turn onto the leg. Line-of-sight guidance would return along a
         curve that depends on its lookahead, so the planned distances would not be kept.
@@ -549,7 +559,10 @@ class Avoider:
         return float(hypot(t.place[0] - place[0], t.place[1] - place[1])) - 0.5 * t.length
 
     def _until(self, paths: Paths, t: Target, after: float) -> Array:
-        """Return the time until which a target counts; an overtaken vessel counts until she is finally past and clear (13d)."""
+        """Return the time until which a target counts.
+
+        An overtaken vessel counts until she is finally past and clear (rule 13d).
+        """
         far = (
             2.0 * PARALLEL[-1] * self.length / self.speed
             if self.roles.get(t.track_id) is EncounterRole.OVERTAKING and not t.fixed
@@ -585,7 +598,7 @@ class Avoider:
         return float(backs[k])
 
     def _plan(self, paths: Paths, hold: Array, parallel: Array, k: int) -> None:
-        """Note the plan that is taken."""
+        """Record the selected plan."""
         self._until_parallel = self._now + float(paths.lasts[0, k] + hold[k])
         self._parallel = float(parallel[k])
 

@@ -43,9 +43,9 @@ from wavesim_sdk.tables import (
 NAMES = ("alpha", "beta", "gamma")
 CAPACITY = 8
 PERIODS = {"first": 25, "second": 50}
-#: row of the body, instrument, place of its values; the places deliberately differ from the rows
+#: row of the body, name of the instrument, index of its values; the index deliberately differs from the row
 MOUNTED_INSTRUMENTS = ((0, "first", 3), (0, "second", 0), (1, "first", 5))
-NEWCOMER = (6, "delta", 1)  #: row and name of the body, place of its instrument
+NEWCOMER = (6, "delta", 1)  #: row of the body, its name, index of the values of its instrument
 ANSWER_S = 1.0
 JOIN_S = 20.0
 
@@ -133,7 +133,7 @@ class FakeEngine:
         return self.table.snapshot()[1]
 
     def simulate_server_death(self) -> None:
-        """Make the server appear to have ended, by a PID of 0."""
+        """Set the PID of the server to 0, as if the server had ended."""
         for area in (self.simulation, self.vehicles):
             area.header[5] = 0
 

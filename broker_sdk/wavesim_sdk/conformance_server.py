@@ -29,7 +29,7 @@ from wavesim_sdk.wire.schema import Malformed, schema_of
 Address = tuple[str, int]
 ANSWER_S = 2.0
 QUIET_S = 0.3
-NONCE = 2**63 + 5  #: more than a signed 64-bit integer or a double can represent
+NONCE = 2**63 + 5  #: a number that neither a signed 64-bit integer nor a double can represent
 HELLO = m.Hello(NONCE, bytes(40))
 MALFORMED_BODIES = (
     b"\x91" * 1170,

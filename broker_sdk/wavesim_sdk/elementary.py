@@ -24,7 +24,7 @@ import numpy as np
 _ARRAYS = (np.ndarray, list, tuple)
 _SMALL = 16  #: arrays up to this size are computed element by element, which is faster
 _NEAREST = 6755399441055744.0  #: 1.5 2^52: adding and subtracting it rounds to an integer
-_SPLIT = 134217729.0  #: 2^27 + 1
+_SPLIT = 134217729.0  #: 2^27 + 1: multiplying by it splits a number into two halves (Veltkamp)
 _NORMAL = 2.2250738585072014e-308  #: smallest normal number; smaller ones are subnormal
 #: magnitude below which states, actuators and filters of the simulation become zero, see :func:`flush`
 LEAST = 1e-60

@@ -17,16 +17,17 @@ from wavesim_sdk.elementary import atan2, cos, sin
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 # Standard deviations at noise="1".
-TILT_SIGMA = float(np.radians(0.1))  #: roll and pitch of an AHRS, rad
-HEADING_SIGMA = float(np.radians(0.3))  #: heading of an AHRS, rad
-RATE_SIGMA = float(np.radians(0.02))  #: rad/s
-SPEED_SIGMA = 0.01  #: speed log, m/s
-PRESSURE_SIGMA = 0.01  #: dbar
-TEMPERATURE_SIGMA = 0.002  #: C
-CONDUCTIVITY_SIGMA = 0.0003  #: S/m
+TILT_SIGMA = float(np.radians(0.1))  #: noise of roll and pitch of an AHRS, rad
+HEADING_SIGMA = float(np.radians(0.3))  #: noise of the heading of an AHRS, rad
+RATE_SIGMA = float(np.radians(0.02))  #: noise of angular rates, rad/s
+SPEED_SIGMA = 0.01  #: noise of a speed log, m/s
+PRESSURE_SIGMA = 0.01  #: noise of pressure, dbar
+TEMPERATURE_SIGMA = 0.002  #: noise of temperature, C
+
+CONDUCTIVITY_SIGMA = 0.0003  #: noise of conductivity, S/m
 SALINITY_SIGMA = 0.005
-SOUND_SIGMA = 0.02  #: m/s
-ECHO_SIGMA = 0.02  #: echosounder, m
+SOUND_SIGMA = 0.02  #: noise of sound speed, m/s
+ECHO_SIGMA = 0.02  #: noise of an echosounder, m
 
 
 def beam_geometry(beams: tuple[RangeBeam, ...]) -> tuple[Floats, Floats]:

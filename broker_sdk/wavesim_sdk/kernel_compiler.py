@@ -90,7 +90,10 @@ class _KernelLibrary(JITCodeLibrary):
 
 
 def _whole(libraries: Iterable[Any]) -> list[Any]:
-    """Return libraries and those that their device functions call; callers first, because linking keeps only called code."""
+    """Return these libraries and those of all device functions that they call.
+
+    Callers are first, because linking keeps only called code.
+    """
     found = dict.fromkeys(libraries)
     todo = list(found)
     for library in todo:  # the list grows during the loop

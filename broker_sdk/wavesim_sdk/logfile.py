@@ -20,7 +20,10 @@ METADATA = "wavesim"
 RUN, PART = "run", "part"  #: keys of the metadata: the run, and the number of the part, from 1
 RECORD_BYTES = 64 * 1024 * 1024  #: maximum size of a record in the file
 CHUNK_BYTES = 64 * 1024 * 1024  #: maximum size of an unpacked chunk
-_RECORD, _MESSAGE = struct.Struct("<BQ"), struct.Struct("<HIQQ")  #: headers of records and of messages
+_RECORD, _MESSAGE = (
+    struct.Struct("<BQ"),
+    struct.Struct("<HIQQ"),
+)  #: binary formats of the headers of records and messages
 ROOM_BYTES, RATIO = (
     256 * 1024 * 1024,
     200,

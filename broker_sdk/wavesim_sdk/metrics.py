@@ -8,7 +8,7 @@ from typing import Any
 COUNTERS = (
     "tick", "ticks_late", "slipped_ns", "signals_sent", "receptions", "events_dropped", "sensors_late", "contacts_dropped", "paths_dropped", "queue_dropped", "commander_bad", "commander_unread",
 )  # fmt: skip
-#: maps of the status -> (metric, label)
+#: name of a map in the status -> (metric, label of its keys)
 MAPS = {"drops": ("drops", "reason"), "acoustic_refused": ("acoustic_refused", "client")}
 
 

@@ -31,7 +31,10 @@ def _mix(x: Keys) -> Keys:
 
 
 def stream(keys: Keys, purpose: str) -> Keys:
-    """Return for each key a separate stream for a purpose; its numbers never coincide with those of the key itself."""
+    """Return, for each key, the key of a separate stream for a purpose.
+
+    The numbers of that stream never coincide with those of the original key.
+    """
     digest = hashlib.blake2b(purpose.encode(), digest_size=8).digest()
     with np.errstate(over="ignore"):
         return _mix(np.asarray(keys, np.uint64) ^ np.uint64(int.from_bytes(digest, "little")))

@@ -115,7 +115,7 @@ _BUILT_IN = (
             value("frame", "", "Number of the newest frame, from 1."),
             value("width", "", "Width of the image in pixels."),
             value("height", "", "Height of the image in pixels."),
-            value("exposure", "", "Exposure: factor from light to the fraction of full scale."),
+            value("exposure", "", "Exposure of the image: light times this factor is the fraction of full scale."),
             value("saturated", "", "Fraction of pixel values clipped at the maximum."),
         ),
     ),
@@ -255,7 +255,7 @@ _BUILT_IN = (
             value("cog", "rad", "Course over ground, 0..2 pi.", AIS_STATIONS),
             value("heading", "rad", "True heading, 0..2 pi.", AIS_STATIONS),
             value("turn", "rad/s", "Rate of turn, positive to starboard; class A only.", AIS_STATIONS),
-            value("age", "s", "Time since the report.", AIS_STATIONS),
+            value("age", "s", "Time since the last report of the station.", AIS_STATIONS),
             value("station", "", "1 class A, 2 class B (carrier sense), 3 class B (self-organised), 4 mark, 5 "
                                  "receiver only.", AIS_STATIONS),
             value("kind", "", "Type of ship or of mark.", AIS_STATIONS),

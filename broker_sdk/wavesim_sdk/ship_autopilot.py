@@ -29,7 +29,7 @@ TURN_LEARNING_S = 2.0  #: time constant in s for learning the moment that sustai
 DENSITY = 1025.0
 TURN_LEAD_LENGTHS = 0.8  #: distance a vessel travels before it starts to turn, in ship lengths
 STEADY_TURN_TOLERANCE = 0.25  #: relative error of the yaw rate up to which a turn counts as steady
-MAX_CRAB_ANGLE = 0.6  #: rad
+MAX_CRAB_ANGLE = 0.6  #: maximum crab angle, rad
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Outcome(IntEnum):
     RECHARGING = 5  #: the node could not receive during its recharge time
     RECEIVER_LEFT = 6
     NOT_SENT = 7  #: the transmitter was still recharging
-    COLLISION = 8  #: another reception overlapped in time and band, and was not weaker by the capture ratio
+    COLLISION = 8  #: another reception overlapped in time and band and was not weaker by at least the capture ratio
     BLOCKED = 9  #: an obstacle or a hill of the sea bed blocked the path
     SHADOW = 10  #: no ray of the sound-speed profile reaches the node
     ECHO = 11  #: a later path of a signal that was already detected; not reported
@@ -250,7 +250,7 @@ CREW = Table(
         integer("datagrams_out", "", "Datagrams sent to the session."),
     ),
 )
-CREW_ROWS = 64  #: rows in addition to those of the bodies; additional sessions appear only in the status
+CREW_ROWS = 64  #: rows of the table `crew` beyond one per body; sessions without a row appear only in the status
 
 SIGNALS = Table(
     "signals",

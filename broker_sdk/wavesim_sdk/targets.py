@@ -20,7 +20,7 @@ class Target:
     track_id: int
     place: tuple[float, float]
     velocity: tuple[float, float]
-    length: float = 0.0  #: m; 0 = unknown
+    length: float = 0.0  #: length of the vessel in m; 0 = unknown
     fixed: bool = False  #: True for a charted object, False for a vessel
 
 

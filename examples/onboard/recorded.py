@@ -24,7 +24,7 @@ from wavesim_sdk.names import suggest_name
 from wavesim_sdk.recorded_data import parse_map, read_columns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-SOON = 1e-6  #: lead time in s with which a line counts as due
+SOON = 1e-6  #: a line of commands counts as due this many seconds early
 
 
 class Recorded:

@@ -30,7 +30,7 @@ RATES = RATE_SIGMA * math.sqrt(0.1)  #: noise of the rates in rad/sqrt(s), of an
 AGILITY = 0.1  #: random acceleration of the vehicle in m/s/sqrt(s)
 CURRENT, CURRENT_WALK = 0.2, 0.002  #: standard deviation of the current in m/s, and its random walk in m/s/sqrt(s)
 # Measurements of one time are processed in this order: a range needs an accurate position of the transducer.
-ANGLES, DEPTH, SPEED, HEAD, SOUND = range(5)  #: instruments
+ANGLES, DEPTH, SPEED, HEAD, SOUND = range(5)  #: number of each instrument, in the order of processing
 JOLT = 400.0  #: gate of speed measurements, wide enough for a vehicle that starts to move
 MEMORY = 2.0  #: maximum delay of a reply in s
 TWO_WAY, ONE_WAY = 0.3, 0.3  #: standard deviation of acoustic paths in m: beacons swing on their moorings

@@ -18,7 +18,9 @@ MAX_HOSTS = 4096
 COOKIE_PERIOD_S = 10.0
 TOTAL_HANDSHAKE_RATE = 5000.0  #: HELLO datagrams per second of all hosts together; the same for JOIN
 JOIN_COST = 5.0  #: one JOIN counts as this many datagrams: the server decrypts it, and it may add a body
-USED_JOIN_LIFETIME_S = 2.0 * COOKIE_PERIOD_S  #: at least as long as a cookie is valid
+USED_JOIN_LIFETIME_S = (
+    2.0 * COOKIE_PERIOD_S
+)  #: time in s for which used joins are stored, at least the lifetime of a cookie
 
 
 class TokenBucket:

@@ -122,7 +122,7 @@ class ClientSession:
         self._pending_welcome: Welcome | None = None  # welcome to a body that is not fully described yet
         self._period = math.inf  # keep-alive period, s
         self._parts = Parts()
-        self.frames = FrameAssembler()  #: frames of imaging sonars
+        self.frames = FrameAssembler()  #: assembler of the frames of imaging sonars
         self._state: StateMessage | None = None  # a state that waits for its parts
         self._step: StepMessage | None = None
         self._handed = False  # whether the program has received the step

@@ -31,7 +31,7 @@ class Admission:
     id: int  #: row of the body; -1 for an observer
     step_ns: int
     sound_speed: float
-    state_period_ns: int = 0  #: 0 = no STATE messages
+    state_period_ns: int = 0  #: interval of STATE messages in ns (wall time); 0 = none
     sends_truth: bool = True
     rights: int = 0
     actuators: Sequence[ActuatorDescription] = ()

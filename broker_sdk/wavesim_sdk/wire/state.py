@@ -171,7 +171,7 @@ class Body:
 
     def __init__(self) -> None:
         self.actuators: dict[int, ActuatorDescription] = {}
-        self.ordered_actuators: tuple[ActuatorDescription, ...] = ()  #: the same actuators in order of their numbers
+        self.ordered_actuators: tuple[ActuatorDescription, ...] = ()  #: actuators in the order of their numbers
         self.layouts: dict[int, Layout] = {}
         self._positions: dict[str, int] = {}
 

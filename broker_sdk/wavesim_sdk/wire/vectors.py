@@ -20,7 +20,7 @@ _DVL = Reading(2, 996_000_000, 10, (None, 3.5))
 _EFFORT = tuple(float(k) for k in range(48))
 _BODY = struct.pack("<I3d10f", 3, 1.5, -2.0, 10.0, 1.0, *[0.0] * 3, 1.25, 0.0, 0.5, 0.0, 0.0, 0.125)
 _COOKIE = bytes(range(16))
-_GREAT = 2**53 + 1  #: a double cannot represent it
+_GREAT = 2**53 + 1  #: an integer that a double cannot represent
 WELCOME = m.Welcome(
     7, 3, 0, 1, 4_000_000, 1500.0, _GREAT, 1, 50_000_000, 100_000_000, 0.5, 5.0, 3, 2, m.Right.FAULT | m.Right.CONTROL
 )
@@ -72,7 +72,7 @@ _REQUESTS = _items(
     i.Missions(1, "takes 25 waypoints"),
 )
 
-#: (token, sequence, ack, message)
+#: test vectors as (token, sequence, ack, message)
 VECTORS: list[tuple[int, int, int, Any]] = [
     (0, 1, 0, m.Hello(2**63 - 1, bytes(40))),
     (0, 0, 0, m.Challenge(2**63 - 1, _COOKIE)),
@@ -121,7 +121,7 @@ VECTORS: list[tuple[int, int, int, Any]] = [
 ]
 
 
-#: alternative encodings of the same values; a receiver must accept each
+#: alternative encodings of messages; a receiver must accept each
 ALTERNATIVES = {
     "KEEPALIVE, its array as array16 and its number as uint64": (m.Keepalive(12), "dc0001cf000000000000000c"),
     "KEEPALIVE, its array as array32 and its number as uint16": (m.Keepalive(12), "dd00000001cd000c"),
