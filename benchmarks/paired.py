@@ -157,10 +157,16 @@ def figures() -> tuple[dict[str, float], dict[str, str]]:
 
 
 def half(root: Path) -> tuple[dict[str, float], dict[str, str]]:
-    """Return the figures of a checkout, measured by a separate process that runs this file on its sources."""
+    """Return the figures of a checkout, measured by a separate process that runs the checkout's own copy of this file.
+
+    The copies may differ: a name that has changed between the checkouts is called in each by its own name.
+    """
     path = os.pathsep.join(str(root / part) for part in (*PARTS, "."))
     run = subprocess.run(
-        [sys.executable, __file__, "--figures"], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True
+        [sys.executable, str(root / "benchmarks/paired.py"), "--figures"],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
     )
     if run.returncode:
         sys.exit(f"{root}: {run.stderr}")
