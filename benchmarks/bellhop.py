@@ -53,23 +53,53 @@ MUNK_C = np.array([
 DUCT_Z = np.array(
     [0.0, 250, 300, 375, 425, 500, 600, 700, 810, 900, 1000, 1100, 1180, 1340, 1600, 1800, 2500, 3000, 4000]
 )
-DUCT_C = np.array([
-    1497.0, 1502, 1485, 1478, 1477, 1476, 1476.5, 1477, 1478, 1479, 1480, 1481, 1482, 1484, 1487, 1490, 1498.7, 1506.8, 1523.9,
-])  # fmt: skip
+DUCT_C = np.array(
+    [
+        1497.0,
+        1502,
+        1485,
+        1478,
+        1477,
+        1476,
+        1476.5,
+        1477,
+        1478,
+        1479,
+        1480,
+        1481,
+        1482,
+        1484,
+        1487,
+        1490,
+        1498.7,
+        1506.8,
+        1523.9,
+    ]
+)
 WARM_Z = np.array([0.0, 20, 30, 40, 50, 60, 200])
 WARM_C = np.array([1520.0, 1519.5, 1512, 1503, 1497, 1495, 1493])
 FAR = tuple((z, x, 1000.0) for z in (800.0, 2000.0, 3500.0) for x in (20e3, 35e3, 50e3, 65e3, 80e3, 95e3))
 CASES = {
     "Munk": Case(50.0, MUNK_Z, MUNK_C, (1600.0, 1.8, 0.8), 1000.0, 20.3, FAR),
     "sduct": Case(
-        200.0, DUCT_Z, DUCT_C, (1523.9, 1.0, 0.5), 25.0, 10.0,
+        200.0,
+        DUCT_Z,
+        DUCT_C,
+        (1523.9, 1.0, 0.5),
+        25.0,
+        10.0,
         tuple((z, x, 1000.0) for z in (100.0, 1000.0) for x in (20e3, 40e3, 60e3)),
     ),
     "thermocline": Case(
-        10e3, WARM_Z, WARM_C, (1650.0, 1.9, 0.8), 10.0, 40.0,
+        10e3,
+        WARM_Z,
+        WARM_C,
+        (1650.0, 1.9, 0.8),
+        10.0,
+        40.0,
         tuple((z, x, 0.03 * x) for z in (80.0, 150.0) for x in (500.0, 1500.0, 3000.0)),
     ),
-}  # fmt: skip
+}
 
 
 def theirs(program: Path, case: Case) -> list[float]:
@@ -89,9 +119,7 @@ def theirs(program: Path, case: Case) -> list[float]:
         subprocess.run([str(program.resolve()), "case"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         raw = (Path(folder) / "case.shd").read_bytes()
     (words,) = struct.unpack_from("<i", raw)
-    field = np.array([
-        np.frombuffer(raw, np.complex64, len(ranges), 4 * words * (10 + k)) for k in range(len(depths))
-    ])  # fmt: skip
+    field = np.array([np.frombuffer(raw, np.complex64, len(ranges), 4 * words * (10 + k)) for k in range(len(depths))])
     found = []
     for z, x, w in case.receivers:
         near = np.abs(ranges - x) <= w * (1.0 + 1e-9)

@@ -109,8 +109,10 @@ def runs(folder: Path) -> None:
         start = time.perf_counter()
         lab.run(60.0, TRACK_EVERY)
         pure.append(time.perf_counter() - start)
-    print(f"  again from their own files: {same} of {len(pure)} with the same hash; simulation alone {1e3 * middle.median(pure):.1f} ms, "
-          f"a run as a whole {1e3 * middle.median(whole):.1f} ms")  # fmt: skip
+    print(
+        f"  again from their own files: {same} of {len(pure)} with the same hash; simulation alone {1e3 * middle.median(pure):.1f} ms, "
+        f"a run as a whole {1e3 * middle.median(whole):.1f} ms"
+    )
 
 
 def cost(folder: Path) -> None:
@@ -174,9 +176,11 @@ def kill(folder: Path) -> None:
         ends += 1
     after = {r["key"]: r for r in table(p, times=True)}
     calm = plan(folder, "killed", more="")
-    print(f"{killed} workers killed, the client after {len(before)} rows: {len(after)} rows, {len({r['row'] for r in after.values()})} different, "
-          f"states {dict(Counter(r['status'] for r in after.values()))}, attempts {dict(Counter(r['attempts'] for r in after.values()))}; "
-          f"none of those run again (times and all): {all(after[k] == v for k, v in before.items() if v['status'] == 'ok')}; all wanted: {set(after) == {r.key for r in calm.rows}}")  # fmt: skip
+    print(
+        f"{killed} workers killed, the client after {len(before)} rows: {len(after)} rows, {len({r['row'] for r in after.values()})} different, "
+        f"states {dict(Counter(r['status'] for r in after.values()))}, attempts {dict(Counter(r['attempts'] for r in after.values()))}; "
+        f"none of those run again (times and all): {all(after[k] == v for k, v in before.items() if v['status'] == 'ok')}; all wanted: {set(after) == {r.key for r in calm.rows}}"
+    )
 
 
 def resume(folder: Path) -> None:
@@ -238,8 +242,10 @@ def harm(folder: Path) -> None:
         script = f'mount -t tmpfs {mount} none "$2" || exit 99; "$0" -m wavesim_sdk.cli {run}; echo "exit code $?"; "$0" -m wavesim_sdk.cli campaign status "$1" --out "$2"'
         done = subprocess.run(
             ["unshare", "-Urm", "sh", "-c", script, sys.executable, str(folder / "many.xml"), str(out)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         print(f"  {what}: {done.stderr.strip()!r}, {done.stdout.strip()!r}")
 
 

@@ -54,9 +54,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [*CLI, "viz", str(log(Path(folder))), "--port", "0"]
         lines = [
-            [{"group": "motion", "title": name, "key": f"motion.{name}", "unit": unit, "factor": 1, "down": name == "depth", "body": f"v{k}", "other": False} for k in range(BODIES)]
+            [
+                {
+                    "group": "motion",
+                    "title": name,
+                    "key": f"motion.{name}",
+                    "unit": unit,
+                    "factor": 1,
+                    "down": name == "depth",
+                    "body": f"v{k}",
+                    "other": False,
+                }
+                for k in range(BODIES)
+            ]
             for name, unit in FIELDS
-        ]  # fmt: skip
+        ]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as viewer, sync_playwright() as p:
             assert viewer.stderr is not None
             url = "http://" + viewer.stderr.readline().split("http://")[1].split()[0]

@@ -105,8 +105,13 @@ def devices(data: bytes) -> None:
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
-    "decoder": decoder, "session": session, "configuration": configuration, "commander": commander, "log": log_reader, "devices": devices,
-}  # fmt: skip
+    "decoder": decoder,
+    "session": session,
+    "configuration": configuration,
+    "commander": commander,
+    "log": log_reader,
+    "devices": devices,
+}
 
 
 def seeds(name: str) -> list[bytes]:

@@ -131,8 +131,9 @@ def soaklog(seconds: float, speed: float) -> None:
                 print(
                     f"{time.monotonic() - begun:.0f} s, MB: {', '.join(f'{p} {m[-1]:.1f}' for p, m in marks.items())}; "
                     f"log {(kept + files[-1].stat().st_size) / 1e6:.0f}; {churn.joined} joins; load {os.getloadavg()[0]:.0f}",
-                    file=sys.stderr, flush=True,
-                )  # fmt: skip
+                    file=sys.stderr,
+                    flush=True,
+                )
             status = server.send("status")
             of_front, of_engine = (
                 f"the {part} {' '.join(f'{x:.1f}' for x in m[:: MARKS // 12])} MB, at most {100 * (max(m) / max(m[: MARKS // 6]) - 1):+.1f} % of the most in its first sixth"

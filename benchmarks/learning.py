@@ -44,9 +44,11 @@ def speed() -> None:
     first = np.random.default_rng(2).normal(size=(32, 64)).astype(np.float32)[:26]
     second, third = (np.random.default_rng(3).normal(size=s).astype(np.float32) for s in ((64, 64), (64, 6)))
     cores = {
-        "all of it": Core("StationKeeping", COPIES), "without noise": Core("StationKeeping", COPIES, noise=0.0),
-        "64 hulls": Core("StationKeeping", COPIES, hulls=1.0), "4 substeps": Core("StationKeeping", COPIES, substeps=4),
-    }  # fmt: skip
+        "all of it": Core("StationKeeping", COPIES),
+        "without noise": Core("StationKeeping", COPIES, noise=0.0),
+        "64 hulls": Core("StationKeeping", COPIES, hulls=1.0),
+        "4 substeps": Core("StationKeeping", COPIES, substeps=4),
+    }
     for core in cores.values():
         core.seed(1)
         core.reset_copies()

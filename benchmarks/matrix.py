@@ -42,8 +42,11 @@ with Broker("v", ("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), loc
         broker.answer([5.0])
 """
 _PLACES = {
-    "engine": "wavesim-engine", "front": "wavesim-front", "emulator": "emulator-", "program": "program.py",
-}  # fmt: skip
+    "engine": "wavesim-engine",
+    "front": "wavesim-front",
+    "emulator": "emulator-",
+    "program": "program.py",
+}
 
 
 @dataclass(frozen=True)
@@ -126,8 +129,10 @@ class Stage:
         arguments = ["--out", str(folder), "--name", name, "--port", "0", "--quiet", "--realtime", "--no-plots"]
         self.trial = subprocess.Popen(
             [*CLI, "trial", str(folder / "c.xml"), *arguments, "--duration", str(RUN_S)],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         self.viewer: subprocess.Popen[bytes] | None = None
         self._state: SharedState | None = None
 

@@ -89,8 +89,12 @@ SLOW = (
 
 #: result of a mutant by the exit code of its worker; any other code means that it crashed
 STATES = {
-    "survived": (0,), "without a test": (5, 33), "not tried": (None, 99), "killed": (1, 3), "stuck": (24, -24, 36, 152, -9),
-}  # fmt: skip
+    "survived": (0,),
+    "without a test": (5, 33),
+    "not tried": (None, 99),
+    "killed": (1, 3),
+    "stuck": (24, -24, 36, 152, -9),
+}
 KILLED = ("killed", "stuck", "crashed")  #: results in which a test failed or did not end
 
 #: mutmut without mutations of texts for people; tests that pytest cannot find by their names kill no mutant
@@ -141,12 +145,22 @@ def prepare(module: str, again: bool) -> None:
         "only_mutate": [file],
         "also_copy": ["docs"],
         "pytest_add_cli_args": [
-            "--noconftest", "-p", "tests.plain", "-p", "no:cacheprovider", "-p", "no:warnings", "-x", "--hypothesis-seed=0",
+            "--noconftest",
+            "-p",
+            "tests.plain",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:warnings",
+            "-x",
+            "--hypothesis-seed=0",
             *(f"--deselect={t}" for t in SLOW if t.split("::")[0] in tests),
         ],
         "pytest_add_cli_args_test_selection": tests,
-        "timeout_multiplier": ["4.0"], "timeout_constant": ["3.0"], "use_git_change_detection": ["false"],
-    }  # fmt: skip
+        "timeout_multiplier": ["4.0"],
+        "timeout_constant": ["3.0"],
+        "use_git_change_detection": ["false"],
+    }
     (folder / "setup.cfg").write_text(
         "[mutmut]\n" + "".join(f"{k} =\n" + "".join(f"    {v}\n" for v in values) for k, values in settings.items())
     )
@@ -160,8 +174,13 @@ def mutmut(module: str, program: str, *arguments: str, given: str = "") -> subpr
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
-        cwd=FOLDER / module, env=environment, capture_output=True, text=True, check=False, input=given,
-    )  # fmt: skip
+        cwd=FOLDER / module,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        input=given,
+    )
 
 
 def outcome(module: str) -> dict[str, str]:

@@ -137,9 +137,11 @@ def figures() -> tuple[dict[str, float], dict[str, str]]:
     times: dict[str, float] = {}
     bits: dict[str, str] = {}
     for name, count, models, extra in (
-        ("core, 100", 100, ["core"], motion.CORE), ("LAUV, 1000", 1000, ["lauv"], ""),
-        ("mixed, 100", 100, sorted(library()), ""), ("one vehicle", 1, ["lauv"], ""),
-    ):  # fmt: skip
+        ("core, 100", 100, ["core"], motion.CORE),
+        ("LAUV, 1000", 1000, ["lauv"], ""),
+        ("mixed, 100", 100, sorted(library()), ""),
+        ("one vehicle", 1, ["lauv"], ""),
+    ):
         fleet = motion.fleet(count, models, extra)
         times[f"{name}, ns"] = motion.per_vehicle(fleet, count)
         fleet.advance(25)

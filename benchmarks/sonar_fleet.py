@@ -46,7 +46,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "fleet.xml"
         file.write_text(WORLD.format(bodies))
-        server = subprocess.Popen([*command, "serve", str(file), "--name", NAME, "--port", "0", "--speed", "1"], stderr=subprocess.DEVNULL)  # fmt: skip
+        server = subprocess.Popen(
+            [*command, "serve", str(file), "--name", NAME, "--port", "0", "--speed", "1"], stderr=subprocess.DEVNULL
+        )
         emulator: subprocess.Popen[bytes] | None = None
         try:
             while True:

@@ -68,10 +68,23 @@ def harper(found: Iterable[Text], program: str | None = None) -> Iterator[str]:
         words = Path(folder) / "words.txt"
         words.write_text("\n".join(RULES["words"]))
         done = subprocess.run(
-            [program, "lint", "--no-color", "--quiet", "--format", "compact", "-u", str(words),
-             "--ignore", ",".join(RULES["harper_ignore"]), str(page)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            [
+                program,
+                "lint",
+                "--no-color",
+                "--quiet",
+                "--format",
+                "compact",
+                "-u",
+                str(words),
+                "--ignore",
+                ",".join(RULES["harper_ignore"]),
+                str(page),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if "texts.md" not in done.stdout + done.stderr and done.returncode not in (0, 1):
         yield f"Harper failed with exit code {done.returncode}: {done.stderr.strip()[:300]}"
     for match in re.finditer(r"^\S*texts\.md:(\d+):\d+: (.*)$", done.stdout + done.stderr, re.MULTILINE):
@@ -138,8 +151,13 @@ def main() -> None:
     """Check every text that a person reads, and print each finding."""
     found = texts()
     broken = [
-        *banned(found), *page_rules(found), *help_rules(commands()), *class_names(public_classes()), *glossary.unknown(public_classes()), *harper(found)
-    ]  # fmt: skip
+        *banned(found),
+        *page_rules(found),
+        *help_rules(commands()),
+        *class_names(public_classes()),
+        *glossary.unknown(public_classes()),
+        *harper(found),
+    ]
     for line in broken:
         click.echo(line)
     if broken:

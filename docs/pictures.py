@@ -29,9 +29,15 @@ IMAGES, RUNS = ROOT / "docs" / "images", ROOT / "runs"
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 MOST = 250_000  # bytes of a picture
 FLAGS = [
-    "--no-sandbox", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist",
-]  # fmt: skip
+    "--no-sandbox",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--ignore-gpu-blocklist",
+]
 BROWSER: Any = None
 SIZE = {"width": 1440, "height": 860}
 
@@ -305,7 +311,14 @@ def imazu(path: Path, cases: tuple[int, ...] = (5, 14)) -> None:
             axes.plot(
                 dots[:, 1], dots[:, 0], ".", color=line.get_color(), ms=10 if k == 0 else 7, label=f"{name}{near}"
             )
-        axes.set(xlabel="east (m)", ylabel="north (m)", aspect="equal", xlim=(-60, 180), ylim=(-200, 90), title=f"Imazu's case {case}: otter, 3 m/s; score {found.score.total:.2f}")  # fmt: skip
+        axes.set(
+            xlabel="east (m)",
+            ylabel="north (m)",
+            aspect="equal",
+            xlim=(-60, 180),
+            ylim=(-200, 90),
+            title=f"Imazu's case {case}: otter, 3 m/s; score {found.score.total:.2f}",
+        )
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8, loc="lower right")
     figure.savefig(path, dpi=110)

@@ -19,8 +19,18 @@ PAGES = (ROOT / "viz/web", ROOT / "tests/judges")
 FOUND, NOT_ASKED = 1, 2  #: exit codes
 #: words of the licences that may go with Apache-2.0; "Redistribution ..." is the text of BSD without its name
 PERMITTED = (
-    "MIT", "Apache", "BSD", "PSF", "Python Software Foundation", "MPL", "ISC", "Zlib", "HPND", "CC0", "Redistribution and use in source and binary forms",
-)  # fmt: skip
+    "MIT",
+    "Apache",
+    "BSD",
+    "PSF",
+    "Python Software Foundation",
+    "MPL",
+    "ISC",
+    "Zlib",
+    "HPND",
+    "CC0",
+    "Redistribution and use in source and binary forms",
+)
 
 
 class Unreachable(Exception):

@@ -245,11 +245,23 @@ class Client(Program):
 
 Act = Callable[[Client, float], None]
 ACTS_ALL: dict[str, Act] = {
-    "actuate": Client.actuate, "estimate": Client.estimate, "ask": Client.ask, "ask_absurd": Client.ask_absurd,
-    "observe": Client.observe, "say_absurd": Client.say_absurd, "join_absurd": Client.join_absurd, "repeat": Client.repeat,
-    "deaf": Client.deaf, "freeze": Client.freeze, "move": Client.move, "vanish": Client.vanish, "leave": Client.leave,
-    "resume": Client.resume, "forget": Client.forget, "mum": Client.mum,
-}  # fmt: skip
+    "actuate": Client.actuate,
+    "estimate": Client.estimate,
+    "ask": Client.ask,
+    "ask_absurd": Client.ask_absurd,
+    "observe": Client.observe,
+    "say_absurd": Client.say_absurd,
+    "join_absurd": Client.join_absurd,
+    "repeat": Client.repeat,
+    "deaf": Client.deaf,
+    "freeze": Client.freeze,
+    "move": Client.move,
+    "vanish": Client.vanish,
+    "leave": Client.leave,
+    "resume": Client.resume,
+    "forget": Client.forget,
+    "mum": Client.mum,
+}
 ACTS = tuple(ACTS_ALL)
 OBSERVER_ACTS = (
     "observe",

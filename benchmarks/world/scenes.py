@@ -37,9 +37,11 @@ _FENCE = """<fence name="pen"><corner north="-100 m" east="-100 m"/><corner nort
 _WORLD = '<world><current north="0.2 m/s"/><bed depth="80 m"/><wind speed="5 m/s"/></world>'
 _SENSORS = '<sensors><ctd rate="2 Hz"/><gps rate="1 Hz"/></sensors>'
 #: more numbers than fit into a datagram
-_MANY = "<sensors>" + "".join(f'<ctd name="ctd-{k}" rate="2 Hz"/><imu name="imu-{k}" rate="2 Hz"/>' for k in range(8)) + (
-    '<multibeam name="swath" rate="1 Hz"/></sensors>'
-)  # fmt: skip
+_MANY = (
+    "<sensors>"
+    + "".join(f'<ctd name="ctd-{k}" rate="2 Hz"/><imu name="imu-{k}" rate="2 Hz"/>' for k in range(8))
+    + ('<multibeam name="swath" rate="1 Hz"/></sensors>')
+)
 _GRANTS = (
     '<grant to="*" role="pilot" rights="fault push pose allocate weather control"/>'
     '<grant to="usv" role="any" rights="fault push pose" others="yes"/>'

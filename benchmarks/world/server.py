@@ -42,8 +42,9 @@ ENGINE_S = 0.005  #: until the engine goes on: time that nothing holds up costs 
 
 #: configuration, shared tables and log file, which do not grow with clients
 _NOT_OURS = frozenset({"loaded", "config", "areas", "log", "_log", "vehicles", "said", "emulator"}) | {
-    "_tick_state_sources", "_tick_state"  # the arrays of the fleet once more, as the kernels receive them
-}  # fmt: skip
+    "_tick_state_sources",
+    "_tick_state",  # the arrays of the fleet once more, as the kernels receive them
+}
 
 
 @functools.cache
@@ -199,10 +200,18 @@ class Server:
         disk = Disk(self.room)
         self.disks.append(disk)
         self.front = Front(
-            self.loaded, "world", self.world.seed, self.areas, self.commands, self.events,
-            LogWriter(disk, self.loaded, self.world.seed), keys=self.scene.keyring(self._dice), rng=self._dice,
-            print_line=self._say, wake=self.wake_engine,
-        )  # fmt: skip
+            self.loaded,
+            "world",
+            self.world.seed,
+            self.areas,
+            self.commands,
+            self.events,
+            LogWriter(disk, self.loaded, self.world.seed),
+            keys=self.scene.keyring(self._dice),
+            rng=self._dice,
+            print_line=self._say,
+            wake=self.wake_engine,
+        )
         self.world.front_begins(self.front)
         if again:
             self.front.take_over(now)

@@ -12,9 +12,19 @@ import numpy as np
 DEPTH = 9
 ENOUGH = 12  #: maximum number of elements of a container that are inspected
 _ATOMS = (
-    int, float, str, bytes, bool, type(None), type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType,
-    complex, np.generic,
-)  # fmt: skip
+    int,
+    float,
+    str,
+    bytes,
+    bool,
+    type(None),
+    type,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.ModuleType,
+    complex,
+    np.generic,
+)
 
 
 def sizes(roots: Mapping[str, Any], skip: Set[str] = frozenset()) -> dict[str, int]:

@@ -290,9 +290,15 @@ class World:
         counts["scene " + self.scene.name] += 1
         counts["datagrams"] = self.network.carried
         return Report(
-            self.seed, self.trace.hash, self.clock.steps, self.clock.now - BEGIN_S, counts, broken, trouble,
+            self.seed,
+            self.trace.hash,
+            self.clock.steps,
+            self.clock.now - BEGIN_S,
+            counts,
+            broken,
+            trouble,
             self.trace.last if broken else (),
-        )  # fmt: skip
+        )
 
     def _live(self) -> None:
         now = self.clock.now

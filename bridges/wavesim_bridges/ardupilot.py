@@ -38,19 +38,25 @@ NEUTRAL_US, FULL_US = 1500.0, 400.0
 RATE = 400.0  #: minimum number of vehicle states sent per second; at a lower rate, ArduPilot's depth control oscillates
 
 _HORIZONTAL = {
-    1: ServoOutput("front-starboard", -1.0), 2: ServoOutput("front-port", -1.0), 3: ServoOutput("rear-starboard"), 4: ServoOutput("rear-port"),
-}  # fmt: skip
+    1: ServoOutput("front-starboard", -1.0),
+    2: ServoOutput("front-port", -1.0),
+    3: ServoOutput("rear-starboard"),
+    4: ServoOutput("rear-port"),
+}
 #: servo outputs of each frame of ArduSub and Rover: output number -> actuator of WaVeSim's models
 FRAMES = {
     "vectored": {**_HORIZONTAL, 5: ServoOutput("vertical-starboard"), 6: ServoOutput("vertical-port")},
     "vectored_6dof": {
-        **_HORIZONTAL, 5: ServoOutput("vertical-front-starboard"), 6: ServoOutput("vertical-front-port"),
-        7: ServoOutput("vertical-rear-starboard"), 8: ServoOutput("vertical-rear-port"),
+        **_HORIZONTAL,
+        5: ServoOutput("vertical-front-starboard"),
+        6: ServoOutput("vertical-front-port"),
+        7: ServoOutput("vertical-rear-starboard"),
+        8: ServoOutput("vertical-rear-port"),
     },
     # a rudder's positive angle turns to port, Rover's to starboard
     "boat": {1: ServoOutput("rudder", -1.0), 3: ServoOutput("propeller")},
     "skid": {1: ServoOutput("port"), 3: ServoOutput("starboard")},
-}  # fmt: skip
+}
 
 
 class ServoFrame(NamedTuple):
@@ -269,8 +275,13 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     help="Sensor whose first value is sent as rng_1; a second sensor is sent as rng_2, and so on. Repeatable.",
 )
 def command(
-    seat: BridgeOptions, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], ranges: tuple[str, ...]
-) -> None:  # fmt: skip
+    seat: BridgeOptions,
+    frame_: str | None,
+    output: tuple[str, ...],
+    instance: int,
+    also: tuple[str, ...],
+    ranges: tuple[str, ...],
+) -> None:
     """Provide the physics for ArduSub or Rover SITL (`--model JSON`)."""
     outputs = chosen(FRAMES, frame_, output)
     last(PORT, PORTS_APART, instance + len(also))

@@ -43,11 +43,22 @@ PEER_S, MOST_PEERS = (
 )  #: time in s without a message after which an operator's program is dropped; maximum number of operators' programs
 #: message type -> label of the DUNE entity that sends it, by default as in the configuration of a LAUV
 ENTITIES = {
-    imc.GpsFix: "GPS", imc.EulerAngles: "AHRS", imc.AngularVelocity: "AHRS", imc.Acceleration: "AHRS",
-    imc.GroundVelocity: "DVL", imc.WaterVelocity: "DVL", imc.Distance: "Altimeter", imc.Depth: "Depth Sensor",
-    imc.Temperature: "CTD", imc.Conductivity: "CTD", imc.Rpm: "Motor", imc.LblRange: "LBL",
-    imc.UamRxFrame: "Acoustic Modem", imc.UamTxStatus: "Acoustic Modem", imc.UamRxRange: "Acoustic Modem",
-}  # fmt: skip
+    imc.GpsFix: "GPS",
+    imc.EulerAngles: "AHRS",
+    imc.AngularVelocity: "AHRS",
+    imc.Acceleration: "AHRS",
+    imc.GroundVelocity: "DVL",
+    imc.WaterVelocity: "DVL",
+    imc.Distance: "Altimeter",
+    imc.Depth: "Depth Sensor",
+    imc.Temperature: "CTD",
+    imc.Conductivity: "CTD",
+    imc.Rpm: "Motor",
+    imc.LblRange: "LBL",
+    imc.UamRxFrame: "Acoustic Modem",
+    imc.UamTxStatus: "Acoustic Modem",
+    imc.UamRxRange: "Acoustic Modem",
+}
 Address = tuple[str, int]
 
 
@@ -174,9 +185,14 @@ class DuneBridge:
     """
 
     def __init__(
-        self, port: ImcSocket, name: str, outputs: tuple[Mapping[int, ServoOutput], Mapping[int, ServoOutput]], reference: ReferencePoint,
-        sensors: bool, announce: Sequence[Address],
-    ) -> None:  # fmt: skip
+        self,
+        port: ImcSocket,
+        name: str,
+        outputs: tuple[Mapping[int, ServoOutput], Mapping[int, ServoOutput]],
+        reference: ReferencePoint,
+        sensors: bool,
+        announce: Sequence[Address],
+    ) -> None:
         self.vehicle, self.port, self.name, self.sensors = port.vehicle, port, name, sensors
         self._outputs, self._announce, self._reference = outputs, announce, reference
         self._vehicle_present = asyncio.Event()  #: event that is set when the vehicle has joined the server
@@ -379,9 +395,13 @@ def command(seat: BridgeOptions, listen: int, dune: str, system: str, name: str,
     if modems or transponders:
         port.sound = DuneAcoustics(seat, name, modems, transponders, lambda message: port.send(message, time.time()))
     port.operator = OperatorCommands(
-        seat.report, reference, [o.actuator for o in servos.values()],
-        dict(map(parse_compartment, options["leak"])) or LEAKS, port.sound,
-        port.send_as_entity, number,
-    )  # fmt: skip
+        seat.report,
+        reference,
+        [o.actuator for o in servos.values()],
+        dict(map(parse_compartment, options["leak"])) or LEAKS,
+        port.sound,
+        port.send_as_entity,
+        number,
+    )
     announce = [_address(a) for a in options["announce"]]
     asyncio.run(DuneBridge(port, name, (thrusters, servos), reference, options["sensors"], announce).run(listen))

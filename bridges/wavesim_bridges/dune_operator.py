@@ -46,9 +46,15 @@ class OperatorCommands:
     """Queue of operators' messages: they arrive at any time, and are applied at the vehicle's next step."""
 
     def __init__(
-        self, say: Callable[[str], None], reference: ReferencePoint, servos: Sequence[str], leaks: Mapping[str, str],
-        sound: DuneAcoustics | None, tell: Tell, seed: int,
-    ) -> None:  # fmt: skip
+        self,
+        say: Callable[[str], None],
+        reference: ReferencePoint,
+        servos: Sequence[str],
+        leaks: Mapping[str, str],
+        sound: DuneAcoustics | None,
+        tell: Tell,
+        seed: int,
+    ) -> None:
         self._say, self._reference, self._servos, self._leaks = say, reference, servos, leaks
         self._acoustics, self._send, self._rng = sound, tell, random.Random(seed)
         self._pending_commands: list[Callable[[AsyncBroker], None]] = []

@@ -19,8 +19,11 @@ from wavesim_sdk.wire.state import Sensors, Value
 #: actuators of the model `lauv`; a positive angle of fins 1 and 2 moves the nose down in IMC, but up in WaVeSim
 THRUSTERS = {0: ServoOutput("propeller")}
 SERVOS = {
-    0: ServoOutput("rudder-bottom"), 1: ServoOutput("plane-port", -1.0), 2: ServoOutput("plane-starboard", -1.0), 3: ServoOutput("rudder-top"),
-}  # fmt: skip
+    0: ServoOutput("rudder-bottom"),
+    1: ServoOutput("plane-port", -1.0),
+    2: ServoOutput("plane-starboard", -1.0),
+    3: ServoOutput("rudder-top"),
+}
 
 # -- motion ----------------------------------------------------------------------------------------------
 
@@ -115,9 +118,23 @@ def _gps(v: Value, at: float) -> ImcMessage | None:
         return None
     date, valid = time.gmtime(at), 0b010111111  # all but vacc and vdop, which WaVeSim's receivers do not provide
     return imc.GpsFix(
-        valid, 0, date.tm_year, date.tm_mon, date.tm_mday, at % 86400.0, v.latitude, v.longitude, v.height,
-        min(max(round(v.satellites), 0), 255), v.cog, v.sog, v.hdop, 0.0, v.hacc, 0.0,
-    )  # fmt: skip
+        valid,
+        0,
+        date.tm_year,
+        date.tm_mon,
+        date.tm_mday,
+        at % 86400.0,
+        v.latitude,
+        v.longitude,
+        v.height,
+        min(max(round(v.satellites), 0), 255),
+        v.cog,
+        v.sog,
+        v.hdop,
+        0.0,
+        v.hacc,
+        0.0,
+    )
 
 
 def _euler(v: Value, at: float) -> ImcMessage | None:

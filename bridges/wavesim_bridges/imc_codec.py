@@ -100,9 +100,16 @@ def packed(packet: ImcPacket) -> bytes:
     """Encode a packet, little-endian."""
     payload = _payload(packet.message)
     head = struct.pack(
-        "<" + _HEADER, SYNC, packet.message.ID, len(payload), packet.time,
-        packet.source, packet.source_entity, packet.destination, packet.destination_entity,
-    )  # fmt: skip
+        "<" + _HEADER,
+        SYNC,
+        packet.message.ID,
+        len(payload),
+        packet.time,
+        packet.source,
+        packet.source_entity,
+        packet.destination,
+        packet.destination_entity,
+    )
     return head + payload + struct.pack("<" + _CRC, crc(head + payload))
 
 

@@ -37,9 +37,20 @@ DEEP_M = 0.5  #: depth in m below which GPS has no fix
 MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: speed (m/s) and turn rate (rad/s) at full deflection of a stick
 #: messages sent without a request, and their rates (Hz)
 RATES = {
-    "HEARTBEAT": 1.0, "SYS_STATUS": 1.0, "EXTENDED_SYS_STATE": 1.0, "HOME_POSITION": 0.5, "SYSTEM_TIME": 1.0,
-    "MISSION_CURRENT": 1.0, "CURRENT_MODE": 0.5, "GPS_RAW_INT": 5.0, "VFR_HUD": 5.0, "ATTITUDE": 25.0, "ATTITUDE_QUATERNION": 10.0, "LOCAL_POSITION_NED": 25.0, "GLOBAL_POSITION_INT": 25.0,
-}  # fmt: skip
+    "HEARTBEAT": 1.0,
+    "SYS_STATUS": 1.0,
+    "EXTENDED_SYS_STATE": 1.0,
+    "HOME_POSITION": 0.5,
+    "SYSTEM_TIME": 1.0,
+    "MISSION_CURRENT": 1.0,
+    "CURRENT_MODE": 0.5,
+    "GPS_RAW_INT": 5.0,
+    "VFR_HUD": 5.0,
+    "ATTITUDE": 25.0,
+    "ATTITUDE_QUATERNION": 10.0,
+    "LOCAL_POSITION_NED": 25.0,
+    "GLOBAL_POSITION_INT": 25.0,
+}
 _SENSORS = 1 | 2 | 4 | 0x20 | 0x10000000  # gyro, accelerometer, compass, GPS, ready to be armed
 _POSITION, _VELOCITY, _YAW, _YAW_RATE = (1, 2, 4), (8, 16, 32), 1024, 2048  # bits of a mask: set means "ignore"
 _NED, _OF_BODY = {1, 7}, {8, 9, 12}
@@ -64,12 +75,19 @@ class MavlinkVehicle:
         self._hold_setpoint = Setpoint()  # position to hold in HOLD
         self._unsent_frames: list[bytes] = []  # of the current mission
         self._handlers: dict[str, Callable[[MavlinkMessage, float], list[bytes]]] = {
-            "COMMAND_LONG": self._command, "COMMAND_INT": self._command, "PING": self._ping, "TIMESYNC": self._timesync,
-            "PARAM_REQUEST_LIST": self._parameter, "PARAM_REQUEST_READ": self._parameter, "PARAM_SET": self._parameter,
+            "COMMAND_LONG": self._command,
+            "COMMAND_INT": self._command,
+            "PING": self._ping,
+            "TIMESYNC": self._timesync,
+            "PARAM_REQUEST_LIST": self._parameter,
+            "PARAM_REQUEST_READ": self._parameter,
+            "PARAM_SET": self._parameter,
             **dict.fromkeys(self.mission.names, self.mission.receive),
-            "SET_MODE": self._set_mode, "MANUAL_CONTROL": self._manual,
-            "SET_POSITION_TARGET_LOCAL_NED": self._local, "SET_POSITION_TARGET_GLOBAL_INT": self._global,
-        }  # fmt: skip
+            "SET_MODE": self._set_mode,
+            "MANUAL_CONTROL": self._manual,
+            "SET_POSITION_TARGET_LOCAL_NED": self._local,
+            "SET_POSITION_TARGET_GLOBAL_INT": self._global,
+        }
 
     # -- receiving
 
@@ -157,9 +175,12 @@ class MavlinkVehicle:
                 result = DENIED
             case _:
                 result = UNSUPPORTED
-        return [self._writer.frame(
-            "COMMAND_ACK", command=f["command"], result=result, target_system=m.system, target_component=m.component
-        ), *more]  # fmt: skip
+        return [
+            self._writer.frame(
+                "COMMAND_ACK", command=f["command"], result=result, target_system=m.system, target_component=m.component
+            ),
+            *more,
+        ]
 
     @staticmethod
     def _name(number: float) -> str:
@@ -198,9 +219,15 @@ class MavlinkVehicle:
         """Send the list of parameters, for which ground stations wait. The only parameter is the system's number."""
         if m.name == "PARAM_REQUEST_READ" and m.fields["param_index"] != 0 and m.fields["param_id"] != "MAV_SYS_ID":
             return []
-        return [self._writer.frame(
-            "PARAM_VALUE", param_id="MAV_SYS_ID", param_value=float(self._writer.system), param_type=9, param_count=1
-        )]  # fmt: skip
+        return [
+            self._writer.frame(
+                "PARAM_VALUE",
+                param_id="MAV_SYS_ID",
+                param_value=float(self._writer.system),
+                param_type=9,
+                param_count=1,
+            )
+        ]
 
     def _manual(self, m: MavlinkMessage, now: float) -> list[bytes]:
         sticks = {k: m.fields[k] for k in "xyzr"}
@@ -302,16 +329,21 @@ class MavlinkVehicle:
     def _is_heartbeat(self) -> dict[str, Any]:
         base = 1 | (64 if self.mode == MANUAL else 12 if self.mode == MISSION else 8) | (128 if self.armed else 0)
         return {
-            "type": 11 if self.is_boat else 12, "base_mode": base, "custom_mode": self.mode, "mavlink_version": 3,
+            "type": 11 if self.is_boat else 12,
+            "base_mode": base,
+            "custom_mode": self.mode,
+            "mavlink_version": 3,
             "system_status": 4 if self.armed else 3,
-        }  # fmt: skip
+        }
 
     def _is_sys_status(self) -> dict[str, Any]:
         names = ("present", "enabled", "health")
         return {
-            **{f"onboard_control_sensors_{n}": _SENSORS for n in names}, "voltage_battery": 0xFFFF, "current_battery": -1,
+            **{f"onboard_control_sensors_{n}": _SENSORS for n in names},
+            "voltage_battery": 0xFFFF,
+            "current_battery": -1,
             "battery_remaining": -1,
-        }  # fmt: skip
+        }
 
     def _is_extended_sys_state(self) -> dict[str, Any]:
         return {"landed_state": 2 if self.armed else 1}
@@ -339,9 +371,15 @@ class MavlinkVehicle:
         course = round(math.degrees(math.atan2(m.velocity[1], m.velocity[0])) * 100) % 36000
         seen = m.position[2] <= DEEP_M
         return {
-            "time_usec": round(m.time * 1e6), "fix_type": 3 if seen else 1, **self._place(m), "eph": 100, "epv": 100,
-            "vel": min(round(100 * speed), 0xFFFF), "cog": course, "satellites_visible": 12 if seen else 0,
-        }  # fmt: skip
+            "time_usec": round(m.time * 1e6),
+            "fix_type": 3 if seen else 1,
+            **self._place(m),
+            "eph": 100,
+            "epv": 100,
+            "vel": min(round(100 * speed), 0xFFFF),
+            "cog": course,
+            "satellites_visible": 12 if seen else 0,
+        }
 
     def _of_attitude(self, m: VehicleMotion) -> dict[str, Any]:
         angles = zip(("roll", "pitch", "yaw"), euler(m.attitude), m.rates, strict=True)
@@ -350,9 +388,10 @@ class MavlinkVehicle:
     def _of_attitude_quaternion(self, m: VehicleMotion) -> dict[str, Any]:
         q, rates = map(float, m.attitude), map(float, m.rates)
         return {
-            "time_boot_ms": _ms(m), **dict(zip(("q1", "q2", "q3", "q4"), q, strict=True)),
+            "time_boot_ms": _ms(m),
+            **dict(zip(("q1", "q2", "q3", "q4"), q, strict=True)),
             **dict(zip(("rollspeed", "pitchspeed", "yawspeed"), rates, strict=True)),
-        }  # fmt: skip
+        }
 
     def _of_local_position_ned(self, m: VehicleMotion) -> dict[str, Any]:
         values = map(float, (*m.position, *m.velocity))
@@ -363,9 +402,12 @@ class MavlinkVehicle:
         heading = round(math.degrees(float(euler(m.attitude)[2])) * 100) % 36000
         place = self._place(m)
         return {
-            "time_boot_ms": _ms(m), **place, "relative_alt": place["alt"], "hdg": heading,
+            "time_boot_ms": _ms(m),
+            **place,
+            "relative_alt": place["alt"],
+            "hdg": heading,
             **dict(zip(("vx", "vy", "vz"), v, strict=True)),
-        }  # fmt: skip
+        }
 
     def _is_autopilot_version(self) -> dict[str, Any]:
         takes = 4 | 8 | 128 | 256 | 8192  # missions, COMMAND_INT, local and global setpoints, MAVLink 2

@@ -12,9 +12,17 @@ from wavesim_bridges.core import MalformedMessage
 MAGIC, HEADER, CHECK, SIGNATURE = 0xFD, 10, 2, 13
 MOST_PAYLOAD = 255
 _TYPES = {
-    "u8": ("uint8_t", "B"), "i8": ("int8_t", "b"), "u16": ("uint16_t", "H"), "i16": ("int16_t", "h"), "u32": ("uint32_t", "I"),
-    "i32": ("int32_t", "i"), "u64": ("uint64_t", "Q"), "i64": ("int64_t", "q"), "f": ("float", "f"), "char": ("char", "s"),
-}  # fmt: skip
+    "u8": ("uint8_t", "B"),
+    "i8": ("int8_t", "b"),
+    "u16": ("uint16_t", "H"),
+    "i16": ("int16_t", "h"),
+    "u32": ("uint32_t", "I"),
+    "i32": ("int32_t", "i"),
+    "u64": ("uint64_t", "Q"),
+    "i64": ("int64_t", "q"),
+    "f": ("float", "f"),
+    "char": ("char", "s"),
+}
 _TARGET = "u8 target_system, u8 target_component"
 _SETPOINT = "f vx, f vy, f vz, f afx, f afy, f afz, f yaw, f yaw_rate"
 #: messages: number, name, and fields in the order of the standard; fields after `|` were added to it later

@@ -64,10 +64,14 @@ class MavlinkMission:
         self._speed = math.nan
         self._since: float | None = None  # time when the current item's position was reached, or its delay began
         self._calls: dict[str, Callable[[MavlinkMessage, float], list[bytes]]] = {
-            "MISSION_COUNT": self._begin, "MISSION_ITEM_INT": self._item, "MISSION_REQUEST_LIST": self._list,
-            "MISSION_REQUEST": self._request, "MISSION_REQUEST_INT": self._request, "MISSION_CLEAR_ALL": self._clear,
+            "MISSION_COUNT": self._begin,
+            "MISSION_ITEM_INT": self._item,
+            "MISSION_REQUEST_LIST": self._list,
+            "MISSION_REQUEST": self._request,
+            "MISSION_REQUEST_INT": self._request,
+            "MISSION_CLEAR_ALL": self._clear,
             "MISSION_SET_CURRENT": self._set_current,
-        }  # fmt: skip
+        }
         self.names = tuple(self._calls)
 
     # -- the protocol

@@ -57,10 +57,19 @@ def navigation(
     over = math.hypot(*motion.velocity[:2])
     course = math.atan2(motion.velocity[1], motion.velocity[0]) if over > 1e-3 else heading
     found = {
-        "NAV_X": east, "NAV_Y": north, "NAV_Z": -down, "NAV_DEPTH": down, "NAV_LAT": latitude, "NAV_LONG": longitude,
-        "NAV_HEADING": math.degrees(heading) % 360.0, "NAV_YAW": -wrap(heading), "NAV_PITCH": pitch, "NAV_SPEED": float(through[0]),
-        "NAV_SPEED_OVER_GROUND": over, "NAV_HEADING_OVER_GROUND": math.degrees(course) % 360.0,
-    }  # fmt: skip
+        "NAV_X": east,
+        "NAV_Y": north,
+        "NAV_Z": -down,
+        "NAV_DEPTH": down,
+        "NAV_LAT": latitude,
+        "NAV_LONG": longitude,
+        "NAV_HEADING": math.degrees(heading) % 360.0,
+        "NAV_YAW": -wrap(heading),
+        "NAV_PITCH": pitch,
+        "NAV_SPEED": float(through[0]),
+        "NAV_SPEED_OVER_GROUND": over,
+        "NAV_HEADING_OVER_GROUND": math.degrees(course) % 360.0,
+    }
     if altitude is not None:
         found["NAV_ALTITUDE"] = altitude
     return found
@@ -248,9 +257,14 @@ class MoosBridge:
     """
 
     def __init__(
-        self, seat: BridgeOptions, address: tuple[str, int], origin: WorldOrigin, outputs: Mapping[str, Sequence[ServoOutput]], sensors: bool,
+        self,
+        seat: BridgeOptions,
+        address: tuple[str, int],
+        origin: WorldOrigin,
+        outputs: Mapping[str, Sequence[ServoOutput]],
+        sensors: bool,
         silence: float,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.vehicle, self.origin, self.sensors, self.silence = BridgedVehicle(seat), origin, sensors, silence
         self.community = MoosCommunity(
             address, self.vehicle, (*DESIRED, *moos_acoustics.REQUEST_VARIABLES), self._on_mail
@@ -349,9 +363,15 @@ def altitude_of(sensors: Iterable[SensorDescription], values: Sensors) -> float 
 )
 @origin_options
 def command(
-    seat: BridgeOptions, db: str, output: tuple[str, ...], sensors: bool, silence: float, latitude: float | None,
-    longitude: float | None, config: str | None,
-) -> None:  # fmt: skip
+    seat: BridgeOptions,
+    db: str,
+    output: tuple[str, ...],
+    sensors: bool,
+    silence: float,
+    latitude: float | None,
+    longitude: float | None,
+    config: str | None,
+) -> None:
     """Provide the physics for MOOS-IvP (pHelmIvP, pMarinePIDV22)."""
     host, _, port = db.rpartition(":")
     if not port.isdigit() or not 0 < int(port) < 65536:

@@ -22,9 +22,11 @@ _A = sqrt(0.5)
 def _vectored_thrusters(x: float, y: float, z: float) -> dict[str, tuple[Place, Place]]:
     """Return position and direction (FRD) of four horizontal thrusters, each at 45 degrees to the forward axis."""
     return {
-        "front-starboard": ((x, y, z), (_A, -_A, 0.0)), "front-port": ((x, -y, z), (_A, _A, 0.0)),
-        "rear-starboard": ((-x, y, z), (_A, _A, 0.0)), "rear-port": ((-x, -y, z), (_A, -_A, 0.0)),
-    }  # fmt: skip
+        "front-starboard": ((x, y, z), (_A, -_A, 0.0)),
+        "front-port": ((x, -y, z), (_A, _A, 0.0)),
+        "rear-starboard": ((-x, y, z), (_A, _A, 0.0)),
+        "rear-port": ((-x, -y, z), (_A, -_A, 0.0)),
+    }
 
 
 _DOWN = (0.0, 0.0, 1.0)
@@ -32,14 +34,17 @@ _DOWN = (0.0, 0.0, 1.0)
 ROV_THRUSTERS = (
     {
         **_vectored_thrusters(0.156, 0.111, 0.0),
-        "vertical-starboard": ((0.0, 0.111, -0.07), _DOWN), "vertical-port": ((0.0, -0.111, -0.07), _DOWN),
+        "vertical-starboard": ((0.0, 0.111, -0.07), _DOWN),
+        "vertical-port": ((0.0, -0.111, -0.07), _DOWN),
     },
     {
         **_vectored_thrusters(0.156, 0.111, 0.085),
-        "vertical-front-starboard": ((0.12, 0.218, 0.0), _DOWN), "vertical-front-port": ((0.12, -0.218, 0.0), _DOWN),
-        "vertical-rear-starboard": ((-0.12, 0.218, 0.0), _DOWN), "vertical-rear-port": ((-0.12, -0.218, 0.0), _DOWN),
+        "vertical-front-starboard": ((0.12, 0.218, 0.0), _DOWN),
+        "vertical-front-port": ((0.12, -0.218, 0.0), _DOWN),
+        "vertical-rear-starboard": ((-0.12, 0.218, 0.0), _DOWN),
+        "vertical-rear-port": ((-0.12, -0.218, 0.0), _DOWN),
     },
-)  # fmt: skip
+)
 BOAT = {"port", "starboard"}
 
 
@@ -169,7 +174,11 @@ class BoatPilot:
         else:
             way = setpoint.position[:2] - motion.position[:2]
             near = not np.isfinite(way).all() or hypot(*way) < self.NEAR
-            v = setpoint.velocity_ned(motion, self.GAIN, self.CRUISE, 0.0) if not near or np.isfinite(setpoint.velocity[:2]).any() else np.zeros(3)  # fmt: skip
+            v = (
+                setpoint.velocity_ned(motion, self.GAIN, self.CRUISE, 0.0)
+                if not near or np.isfinite(setpoint.velocity[:2]).any()
+                else np.zeros(3)
+            )
             speed = hypot(v[0], v[1])
             goal = atan2(v[1], v[0]) if speed > 0.01 else setpoint.heading if isfinite(setpoint.heading) else heading
             behind = speed > 0.01 and hypot(*way) < self.BACK and cos(goal - heading) < 0.0

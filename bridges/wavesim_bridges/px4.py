@@ -49,14 +49,17 @@ _HORIZONTAL = {
 #: outputs of PX4's airframes: number -> actuator of WaVeSim's models
 FRAMES = {
     "bluerov2_heavy": {
-        **_HORIZONTAL, 5: ServoOutput("vertical-front-starboard", -1.0), 6: ServoOutput("vertical-front-port"),
-        7: ServoOutput("vertical-rear-starboard"), 8: ServoOutput("vertical-rear-port", -1.0),
+        **_HORIZONTAL,
+        5: ServoOutput("vertical-front-starboard", -1.0),
+        6: ServoOutput("vertical-front-port"),
+        7: ServoOutput("vertical-rear-starboard"),
+        8: ServoOutput("vertical-rear-port", -1.0),
     },
     "bluerov2": {**_HORIZONTAL, 5: ServoOutput("vertical-starboard"), 6: ServoOutput("vertical-port")},
     "boat": {1: ServoOutput("port"), 2: ServoOutput("starboard")},
     "differential": {1: ServoOutput("starboard"), 2: ServoOutput("port")},
     "rudder": {1: ServoOutput("propeller"), 2: ServoOutput("rudder")},
-}  # fmt: skip
+}
 ROVS = ("bluerov2", "bluerov2_heavy")  #: airframes for which PX4 receives its position from odometry
 
 
@@ -274,9 +277,17 @@ class Px4Bridge:
 )
 @origin_options
 def command(
-    seat: BridgeOptions, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], odometry: bool | None,
-    ranges: tuple[str, ...], latitude: float | None, longitude: float | None, config: str | None,
-) -> None:  # fmt: skip
+    seat: BridgeOptions,
+    frame_: str | None,
+    output: tuple[str, ...],
+    instance: int,
+    also: tuple[str, ...],
+    odometry: bool | None,
+    ranges: tuple[str, ...],
+    latitude: float | None,
+    longitude: float | None,
+    config: str | None,
+) -> None:
     """Provide physics and sensors for PX4 (`px4_sitl none_...`)."""
     outputs = chosen(FRAMES, frame_, output)
     last(PORT, 1, instance + len(also))

@@ -91,17 +91,28 @@ class Px4Sensors:
         noise = self._rng.standard_normal(10)
         force, rates = m.force + ACCELERATION * noise[:3], m.rates + RATE * noise[3:6]
         values = {
-            "time_usec": now_us, "fields_updated": _INERTIAL,
-            "xacc": force[0], "yacc": force[1], "zacc": force[2], "xgyro": rates[0], "ygyro": rates[1], "zgyro": rates[2],
-        }  # fmt: skip
+            "time_usec": now_us,
+            "fields_updated": _INERTIAL,
+            "xacc": force[0],
+            "yacc": force[1],
+            "zacc": force[2],
+            "xgyro": rates[0],
+            "ygyro": rates[1],
+            "zgyro": rates[2],
+        }
         if slow:
             field = R.T @ self._field + FIELD * noise[6:9]
             altitude = -float(m.position[2])
             pressure = _SURFACE_HPA * (1.0 - _LAPSE * altitude) ** _EXPONENT + PRESSURE * noise[9]
             values |= {
-                "xmag": field[0], "ymag": field[1], "zmag": field[2], "abs_pressure": pressure, "pressure_alt": altitude,
-                "temperature": _TEMPERATURE, "fields_updated": _INERTIAL | _MAGNETIC | _PRESSURE,
-            }  # fmt: skip
+                "xmag": field[0],
+                "ymag": field[1],
+                "zmag": field[2],
+                "abs_pressure": pressure,
+                "pressure_alt": altitude,
+                "temperature": _TEMPERATURE,
+                "fields_updated": _INERTIAL | _MAGNETIC | _PRESSURE,
+            }
         return self._writer.frame("HIL_SENSOR", **values)
 
     def _of_odometry(self, m: VehicleMotion, R: Array, now_us: int) -> bytes:
@@ -109,18 +120,39 @@ class Px4Sensors:
         vx, vy, vz = (R.T @ m.velocity).tolist()
         p, q, r = m.rates.tolist()
         return self._writer.frame(
-            "ODOMETRY", time_usec=now_us, frame_id=1, child_frame_id=12, estimator_type=2, quality=100, x=x, y=y, z=z,
-            q=m.attitude.tolist(), vx=vx, vy=vy, vz=vz, rollspeed=p, pitchspeed=q, yawspeed=r,
-            pose_covariance=self._pose, velocity_covariance=self._twist,
-        )  # fmt: skip
+            "ODOMETRY",
+            time_usec=now_us,
+            frame_id=1,
+            child_frame_id=12,
+            estimator_type=2,
+            quality=100,
+            x=x,
+            y=y,
+            z=z,
+            q=m.attitude.tolist(),
+            vx=vx,
+            vy=vy,
+            vz=vz,
+            rollspeed=p,
+            pitchspeed=q,
+            yawspeed=r,
+            pose_covariance=self._pose,
+            velocity_covariance=self._twist,
+        )
 
     def _distance(self, now_us: int, number: int, metres: float) -> bytes:
         far = 5000
         cm = round(100.0 * metres) if 0.0 <= metres < far / 100 else far + 1
         return self._writer.frame(
-            "DISTANCE_SENSOR", time_boot_ms=now_us // 1000, min_distance=20, max_distance=far, current_distance=cm, type=1,
-            id=number, orientation=25,
-        )  # fmt: skip
+            "DISTANCE_SENSOR",
+            time_boot_ms=now_us // 1000,
+            min_distance=20,
+            max_distance=far,
+            current_distance=cm,
+            type=1,
+            id=number,
+            orientation=25,
+        )
 
     def _place(self, m: VehicleMotion) -> dict[str, int]:
         latitude, longitude = self._origin.degrees(float(m.position[0]), float(m.position[1]))
@@ -130,19 +162,29 @@ class Px4Sensors:
         speed, seen = math.hypot(m.velocity[0], m.velocity[1]), m.position[2] <= DEEP_M
         course = round(math.degrees(math.atan2(m.velocity[1], m.velocity[0])) * 100) % 36000
         return self._writer.frame(
-            "HIL_GPS", time_usec=now_us, **place, fix_type=3 if seen else 0, satellites_visible=12 if seen else 0, eph=30, epv=40,
-            vel=_short(100 * speed), cog=course if speed > 0.1 else 65535,
+            "HIL_GPS",
+            time_usec=now_us,
+            **place,
+            fix_type=3 if seen else 0,
+            satellites_visible=12 if seen else 0,
+            eph=30,
+            epv=40,
+            vel=_short(100 * speed),
+            cog=course if speed > 0.1 else 65535,
             **{k: _short(100 * float(v)) for k, v in zip(("vn", "ve", "vd"), m.velocity, strict=True)},
-        )  # fmt: skip
+        )
 
     def _truth(self, m: VehicleMotion, R: Array, now_us: int, place: dict[str, int]) -> bytes:
         acceleration = (m.force + GRAVITY * R[2]) * (1000.0 / GRAVITY)  # milli-g in the body frame, without gravity
         return self._writer.frame(
-            "HIL_STATE_QUATERNION", time_usec=now_us, attitude_quaternion=m.attitude.tolist(), **place,
+            "HIL_STATE_QUATERNION",
+            time_usec=now_us,
+            attitude_quaternion=m.attitude.tolist(),
+            **place,
             **dict(zip(("rollspeed", "pitchspeed", "yawspeed"), m.rates.tolist(), strict=True)),
             **{k: _short(100 * float(v)) for k, v in zip(("vx", "vy", "vz"), m.velocity, strict=True)},
             **{k: _short(float(a)) for k, a in zip(("xacc", "yacc", "zacc"), acceleration, strict=True)},
-        )  # fmt: skip
+        )
 
 
 def _short(value: float) -> int:

@@ -36,9 +36,13 @@ class VehicleMotion:
         w, (x, y, z) = 1.0, 0.5 * seconds * self.rates
         turn = np.array([w, x, y, z]) / sqrt(1.0 + x * x + y * y + z * z)
         return VehicleMotion(
-            self.time + seconds, self.position + seconds * (self.velocity + 0.5 * seconds * acceleration),
-            self.velocity + seconds * acceleration, product(self.attitude, turn), self.rates, self.force,
-        )  # fmt: skip
+            self.time + seconds,
+            self.position + seconds * (self.velocity + 0.5 * seconds * acceleration),
+            self.velocity + seconds * acceleration,
+            product(self.attitude, turn),
+            self.rates,
+            self.force,
+        )
 
 
 def motion_of(state: State) -> VehicleMotion | None:

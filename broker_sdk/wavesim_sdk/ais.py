@@ -154,7 +154,19 @@ def position_report(r: AisReport) -> BitFields:
         return [*head, *_place(r), *_course(r), (0, 2), (0, 3), (0, 1), (0, 19)]
     if r.kind == AID_TO_NAVIGATION:
         head = [(21, 6), (0, 2), (r.mmsi, 30), (r.ship_type, 5), *_text(r.name, 20), (1, 1)]
-        return [*head, *_place(r), *_size(r), (1, 4), (math.floor(r.time) % 60, 6), (0, 1), (0, 8), (0, 1), (0, 1), (0, 1), (0, 1)]  # fmt: skip
+        return [
+            *head,
+            *_place(r),
+            *_size(r),
+            (1, 4),
+            (math.floor(r.time) % 60, 6),
+            (0, 1),
+            (0, 8),
+            (0, 1),
+            (0, 1),
+            (0, 1),
+            (0, 1),
+        ]
     carrier = (
         [(1, 1), (0, 1), (0, 1), (1, 1), (0, 1)] if r.kind == CLASS_B else [(0, 1), (0, 1), (0, 1), (1, 1), (0, 1)]
     )
@@ -175,10 +187,33 @@ def static_reports(r: AisReport) -> Iterator[BitFields]:
             *_text(r.name, 20),
             (r.ship_type, 8),
         ]
-        yield [*head, *_size(r), (1, 4), (0, 4), (0, 5), (24, 5), (60, 6), (0, 8), *_text(r.destination, 20), (0, 1), (0, 1)]  # fmt: skip
+        yield [
+            *head,
+            *_size(r),
+            (1, 4),
+            (0, 4),
+            (0, 5),
+            (24, 5),
+            (60, 6),
+            (0, 8),
+            *_text(r.destination, 20),
+            (0, 1),
+            (0, 1),
+        ]
     elif r.kind in (CLASS_B, CLASS_B_SO):
         yield [(24, 6), (0, 2), (r.mmsi, 30), (0, 2), *_text(r.name, 20), (0, 8)]
-        yield [(24, 6), (0, 2), (r.mmsi, 30), (1, 2), (r.ship_type, 8), (0, 42), *_text(r.callsign, 7), *_size(r), (1, 4), (0, 2)]  # fmt: skip
+        yield [
+            (24, 6),
+            (0, 2),
+            (r.mmsi, 30),
+            (1, 2),
+            (r.ship_type, 8),
+            (0, 42),
+            *_text(r.callsign, 7),
+            *_size(r),
+            (1, 4),
+            (0, 2),
+        ]
 
 
 def sentences(bits: BitFields, own: bool = False, channel: str = "A", number: int = 0) -> Iterator[bytes]:

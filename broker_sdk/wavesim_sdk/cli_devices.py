@@ -160,7 +160,12 @@ def _cerulean(title: str, name: str, kind: str) -> Any:
     from wavesim_sdk.devices.serve import DeviceType
 
     def make(b: Any, send: Any, p: dict[str, str]) -> Any:
-        return getattr(cerulean, name)(send, cerulean.SonarFrameSource(b, p["sonar"], kind, f"an {title}" if title[0] == "O" else f"a {title}").take_frames)  # fmt: skip
+        return getattr(cerulean, name)(
+            send,
+            cerulean.SonarFrameSource(
+                b, p["sonar"], kind, f"an {title}" if title[0] == "O" else f"a {title}"
+            ).take_frames,
+        )
 
     return DeviceType(title, make, ("sonar",), "sonar")
 
@@ -237,9 +242,12 @@ def _where(text: str) -> Ports:
 
 def _outlet(option: str, title: str) -> Any:
     return click.option(
-        option, multiple=True, metavar="WHERE", help=f"{title}. Repeatable.",
+        option,
+        multiple=True,
+        metavar="WHERE",
+        help=f"{title}. Repeatable.",
         callback=lambda _context, _option, texts: tuple(map(_where, texts)),
-    )  # fmt: skip
+    )
 
 
 @device.command(

@@ -255,10 +255,18 @@ class BrokerChecker(ConformanceChecker):
         longer = [*schema_of(StateMessage).encode(state), "trailing", [1], {"a": None}]
         self.server.send_bytes(NAME, good[:HEADER_BYTES] + msgpack.packb(longer))
         for bad in (
-            b"", b"noise", good[:-3], b"XXXX" + good[4:], good[:4] + b"\x07" + good[5:], good[:5] + b"\xf7" + good[6:],
-            good[:6] + b"\x08\0" + good[8:], good[:8] + bytes(8) + good[16:], good + b"\0", good[:HEADER_BYTES] + b"\xc1",
+            b"",
+            b"noise",
+            good[:-3],
+            b"XXXX" + good[4:],
+            good[:4] + b"\x07" + good[5:],
+            good[:5] + b"\xf7" + good[6:],
+            good[:6] + b"\x08\0" + good[8:],
+            good[:8] + bytes(8) + good[16:],
+            good + b"\0",
+            good[:HEADER_BYTES] + b"\xc1",
             good[:HEADER_BYTES] + struct.pack(">BI", 0xDD, 0xFFFFFFFF),
-        ):  # fmt: skip
+        ):
             self.server.send_bytes(NAME, bad)
         self.server.step(NAME, 125)
         ok = self._done(125, since)

@@ -90,10 +90,15 @@ class Hull:
         second = ((a * a + a * b + b * b) * cross[:, None]).sum(axis=0) / 12.0
         above = float(wet.centre[2] - centre[2])  # height of the centre of gravity above the centre of buoyancy
         return FloatingState(
-            level, float(self.triangles[:, :, 2].max()) - level, wet.volume, wet.centre, abs(float(area)), (float(x), float(y)),
+            level,
+            float(self.triangles[:, :, 2].max()) - level,
+            wet.volume,
+            wet.centre,
+            abs(float(area)),
+            (float(x), float(y)),
             float(abs(second[1]) - abs(area) * y * y) / wet.volume - above,
             float(abs(second[0]) - abs(area) * x * x) / wet.volume - above,
-        )  # fmt: skip
+        )
 
     def righting_arm(self, mass: float, centre: Sequence[float], heel: float, density: float = 1025.0) -> float:
         """Return the righting arm GZ in m at a heel angle in rad; positive rights a hull heeled to starboard."""

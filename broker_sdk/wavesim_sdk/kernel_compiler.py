@@ -157,10 +157,19 @@ class _CachingTypingContext:
 
 #: compiler passes without effect on kernels, which lack the constructs these passes handle; annotations are not used either
 _NEEDLESS = {
-    "WithLifting", "GenericRewrites", "RewriteDynamicRaises", "InlineInlinables", "FindLiterallyCalls", "LiteralUnroll",
-    "LiteralPropagationSubPipelinePass", "InlineOverloads", "NopythonRewrites", "NoPythonSupportedFeatureValidation",
-    "AnnotateTypes", "DumpParforDiagnostics",
-}  # fmt: skip
+    "WithLifting",
+    "GenericRewrites",
+    "RewriteDynamicRaises",
+    "InlineInlinables",
+    "FindLiterallyCalls",
+    "LiteralUnroll",
+    "LiteralPropagationSubPipelinePass",
+    "InlineOverloads",
+    "NopythonRewrites",
+    "NoPythonSupportedFeatureValidation",
+    "AnnotateTypes",
+    "DumpParforDiagnostics",
+}
 
 
 class _Compiler(Compiler):

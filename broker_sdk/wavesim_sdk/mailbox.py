@@ -214,7 +214,14 @@ def _reception(r: Reception) -> bytes:
 
 def c_header() -> str:
     """Return the C header with the structs of the mailbox."""
-    kinds = {"STATE": STATE, "RECEPTION": RECEPTION, "RUN_STATE": RUN_STATE, "ACTUATOR": ACTUATOR, "SENSOR": SENSOR, "VALUES": VALUES}  # fmt: skip
+    kinds = {
+        "STATE": STATE,
+        "RECEPTION": RECEPTION,
+        "RUN_STATE": RUN_STATE,
+        "ACTUATOR": ACTUATOR,
+        "SENSOR": SENSOR,
+        "VALUES": VALUES,
+    }
     named = ", ".join(f"WAVESIM_{name} = {number}" for name, number in kinds.items())
     structs = "\n\n".join(c_struct(t) for t in RECORDS)
     return (

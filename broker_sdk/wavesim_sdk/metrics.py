@@ -6,8 +6,19 @@ from typing import Any
 
 #: numbers of the status that are counters; all others are gauges
 COUNTERS = (
-    "tick", "ticks_late", "slipped_ns", "signals_sent", "receptions", "events_dropped", "sensors_late", "contacts_dropped", "paths_dropped", "queue_dropped", "commander_bad", "commander_unread",
-)  # fmt: skip
+    "tick",
+    "ticks_late",
+    "slipped_ns",
+    "signals_sent",
+    "receptions",
+    "events_dropped",
+    "sensors_late",
+    "contacts_dropped",
+    "paths_dropped",
+    "queue_dropped",
+    "commander_bad",
+    "commander_unread",
+)
 #: name of a map in the status -> (metric, label of its keys)
 MAPS = {"drops": ("drops", "reason"), "acoustic_refused": ("acoustic_refused", "client")}
 

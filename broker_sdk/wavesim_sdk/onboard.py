@@ -207,9 +207,13 @@ class PrivilegedRequests:
         return self.request(items.Push(body, _floats(force), _floats(torque)))
 
     def pose(
-        self, position: Sequence[float] | None = None, attitude: Sequence[float] | None = None,
-        velocity: Sequence[float] | None = None, *, body: str = "",
-    ) -> int:  # fmt: skip
+        self,
+        position: Sequence[float] | None = None,
+        attitude: Sequence[float] | None = None,
+        velocity: Sequence[float] | None = None,
+        *,
+        body: str = "",
+    ) -> int:
         """Set position (m, W), attitude (rad) and velocity (m/s, rad/s, B) of a body; None = unchanged. Requires the
         right `pose`.
         """
@@ -273,11 +277,19 @@ class BrokerBase(PrivilegedRequests):
             raise BrokerError(missing_name_text("unknown role", role, ROLES))
         self.name, self.server, self.lockstep = name, address_of(server), lockstep
         self.join = Join(
-            name=name, role=ROLES[role], model=model, position=_floats(position), attitude=_floats(attitude),
-            lockstep_ns=round(lockstep * 1e9), state_period_ns=round(state_period * 1e9), previous=previous,
-            sensors=None if sensors is None else tuple(sensors), acoustics=int(acoustics), effort=int(effort),
+            name=name,
+            role=ROLES[role],
+            model=model,
+            position=_floats(position),
+            attitude=_floats(attitude),
+            lockstep_ns=round(lockstep * 1e9),
+            state_period_ns=round(state_period * 1e9),
+            previous=previous,
+            sensors=None if sensors is None else tuple(sensors),
+            acoustics=int(acoustics),
+            effort=int(effort),
             others=int(others),
-        )  # fmt: skip
+        )
         self.session = self._create_session(key)
         self._steps = StepCollector()
         self._step: State | None = None
@@ -347,9 +359,14 @@ class BrokerBase(PrivilegedRequests):
         return self.request(items.Range(address, level, at))
 
     def subscribe(
-        self, sensors: Sequence[str] | None = None, *, acoustics: bool = True, effort: bool = False, others: bool = False,
+        self,
+        sensors: Sequence[str] | None = None,
+        *,
+        acoustics: bool = True,
+        effort: bool = False,
+        others: bool = False,
         state_period: float = 0.0,
-    ) -> int:  # fmt: skip
+    ) -> int:
         """Change what this session receives: sensors by name (None = all), receptions, forces, bodies that enter or leave."""
         names = None if sensors is None else tuple(sensors)
         period = round(state_period * 1e9)

@@ -367,13 +367,18 @@ EFFORT = Table(
     "(with added mass) times the acceleration equals the total.",
     "engine",
     (
-        value("acceleration", "m/s2, rad/s2", "Rate of change of v_WB_B and w_WB_B. The contribution of contacts is "
-                                              "averaged over the tick.", 6),
+        value(
+            "acceleration",
+            "m/s2, rad/s2",
+            "Rate of change of v_WB_B and w_WB_B. The contribution of contacts is averaged over the tick.",
+            6,
+        ),
         value("total", _FORCE, "Sum of all parts below.", 6),
         value("restoring", _FORCE, "Weight, buoyancy, linear restoring, ballast.", 6),
         value(
-            "drag", _FORCE, "Hull forces: drag, lift, named derivatives, fluid memory, Coriolis, inertia in a "
-                            "turning current.",
+            "drag",
+            _FORCE,
+            "Hull forces: drag, lift, named derivatives, fluid memory, Coriolis, inertia in a turning current.",
             6,
         ),
         value("actuators", _FORCE, "Thrusters and fins.", 6),
@@ -381,7 +386,7 @@ EFFORT = Table(
         value("external", _FORCE, "External force set by a command.", 6),
         value("contact", _FORCE, "Mooring, and contact with bodies, obstacles and bed.", 6),
     ),
-)  # fmt: skip
+)
 
 SURROUNDINGS = Table(
     "surroundings",

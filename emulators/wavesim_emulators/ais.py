@@ -25,7 +25,21 @@ from wavesim_sdk.shared_memory import Record
 
 #: time in s after which a silent station is removed; navigation marks and anchored vessels report every 180 s
 EXPIRY_S = 600.0
-COLUMNS = ("mmsi", "latitude", "longitude", "sog", "cog", "heading", "turn", "age", "station", "kind", "status", "length", "width")  # fmt: skip
+COLUMNS = (
+    "mmsi",
+    "latitude",
+    "longitude",
+    "sog",
+    "cog",
+    "heading",
+    "turn",
+    "age",
+    "station",
+    "kind",
+    "status",
+    "length",
+    "width",
+)
 
 
 class AisStation(NamedTuple):
@@ -98,12 +112,19 @@ class AisEmulator(Emulator):
         velocity = matvec(R_WB, state["v_WB_B"])
         length, width = shape_of(self.loaded.model(who["model"].decode())).size[:2]
         return state["p_WB_W"] + matvec(R_WB, np.asarray(declared.position)), ais.AisReport(
-            declared.mmsi, ais.STATION_CLASSES[declared.station], sog=float(hypot(velocity[0], velocity[1])),
+            declared.mmsi,
+            ais.STATION_CLASSES[declared.station],
+            sog=float(hypot(velocity[0], velocity[1])),
             cog=float(atan2(velocity[1], velocity[0])) % (2.0 * math.pi),
-            heading=float(euler(state["q_WB"])[2]) % (2.0 * math.pi), turn=float(state["w_WB_B"][2]),
-            time=self._view.time_ns * 1e-9, status=declared.status, name=declared.called or who["name"].decode(),
-            ship_type=declared.kind, length=float(length), width=float(width),
-        )  # fmt: skip
+            heading=float(euler(state["q_WB"])[2]) % (2.0 * math.pi),
+            turn=float(state["w_WB_B"][2]),
+            time=self._view.time_ns * 1e-9,
+            status=declared.status,
+            name=declared.called or who["name"].decode(),
+            ship_type=declared.kind,
+            length=float(length),
+            width=float(width),
+        )
 
     def measure(self, now: Batch, out: Record) -> None:
         for name in (*COLUMNS, "called"):
@@ -161,14 +182,19 @@ class AisEmulator(Emulator):
         latitude, longitude, _ = self.origin.geodetic(place[None])
         moves = r.kind != ais.AID_TO_NAVIGATION
         columns = {
-            "mmsi": float(r.mmsi), "latitude": ais.quantise(float(latitude[0]), ais.STEP_ANGLE),
+            "mmsi": float(r.mmsi),
+            "latitude": ais.quantise(float(latitude[0]), ais.STEP_ANGLE),
             "longitude": ais.quantise(float(longitude[0]), ais.STEP_ANGLE),
             "sog": ais.quantise(r.sog or 0.0, ais.STEP_SPEED) if moves else math.nan,
             "cog": ais.quantise(r.cog or 0.0, ais.STEP_COURSE) % (2.0 * math.pi) if moves else math.nan,
             "heading": ais.quantise(r.heading or 0.0, ais.STEP_HEADING) % (2.0 * math.pi) if moves else math.nan,
-            "turn": r.turn if r.kind == ais.CLASS_A else math.nan, "station": float(r.kind), "kind": float(r.ship_type),
-            "status": float(r.status), "length": r.length, "width": r.width,
-        }  # fmt: skip
+            "turn": r.turn if r.kind == ais.CLASS_A else math.nan,
+            "station": float(r.kind),
+            "kind": float(r.ship_type),
+            "status": float(r.status),
+            "length": r.length,
+            "width": r.width,
+        }
         for name, value in columns.items():
             row[name][i] = value
         row["called"].reshape(-1, 3)[i] = ais.packed(r.name)

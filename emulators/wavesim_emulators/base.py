@@ -175,9 +175,21 @@ class Batch:
     """
 
     def __init__(
-        self, parameters: Any, prepared: Any, mounting: Mounting, period: int, view: FleetSnapshot, rows: Rows, noise: Noise,
-        fresh: Flags, since: Floats, fault: Any, fault_amount: Any, weather: Any, table_rows: Rows,
-    ) -> None:  # fmt: skip
+        self,
+        parameters: Any,
+        prepared: Any,
+        mounting: Mounting,
+        period: int,
+        view: FleetSnapshot,
+        rows: Rows,
+        noise: Noise,
+        fresh: Flags,
+        since: Floats,
+        fault: Any,
+        fault_amount: Any,
+        weather: Any,
+        table_rows: Rows,
+    ) -> None:
         self.parameters, self.prepared, self.mounting = parameters, prepared, mounting
         self.period = period  #: number of ticks from one value to the next
         self.view, self.rows, self.noise, self.fresh = view, rows, noise, fresh

@@ -165,9 +165,20 @@ class SensorBank:
         before = now.copy() if faults["fault"].any() else None
         noise = Noise(group.streams, view.tick, group.noise)
         batch = Batch(
-            p, group.prepared, group.mounting, group.period, view, group.bodies, noise, fresh, since, faults["fault"],
-            faults["fault_amount"], weather, places,
-        )  # fmt: skip
+            p,
+            group.prepared,
+            group.mounting,
+            group.period,
+            view,
+            group.bodies,
+            noise,
+            fresh,
+            since,
+            faults["fault"],
+            faults["fault_amount"],
+            weather,
+            places,
+        )
         now["valid"], now["tick"], now["time_ns"] = 1, view.tick, view.time_ns
         if self.has_state:
             now["measured_ns"] = view.time_ns

@@ -40,9 +40,14 @@ class Reference:
     """Navigation filter of one vehicle."""
 
     def __init__(
-        self, place: tuple[float, float], sound_speed: float, lever: Sequence[float], doubt: float = 1.0, clock: float = 0.0,
+        self,
+        place: tuple[float, float],
+        sound_speed: float,
+        lever: Sequence[float],
+        doubt: float = 1.0,
+        clock: float = 0.0,
         drift: float = 0.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Create the filter at ``place`` (north, east), with a standard deviation of ``doubt`` m.
 
         ``lever`` is the position of the transducer in B. ``clock`` (s) and ``drift`` (s/s) are the standard deviations
@@ -73,7 +78,11 @@ class Reference:
         roll, pitch, heading = attitude
         (sr, cr), (sp, cp), (sh, ch) = (sin_cos(a) for a in attitude)
         p, q, r = rates
-        push = (q * v[2] - r * v[1] + GRAVITY * sp, r * v[0] - p * v[2] - GRAVITY * sr * cp, p * v[1] - q * v[0] - GRAVITY * cr * cp)  # fmt: skip
+        push = (
+            q * v[2] - r * v[1] + GRAVITY * sp,
+            r * v[0] - p * v[2] - GRAVITY * sr * cp,
+            p * v[1] - q * v[0] - GRAVITY * cr * cp,
+        )
         now = np.array([push, rates], float)
         if self._filter is None:
             self._filter = self._begin(time, attitude, v, depth)
@@ -98,8 +107,13 @@ class Reference:
 
     def _begin(self, time: float, attitude: tuple[float, float, float], v: Sequence[float], depth: float) -> Filter:
         design = FilterDesign(
-            gyro_noise=RATES, accelerometer_noise=AGILITY, gravity=GRAVITY, current=CURRENT, current_walk=CURRENT_WALK, clock=self.clock,
-        )  # fmt: skip
+            gyro_noise=RATES,
+            accelerometer_noise=AGILITY,
+            gravity=GRAVITY,
+            current=CURRENT,
+            current_walk=CURRENT_WALK,
+            clock=self.clock,
+        )
         q_WB = quaternion(*attitude)
         sigma = [(self.doubt, self.doubt, 0.1), 0.3, 0.005, 1e-5, 1e-3]
         place = *self.place, depth

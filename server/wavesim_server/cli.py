@@ -179,9 +179,19 @@ def info(file: Path, as_json: bool) -> None:
 @click.option("--vehicle", default="", help="Vehicle that carries the sonar; required if several vehicles have one.")
 @click.option("--sonar", default="", help="Name of the sonar; required if the vehicle has several.")
 def export(
-    file: Path, folder: Path | None, parquet: Path | None, netcdf: Path | None, tum: Path | None, bag: Path | None,
-    dataset: Path | None, side_scan: Path | None, soundings: Path | None, ros: Path | None, vehicle: str, sonar: str,
-) -> None:  # fmt: skip
+    file: Path,
+    folder: Path | None,
+    parquet: Path | None,
+    netcdf: Path | None,
+    tum: Path | None,
+    bag: Path | None,
+    dataset: Path | None,
+    side_scan: Path | None,
+    soundings: Path | None,
+    ros: Path | None,
+    vehicle: str,
+    sonar: str,
+) -> None:
     """Export tables or sonar frames of a log for other tools."""
     from wavesim_sdk.log import read
     from wavesim_sdk.sonars import kmall, xtf
@@ -190,9 +200,12 @@ def export(
     from wavesim_server.logbook.export import write_csv, write_frames
 
     writers = (
-        (folder, write_csv), (parquet, datasets.write_parquet), (netcdf, datasets.write_netcdf), (tum, datasets.write_tum),
+        (folder, write_csv),
+        (parquet, datasets.write_parquet),
+        (netcdf, datasets.write_netcdf),
+        (tum, datasets.write_tum),
         (bag, rosbags.write_rosbag),
-    )  # fmt: skip
+    )
     if all(out is None for out in (folder, parquet, netcdf, tum, bag, dataset, side_scan, soundings, ros)):
         raise click.UsageError(
             "select at least one output: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"

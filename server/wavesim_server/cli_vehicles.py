@@ -195,10 +195,14 @@ def _write_models_file(text: str, out: Path | None) -> None:
 @click.option("--model", required=True, help="Model to simulate.")
 @models_option
 @click.option(
-    "--map", "maps", multiple=True, required=True, metavar="ACTUATOR=COLUMN[*FACTOR]",
+    "--map",
+    "maps",
+    multiple=True,
+    required=True,
+    metavar="ACTUATOR=COLUMN[*FACTOR]",
     help="Column that commands an actuator. ACTUATOR is its name, NAME-angle, NAME-deflector or a number; COLUMN is a name "
     "in the header or a number from 1; FACTOR is a number, deg or rpm. Repeatable.",
-)  # fmt: skip
+)
 @click.option(
     "--rate",
     type=click.FloatRange(1e-3),

@@ -16,8 +16,21 @@ from wavesim_sdk.elementary import (
     power,
     sin,
     sin_cos,
-)  # fmt: skip
+)
 
 __all__ = [
-    "LEAST", "acos", "asin", "asinh", "atan2", "cos", "exp", "flush", "hypot", "log", "log10", "power", "sin", "sin_cos",
-]  # fmt: skip
+    "LEAST",
+    "acos",
+    "asin",
+    "asinh",
+    "atan2",
+    "cos",
+    "exp",
+    "flush",
+    "hypot",
+    "log",
+    "log10",
+    "power",
+    "sin",
+    "sin_cos",
+]

@@ -43,9 +43,14 @@ Record = np.ndarray[Any, np.dtype[np.void]]
 Command = Sequence[float | None] | Mapping[Any, float]
 #: unit and number of digits of each column of :class:`States`
 STATE_COLUMNS = {
-    "north": ("m", 2), "east": ("m", 2), "depth": ("m", 2), "roll": ("deg", 1), "pitch": ("deg", 1), "heading": ("deg", 1),
+    "north": ("m", 2),
+    "east": ("m", 2),
+    "depth": ("m", 2),
+    "roll": ("deg", 1),
+    "pitch": ("deg", 1),
+    "heading": ("deg", 1),
     "speed": ("m/s", 3),
-}  # fmt: skip
+}
 
 
 class States(Mapping[str, Any]):
@@ -145,10 +150,15 @@ class Lab(Simulation):
         return found
 
     def enter(
-        self, name: str, model: str = "", position: Sequence[float] = (0.0, 0.0, 0.0),
-        attitude: Sequence[float] = (0.0, 0.0, 0.0), row: int | None = None, variant: Model | None = None,
+        self,
+        name: str,
+        model: str = "",
+        position: Sequence[float] = (0.0, 0.0, 0.0),
+        attitude: Sequence[float] = (0.0, 0.0, 0.0),
+        row: int | None = None,
+        variant: Model | None = None,
         generation: int = 0,
-    ) -> int:  # fmt: skip
+    ) -> int:
         """Add a body with its instruments; see :meth:`Simulation.enter`."""
         entry_arguments = {
             "name": name,

@@ -63,8 +63,10 @@ class LineSystem:
             for j, (end, row) in enumerate(zip(line.end, ends[number], strict=True)):
                 ints[w.I_BODY + j] = bodies.index(row) if row >= 0 else -1
                 self.arrays.ends[2 * k + j, w.E_AT : w.E_AT + 3] = end.position
-            yields = [_point_mobility(params(row), e.position) * at_bodies.count(row) if row >= 0 else 0.0
-                      for e, row in zip(line.end, ends[number], strict=True)]  # fmt: skip
+            yields = [
+                _point_mobility(params(row), e.position) * at_bodies.count(row) if row >= 0 else 0.0
+                for e, row in zip(line.end, ends[number], strict=True)
+            ]
             needed = _substeps(line, self.arrays.lines[k], yields, step)
             group = next(g for g in self.arrays.groups if g[w.G_LINE] <= k < g[w.G_LINES])
             group[w.G_STEPS] = max(group[w.G_STEPS], line.substeps or needed)

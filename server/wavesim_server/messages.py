@@ -268,10 +268,19 @@ class SlowEmulator:
 EVENTS = TaggedUnion(
     "events",
     {
-        1: SignalsEvent, 2: LogRecordsEvent, 3: LockstepDueEvent, 4: RunStateEvent, 5: ExecutedEvent, 6: SoundRefusedEvent, 7: BodyPresenceEvent, 8: BodiesFrozenEvent, 9: NoticeEvent, 10: SessionFailedEvent,
+        1: SignalsEvent,
+        2: LogRecordsEvent,
+        3: LockstepDueEvent,
+        4: RunStateEvent,
+        5: ExecutedEvent,
+        6: SoundRefusedEvent,
+        7: BodyPresenceEvent,
+        8: BodiesFrozenEvent,
+        9: NoticeEvent,
+        10: SessionFailedEvent,
         11: SlowEmulator,
     },
-)  # fmt: skip
+)
 EngineEvent = (
     SignalsEvent
     | LogRecordsEvent

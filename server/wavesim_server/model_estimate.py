@@ -99,18 +99,33 @@ def models_file(name: str, length: float, diameter: float, mass: float | None = 
         "quadratic-drag", diagonal=_four_digits(skin, across * length, across * length, skin * r**3, pitch, pitch)
     )
     draft.add(
-        "thruster", name="propeller", position=format_numbers(-0.5 * length, 0.0, 0.0) + " m", direction="1 0 0", law="force",
-        minimum=f"{-drag:.3g}", maximum=f"{2.0 * drag:.3g}", lag="0.2 s",
-    )  # fmt: skip
+        "thruster",
+        name="propeller",
+        position=format_numbers(-0.5 * length, 0.0, 0.0) + " m",
+        direction="1 0 0",
+        law="force",
+        minimum=f"{-drag:.3g}",
+        maximum=f"{2.0 * drag:.3g}",
+        lag="0.2 s",
+    )
     area, arm = FIN_AREA_SHARE * length * diameter, -0.42 * length
     for fin, y, z, normal in (
-        ("rudder-top", 0.0, -1.2 * r, "0 1 0"), ("rudder-bottom", 0.0, 1.2 * r, "0 1 0"),
-        ("plane-port", -1.2 * r, 0.0, "0 0 1"), ("plane-starboard", 1.2 * r, 0.0, "0 0 1"),
-    ):  # fmt: skip
+        ("rudder-top", 0.0, -1.2 * r, "0 1 0"),
+        ("rudder-bottom", 0.0, 1.2 * r, "0 1 0"),
+        ("plane-port", -1.2 * r, 0.0, "0 0 1"),
+        ("plane-starboard", 1.2 * r, 0.0, "0 0 1"),
+    ):
         draft.add(
-            "fin", name=fin, position=format_numbers(round(arm, 6), y, z) + " m", normal=normal, area=f"{area:.4g} m2", lift_slope="3.55",
-            limit="25 deg", rate="90 deg/s", lag="0.1 s",
-        )  # fmt: skip
+            "fin",
+            name=fin,
+            position=format_numbers(round(arm, 6), y, z) + " m",
+            normal=normal,
+            area=f"{area:.4g} m2",
+            lift_slope="3.55",
+            limit="25 deg",
+            rate="90 deg/s",
+            lag="0.1 s",
+        )
     return draft.xml(Path(name), False).xml
 
 

@@ -327,9 +327,14 @@ def _configured_log_path(loaded: LoadedConfig) -> str:
 
 
 def default_options(
-    loaded: LoadedConfig, name: str | None, port: int | None, log: str | None, seed: int | None, speed: float | None,
+    loaded: LoadedConfig,
+    name: str | None,
+    port: int | None,
+    log: str | None,
+    seed: int | None,
+    speed: float | None,
     threads: int = 1,
-) -> ServerOptions:  # fmt: skip
+) -> ServerOptions:
     """Combine command-line values with the configuration; the command line takes precedence."""
     config = loaded.config
     file = _configured_log_path(loaded) if log is None else log

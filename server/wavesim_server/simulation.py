@@ -508,9 +508,15 @@ class Simulation:
     # -- sound -------------------------------------------------------------------------------
 
     def ping(
-        self, row: int, frequency: float, level: float | None = None, at: int | None = None, code: int | None = None,
-        *, number: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        row: int,
+        frequency: float,
+        level: float | None = None,
+        at: int | None = None,
+        code: int | None = None,
+        *,
+        number: int = 0,
+    ) -> None:
         """Send a pulse at the start of the next tick, or when the node's own clock shows ``at`` (ns).
 
         Raises ValueError if the node cannot send this pulse.
@@ -519,8 +525,15 @@ class Simulation:
         self.channel.ping(row, frequency, level, at, code, number, self.time_ns * 1e-9)
 
     def send(
-        self, row: int, payload: bytes, to: int = 0, level: float | None = None, at: int | None = None, *, number: int = 0
-    ) -> None:  # fmt: skip
+        self,
+        row: int,
+        payload: bytes,
+        to: int = 0,
+        level: float | None = None,
+        at: int | None = None,
+        *,
+        number: int = 0,
+    ) -> None:
         """Send a packet to a modem address (0 = all). Raises ValueError if the node cannot send it."""
         self._check_transducer(row)
         self.channel.send(row, payload, to, level, at, number, self.time_ns * 1e-9)
@@ -643,9 +656,15 @@ class Simulation:
         self._reorder()
         f = self.fleet
         tick.publish(
-            self._bodies(), self._scratch.order, int(self._scratch.counters[0]), f.feedback, f.actuator_slots, f.actuator_counts,
-            _flat_view(state), _flat_view(actuation),
-        )  # fmt: skip
+            self._bodies(),
+            self._scratch.order,
+            int(self._scratch.counters[0]),
+            f.feedback,
+            f.actuator_slots,
+            f.actuator_counts,
+            _flat_view(state),
+            _flat_view(actuation),
+        )
 
     def state(self) -> Record:
         """Return a copy of the state of all rows."""
@@ -664,9 +683,17 @@ class Simulation:
         table = np.zeros(self.capacity, EFFORT.dtype) if table is None else table
         f, asked = self.fleet, self._present_rows(rows)
         effort.fill_efforts(
-            self._bodies(), f.model_ints, f.tables, f.work, self._effort_scratch, asked[np.argsort(f.slots[asked])], self._scratch.last_finite,
-            self._scratch.faults, f.step, _flat_view(table),
-        )  # fmt: skip
+            self._bodies(),
+            f.model_ints,
+            f.tables,
+            f.work,
+            self._effort_scratch,
+            asked[np.argsort(f.slots[asked])],
+            self._scratch.last_finite,
+            self._scratch.faults,
+            f.step,
+            _flat_view(table),
+        )
         return table
 
     def surroundings(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
@@ -707,9 +734,14 @@ class Simulation:
         """Return the current record of the table `weather`."""
         now, wind = self.weather_model.weather.state, self.weather_model.weather.wind
         return (
-            tuple(self.current()), now[w.W_WIND], wind[w.I_WIND_FROM], -now[w.W_LEVEL], wind[w.I_HEIGHT], wind[w.I_PEAK],
+            tuple(self.current()),
+            now[w.W_WIND],
+            wind[w.I_WIND_FROM],
+            -now[w.W_LEVEL],
+            wind[w.I_HEIGHT],
+            wind[w.I_PEAK],
             wind[w.I_WAVES_TO],
-        )  # fmt: skip
+        )
 
     @property
     def frozen_bodies(self) -> list[str]:

@@ -61,9 +61,12 @@ class Stratification:
             b = models[row].buoyancy
             volume = b.volume if b else shape_of(models[row]).volume
             volumes[row] = (
-                self.world.density * self.world.gravity * volume, *(b.centre if b else (0.0, 0.0, 0.0)), here[k],
-                (below[k] - here[k]) / SPAN_M, p_W[k, 2],
-            )  # fmt: skip
+                self.world.density * self.world.gravity * volume,
+                *(b.centre if b else (0.0, 0.0, 0.0)),
+                here[k],
+                (below[k] - here[k]) / SPAN_M,
+                p_W[k, 2],
+            )
 
     def _excess_rows(self, rows: Sequence[int], models: Mapping[int, Model], p_W: Floats, time_s: float) -> Floats:
         deep = np.maximum(p_W, (-np.inf, -np.inf, 0.0))

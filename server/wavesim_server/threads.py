@@ -64,9 +64,16 @@ def advance_independent(table: Any, own: Any, step_ns: int, tick: int, stages: i
             weather.apply_to_bodies(air, sea.flow, f.blocks, f.slots, rows, rows.shape[0], tick, start, h)
         if stages & STAGE_STEP:
             integrators.step_all(
-                f.blocks, f.block_heads, share.blocks[block : share.ends[i, 0]], f.params, machine.model_ints, machine.tables,
-                share.scratch, h, integrator,
-            )  # fmt: skip
+                f.blocks,
+                f.block_heads,
+                share.blocks[block : share.ends[i, 0]],
+                f.params,
+                machine.model_ints,
+                machine.tables,
+                share.scratch,
+                h,
+                integrator,
+            )
         if stages & STAGE_SURVEY:
             new, fastest = bodies.hold_diverged(f, rows, rows.shape[0], share.work.last_finite, share.work.faults)
             share.work.counters[2] += new

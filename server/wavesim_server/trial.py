@@ -63,9 +63,13 @@ def progress_bar(name: str, duration: float, quiet: bool) -> Any:
     tqdm.monitor_interval = 0  # no monitor thread: the process forks again when the front crashes
     terminal, digits = sys.stderr.isatty(), 0 if duration >= 10.0 else 1
     return tqdm(
-        total=duration, disable=quiet, desc=name, mininterval=0.1 if terminal else 10.0, ascii=None if terminal else " -",
+        total=duration,
+        disable=quiet,
+        desc=name,
+        mininterval=0.1 if terminal else 10.0,
+        ascii=None if terminal else " -",
         bar_format=f"{{desc}}: {{percentage:3.0f}}%|{{bar:30}}| {{n:.{digits}f}}/{{total:.{digits}f}} s simulated{{postfix}}",
-    )  # fmt: skip
+    )
 
 
 class Trial:

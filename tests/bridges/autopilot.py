@@ -16,18 +16,33 @@ from wavesim_bridges.ardupilot import parameter_files, parameters
 
 #: ArduSub: forward, lateral, yaw, throttle, roll, pitch of each motor
 VECTORED = (
-    (-1, 1, 1, 0, 0, 0), (-1, -1, -1, 0, 0, 0), (1, 1, -1, 0, 0, 0), (1, -1, 1, 0, 0, 0), (0, 0, 0, -1, 1, 0), (0, 0, 0, -1, -1, 0),
-)  # fmt: skip
+    (-1, 1, 1, 0, 0, 0),
+    (-1, -1, -1, 0, 0, 0),
+    (1, 1, -1, 0, 0, 0),
+    (1, -1, 1, 0, 0, 0),
+    (0, 0, 0, -1, 1, 0),
+    (0, 0, 0, -1, -1, 0),
+)
 VECTORED_6DOF = (
-    *VECTORED[:4], (0, 0, 0, -1, 1, -1), (0, 0, 0, -1, -1, -1), (0, 0, 0, -1, 1, 1), (0, 0, 0, -1, -1, 1),
-)  # fmt: skip
+    *VECTORED[:4],
+    (0, 0, 0, -1, 1, -1),
+    (0, 0, 0, -1, -1, -1),
+    (0, 0, 0, -1, 1, 1),
+    (0, 0, 0, -1, -1, 1),
+)
 
 
 #: what ArduSub has without any file, and what its `sub.parm` sets of it
 DEFAULTS = {
-    "BARO_SPEC_GRAV": 1.0, "PSC_POSZ_P": 3.0, "PSC_VELZ_P": 8.0, "PSC_ACCZ_P": 0.5, "PSC_ACCZ_I": 0.1, "PSC_ACCZ_FF": 0.0,
-    "FRAME_CONFIG": 1.0, "SERVO8_FUNCTION": 40.0,
-}  # fmt: skip
+    "BARO_SPEC_GRAV": 1.0,
+    "PSC_POSZ_P": 3.0,
+    "PSC_VELZ_P": 8.0,
+    "PSC_ACCZ_P": 0.5,
+    "PSC_ACCZ_I": 0.1,
+    "PSC_ACCZ_FF": 0.0,
+    "FRAME_CONFIG": 1.0,
+    "SERVO8_FUNCTION": 40.0,
+}
 SUB_PARM = {**DEFAULTS, "PSC_ACCZ_P": 2.0, "PSC_ACCZ_I": 4.0, "PSC_ACCZ_FF": 0.75, "SERVO8_FUNCTION": 7.0}
 
 

@@ -20,19 +20,33 @@ ME = (255, 190)
 ANSWER_S = 3.0  #: so long a station waits before it asks again
 #: name: number, layout on the wire, CRC_EXTRA
 SAYS: dict[str, Layout] = {
-    "PARAM_REQUEST_LIST": (21, struct.Struct("<BB"), 159), "PARAM_REQUEST_READ": (20, struct.Struct("<hBB16s"), 214),
-    "MISSION_REQUEST_LIST": (43, struct.Struct("<BBB"), 132), "MISSION_REQUEST_INT": (51, struct.Struct("<HBBB"), 196),
-    "MISSION_COUNT": (44, struct.Struct("<HBBB"), 221), "MISSION_ITEM_INT": (73, struct.Struct("<4f2ifHH6B"), 38),
-    "MISSION_ACK": (47, struct.Struct("<4B"), 153), "PING": (4, struct.Struct("<QIBB"), 237), "TIMESYNC": (111, struct.Struct("<qq"), 34),
-    "SYSTEM_TIME": (2, struct.Struct("<QI"), 137), "REQUEST_DATA_STREAM": (66, struct.Struct("<HBBBB"), 148),
-}  # fmt: skip
+    "PARAM_REQUEST_LIST": (21, struct.Struct("<BB"), 159),
+    "PARAM_REQUEST_READ": (20, struct.Struct("<hBB16s"), 214),
+    "MISSION_REQUEST_LIST": (43, struct.Struct("<BBB"), 132),
+    "MISSION_REQUEST_INT": (51, struct.Struct("<HBBB"), 196),
+    "MISSION_COUNT": (44, struct.Struct("<HBBB"), 221),
+    "MISSION_ITEM_INT": (73, struct.Struct("<4f2ifHH6B"), 38),
+    "MISSION_ACK": (47, struct.Struct("<4B"), 153),
+    "PING": (4, struct.Struct("<QIBB"), 237),
+    "TIMESYNC": (111, struct.Struct("<qq"), 34),
+    "SYSTEM_TIME": (2, struct.Struct("<QI"), 137),
+    "REQUEST_DATA_STREAM": (66, struct.Struct("<HBBBB"), 148),
+}
 HEARS: dict[str, Layout] = {
-    "HEARTBEAT": HEARTBEAT, "COMMAND_ACK": (77, struct.Struct("<HBBiBB"), 143), "AUTOPILOT_VERSION": (148, struct.Struct("<QQ4IHH24B"), 178),
-    "AVAILABLE_MODES": (435, struct.Struct("<IIBBB35s"), 134), "PARAM_VALUE": (22, struct.Struct("<fHH16sB"), 220),
-    "HOME_POSITION": (242, struct.Struct("<3i10f"), 104), "PROTOCOL_VERSION": (300, struct.Struct("<3H16B"), 217),
-    "CURRENT_MODE": (436, struct.Struct("<IIB"), 193), "MESSAGE_INTERVAL": (244, struct.Struct("<iH"), 95), "VFR_HUD": (74, struct.Struct("<4fhH"), 20),
-    "MISSION_CURRENT": (42, struct.Struct("<HHBB"), 28), "GLOBAL_POSITION_INT": (33, struct.Struct("<I4i3hH"), 104), **{n: SAYS[n] for n in SAYS if n.startswith(("MISSION", "PING", "TIME"))},
-}  # fmt: skip
+    "HEARTBEAT": HEARTBEAT,
+    "COMMAND_ACK": (77, struct.Struct("<HBBiBB"), 143),
+    "AUTOPILOT_VERSION": (148, struct.Struct("<QQ4IHH24B"), 178),
+    "AVAILABLE_MODES": (435, struct.Struct("<IIBBB35s"), 134),
+    "PARAM_VALUE": (22, struct.Struct("<fHH16sB"), 220),
+    "HOME_POSITION": (242, struct.Struct("<3i10f"), 104),
+    "PROTOCOL_VERSION": (300, struct.Struct("<3H16B"), 217),
+    "CURRENT_MODE": (436, struct.Struct("<IIB"), 193),
+    "MESSAGE_INTERVAL": (244, struct.Struct("<iH"), 95),
+    "VFR_HUD": (74, struct.Struct("<4fhH"), 20),
+    "MISSION_CURRENT": (42, struct.Struct("<HHBB"), 28),
+    "GLOBAL_POSITION_INT": (33, struct.Struct("<I4i3hH"), 104),
+    **{n: SAYS[n] for n in SAYS if n.startswith(("MISSION", "PING", "TIME"))},
+}
 _BY_NUMBER = {number: (name, layout, extra) for name, (number, layout, extra) in HEARS.items()}
 
 

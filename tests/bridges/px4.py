@@ -16,10 +16,17 @@ from tests.bridges.standin import StandIn
 
 #: number: (layout on the wire, CRC_EXTRA)
 TOLD = {
-    107: (struct.Struct("<Q13fIB"), 108), 113: (struct.Struct("<Q3i3H3hH3BH"), 124), 331: (struct.Struct("<Q55f4Bb"), 91),
-    115: (struct.Struct("<Q7f3i3h2H3h"), 4), 132: (struct.Struct("<I3H4B"), 85),
-}  # fmt: skip
-HEARTBEAT, COMMAND, CONTROLS = (0, struct.Struct("<I5B"), 50), (76, struct.Struct("<7fH3B"), 152), (93, struct.Struct("<QQ16fB"), 47)  # fmt: skip
+    107: (struct.Struct("<Q13fIB"), 108),
+    113: (struct.Struct("<Q3i3H3hH3BH"), 124),
+    331: (struct.Struct("<Q55f4Bb"), 91),
+    115: (struct.Struct("<Q7f3i3h2H3h"), 4),
+    132: (struct.Struct("<I3H4B"), 85),
+}
+HEARTBEAT, COMMAND, CONTROLS = (
+    (0, struct.Struct("<I5B"), 50),
+    (76, struct.Struct("<7fH3B"), 152),
+    (93, struct.Struct("<QQ16fB"), 47),
+)
 
 
 def crc(data: bytes) -> int:
@@ -69,11 +76,26 @@ class Px4(StandIn):
     """
 
     def __init__(
-        self, pilot: Pilot, seconds: float, port: int, *, every: int = 1, check: bool = False, plain: bool = False,
+        self,
+        pilot: Pilot,
+        seconds: float,
+        port: int,
+        *,
+        every: int = 1,
+        check: bool = False,
+        plain: bool = False,
         answers: Callable[[int], float | None] = lambda _: 0.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
-        self.pilot, self.seconds, self.port, self.every, self.check, self.plain, self.answers = pilot, seconds, port, every, check, plain, answers  # fmt: skip
+        self.pilot, self.seconds, self.port, self.every, self.check, self.plain, self.answers = (
+            pilot,
+            seconds,
+            port,
+            every,
+            check,
+            plain,
+            answers,
+        )
         self.seen = Seen()
         self.times: list[int] = []
         self.track: list[Seen] = []

@@ -41,10 +41,13 @@ def test_a_servo_frame() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "magic"), (b"\x1aH", "size"), (struct.pack("<HHI15H", 18458, 1, 1, *[0] * 15), "size"),
-        (struct.pack("<HHI32H", 18458, 1, 1, *[0] * 32), "size"), (struct.pack("<HHI16H", 18459, 1, 1, *[0] * 16), "magic"),
+        (b"", "magic"),
+        (b"\x1aH", "size"),
+        (struct.pack("<HHI15H", 18458, 1, 1, *[0] * 15), "size"),
+        (struct.pack("<HHI32H", 18458, 1, 1, *[0] * 32), "size"),
+        (struct.pack("<HHI16H", 18459, 1, 1, *[0] * 16), "magic"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_servo_frame(data: bytes, reason: str) -> None:
     with pytest.raises(MalformedMessage, match=reason):
         parse_servo_frame(data)
@@ -53,9 +56,13 @@ def test_what_is_no_servo_frame(data: bytes, reason: str) -> None:
 def test_a_state_is_text_that_both_readers_take() -> None:
     """ArduPilot, which searches for names, and a parser of JSON."""
     motion = VehicleMotion(
-        12.3456789, np.array([1.0, -2.5, 3e-7]), np.array([0.1, 0.2, -0.3]), np.array([1.0, 0.0, 0.0, 0.0]),
-        np.array([0.01, -0.02, 0.03]), np.array([0.0, 0.0, -9.80665]),
-    )  # fmt: skip
+        12.3456789,
+        np.array([1.0, -2.5, 3e-7]),
+        np.array([0.1, 0.2, -0.3]),
+        np.array([1.0, 0.0, 0.0, 0.0]),
+        np.array([0.01, -0.02, 0.03]),
+        np.array([0.0, 0.0, -9.80665]),
+    )
     data = state_message(motion, (3.25, -1.0))
     told, found = json.loads(data), State(data.decode())
     assert told["imu"]["accel_body"] == [0, 0, -9.80665] and told["rng_1"] == 3.25 and told["rng_2"] == -1

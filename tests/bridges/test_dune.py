@@ -180,12 +180,17 @@ def lauv() -> ImcActuators:
 @pytest.mark.parametrize(
     ("message", "asked"),
     [
-        (imc.SetThrusterActuation(0, 0.5), (0, 6.0)), (imc.SetThrusterActuation(0, -0.5), (0, -3.0)),
-        (imc.SetThrusterActuation(0, 7.0), (0, 12.0)), (imc.SetThrusterActuation(0, -7.0), (0, -6.0)),
-        (imc.SetServoPosition(0, 0.1), (2, 0.1)), (imc.ServoPosition(3, -0.1), (1, -0.1)),
-        (imc.SetServoPosition(1, 0.1), (3, -0.1)), (imc.ServoPosition(2, 9.0), (4, -0.4)), (imc.Heartbeat(), None),
+        (imc.SetThrusterActuation(0, 0.5), (0, 6.0)),
+        (imc.SetThrusterActuation(0, -0.5), (0, -3.0)),
+        (imc.SetThrusterActuation(0, 7.0), (0, 12.0)),
+        (imc.SetThrusterActuation(0, -7.0), (0, -6.0)),
+        (imc.SetServoPosition(0, 0.1), (2, 0.1)),
+        (imc.ServoPosition(3, -0.1), (1, -0.1)),
+        (imc.SetServoPosition(1, 0.1), (3, -0.1)),
+        (imc.ServoPosition(2, 9.0), (4, -0.4)),
+        (imc.Heartbeat(), None),
     ],
-)  # fmt: skip
+)
 def test_commands(message: imc_codec.ImcMessage, asked: tuple[int, float] | None) -> None:
     assert lauv().command(message) == asked and lauv().neutral == [0.0] * 5
 
@@ -193,10 +198,12 @@ def test_commands(message: imc_codec.ImcMessage, asked: tuple[int, float] | None
 @pytest.mark.parametrize(
     ("message", "text"),
     [
-        (imc.SetThrusterActuation(1, 0.5), "no such thruster"), (imc.SetServoPosition(4, 0.5), "no such servo"),
-        (imc.SetServoPosition(0, math.nan), "no number"), (imc.SetThrusterActuation(0, math.inf), "no number"),
+        (imc.SetThrusterActuation(1, 0.5), "no such thruster"),
+        (imc.SetServoPosition(4, 0.5), "no such servo"),
+        (imc.SetServoPosition(0, math.nan), "no number"),
+        (imc.SetThrusterActuation(0, math.inf), "no number"),
     ],
-)  # fmt: skip
+)
 def test_commands_that_are_none(message: imc_codec.ImcMessage, text: str) -> None:
     with pytest.raises(imc_codec.MalformedMessage, match=text):
         lauv().command(message)
@@ -243,8 +250,10 @@ def test_instruments_in_the_words_of_imc() -> None:
     assert rates == imc.AngularVelocity(at, 1.0, 2.0, 3.0)  # type: ignore[arg-type]
     assert told("imu", force=[1.0, 2.0, 3.0])[0] == imc.Acceleration(at, 1.0, 2.0, 3.0)  # type: ignore[arg-type]
     assert told("dvl", bottom=[1.0, math.nan, 3.0], water=[4.0, 5.0, 6.0]) == [
-        imc.GroundVelocity(5, 1.0, 0.0, 3.0), imc.WaterVelocity(7, 4.0, 5.0, 6.0), imc.Distance(0, (), (), 0.0),
-    ]  # fmt: skip
+        imc.GroundVelocity(5, 1.0, 0.0, 3.0),
+        imc.WaterVelocity(7, 4.0, 5.0, 6.0),
+        imc.Distance(0, (), (), 0.0),
+    ]
     assert told("speedlog", v_FB_B=[1.0, 2.0, 3.0]) == [imc.WaterVelocity(7, 1.0, 2.0, 3.0)]
     assert told("echosounder", range=12.0) == [imc.Distance(1, (), (), 12.0)]
     assert told("pressure", pressure=11.0, depth=1.0) == [imc.Depth(1.0)]

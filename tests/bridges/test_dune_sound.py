@@ -61,11 +61,14 @@ def test_sound_and_operators(config: Callable[..., LoadedConfig], serve: Callabl
     emulators = launch("emulate", "leak", path, "-s", server.name, stderr=subprocess.DEVNULL)
     try:
         with (
-            Dune(0) as first, Dune(0, source=0x15) as second,
-            Bridge(server, "first", first.port, *NAMES, "--name", "lauv-1", "--transponder", "benthos1=22000,28000") as a,
+            Dune(0) as first,
+            Dune(0, source=0x15) as second,
+            Bridge(
+                server, "first", first.port, *NAMES, "--name", "lauv-1", "--transponder", "benthos1=22000,28000"
+            ) as a,
             Bridge(server, "second", second.port, *NAMES, "--name", "lauv-2", "--system", "0x15") as b,
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as neptus,
-        ):  # fmt: skip
+        ):
             neptus.bind(("127.0.0.1", 0))
             neptus.settimeout(5.0)
             for dune, bridge in ((first, a), (second, b)):

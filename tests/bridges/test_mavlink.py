@@ -71,11 +71,16 @@ def test_several_in_a_datagram_signed_ones_and_those_of_others() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"\x00" + HEARTBEAT, "magic"), (b"\xfe" + HEARTBEAT, "MAVLink 1"), (HEARTBEAT[:5], "size"), (HEARTBEAT[:-1], "size"),
-        (HEARTBEAT[:-1] + b"\x00", "checksum"), (HEARTBEAT[:2] + b"\x02" + HEARTBEAT[3:], "flags"), (HEARTBEAT + b"x", "magic"),
+        (b"\x00" + HEARTBEAT, "magic"),
+        (b"\xfe" + HEARTBEAT, "MAVLink 1"),
+        (HEARTBEAT[:5], "size"),
+        (HEARTBEAT[:-1], "size"),
+        (HEARTBEAT[:-1] + b"\x00", "checksum"),
+        (HEARTBEAT[:2] + b"\x02" + HEARTBEAT[3:], "flags"),
+        (HEARTBEAT + b"x", "magic"),
         (HEARTBEAT[:2] + b"\x01" + HEARTBEAT[3:], "size"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_frame(data: bytes, reason: str) -> None:
     assert read(data)[1] == [reason]
 
@@ -128,11 +133,30 @@ def offboard(talk: Talk) -> None:
 @pytest.mark.parametrize(
     ("number", "numbers", "result"),
     [
-        (400, (1.0,), 0), (400, (0.0, 21196.0), 0), (400, (0.5,), 2), (400, (math.nan,), 2), (176, (1.0, 6.0), 0),
-        (176, (1.0, 4.0, 3.0), 0), (176, (1.0, 2.0), 2), (176, (1.0, math.nan), 2), (176, (1.0, 4.0, 4.0), 2), (300, (), 2), (224, (0.0,), 2), (511, (33.0, 1e5), 0), (511, (33.0, math.nan), 2), (511, (76.0, 1e5), 2),
-        (512, (148.0,), 0), (512, (42.0,), 0), (512, (9999.0,), 2), (512, (math.inf,), 2), (512, (76.0,), 2), (519, (1.0,), 0), (520, (1.0,), 0), (22, (), 3),
+        (400, (1.0,), 0),
+        (400, (0.0, 21196.0), 0),
+        (400, (0.5,), 2),
+        (400, (math.nan,), 2),
+        (176, (1.0, 6.0), 0),
+        (176, (1.0, 4.0, 3.0), 0),
+        (176, (1.0, 2.0), 2),
+        (176, (1.0, math.nan), 2),
+        (176, (1.0, 4.0, 4.0), 2),
+        (300, (), 2),
+        (224, (0.0,), 2),
+        (511, (33.0, 1e5), 0),
+        (511, (33.0, math.nan), 2),
+        (511, (76.0, 1e5), 2),
+        (512, (148.0,), 0),
+        (512, (42.0,), 0),
+        (512, (9999.0,), 2),
+        (512, (math.inf,), 2),
+        (512, (76.0,), 2),
+        (519, (1.0,), 0),
+        (520, (1.0,), 0),
+        (22, (), 3),
     ],
-)  # fmt: skip
+)
 def test_every_command_is_answered(number: int, numbers: tuple[float, ...], result: int) -> None:
     first = Talk().command(number, *numbers)[0]
     assert first.name == "COMMAND_ACK" and first.fields["command"] == number and first.fields["result"] == result
@@ -194,9 +218,14 @@ def test_a_wish_counts_for_a_second_when_armed_and_in_its_mode() -> None:
     assert wish is not None and wish.body_velocity and wish.velocity[0] == 1.0 and wish.rate == pytest.approx(0.2)
     latitude, longitude = talk.vehicle.origin.degrees(7.0, -8.0)
     talk.ask(
-        "SET_POSITION_TARGET_GLOBAL_INT", 4.0, coordinate_frame=6, type_mask=0xFF8, lat_int=round(latitude * 1e7),
-        lon_int=round(longitude * 1e7), alt=-4.0,
-    )  # fmt: skip
+        "SET_POSITION_TARGET_GLOBAL_INT",
+        4.0,
+        coordinate_frame=6,
+        type_mask=0xFF8,
+        lat_int=round(latitude * 1e7),
+        lon_int=round(longitude * 1e7),
+        alt=-4.0,
+    )
     wish = talk.vehicle.current_setpoint(4.0)
     assert wish is not None and wish.position == pytest.approx([7.0, -8.0, 4.0], abs=0.02)
     talk.command(400, 0.0)
@@ -216,10 +245,14 @@ def test_a_wish_counts_for_a_second_when_armed_and_in_its_mode() -> None:
         ("SET_POSITION_TARGET_LOCAL_NED", {"coordinate_frame": 8}, "frame"),
         ("SET_POSITION_TARGET_LOCAL_NED", {"coordinate_frame": 99, "type_mask": 7}, "frame"),
         ("SET_POSITION_TARGET_GLOBAL_INT", {"coordinate_frame": 11}, "frame"),
-        ("SET_POSITION_TARGET_GLOBAL_INT", {"coordinate_frame": 6, "lat_int": 2_000_000_000}, "latitude or longitude out of range"),
+        (
+            "SET_POSITION_TARGET_GLOBAL_INT",
+            {"coordinate_frame": 6, "lat_int": 2_000_000_000},
+            "latitude or longitude out of range",
+        ),
         ("MANUAL_CONTROL", {"target": 1, "x": 1001}, "stick value beyond 1000"),
     ],
-)  # fmt: skip
+)
 def test_a_wish_that_cannot_be(name: str, fields: dict[str, Any], reason: str) -> None:
     talk = Talk()
     offboard(talk)
@@ -233,9 +266,16 @@ def test_a_wish_that_cannot_be(name: str, fields: dict[str, Any], reason: str) -
 def waypoint(talk: Talk, seq: int, north: float, east: float, depth: float, **others: Any) -> dict[str, Any]:
     latitude, longitude = talk.vehicle.origin.degrees(north, east)
     return {
-        "target_system": 1, "seq": seq, "frame": 6, "command": 16, "x": round(1e7 * latitude), "y": round(1e7 * longitude),
-        "z": -depth, "param4": math.nan, **others,
-    }  # fmt: skip
+        "target_system": 1,
+        "seq": seq,
+        "frame": 6,
+        "command": 16,
+        "x": round(1e7 * latitude),
+        "y": round(1e7 * longitude),
+        "z": -depth,
+        "param4": math.nan,
+        **others,
+    }
 
 
 def upload(talk: Talk, items: list[dict[str, Any]]) -> int:
@@ -258,7 +298,9 @@ def test_a_mission_goes_up_and_comes_down_again() -> None:
     assert talk.ask("MISSION_REQUEST_LIST", target_system=1)[0].fields["count"] == 3
     for k, item in enumerate(items):
         (down,) = talk.ask("MISSION_REQUEST_INT", target_system=1, seq=k)
-        assert {n: down.fields[n] for n in ("x", "command", "seq", "frame")} == {n: item.get(n, 0) for n in ("x", "command", "seq", "frame")}  # fmt: skip
+        assert {n: down.fields[n] for n in ("x", "command", "seq", "frame")} == {
+            n: item.get(n, 0) for n in ("x", "command", "seq", "frame")
+        }
     assert talk.ask("MISSION_REQUEST", target_system=1, seq=3)[0].fields["type"] == 13, "there is none such"
     assert talk.ask("MISSION_COUNT", target_system=1, count=2, mission_type=1)[0].fields["type"] == 3, "no fences"
     assert talk.ask("MISSION_REQUEST_LIST", target_system=1, mission_type=2)[0].fields["count"] == 0
@@ -274,9 +316,13 @@ def test_a_mission_goes_up_and_comes_down_again() -> None:
 @pytest.mark.parametrize(
     ("change", "result"),
     [
-        ({"command": 21}, 3), ({"frame": 8}, 2), ({"x": 910_000_000}, 10), ({"y": 2_000_000_000}, 11), ({"z": math.nan}, 12),
+        ({"command": 21}, 3),
+        ({"frame": 8}, 2),
+        ({"x": 910_000_000}, 10),
+        ({"y": 2_000_000_000}, 11),
+        ({"z": math.nan}, 12),
     ],
-)  # fmt: skip
+)
 def test_a_mission_that_cannot_be_flown(change: dict[str, Any], result: int) -> None:
     talk = Talk()
     assert upload(talk, [waypoint(talk, 0, 1.0, 1.0, 1.0, **change)]) == result and not talk.vehicle.mission.items
@@ -302,16 +348,28 @@ def test_a_mission_goes_on_from_item_to_item() -> None:
         ]
 
     stay = waypoint(talk, 2, 12.0, -25.0, 3.0, param1=2.0, param2=0.5)
-    assert upload(talk, [
-        {"target_system": 1, "seq": 0, "frame": 2, "command": 178, "param2": 0.6}, waypoint(talk, 1, 12.0, -20.0, 3.0), stay,
-        {"target_system": 1, "seq": 3, "frame": 2, "command": 20},
-    ]) == 0  # fmt: skip
+    assert (
+        upload(
+            talk,
+            [
+                {"target_system": 1, "seq": 0, "frame": 2, "command": 178, "param2": 0.6},
+                waypoint(talk, 1, 12.0, -20.0, 3.0),
+                stay,
+                {"target_system": 1, "seq": 3, "frame": 2, "command": 20},
+            ],
+        )
+        == 0
+    )
     talk.command(400, 1.0)
     talk.sent(0.0)
     assert talk.command(300)[0].fields["result"] == 0 and talk.vehicle.mode == 4 << 16 | 4 << 24
     assert at(10.0, -20.0, 0.0) == ["MISSION_ITEM_REACHED 0", "MISSION_CURRENT 1", "MISSION_CURRENT 1"]
     wish = talk.vehicle.current_setpoint(99.0)
-    assert wish is not None and wish.position == pytest.approx([12.0, -20.0, 3.0], abs=0.02) and wish.speed == pytest.approx(0.6)  # fmt: skip
+    assert (
+        wish is not None
+        and wish.position == pytest.approx([12.0, -20.0, 3.0], abs=0.02)
+        and wish.speed == pytest.approx(0.6)
+    )
     assert at(11.5, -20.0, 5.0) == ["MISSION_ITEM_REACHED 1", "MISSION_CURRENT 2"]
     assert at(12.0, -24.0, 5.0) == at(12.0, -24.7, 5.0) == at(12.0, -25.0, 1.0) == [], "near, there, not long enough"
     assert at(12.0, -25.0, 1.5) == ["MISSION_ITEM_REACHED 2", "MISSION_CURRENT 3"]

@@ -44,9 +44,13 @@ WORLD = f"""<time step="10 ms"/><world latitude="{LATITUDE} deg" longitude="{LON
     ],
 )
 def test_mavsdk_finds_arms_and_sends_it(
-    config: Callable[..., LoadedConfig], serve: Callable[..., Server], fly: Fly, vehicle: str,
-    goal: tuple[float, float, float], instance: int,
-) -> None:  # fmt: skip
+    config: Callable[..., LoadedConfig],
+    serve: Callable[..., Server],
+    fly: Fly,
+    vehicle: str,
+    goal: tuple[float, float, float],
+    instance: int,
+) -> None:
     mavsdk = pytest.importorskip("mavsdk.asyncio")
     from mavsdk.asyncio.plugins.action import ActionAsync
     from mavsdk.asyncio.plugins.offboard import OffboardAsync, PositionNedYaw

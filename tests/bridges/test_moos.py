@@ -91,8 +91,13 @@ def test_any_bytes_are_refused_by_name() -> None:
             list(MoosReader().feed(bytes(data)))
         except MalformedMessage as unusable:
             assert str(unusable) in (
-                "truncated", "length of a packet", "length of a message", "number of messages", "compressed", "type of a value",
-            )  # fmt: skip
+                "truncated",
+                "length of a packet",
+                "length of a message",
+                "number of messages",
+                "compressed",
+                "type of a value",
+            )
 
 
 # -- variables -------------------------------------------------------------------------------------------
@@ -137,15 +142,18 @@ T, R, E = "DESIRED_THRUST", "DESIRED_RUDDER", "DESIRED_ELEVATOR"
 @pytest.mark.parametrize(
     ("names", "desired", "commands"),
     [
-        (AUV, {T: 50.0}, [3.0, 0, 0, 0, 0]), (AUV, {T: -50.0, R: 100.0}, [-1.5, -0.4, -0.4, 0, 0]),
+        (AUV, {T: 50.0}, [3.0, 0, 0, 0, 0]),
+        (AUV, {T: -50.0, R: 100.0}, [-1.5, -0.4, -0.4, 0, 0]),
         (AUV, {T: 500.0, R: -25.0, E: 10.0}, [12.0, 0.1, 0.1, -math.radians(10.0), -math.radians(10.0)]),
-        (AUV, {E: -90.0}, [0, 0, 0, 0.4, 0.4]), (AUV, {}, [0, 0, 0, 0, 0]),
+        (AUV, {E: -90.0}, [0, 0, 0, 0.4, 0.4]),
+        (AUV, {}, [0, 0, 0, 0, 0]),
         (("propeller", "rudder", "stern-plane"), {R: 50.0, E: 10.0}, [0, 0.2, math.radians(10.0)]),
         (("rudder", "propeller"), {R: 50.0, T: 100.0}, [-0.2, 12.0]),
-        (("port", "starboard"), {T: 40.0, R: 20.0}, [30.0, 10.0]), (("port", "starboard"), {T: 90.0, R: 50.0}, [50.0, 20.0]),
+        (("port", "starboard"), {T: 40.0, R: 20.0}, [30.0, 10.0]),
+        (("port", "starboard"), {T: 90.0, R: 50.0}, [50.0, 20.0]),
         (("port", "starboard"), {T: 40.0, "DESIRED_THRUST_L": -50.0}, [-25.0, 0.0]),
     ],
-)  # fmt: skip
+)
 def test_what_is_desired(names: tuple[str, ...], desired: dict[str, float], commands: list[float]) -> None:
     assert MoosActuators({}, actuators(*names)).commands(desired) == pytest.approx(commands)
 
@@ -204,11 +212,13 @@ NODE = 'src_node=a,dest_node=Bob,var_name=FOO,string_val="x=1,y=2",string_val_qu
 @pytest.mark.parametrize(
     ("variable", "text", "asked"),
     [
-        ("BRS_RANGE_REQUEST", "name=a,id=5", ("range", 5)), ("BRS_RANGE_REQUEST", "frequency = 25000", ("ping", 25000.0)),
-        ("ACOUSTIC_SEND", 'to=7,text="one, two"', ("send", b"one, two", 7)), ("ACOUSTIC_SEND", "hex=00ff", ("send", b"\0\xff", 0)),
+        ("BRS_RANGE_REQUEST", "name=a,id=5", ("range", 5)),
+        ("BRS_RANGE_REQUEST", "frequency = 25000", ("ping", 25000.0)),
+        ("ACOUSTIC_SEND", 'to=7,text="one, two"', ("send", b"one, two", 7)),
+        ("ACOUSTIC_SEND", "hex=00ff", ("send", b"\0\xff", 0)),
         ("NODE_MESSAGE_LOCAL", NODE, ("send", NODE.encode(), 0)),
     ],
-)  # fmt: skip
+)
 def test_requests(variable: str, text: str, asked: tuple[Any, ...]) -> None:
     assert moos_acoustics.request(variable, text)(Transducer()) == asked
 
@@ -216,13 +226,18 @@ def test_requests(variable: str, text: str, asked: tuple[Any, ...]) -> None:
 @pytest.mark.parametrize(
     ("variable", "text", "reason"),
     [
-        ("BRS_RANGE_REQUEST", "id=x", "invalid number in a request"), ("BRS_RANGE_REQUEST", "id=-1", "invalid number in a request"),
-        ("BRS_RANGE_REQUEST", "frequency=nan", "invalid number in a request"), ("BRS_RANGE_REQUEST", "", "range target missing"),
-        ("ACOUSTIC_SEND", "to=5", "nothing to send"), ("ACOUSTIC_SEND", "hex=0g", "nothing to send"),
-        ("ACOUSTIC_SEND", "text=", "nothing to send"), ("ACOUSTIC_SEND", "text=" + "x" * 300, "too long for a packet"),
-        ("ACOUSTIC_SEND", "to=500,text=x", "invalid number in a request"), ("NODE_MESSAGE_LOCAL", "hello", "invalid node message"),
+        ("BRS_RANGE_REQUEST", "id=x", "invalid number in a request"),
+        ("BRS_RANGE_REQUEST", "id=-1", "invalid number in a request"),
+        ("BRS_RANGE_REQUEST", "frequency=nan", "invalid number in a request"),
+        ("BRS_RANGE_REQUEST", "", "range target missing"),
+        ("ACOUSTIC_SEND", "to=5", "nothing to send"),
+        ("ACOUSTIC_SEND", "hex=0g", "nothing to send"),
+        ("ACOUSTIC_SEND", "text=", "nothing to send"),
+        ("ACOUSTIC_SEND", "text=" + "x" * 300, "too long for a packet"),
+        ("ACOUSTIC_SEND", "to=500,text=x", "invalid number in a request"),
+        ("NODE_MESSAGE_LOCAL", "hello", "invalid node message"),
     ],
-)  # fmt: skip
+)
 def test_requests_that_are_none(variable: str, text: str, reason: str) -> None:
     with pytest.raises(MalformedMessage, match=reason):
         moos_acoustics.request(variable, text)
@@ -233,9 +248,18 @@ def test_what_is_heard() -> None:
     found = moos_acoustics.reception_variables(answer, "lauv", 17.5)
     assert found["BRS_RANGE_REPORT"] == "vname=lauv,range=123.457,id=5,time=17.500"
     assert moos_acoustics.pairs(found["ACOUSTIC_HEARD"]) == {
-        "time": "17.500", "kind": "range reply", "from": "5", "to": "1", "code": "0", "frequency": "25003.2", "level": "120.0",
-        "snr": "14.2", "range": "123.457", "azimuth": "90.00", "elevation": "0.00",
-    }  # fmt: skip
+        "time": "17.500",
+        "kind": "range reply",
+        "from": "5",
+        "to": "1",
+        "code": "0",
+        "frequency": "25003.2",
+        "level": "120.0",
+        "snr": "14.2",
+        "range": "123.457",
+        "azimuth": "90.00",
+        "elevation": "0.00",
+    }
 
     def packet(payload: bytes) -> dict[str, str]:
         return moos_acoustics.reception_variables(
@@ -360,10 +384,15 @@ def test_a_helm_flies_an_auv_and_a_boat(
     until(told_right)  # what it is told is what is
     said = lauv.said
     for text in (
-        "in the community 'lauv', time warp 4", "no new desired values", f"dropped: {T} is not a number\n",
-        "dropped: invalid number in a request\n", "dropped: ACOUSTIC_SEND is not a string\n", "dropped: length of a packet\n",
-        "connection to the MOOSDB lost", "waiting for a MOOSDB",
-    ):  # fmt: skip
+        "in the community 'lauv', time warp 4",
+        "no new desired values",
+        f"dropped: {T} is not a number\n",
+        "dropped: invalid number in a request\n",
+        "dropped: ACOUSTIC_SEND is not a string\n",
+        "dropped: length of a packet\n",
+        "connection to the MOOSDB lost",
+        "waiting for a MOOSDB",
+    ):
         assert text in said, said
     assert "Traceback" not in said + later.end()
     undisturbed = boat.end()

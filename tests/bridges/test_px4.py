@@ -51,9 +51,13 @@ def test_a_stream_in_pieces_with_rubbish_between() -> None:
 def test_what_the_sensors_say() -> None:
     """Read by a codec of its own: the field points north and down, the accelerometer feels the weight, pressure falls with height."""
     turned = VehicleMotion(
-        1.0, np.array([30.0, -40.0, 0.2]), np.array([0.0, 2.0, 0.0]), np.array(quaternion(0.0, 0.0, math.pi / 2)),
-        np.array([0.1, 0.2, 0.3]), np.array([0.0, 0.0, -9.80665]),
-    )  # fmt: skip
+        1.0,
+        np.array([30.0, -40.0, 0.2]),
+        np.array([0.0, 2.0, 0.0]),
+        np.array(quaternion(0.0, 0.0, math.pi / 2)),
+        np.array([0.1, 0.2, 0.3]),
+        np.array([0.0, 0.0, -9.80665]),
+    )
     sensors = Px4Sensors(ORIGIN, odometry=True, seed=1)
     sensors.set_truth_interval(8000)
     peer = Px4(uuv(1, 0), 1.0, 0, check=True)

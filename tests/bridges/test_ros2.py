@@ -145,8 +145,9 @@ def test_hashes() -> None:
     """Those that ROS's own packages announce."""
     known = {
         "sensor_msgs/msg/Imu": "7d9a00ff131080897a5ec7e26e315954b8eae3353c3f995c55faf71574000b5b",
-        "marine_acoustic_msgs/msg/Dvl": "77604ba1b113d1a3", "marine_acoustic_msgs/msg/SonarRanges": "f440f02f1adc9535",
-    }  # fmt: skip
+        "marine_acoustic_msgs/msg/Dvl": "77604ba1b113d1a3",
+        "marine_acoustic_msgs/msg/SonarRanges": "f440f02f1adc9535",
+    }
     all_types = {distro: MessageTypes(distro) for distro in DISTROS}
     for t in all_types.values():
         for name, start in known.items():

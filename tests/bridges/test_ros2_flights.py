@@ -122,8 +122,13 @@ def fastdds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_three_vehicles_of_three_layouts(
-    config: Callable[..., LoadedConfig], serve: Callable[..., Server], domain: int, node: Node, bridges: list[Bridge], fastdds: Path
-) -> None:  # fmt: skip
+    config: Callable[..., LoadedConfig],
+    serve: Callable[..., Server],
+    domain: int,
+    node: Node,
+    bridges: list[Bridge],
+    fastdds: Path,
+) -> None:
     """A ROV by an array of thrusts in lockstep, an AUV by UUV Simulator's topics, a WAM-V by VRX's: each to its depth or its points,
     with rubbish on the topics, a bridge that is killed and back, and a controller that falls silent."""
     path = config(WORLD).path
@@ -136,11 +141,15 @@ def test_three_vehicles_of_three_layouts(
             Bridge(server, path, domain, "wamv", "--layout", "vrx", "--no-clock"),
         ]
         peer = FastDds(
-            fastdds, domain, *("r", "rt/rov/odom", ros2.dds(ros2.Odometry)), *("b", "rt/clock", ros2.dds(ros2.Clock)),
-            *("t", "rt/tf_static", ros2.dds(ros2.TFMessage)), *("r", "rt/wamv/sensors/imu/imu/data", ros2.dds(ros2.Imu)),
+            fastdds,
+            domain,
+            *("r", "rt/rov/odom", ros2.dds(ros2.Odometry)),
+            *("b", "rt/clock", ros2.dds(ros2.Clock)),
+            *("t", "rt/tf_static", ros2.dds(ros2.TFMessage)),
+            *("r", "rt/wamv/sensors/imu/imu/data", ros2.dds(ros2.Imu)),
             *("w", "rt/rov/actuators/cmd", ros2.dds(ros2.Float64MultiArray)),
             *("w", "rq/rov/startRequest", ros2.dds(ros2.TriggerRequest)),
-        )  # fmt: skip
+        )
         _fly(
             server,
             node,
@@ -233,15 +242,21 @@ def _fly(server: Server, node: Node, bridges: list[Bridge], peer: FastDds, anoth
         peer.write("rt/rov/actuators/cmd", data or b"\0\1\0\0")
         peer.write("rq/rov/startRequest", data or b"\0\1\0\0")
     wrong = node.call(
-        "/rov/fault", ros2.SetParametersRequest, ros2.SetParametersResponse,
-        [ros2.Parameter("presure", ros2.ParameterValue(string_value="lost")),
-         ros2.Parameter("ahrs.heading", ros2.ParameterValue(string_value="bias 0.5"))],
-    )  # fmt: skip
+        "/rov/fault",
+        ros2.SetParametersRequest,
+        ros2.SetParametersResponse,
+        [
+            ros2.Parameter("presure", ros2.ParameterValue(string_value="lost")),
+            ros2.Parameter("ahrs.heading", ros2.ParameterValue(string_value="bias 0.5")),
+        ],
+    )
     assert [r.successful for r in wrong.results] == [False, True] and "presure" in wrong.results[0].reason
     mended = node.call(
-        "/rov/fault", ros2.SetParametersRequest, ros2.SetParametersResponse,
+        "/rov/fault",
+        ros2.SetParametersRequest,
+        ros2.SetParametersResponse,
         [ros2.Parameter("ahrs", ros2.ParameterValue(string_value="none"))],
-    )  # fmt: skip
+    )
     assert mended.results[0].successful
 
     # The AUV's bridge dies; the others go on; another takes its place.

@@ -45,20 +45,30 @@ def hilsim_acceleration(d: dict[str, float], nu: Any, rho: float) -> Any:
     cross = v + x * r
     strip = g["T"] * g["C_d_2d"] * rho / 2.0 * np.abs(cross) * cross
     sway, yaw = -2.0 * np.trapezoid(strip, x), -np.trapezoid(strip * x, x)
-    tau = np.array([
-        (g["X_u"] + friction * abs(u) + g["X_uuu"] * u * u) * u,
-        (g["Y_v"] + g["Y_vvv"] * v * v + g["Y_rv"] * abs(r)) * v + sway
-        + (g["Y_r"] + g["Y_vr"] * abs(v) + g["Y_rr"] * abs(r) + g["Y_rrr"] * r * r) * r,
-        0.0,
-        0.0,
-        g["M_qq"] * abs(q) * q,
-        (g["N_v"] + g["N_rv"] * abs(r) + g["N_vvv"] * v * v) * v + yaw
-        + (g["N_r"] + g["N_vr"] * abs(v) + g["N_rr"] * abs(r) + g["N_rrr"] * r * r) * r,
-    ])  # fmt: skip
-    tau -= u * np.array([
-        0.0, (g["C_rb_26"] + g["C_a_26"]) * r, (g["C_rb_35"] + g["C_a_35"]) * q, (g["C_rb_46"] + g["C_a_46"]) * r,
-        g["C_a_55"] * q, g["C_a_66"] * r,
-    ])  # fmt: skip
+    tau = np.array(
+        [
+            (g["X_u"] + friction * abs(u) + g["X_uuu"] * u * u) * u,
+            (g["Y_v"] + g["Y_vvv"] * v * v + g["Y_rv"] * abs(r)) * v
+            + sway
+            + (g["Y_r"] + g["Y_vr"] * abs(v) + g["Y_rr"] * abs(r) + g["Y_rrr"] * r * r) * r,
+            0.0,
+            0.0,
+            g["M_qq"] * abs(q) * q,
+            (g["N_v"] + g["N_rv"] * abs(r) + g["N_vvv"] * v * v) * v
+            + yaw
+            + (g["N_r"] + g["N_vr"] * abs(v) + g["N_rr"] * abs(r) + g["N_rrr"] * r * r) * r,
+        ]
+    )
+    tau -= u * np.array(
+        [
+            0.0,
+            (g["C_rb_26"] + g["C_a_26"]) * r,
+            (g["C_rb_35"] + g["C_a_35"]) * q,
+            (g["C_rb_46"] + g["C_a_46"]) * r,
+            g["C_a_55"] * q,
+            g["C_a_66"] * r,
+        ]
+    )
     return np.linalg.solve(np.add(m, added), tau)
 
 
@@ -228,10 +238,13 @@ SETTINGS = {
         ("vehicles/eca_a9_model_params.yaml", "thrusters"),
         ("vehicles/rexrov2_model_params_exact.yaml", "thrusters"),
         ("vehicles/BlueROV.yaml", "thrusters size mass inertia"),
-        *((f"sookshma/model/{part}.yml", "") for part in ("geometry", "inertia", "hydrodynamics", "control_surfaces", "sensors")),
+        *(
+            (f"sookshma/model/{part}.yml", "")
+            for part in ("geometry", "inertia", "hydrodynamics", "control_surfaces", "sensors")
+        ),
         ("sookshma/model/initial_conditions.yml", ""),
     ],
-)  # fmt: skip
+)
 def test_nothing_of_a_file_is_dropped_in_silence(
     data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, needs: str
 ) -> None:

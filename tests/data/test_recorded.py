@@ -20,8 +20,14 @@ from wavesim_server.resources import remove_leftovers
 pytestmark = [pytest.mark.data, pytest.mark.system, pytest.mark.xdist_group("vessels"), pytest.mark.timeout(240)]
 
 #: columns: rpm %, nozzle %, bucket % to port, then to starboard; the nozzles turn by 27 deg, the other way round
-MAPS = {"port": "1*0.01", "starboard": "4*0.01", "port-angle": "2*-0.004712389", "starboard-angle": "5*-0.004712389",
-        "port-deflector": "3*0.01", "starboard-deflector": "6*0.01"}  # fmt: skip
+MAPS = {
+    "port": "1*0.01",
+    "starboard": "4*0.01",
+    "port-angle": "2*-0.004712389",
+    "starboard-angle": "5*-0.004712389",
+    "port-deflector": "3*0.01",
+    "starboard-deflector": "6*0.01",
+}
 IDLE = 1e-5  #: %: 0 would stop the engine, which idled at 400 rpm
 APART = 3000.0
 VESSEL = """<vehicle name="{model}" model="{model}" position="0 {east} 0 m" client="required" truth="none">
@@ -46,7 +52,19 @@ def test_odins_sea_trial_through_a_live_server(data_dir: Path, root: Path, tmp_p
     )
     name = f"sea{os.getpid()}"
     (tmp_path / "config.xml").write_text(TRIAL.format(name=name, fleet=fleet))
-    done = wavesim("trial", tmp_path / "config.xml", "--out", tmp_path, "--name", name, "--port", "0", "--quiet", "--no-plots", timeout=200)  # fmt: skip
+    done = wavesim(
+        "trial",
+        tmp_path / "config.xml",
+        "--out",
+        tmp_path,
+        "--name",
+        name,
+        "--port",
+        "0",
+        "--quiet",
+        "--no-plots",
+        timeout=200,
+    )
     assert done.returncode == 0, done.stderr
     assert remove_leftovers(name) == []
     log = read(tmp_path / name / "run.mcap")
@@ -102,7 +120,19 @@ def test_a_model_boat_beside_its_measured_track(data_dir: Path, root: Path, tmp_
         f'<models>{own}</models><fleet><vehicle name="boat" model="boat" position="0 0 0 m" speed="0.5 m/s" client="required" truth="none">'
         f'<program run="recorded.py" period="20 ms" options="--commands commands.csv {orders}"/></vehicle></fleet></wavesim>'
     )
-    done = wavesim("trial", tmp_path / "config.xml", "--out", tmp_path, "--name", name, "--port", "0", "--quiet", "--no-plots", timeout=200)  # fmt: skip
+    done = wavesim(
+        "trial",
+        tmp_path / "config.xml",
+        "--out",
+        tmp_path,
+        "--name",
+        name,
+        "--port",
+        "0",
+        "--quiet",
+        "--no-plots",
+        timeout=200,
+    )
     assert done.returncode == 0, done.stderr
     assert remove_leftovers(name) == []
     log = read(tmp_path / name / "run.mcap")

@@ -123,10 +123,23 @@ def test_dunes_lauv(config: Callable[..., LoadedConfig], data_dir: Path) -> None
     model = config(f"<models>{body}</models>").models["lauv"]
     m, lever, rotary = 24.0 - 18.0, 24.0 * 0.009, 15.0 - (2.1 - 0.04)
     extra = {
-        "X_qw": -m, "X_rv": m, "Y_ru": -m, "Y_pw": m, "Z_pv": -m, "Z_qu": m,
-        "X_pr": -lever, "Y_qr": -lever, "Z_pp": lever, "Z_qq": lever, "K_ru": lever, "K_wp": -lever,
-        "M_rv": lever, "M_wq": -lever, "M_pr": rotary, "N_pq": -rotary,
-    }  # fmt: skip
+        "X_qw": -m,
+        "X_rv": m,
+        "Y_ru": -m,
+        "Y_pw": m,
+        "Z_pv": -m,
+        "Z_qu": m,
+        "X_pr": -lever,
+        "Y_qr": -lever,
+        "Z_pp": lever,
+        "Z_qq": lever,
+        "K_ru": lever,
+        "K_wp": -lever,
+        "M_rv": lever,
+        "M_wq": -lever,
+        "M_pr": rotary,
+        "N_pq": -rotary,
+    }
     model = dataclasses.replace(
         model, derivatives=Derivatives(derivative=tuple(Derivative(name=k, value=v) for k, v in extra.items()))
     )

@@ -143,23 +143,42 @@ def test_shaders_styles_and_data_are_not_texts(tmp_path: Path, monkeypatch: pyte
         ),
     )
     assert [(t.line, t.words) for t in texts() if t.file == "page.ts"] == [
-        (6, "Remove this chart"), (7, "there are {n} vehicles{...}"), (7, ", {late} of them are late"), (7, "no vehicles yet"),
-    ]  # fmt: skip
+        (6, "Remove this chart"),
+        (7, "there are {n} vehicles{...}"),
+        (7, ", {late} of them are late"),
+        (7, "no vehicles yet"),
+    ]
     assert [t.words for t in texts() if t.file == "program.py"] == [
-        "A program::", "wavesim run  Run a trial with a log.", "wavesim end  End it now",
-        "the value is not a number", "<sensors> of the fleet cannot inherit", "<p>No run gave a value.</p>", '<workers options="...">: invalid option',
+        "A program::",
+        "wavesim run  Run a trial with a log.",
+        "wavesim end  End it now",
+        "the value is not a number",
+        "<sensors> of the fleet cannot inherit",
+        "<p>No run gave a value.</p>",
+        '<workers options="...">: invalid option',
         "try {x.join(map(str, y))} or the others",
-    ]  # fmt: skip
+    ]
     assert [t.words for t in texts() if t.file == "page.md"] == [
-        "unit", "range", "meaning", "`cannot listen at port 1`", "3 x m, km, or `mast`", "s, ms, or `never`", "up to 3 s",
-    ]  # fmt: skip
+        "unit",
+        "range",
+        "meaning",
+        "`cannot listen at port 1`",
+        "3 x m, km, or `mast`",
+        "s, ms, or `never`",
+        "up to 3 s",
+    ]
 
 
 def test_blocks_of_a_page() -> None:
     page = "# Head\n\nA paragraph\nof two lines.\n\n- item\n\n```\ncode\n```\n\n| a | b |\n|---|---|\n| c d | e |\n"
     assert list(blocks(page)) == [
-        (3, "A paragraph of two lines.", False), (6, "- item", False), (12, "a", True), (12, "b", True), (14, "c d", True), (14, "e", True),
-    ]  # fmt: skip
+        (3, "A paragraph of two lines.", False),
+        (6, "- item", False),
+        (12, "a", True),
+        (12, "b", True),
+        (14, "c d", True),
+        (14, "e", True),
+    ]
 
 
 def test_a_sample_is_repeatable_and_has_all_kinds(capsys: pytest.CaptureFixture[str]) -> None:

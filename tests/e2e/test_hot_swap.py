@@ -54,9 +54,15 @@ def test_every_sensor_is_in_the_test() -> None:
     ],
 )
 def test_kill_freeze_and_swap(
-    config: Callable[..., LoadedConfig], serve: Callable[..., Server], processes: list[subprocess.Popen[str]], tmp_path: Path,
-    model: str, depth: float, height: float, sensors: list[str],
-) -> None:  # fmt: skip
+    config: Callable[..., LoadedConfig],
+    serve: Callable[..., Server],
+    processes: list[subprocess.Popen[str]],
+    tmp_path: Path,
+    model: str,
+    depth: float,
+    height: float,
+    sensors: list[str],
+) -> None:
     xml = WORLD.format(model=model, depth=depth, sensors="".join(element(s, height) for s in sensors))
     path = config(xml).path
     server = serve(path, "--speed", "1", "--log", str(tmp_path / "swapped.mcap"))
@@ -79,9 +85,11 @@ def test_kill_freeze_and_swap(
         while waiting and time.monotonic() < limit:
             latest(broker, 0.1)
             waiting = {
-                s for s in waiting
-                if int(state.vehicles[s].header[OWNER]) in (0, pids[s]) or int(state.values(s)["sequence"][0]) <= before[s]
-            }  # fmt: skip
+                s
+                for s in waiting
+                if int(state.vehicles[s].header[OWNER]) in (0, pids[s])
+                or int(state.values(s)["sequence"][0]) <= before[s]
+            }
         assert not waiting, "not started again"
         assert set(latest(broker, 1.0)) == sent
 

@@ -161,9 +161,12 @@ def test_an_observer_controls_nothing(config: Callable[..., LoadedConfig], serve
 
 @pytest.mark.parametrize(
     ("failsafe", "expected", "text"),
-    [('failsafe="zero"', 0.0, "actuators at zero"), ('failsafe="hold"', 5.0, "commands are held"),
-     ('failsafe="safe" safe="2.5"', 2.5, "actuators at 2.5")],
-)  # fmt: skip
+    [
+        ('failsafe="zero"', 0.0, "actuators at zero"),
+        ('failsafe="hold"', 5.0, "commands are held"),
+        ('failsafe="safe" safe="2.5"', 2.5, "actuators at 2.5"),
+    ],
+)
 def test_the_watchdog(
     config: Callable[..., LoadedConfig],
     serve: Callable[..., Server],

@@ -140,10 +140,17 @@ def test_every_order_is_answered_and_logged_with_its_sender(run: Run) -> None:
         (t // 10**6, c["sender"], c["verb"]) for t, c in run.log.json["/commands"] if c["sender"] != "configuration"
     ]
     assert orders == [
-        (0, "boat", "start"), (500, "boat", "weather"), (500, "boat", "push"), (2000, "referee", "fault"),
-        (2000, "referee", "mission"), (2000, "referee", "mission"), (3000, "boat", "pose"),
-        (3000, "boat", "allocate"), (4000, "boat", "fault"), (5000, "boat", "shutdown"),
-    ]  # fmt: skip
+        (0, "boat", "start"),
+        (500, "boat", "weather"),
+        (500, "boat", "push"),
+        (2000, "referee", "fault"),
+        (2000, "referee", "mission"),
+        (2000, "referee", "mission"),
+        (3000, "boat", "pose"),
+        (3000, "boat", "allocate"),
+        (4000, "boat", "fault"),
+        (5000, "boat", "shutdown"),
+    ]
     pushed = next(c["arguments"] for _, c in run.log.json["/commands"] if c["verb"] == "push")
     assert pushed == {"body": "boat", "force": [300.0, 0.0, 0.0], "torque": [0.0, 0.0, 0.0]}
 
@@ -155,7 +162,10 @@ def test_a_mission_comes_whole_to_a_pilot_that_takes_missions_and_what_it_says_i
     told = [(n["body"], n["text"]) for _, n in run.log.json["/notices"]]
     assert ("boat", "takes 30 waypoints") in told
     parts = [c["arguments"] for _, c in run.log.json["/commands"] if c["verb"] == "mission"]
-    assert [(p["body"], p["first"], p["count"], len(p["points"])) for p in parts] == [("boat", 0, 30, 96), ("boat", 24, 30, 24)]  # fmt: skip
+    assert [(p["body"], p["first"], p["count"], len(p["points"])) for p in parts] == [
+        ("boat", 0, 30, 96),
+        ("boat", 24, 30, 24),
+    ]
 
 
 def test_faults_by_the_clock_and_by_sessions_stand_in_the_log_from_beginning_to_end(run: Run) -> None:

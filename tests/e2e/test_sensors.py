@@ -127,17 +127,22 @@ def test_any_set_of_emulators_is_kept_alive(
 
 
 def test_a_sensor_of_ones_own(
-    config: Callable[..., LoadedConfig], serve: Callable[..., Server], root: Path, tmp_path: Path,
+    config: Callable[..., LoadedConfig],
+    serve: Callable[..., Server],
+    root: Path,
+    tmp_path: Path,
     processes: list[subprocess.Popen[str]],
-) -> None:  # fmt: skip
+) -> None:
     """The package of examples/depth-sensor, installed into a folder of its own, as the tutorial says."""
     source = tmp_path / "source"
     shutil.copytree(root / "examples/depth-sensor", source)
     target = tmp_path / "site"
     subprocess.run(
         [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", target, source],
-        check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
     paths = [str(target), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     path = tmp_path / "own.xml"

@@ -223,9 +223,11 @@ def test_who_comes_goes_or_dies_stands_on_the_console(server: Server) -> None:
     assert server.process.stderr is not None
     told = [re.sub(r":\d+", "", line) for line in server.process.stderr]
     assert told == [
-        "wavesim: 'boat' joined as pilot from 127.0.0.1\n", "wavesim: 'boat' (pilot) left\n",
-        "wavesim: 'hidden' joined as pilot from 127.0.0.1\n", "wavesim: 'hidden' (pilot) fell silent and was removed\n",
-    ]  # fmt: skip
+        "wavesim: 'boat' joined as pilot from 127.0.0.1\n",
+        "wavesim: 'boat' (pilot) left\n",
+        "wavesim: 'hidden' joined as pilot from 127.0.0.1\n",
+        "wavesim: 'hidden' (pilot) fell silent and was removed\n",
+    ]
 
 
 def test_a_server_shares_with_its_group_where_the_configuration_says_so(

@@ -109,9 +109,15 @@ class Bench:
 
 
 def bench(
-    config: Make, of: type[Emulator], attributes: str = 'noise="0"', inner: str = "", world: str = "", bodies: int = 1,
-    period: int = 1, model: str = "lauv",
-) -> Bench:  # fmt: skip
+    config: Make,
+    of: type[Emulator],
+    attributes: str = 'noise="0"',
+    inner: str = "",
+    world: str = "",
+    bodies: int = 1,
+    period: int = 1,
+    model: str = "lauv",
+) -> Bench:
     """A bench whose bodies have one instrument each."""
     name = of.sensor.replace("_", "-")
     given = f"<fleet><sensors><{name} {attributes}>{inner}</{name}></sensors></fleet>"

@@ -26,7 +26,14 @@ def design(preset: str, reach: float, bins: int, changes: dict[str, Any] | None 
     return SonarDesign(p, reach, bins, **{**QUIET, **given})
 
 
-def pose(p: Any = (0.0, 0.0, 0.0), roll: float = 0.0, pitch: float = 0.0, heading: float = 0.0, v: Any = (0, 0, 0), w: Any = (0, 0, 0)) -> SonarPose:  # fmt: skip
+def pose(
+    p: Any = (0.0, 0.0, 0.0),
+    roll: float = 0.0,
+    pitch: float = 0.0,
+    heading: float = 0.0,
+    v: Any = (0, 0, 0),
+    w: Any = (0, 0, 0),
+) -> SonarPose:
     return SonarPose(
         np.array(p, float), rotation(quaternion(roll, pitch, heading)), np.array(v, float), np.array(w, float)
     )

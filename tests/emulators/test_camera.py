@@ -85,9 +85,13 @@ def test_points_are_seen_where_the_lens_says(config: Any, distortion: tuple[floa
     seen_S = np.array([[5.0, -1.5, 1.0], [5.0, 1.8, 0.9], [6.0, 0.1, -1.6]])
     places = HERE + seen_S @ R.T
     boards = "".join(
-        board(f"{n!r} {e!r} {d!r} m".replace("np.float64(", "").replace(")", ""), "0.3 0.3 m", more=f'heading="{math.degrees(attitude[2]) + 180!r} deg"').replace('"b"', f'"b{i}"')
+        board(
+            f"{n!r} {e!r} {d!r} m".replace("np.float64(", "").replace(")", ""),
+            "0.3 0.3 m",
+            more=f'heading="{math.degrees(attitude[2]) + 180!r} deg"',
+        ).replace('"b"', f'"b{i}"')
         for i, (n, e, d) in enumerate(places.tolist())
-    )  # fmt: skip
+    )
     v = view(
         config, CLEAR.format('attenuation="0 0 0"') + boards, width=160, height=120, depth=True, distortion=distortion
     )

@@ -102,7 +102,9 @@ def test_what_cannot_be_is_refused_by_one_line(config: Any, sonar: str, world: s
     assert re.search(r"config\d+\.xml:\d+", str(refused.value))
 
 
-@pytest.mark.parametrize("scene", ['<soundings file="none.txt"/>', '<obstacles><mesh file="none.stl" position="0 0 1 m"/></obstacles>'])  # fmt: skip
+@pytest.mark.parametrize(
+    "scene", ['<soundings file="none.txt"/>', '<obstacles><mesh file="none.stl" position="0 0 1 m"/></obstacles>']
+)
 def test_a_scene_that_is_not_there_is_refused_by_one_line(config: Any, scene: str) -> None:
     with pytest.raises(ConfigError, match=r"file 'none\.\w+' does not exist") as refused:
         config(suite('<sonar preset="p900-130"/>', world=scene))

@@ -126,10 +126,30 @@ def test_energy_is_shared_as_a_loop_over_finer_rays_would(config: Any) -> None:
     u, da, e, de, out, what = fan(3, 64)
     energy, none = np.zeros((3, bins)), np.zeros((0, 0))
     kernels.bin_energy(
-        p, R, u, e, np.full(3, da), np.full(64, de), np.ones(3), np.ones(64), out, what, tables, 0.02,
-        w.palette.patches, w.palette.cells, np.uint64(1), np.zeros(2), np.zeros(3), 1500.0, 0.0, bin_, energy, none,
+        p,
+        R,
+        u,
+        e,
+        np.full(3, da),
+        np.full(64, de),
+        np.ones(3),
+        np.ones(64),
+        out,
+        what,
+        tables,
+        0.02,
+        w.palette.patches,
+        w.palette.cells,
+        np.uint64(1),
+        np.zeros(2),
+        np.zeros(3),
+        1500.0,
+        0.0,
+        bin_,
+        energy,
+        none,
         np.zeros((0, 0, 2), np.int32),
-    )  # fmt: skip
+    )
     u, da, e, de, out, what = fan(10, 10_000)
     r, cosine = out[..., 0], out[..., 1]
     angle = np.degrees(np.arccos(cosine))

@@ -64,8 +64,11 @@ def test_tracks_within_the_limits_of_the_performance_standard(config: Make) -> N
     good = trends = 0
     # own speed; distance, bearing, course and speed of the target, relative, as the standard has it
     for own, distance, bearing, course, speed in (
-        (5.0, 8.0, 0.0, 180.0, 20.0), (5.0, 1.0, 0.0, 90.0, 10.0), (5.0, 8.0, 45.0, 225.0, 20.0), (25.0, 8.0, 45.0, 225.0, 20.0),
-    ):  # fmt: skip
+        (5.0, 8.0, 0.0, 180.0, 20.0),
+        (5.0, 1.0, 0.0, 90.0, 10.0),
+        (5.0, 8.0, 45.0, 225.0, 20.0),
+        (25.0, 8.0, 45.0, 225.0, 20.0),
+    ):
         own_v, relative = np.array([own * KNOT, 0.0]), speed * KNOT * heading(course)
         v, at = own_v + relative, distance * NM * heading(bearing)
         here = at + 180.0 * relative
@@ -162,10 +165,20 @@ def stations(config: Make, given: list[str], model: str = "ship") -> Bench:
 
 def test_reports_come_at_the_intervals_of_their_class(config: Make) -> None:
     given = [
-        ('A', 0.0, 0.0, 10.0), ('A', 10.0, 0.0, 10.0), ('A', 10.0, 0.02, 10.0 / 3.0), ('A', 18.0, 0.0, 6.0), ('A', 18.0, 0.02, 2.0),
-        ('A', 24.0, 0.0, 2.0), ('B', 10.0, 0.0, 30.0), ('B', 1.0, 0.0, 180.0), ('B-SO', 10.0, 0.0, 30.0), ('B-SO', 20.0, 0.0, 15.0),
-        ('B-SO', 24.0, 0.0, 5.0), ('mark', 0.0, 0.0, 180.0), ('A" status="1', 0.0, 0.0, 180.0),
-    ]  # fmt: skip
+        ("A", 0.0, 0.0, 10.0),
+        ("A", 10.0, 0.0, 10.0),
+        ("A", 10.0, 0.02, 10.0 / 3.0),
+        ("A", 18.0, 0.0, 6.0),
+        ("A", 18.0, 0.02, 2.0),
+        ("A", 24.0, 0.0, 2.0),
+        ("B", 10.0, 0.0, 30.0),
+        ("B", 1.0, 0.0, 180.0),
+        ("B-SO", 10.0, 0.0, 30.0),
+        ("B-SO", 20.0, 0.0, 15.0),
+        ("B-SO", 24.0, 0.0, 5.0),
+        ("mark", 0.0, 0.0, 180.0),
+        ('A" status="1', 0.0, 0.0, 180.0),
+    ]
     texts = ['mmsi="900000000" station="receiver" noise="0" rate="2 Hz"']
     texts += [f'mmsi="{257000000 + 7 * k}" station="{s}" rate="0.01 Hz"' for k, (s, *_) in enumerate(given)]
     b = stations(config, texts)
@@ -220,10 +233,16 @@ def test_pyais_reads_what_the_sensor_told(config: Make, station: str) -> None:
     }
     moving = {name: float(row[name][1]) for name in ("sog", "cog", "heading", "turn")}
     report = ais.AisReport(
-        int(got["mmsi"]), int(got["station"]), got["latitude"], got["longitude"],
+        int(got["mmsi"]),
+        int(got["station"]),
+        got["latitude"],
+        got["longitude"],
         **{k: None if math.isnan(v) else v for k, v in moving.items()},
-        name=ais.unpacked(tuple(row["called"].reshape(-1, 3)[1])), ship_type=int(got["kind"]), length=got["length"], width=got["width"],
-    )  # fmt: skip
+        name=ais.unpacked(tuple(row["called"].reshape(-1, 3)[1])),
+        ship_type=int(got["kind"]),
+        length=got["length"],
+        width=got["width"],
+    )
     read = pyais.decode(*ais.sentences(ais.position_report(report))).asdict()
     assert read["mmsi"] == 257000001
     assert math.radians(float(read["lat"])) == pytest.approx(got["latitude"], abs=ais.STEP_ANGLE / 2)

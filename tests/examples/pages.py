@@ -109,9 +109,14 @@ class Follower:
             self.open(block, text)
         elif block.language == "sh":
             done = subprocess.run(
-                ["bash", "-ec", text], cwd=self.folder, env=self.environment, text=True, timeout=300.0, check=False,
+                ["bash", "-ec", text],
+                cwd=self.folder,
+                env=self.environment,
+                text=True,
+                timeout=300.0,
+                check=False,
                 capture_output=True,
-            )  # fmt: skip
+            )
             assert done.returncode == 0, f"{block} ended with {done.returncode}\n{done.stdout}{done.stderr}"
             self.shown, self.where = done.stdout, ""
         elif block.language == "python":
@@ -128,9 +133,13 @@ class Follower:
         path = self.folder / f".{block.title.replace(' ', '-')}-{len(list(self.folder.glob('.*')))}"
         with path.open("wb") as out:
             process = subprocess.Popen(
-                ["bash", "-c", f"exec {text}"], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=out,
+                ["bash", "-c", f"exec {text}"],
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
                 stderr=subprocess.STDOUT,
-            )  # fmt: skip
+            )
         self.terminals[block.title] = process, path
         self.where = block.title
 
@@ -182,9 +191,15 @@ def at_desk(folder: Path, names: dict[str, str]) -> Iterator[Follower]:
         (desk / "bin" / name).write_text(f'#!/bin/sh\nexec "{desk}/bin/python" -m {module} "$@"\n')
         (desk / "bin" / name).chmod(0o755)
     environment = {
-        **os.environ, "PATH": f"{desk}/bin{os.pathsep}{os.environ['PATH']}", "MPLBACKEND": "Agg", "PYTHONUNBUFFERED": "1",
-        "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1",
-    }  # fmt: skip
+        **os.environ,
+        "PATH": f"{desk}/bin{os.pathsep}{os.environ['PATH']}",
+        "MPLBACKEND": "Agg",
+        "PYTHONUNBUFFERED": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",
+        "PIP_NO_INDEX": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_QUIET": "1",
+    }
     follower = Follower(work, environment, names)
     try:
         yield follower

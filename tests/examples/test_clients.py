@@ -234,7 +234,10 @@ def test_it_takes_what_the_sdk_takes(client: Client) -> None:
 
 def many() -> tuple[m.StateMessage, list[m.SensorsMessage]]:
     """A state of more values than fit a datagram."""
-    readings = [m.Reading(s.number, 10**9, 0, tuple(float(k) for k in range(count))) for s, count in zip(LONG, (4, 600), strict=True)]  # fmt: skip
+    readings = [
+        m.Reading(s.number, 10**9, 0, tuple(float(k) for k in range(count)))
+        for s, count in zip(LONG, (4, 600), strict=True)
+    ]
     state = m.StateMessage(250, 10**9, 1, 0, (0.0,) * 16, (1.0,), None, ())
     first, parts = split_readings(state, readings)
     return m.StateMessage(250, 10**9, 1, len(parts), (0.0,) * 16, (1.0,), None, tuple(first)), parts

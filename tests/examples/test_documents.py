@@ -200,11 +200,15 @@ def voyage() -> dict[str, Any]:
 
 GIVEN: dict[str, Callable[[], dict[str, Any]]] = {  #: names that a page's programs take as given
     "docs/ocean.md": lambda: {
-        "p_W": np.array([[0.0, 0.0, 5.0], [10.0, 0.0, 20.0]]), "time_s": 3.0, "north": 5.0, "east": -5.0,
-        "origins": np.array([[0.0, 0.0, 5.0]]), "directions": np.array([[0.0, 0.0, 1.0]]),
+        "p_W": np.array([[0.0, 0.0, 5.0], [10.0, 0.0, 20.0]]),
+        "time_s": 3.0,
+        "north": 5.0,
+        "east": -5.0,
+        "origins": np.array([[0.0, 0.0, 5.0]]),
+        "directions": np.array([[0.0, 0.0, 1.0]]),
     },
     "docs/navigation.md": voyage,
-}  # fmt: skip
+}
 
 
 def test_programs_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,15 +88,30 @@ DRAG = '<coefficient name="drag" value="60"/>'
 @pytest.mark.parametrize(
     ("integrator", "inner", "lines", "said"),
     [
-        ("rk4", '<term name="drouge"/>', {}, "model 'hull': no installed package provides the term 'drouge'; did you mean 'drogue'?"),
-        ("rk4", f'<term name="drogue">{DRAG}</term>', {}, "'drogue' has the coefficients drag; it needs each of drag x y z once"),
+        (
+            "rk4",
+            '<term name="drouge"/>',
+            {},
+            "model 'hull': no installed package provides the term 'drouge'; did you mean 'drogue'?",
+        ),
+        (
+            "rk4",
+            f'<term name="drogue">{DRAG}</term>',
+            {},
+            "'drogue' has the coefficients drag; it needs each of drag x y z once",
+        ),
         ("rk4", '<actuator name="a" type="sail" minimum="0" maximum="1"/>', {}, "provides the type of actuator 'sail'"),
         ("ralson", "", {}, "unknown integrator 'ralson'; did you mean 'ralston'?"),
-        ("rk4", "", {"parachute": "drogue:DROGUE"}, "'parachute' of wavesim.dynamics must refer to a term, actuator type or integrator with the name 'parachute'"),
+        (
+            "rk4",
+            "",
+            {"parachute": "drogue:DROGUE"},
+            "'parachute' of wavesim.dynamics must refer to a term, actuator type or integrator with the name 'parachute'",
+        ),
         ("rk4", "", {"sail": "nowhere:SAIL"}, "the entry point 'sail' of wavesim.dynamics cannot be loaded: No module"),
     ],
     ids=["unknown term", "missing coefficient", "unknown type", "unknown integrator", "another name", "no module"],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_one_line(
     root: Path, tmp_path: Path, offers: dict[str, str], integrator: str, inner: str, lines: dict[str, str], said: str
 ) -> None:

@@ -25,9 +25,20 @@ pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("tri
 def trial(root: Path, out: Path, which: str, seconds: int) -> dict[str, Any]:
     name = f"{which}{os.getpid()}"
     done = wavesim(
-        "trial", root / f"examples/trials/{which}.xml", "--out", out, "--name", name, "--port", "0", "--quiet",
-        "--duration", str(seconds), "--no-plots", timeout=180,
-    )  # fmt: skip
+        "trial",
+        root / f"examples/trials/{which}.xml",
+        "--out",
+        out,
+        "--name",
+        name,
+        "--port",
+        "0",
+        "--quiet",
+        "--duration",
+        str(seconds),
+        "--no-plots",
+        timeout=180,
+    )
     assert done.returncode == 0, done.stderr
     assert remove_leftovers(name) == []
     table: dict[str, Any] = json.loads((out / name / "table.json").read_text())
@@ -80,9 +91,22 @@ def test_shallow_water(root: Path, tmp_path: Path) -> None:
 def test_the_study_of_the_tick(root: Path, tmp_path: Path) -> None:
     picture = tmp_path / "study.png"
     done = subprocess.run(
-        [sys.executable, root / "examples/studies/lbl_against_tick.py", "--ticks", "4", "100", "--fixes", "20", "--out", picture],
-        capture_output=True, text=True, check=True, timeout=120,
-    )  # fmt: skip
+        [
+            sys.executable,
+            root / "examples/studies/lbl_against_tick.py",
+            "--ticks",
+            "4",
+            "100",
+            "--fixes",
+            "20",
+            "--out",
+            picture,
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
     rows = [line.split() for line in done.stdout.splitlines()[1:]]
     exact = [float(r[2]) for r in rows]
     assert max(exact) < 2.0 and exact[0] == pytest.approx(exact[1], abs=0.01), "millimetres, at any tick"

@@ -88,7 +88,11 @@ def test_recorded_commands_again(root: Path, tmp_path: Path) -> None:
     table, log = sailed(root, tmp_path, "recorded", seconds)
     columns, times = read_columns(root / "examples/trials/odin-zigzag.csv", None)
     model, now = library()["odin"], times < seconds
-    names = {"throttle": ("port", "starboard"), "nozzle*deg": ("port-angle", "starboard-angle"), "bucket": ("port-deflector", "starboard-deflector")}  # fmt: skip
+    names = {
+        "throttle": ("port", "starboard"),
+        "nozzle*deg": ("port-angle", "starboard-angle"),
+        "bucket": ("port-deflector", "starboard-deflector"),
+    }
     commands = dict(parse_map(model, f"{name}={column}", columns) for column, both in names.items() for name in both)
     alone = replay(model, times[now], {k: v[now] for k, v in commands.items()}, 0.01, world='<bed depth="60 m"/>')
     live = log.get("/state/odin", STATE)

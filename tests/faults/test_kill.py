@@ -276,9 +276,23 @@ def test_a_part_killed_after_the_last_tick_of_a_trial_is_no_success(
         '<time duration="1 s" step="4 ms"/><fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
     ).path
     trial = subprocess.Popen(
-        [*CLI, "trial", str(path), "--out", str(tmp_path), "--name", name, "--port", "0", "--quiet", "--realtime", "--no-plots"],
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            *CLI,
+            "trial",
+            str(path),
+            "--out",
+            str(tmp_path),
+            "--name",
+            name,
+            "--port",
+            "0",
+            "--quiet",
+            "--realtime",
+            "--no-plots",
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     state: list[SharedState] = []
 
     def runs() -> bool:

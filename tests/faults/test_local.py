@@ -101,7 +101,9 @@ def test_a_configuration_names_no_file_outside_of_its_folder(tmp_path: Path, inn
     assert "lies outside" not in str(refused.value)
 
 
-def test_a_configuration_starts_no_program_and_writes_no_log_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_configuration_starts_no_program_and_writes_no_log_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "foreign"
     folder.mkdir()

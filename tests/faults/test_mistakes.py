@@ -84,13 +84,14 @@ def test_a_model_that_cannot_be_simulated_is_refused_by_all_alike(
         ('<soundings file="d.ini"/>', "d.ini", "1 2 3\n4 5 nan\n", "d.ini:2: invalid sounding '4 5 nan'"),
         ('<soundings file="d.ini"/>', "d.ini", "", "d.ini: the file has fewer than three soundings"),
         (
-            '<samples file="d.csv" latitude="0 deg" longitude="0 deg"/>', "d.csv",
+            '<samples file="d.csv" latitude="0 deg" longitude="0 deg"/>',
+            "d.csv",
             "latitude_degree,longitude_degree,depth_meter,sea_water_temperature_degC,sea_water_salinity_psu\n0,0,1,300,35\n",
             "d.csv:2: sea_water_temperature_degC is 300; use -5 to 45",
         ),
         ('<obstacles><mesh file="d.obj" position="0 0 5 m"/></obstacles>', "d.obj", "v 0 0 0\n", "d.obj: the mesh"),
     ],
-)  # fmt: skip
+)
 def test_bad_data_files(tmp_path: Path, command: str, world: str, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content)
     (tmp_path / "c.xml").write_text(f'<wavesim><time duration="1 s"/><world>{world}</world>{EMPTY}</wavesim>')
@@ -312,9 +313,12 @@ def test_ctrl_c_while_the_commands_are_loaded() -> None:
     )
     for wait in (0.0, 0.02, 0.1, 0.2):
         process = subprocess.Popen(
-            [sys.executable, "-c", first, "check", "absent.xml"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [sys.executable, "-c", first, "check", "absent.xml"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )  # fmt: skip
+        )
         assert process.stdout is not None
         process.stdout.readline()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -344,6 +348,9 @@ def test_a_machine_that_reorders_stores_gets_one_line(
     out = ["--out", str(tmp_path)] if command == "trial" else []
     done = subprocess.run(
         ["setarch", "i686", *CLI, command, str(path), "--name", name, "--port", "0", *out],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     clear(done, 3, "shared memory requires an x86-64 processor, which keeps the order of stores; this one is 'i686'")

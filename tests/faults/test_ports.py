@@ -44,9 +44,11 @@ def taken() -> Iterator[Taken]:
         raise AssertionError("no port is free")
 
     yield Taken(
-        bound(socket.SOCK_STREAM), bound(socket.SOCK_DGRAM), bound(socket.SOCK_DGRAM, 9002, 10),
+        bound(socket.SOCK_STREAM),
+        bound(socket.SOCK_DGRAM),
+        bound(socket.SOCK_DGRAM, 9002, 10),
         bound(socket.SOCK_STREAM, 4560, 1),
-    )  # fmt: skip
+    )
     for sock in sockets:
         sock.close()
 
@@ -69,7 +71,10 @@ TAKEN: list[tuple[str, int]] = [
     ("trial {file} --duration 1 --port {udp} --out {folder}", 8),
 ]
 WRONG: list[tuple[str, int]] = [
-    *((f"device boat x --signalk {where}", 2) for where in ("tcp:99999", "udp:0", "tcp:", "tcp:-1", "pty:", "x", "udp:1e3")),
+    *(
+        (f"device boat x --signalk {where}", 2)
+        for where in ("tcp:99999", "udp:0", "tcp:", "tcp:-1", "pty:", "x", "udp:1e3")
+    ),
     *((f"device {d} x --tcp 65536", 2) for d in DEVICES),
     *((f"device {d} x --udp -1", 2) for d in DEVICES),
     *((f"device {d} x --link /nowhere/at/all", 1) for d in DEVICES),
@@ -87,7 +92,7 @@ WRONG: list[tuple[str, int]] = [
     *((f"device nmea x --server {s}", 2) for s in (":9", "h:0", "h:99999", "h:٣")),
     *((f"device nmea x --server {s}", 5) for s in ("1:2:3", "x..y:9", "[::1")),
     *((f"device nmea x --port 9 --host {h}", 5) for h in ("256.1.1.1", "x..y", "127.0.0.1:5", "a" * 300)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.system

@@ -38,8 +38,10 @@ def limited(path: Path, name: str, what: int, limit: int, *arguments: str) -> su
     )
     return subprocess.run(
         [sys.executable, "-c", code, "serve", str(path), "--name", name, "--port", "0", *arguments],
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,8 +97,10 @@ def test_a_trial_on_a_full_disk_tells_its_table_and_what_is_missing(
     (tmp_path / name).mkdir()
     done = subprocess.run(
         [*inside, f"mount -t tmpfs -o size=12k none '{tmp_path / name}' && {command} --no-plots"],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     said = f"cannot write the table to {tmp_path / name}: No space left on device"
     assert done.returncode == 12 and said in done.stderr and "is incomplete: it ends at" in done.stderr, done.stderr
     assert " s simulated in " in done.stdout and "Traceback" not in done.stderr
@@ -143,7 +147,14 @@ def test_a_deaf_client_is_ended_and_costs_no_memory(
 ) -> None:
     """A client that answers the keep-alive, but acknowledges no event, is ended after 4096 of them."""
     more = "".join(f'<buoy name="c{k}" model="buoy" position="{60 + 10 * k} {30 * (k % 3)} 1 m"/>' for k in range(6))
-    server = serve(config('<network acoustic_rate="100 kHz"/>' + FLEET.format(more=more + '<vehicle name="a" model="lauv" position="0 -20 9 m" client="optional"/>')).path, "--speed", "0")  # fmt: skip
+    server = serve(
+        config(
+            '<network acoustic_rate="100 kHz"/>'
+            + FLEET.format(more=more + '<vehicle name="a" model="lauv" position="0 -20 9 m" client="optional"/>')
+        ).path,
+        "--speed",
+        "0",
+    )
     with Broker("a", ("127.0.0.1", server.port)) as broker:
         broker.session._inbox.accept = lambda first, items: []  # type: ignore[method-assign]
         server.send("start")

@@ -35,13 +35,24 @@ def some(seed: int, each: int) -> list[ais.AisReport]:
 
         found.append(
             ais.AisReport(
-                200_000_000 + n, kind,
-                drawn(-math.pi / 2, math.pi / 2), drawn(-math.pi, math.pi), drawn(0.0, 102.2 * ais.KNOT),
-                drawn(0.0, math.radians(359.9)), drawn(0.0, math.radians(359.0)), drawn(-0.2, 0.2), float(rng.uniform(0.0, 600.0)),
-                int(rng.integers(0, 9)), f"VESSEL {n} [A-Z]?"[:20], f"LA{n}", int(rng.choice((30, 36, 52, 60, 70, 89) if kind != ais.AID_TO_NAVIGATION else (1, 20, 31))),
-                float(rng.uniform(0.0, 400.0)), float(rng.uniform(0.0, 60.0)), "OSLO",
+                200_000_000 + n,
+                kind,
+                drawn(-math.pi / 2, math.pi / 2),
+                drawn(-math.pi, math.pi),
+                drawn(0.0, 102.2 * ais.KNOT),
+                drawn(0.0, math.radians(359.9)),
+                drawn(0.0, math.radians(359.0)),
+                drawn(-0.2, 0.2),
+                float(rng.uniform(0.0, 600.0)),
+                int(rng.integers(0, 9)),
+                f"VESSEL {n} [A-Z]?"[:20],
+                f"LA{n}",
+                int(rng.choice((30, 36, 52, 60, 70, 89) if kind != ais.AID_TO_NAVIGATION else (1, 20, 31))),
+                float(rng.uniform(0.0, 400.0)),
+                float(rng.uniform(0.0, 60.0)),
+                "OSLO",
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -57,7 +68,15 @@ def by_pyais(sent: list[list[bytes]]) -> list[dict[str, Any]]:
         m = pyais.decode(*parts).asdict()
         kind = m["msg_type"]
         out = {"type": kind, "mmsi": int(m["mmsi"])}
-        for ours, theirs, factor in (("lat", "lat", 6e5), ("lon", "lon", 6e5), ("speed", "speed", 10.0), ("course", "course", 10.0), ("heading", "heading", 1.0), ("second", "second", 1.0), ("status", "status", 1.0)):  # fmt: skip
+        for ours, theirs, factor in (
+            ("lat", "lat", 6e5),
+            ("lon", "lon", 6e5),
+            ("speed", "speed", 10.0),
+            ("course", "course", 10.0),
+            ("heading", "heading", 1.0),
+            ("second", "second", 1.0),
+            ("status", "status", 1.0),
+        ):
             if m.get(theirs) is not None:
                 out[ours] = round(float(m[theirs]) * factor)
         if kind == 1:

@@ -46,9 +46,16 @@ def judge(root: Path, tmp_path: Path) -> Judge:
 
 
 def case(
-    frequency: float, knots: Any, source: float, receiver: float, distance: float, angles: float, count: int, bed: Any = (),
+    frequency: float,
+    knots: Any,
+    source: float,
+    receiver: float,
+    distance: float,
+    angles: float,
+    count: int,
+    bed: Any = (),
     step: float = 0.0,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """A case of BELLHOP; ``bed``: its depth at ranges, if it is not level."""
     deep = max([z for _, z in bed] or [knots[-1][0]])
     ssp = [[z, c] for z, c in knots if z < deep] + [[deep, float(np.interp(deep, *np.array(knots).T))]]
@@ -56,20 +63,38 @@ def case(
     if bed:
         bottom["shape"] = {"points": [list(p) for p in bed]}
     return {
-        "pelagic": 2, "model": "bellhop", "title": "case", "frequency": frequency, "interpolation": "c_linear",
-        "media": [{"to": deep, "ssp": ssp}], "surface": "vacuum", "bottom": bottom, "source": {"depth": [source]},
+        "pelagic": 2,
+        "model": "bellhop",
+        "title": "case",
+        "frequency": frequency,
+        "interpolation": "c_linear",
+        "media": [{"to": deep, "ssp": ssp}],
+        "surface": "vacuum",
+        "bottom": bottom,
+        "source": {"depth": [source]},
         "receivers": {"depth": [receiver], "range": [distance], "grid": "irregular"},
         "bellhop": {
-            "run": "arrivals", "beam": "geometric_hat_cartesian", "angles": {"from": -angles, "to": angles, "count": count},
-            "step": step, "box": {"depth": 1.2 * deep, "range": 1.05 * distance},
+            "run": "arrivals",
+            "beam": "geometric_hat_cartesian",
+            "angles": {"from": -angles, "to": angles, "count": count},
+            "step": step,
+            "box": {"depth": 1.2 * deep, "range": 1.05 * distance},
         },
-    }  # fmt: skip
+    }
 
 
 def ours(
-    config: Make, tmp_path: Path, frequency: float, knots: Any, source: float, receiver: float, distance: float, order: int,
-    world: str, way: str = "first",
-) -> Any:  # fmt: skip
+    config: Make,
+    tmp_path: Path,
+    frequency: float,
+    knots: Any,
+    source: float,
+    receiver: float,
+    distance: float,
+    order: int,
+    world: str,
+    way: str = "first",
+) -> Any:
     """The receptions of one signal of 200 dB, in order of time."""
     extra = f'absorption="0 dB/m" sum="{way}" paths="256"'
     if knots is None:
@@ -148,7 +173,7 @@ SCENES: dict[str, Any] = {
     "wedge": (SUMMER, 30.0, 60.0, 1500.0, 6, plane(45.0, 0.03, 1500.0), 60.0),
     "ridge": (SUMMER, 12.0, 30.0, 700.0, 3, ridge(55.0, 0.02, -7.0, 260.0, 0.011, 700.0), 60.0),
     "hollow": (SUMMER, 12.0, 40.0, 900.0, 3, ridge(55.0, 0.0, 6.0, 400.0, 0.006, 900.0), 60.0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("scene", SCENES)

@@ -78,10 +78,15 @@ def test_signal_k_understands_every_sentence(root: Path) -> None:
 
 #: a boat that drifts astern, with wind from port
 MEASURED = {
-    "gps": [math.radians(41.18), math.radians(-8.7), 1.5, 2.0, 0.5, 0.9, 1.0, 9.0], "ahrs": [0.1, -0.05, 4.0, 0.0, 0.0, 0.02],
-    "echosounder": [12.3], "ctd": [20.0, 14.25, 4.3, 35.0], "speedlog": [-1.5, 0.1, 0.0], "anemometer": [8.0, 4.0],
-    "battery": [24.5, -3.2, 0.8], "rpm": [-1200.0, 600.0, *[math.nan] * 10],
-}  # fmt: skip
+    "gps": [math.radians(41.18), math.radians(-8.7), 1.5, 2.0, 0.5, 0.9, 1.0, 9.0],
+    "ahrs": [0.1, -0.05, 4.0, 0.0, 0.0, 0.02],
+    "echosounder": [12.3],
+    "ctd": [20.0, 14.25, 4.3, 35.0],
+    "speedlog": [-1.5, 0.1, 0.0],
+    "anemometer": [8.0, 4.0],
+    "battery": [24.5, -3.2, 0.8],
+    "rpm": [-1200.0, 600.0, *[math.nan] * 10],
+}
 
 
 def told(maker: Callable[..., Any], measured: dict[str, list[float]]) -> list[bytes]:
@@ -104,8 +109,21 @@ def test_canboat_and_signal_k_understand_our_bus(root: Path) -> None:
         "nmea2000.js", told(nmea2000.Nmea2000Device, MEASURED) + told(nmea2000.Nmea2000Device, too_much), root
     )
     assert [a.get("pgn") for a in answers] == [
-        126992, 129025, 129026, 129029, 127250, 127251, 127257, 128267, 130312, 128259, 130306, 127508, 127488, 127488
-    ], answers  # fmt: skip
+        126992,
+        129025,
+        129026,
+        129029,
+        127250,
+        127251,
+        127257,
+        128267,
+        130312,
+        128259,
+        130306,
+        127508,
+        127488,
+        127488,
+    ], answers
     found = {v["path"]: v["value"] for answer in answers for v in answer["values"]}
     position = found["navigation.position"]
     assert (position["latitude"], position["longitude"]) == pytest.approx((41.18, -8.7), abs=1e-9), (
@@ -200,12 +218,18 @@ def test_mhkit_reads_our_pd0(root: Path, tmp_path: Path) -> None:
     (tmp_path / "x.pd0").write_bytes(data)
     subprocess.run(
         [judge, root / "tests/judges/pd0.py", tmp_path / "x.pd0", tmp_path / "x.json"],
-        check=True, capture_output=True, timeout=200,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        timeout=200,
+    )
     found = json.loads((tmp_path / "x.json").read_text())
     assert found["attributes"] == {
-        "coord_sys": "ship", "orientation": "down", "beam_angle": "30", "n_beams": "4", "inst_make": "TRDI"
-    }  # fmt: skip
+        "coord_sys": "ship",
+        "orientation": "down",
+        "beam_angle": "30",
+        "n_beams": "4",
+        "inst_make": "TRDI",
+    }
     n = len(found["heading"])
     assert n >= 39, "its reader leaves out the last ensemble"
     seen = truth[:n]

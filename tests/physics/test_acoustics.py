@@ -92,10 +92,15 @@ def test_arrivals_with_everything_are_the_same_at_any_tick(config: Make, tmp_pat
         logs = []
         for tick in ("1 ms", "4 ms", "20 ms", "100 ms"):
             sim = sea(
-                config, tick, (ANSWERS.format(tat=15), head), (talk, MODEM.format(a=5) + '<clock offset="3 ms" drift="20 ppm"/>'),
+                config,
+                tick,
+                (ANSWERS.format(tat=15), head),
+                (talk, MODEM.format(a=5) + '<clock offset="3 ms" drift="20 ppm"/>'),
                 (talk, '<pinger frequency="25 kHz" period="700 ms" offset="33 ms"/>'),
-                world='<bed depth="120 m"/>', extra=extra, inner='<multipath order="2"/>',
-            )  # fmt: skip
+                world='<bed depth="120 m"/>',
+                extra=extra,
+                inner='<multipath order="2"/>',
+            )
             rng = np.random.default_rng(3)
             for k in range(6):
                 x, v, y, z = rng.uniform(-800, 800), rng.uniform(-3, 3), rng.uniform(-800, 800), rng.uniform(5, 110)
@@ -333,9 +338,14 @@ def test_obstacles_and_hills_block(config: Make) -> None:
     hill = '<bed depth="200 m"><bump height="-180 m" north="500 m" east="0 m" alpha="0.01 1/m" beta="0.01 1/m"/></bed>'
     slope = '<bed depth="200 m" slope_north="-0.1"/>'
     for world, y, expected in (
-        (wall, 0.0, Outcome.BLOCKED), (wall, 50.0, Outcome.HEARD), (pier, 0.0, Outcome.BLOCKED), (pier, 12.0, Outcome.HEARD),
-        (hill, 0.0, Outcome.BLOCKED), (hill, 400.0, Outcome.HEARD), (slope, 0.0, Outcome.HEARD),
-    ):  # fmt: skip
+        (wall, 0.0, Outcome.BLOCKED),
+        (wall, 50.0, Outcome.HEARD),
+        (pier, 0.0, Outcome.BLOCKED),
+        (pier, 12.0, Outcome.HEARD),
+        (hill, 0.0, Outcome.BLOCKED),
+        (hill, 400.0, Outcome.HEARD),
+        (slope, 0.0, Outcome.HEARD),
+    ):
         for extra in ("", 'profile="gradient" gradient="0.001"'):
             sim = sea(config, "20 ms", PLAIN, world=world, extra=extra)
             a, b = node(sim, "a", 0, 0.0, y=y, z=50.0), node(sim, "b", 0, 1000.0, y=y, z=50.0)

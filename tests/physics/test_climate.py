@@ -114,17 +114,31 @@ def test_waves_reach_bodies_that_the_old_sea_did_not(config: Callable[..., Loade
 @pytest.mark.parametrize(
     "values",
     [
-        {"wind_speed": -1.0}, {"wind_speed": 101.0}, {"wind_speed": math.nan}, {"wave_height": 31.0}, {"wave_peak": 0.0},
-        {"wave_peak": 21.0}, {"current_north": 21.0}, {"current_east": -math.inf}, {"wave_direction": 1e9}, {"rain": 1.0},
-        {"wind_speed": "5"}, {"wind_speed": True}, {"wind_speed": [5.0]}, {"wind_speed": 10**400},
+        {"wind_speed": -1.0},
+        {"wind_speed": 101.0},
+        {"wind_speed": math.nan},
+        {"wave_height": 31.0},
+        {"wave_peak": 0.0},
+        {"wave_peak": 21.0},
+        {"current_north": 21.0},
+        {"current_east": -math.inf},
+        {"wave_direction": 1e9},
+        {"rain": 1.0},
+        {"wind_speed": "5"},
+        {"wind_speed": True},
+        {"wind_speed": [5.0]},
+        {"wind_speed": 10**400},
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_set_changes_nothing(config: Callable[..., LoadedConfig], values: dict[str, Any]) -> None:
     sim = Simulation(config(WEATHER))
     before = [a.tobytes() for a in (*sim.weather_model.weather, *sim.weather_model.flow)]
     with pytest.raises(ValueError):
-        sim.set_weather(current_north=1.0, wave_height=2.0, **{k: v for k, v in values.items() if k not in ("current_north", "wave_height")}
-                        ) if not {"current_north", "wave_height"} & values.keys() else sim.set_weather(**values)  # fmt: skip
+        sim.set_weather(
+            current_north=1.0,
+            wave_height=2.0,
+            **{k: v for k, v in values.items() if k not in ("current_north", "wave_height")},
+        ) if not {"current_north", "wave_height"} & values.keys() else sim.set_weather(**values)
     assert [a.tobytes() for a in (*sim.weather_model.weather, *sim.weather_model.flow)] == before
 
 
@@ -154,9 +168,12 @@ MODEM = '<modem address="{}" frequency="25 kHz" bandwidth="2 kHz" bit_rate="100"
 def test_the_noise_follows_the_wind(config: Callable[..., LoadedConfig]) -> None:
     """What is heard, what a node will send by itself, and what had been planned, have the noise of the new wind."""
     sim = sea(
-        config, "20 ms", (NOISY + ' query="25 kHz" reply="26 kHz"', '<pinger frequency="24 kHz" period="9 s"/>' + MODEM.format(3)),
-        extra='noise_model="wenz" shipping="0.5"', world='<wind speed="3 m/s"/><bed depth="9000 m"/>',
-    )  # fmt: skip
+        config,
+        "20 ms",
+        (NOISY + ' query="25 kHz" reply="26 kHz"', '<pinger frequency="24 kHz" period="9 s"/>' + MODEM.format(3)),
+        extra='noise_model="wenz" shipping="0.5"',
+        world='<wind speed="3 m/s"/><bed depth="9000 m"/>',
+    )
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 0, 300.0)
     sim.ping(a, 30e3, at=1_000_000_000)
     n = sim.channel.medium.nodes[b]
@@ -195,9 +212,14 @@ def test_operators_of_different_headings_side_by_side(config: Callable[..., Load
             {"vessel": {"headings": np.arange(headings) * 2 * math.pi / headings, "forceRAO": force}},
         )
         models[name] = dataclasses.replace(
-            library()["jolner"], name=name, rao=Rao(file=f"{name}.mat"), wave_filter=None, wind_drag=None, active="u",
+            library()["jolner"],
+            name=name,
+            rao=Rao(file=f"{name}.mat"),
+            wave_filter=None,
+            wind_drag=None,
+            active="u",
             place=f"{tmp_path / 'x.xml'}:1",
-        )  # fmt: skip
+        )
     loaded = config(
         '<time step="20 ms"/><world><waves height="1 m" peak="1 rad/s" components="5"/><bed depth="900 m"/></world>'
     )

@@ -180,7 +180,23 @@ def test_numbers_of_a_caller() -> None:
     nested: list[object] = []
     for _ in range(2000):
         nested = [nested]
-    for garbage in ([1], [1, 2, 3], [1, math.nan], [1, math.inf], [1, 10], ["1", "2"], [None, 1], [[1], [2, 3]], None,
-                    "12", {1: 2}, 5, nested, [10**400, 1], [True, False], [1j, 2]):  # fmt: skip
+    for garbage in (
+        [1],
+        [1, 2, 3],
+        [1, math.nan],
+        [1, math.inf],
+        [1, 10],
+        ["1", "2"],
+        [None, 1],
+        [[1], [2, 3]],
+        None,
+        "12",
+        {1: 2},
+        5,
+        nested,
+        [10**400, 1],
+        [True, False],
+        [1j, 2],
+    ):
         with pytest.raises(ValueError):
             checked_numbers("a", garbage, 2, 9.0)

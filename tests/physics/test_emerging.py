@@ -213,8 +213,10 @@ def test_at_its_draft_and_deeper_it_has_its_own_coefficients(config: Make) -> No
     for garbage, flies in ((False, False), (True, False), (False, True)):
         sim = Simulation(config(f'<time step="5 ms"/><world><current east="0.2 m/s"/></world>{planar}'))
         rows = [
-            sim.enter("box", "box-buoy", (0.0, 0.0, 0.02)), sim.enter("buoy", "buoy", (20.0, 0.0, 0.1)), sim.enter("p", "planar", (40.0, 0.0, -0.15)),
-        ]  # fmt: skip
+            sim.enter("box", "box-buoy", (0.0, 0.0, 0.02)),
+            sim.enter("buoy", "buoy", (20.0, 0.0, 0.1)),
+            sim.enter("p", "planar", (40.0, 0.0, -0.15)),
+        ]
         if flies:
             for k, model in enumerate(("box-buoy", "buoy", "planar")):
                 sim.enter(f"high {k}", model, (0.0, 50.0 + 10.0 * k, -30.0))

@@ -57,8 +57,10 @@ def test_random_clocks_differ_and_belong_to_the_name(config: Make) -> None:
 @pytest.mark.parametrize("tick", TICKS)
 def test_a_pinger_keeps_its_own_time(config: Make, tick: str) -> None:
     sim = sea(
-        config, tick, (PLAIN, '<pinger frequency="25 kHz" period="1 s" offset="250 ms"/><clock offset="-100 ms" drift="-1000 ppm"/>')
-    )  # fmt: skip
+        config,
+        tick,
+        (PLAIN, '<pinger frequency="25 kHz" period="1 s" offset="250 ms"/><clock offset="-100 ms" drift="-1000 ppm"/>'),
+    )
     node(sim, "a", 0, 0.0)
     sent, _ = run(sim, 5.0)
     own = 0.25 + np.arange(5)
@@ -127,11 +129,15 @@ def test_what_a_node_cannot_send_is_refused_by_name(config: Make) -> None:
     sim = sea(config, "4 ms", PLAIN, (PLAIN, MODEM.format(a=1)))
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 100.0)
     for call, text in (
-        (lambda: sim.ping(a, 0.5), "frequency"), (lambda: sim.ping(a, 25e3, 300.0), "level"),
-        (lambda: sim.ping(a, 25e3, None, None, 70000), "code 70000 is out of range"), (lambda: sim.send(a, b"x"), "no modem"),
-        (lambda: sim.send(b, bytes(33)), "33 bytes; the maximum for this modem is 32"), (lambda: sim.send(b, b"x", -1), "address"),
-        (lambda: sim.range_request(b, 0), "address of one"), (lambda: sim.ping(a, 25e3, at=10**14), "at most one hour"),
-    ):  # fmt: skip
+        (lambda: sim.ping(a, 0.5), "frequency"),
+        (lambda: sim.ping(a, 25e3, 300.0), "level"),
+        (lambda: sim.ping(a, 25e3, None, None, 70000), "code 70000 is out of range"),
+        (lambda: sim.send(a, b"x"), "no modem"),
+        (lambda: sim.send(b, bytes(33)), "33 bytes; the maximum for this modem is 32"),
+        (lambda: sim.send(b, b"x", -1), "address"),
+        (lambda: sim.range_request(b, 0), "address of one"),
+        (lambda: sim.ping(a, 25e3, at=10**14), "at most one hour"),
+    ):
         with pytest.raises(ValueError, match=text):
             call()
     assert len(run(sim, 0.1)[0]) == 0

@@ -231,9 +231,14 @@ MOORDYN = {4.0: 1249.6, 8.0: 1250.2, 12.0: 1317.2, 16.0: 1420.8, 20.0: 1511.8}
 def test_a_fairlead_that_moves_pulls_as_in_moordyn() -> None:
     """The line of OC4 (835 m of chain, partly on the bed). Fails with the wrong added mass, damping, or dynamics of the bed."""
     chain = line(
-        ends=end("-837.6 0 200 m") + end("0 0 0 m", "t"), length="835.35 m", diameter="76.6 mm", mass="113.35 kg/m",
-        stiffness="753600 kN", segments="64", friction="0",
-    )  # fmt: skip
+        ends=end("-837.6 0 200 m") + end("0 0 0 m", "t"),
+        length="835.35 m",
+        diameter="76.6 mm",
+        mass="113.35 kg/m",
+        stiffness="753600 kN",
+        segments="64",
+        friction="0",
+    )
     body = "<vehicle name='t' model='tug' position='-40.868 0 14 m'/>"
     sim = world(chain, body, "<bed depth='200 m'/>", "20 ms")
     sim.advance(25000)
@@ -347,13 +352,22 @@ def test_a_line_goes_and_comes_with_its_body() -> None:
         ({"ends": end("0 0 1 m", "nobody") + end("0 0 60 m")}, "line 'l' ends on the unknown body 'nobody'"),
         ({"ends": end("0 0 1 m", "f")}, "line 'l' has 1 ends; write two <end>"),
         ({"ends": end("0 0 1 m", "f") + end("1 0 0 m", "f")}, "line 'l' has both ends on 'f'"),
-        ({"ends": end("0 0 0 m", "f") + end("0 0 60 m"), "length": "20 m"}, "line 'l' is 20 m long, but its ends start 47 m apart"),
+        (
+            {"ends": end("0 0 0 m", "f") + end("0 0 60 m"), "length": "20 m"},
+            "line 'l' is 20 m long, but its ends start 47 m apart",
+        ),
         ({"ends": end("0 0 0 m", "f") + end("0 0 60 m"), "length": "0 m"}, "0 m is below the minimum, 0.01 m"),
-        ({"ends": end("0 0 0 m", "f") + end("0 0 60 m"), "length": "50 m", "stiffness": "1e9 N", "substeps": "7"}, r"with substeps=.7. its stiffness is unstable; it needs \d+ in a tick of 4 ms"),
-        ({"ends": end("0 0 0 m", "f") + end("0 0 60 m"), "length": "50 m", "stiffness": "1e10 N", "mass": "1 g/m"}, r"its stiffness needs \d+ substeps in a tick of 4 ms; the maximum is 1000"),
+        (
+            {"ends": end("0 0 0 m", "f") + end("0 0 60 m"), "length": "50 m", "stiffness": "1e9 N", "substeps": "7"},
+            r"with substeps=.7. its stiffness is unstable; it needs \d+ in a tick of 4 ms",
+        ),
+        (
+            {"ends": end("0 0 0 m", "f") + end("0 0 60 m"), "length": "50 m", "stiffness": "1e10 N", "mass": "1 g/m"},
+            r"its stiffness needs \d+ substeps in a tick of 4 ms; the maximum is 1000",
+        ),
     ],
     ids=["unknown-body", "one-end", "same-body", "too-short", "zero", "substeps", "too-stiff"],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_refused(keys: dict[str, str], says: str) -> None:
     with pytest.raises(ConfigError, match=says) as found:
         world(line(**keys), "<vehicle name='f' model='float' position='0 0 13 m'/>")

@@ -118,9 +118,11 @@ def test_remus100_has_the_coefficients_that_were_identified_from_trials(
     u0, rho, model = 1.543, 1030.0, MODELS["remus100"]
     fin = 0.5 * rho * 3.12 * 0.00665 * u0
     asked = {
-        "Yv": -15.7 - 0.5 * rho * 0.191**2 * 1.2 * u0 - fin, "Yr": 2.2, "Nv": -4.47,
+        "Yv": -15.7 - 0.5 * rho * 0.191**2 * 1.2 * u0 - fin,
+        "Yr": 2.2,
+        "Nv": -4.47,
         "Nr": -2.16 + 1.93 * u0 - fin * 0.6827**2,
-    }  # fmt: skip
+    }
     assert asked["Yv"] == pytest.approx(-66.6, rel=0.01) and asked["Nr"] == pytest.approx(-6.87, rel=0.01)
     sim = empty_sea(5, 0.01)
     small = 1e-6

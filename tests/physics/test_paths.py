@@ -29,9 +29,18 @@ WEDGE = '<bed depth="45 m" slope_north="0.03"/>'
 
 
 def receptions(
-    config: Make, tmp_path: Path, knots: Any, a: Array, b: Array, order: int, world: str, more: str = "", frequency: float = 25e3,
-    transducer: str = WEAK, bottom: str = "",
-) -> tuple[Any, int]:  # fmt: skip
+    config: Make,
+    tmp_path: Path,
+    knots: Any,
+    a: Array,
+    b: Array,
+    order: int,
+    world: str,
+    more: str = "",
+    frequency: float = 25e3,
+    transducer: str = WEAK,
+    bottom: str = "",
+) -> tuple[Any, int]:
     """(receptions of one signal of 200 dB in order of time, paths left out)."""
     extra = f'absorption="0 dB/m" {more}'
     if knots is not None:
@@ -77,9 +86,14 @@ def test_many_nodes_in_a_profile(config: Make, tmp_path: Path) -> None:
     """An emission makes room for its paths to all nodes; it once waited for ever for that of 4096 records."""
     (tmp_path / "c.txt").write_text("0 1500\n100 1510\n")
     sim = sea(
-        config, "100 ms", PLAIN, world='<bed depth="60 m"/>', extra=f'profile="file" file="{tmp_path / "c.txt"}"',
-        inner='<multipath order="2"/>', rest='<shared vehicles="600"/><log faded="no"/>',
-    )  # fmt: skip
+        config,
+        "100 ms",
+        PLAIN,
+        world='<bed depth="60 m"/>',
+        extra=f'profile="file" file="{tmp_path / "c.txt"}"',
+        inner='<multipath order="2"/>',
+        rest='<shared vehicles="600"/><log faded="no"/>',
+    )
     node(sim, "a", 0, 0.0, z=20.0)
     node(sim, "b", 0, 300.0, z=20.0)
     sim.ping(0, 25e3)
@@ -226,15 +240,40 @@ def test_turns_are_no_bounces(case: Any, turns: int) -> None:
 
 @kernel
 def shot(
-    z: Array, c: Array, g: Any, source: float, receiver: float, sign: float, angles: Array, legs: Array, none: Array, out: Any,
-    x: Array, kinds: Array, beds: Array,
-) -> None:  # fmt: skip
+    z: Array,
+    c: Array,
+    g: Any,
+    source: float,
+    receiver: float,
+    sign: float,
+    angles: Array,
+    legs: Array,
+    none: Array,
+    out: Any,
+    x: Array,
+    kinds: Array,
+    beds: Array,
+) -> None:
     """Where each leg of rays comes, what they have met till there, and how often the bed."""
     for k in range(len(angles)):
         level, rise = cos(angles[k]), sign * sin(angles[k])
         range_dependent_rays.trace_ray(
-            z, c, g, 0.0, 0.0, source, level, 0.0, rise, receiver, range_dependent_rays.MAX_LEGS - 1, False, legs, none, out
-        )  # fmt: skip
+            z,
+            c,
+            g,
+            0.0,
+            0.0,
+            source,
+            level,
+            0.0,
+            rise,
+            receiver,
+            range_dependent_rays.MAX_LEGS - 1,
+            False,
+            legs,
+            none,
+            out,
+        )
         for r in range(range_dependent_rays.MAX_LEGS):
             x[k, r], kinds[k, r], beds[k, r] = (
                 legs[r, range_dependent_rays.X],
@@ -262,9 +301,23 @@ def bundle(sim: Any, source: float, receiver: float, distance: float) -> list[tu
         for k, r in np.argwhere((kinds[1:] == kinds[:-1]) & (beds[1:] > 0) & (ahead[1:] * ahead[:-1] <= 0.0)):
             angle = angles[k] + ahead[k, r] / (ahead[k, r] - ahead[k + 1, r]) * (angles[k + 1] - angles[k])
             if range_dependent_rays.aim_ray(
-                z, c, g, 0.0, 0.0, source, distance, 0.0, receiver, int(r), math.cos(angle), 0.0, sign * math.sin(angle),
-                legs, m.no_points, out,
-            ):  # fmt: skip
+                z,
+                c,
+                g,
+                0.0,
+                0.0,
+                source,
+                distance,
+                0.0,
+                receiver,
+                int(r),
+                math.cos(angle),
+                0.0,
+                sign * math.sin(angle),
+                legs,
+                m.no_points,
+                out,
+            ):
                 loss = range_dependent_rays.bed_loss(
                     legs[range_dependent_rays.NOW], int(out.bottom), 1.9, 1500.0 / 1650.0, 0.8, False
                 )[0]
@@ -313,8 +366,21 @@ def over_ground(config: Make, tmp_path: Path, seed: int, scenes: int) -> tuple[i
         found, out = records(rays.EIGENRAY, 512), records(range_dependent_rays.SHOT, 1)[0]
         g = range_dependent_rays.bed_along_path(sim._scene, order, 0.0, 0.0, far, 0.0)
         count, left = fans.scan(
-            m.profile_z, m.profile_c, g, 0.0, 0.0, source, far, 0.0, receiver, found, 0, range_dependent_rays.legs_view(m.legs), m.no_points, out
-        )  # fmt: skip
+            m.profile_z,
+            m.profile_c,
+            g,
+            0.0,
+            0.0,
+            source,
+            far,
+            0.0,
+            receiver,
+            found,
+            0,
+            range_dependent_rays.legs_view(m.legs),
+            m.no_points,
+            out,
+        )
         assert left == 0
         free = [(int(e.reversals), float(e.time)) for e in found[:count]]
         wanted = bundle(sim, source, receiver, far)
@@ -383,9 +449,18 @@ def test_a_pekeris_waveguide_coherently(config: Make, tmp_path: Path, mode: str)
     knots = ((0.0, 1500.0), (50.0, 1500.0), (100.0, 1500.0)) if mode == "file" else None
     more = 'sum="coherent"' + (' sound_speed="1500 m/s"' if mode == "constant" else "")
     found, _ = receptions(
-        config, tmp_path, knots, np.array([0.0, 0.0, 20.0]), np.array([1000.0, 0.0, 50.0]), 6, '<bed depth="100 m"/>', more,
-        500.0, LONG, 'bottom_speed="1700 m/s" bottom_density="1.8" bottom_attenuation="0.5"',
-    )  # fmt: skip
+        config,
+        tmp_path,
+        knots,
+        np.array([0.0, 0.0, 20.0]),
+        np.array([1000.0, 0.0, 50.0]),
+        6,
+        '<bed depth="100 m"/>',
+        more,
+        500.0,
+        LONG,
+        'bottom_speed="1700 m/s" bottom_density="1.8" bottom_attenuation="0.5"',
+    )
     assert found["level"][0] == pytest.approx(wanted, abs=0.01)
 
 
@@ -402,7 +477,16 @@ def test_each_bounce_in_a_wedge_has_its_own_phase(config: Make, tmp_path: Path, 
     more = 'sum="coherent"' + (' sound_speed="1500 m/s"' if mode == "constant" else "")
     world = f'<bed depth="60 m" slope_north="{slope[0]}" slope_east="{slope[1]}"/>'
     found, _ = receptions(
-        config, tmp_path, knots, A, B, 3, world, more, 700.0, LONG,
+        config,
+        tmp_path,
+        knots,
+        A,
+        B,
+        3,
+        world,
+        more,
+        700.0,
+        LONG,
         'bottom_speed="1700 m/s" bottom_density="1.8" bottom_attenuation="0.5"',
-    )  # fmt: skip
+    )
     assert found["level"][0] == pytest.approx(200.0 + 20.0 * math.log10(abs(total)), abs=0.01)

@@ -28,13 +28,21 @@ def box(name: str, place: str, client: str = "none") -> str:
 @pytest.mark.parametrize(
     ("world", "bodies", "message"),
     [
-        (BED, [box("b", "0 0 21")], "'b': start position 1.33 m inside the bed: the lowest point of the body is 21.30 m deep, the bed at this position 19.96 m"),
+        (
+            BED,
+            [box("b", "0 0 21")],
+            "'b': start position 1.33 m inside the bed: the lowest point of the body is 21.30 m deep, the bed at this position 19.96 m",
+        ),
         (BED, [box("b", "40 0 23.72")], "inside the bed"),  # the bed is at 24 m: the lowest corner is 2 cm too deep
-        (WALL, [box("b", "60 39 5")], "'b': start position inside block 1 (at 60, 0, 10 m): the configured start is 60 39 5 m"),
+        (
+            WALL,
+            [box("b", "60 39 5")],
+            "'b': start position inside block 1 (at 60, 0, 10 m): the configured start is 60 39 5 m",
+        ),
         (WALL, [box("b", "10 52 8")], "inside a wall of tunnel 1"),
         (BED, [box("a", "0 0 5"), box("b", "0.7 0.8 5.3")], "'b' starts inside 'a'"),
     ],
-)  # fmt: skip
+)
 def test_it_is_refused_when_the_configuration_is_read(
     config: Callable[..., LoadedConfig], world: str, bodies: list[str], message: str
 ) -> None:

@@ -34,9 +34,10 @@ def test_a_velocity(config: Callable[..., LoadedConfig]) -> None:
 def surge_models() -> list[str]:
     """Models with a thruster that pushes ahead."""
     return [
-        n for n, m in sorted(library().items())
+        n
+        for n, m in sorted(library().items())
         if m.thruster and (m.allocation is not None or any(t.direction[0] > 0.3 for t in m.thruster))
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("model", surge_models())

@@ -28,9 +28,19 @@ RIDGE = (
 
 
 def echoes(
-    config: Make, tmp_path: Path, world: str, order: int, knots: Any, a: Array, b: Array, tick: str = "20 ms", v: float = 0.0,
-    bottom: str = SAND, more: str = "", heard: bool = False,
-) -> list[tuple[int, int, float, float, int]]:  # fmt: skip
+    config: Make,
+    tmp_path: Path,
+    world: str,
+    order: int,
+    knots: Any,
+    a: Array,
+    b: Array,
+    tick: str = "20 ms",
+    v: float = 0.0,
+    bottom: str = SAND,
+    more: str = "",
+    heard: bool = False,
+) -> list[tuple[int, int, float, float, int]]:
     """(surface, bottom, range, level, arrival in ns) of the receptions that have met the bed (``heard``: or have not), in order of time."""
     (tmp_path / "c.txt").write_text("".join(f"{z} {c}\n" for z, c in knots))
     extra = f'absorption="0 dB/m" sound_speed="1500 m/s" profile="file" file="{tmp_path / "c.txt"}" {more}'
@@ -158,9 +168,13 @@ def bundle(
 BELLHOP = {
     (500.0, 30.0, 2): ((1, 0.3352919, 58.13), (1, 0.3377130, 57.38), (1, 0.3419246, 55.27)),
     (350.0, 40.0, 3): (
-        (1, 0.2353455, 54.09), (1, 0.2378959, 53.96), (1, 0.2502071, 50.57), (1, 0.2560993, 49.85), (2, 0.2591381, 52.17),
+        (1, 0.2353455, 54.09),
+        (1, 0.2378959, 53.96),
+        (1, 0.2502071, 50.57),
+        (1, 0.2560993, 49.85),
+        (2, 0.2591381, 52.17),
     ),
-}  # fmt: skip
+}
 #: below the critical angle of 75 deg it reflects all
 HARD = '<multipath order="{order}" bottom_speed="6000 m/s" bottom_attenuation="0"/>'
 

@@ -114,8 +114,11 @@ def test_layers_and_tide(config: Callable[..., LoadedConfig]) -> None:
 def test_a_volume_that_varies_in_time(config: Callable[..., LoadedConfig], data_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "v.csv").symlink_to(data_dir / "lrauv/minimal_time_varying.csv")
     sim = Simulation(
-        config('<world><volume file="v.csv" latitude="0.00001 deg" longitude="0 deg"/><bed depth="900 m"/></world>', files="/")
-    )  # fmt: skip
+        config(
+            '<world><volume file="v.csv" latitude="0.00001 deg" longitude="0 deg"/><bed depth="900 m"/></world>',
+            files="/",
+        )
+    )
     volume = sim.water.volume
     assert volume is not None and len(volume.times) > 1
     from wavesim_server.environment.flow import flow_at

@@ -504,6 +504,11 @@ def test_an_observer_with_rights_is_a_referee(server: FakeServer) -> None:
 def test_everything_of_a_state_has_a_default() -> None:
     state = State()
     assert (state.tick, state.motion, state.effort, state.step, len(state.sensors), len(state.actuation)) == (
-        0, None, None, False, 0, 0,
-    )  # fmt: skip
+        0,
+        None,
+        None,
+        False,
+        0,
+        0,
+    )
     assert admit_all(Join(name="a", role=Role.OBSERVER)).id == -1

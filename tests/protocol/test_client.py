@@ -219,8 +219,12 @@ def test_a_command_that_cannot_be_sent_is_refused_at_once(bad: Any) -> None:
     link = joined()
     told(link, step(25))
     sent(link)
-    for call in (lambda: link.client.done(25, bad), lambda: link.client.actuate(bad),
-                 lambda: link.client.done(25, None, bad), lambda: link.client.estimate(bad)):  # fmt: skip
+    for call in (
+        lambda: link.client.done(25, bad),
+        lambda: link.client.actuate(bad),
+        lambda: link.client.done(25, None, bad),
+        lambda: link.client.estimate(bad),
+    ):
         with pytest.raises(Malformed):
             call()
     assert sent(link) == []
@@ -525,9 +529,29 @@ def test_nothing_that_a_server_sends_raises(kind: Type, body: bytes, right: bool
 
 
 _value = st.sampled_from(
-    [None, True, -1, 0, 1, 2, 2**62, 2**64 - 1, math.nan, 1e308, "", "ctd", b"", bytes(16), [], [[]], [[0, 0, 0, [1.0]]], [1.0] * 2,
-     [None] * 16, {}]
-)  # fmt: skip
+    [
+        None,
+        True,
+        -1,
+        0,
+        1,
+        2,
+        2**62,
+        2**64 - 1,
+        math.nan,
+        1e308,
+        "",
+        "ctd",
+        b"",
+        bytes(16),
+        [],
+        [[]],
+        [[0, 0, 0, [1.0]]],
+        [1.0] * 2,
+        [None] * 16,
+        {},
+    ]
+)
 
 
 @settings(max_examples=500, deadline=None)
@@ -561,8 +585,16 @@ def test_a_state_of_any_size_is_divided_and_put_together_again(
     tick = 2**62 if large else 25
     readings = [Reading(k, 2**62 if large else 7, 0, tuple(float(v) for v in range(n))) for k, n in enumerate(counts)]
     whole = m.StepMessage(
-        tick, tick, 255, len(readings), (1.5,) * 16 if motion else None, (1.5,) * actuators, EFFORT if effort else None, (), 2**32 - 1
-    )  # fmt: skip
+        tick,
+        tick,
+        255,
+        len(readings),
+        (1.5,) * 16 if motion else None,
+        (1.5,) * actuators,
+        EFFORT if effort else None,
+        (),
+        2**32 - 1,
+    )
     first, parts = split_readings(whole, readings)
     message = m.StepMessage(
         tick, tick, 255, len(parts), whole.motion, whole.actuation, whole.effort, tuple(first), 2**32 - 1
@@ -614,10 +646,15 @@ def test_the_header_is_all_that_a_peer_needs_to_be_told_off() -> None:
     link = joined()
     good = codec.encode(state(25), link.client.token, 5000)
     for bad, reason in (
-        (good[:10], "size"), (b"XXXX" + good[4:], "magic"), (good[:4] + b"\x01" + good[5:], "version"),
-        (good[:5] + b"\x10" + good[6:], "type"), (good[:6] + b"\x01\0" + good[8:], "flags"),
-        (good[:8] + bytes(8) + good[16:], "token"), (good[:HEADER_BYTES] + b"\xc1", "body"), (good[:-1], "body"),
-    ):  # fmt: skip
+        (good[:10], "size"),
+        (b"XXXX" + good[4:], "magic"),
+        (good[:4] + b"\x01" + good[5:], "version"),
+        (good[:5] + b"\x10" + good[6:], "type"),
+        (good[:6] + b"\x01\0" + good[8:], "flags"),
+        (good[:8] + bytes(8) + good[16:], "token"),
+        (good[:HEADER_BYTES] + b"\xc1", "body"),
+        (good[:-1], "body"),
+    ):
         before = link.client.drops[reason]
         assert link.client.receive(bad, link.now) == [] and link.client.drops[reason] == before + 1
 

@@ -100,9 +100,11 @@ def test_a_seal_is_given_header_body_and_sequence() -> None:
     found = codec.decode_header(data, True)
     assert found.sealed and codec.decode_body(data, found, seal) == message
     for bad, opener, reason in (
-        (data, None, "flags"), (codec.encode(message, TOKEN, 9, 4), seal, "flags"),
-        (data[:20] + b"\x05" + data[21:], seal, "seal"), (data[:16] + b"\x08" + data[17:], seal, "seal"),
-    ):  # fmt: skip
+        (data, None, "flags"),
+        (codec.encode(message, TOKEN, 9, 4), seal, "flags"),
+        (data[:20] + b"\x05" + data[21:], seal, "seal"),
+        (data[:16] + b"\x08" + data[17:], seal, "seal"),
+    ):
         with pytest.raises(Dropped) as caught:
             codec.decode_body(bad, codec.decode_header(bad, True), opener)
         assert caught.value.reason == reason
@@ -277,8 +279,13 @@ def test_the_walk_counts_elements_and_depth_exactly() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 15, 16, 17])
 def test_the_walk_counts_both_halves_of_a_map(count: int) -> None:
-    for value, elements in (({k: k for k in range(count)}, 2 * count + 1), ({k: [] for k in range(count)}, 2 * count + 1),
-                            ([{}] * count, count + 1), ([[]] * count, count + 1), ([""] * count, count + 1)):  # fmt: skip
+    for value, elements in (
+        ({k: k for k in range(count)}, 2 * count + 1),
+        ({k: [] for k in range(count)}, 2 * count + 1),
+        ([{}] * count, count + 1),
+        ([[]] * count, count + 1),
+        ([""] * count, count + 1),
+    ):
         data = msgpack.packb(value)
         assert codec.is_within_limits(data, elements, 2) and not codec.is_within_limits(data, elements - 1, 2)
         assert not codec.is_within_limits(data + b"\0", 1000, 9) and (

@@ -161,7 +161,8 @@ main()
 """
 OLD = "from wavesim_emulators.sensor_bank import SensorBank, InstrumentGroup\n"
 WRONG = {
-    "each instrument produces a value at each multiple of its period, with the next sequence number": OLD + "old = SensorBank._publish\n"
+    "each instrument produces a value at each multiple of its period, with the next sequence number": OLD
+    + "old = SensorBank._publish\n"
     "def twice(self, places, values):\n    new = old(self, places, values)\n    self.table['sequence'][places] += 1\n    return new\n"
     "SensorBank._publish = twice",
     "a value has the tick and the time of its bodies": OLD + "old = SensorBank._publish\n"
@@ -174,8 +175,9 @@ WRONG = {
     "a fault acts only on the numbers that it names": OLD + "old = SensorBank._apply_faults\n"
     "def all(self, group, batch, before, now, faults):\n    faults['fault_count'] = 99\n    old(self, group, batch, before, now, faults)\n"
     "SensorBank._apply_faults = all",
-    "the same seed and the same motion produce the same values": OLD + "import time\nimport wavesim_sdk.randomness as r\nr.key = lambda *a: time.time_ns()",
-}  # fmt: skip
+    "the same seed and the same motion produce the same values": OLD
+    + "import time\nimport wavesim_sdk.randomness as r\nr.key = lambda *a: time.time_ns()",
+}
 
 
 def emulator_findings(sensor: str, *command: str) -> dict[str, bool]:

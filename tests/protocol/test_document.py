@@ -249,21 +249,30 @@ def test_limits_of_the_page_are_those_of_the_code(page: str) -> None:
     from wavesim_sdk.wire import address_validation, client, recently_ended, reliable
 
     for text in (
-        f"**{m.MAX_DATAGRAM} bytes**", f"has at least {m.MIN_HELLO} bytes", f"has at most {m.MAX_ITEMS} items",
-        f"{reliable.MAX_PENDING} events", f"at most {client.LEAVE_TRIES} times", f"for {recently_ended.KEPT_S:.0f} s",
-        f"valid for {address_validation.COOKIE_PERIOD_S:.0f} to {2 * address_validation.COOKIE_PERIOD_S:.0f} s", f"every {client.RETRY_S * 1e3:.0f} ms",
+        f"**{m.MAX_DATAGRAM} bytes**",
+        f"has at least {m.MIN_HELLO} bytes",
+        f"has at most {m.MAX_ITEMS} items",
+        f"{reliable.MAX_PENDING} events",
+        f"at most {client.LEAVE_TRIES} times",
+        f"for {recently_ended.KEPT_S:.0f} s",
+        f"valid for {address_validation.COOKIE_PERIOD_S:.0f} to {2 * address_validation.COOKIE_PERIOD_S:.0f} s",
+        f"every {client.RETRY_S * 1e3:.0f} ms",
         f"from {reliable.MIN_TIMEOUT_S * 1e3:.0f} ms to {reliable.MAX_TIMEOUT_S:.0f} s",
-        f"{reliable.FIRST_WAIT_S * 1e3:.0f} ms before the first measurement", f"at most {codec.MAX_HANDSHAKE_ELEMENTS} elements",
-        f"nested at most {m.MAX_DEPTH} deep", f"{address_validation.TOTAL_HANDSHAKE_RATE:.0f} HELLO and",
-    ):  # fmt: skip
+        f"{reliable.FIRST_WAIT_S * 1e3:.0f} ms before the first measurement",
+        f"at most {codec.MAX_HANDSHAKE_ELEMENTS} elements",
+        f"nested at most {m.MAX_DEPTH} deep",
+        f"{address_validation.TOTAL_HANDSHAKE_RATE:.0f} HELLO and",
+    ):
         assert text in page, text
 
 
 def test_each_generated_part_of_the_page_is_that_of_the_code(page: str) -> None:
     parts = {
-        **protocol_export.protocol_tables(), "vectors": examples.vectors_markdown(), "alternatives": examples.alternatives_markdown(),
+        **protocol_export.protocol_tables(),
+        "vectors": examples.vectors_markdown(),
+        "alternatives": examples.alternatives_markdown(),
         "sealed": examples.sealed_markdown(),
-    }  # fmt: skip
+    }
     for place, text in parts.items():
         assert page.split(f"<!-- {place}:begin -->\n")[1].split(f"\n<!-- {place}:end -->")[0] == text
     assert protocol_export.FILE.read_text() == protocol_export.protocol_json()

@@ -241,8 +241,12 @@ def test_resuming_makes_a_new_session_with_the_events_that_were_not_delivered() 
     assert isinstance(link.events[0], Welcome)
     assert (link.events[0].resumed, link.events[0].tick, link.events[0].run_state) == (Resumption.RESUMED, 250, 2)
     assert link.events[1:] == [
-        heard(2), SignalSent(0, 9, 1, 25e3, 180.0, 0.01), RequestRefused(0, "no"), Answer(0, 1, "done"), RunStateChanged(2, 77),
-    ], "in order, once; numbers of requests were those of the old session"  # fmt: skip
+        heard(2),
+        SignalSent(0, 9, 1, 25e3, 180.0, 0.01),
+        RequestRefused(0, "no"),
+        Answer(0, 1, "done"),
+        RunStateChanged(2, 77),
+    ], "in order, once; numbers of requests were those of the old session"
     new = link.session
     assert new is not old and old.is_over and new.token != token and len(link.sessions.by_token) == 1
     assert link.server_events[-1] == session.Resumed(new, old, Resumption.RESUMED)

@@ -65,9 +65,7 @@ def test_what_is_on_the_wire_says_nothing() -> None:
             codec.decode_body(data, codec.decode_header(data, True))
 
 
-@pytest.mark.parametrize(
-    ("key", "reason"), [(None, "flags"), (OTHER, "key")]
-)  # fmt: skip
+@pytest.mark.parametrize(("key", "reason"), [(None, "flags"), (OTHER, "key")])
 def test_without_the_right_key_nobody_joins(key: bytes | None, reason: str) -> None:
     link = InMemoryLink(ClientSession(Join(name="a"), key), sessions(seal.KeyHolder("a", KEY)))
     link.run(3.0)
@@ -169,9 +167,12 @@ def test_each_direction_and_each_session_has_keys_of_its_own(side: bool) -> None
     sealed = seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=side).seal(b"h", b"x", 1)
     assert seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=not side).open(b"h", sealed, 1) == b"x"
     for key, cookie, nonce, token, same in (
-        (KEY, bytes(16), 7, 9, side), (OTHER, bytes(16), 7, 9, not side), (KEY, b"\1" * 16, 7, 9, not side),
-        (KEY, bytes(16), 8, 9, not side), (KEY, bytes(16), 7, 10, not side),
-    ):  # fmt: skip
+        (KEY, bytes(16), 7, 9, side),
+        (OTHER, bytes(16), 7, 9, not side),
+        (KEY, b"\1" * 16, 7, 9, not side),
+        (KEY, bytes(16), 8, 9, not side),
+        (KEY, bytes(16), 7, 10, not side),
+    ):
         with pytest.raises(codec.Dropped, match="seal"):
             seal.SessionSeal(key, cookie, nonce, token, is_client=same).open(b"h", sealed, 1)
 
@@ -225,10 +226,18 @@ def test_what_cannot_be_opened_is_dropped_under_its_name() -> None:
     ours, theirs = (seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=c) for c in (True, False))
     greeting = seal.HandshakeSeal(KEY, seal.JOIN)
     sealed, hello = ours.seal(b"h", b"x", 1), greeting.seal(b"h", b"x", 1)
-    tries = [(theirs, b"H", sealed), (theirs, b"h", sealed[:-1] + b"?"), (theirs, b"h", b""), (ours, b"h", sealed),
-             (greeting, b"H", hello), (greeting, b"h", hello[:-1] + b"?"), (greeting, b"h", b""),
-             (greeting, b"h", hello[:11]), (seal.HandshakeSeal(OTHER, seal.JOIN), b"h", hello),
-             (seal.HandshakeSeal(KEY, seal.REFUSE), b"h", hello)]  # fmt: skip
+    tries = [
+        (theirs, b"H", sealed),
+        (theirs, b"h", sealed[:-1] + b"?"),
+        (theirs, b"h", b""),
+        (ours, b"h", sealed),
+        (greeting, b"H", hello),
+        (greeting, b"h", hello[:-1] + b"?"),
+        (greeting, b"h", b""),
+        (greeting, b"h", hello[:11]),
+        (seal.HandshakeSeal(OTHER, seal.JOIN), b"h", hello),
+        (seal.HandshakeSeal(KEY, seal.REFUSE), b"h", hello),
+    ]
     for sealer, header, data in tries:
         with pytest.raises(codec.Dropped) as caught:
             sealer.open(header, data, 1)

@@ -197,9 +197,13 @@ def test_a_join_that_cannot_be_sent_is_refused_here() -> None:
 @pytest.mark.parametrize(
     ("server", "own"),
     [
-        ("127.0.0.1", "127.0.0.1"), ("127.9.9.9", "127.0.0.1"), ("10.0.0.7", "0.0.0.0"), ("::1", "::1"), ("fd00::7", "::"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("127.9.9.9", "127.0.0.1"),
+        ("10.0.0.7", "0.0.0.0"),
+        ("::1", "::1"),
+        ("fd00::7", "::"),
     ],
-)  # fmt: skip
+)
 def test_it_listens_no_wider_than_it_must(server: str, own: str) -> None:
     assert local_address(server) == own
 
@@ -215,10 +219,11 @@ def test_why_a_server_that_should_be_there_is_not() -> None:
         (Phase.JOINED, KEY, "no server answers at 127.0.0.1:9750; is one running there? (wavesim serve CONFIG)"),
         (Phase.JOINING, KEY, "the server at 127.0.0.1:9750 does not answer this join; check that it has this key"),
         (
-            Phase.JOINING, None,
+            Phase.JOINING,
+            None,
             "the server at 127.0.0.1:9750 does not answer this join; it may require a key (WAVESIM_KEYS=FILE)",
         ),
-    ):  # fmt: skip
+    ):
         told = make_session(Join(name="a"), key)
         told.phase = phase
         assert str(no_answer_error(SERVER, told)) == text
@@ -247,10 +252,22 @@ def test_silence_is_twice_the_keep_alive_time_and_two_seconds_at_least(timeout: 
 @pytest.mark.parametrize(
     ("wait", "limit"),
     [
-        (9.0, 0.5), (0.5, 0.5), (0.49, 0.2), (0.19, 0.1), (0.1, 0.1), (0.07, 0.05), (0.03, 0.02), (0.015, 0.01),
-        (0.009, 0.005), (0.004, 0.002), (0.0015, 0.001), (0.0009, 0.0), (0.0, 0.0), (-1.0, 0.0),
+        (9.0, 0.5),
+        (0.5, 0.5),
+        (0.49, 0.2),
+        (0.19, 0.1),
+        (0.1, 0.1),
+        (0.07, 0.05),
+        (0.03, 0.02),
+        (0.015, 0.01),
+        (0.009, 0.005),
+        (0.004, 0.002),
+        (0.0015, 0.001),
+        (0.0009, 0.0),
+        (0.0, 0.0),
+        (-1.0, 0.0),
     ],
-)  # fmt: skip
+)
 def test_a_turn_waits_about_as_long_as_it_may(stage: Stage, wait: float, limit: float) -> None:
     stage.joined()
     assert stage.link._receive(stage.wire, wait) == b""  # type: ignore[arg-type]  # the wire plays a socket
@@ -326,8 +343,10 @@ def test_what_came_before_the_welcome_and_with_it_is_told_first(stage: Stage) ->
     told = welcome()
     stage.wire.comes = [b"early", None, b"both", b"later"]
     stage.script.hears = {
-        b"early": [Notice(1, "a")], b"both": [Notice(2, "b"), told, Notice(3, "c")], b"later": [Notice(4, "d")],
-    }  # fmt: skip
+        b"early": [Notice(1, "a")],
+        b"both": [Notice(2, "b"), told, Notice(3, "c")],
+        b"later": [Notice(4, "d")],
+    }
     assert stage.link.connect(5.0) is told
     assert stage.opened == [("127.0.0.1", 0)] and stage.wire.server == SERVER and stage.wire.blocks
     asked = len(stage.wire.waits)

@@ -274,9 +274,13 @@ def held(link: InMemoryLink) -> bytes:
 
 
 HOW = (
-    "unsealed", "another key", "another number", "a replay", "a copy from elsewhere",
+    "unsealed",
+    "another key",
+    "another number",
+    "a replay",
+    "a copy from elsewhere",
     "a capture from elsewhere, not delivered yet",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("how", HOW)

@@ -179,9 +179,15 @@ def test_numbers_with_gaps_are_sure_at_once() -> None:
     test = Numbers(4, allow_nil=True).fast_check("v")
     assert test is not None
     for value, sure in (
-        ((1.0, None, 3.0), True), ((), True), ((None,), True), ((1, None), False), ((math.nan, None), False),
-        ((math.inf, None), False), ((None,) * 5, False), ([1.0], False),
-    ):  # fmt: skip
+        ((1.0, None, 3.0), True),
+        ((), True),
+        ((None,), True),
+        ((1, None), False),
+        ((math.nan, None), False),
+        ((math.inf, None), False),
+        ((None,) * 5, False),
+        ([1.0], False),
+    ):
         assert eval(test, {**FAST_CHECK_NAMES, "v": value}) is sure, value
 
 
@@ -192,8 +198,12 @@ def test_what_travels_of_records_within_records() -> None:
     assert listed(points) == [(1.0, 2.0), (3.0, 4.0)] and maybe(points[0]) == (1.0, 2.0) and maybe(None) is None
     for kind in (List(Int(), 3), Nullable(Int()), Int(), Numbers(3), AnyValue(2)):
         assert kind.make_encoder() is None, "it travels as it is kept"
-    for kind, value, there in ((List(Struct(Point), 3), points, ([(1.0, 2.0), (3.0, 4.0)],)), (Int(0, 9), 3, (3,)),
-                               (Nullable(Struct(Point)), None, (None,)), (Nullable(Struct(Point)), points[1], ((3.0, 4.0),))):  # fmt: skip
+    for kind, value, there in (
+        (List(Struct(Point), 3), points, ([(1.0, 2.0), (3.0, 4.0)],)),
+        (Int(0, 9), 3, (3,)),
+        (Nullable(Struct(Point)), None, (None,)),
+        (Nullable(Struct(Point)), points[1], ((3.0, 4.0),)),
+    ):
         schema = one_of(kind)
         assert schema.encode(schema.record(value)) == there and schema.decode(there).x == value
         assert schema.check(schema.record(value)).x == value
@@ -205,11 +215,14 @@ def test_records_of_none_one_and_several_items() -> None:
     several = Schema(
         dataclasses.make_dataclass(
             "Several",
-            [("a", Any, record_field(Int(0, 9), "first")), ("b", Any, record_field(List(Int(), 2), "second", "m")),
-             ("c", Any, record_field(Int(0, 9), "third", "s", optional=True, default=7))],
+            [
+                ("a", Any, record_field(Int(0, 9), "first")),
+                ("b", Any, record_field(List(Int(), 2), "second", "m")),
+                ("c", Any, record_field(Int(0, 9), "third", "s", optional=True, default=7)),
+            ],
             frozen=True,
         )
-    )  # fmt: skip
+    )
     assert several.decode((1, [2], 3)) == several.record(1, (2,), 3) and several.decode([1, ()]) == several.record(
         1, ()
     )
@@ -231,9 +244,14 @@ def test_records_of_none_one_and_several_items() -> None:
         "| `c` | int 0..9 | s | third |",
     ]
     assert empty.markdown_rows() == [] and empty.describe() == []
-    for values, text in (((), "expected 2 items, got a list of 0"), ((1,), "expected 2 items, got a list of 1"),
-                         ((1, (), 10), "c: expected an integer from 0 to 9, got 10"), ((1, [None]), "b[0]: expected an integer"),
-                         (None, "expected 2 items, got None"), ({1: 2}, "expected 2 items, got dict")):  # fmt: skip
+    for values, text in (
+        ((), "expected 2 items, got a list of 0"),
+        ((1,), "expected 2 items, got a list of 1"),
+        ((1, (), 10), "c: expected an integer from 0 to 9, got 10"),
+        ((1, [None]), "b[0]: expected an integer"),
+        (None, "expected 2 items, got None"),
+        ({1: 2}, "expected 2 items, got dict"),
+    ):
         with pytest.raises(Malformed) as caught:
             several.decode(values)
         assert str(caught.value).startswith(text)
@@ -243,10 +261,13 @@ def test_two_items_and_what_may_be_left_out() -> None:
     two = Schema(
         dataclasses.make_dataclass(
             "Two",
-            [("a", Any, record_field(Int(0, 9), "first")), ("b", Any, record_field(AnyValue(2), "second", optional=True, default_factory=list))],
+            [
+                ("a", Any, record_field(Int(0, 9), "first")),
+                ("b", Any, record_field(AnyValue(2), "second", optional=True, default_factory=list)),
+            ],
             frozen=True,
         )
-    )  # fmt: skip
+    )
     assert two.encode(two.record(1, 2)) == (1, 2) and two.decode((1,)) == two.record(1, [])
     with pytest.raises(Malformed, match=r"^a: expected an integer from 0 to 9, got 10$"):
         two.decode((10,))

@@ -123,8 +123,9 @@ def test_one_bad_request_is_refused_and_the_next_is_served(item: Any, text: str)
     good = [1, 25000.0, None, None, None]
     happened = raw(link, Type.REQUESTS, 1, [good, item, good])
     assert [(h.number, h.request) for h in happened if isinstance(h, session.Requested)] == [
-        (1, Ping(25e3)), (3, Ping(25e3)),
-    ]  # fmt: skip
+        (1, Ping(25e3)),
+        (3, Ping(25e3)),
+    ]
     link.run(0.1)
     refused = [e for e in link.events if isinstance(e, RequestRefused)]
     assert [r.request for r in refused] == [2] and refused[0].text.startswith(text)
@@ -215,8 +216,12 @@ def test_a_fault_of_ours_ends_the_session_that_met_it(what: str) -> None:
     assert len(told) == (2 if what in ("seal", "question") else 1), "where nothing can be sealed, nor can the farewell"
     assert all(isinstance(e, Exception) for e in told) and a.sessions.drops == {"internal": len(told)}
     assert a.sessions.by_token == {b.client.token: of(b)} and mine.is_over
-    for again in (lambda: a.sessions.send(mine, m.Keepalive(1)), lambda: a.sessions.push(mine, heard(1)),
-                  lambda: a.sessions.bye(mine, "again"), lambda: a.sessions.flush_events(mine, a.now)):  # fmt: skip
+    for again in (
+        lambda: a.sessions.send(mine, m.Keepalive(1)),
+        lambda: a.sessions.push(mine, heard(1)),
+        lambda: a.sessions.bye(mine, "again"),
+        lambda: a.sessions.flush_events(mine, a.now),
+    ):
         again()
     assert a.sessions.poll(a.now) == [], "whatever is over is told once, and nothing is done with it any more"
     b.run(0.2)

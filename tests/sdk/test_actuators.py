@@ -38,8 +38,13 @@ TANK = '<ballast name="{}" position="0 0 0 m" minimum="0 kg" maximum="1 kg"/>'
 def test_the_order_of_a_model() -> None:
     assert [a.name for a in LAUV] == ["propeller", "rudder-top", "rudder-bottom", "plane-port", "plane-starboard"]
     assert [a.name for a in ODIN] == [
-        "port", "starboard", "port-angle", "starboard-angle", "port-deflector", "starboard-deflector"
-    ]  # fmt: skip
+        "port",
+        "starboard",
+        "port-angle",
+        "starboard-angle",
+        "port-deflector",
+        "starboard-deflector",
+    ]
     assert actuators_of(library()["buoy"]) == ()
 
 
@@ -78,10 +83,28 @@ def test_a_command_by_name_or_position() -> None:
 @pytest.mark.parametrize(
     "garbage",
     [
-        [[[]]], [math.nan], [math.inf], [10**400], ["8"], [True], [b""], [{}], [1j], [1.0] * 6, "8", b"8", 8.0, None,
-        {"propellor": 1.0}, {"propeller": [1.0]}, {9: 1.0}, {None: 1.0}, iter([1.0]), {1.0, 2.0, object()},
+        [[[]]],
+        [math.nan],
+        [math.inf],
+        [10**400],
+        ["8"],
+        [True],
+        [b""],
+        [{}],
+        [1j],
+        [1.0] * 6,
+        "8",
+        b"8",
+        8.0,
+        None,
+        {"propellor": 1.0},
+        {"propeller": [1.0]},
+        {9: 1.0},
+        {None: 1.0},
+        iter([1.0]),
+        {1.0, 2.0, object()},
     ],
-)  # fmt: skip
+)
 def test_a_command_from_garbage_is_a_value_error(garbage: Any) -> None:
     with pytest.raises(ValueError):
         order_command(LAUV, garbage)

@@ -86,9 +86,10 @@ def test_a_talker_says_each_value_once_and_takes_the_sensors_it_is_given() -> No
     assert out == []
 
 
-SUITE = [SensorDescription(k, name, type_, 10**8, []) for k, (name, type_) in enumerate(
-    [("dvl-down", "dvl"), ("dvl-up", "dvl"), ("ahrs", "ahrs"), ("probe", "ctd")]
-)]  # fmt: skip
+SUITE = [
+    SensorDescription(k, name, type_, 10**8, [])
+    for k, (name, type_) in enumerate([("dvl-down", "dvl"), ("dvl-up", "dvl"), ("ahrs", "ahrs"), ("probe", "ctd")])
+]
 
 
 def test_a_device_takes_the_only_sensor_of_a_type_or_the_one_that_is_named() -> None:
@@ -443,9 +444,21 @@ def _ais(time_s: float, *stations: dict[str, float | str]) -> Value:
 
 
 STATION: dict[str, float | str] = {
-    "mmsi": 257000001, "latitude": 0.7, "longitude": -0.15, "sog": 5.0, "cog": 1.0, "heading": 1.1, "turn": 0.01, "age": 0.0,
-    "station": 1, "kind": 70, "status": 0, "length": 100, "width": 16, "called": "NORTH STAR",
-}  # fmt: skip
+    "mmsi": 257000001,
+    "latitude": 0.7,
+    "longitude": -0.15,
+    "sog": 5.0,
+    "cog": 1.0,
+    "heading": 1.1,
+    "turn": 0.01,
+    "age": 0.0,
+    "station": 1,
+    "kind": 70,
+    "status": 0,
+    "length": 100,
+    "width": 16,
+    "called": "NORTH STAR",
+}
 
 
 def test_reports_become_sentences_once_and_names_every_six_minutes() -> None:
@@ -471,9 +484,14 @@ def test_reports_become_sentences_once_and_names_every_six_minutes() -> None:
 
 
 @given(
-    st.floats(-1.57, 1.57), st.floats(-3.14, 3.14), st.floats(0.0, 50.0), st.floats(0.0, 6.2831), st.floats(-0.2, 0.2),
-    st.sampled_from([1, 2, 3]), st.integers(1, 999_999_999),
-)  # fmt: skip
+    st.floats(-1.57, 1.57),
+    st.floats(-3.14, 3.14),
+    st.floats(0.0, 50.0),
+    st.floats(0.0, 6.2831),
+    st.floats(-0.2, 0.2),
+    st.sampled_from([1, 2, 3]),
+    st.integers(1, 999_999_999),
+)
 def test_pyais_reads_every_report(
     latitude: float, longitude: float, sog: float, cog: float, turn: float, kind: int, mmsi: int
 ) -> None:

@@ -114,10 +114,17 @@ def kernels_of_the_server() -> dict[str, Callable[..., Any]]:
     from wavesim_server.environment import weather
 
     return {
-        "ticks": tick.run_ticks, "publish": tick.publish, "place": tick.update_transducers, "hear": tick.advance_acoustics,
-        "efforts": effort.fill_efforts, "around": weather.fill_surroundings, "act": weather.apply_to_bodies, "near": start_clearance._next_near_body,
-        "request": medium.request_emission, "live": medium.fill_live_signals,
-    }  # fmt: skip
+        "ticks": tick.run_ticks,
+        "publish": tick.publish,
+        "place": tick.update_transducers,
+        "hear": tick.advance_acoustics,
+        "efforts": effort.fill_efforts,
+        "around": weather.fill_surroundings,
+        "act": weather.apply_to_bodies,
+        "near": start_clearance._next_near_body,
+        "request": medium.request_emission,
+        "live": medium.fill_live_signals,
+    }
 
 
 def test_the_folder_of_the_kernels_is_named_by_all_that_they_are_made_of() -> None:
@@ -134,8 +141,16 @@ def test_the_folder_of_the_kernels_is_named_by_all_that_they_are_made_of() -> No
         for name in ("ticks", "hear")
     )
     assert ticks >= {
-        "tick.py", "kernel.py", "terms.py", "lanes.py", "impulses.py", "weather.py", "flow.py", "seabed.py", "elementary.py",
-    }  # fmt: skip
+        "tick.py",
+        "kernel.py",
+        "terms.py",
+        "lanes.py",
+        "impulses.py",
+        "weather.py",
+        "flow.py",
+        "seabed.py",
+        "elementary.py",
+    }
     assert hear >= {"tick.py", "medium.py", "rays.py", "seabed.py", "elementary.py"}
     assert not ticks & {"medium.py", "rays.py"}, "sound is called by address, and compiled once"
 

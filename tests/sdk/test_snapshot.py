@@ -213,9 +213,15 @@ def test_a_body_by_its_name(sea: Sea) -> None:
 
 def test_the_instruments_of_a_body_in_the_order_of_its_suite(sea: Sea) -> None:
     publish(
-        sea.vehicles, "instruments", body=[1, 0, 0, -1], number=[0, 1, 0, 0], name=[b"x", b"second", b"first", b"gone"],
-        type=[b"ctd"] * 4, place=[0, 2, 1, 3], generation=[1] * 4,
-    )  # fmt: skip
+        sea.vehicles,
+        "instruments",
+        body=[1, 0, 0, -1],
+        number=[0, 1, 0, 0],
+        name=[b"x", b"second", b"first", b"gone"],
+        type=[b"ctd"] * 4,
+        place=[0, 2, 1, 3],
+        generation=[1] * 4,
+    )
     assert list(sea.state.instruments("body1")) == ["first", "second"]
     assert [int(r["place"]) for r in sea.state.instruments("body1").values()] == [1, 2]
     publish(sea.vehicles, "ctd", valid=[1] * 4, generation=[1] * 4, temperature=[5.0, 6.0, 7.0, 8.0])
@@ -238,6 +244,13 @@ def test_a_table_of_either_area(sea: Sea) -> None:
 def test_how_many_rows_the_tables_of_the_simulation_have() -> None:
     rows = {table.name: count for table, count in simulation_tables(5, 8)}
     assert rows == {
-        "clock": 1, "world": 1, "weather": 1, "clients": 5, "crew": 5 + CREW_ROWS, "signals": 8,
-        "sent": HISTORY_ROWS, "reception": HISTORY_ROWS, "notice": HISTORY_ROWS,
-    }  # fmt: skip
+        "clock": 1,
+        "world": 1,
+        "weather": 1,
+        "clients": 5,
+        "crew": 5 + CREW_ROWS,
+        "signals": 8,
+        "sent": HISTORY_ROWS,
+        "reception": HISTORY_ROWS,
+        "notice": HISTORY_ROWS,
+    }

@@ -29,7 +29,12 @@ def framed(d: Any, made: imaging.PingResult, number: int) -> ImagingFrame:
     """What an engine made, as it goes over the network."""
     record = describe(d, b"auv", b"sonar", 1, d.preset.name)
     payload = np.ascontiguousarray(made.soundings if made.levels is None else made.levels).tobytes()
-    record["number"], record["bytes"], record["azimuth"], record["ping_ns"] = number, len(payload), made.azimuth, number * 10**8  # fmt: skip
+    record["number"], record["bytes"], record["azimuth"], record["ping_ns"] = (
+        number,
+        len(payload),
+        made.azimuth,
+        number * 10**8,
+    )
     return ImagingFrame(record, payload)
 
 
@@ -151,7 +156,7 @@ def test_a_sonar_of_another_kind_is_refused(config: Any) -> None:
             return [frame]
 
     pictures: Any = cerulean.SonarFrameSource
-    with pytest.raises(BrokerError, match="sonar 'sonar' is of type scanning; a Surveyor 240 needs type bathymetry"):  # fmt: skip
+    with pytest.raises(BrokerError, match="sonar 'sonar' is of type scanning; a Surveyor 240 needs type bathymetry"):
         pictures(Broker(), "sonar", "bathymetry", "a Surveyor 240").take_frames()
     assert pictures(Broker(), "sonar", "scanning", "a Ping360").take_frames() == [frame]
 

@@ -35,8 +35,14 @@ def test_the_fleets_the_models_and_its_own_in_document_order(config: Make) -> No
         own='<sound-velocity rate="3 Hz"/><ahrs rate="3 Hz"/><dvl name="up" rate="3 Hz"/><gps name="mast" rate="3 Hz"/>',
     )
     assert found == [
-        "gps:gps@1", "ahrs:ahrs@3", "down:dvl@2", "ctd:ctd@2", "up:dvl@3", "sound_velocity:sound_velocity@3", "mast:gps@3",
-    ]  # fmt: skip
+        "gps:gps@1",
+        "ahrs:ahrs@3",
+        "down:dvl@2",
+        "ctd:ctd@2",
+        "up:dvl@3",
+        "sound_velocity:sound_velocity@3",
+        "mast:gps@3",
+    ]
 
 
 def test_a_name_may_take_another_type(config: Make) -> None:
@@ -80,12 +86,15 @@ def test_instruments_that_differ_in_name_and_mounting_only_are_of_a_kind(config:
         ({"own": "<sensor/>"}, "needs the key 'type'"),
         ({"fleet": "<scalar/>"}, "the fleet has a sensor <scalar>, but the world declares no <scalar>"),
         ({"own": '<leak compartments="bow bow"/>'}, "'a': 'leak': `compartments` must contain 1 to 4 different names"),
-        ({"own": '<dvl><beam azimuth="0 deg"/><beam azimuth="90 deg"/><beam azimuth="180 deg"/></dvl>'}, "do not lie in one plane"),
+        (
+            {"own": '<dvl><beam azimuth="0 deg"/><beam azimuth="90 deg"/><beam azimuth="180 deg"/></dvl>'},
+            "do not lie in one plane",
+        ),
         ({"own": "<dvl>" + '<beam elevation="60 deg"/>' * 5 + "</dvl>"}, "5 beams; the maximum is 4"),
         ({"own": "<ranger>" + "<beam/>" * 9 + "</ranger>"}, "9 beams; the maximum is 8"),
         ({"own": '<echosounder minimum="5 m" maximum="5 m"/>'}, "`maximum` must be greater than `minimum`"),
     ],
-)  # fmt: skip
+)
 def test_suites_that_cannot_be(config: Make, parts: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text.replace("(", r"\(")) as refused:
         suite(config, **parts)

@@ -63,8 +63,14 @@ def test_a_bag_is_read_with_all_its_axes(log: tuple[Path, dict[str, Any]], tmp_p
             found.setdefault(c.topic, []).append(reader.deserialize(raw, c.msgtype))
         assert {c.topic: c.msgcount for c in reader.connections} == {k: len(v) for k, v in found.items()}
     assert {k: len(v) for k, v in found.items()} == {
-        "/a/odom": N, "/a/my-imu": N, "/a/my-ahrs": N, "/a/my-pressure": N, "/a/my-ctd": N, "/a/my-gps": N - 1, "/a/my-dvl": N - 1,
-    }  # fmt: skip
+        "/a/odom": N,
+        "/a/my-imu": N,
+        "/a/my-ahrs": N,
+        "/a/my-pressure": N,
+        "/a/my-ctd": N,
+        "/a/my-gps": N - 1,
+        "/a/my-dvl": N - 1,
+    }
 
     def vector(v: Any) -> Any:
         return np.array([v.x, v.y, v.z])

@@ -45,9 +45,15 @@ class Quay:
         self.bodies: dict[int, object] = {}
         self.clock = (500, 1)
         self.broadcast = StateBroadcaster(
-            self.area, STEP_NS, self.sessions, self.crews, self.observers, self.bodies, lambda: self.clock,
+            self.area,
+            STEP_NS,
+            self.sessions,
+            self.crews,
+            self.observers,
+            self.bodies,
+            lambda: self.clock,
             np.ones(ROWS, np.int64),
-        )  # fmt: skip
+        )
         self.clients: dict[tuple[str, int], ClientSession] = {}
         self.events: dict[str, list[SessionEvent]] = {}
         self.enter(range(ROWS))

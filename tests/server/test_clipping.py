@@ -37,9 +37,11 @@ def test_commands_beyond_the_range_are_counted_and_told_at_powers_of_ten() -> No
         f"{CLIPPED}rudder-top accepts {top.minimum:.6g} to {top.maximum:.6g} rad; 30 was limited to {top.maximum:.6g}"
     )
     assert told == [
-        (1, a, first), (10, a, f"{first}, for the 10th time"), (100, a, f"{first}, for the 100th time"),
+        (1, a, first),
+        (10, a, f"{first}, for the 10th time"),
+        (100, a, f"{first}, for the 100th time"),
         (1000, a, f"{first}, for the 1000th time"),
-    ]  # fmt: skip
+    ]
     assert lab.clipped(a) == {"rudder-top": 1000} and lab.clipped(lab.row("b")) == {}
     lab.commands({"a": {"rudder-top": -30.0, "propeller": 1e9}})
     assert lab.clipped(a)["propeller"] == 1 and "1e+09 was limited to" in lab.take_clipped()[0][1]

@@ -42,12 +42,23 @@ def raw(client: Client, kind: Type, body: Any) -> bytes:
 
 NESTED: list[Any] = [[[]]]
 ABSURD = [
-    (Type.ACTUATE, [NESTED]), (Type.ACTUATE, [[[1.0]]]), (Type.ACTUATE, [[float("nan")]]), (Type.ACTUATE, [[2**64 - 1]]),
-    (Type.DONE, [0, 0, NESTED, None]), (Type.DONE, [0, 0, None, NESTED]), (Type.DONE, [2**64 - 1, 0, None, None]),
-    (Type.ESTIMATE, [NESTED]), (Type.ESTIMATE, [[[1.0], *[0.0] * 9]]), (Type.REQUESTS, [1, NESTED]),
-    (Type.REQUESTS, [1, [[4, 2**64 - 1, None, None, 0.0, 0]]]), (Type.REQUESTS, [1, [[1, -1e308]]]),
-    (Type.REQUESTS, [1, [[99, {"a": 1}]]]), (Type.KEEPALIVE_REPLY, [-1]), (Type.PROOF, [None]), (Type.LEAVE, {}),
-]  # fmt: skip
+    (Type.ACTUATE, [NESTED]),
+    (Type.ACTUATE, [[[1.0]]]),
+    (Type.ACTUATE, [[float("nan")]]),
+    (Type.ACTUATE, [[2**64 - 1]]),
+    (Type.DONE, [0, 0, NESTED, None]),
+    (Type.DONE, [0, 0, None, NESTED]),
+    (Type.DONE, [2**64 - 1, 0, None, None]),
+    (Type.ESTIMATE, [NESTED]),
+    (Type.ESTIMATE, [[[1.0], *[0.0] * 9]]),
+    (Type.REQUESTS, [1, NESTED]),
+    (Type.REQUESTS, [1, [[4, 2**64 - 1, None, None, 0.0, 0]]]),
+    (Type.REQUESTS, [1, [[1, -1e308]]]),
+    (Type.REQUESTS, [1, [[99, {"a": 1}]]]),
+    (Type.KEEPALIVE_REPLY, [-1]),
+    (Type.PROOF, [None]),
+    (Type.LEAVE, {}),
+]
 
 
 @pytest.mark.parametrize(("kind", "body"), ABSURD)
@@ -273,8 +284,9 @@ def test_an_error_at_an_event_or_a_command_is_counted_and_the_next_one_taken(
 
     monkeypatch.setattr(harbour.front, "_parts_of", broken)
     assert harbour.order("fault", body="a", part="ahrs", kind="bias", amount="3 deg") == (
-        False, "the server failed while executing this command; see the server's standard error",
-    )  # fmt: skip
+        False,
+        "the server failed while executing this command; see the server's standard error",
+    )
     assert harbour.order("start")[0]
 
 
@@ -328,9 +340,18 @@ def test_no_speed_at_which_the_engine_would_be_deaf(harbour: Harbour, speed: flo
 
 @pytest.mark.parametrize("verb", ["fly", "", "fault", "step", "speed", "allocate", "pose", "weather"])
 @pytest.mark.parametrize(
-    "arguments", [{}, {"body": 3, "part": []}, {"ticks": 1e300, "factor": -1}, {"matrix": [[[]]], "force": None}, {"factor": 1e-300},
-                  {"factor": float("nan"), "ticks": True}, {"body": "a", "part": "\ud800", "kind": "lost"}, {"body": "a" * 4000}],
-)  # fmt: skip
+    "arguments",
+    [
+        {},
+        {"body": 3, "part": []},
+        {"ticks": 1e300, "factor": -1},
+        {"matrix": [[[]]], "force": None},
+        {"factor": 1e-300},
+        {"factor": float("nan"), "ticks": True},
+        {"body": "a", "part": "\ud800", "kind": "lost"},
+        {"body": "a" * 4000},
+    ],
+)
 def test_absurd_commands_are_refused(harbour: Harbour, verb: str, arguments: dict[str, Any]) -> None:
     ok, text = harbour.order(verb, **arguments)
     assert not ok and text and status(harbour)["drops"].get("internal", 0) == 0

@@ -75,8 +75,12 @@ def test_what_a_client_is_told_of_its_body(harbour: Harbour) -> None:
     assert (welcome.id, welcome.step_ns, welcome.state_period_ns) == (0, 10_000_000, 50_000_000)
     assert welcome.rights == Right.POSE | Right.FAULT
     assert [x.name for x in a.session.body.actuators.values()] == [
-        "propeller", "rudder-top", "rudder-bottom", "plane-port", "plane-starboard",
-    ]  # fmt: skip
+        "propeller",
+        "rudder-top",
+        "rudder-bottom",
+        "plane-port",
+        "plane-starboard",
+    ]
     sensors = [layout.description for layout in a.session.body.layouts.values()]
     assert [(s.number, s.name, s.period_ns) for s in sensors] == [(0, "ahrs", 100_000_000), (1, "ctd", 200_000_000)]
     assert [f.name for f in sensors[1].fields] == ["pressure", "temperature", "conductivity", "salinity"]
@@ -88,8 +92,10 @@ def test_a_crew_of_several(harbour: Harbour) -> None:
     assert {c.session.phase for c in (pilot, instrument, listener)} == {Phase.JOINED}
     clients = status(harbour)["clients"]
     assert [(c["name"], c["id"], c["role"]) for c in clients] == [
-        ("a", 0, "pilot"), ("a", 0, "instrument"), ("a", 0, "listener"),
-    ]  # fmt: skip
+        ("a", 0, "pilot"),
+        ("a", 0, "instrument"),
+        ("a", 0, "listener"),
+    ]
     harbour.run(0.3)
     assert len(pilot.states) > 3 and len(instrument.states) > 3 and len(listener.states) > 3
     assert [s.description.name for s in instrument.session.body.layouts.values()] == ["ctd"]
@@ -496,9 +502,11 @@ def test_rights_are_those_that_were_granted(harbour: Harbour) -> None:
         assert outcome is not None and outcome[0] is ok and text in outcome[1], (request, outcome)
     assert harbour.sea.tick == 20
     assert [d[1:] for d in harbour.sea.done if d[1] in ("set_pose", "push", "fail", "set_weather")] == [
-        ("set_pose", 0, (1.0, 2.0, 3.0), None, None), ("fail", 0, 0, "lost", 0.0), ("push", 1, (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+        ("set_pose", 0, (1.0, 2.0, 3.0), None, None),
+        ("fail", 0, 0, "lost", 0.0),
+        ("push", 1, (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
         ("set_weather", 8.0),
-    ]  # fmt: skip
+    ]
     assert other.of(RequestRefused) == []
 
 

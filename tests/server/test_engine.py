@@ -426,8 +426,10 @@ def test_records_for_the_log(config: Callable[..., LoadedConfig]) -> None:
     logged = list(events(harbour, messages.LogRecordsEvent))
     bodies = ["state", "actuation", "surroundings"]
     assert [(e.tick, e.table) for e in logged] == [
-        *((0, t) for t in (*bodies, "ahrs")), *((10, t) for t in bodies), *((20, t) for t in bodies),
-    ]  # fmt: skip
+        *((0, t) for t in (*bodies, "ahrs")),
+        *((10, t) for t in bodies),
+        *((20, t) for t in bodies),
+    ]
     assert np.frombuffer(logged[0].rows, np.int64).tolist() == [2]
     assert np.frombuffer(logged[3].rows, np.int64).tolist() == [2, 0], "of the body in row 2, its sensor 0"
 

@@ -20,10 +20,15 @@ from wavesim_server.study import TRACK, batch
 @pytest.mark.parametrize(
     ("slenderness", "factors"),
     [
-        (1.5, (0.305, 0.621, 0.094)), (2.0, (0.209, 0.702, 0.240)), (2.99, (0.122, 0.803, 0.465)), (3.99, (0.082, 0.860, 0.608)),
-        (4.99, (0.059, 0.895, 0.701)), (6.97, (0.036, 0.933, 0.805)), (9.97, (0.021, 0.960, 0.883)),
+        (1.5, (0.305, 0.621, 0.094)),
+        (2.0, (0.209, 0.702, 0.240)),
+        (2.99, (0.122, 0.803, 0.465)),
+        (3.99, (0.082, 0.860, 0.608)),
+        (4.99, (0.059, 0.895, 0.701)),
+        (6.97, (0.036, 0.933, 0.805)),
+        (9.97, (0.021, 0.960, 0.883)),
     ],
-)  # fmt: skip
+)
 def test_the_factors_are_those_of_lambs_table(slenderness: float, factors: tuple[float, ...]) -> None:
     assert spheroid_added_mass(slenderness) == pytest.approx(factors, abs=3e-3)
 
@@ -46,8 +51,12 @@ def test_it_is_near_what_others_found_for_such_a_hull(remus: Path) -> None:
     """REMUS 100 (Prestero 2001), whose added mass and drag across include its fins."""
     mine, theirs = read_models(remus)["r"], library()["remus100"]
     for name, k, within in (
-        ("added_mass", 0, 0.3), ("added_mass", 1, 0.3), ("added_mass", 5, 0.3), ("quadratic_drag", 1, 0.15), ("quadratic_drag", 5, 0.15),
-    ):  # fmt: skip
+        ("added_mass", 0, 0.3),
+        ("added_mass", 1, 0.3),
+        ("added_mass", 5, 0.3),
+        ("quadratic_drag", 1, 0.15),
+        ("quadratic_drag", 5, 0.15),
+    ):
         a, b = (matrix(getattr(m, name))[k, k] for m in (mine, theirs))
         assert a == pytest.approx(b, rel=within), (name, k)
     assert 0.3 < matrix(mine.quadratic_drag)[0, 0] / matrix(theirs.quadratic_drag)[0, 0] < 1.5, (
@@ -70,10 +79,12 @@ def test_it_flies(remus: Path) -> None:
 @pytest.mark.parametrize(
     ("length", "diameter", "mass", "speed", "message"),
     [
-        (1.0, 0.9, None, 1.5, "2 to 20 diameters"), (1.0, 0.0, None, 1.5, "2 to 20 diameters"), (1.5, 0.2, 4.0, 1.5, "displaces 48.3 kg"),
+        (1.0, 0.9, None, 1.5, "2 to 20 diameters"),
+        (1.0, 0.0, None, 1.5, "2 to 20 diameters"),
+        (1.5, 0.2, 4.0, 1.5, "displaces 48.3 kg"),
         (1.5, 0.2, None, 0.0, "0.1 to 20 m/s"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_torpedo_is_refused(
     length: float, diameter: float, mass: float | None, speed: float, message: str
 ) -> None:

@@ -38,11 +38,15 @@ def test_once_and_again(config: Callable[..., LoadedConfig]) -> None:
     schedule = FaultSchedule(loaded, STEP)
     assert history(schedule, 3100) == [
         (0, "plane-port", "reduced"),
-        (50, "rudder-top", "stuck"), (55, "rudder-top", "none"),
-        (500, "propeller", "lost"), (600, "propeller", "none"),
-        (1550, "rudder-top", "stuck"), (1555, "rudder-top", "none"),
-        (3050, "rudder-top", "stuck"), (3055, "rudder-top", "none"),
-    ]  # fmt: skip
+        (50, "rudder-top", "stuck"),
+        (55, "rudder-top", "none"),
+        (500, "propeller", "lost"),
+        (600, "propeller", "none"),
+        (1550, "rudder-top", "stuck"),
+        (1555, "rudder-top", "none"),
+        (3050, "rudder-top", "stuck"),
+        (3055, "rudder-top", "none"),
+    ]
     assert list(schedule.changes_at(51)) == [] and schedule.next_tick(51) == 55
     once = FaultSchedule(body(config, '<fault at="10 s" for="2 s" part="propeller" kind="lost"/>'), STEP)
     assert once.next_tick(600) == NEVER and list(once.changes_at(600)) == [
@@ -71,9 +75,12 @@ def test_what_ends_leaves_the_other_fault_of_a_part(config: Callable[..., Loaded
         STEP,
     )
     assert history(schedule, 1000) == [
-        (50, "propeller", "reduced"), (100, "propeller", "reversed"),
-        (150, "propeller", "none"), (150, "propeller", "reduced"), (250, "propeller", "none"),
-    ]  # fmt: skip
+        (50, "propeller", "reduced"),
+        (100, "propeller", "reversed"),
+        (150, "propeller", "none"),
+        (150, "propeller", "reduced"),
+        (250, "propeller", "none"),
+    ]
     assert [(c.kind, c.amount) for c in schedule.active_faults("v", 120)] == [("reduced", "0.3"), ("reversed", "")]
     assert list(schedule.active_faults("v", 300)) == [] and list(schedule.active_faults("w", 120)) == []
 

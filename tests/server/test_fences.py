@@ -52,9 +52,12 @@ def test_a_crossing_is_told_once() -> None:
     ("corners", "message"),
     [
         ('<corner north="0 m" east="0 m"/><corner north="1 m" east="0 m"/>', "at least 3"),
-        ('<corner north="0 m" east="0 m"/><corner north="1 m" east="1 m"/><corner north="2 m" east="2 m"/>', "encloses no area"),
+        (
+            '<corner north="0 m" east="0 m"/><corner north="1 m" east="1 m"/><corner north="2 m" east="2 m"/>',
+            "encloses no area",
+        ),
     ],
-)  # fmt: skip
+)
 def test_fences_without_area(config: Callable[..., LoadedConfig], corners: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         config(f'<fleet><fence name="f">{corners}</fence></fleet>')

@@ -113,8 +113,9 @@ def test_a_body_is_logged_with_what_it_has(tmp_path: Path, config: Callable[...,
     writer.close()
     (_, came), (_, went) = read(tmp_path / "a.mcap").json["/bodies"]
     assert came["actuators"][:2] == [
-        {"name": "propeller", "kind": "thruster", "unit": "N"}, {"name": "rudder-top", "kind": "fin", "unit": "rad"}
-    ]  # fmt: skip
+        {"name": "propeller", "kind": "thruster", "unit": "N"},
+        {"name": "rudder-top", "kind": "fin", "unit": "rad"},
+    ]
     assert len(came["actuators"]) == 5
     assert came["instruments"] == [{"name": "down", "type": "dvl"}, {"name": "gps", "type": "gps"}]
     assert "actuators" not in went and not went["present"]

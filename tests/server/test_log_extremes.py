@@ -32,25 +32,48 @@ FLEET = (
     '<buoy name="b" model="buoy" position="30 0 5 m"/></fleet>'
 )
 TABLES: dict[str, Table] = {
-    "/state/a": STATE, "/state/b": STATE, "/actuation/a": ACTUATION, "/effort/a": EFFORT, "/estimate/a": ESTIMATE,
-    "/surroundings/a": SURROUNDINGS, "/lines/tether": LINES, "/acoustics/sent": SENT, "/acoustics/reception": RECEPTION,
+    "/state/a": STATE,
+    "/state/b": STATE,
+    "/actuation/a": ACTUATION,
+    "/effort/a": EFFORT,
+    "/estimate/a": ESTIMATE,
+    "/surroundings/a": SURROUNDINGS,
+    "/lines/tether": LINES,
+    "/acoustics/sent": SENT,
+    "/acoustics/reception": RECEPTION,
     **{f"/sensor/a/{name}": SENSORS[name].visible for name in ("imu", "ahrs", "dvl", "ctd", "gps")},
-}  # fmt: skip
+}
 TIMES = (0, 1, 2**31, 2**32, 2**53 + 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
 FLOATS = (0.0, -0.0, 5e-324, -1e-310, 1e-300, 1e300, -1.7e308, np.inf, -np.inf, np.nan)
 TEXTS = [
-    ("/bodies", {"row": 0, "name": "a", "model": "lauv", "type": "underwater", "present": True,
-                 "actuators": [{"name": "propeller", "kind": "thruster", "unit": "N"}],
-                 "instruments": [{"name": n, "type": n} for n in ("imu", "ahrs", "dvl", "ctd", "gps")]}),
+    (
+        "/bodies",
+        {
+            "row": 0,
+            "name": "a",
+            "model": "lauv",
+            "type": "underwater",
+            "present": True,
+            "actuators": [{"name": "propeller", "kind": "thruster", "unit": "N"}],
+            "instruments": [{"name": n, "type": n} for n in ("imu", "ahrs", "dvl", "ctd", "gps")],
+        },
+    ),
     ("/bodies", {"row": 1, "name": "b", "model": "buoy", "type": "buoy", "present": True}),
     ("/run", {"state": "running"}),
-    ("/commands", {"sender": "", "verb": "weather", "arguments": {"wave_height": 10**400, "wave_peak": -1.0, "current_north": 10**400}}),
+    (
+        "/commands",
+        {
+            "sender": "",
+            "verb": "weather",
+            "arguments": {"wave_height": 10**400, "wave_peak": -1.0, "current_north": 10**400},
+        },
+    ),
     ("/commands", {"sender": "", "verb": "pose", "arguments": {"body": ["a"], "position": [1e308, None, "x"]}}),
     ("/notices", {"body": "a", "text": "look"}),
     ("/frozen", {"bodies": ["a", "nobody"]}),
     ("/faults", {"body": "a", "part": "propeller", "kind": "loss", "begins": True, "amount": -1e299}),
     ("/host/health", {"ticks_late": 10**299}),
-]  # fmt: skip
+]
 
 
 def extreme(dtype: np.dtype[Any], dice: np.random.Generator, share: float) -> bytes:
@@ -89,10 +112,14 @@ def log_of(path: Path, loaded: LoadedConfig, seed: int) -> Path:
     dice = np.random.default_rng(seed)
     share, orderly = float(dice.choice([0.0, 0.02, 0.3, 1.0])), bool(dice.integers(2))
     meta = {
-        "configuration": loaded.text, "seed": str(dice.choice(["1", "-1", "1e3", "9" * 400, "", "٣"])), "digest": "d",
-        "server": "\x1b]0;x\x07", "step_ns": str(dice.choice(["4000000", "-5", "1" + "0" * 40])),
-        "origin": str(dice.choice(["[0.7, -0.1]", "[1e308, NaN]", "[3.2, 0]"])), "versions": '{"wavesim": "\\u001b[2J"}',
-    }  # fmt: skip
+        "configuration": loaded.text,
+        "seed": str(dice.choice(["1", "-1", "1e3", "9" * 400, "", "٣"])),
+        "digest": "d",
+        "server": "\x1b]0;x\x07",
+        "step_ns": str(dice.choice(["4000000", "-5", "1" + "0" * 40])),
+        "origin": str(dice.choice(["[0.7, -0.1]", "[1e308, NaN]", "[3.2, 0]"])),
+        "versions": '{"wavesim": "\\u001b[2J"}',
+    }
     with path.open("wb") as file:
         writer = Writer(file, compression=CompressionType.NONE if seed % 2 else CompressionType.ZSTD)
         writer.start()

@@ -51,17 +51,36 @@ def text(value: Any) -> bytes:
 
 
 BODIES = [
-    {}, [], "b", 7, None, {**GOOD, "row": "0"}, {**GOOD, "row": -1}, {**GOOD, "row": True}, {**GOOD, "name": ["b"]},
-    {**GOOD, "name": "b\n"}, {**GOOD, "type": "spaceship"}, {**GOOD, "present": "yes"}, {**GOOD, "actuators": [7]},
-    {**GOOD, "actuators": [{"name": "x"}]}, {**GOOD, "instruments": {"name": "x"}},
+    {},
+    [],
+    "b",
+    7,
+    None,
+    {**GOOD, "row": "0"},
+    {**GOOD, "row": -1},
+    {**GOOD, "row": True},
+    {**GOOD, "name": ["b"]},
+    {**GOOD, "name": "b\n"},
+    {**GOOD, "type": "spaceship"},
+    {**GOOD, "present": "yes"},
+    {**GOOD, "actuators": [7]},
+    {**GOOD, "actuators": [{"name": "x"}]},
+    {**GOOD, "instruments": {"name": "x"}},
     {k: v for k, v in GOOD.items() if k != "model"},
-]  # fmt: skip
+]
 OTHERS = [
-    ("/frozen", {}), ("/frozen", {"bodies": 3}), ("/host/health", {"ticks_late": "many"}), ("/host/health", 5),
-    ("/notices", {"body": "b"}), ("/run", {"state": "flying"}), ("/host/damage", []), ("/world/bed", {"north": []}),
-    ("/world/bed", {"north": [0, 1], "east": [0, 1], "depth": [[1], [1, 2]]}), ("/faults", {"body": "b"}),
+    ("/frozen", {}),
+    ("/frozen", {"bodies": 3}),
+    ("/host/health", {"ticks_late": "many"}),
+    ("/host/health", 5),
+    ("/notices", {"body": "b"}),
+    ("/run", {"state": "flying"}),
+    ("/host/damage", []),
+    ("/world/bed", {"north": []}),
+    ("/world/bed", {"north": [0, 1], "east": [0, 1], "depth": [[1], [1, 2]]}),
+    ("/faults", {"body": "b"}),
     ("/world/bed", {"north": [0, 1], "east": [0, 1], "depth": [[None, None], [None, None]]}),
-]  # fmt: skip
+]
 BYTES = [
     b"",
     b"\0\1\0\0",

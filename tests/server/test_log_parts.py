@@ -70,7 +70,9 @@ def test_a_log_in_parts_is_the_same_log(tmp_path: Path, config: Callable[..., Lo
     assert one.complete and many.complete
 
 
-def test_the_hash_does_not_depend_on_where_a_log_was_divided(tmp_path: Path, config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_the_hash_does_not_depend_on_where_a_log_was_divided(
+    tmp_path: Path, config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
     loaded = config(FLEET.format(""))
     write(tmp_path / "one.mcap", loaded)
     monkeypatch.setattr(parts, "MAX_TOPICS", 5)  # bed, bodies, notices, states ... : another body is too many
@@ -149,7 +151,9 @@ def test_the_index_of_a_log_costs_little_memory(tmp_path: Path, config: Callable
     assert grown < 150_000, f"{grown} bytes in 10 s of 100 bodies"
 
 
-def test_what_was_written_is_made_durable_now_and_then(tmp_path: Path, config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_what_was_written_is_made_durable_now_and_then(
+    tmp_path: Path, config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
     synced, enough = list[int](), threading.Event()
 
     def fsync(fd: int) -> None:
@@ -167,7 +171,9 @@ def test_what_was_written_is_made_durable_now_and_then(tmp_path: Path, config: C
     assert not synced
 
 
-def test_a_disk_that_does_not_keep_what_it_took_is_named(tmp_path: Path, config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_disk_that_does_not_keep_what_it_took_is_named(
+    tmp_path: Path, config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fsync(fd: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
@@ -193,5 +199,11 @@ def test_the_log_says_what_of_the_machine_may_matter(tmp_path: Path, config: Cal
     assert found["numpy_simd"].split() and "glibc" in found["libc"]
     for core in ("Nehalem", "Sandybridge"):  # any x86-64 can be told to take these
         code = "from wavesim_server.logbook.machine_traits import machine_traits; print(machine_traits()['blas_core'])"
-        done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "OPENBLAS_CORETYPE": core}, capture_output=True, text=True, check=True)  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "OPENBLAS_CORETYPE": core},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert done.stdout.strip() == core

@@ -30,11 +30,15 @@ class Server:
 @pytest.mark.parametrize(
     ("duration", "times", "end"),
     [
-        (1.978, (248159309, 347934955, 359453189, 904119802, 968318888, 1978000000), "2.0/2.0 s"),  # whose steps sum up to more
+        (
+            1.978,
+            (248159309, 347934955, 359453189, 904119802, 968318888, 1978000000),
+            "2.0/2.0 s",
+        ),  # whose steps sum up to more
         (0.3, (100000000, 304000000), "0.3/0.3 s"),  # the last tick lies beyond
         (900.0, (450000000000, 900000000000), "900/900 s"),
     ],
-)  # fmt: skip
+)
 def test_a_short_run_is_told_as_a_long_one(
     duration: float,
     times: tuple[int, ...],

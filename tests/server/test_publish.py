@@ -205,8 +205,11 @@ def test_a_pilot_with_all_that_is_known_of_it(desk: Desk) -> None:
 
 def test_others_on_board_in_the_order_of_bodies_and_ordinals(desk: Desk) -> None:
     crew = [
-        member(3, Role.LISTENER, 1), member(1, Role.INSTRUMENT, 2), member(1), member(1, Role.LISTENER, 1),
-    ]  # fmt: skip
+        member(3, Role.LISTENER, 1),
+        member(1, Role.INSTRUMENT, 2),
+        member(1),
+        member(1, Role.LISTENER, 1),
+    ]
     last = crew[0].session
     last.datagrams_in, last.datagrams_out = 5, 6
     last.rtt_statistics.add_sample(0.5)

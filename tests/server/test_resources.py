@@ -150,9 +150,13 @@ def test_what_is_anothers_stays(everything: list[str]) -> None:
     other = CommanderQueue(NAME + "x")
     with Commander(NAME + "x") as client:
         dead = subprocess.run(
-            [sys.executable, "-c", f"import os; from wavesim_sdk.commander import Commander; Commander({NAME + 'x'!r}); os._exit(0)"],
+            [
+                sys.executable,
+                "-c",
+                f"import os; from wavesim_sdk.commander import Commander; Commander({NAME + 'x'!r}); os._exit(0)",
+            ],
             check=True,
-        )  # fmt: skip
+        )
         assert dead.returncode == 0
         assert remove_leftovers(NAME) == everything
         assert len(list(Path("/dev/shm").glob(f"wavesim.{NAME}x.reply.*"))) == 2

@@ -39,8 +39,11 @@ def arrays(sim: Simulation) -> dict[str, int]:
     """Bytes of every array that the simulation keeps."""
     found = {}
     for name, owner in (
-        ("fleet", sim.fleet), ("climate", sim.weather_model), ("weather", sim.weather_model.weather), ("medium", sim.channel.medium)
-    ):  # fmt: skip
+        ("fleet", sim.fleet),
+        ("climate", sim.weather_model),
+        ("weather", sim.weather_model.weather),
+        ("medium", sim.channel.medium),
+    ):
         values = owner._asdict() if hasattr(owner, "_asdict") else vars(owner)
         found |= {f"{name}.{k}": v.nbytes for k, v in values.items() if isinstance(v, np.ndarray)}
         found |= {f"{name}.{k}": len(v) for k, v in values.items() if isinstance(v, (dict, list, set))}
@@ -100,9 +103,15 @@ def test_a_row_is_kept_for_its_body(config: Callable[..., LoadedConfig]) -> None
         config(f'{DEEP}<fleet><vehicle name="v" model="lauv" position="0 0 20 m" client="optional"/></fleet>')
     )
     for name, row, message in (
-        ("x", 0, "is reserved for another body"), ("v", 1, "is reserved for another body"), ("x", -1, "invalid row -1: use 0 to"), ("x", 64, "invalid row 64: use 0 to"),
-        ("x", 1.5, "invalid row"), ("", None, "invalid name"), ("x" * 33, None, "invalid name"), (None, None, "invalid name"),
-    ):  # fmt: skip
+        ("x", 0, "is reserved for another body"),
+        ("v", 1, "is reserved for another body"),
+        ("x", -1, "invalid row -1: use 0 to"),
+        ("x", 64, "invalid row 64: use 0 to"),
+        ("x", 1.5, "invalid row"),
+        ("", None, "invalid name"),
+        ("x" * 33, None, "invalid name"),
+        (None, None, "invalid name"),
+    ):
         with pytest.raises(ValueError, match=message):
             sim.enter(name, "lauv", (0.0, 0.0, 9.0), row=row)  # type: ignore[arg-type]  # garbage on purpose
     assert sim.rows == []
@@ -127,10 +136,16 @@ UNSTABLE = """<models><model name="{}" type="surface"><box length="2 m" width="1
 def image(sim: Simulation) -> tuple[Any, ...]:
     """All that an entering body could have changed."""
     return (
-        sim.rows, sim.fleet.blocks.tobytes(), sim.fleet.model_ints.tobytes(), sim.fleet.params.tobytes(), sim.identity.tobytes(),
-        sim.weather_model.weather.exposure.tobytes(), sim.channel.medium.nodes.tobytes(), sim.channel.medium.counters.tobytes(),
+        sim.rows,
+        sim.fleet.blocks.tobytes(),
+        sim.fleet.model_ints.tobytes(),
+        sim.fleet.params.tobytes(),
+        sim.identity.tobytes(),
+        sim.weather_model.weather.exposure.tobytes(),
+        sim.channel.medium.nodes.tobytes(),
+        sim.channel.medium.counters.tobytes(),
         arrays(sim),
-    )  # fmt: skip
+    )
 
 
 def test_a_step_that_is_too_long_in_the_flow_is_refused_with_one_that_will_do(
@@ -207,9 +222,32 @@ NESTED: list[Any] = []
 for _ in range(3000):
     NESTED = [NESTED]
 GARBAGE = [
-    None, True, "abc", b"\xff", math.nan, -math.inf, 10**400, [], [[[]]], NESTED, {}, {"a": 1}, {"propeller": [1.0]}, [math.nan],
-    ["1"], [10**400], [1] * 10_000, object(), [object()], {None: None}, (1j,), [b"x"], -1, 2**64, [True] * 6,
-]  # fmt: skip
+    None,
+    True,
+    "abc",
+    b"\xff",
+    math.nan,
+    -math.inf,
+    10**400,
+    [],
+    [[[]]],
+    NESTED,
+    {},
+    {"a": 1},
+    {"propeller": [1.0]},
+    [math.nan],
+    ["1"],
+    [10**400],
+    [1] * 10_000,
+    object(),
+    [object()],
+    {None: None},
+    (1j,),
+    [b"x"],
+    -1,
+    2**64,
+    [True] * 6,
+]
 
 
 @pytest.mark.parametrize(

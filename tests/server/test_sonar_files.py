@@ -42,10 +42,17 @@ def soundings(number: int) -> Any:
     angle = np.linspace(-1.0, 1.0, BEAMS)
     table = np.full((BEAMS, len(SOUNDING_COLUMNS)), np.nan)
     columns = {
-        "angle": angle, "time": 2.0 * 15.0 / np.cos(angle) / 1500.0, "x": np.full(BEAMS, 0.25), "y": 15.0 * np.tan(angle),
-        "z": np.full(BEAMS, 15.0 + 0.01 * number), "sigma_z": np.full(BEAMS, 0.03), "sigma_r": np.full(BEAMS, 0.02),
-        "level": np.full(BEAMS, 120.0), "snr": np.full(BEAMS, 30.0), "detection": np.where(np.abs(angle) > 0.3, 2.0, 1.0),
-    }  # fmt: skip
+        "angle": angle,
+        "time": 2.0 * 15.0 / np.cos(angle) / 1500.0,
+        "x": np.full(BEAMS, 0.25),
+        "y": 15.0 * np.tan(angle),
+        "z": np.full(BEAMS, 15.0 + 0.01 * number),
+        "sigma_z": np.full(BEAMS, 0.03),
+        "sigma_r": np.full(BEAMS, 0.02),
+        "level": np.full(BEAMS, 120.0),
+        "snr": np.full(BEAMS, 30.0),
+        "detection": np.where(np.abs(angle) > 0.3, 2.0, 1.0),
+    }
     for name, values in columns.items():
         table[:, SOUNDING_COLUMNS.index(name)] = values
     table[2, 1:9], table[2, 9] = np.nan, 0.0
@@ -95,7 +102,10 @@ def test_soundings_as_kmall_are_read_by_pykmall(log: Path, tmp_path: Path) -> No
     reader.index_file()
     kinds = [str(k) for k in reader.Index["MessageType"]]
     assert [kinds.count(f"b'#{k}'") for k in ("IIP", "IOP", "SVP", "SKM", "SPO", "MRZ")] == [1, 1, 1, 5, 5, 5]
-    at = {k: [int(o) for o, m in zip(reader.Index["ByteOffset"], kinds, strict=True) if k in m] for k in ("IIP", "IOP", "SKM", "SPO", "MRZ", "SVP")}  # fmt: skip
+    at = {
+        k: [int(o) for o, m in zip(reader.Index["ByteOffset"], kinds, strict=True) if k in m]
+        for k in ("IIP", "IOP", "SKM", "SPO", "MRZ", "SVP")
+    }
 
     def read(kind: str, n: int, by: Callable[[], Any]) -> Any:
         reader.FID.seek(at[kind][n])
@@ -112,12 +122,23 @@ def test_soundings_as_kmall_are_read_by_pykmall(log: Path, tmp_path: Path) -> No
         assert mrz["rxInfo"]["numSoundingsValidMain"] == BEAMS - 1
         assert s["detectionType"].tolist() == [2 if k == 2 else 0 for k in range(BEAMS)]
         good = s["detectionType"] == 0
-        for column, name in (("x_reRefPoint_m", "x"), ("y_reRefPoint_m", "y"), ("z_reRefPoint_m", "z"), ("detectionUncertaintyVer_m", "sigma_z"), ("twoWayTravelTime_sec", "time"), ("detectionMethod", "detection")):  # fmt: skip
+        for column, name in (
+            ("x_reRefPoint_m", "x"),
+            ("y_reRefPoint_m", "y"),
+            ("z_reRefPoint_m", "z"),
+            ("detectionUncertaintyVer_m", "sigma_z"),
+            ("twoWayTravelTime_sec", "time"),
+            ("detectionMethod", "detection"),
+        ):
             assert s[column][good] == pytest.approx(wanted[good, SOUNDING_COLUMNS.index(name)], rel=1e-5), column
         assert s["qualityFactor"][good] == pytest.approx(
             100.0 * 0.03 / wanted[good, SOUNDING_COLUMNS.index("z")], rel=1e-5
         )
-        assert (info["soundSpeedAtTxDepth_mPerSec"], info["txTransducerDepth_m"], info["frequencyMode_Hz"]) == (1500.0, 5.0, 400e3)  # fmt: skip
+        assert (info["soundSpeedAtTxDepth_mPerSec"], info["txTransducerDepth_m"], info["frequencyMode_Hz"]) == (
+            1500.0,
+            5.0,
+            400e3,
+        )
         assert info["pingRate_Hz"] == pytest.approx(10.0)
         lat, lon = (
             info["latitude_deg"] + s["deltaLatitude_deg"][good],
@@ -163,10 +184,18 @@ def test_what_cannot_be_exported_is_said_in_a_line(
     log: Path, tmp_path: Path, config: Callable[..., LoadedConfig]
 ) -> None:
     for arguments, code, text in (
-        ([], 2, "select at least one output: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"),
-        (["--kmall", tmp_path / "b.kmall", "--vehicle", "rov"], 6, "no matching sonar of this kind: select one with --vehicle and --sonar; available: auv bed"),
+        (
+            [],
+            2,
+            "select at least one output: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros",
+        ),
+        (
+            ["--kmall", tmp_path / "b.kmall", "--vehicle", "rov"],
+            6,
+            "no matching sonar of this kind: select one with --vehicle and --sonar; available: auv bed",
+        ),
         (["--kmall", tmp_path / "none" / "b.kmall"], 6, "cannot write"),
-    ):  # fmt: skip
+    ):
         told = wavesim("log", "export", log, *arguments)
         assert (told.returncode, told.stderr.splitlines()[-1].count(text)) == (code, 1), told.stderr
     empty = io.BytesIO()
@@ -192,9 +221,16 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
         for connection, _, raw in reader.messages():
             again.setdefault(connection.topic, []).append(reader.deserialize(raw, connection.msgtype))
     assert {k: len(v) for k, v in by_topic.items()} == {
-        "/auv/bed": 5, "/auv/bed/points": 5, "/auv/side": 5, "/auv/low": 5, "/auv/head": 8, "/auv/head/echo": 8, "/auv/head/scan": 1,
-        "/auv/eye": 1, "/auv/eye/depth": 1,
-    }  # fmt: skip
+        "/auv/bed": 5,
+        "/auv/bed/points": 5,
+        "/auv/side": 5,
+        "/auv/low": 5,
+        "/auv/head": 8,
+        "/auv/head/echo": 8,
+        "/auv/head/scan": 1,
+        "/auv/eye": 1,
+        "/auv/eye/depth": 1,
+    }
     for found in (by_topic, again):
         for n, image in enumerate(found["/auv/side"], 1):
             line = np.random.default_rng(n).integers(0, 256, (2, 60), np.uint8)
@@ -218,7 +254,12 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
             good = np.arange(BEAMS) != 2
             x, y, z = (soundings(n)[good, SOUNDING_COLUMNS.index(k)] for k in "xyz")
             assert (cloud.width, cloud.height, cloud.point_step, cloud.row_step) == (BEAMS - 1, 1, 16, 16 * (BEAMS - 1))
-            assert [(f.name, f.offset, f.datatype) for f in cloud.fields] == [("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 7)]  # fmt: skip
+            assert [(f.name, f.offset, f.datatype) for f in cloud.fields] == [
+                ("x", 0, 7),
+                ("y", 4, 7),
+                ("z", 8, 7),
+                ("intensity", 12, 7),
+            ]
             east, north, up, level = np.frombuffer(bytes(cloud.data), "<f4").reshape(-1, 4).T
             assert north == pytest.approx(100.0 + n + math.cos(HEADING) * x - math.sin(HEADING) * y, abs=1e-4)
             assert east == pytest.approx(20.0 + math.sin(HEADING) * x + math.cos(HEADING) * y, abs=1e-4)
@@ -241,6 +282,8 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
         (scan,) = found["/auv/head/scan"]
         angles = scan.angle_min + scan.angle_increment * np.arange(6)
         assert angles == pytest.approx(-(-math.pi + np.arange(5, -1, -1) * math.pi / 3), abs=1e-6)
-        assert np.asarray(scan.ranges) == pytest.approx((np.arange(16, 10, -1) + 0.5) * 40.0 / 60), "the strongest, not the ring-down"  # fmt: skip
+        assert np.asarray(scan.ranges) == pytest.approx((np.arange(16, 10, -1) + 0.5) * 40.0 / 60), (
+            "the strongest, not the ring-down"
+        )
         assert list(scan.intensities) == [106.0, 105.0, 104.0, 103.0, 102.0, 101.0]
         assert (scan.scan_time, scan.time_increment) == pytest.approx((0.5, -0.1)) and scan.range_max == 40.0

@@ -80,9 +80,15 @@ class Fleet:
         return self.values[type_][self.place[row, self.suite.index(type_)]]
 
     def member(
-        self, row: int, *, truth: bool = True, actuators: int = 3, effort: bool = False, keyed: bool = False,
+        self,
+        row: int,
+        *,
+        truth: bool = True,
+        actuators: int = 3,
+        effort: bool = False,
+        keyed: bool = False,
         chosen: Sequence[int] | None = None,
-    ) -> CrewMember:  # fmt: skip
+    ) -> CrewMember:
         lock = seal.SessionSeal(KEY, COOKIE, 7, 1000 + row, is_client=False) if keyed else None
         session = Session(
             1000 + row, ("10.0.0.7", 4000 + row), Join(name=f"auv-{row}"), Admission(row, STEP_NS, 1500.0), 0.0, lock
@@ -181,10 +187,19 @@ def _anew() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [1, MAX_WRITTEN_SINGLY, MAX_WRITTEN_SINGLY + 1, ROWS])
-@pytest.mark.parametrize("like", [
-    {}, {"truth": False}, {"effort": True}, {"actuators": 0}, {"actuators": 24, "effort": True, "truth": False},
-    {"chosen": ()}, {"chosen": (2,)}, {"chosen": (1, 2), "effort": True},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "like",
+    [
+        {},
+        {"truth": False},
+        {"effort": True},
+        {"actuators": 0},
+        {"actuators": 24, "effort": True, "truth": False},
+        {"chosen": ()},
+        {"chosen": (2,)},
+        {"chosen": (1, 2), "effort": True},
+    ],
+)
 def test_each_reads_what_the_tables_hold(fleet: Fleet, kind: Type, count: int, like: dict[str, Any]) -> None:
     members = fleet.members(count, **like)
     for k, m in enumerate(members):
@@ -235,12 +250,19 @@ def test_a_force_that_nobody_computed_is_none(fleet: Fleet) -> None:
 @pytest.mark.parametrize(
     ("column", "value", "told"),
     [
-        ("valid", 0, False), ("valid", 2, False), ("generation", 2, False), ("generation", 0, False),
-        ("time_ns", -1, False), ("time_ns", -(2**63), False), ("time_ns", 2**63 - 1, False),
-        ("time_ns", NOW_NS + MAX_FUTURE_NS, True), ("time_ns", NOW_NS + MAX_FUTURE_NS + 1, False),
-        ("time_ns", NOW_NS - FRESH_NS, True), ("time_ns", NOW_NS - FRESH_NS - 1, False),
+        ("valid", 0, False),
+        ("valid", 2, False),
+        ("generation", 2, False),
+        ("generation", 0, False),
+        ("time_ns", -1, False),
+        ("time_ns", -(2**63), False),
+        ("time_ns", 2**63 - 1, False),
+        ("time_ns", NOW_NS + MAX_FUTURE_NS, True),
+        ("time_ns", NOW_NS + MAX_FUTURE_NS + 1, False),
+        ("time_ns", NOW_NS - FRESH_NS, True),
+        ("time_ns", NOW_NS - FRESH_NS - 1, False),
     ],
-)  # fmt: skip
+)
 def test_a_value_is_told_while_it_is_one(fleet: Fleet, count: int, column: str, value: int, told: bool) -> None:
     for row in (0, 1):
         fleet.of(row, "ctd")[column] = value

@@ -149,12 +149,34 @@ def test_importing_an_aerofoil(data_dir: Path, tmp_path: Path) -> None:
 @pytest.mark.data
 def test_replaying_recorded_commands(data_dir: Path, tmp_path: Path) -> None:
     done = wavesim(
-        "replay-actuators", data_dir / "odin/sea-trial-actuators-1.txt", "--model", "odin", "--rate", "100",
-        "--map", "port=1*0.01", "--map", "starboard=4*0.01", "--map", "port-angle=2*-0.0047124",
-        "--map", "starboard-angle=5*-0.0047124", "--map", "port-deflector=3*0.01", "--map", "starboard-deflector=6*0.01",
-        "--track", data_dir / "reference/odin_sea-trial-actuators-1.csv", "--north", "x", "--east", "y",
-        "--out", tmp_path / "track.csv", "--json",
-    )  # fmt: skip
+        "replay-actuators",
+        data_dir / "odin/sea-trial-actuators-1.txt",
+        "--model",
+        "odin",
+        "--rate",
+        "100",
+        "--map",
+        "port=1*0.01",
+        "--map",
+        "starboard=4*0.01",
+        "--map",
+        "port-angle=2*-0.0047124",
+        "--map",
+        "starboard-angle=5*-0.0047124",
+        "--map",
+        "port-deflector=3*0.01",
+        "--map",
+        "starboard-deflector=6*0.01",
+        "--track",
+        data_dir / "reference/odin_sea-trial-actuators-1.csv",
+        "--north",
+        "x",
+        "--east",
+        "y",
+        "--out",
+        tmp_path / "track.csv",
+        "--json",
+    )
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
     assert data["seconds"] == pytest.approx(58.37, abs=0.02)

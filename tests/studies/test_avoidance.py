@@ -133,7 +133,7 @@ SEVERAL = {
     "five": [ahead(100.0 + 60.0 * k, 0.0, 0.33 + 0.03 * k, f"t{k}") for k in range(5)],
     "stopped": [VesselStart("a", -200.0, 0.0, 0.0, 0.0)],
     "adrift": [VesselStart("a", -200.0, 3.0, 2.0, 0.05)],
-}  # fmt: skip
+}
 
 
 @pytest.mark.long
@@ -181,7 +181,10 @@ def point(
     n, e, course, found = *way[0], 0.0, []
     for t in range(seconds):
         wanted = steer.course(n, e), U
-        seen = [Target(k, (s.north + s.velocity[0] * t, s.east + s.velocity[1] * t), s.velocity, LENGTH) for k, s in enumerate(targets)]  # fmt: skip
+        seen = [
+            Target(k, (s.north + s.velocity[0] * t, s.east + s.velocity[1] * t), s.velocity, LENGTH)
+            for k, s in enumerate(targets)
+        ]
         velocity = U * math.cos(course), U * math.sin(course)
         order = avoider.order((n, e), velocity, wanted, seen, steer.ahead) or wanted
         off = math.remainder(order[0] - course, 2.0 * math.pi)

@@ -108,11 +108,14 @@ def test_a_path_reaches_keys_and_what_is_left_out_for_its_defaults(folder: Path)
         ('<metric name="m" of="absent.py:f"/>', "program 'absent.py' does not exist"),
         ('<success where="spede &gt; 1"/>', "unknown name 'spede'"),
         ('<success where="__import__(1)"/>', "only comparisons"),
-        ('<design kind="sobol" points="100"/><factor name="x" low="1" high="2"><key path="world/density" text="{}e3 kg/m3"/></factor>', "powers of two"),
+        (
+            '<design kind="sobol" points="100"/><factor name="x" low="1" high="2"><key path="world/density" text="{}e3 kg/m3"/></factor>',
+            "powers of two",
+        ),
         ('<factor name="x" values="1"><key path="seed"/></factor>', "replicates"),
         ('<workers kind="cloud"/>', "not allowed"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_in_the_file_gets_one_sentence(folder: Path, inner: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         plan(folder, f'<run duration="1 s"/>{inner}')
@@ -136,8 +139,13 @@ def test_designs_are_even_conditions_hold_and_a_replicate_has_the_same_luck_ever
     assert {r.key for r in sobol.rows} <= {r.key for r in again.rows}  # it grows and nothing is lost
     kept = function(folder, "noisy", f'<design kind="grid"><keep where="a &lt; 5 and b == 0"/></design>{factors}', "e")
     assert [(r.point, r.factors["a"], r.factors["c"]) for r in kept.rows] == [
-        (0, 0.0, 0.0), (1, 0.0, 4.0), (2, 0.0, 8.0), (9, 4.0, 0.0), (10, 4.0, 4.0), (11, 4.0, 8.0),
-    ]  # fmt: skip
+        (0, 0.0, 0.0),
+        (1, 0.0, 4.0),
+        (2, 0.0, 8.0),
+        (9, 4.0, 0.0),
+        (10, 4.0, 4.0),
+        (11, 4.0, 8.0),
+    ]
     single = function(folder, "noisy", f'<design kind="one-at-a-time"/>{factors}', "f")
     assert len(single.rows) == 7
     normal = designs.value_at_share(
@@ -365,9 +373,12 @@ def test_ctrl_c_and_a_closed_terminal_leave_a_table(
     p = function(folder, "slow", '<design kind="grid"/><factor name="a" low="0" high="999" levels="1000"/>')
     command = [*CLI, "campaign", "run", str(p.path), "--out", str(folder / "runs"), "--workers", "1", "--quiet"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as process:  # fmt: skip
+    ) as process:
         limit = time.monotonic() + 120.0
         while not calls.exists() or len(calls.read_text().split()) < 5:
             assert process.poll() is None and time.monotonic() < limit
@@ -398,7 +409,10 @@ def test_what_a_program_does_wrong_is_the_reason_of_its_row(folder: Path) -> Non
     }
 
 
-@pytest.mark.parametrize(("name", "said"), [("t.txt", "unknown table format, use the extension .csv or .parquet"), ("absent/t.parquet", "cannot write to")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("t.txt", "unknown table format, use the extension .csv or .parquet"), ("absent/t.parquet", "cannot write to")],
+)
 def test_a_table_that_cannot_be_written_is_one_line(folder: Path, name: str, said: str) -> None:
     if name.endswith("parquet"):
         pytest.importorskip("duckdb")
@@ -444,7 +458,16 @@ def made(folder: Path, name: str, shift: float, n: int = 40, spread: float = 1.0
     with Journal(p.folder, new=True) as journal:
         for row in p.rows:
             y = 10.0 * (1.0 + shift) + spread * (0.9**0.5 * common[row.replicate] + 0.1**0.5 * own[row.replicate])
-            outcome = {"status": "ok", "reason": "", "metrics": {"y": float(y)}, "wall": 1.0, "simulated": 1.0, "hash": "x", "host": "<here>", "cpu": ""}  # fmt: skip
+            outcome = {
+                "status": "ok",
+                "reason": "",
+                "metrics": {"y": float(y)},
+                "wall": 1.0,
+                "simulated": 1.0,
+                "hash": "x",
+                "host": "<here>",
+                "cpu": "",
+            }
             journal.record_outcome(row, 1, outcome)
     return p
 
@@ -485,8 +508,9 @@ def test_what_gave_no_value_and_why_is_said_at_the_end(folder: Path) -> None:
         "def none(factors, seed):\n    return {'x': 1.0}\ndef three(factors, seed):\n    return 3\n"
     )
     for which, said, code in (
-        ("none", "no run returned a value for y", 0), ("three", "must return a dictionary of metrics, got 3", 17),
-    ):  # fmt: skip
+        ("none", "no run returned a value for y", 0),
+        ("three", "must return a dictionary of metrics, got 3", 17),
+    ):
         inner = f'<run kind="function" program="mine.py:{which}"/><workers count="1"/><metric name="y"/>'
         path = plan(folder, inner, "", which).path
         done = CliRunner().invoke(campaign, ["run", str(path), "--out", str(folder / "runs"), "--quiet"])

@@ -92,13 +92,18 @@ BEDS = '<factor name="bed" values="bed.txt | other-bed.txt"><key path="world/sou
         pytest.param(LAB, "base.xml", "bed.txt", id="lab: data of the configuration"),
         pytest.param(LAB, "base.xml", "own.xml", id="lab: models of the configuration"),
         pytest.param(LAB + BEDS, "base.xml", "other-bed.txt", id="lab: data that a factor names"),
-        pytest.param('<run kind="trial" duration="1 s"/>', "trial.xml", "boat/helm.py", id="trial: what a program imports"),
         pytest.param(
-            '<run kind="trial" duration="1 s"/>', "trial.xml", "../library/elsewhere/filters.py", id="trial: from PYTHONPATH"
+            '<run kind="trial" duration="1 s"/>', "trial.xml", "boat/helm.py", id="trial: what a program imports"
+        ),
+        pytest.param(
+            '<run kind="trial" duration="1 s"/>',
+            "trial.xml",
+            "../library/elsewhere/filters.py",
+            id="trial: from PYTHONPATH",
         ),
         pytest.param('<run kind="trial" duration="1 s"/>', "trial.xml", "tides.csv", id="trial: a file of its options"),
     ],
-)  # fmt: skip
+)
 def test_a_change_of_any_file_that_a_run_comes_from_makes_it_anew(
     folder: Path, inner: str, config: str, changed: str
 ) -> None:
@@ -117,8 +122,14 @@ def test_what_lies_elsewhere_changes_nothing(folder: Path) -> None:
     """Results, environments, hidden folders, caches: they are no modules of the program."""
     first = {r.key for r in plan(folder, FUNCTION).rows}
     for name in (
-        "runs/c/x.py", ".venv/x.py", "venv/pyvenv.cfg", "venv/lib/x.py", "__pycache__/x.py", "notes.txt", "../library/unused.py",
-    ):  # fmt: skip
+        "runs/c/x.py",
+        ".venv/x.py",
+        "venv/pyvenv.cfg",
+        "venv/lib/x.py",
+        "__pycache__/x.py",
+        "notes.txt",
+        "../library/unused.py",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("x = 1\n")
     assert {r.key for r in plan(folder, FUNCTION).rows} == first
@@ -133,8 +144,12 @@ def test_keys_are_the_same_in_every_process_and_place(folder: Path, tmp_path: Pa
     program = f"from pathlib import Path; from wavesim_studies.campaign.plan import CampaignPlan; print(CampaignPlan(Path({str(moved / 'c.xml')!r})).rows[0].key)"
     for seed in "123":
         done = subprocess.run(
-            [sys.executable, "-c", program], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
-        )  # fmt: skip
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert done.stdout.split() == expected
 
 

@@ -40,8 +40,10 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
         def start(name: str, *arguments: str) -> None:
             process = subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.dask_{name}", *here, *arguments],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path,
-            )  # fmt: skip
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=tmp_path,
+            )
             stack.callback(process.wait, 60)
             stack.callback(process.terminate)
 
@@ -115,7 +117,7 @@ def test_nobody_there_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch)
         ('kind="slurm" hosts="a"', "does not accept `hosts`"),
         ('kind="kubernetes" dashboard="yes"', "does not accept `dashboard`"),
     ],
-)  # fmt: skip
+)
 def test_workers_take_nothing_that_they_would_ignore(folder: Path, workers: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said) as error:
         function(folder, "noisy", f"\n<workers {workers}/>{FACTOR}")
@@ -129,22 +131,37 @@ LAB = '<run kind="lab" duration="1 s"/>'
 @pytest.mark.parametrize(
     ("inner", "said"),
     [
-        (f'{LAB}<design kind="grid" points="8"/><factor name="a" values="1">{KEY}</factor>', "<design points=...> has no effect"),
-        (f'{LAB}<design kind="sobol" points="8" strength="2"/><factor name="a" low="0" high="1">{KEY}</factor>', "<design strength"),
+        (
+            f'{LAB}<design kind="grid" points="8"/><factor name="a" values="1">{KEY}</factor>',
+            "<design points=...> has no effect",
+        ),
+        (
+            f'{LAB}<design kind="sobol" points="8" strength="2"/><factor name="a" low="0" high="1">{KEY}</factor>',
+            "<design strength",
+        ),
         (f'{LAB}<design kind="sobol" points="8"/>', "<design> has no effect.*requires a <factor>"),
-        (f'{LAB}<design kind="grid"><point set="a=1"/></design><factor name="a" values="1">{KEY}</factor>', "<point> has no effect"),
-        (f'{LAB}<design kind="seeds"/><factor name="a" values="1">{KEY}</factor>', "<factor> has no effect.*replicates"),
+        (
+            f'{LAB}<design kind="grid"><point set="a=1"/></design><factor name="a" values="1">{KEY}</factor>',
+            "<point> has no effect",
+        ),
+        (
+            f'{LAB}<design kind="seeds"/><factor name="a" values="1">{KEY}</factor>',
+            "<factor> has no effect.*replicates",
+        ),
         (f'{LAB}<factor name="a" values="1 | 2" low="3">{KEY}</factor>', "<factor low"),
         (f'{LAB}<factor name="a" low="0" high="1" mean="0.5">{KEY}</factor>', "<factor mean"),
         (f'{LAB}<factor name="a" distribution="normal" mean="1" low="0">{KEY}</factor>', "<factor low"),
-        (f'{LAB}<design kind="latin" points="4"/><factor name="a" low="0" high="1" levels="4">{KEY}</factor>', "<factor levels"),
+        (
+            f'{LAB}<design kind="latin" points="4"/><factor name="a" low="0" high="1" levels="4">{KEY}</factor>',
+            "<factor levels",
+        ),
         ('<run duration="1 s" logs="all"/>', "<run logs"),
         ('<run kind="trial" duration="1 s" program="programs.py:fly"/>', "<run program"),
         (f'{LAB}<metric name="m" of="distance" unit="km"/>', "<metric unit"),
         (f'{LAB}<metric name="m" of="programs.py:depth" body="b"/>', "<metric body"),
         (f'{LAB}<metric name="energy" body="b"/>', "<metric body"),
     ],
-)  # fmt: skip
+)
 def test_a_key_without_an_effect_is_refused(folder: Path, inner: str, said: str) -> None:
     (folder / "c.xml").write_text(f'<campaign name="c" config="base.xml">\n{inner}</campaign>')
     with pytest.raises(ConfigError, match=said) as error:

@@ -26,9 +26,16 @@ from wavesim_studies.navigation.filter import (
 pytestmark = [pytest.mark.xdist_group("navigation")]  # they share compiled kernels, and voyages
 Array = Any
 FULL = FilterDesign(
-    current=0.3, clock=(3.0, 0.01), sound=0.01, scale=0.01, skew=0.02, offset=0.5, current_time=900.0, gyro_time=500.0,
+    current=0.3,
+    clock=(3.0, 0.01),
+    sound=0.01,
+    scale=0.01,
+    skew=0.02,
+    offset=0.5,
+    current_time=900.0,
+    gyro_time=500.0,
     earth=(5e-5, 0.0, -5e-5),
-)  # fmt: skip
+)
 LEVER = (0.4, -0.2, 0.3)
 
 

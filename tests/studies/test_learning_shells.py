@@ -50,9 +50,13 @@ def _puffer_env() -> Any:
         def __init__(self, buf: Any = None) -> None:
             box, n = self.single_observation_space, self.num_agents
             made = {
-                "observations": np.zeros((n, *box.shape), box.dtype), "rewards": np.zeros(n, np.float32), "terminals": np.zeros(n, bool),
-                "truncations": np.zeros(n, bool), "masks": np.ones(n, bool), "actions": np.zeros((n, *self.single_action_space.shape), np.float32),
-            }  # fmt: skip
+                "observations": np.zeros((n, *box.shape), box.dtype),
+                "rewards": np.zeros(n, np.float32),
+                "terminals": np.zeros(n, bool),
+                "truncations": np.zeros(n, bool),
+                "masks": np.ones(n, bool),
+                "actions": np.zeros((n, *self.single_action_space.shape), np.float32),
+            }
             for name, array in (made if buf is None else buf).items():
                 setattr(self, name, array)
 
@@ -134,9 +138,13 @@ def test_stable_baselines_is_told_what_the_core_says(sb3: Any) -> None:
 @pytest.mark.parametrize("given", [False, True])
 def test_puffer_finds_all_in_its_own_buffers(puffer: Any, given: bool) -> None:
     buf = {
-        "observations": np.zeros((N, 26), np.float32), "rewards": np.zeros(N, np.float32), "terminals": np.zeros(N, bool),
-        "truncations": np.zeros(N, bool), "masks": np.ones(N, bool), "actions": np.zeros((N, 6), np.float32),
-    }  # fmt: skip
+        "observations": np.zeros((N, 26), np.float32),
+        "rewards": np.zeros(N, np.float32),
+        "terminals": np.zeros(N, bool),
+        "truncations": np.zeros(N, bool),
+        "masks": np.ones(N, bool),
+        "actions": np.zeros((N, 6), np.float32),
+    }
     env = puffer.Puffer("StationKeeping", N, buf=buf if given else None)
     env.core.rules = env.core.rules._replace(steps=STEPS)
     twin, (seen, told) = core(7), env.reset(7)

@@ -27,13 +27,24 @@ from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES, run_e
 from wavesim_studies.traffic.encounters import IMAZU, Encounter, VesselStart, imazu, read_dnv
 
 ROLES = {
-    "180": EncounterRole.HEAD_ON, "0s": EncounterRole.OVERTAKING,
+    "180": EncounterRole.HEAD_ON,
+    "0s": EncounterRole.OVERTAKING,
     **dict.fromkeys(("225", "270", "315", "330", "345", "350"), EncounterRole.GIVE_WAY),
     **dict.fromkeys(("10", "15", "45", "45s", "90"), EncounterRole.STAND_ON),
-}  # fmt: skip
+}
 #: bearing (deg) and range (NM) of a target at the start, by its course
-SEEN = {"270": (45.0, 8.485), "315": (67.5, 4.592), "330": (75.0, 3.106), "345": (82.5, 1.566), "350": (85.0, 1.046),
-        "225": (22.5, 11.087), "0s": (0.0, 1.8), "45s": (-44.4, 4.243), "90": (-45.0, 8.485), "10": (-85.0, 1.046)}  # fmt: skip
+SEEN = {
+    "270": (45.0, 8.485),
+    "315": (67.5, 4.592),
+    "330": (75.0, 3.106),
+    "345": (82.5, 1.566),
+    "350": (85.0, 1.046),
+    "225": (22.5, 11.087),
+    "0s": (0.0, 1.8),
+    "45s": (-44.4, 4.243),
+    "90": (-45.0, 8.485),
+    "10": (-85.0, 1.046),
+}
 
 
 def test_imazu_cases_by_their_geometry() -> None:
@@ -81,15 +92,22 @@ def test_cases_as_live_trials(tmp_path: Path) -> None:
 def test_roles_are_opposite_and_turn_with_the_chart() -> None:
     """Whatever A is towards B, B is the other part; and north may lie anywhere."""
     opposite = {
-        EncounterRole.HEAD_ON: EncounterRole.HEAD_ON, EncounterRole.OVERTAKING: EncounterRole.OVERTAKEN, EncounterRole.OVERTAKEN: EncounterRole.OVERTAKING,
-        EncounterRole.GIVE_WAY: EncounterRole.STAND_ON, EncounterRole.STAND_ON: EncounterRole.GIVE_WAY,
-    }  # fmt: skip
+        EncounterRole.HEAD_ON: EncounterRole.HEAD_ON,
+        EncounterRole.OVERTAKING: EncounterRole.OVERTAKEN,
+        EncounterRole.OVERTAKEN: EncounterRole.OVERTAKING,
+        EncounterRole.GIVE_WAY: EncounterRole.STAND_ON,
+        EncounterRole.STAND_ON: EncounterRole.GIVE_WAY,
+    }
     checked = 0
     for bearing, a, b in itertools.product(range(5, 360, 20), range(0, 360, 15), range(0, 360, 15)):
         p = 1000.0 * np.array([math.cos(math.radians(bearing)), math.sin(math.radians(bearing))])
         first = role(p, math.radians(a), math.radians(b), 6.0, 5.0)
         second = role(-p, math.radians(b), math.radians(a), 5.0, 6.0)
-        dcpa, tcpa = closest_approach(p, 5.0 * np.array([math.cos(math.radians(b)), math.sin(math.radians(b))]) - 6.0 * np.array([math.cos(math.radians(a)), math.sin(math.radians(a))]))  # fmt: skip
+        dcpa, tcpa = closest_approach(
+            p,
+            5.0 * np.array([math.cos(math.radians(b)), math.sin(math.radians(b))])
+            - 6.0 * np.array([math.cos(math.radians(a)), math.sin(math.radians(a))]),
+        )
         if dcpa < 100.0 and tcpa > 0.0:  # where there is a risk
             assert second is opposite[first], (bearing, a, b)
             checked += 1
@@ -265,13 +283,22 @@ def test_what_is_no_situation_is_one_line(tmp_path: Path, place: str, value: obj
         at = at[step]
     at[last] = value
     path = tmp_path / "s.json"
-    path.write_text(json.dumps({"ownShip": ship, "targetShips": [{"initial": {"position": {"north": 1.0, "east": 0.0}, "sog": 5.0, "cog": 180.0}}]}))  # fmt: skip
+    path.write_text(
+        json.dumps(
+            {
+                "ownShip": ship,
+                "targetShips": [{"initial": {"position": {"north": 1.0, "east": 0.0}, "sog": 5.0, "cog": 180.0}}],
+            }
+        )
+    )
     with pytest.raises(ConfigError, match="'own' has no valid position, course and speed"):
         read_dnv(path)
 
 
 def test_a_mission_of_one_way_point_is_none(tmp_path: Path) -> None:
-    loaded = load_text('<wavesim><fleet><vehicle name="a" model="otter" position="0 0 0 m"><waypoint north="9 m" east="0 m"/></vehicle></fleet></wavesim>')  # fmt: skip
+    loaded = load_text(
+        '<wavesim><fleet><vehicle name="a" model="otter" position="0 0 0 m"><waypoint north="9 m" east="0 m"/></vehicle></fleet></wavesim>'
+    )
     with pytest.raises(ConfigError, match="'a' needs at least two waypoints"):
         waypoint_runs.run_waypoints(loaded, "a", 1.0, 1.0)
 

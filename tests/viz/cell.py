@@ -13,9 +13,24 @@ FACTOR, DEEP = 10_000_000, 10  #: of coordinates and of depths
 #: tag -> (structure and type, name, subfields, formats)
 FIELDS = {
     "0001": ("0500", "ISO 8211 Record Identifier", "", "(b12)"),
-    "DSID": ("1600", "Data Set Identification", "RCNM!RCID!EXPP!INTU!DSNM!EDTN!UPDN!UADT!ISDT!STED!PRSP!PSDN!PRED!PROF!AGEN!COMT", "(b11,b14,2b11,3A,2A(8),R(4),b11,2A,b11,b12,A)"),
-    "DSSI": ("1600", "Data Set Structure Information", "DSTR!AALL!NALL!NOMR!NOCR!NOGR!NOLR!NOIN!NOCN!NOED!NOFA", "(3b11,8b14)"),
-    "DSPM": ("1600", "Data Set Parameter", "RCNM!RCID!HDAT!VDAT!SDAT!CSCL!DUNI!HUNI!PUNI!COUN!COMF!SOMF!COMT", "(b11,b14,3b11,b14,4b11,2b14,A)"),
+    "DSID": (
+        "1600",
+        "Data Set Identification",
+        "RCNM!RCID!EXPP!INTU!DSNM!EDTN!UPDN!UADT!ISDT!STED!PRSP!PSDN!PRED!PROF!AGEN!COMT",
+        "(b11,b14,2b11,3A,2A(8),R(4),b11,2A,b11,b12,A)",
+    ),
+    "DSSI": (
+        "1600",
+        "Data Set Structure Information",
+        "DSTR!AALL!NALL!NOMR!NOCR!NOGR!NOLR!NOIN!NOCN!NOED!NOFA",
+        "(3b11,8b14)",
+    ),
+    "DSPM": (
+        "1600",
+        "Data Set Parameter",
+        "RCNM!RCID!HDAT!VDAT!SDAT!CSCL!DUNI!HUNI!PUNI!COUN!COMF!SOMF!COMT",
+        "(b11,b14,3b11,b14,4b11,2b14,A)",
+    ),
     "FRID": ("1600", "Feature Record Identifier", "RCNM!RCID!PRIM!GRUP!OBJL!RVER!RUIN", "(b11,b14,2b11,2b12,b11)"),
     "FOID": ("1600", "Feature Object Identifier", "AGEN!FIDN!FIDS", "(b12,b14,b12)"),
     "ATTF": ("2600", "Feature Record Attribute", "*ATTL!ATVL", "(b12,A)"),
@@ -24,7 +39,7 @@ FIELDS = {
     "VRPT": ("2600", "Vector Record Pointer", "*NAME!ORNT!USAG!TOPI!MASK", "(B(40),4b11)"),
     "SG2D": ("2600", "2-D Coordinate", "*YCOO!XCOO", "(2b24)"),
     "SG3D": ("2600", "3-D Coordinate (Sounding Array)", "*YCOO!XCOO!VE3D", "(3b24)"),
-}  # fmt: skip
+}
 DATASET, PARAMETERS, FEATURE, ISOLATED, CONNECTED, EDGE = 10, 20, 100, 110, 120, 130
 POINT, LINE, AREA = 1, 2, 3
 DEPARE, DEPCNT, LNDARE, SOUNDG = 42, 43, 71, 129  #: object classes
@@ -46,7 +61,19 @@ def _record(fields: Sequence[tuple[str, bytes]], descriptive: bool = False) -> b
 
 def _described() -> bytes:
     """The first record: what fields there are."""
-    under = {"DSID": "0001", "DSSI": "DSID", "DSPM": "0001", "FRID": "0001", "FOID": "FRID", "ATTF": "FRID", "FSPT": "FRID", "VRID": "0001", "VRPT": "VRID", "SG2D": "VRID", "SG3D": "VRID"}  # fmt: skip
+    under = {
+        "DSID": "0001",
+        "DSSI": "DSID",
+        "DSPM": "0001",
+        "FRID": "0001",
+        "FOID": "FRID",
+        "ATTF": "FRID",
+        "FSPT": "FRID",
+        "VRID": "0001",
+        "VRPT": "VRID",
+        "SG2D": "VRID",
+        "SG3D": "VRID",
+    }
     tree = "".join(parent + child for child, parent in under.items())
     fields = [("0000", b"0000;&   " + UNIT + tree.encode() + END)]
     for tag, (kind, name, subfields, formats) in FIELDS.items():
@@ -69,8 +96,19 @@ class Cell:
         self._records: list[list[tuple[str, bytes]]] = []
         self._spatial = self._features = 0
         texts = UNIT.join((b"TEST0001.000", b"1", b"0")) + UNIT + b"2026010120260101" + b"03.1"
-        self._add(("DSID", struct.pack("<BIBB", DATASET, 1, 1, 5) + texts + b"\x01" + UNIT + UNIT + struct.pack("<BH", 1, 65000) + UNIT),
-                  ("DSSI", struct.pack("<3B8I", 2, 1, 1, *[0] * 8)))  # fmt: skip
+        self._add(
+            (
+                "DSID",
+                struct.pack("<BIBB", DATASET, 1, 1, 5)
+                + texts
+                + b"\x01"
+                + UNIT
+                + UNIT
+                + struct.pack("<BH", 1, 65000)
+                + UNIT,
+            ),
+            ("DSSI", struct.pack("<3B8I", 2, 1, 1, *[0] * 8)),
+        )
         self._add(
             ("DSPM", struct.pack("<BI3BI4B2I", PARAMETERS, 1, 2, 23, 23, 10_000, 1, 1, 1, 1, FACTOR, DEEP) + UNIT)
         )
@@ -90,8 +128,10 @@ class Cell:
         more = [("ATTF", b"".join(struct.pack("<H", a) + v.encode() + UNIT for a, v in attributes.items()))]
         self._add(
             ("FRID", struct.pack("<BIBBHHB", FEATURE, number, primitive, 2, kind, 1, 1)),
-            ("FOID", struct.pack("<HIH", 65000, number, 1)), *(more if attributes else []), ("FSPT", spatial),
-        )  # fmt: skip
+            ("FOID", struct.pack("<HIH", 65000, number, 1)),
+            *(more if attributes else []),
+            ("FSPT", spatial),
+        )
 
     def soundings(self, points: Sequence[tuple[float, float, float]]) -> None:
         """Latitude, longitude, depth in m."""

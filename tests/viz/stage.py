@@ -33,9 +33,19 @@ class Stage:
         self.kits: dict[int, dict[str, Any]] = {}
         self.broken: set[str] = set()  #: names of methods that raise
         self.described: dict[str, Any] = {
-            "name": "stage", "file": file, "origin": None, "sound": {"speed": 1500.0, "noise": 60.0}, "bed": None, "boxes": [],
-            "piers": [], "triangles": [], "waves": None, "fences": [], "bodies": [], "models": {},
-        }  # fmt: skip
+            "name": "stage",
+            "file": file,
+            "origin": None,
+            "sound": {"speed": 1500.0, "noise": 60.0},
+            "bed": None,
+            "boxes": [],
+            "piers": [],
+            "triangles": [],
+            "waves": None,
+            "fences": [],
+            "bodies": [],
+            "models": {},
+        }
 
     def _work(self, part: str) -> None:
         if part in self.broken:

@@ -57,8 +57,13 @@ def test_actuators_by_name_with_the_unit_of_their_values(barge: LoadedConfig) ->
     told = {a["name"]: a for a in (actuator(a, model) for a in actuators_of(model))}
     assert list(told) == ["jet", "bow", "rudder", "jet-angle", "jet-deflector", "trim"]
     assert [(a["unit"], a["kind"], a["part"]) for a in told.values()] == [
-        ("1/s", "thruster", 0), ("N", "thruster", 1), ("rad", "fin", 0), ("rad", "angle", 0), ("", "deflector", 0), ("kg", "ballast", 0)
-    ]  # fmt: skip
+        ("1/s", "thruster", 0),
+        ("N", "thruster", 1),
+        ("rad", "fin", 0),
+        ("rad", "angle", 0),
+        ("", "deflector", 0),
+        ("kg", "ballast", 0),
+    ]
     assert (told["jet"]["minimum"], told["jet"]["maximum"]) == (0.0, 25.0)
     assert told["rudder"]["maximum"] == pytest.approx(math.radians(25))
     assert told["jet-deflector"]["rest"] == 1.0 and told["trim"]["rest"] == 0.0
@@ -68,7 +73,11 @@ def test_actuators_by_name_with_the_unit_of_their_values(barge: LoadedConfig) ->
 def test_instruments_by_name_with_fields_and_units(barge: LoadedConfig) -> None:
     body, bare = barge.config.fleet.vehicle
     found = body_equipment(0, 1, barge.models["barge"], described_instruments(barge.suite(body)), barge)
-    assert [(s["name"], s["type"]) for s in found["sensors"]][:3] == [("dvl-down", "dvl"), ("dvl-bow", "dvl"), ("multibeam", "multibeam")]  # fmt: skip
+    assert [(s["name"], s["type"]) for s in found["sensors"]][:3] == [
+        ("dvl-down", "dvl"),
+        ("dvl-bow", "dvl"),
+        ("multibeam", "multibeam"),
+    ]
     by_name = {s["name"]: s for s in found["sensors"]}
     bottom = by_name["dvl-down"]["fields"][0]
     assert (bottom["name"], bottom["unit"], bottom["count"]) == ("bottom", "m/s", 3)
@@ -110,7 +119,9 @@ def test_beams_as_mounted() -> None:
         assert rays(sensor).ravel() == pytest.approx([0, 0.1, 0, 0, 1, 0], abs=1e-5)
     scanner = beams(ScannerConfig(attitude=(0.0, 0.0, math.pi / 2)))
     assert scanner is not None and scanner["turning"]
-    assert scanner["rays"][3:] == pytest.approx([0, 1, 0], abs=1e-5) and scanner["axis"] == pytest.approx([-1, 0, 0], abs=1e-5)  # fmt: skip
+    assert scanner["rays"][3:] == pytest.approx([0, 1, 0], abs=1e-5) and scanner["axis"] == pytest.approx(
+        [-1, 0, 0], abs=1e-5
+    )
     level = beams(EchosounderConfig(attitude=(1.0, 0.0, 0.0), width=0.2))
     assert level is not None and level["level"] and level["rays"][3:6] == [0, 0, 1]
     assert len(level["rays"]) == 6 * 9
@@ -188,9 +199,13 @@ def test_every_actuator_with_its_unit(aboard: tuple[Aboard, str], open_page: Cal
     chosen(page)
     page.wait("document.querySelector(\"#actuators tr[data-name='jet'] td:nth-child(3)\").textContent === '10.00'")
     expected = {
-        "jet": ("10.00", "25.00", "rev/s"), "bow": ("30.00", "60.00", "N"), "rudder": ("11.46", "17.19", "°"),
-        "jet-angle": ("-17.19", "-17.19", "°"), "jet-deflector": ("-100", "-100", "%"), "trim": ("5.000", "5.000", "kg"),
-    }  # fmt: skip
+        "jet": ("10.00", "25.00", "rev/s"),
+        "bow": ("30.00", "60.00", "N"),
+        "rudder": ("11.46", "17.19", "°"),
+        "jet-angle": ("-17.19", "-17.19", "°"),
+        "jet-deflector": ("-100", "-100", "%"),
+        "trim": ("5.000", "5.000", "kg"),
+    }
     for name, (actual, command, unit) in expected.items():
         cells = row_of(page, name)
         assert (cells[0], cells[2], cells[3], cells[4]) == (name, actual, command, unit)
@@ -213,7 +228,7 @@ def test_parts_move_in_the_picture(aboard: tuple[Aboard, str], open_page: Callab
     page = open_page(url)
     chosen(page)
     moving = "wavesim.view.bodies.moving"
-    where = f"(key, x, y, z) => {{ const v = {moving}.group.position.clone().set(x, y, z); return v.applyQuaternion({moving}.parts.get(key).pivot.quaternion).toArray() }}"  # fmt: skip
+    where = f"(key, x, y, z) => {{ const v = {moving}.group.position.clone().set(x, y, z); return v.applyQuaternion({moving}.parts.get(key).pivot.quaternion).toArray() }}"
     page.wait(f"{moving}.parts.size === 3 && {moving}.values && Math.abs({moving}.values[2] - 0.2) < 1e-3")
     # three's axes: x starboard, y up, z astern
     edge = page.see(f"({where})('fin 0', 0, 0, -1)")  # the leading edge of a rudder: normal to starboard
@@ -276,14 +291,23 @@ def test_each_instrument_with_its_values_and_its_age(
 ) -> None:
     """Two of a type are two entries; old, invalid, faulty and silent ones say so; numbers have their unit and name."""
     source, url = aboard
-    dvl = {"bottom": [1.0, 0.5, None], "water": [0, 0, 0], "beams": [1, 2, 3, 4], "ranges": [10, 11, 12, None], "altitude": 9.5, "locked": 3}  # fmt: skip
+    dvl = {
+        "bottom": [1.0, 0.5, None],
+        "water": [0, 0, 0],
+        "beams": [1, 2, 3, 4],
+        "ranges": [10, 11, 12, None],
+        "altitude": 9.5,
+        "locked": 3,
+    }
     source.values = {
-        "dvl-down": value(dvl), "dvl-bow": value(dvl, age=9.0),
+        "dvl-down": value(dvl),
+        "dvl-bow": value(dvl, age=9.0),
         "gps": value({"latitude": 0.75, "longitude": 0.1, "hdop": 1.0}, valid=False),
-        "leak": value({"wet": [0, 1]}, fault="wet"), "encoder": value({"actuator": [10, 30, 0.2, -0.3, -1, 5]}),
+        "leak": value({"wet": [0, 1]}, fault="wet"),
+        "encoder": value({"actuator": [10, 30, 0.2, -0.3, -1, 5]}),
         "scanner": value({"angle": math.pi / 2, "range": 20.0}),
         "multibeam": value({"range": [10 + k for k in range(16)] + [None] * 240}),
-    }  # fmt: skip
+    }
     page = open_page(url)
     chosen(page)
     names = "[...document.querySelectorAll('#instruments details')].map(e => e.dataset.name)"
@@ -305,7 +329,14 @@ def test_each_instrument_with_its_values_and_its_age(
     page.wait(f"({cells})('dvl-down')[0][1] === '1.000'")
     assert page.see(f"({cells})('dvl-down')")[0] == ["bottom", "1.000", "0.500", "–", "m/s"]
     encoder = page.see(f"({cells})('encoder')")
-    assert encoder == [["jet", "10.00", "rev/s"], ["bow", "30.00", "N"], ["rudder", "11.46", "°"], ["jet-angle", "-17.19", "°"], ["jet-deflector", "-100", "%"], ["trim", "5.000", "kg"]]  # fmt: skip
+    assert encoder == [
+        ["jet", "10.00", "rev/s"],
+        ["bow", "30.00", "N"],
+        ["rudder", "11.46", "°"],
+        ["jet-angle", "-17.19", "°"],
+        ["jet-deflector", "-100", "%"],
+        ["trim", "5.000", "kg"],
+    ]
     assert page.see(f"({cells})('leak')") == [["fore", "0"], ["aft", "1"]]
     assert page.see(f"({cells})('gps')")[0] == ["latitude", "42.9718346", "°"]
     page.page.locator("#instruments details[data-name='dvl-down'] tr").first.click()

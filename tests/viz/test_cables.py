@@ -32,11 +32,13 @@ def test_lines_are_drawn(open_page: Callable[[str], Page], tmp_path: Path) -> No
         page.see("wavesim.chart.look([30, 15], 4); wavesim.chart.show.trails = false")
 
         def bright(north: float, east: float) -> bool:
-            return bool(page.see(
-                f"(() => {{ wavesim.chart.render(); const c = wavesim.chart.canvas, r = c.width / c.clientWidth, p = wavesim.chart.px({north}, {east}),"
-                " d = c.getContext('2d').getImageData(Math.round(p[0] * r) - 1, Math.round(p[1] * r) - 1, 3, 3).data;"
-                " for (let k = 0; k < d.length; k += 4) if (d[k] > 120 && d[k] > d[k + 2] + 40) return true; return false })()"
-            ))  # fmt: skip
+            return bool(
+                page.see(
+                    f"(() => {{ wavesim.chart.render(); const c = wavesim.chart.canvas, r = c.width / c.clientWidth, p = wavesim.chart.px({north}, {east}),"
+                    " d = c.getContext('2d').getImageData(Math.round(p[0] * r) - 1, Math.round(p[1] * r) - 1, 3, 3).data;"
+                    " for (let k = 0; k < d.length; k += 4) if (d[k] > 120 && d[k] > d[k + 2] + 40) return true; return false })()"
+                )
+            )
 
         assert bright(0.0, 15.0) and bright(45.0, 30.0) and not bright(15.0, 30.0) and not bright(7.0, 15.0)
         page.clean()

@@ -94,7 +94,11 @@ def test_configurator_makes_a_model_that_flies(
     # instruments: two of a type have names of their own; mounted by numbers and by the gizmo
     for type_ in ("echosounder", "dvl", "dvl"):
         page.page.locator("select[aria-label='Add to sensors']").select_option(label=type_)
-    assert page.see("configure.tree().sensors.children.map(c => c.attributes.name ?? c.tag)") == ["echosounder", "dvl", "dvl2"]  # fmt: skip
+    assert page.see("configure.tree().sensors.children.map(c => c.attributes.name ?? c.tag)") == [
+        "echosounder",
+        "dvl",
+        "dvl2",
+    ]
     for key, text in (("name", "dvl-up"), ("attitude", "180 0 0 deg"), ("rate", "5 Hz"), ("noise", "0.5")):
         page.page.locator(f".side input[data-key='dvl.{key}']").fill(text)
         page.page.keyboard.press("Tab")
@@ -337,8 +341,17 @@ def test_a_drawn_mission_is_sent_to_the_program_on_board_which_follows_it(
     server = serve(path)
     page = open_page(view("--server", name, "--control", "--folder", path.parent).url)
     program = subprocess.Popen(
-        [sys.executable, str(ROOT / "examples/onboard/usv.py"), "--config", str(path), "--vehicle", "boat", "--port", str(server.port)]
-    )  # fmt: skip
+        [
+            sys.executable,
+            str(ROOT / "examples/onboard/usv.py"),
+            "--config",
+            str(path),
+            "--vehicle",
+            "boat",
+            "--port",
+            str(server.port),
+        ]
+    )
     try:
         server.wait(lambda s: s["clients_total"] == 1, 60.0)
         server.send("start")

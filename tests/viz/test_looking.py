@@ -58,16 +58,41 @@ class Bay(Stage):
         self.now = NOW
         north, east = np.linspace(-100.0, 100.0, 5), np.linspace(-100.0, 100.0, 5)
         depth = 30.0 + 0.2 * np.broadcast_to(north[:, None], (5, 5))
-        look = {"name": "ship", "type": "surface", "title": "", "source": "", "validated": "", "shape": {"kind": "box", "size": SHIP}, "appearance": "", "mass": None, "thrusters": [], "fins": [], "tanks": [], "transducer": None}  # fmt: skip
-        self.described |= {"origin": ORIGIN, "models": {"ship": look}, "bed": {"north": north.tolist(), "east": east.tolist(), "depth": depth.tolist()}}  # fmt: skip
+        look = {
+            "name": "ship",
+            "type": "surface",
+            "title": "",
+            "source": "",
+            "validated": "",
+            "shape": {"kind": "box", "size": SHIP},
+            "appearance": "",
+            "mass": None,
+            "thrusters": [],
+            "fins": [],
+            "tanks": [],
+            "transducer": None,
+        }
+        self.described |= {
+            "origin": ORIGIN,
+            "models": {"ship": look},
+            "bed": {"north": north.tolist(), "east": east.tolist(), "depth": depth.tolist()},
+        }
         sent = np.zeros(2, SENT.dtype)
         sent["id"], sent["source"], sent["kind"], sent["duration"] = (7, 8), (0, 2), (REQUEST, REPLY), 0.1
         sent["emission_ns"] = (15_000_000_000, 15_200_000_000)
         heard = [
-            received(15.05, 0.05, 0, 2, REQUEST, id=7), received(15.25, 0.05, 2, 0, REPLY, id=8, query=7, measured=75.25, azimuth=np.pi / 2, elevation=0.5),
-            received(15.3, 0.1, 0, 1, REQUEST, COLLISION, id=7), received(17.0, 0.2, 1, 0, PULSE, id=9), received(17.5, 0.7, 1, 0, PULSE, ECHO, id=9),
-        ]  # fmt: skip
-        self.told: dict[str, Any] | None = {"sent": sent_rows(sent), "receptions": reception_rows(np.concatenate(heard)), "notices": [], "missed": 0}  # fmt: skip
+            received(15.05, 0.05, 0, 2, REQUEST, id=7),
+            received(15.25, 0.05, 2, 0, REPLY, id=8, query=7, measured=75.25, azimuth=np.pi / 2, elevation=0.5),
+            received(15.3, 0.1, 0, 1, REQUEST, COLLISION, id=7),
+            received(17.0, 0.2, 1, 0, PULSE, id=9),
+            received(17.5, 0.7, 1, 0, PULSE, ECHO, id=9),
+        ]
+        self.told: dict[str, Any] | None = {
+            "sent": sent_rows(sent),
+            "receptions": reception_rows(np.concatenate(heard)),
+            "notices": [],
+            "missed": 0,
+        }
 
     def roster(self) -> list[list[Any]]:
         return [[0, "ship", "ship", "surface", 1], [1, "auv", "lauv", "underwater", 1], [2, "mark", "buoy", "buoy", 1]]
@@ -97,11 +122,13 @@ def loaded(page: Page) -> None:
 
 def painted(page: Page, north: float, east: float, picks: str, near: int = 2) -> bool:
     """Whether a pixel of the chart so near to a place is as wanted: an expression of r, g, b."""
-    return bool(page.see(
-        f"(() => {{ wavesim.chart.render(); const c = wavesim.chart.canvas, f = c.width / c.clientWidth, p = wavesim.chart.px({north}, {east}),"
-        f" d = c.getContext('2d').getImageData(Math.round(p[0] * f) - {near}, Math.round(p[1] * f) - {near}, {2 * near + 1}, {2 * near + 1}).data;"
-        f" for (let k = 0; k < d.length; k += 4) {{ const [r, g, b] = d.slice(k, k + 3); if ({picks}) return true }} return false }})()"
-    ))  # fmt: skip
+    return bool(
+        page.see(
+            f"(() => {{ wavesim.chart.render(); const c = wavesim.chart.canvas, f = c.width / c.clientWidth, p = wavesim.chart.px({north}, {east}),"
+            f" d = c.getContext('2d').getImageData(Math.round(p[0] * f) - {near}, Math.round(p[1] * f) - {near}, {2 * near + 1}, {2 * near + 1}).data;"
+            f" for (let k = 0; k < d.length; k += 4) {{ const [r, g, b] = d.slice(k, k + 3); if ({picks}) return true }} return false }})()"
+        )
+    )
 
 
 RED, TEAL, PALE = "r > 200 && g < 150 && b < 150", "r < 110 && g > 160 && b > 160", "r > 200 && g > 200 && b > 200"
@@ -309,11 +336,13 @@ def test_sky_selection_and_belief_in_the_picture(bay: tuple[Bay, str], open_page
 
     def corner(north: float, east: float) -> bool:
         """Whether something is written where the corners around a place are."""
-        return bool(page.see(
-            f"(() => {{ const v = wavesim.view, c = v.over, f = c.width / v.canvas.clientWidth, p = v.controls.target.clone().set({east}, -5, {-north}).project(v.camera),"
-            " x = (p.x + 1) / 2 * v.canvas.clientWidth, y = (1 - p.y) / 2 * v.canvas.clientHeight, d = c.getContext('2d').getImageData((x - 14) * f, (y - 14) * f, 3 * f, 3 * f).data;"
-            " return d.some(b => b > 180) })()"
-        ))  # fmt: skip
+        return bool(
+            page.see(
+                f"(() => {{ const v = wavesim.view, c = v.over, f = c.width / v.canvas.clientWidth, p = v.controls.target.clone().set({east}, -5, {-north}).project(v.camera),"
+                " x = (p.x + 1) / 2 * v.canvas.clientWidth, y = (1 - p.y) / 2 * v.canvas.clientHeight, d = c.getContext('2d').getImageData((x - 14) * f, (y - 14) * f, 3 * f, 3 * f).data;"
+                " return d.some(b => b > 180) })()"
+            )
+        )
 
     with_belief = above()
     assert not corner(-40, 30) and not corner(-40, 42)

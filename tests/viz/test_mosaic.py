@@ -69,7 +69,12 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
             table = np.zeros((64, len(SOUNDING_COLUMNS)))
             starboard = np.tan(angle) * ALTITUDE
             true = (north - math.sin(heading) * starboard, 2.0 + math.cos(heading) * starboard, 4.0 + ALTITUDE)
-            for name, values in {"y": starboard, "z": ALTITUDE + BIAS, "detection": 1.0, **dict(zip(("north", "east", "down"), true, strict=True))}.items():  # fmt: skip
+            for name, values in {
+                "y": starboard,
+                "z": ALTITUDE + BIAS,
+                "detection": 1.0,
+                **dict(zip(("north", "east", "down"), true, strict=True)),
+            }.items():
                 table[:, SOUNDING_COLUMNS.index(name)] = values
             table[5, SOUNDING_COLUMNS.index("detection")] = 0.0
             fields = {"kind": 2, "beams": 64, "bins": len(SOUNDING_COLUMNS), "sample_bytes": 8}
@@ -112,7 +117,15 @@ def stands_on_earth(path: Path) -> None:
     assert keys == sorted(keys)
     found = {k: tags[34736][v] if where == 34736 else v for k, where, _, v in keys}
     assert (found[1024], found[1025], found[2048], found[3075], found[3076]) == (1, 1, 4326, 1, 9001)
-    there = Proj(proj="tmerc", lon_0=found[3080], lat_0=found[3081], x_0=found[3082], y_0=found[3083], k=found[3092], ellps="WGS84")  # fmt: skip
+    there = Proj(
+        proj="tmerc",
+        lon_0=found[3080],
+        lat_0=found[3081],
+        x_0=found[3082],
+        y_0=found[3083],
+        k=found[3092],
+        ellps="WGS84",
+    )
     row, column = np.unravel_index(np.nanargmax(values), values.shape)
     (sx, sy, _), (_, _, _, x0, y0, _) = tags[33550], tags[33922]
     lon, lat = there(x0 + (column + 0.5) * sx, y0 - (row + 0.5) * sy, inverse=True)
@@ -124,7 +137,9 @@ def stands_on_earth(path: Path) -> None:
 def test_pictures_and_figures_by_a_command(log: Path, tmp_path: Path) -> None:
     told = wavesim("plot", log, "--mosaic", "--geotiff", "--out", tmp_path)
     assert told.returncode == 0, told.stderr
-    assert {p.name for p in tmp_path.iterdir()} == {f"{n}.{t}" for n in ("mosaic-auv-side", "depth-auv-bed") for t in ("png", "tif")}  # fmt: skip
+    assert {p.name for p in tmp_path.iterdir()} == {
+        f"{n}.{t}" for n in ("mosaic-auv-side", "depth-auv-bed") for t in ("png", "tif")
+    }
     stands_on_earth(tmp_path / "mosaic-auv-side.tif")
     assert f"median +{BIAS:.3f} m, rms {BIAS:.3f} m" in told.stdout, "what is wrong with the soundings is told"
     (tmp_path / "a.xml").write_text("<wavesim/>")

@@ -54,9 +54,13 @@ def test_actuators_are_drawn_by_name_and_unit(log: Path, tmp_path: Path) -> None
     assert [a.get_ylabel() for a in axes[2:, 1]] == ["revolutions (1/s)", "angle (deg)", "deflector (%)"]
     names = [[line.get_label() for line in a.lines] for a in axes[2:].ravel()]
     assert names == [
-        ["propeller"], ["port", "starboard"], ["rudder-top", "rudder-bottom", "plane-port", "plane-starboard"],
-        ["port-angle", "starboard-angle"], [], ["port-deflector", "starboard-deflector"],
-    ]  # fmt: skip
+        ["propeller"],
+        ["port", "starboard"],
+        ["rudder-top", "rudder-bottom", "plane-port", "plane-starboard"],
+        ["port-angle", "starboard-angle"],
+        [],
+        ["port-deflector", "starboard-deflector"],
+    ]
     assert np.ptp(axes[3, 1].lines[0].get_ydata()) == pytest.approx(np.degrees(0.8), rel=0.02)
     assert min(axes[4, 1].lines[1].get_ydata()) == -100.0
     made = draw(LoggedRun(log), tmp_path / "out")

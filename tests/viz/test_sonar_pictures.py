@@ -271,6 +271,14 @@ def test_what_a_page_may_ask_for() -> None:
     assert parse_request('{"do": "pictures", "sonars": [[0, "side"], [3, "head"]]}') == PicturesRequest(
         ((0, "side"), (3, "head"))
     )
-    for wrong in ('[["side", 0]]', "[[0]]", '[[-1, "a"]]', '[[0, ""]]', '[[0, "' + 65 * "a" + '"]]', "[" + ",".join(9 * ['[0, "a"]']) + "]", '"side"'):  # fmt: skip
+    for wrong in (
+        '[["side", 0]]',
+        "[[0]]",
+        '[[-1, "a"]]',
+        '[[0, ""]]',
+        '[[0, "' + 65 * "a" + '"]]',
+        "[" + ",".join(9 * ['[0, "a"]']) + "]",
+        '"side"',
+    ):
         with pytest.raises(InvalidRequest):
             parse_request('{"do": "pictures", "sonars": ' + wrong + "}")

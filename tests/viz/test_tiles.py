@@ -127,10 +127,17 @@ def test_what_is_no_chart_is_refused_in_words(kind: str, tmp_path: Path) -> None
         tile = {"empty": {}, "vector": {(3, 1, 1): b"\x1f\x8b\x08rest"}, "deep": {(40, 1, 1): png(COLOURS[0], 1)}}[kind]
         mbtiles(path, tile, format="pbf")
     says = {
-        "absent": "tile file not found", "text": "neither an MBTiles", "other": "neither an MBTiles", "empty": "the file has no tiles",
-        "vector": r"not raster images \(format: pbf\)", "deep": "zoom levels 40 to 40", "pm-vector": r"not raster images \(format: mvt\)",
-        "pm-packed": r"additional compression \(gzip\)", "pm-cut": "damaged PMTiles", "pm-old": "damaged PMTiles",
-    }  # fmt: skip
+        "absent": "tile file not found",
+        "text": "neither an MBTiles",
+        "other": "neither an MBTiles",
+        "empty": "the file has no tiles",
+        "vector": r"not raster images \(format: pbf\)",
+        "deep": "zoom levels 40 to 40",
+        "pm-vector": r"not raster images \(format: mvt\)",
+        "pm-packed": r"additional compression \(gzip\)",
+        "pm-cut": "damaged PMTiles",
+        "pm-old": "damaged PMTiles",
+    }
     with pytest.raises(ConfigError, match=says[kind]):
         open_tiles(path)
 

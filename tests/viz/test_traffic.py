@@ -22,7 +22,16 @@ from wavesim_viz.frame import ViewerFrame, bodies
 from wavesim_viz.replay import ReplaySource
 from wavesim_viz.traffic import encounter_table
 
-ROSTER = [[k, n, "otter" if k == 4 else "boat", t, 0] for k, n, t in ((4, "own", "surface"), (7, "west", "surface"), (8, "astern", "surface"), (9, "sub", "underwater"), (11, "mark", "buoy"))]  # fmt: skip
+ROSTER = [
+    [k, n, "otter" if k == 4 else "boat", t, 0]
+    for k, n, t in (
+        (4, "own", "surface"),
+        (7, "west", "surface"),
+        (8, "astern", "surface"),
+        (9, "sub", "underwater"),
+        (11, "mark", "buoy"),
+    )
+]
 MODELS = {"otter": {"shape": {"size": [2.0, 1.0, 1.0]}}, "boat": {"shape": {"size": [8.0, 3.0, 3.0]}}}
 PLACES = np.array([[0.0, 0.0, 0.0], [100.0, 160.0, 0.0], [-90.0, 5.0, 0.0], [50.0, 0.0, 9.0], [30.0, 0.0, 0.0]])
 COURSES, SPEEDS = np.radians([10.0, 260.0, 30.0, 0.0, 0.0]), np.array([3.0, 4.0, 1.0, 1.0, 0.0])

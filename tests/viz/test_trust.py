@@ -61,7 +61,17 @@ class Sea(Stage):
 
     def panel(self, row: int) -> dict[str, Any]:
         p = (self.places[row] + [0.02 * self.tick, 0.0, 0.0]).tolist()
-        crew = [{"role": "pilot", "address": "x", "status": "connected", "silent": 0.01 * self.tick, "rtt_ms": 1.0, "lockstep_ms": 0.0, "datagrams": [1, self.tick]}]  # fmt: skip
+        crew = [
+            {
+                "role": "pilot",
+                "address": "x",
+                "status": "connected",
+                "silent": 0.01 * self.tick,
+                "rtt_ms": 1.0,
+                "lockstep_ms": 0.0,
+                "datagrams": [1, self.tick],
+            }
+        ]
         found = super().panel(row)
         value = {"valid": True, "age": 0.05, "fault": "", "fields": {"temperature": 11.5}}
         sensors = {s["name"]: value for s in self.equipment(row)["sensors"]}

@@ -87,8 +87,12 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         page.wait("document.querySelectorAll('#details .cell b').length >= 6")
         told = page.see("[...document.querySelectorAll('#details .cell b')].map(e => e.textContent)")
         assert told[:5] == [
-            f"{heading % 360:.1f}", f"{state['p_WB_W'][2]:.2f}", f"{np.linalg.norm(state['v_WB_B']):.2f}", f"{roll:.1f}", f"{pitch:.1f}"
-        ]  # fmt: skip
+            f"{heading % 360:.1f}",
+            f"{state['p_WB_W'][2]:.2f}",
+            f"{np.linalg.norm(state['v_WB_B']):.2f}",
+            f"{roll:.1f}",
+            f"{pitch:.1f}",
+        ]
         position = page.see("[...document.querySelectorAll('#details tbody tr')][0].textContent")
         assert "".join(f"{v:.3f}" for v in state["p_WB_W"]) in position
         ctd = shared.sensor("sub", "ctd")

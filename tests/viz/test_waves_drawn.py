@@ -145,11 +145,13 @@ def traffic_is_drawn(page: Any, shared: SharedState) -> None:
 
     def warm(dn: float) -> bool:
         """Whether something of the domain's colour is drawn so far north of the ferry, by 3 pixels; dashes leave gaps."""
-        return bool(page.see(
-            f"(() => {{ wavesim.chart.render(); const c = wavesim.chart.canvas, r = c.width / c.clientWidth, found = [];"
-            f" for (let a = -0.3; a < 0.3; a += 0.01) {{ const p = wavesim.chart.px({north} + {dn} * Math.cos(a), {east} + {dn} * Math.sin(a)), d = c.getContext('2d').getImageData(Math.round(p[0] * r) - 1, Math.round(p[1] * r) - 1, 3, 3).data;"
-            " for (let k = 0; k < d.length; k += 4) if (d[k] > 150 && d[k] > d[k + 2] + 60) found.push(a) } return found.length > 8 })()"
-        ))  # fmt: skip
+        return bool(
+            page.see(
+                f"(() => {{ wavesim.chart.render(); const c = wavesim.chart.canvas, r = c.width / c.clientWidth, found = [];"
+                f" for (let a = -0.3; a < 0.3; a += 0.01) {{ const p = wavesim.chart.px({north} + {dn} * Math.cos(a), {east} + {dn} * Math.sin(a)), d = c.getContext('2d').getImageData(Math.round(p[0] * r) - 1, Math.round(p[1] * r) - 1, 3, 3).data;"
+                " for (let k = 0; k < d.length; k += 4) if (d[k] > 150 && d[k] > d[k + 2] + 60) found.push(a) } return found.length > 8 })()"
+            )
+        )
 
     assert warm(preferred) and not warm(preferred - 3.0) and not warm(preferred + 3.0)
     page.shot("traffic-chart")

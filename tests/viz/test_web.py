@@ -59,7 +59,21 @@ def test_bytes_of_a_frame() -> None:
     table = np.zeros(1, SIGNALS.dtype)
     table["id"], table["source"], table["radius"], table["level"] = (1 << 24) + 5, 3, 75.0, 120.0
     table["origin_W"] = (7, 8, 9)
-    f = ViewerFrame(12.5, 3125, 1, bodies([4], np.array([[1.0, 2.0, 3.0]]), [[0.5, 0.5, 0.5, 0.5]], np.array([[3.0, 4.0, 0.0]])), signals(table), 2.0, 1.9, 0.25, 7.0, 3, 0.5, 6, True)  # fmt: skip
+    f = ViewerFrame(
+        12.5,
+        3125,
+        1,
+        bodies([4], np.array([[1.0, 2.0, 3.0]]), [[0.5, 0.5, 0.5, 0.5]], np.array([[3.0, 4.0, 0.0]])),
+        signals(table),
+        2.0,
+        1.9,
+        0.25,
+        7.0,
+        3,
+        0.5,
+        6,
+        True,
+    )
     data = f.pack()
     head = struct.unpack("<4sIddffffIIIIfI", data[:64])
     assert head == (b"WVF1", 1, 12.5, 3125.0, 2.0, pytest.approx(1.9), 0.25, 7.0, 3, 6, 1, 1, 0.5, 1)
@@ -233,8 +247,11 @@ def test_what_cannot_be_simulated_is_told(tmp_path: Path) -> None:
     with pytest.raises(RequestFailed, match="document types"):
         c.import_model({"file": "m.xml", "text": '<!DOCTYPE m [<!ENTITY e "x">]><models/>'})
     assert to_tree(etree.fromstring("<a b='1'><c/></a>")) == {
-        "tag": "a", "attributes": {"b": "1"}, "text": "", "children": [{"tag": "c", "attributes": {}, "text": "", "children": []}],
-    }  # fmt: skip
+        "tag": "a",
+        "attributes": {"b": "1"},
+        "text": "",
+        "children": [{"tag": "c", "attributes": {}, "text": "", "children": []}],
+    }
 
 
 def test_files_stay_in_the_folder(tmp_path: Path) -> None:
@@ -316,10 +333,14 @@ def test_a_vehicles_instruments_are_written_beside_its_configuration(
 
 ODD: list[Any] = [[], 1, "x", None, True, {"a": 1}, [1], [[1]], [None], "..", "a\0b", "x" * 5000, 1e400, -1]
 KEYS = {
-    "/api/mission": ("waypoints", "beacons", "fences", "file", "file_out", "replace"), "/api/import": ("file", "text", "section"),
-    "/api/test": ("seconds", "commands", "kind", "model"), "/api/check": ("model",), "/api/save": ("file", "model", "replace"),
-    "/api/fit": ("vehicle", "sensors", "file"), "/api/mount": ("vehicle", "sensors", "file_out", "file"),
-}  # fmt: skip
+    "/api/mission": ("waypoints", "beacons", "fences", "file", "file_out", "replace"),
+    "/api/import": ("file", "text", "section"),
+    "/api/test": ("seconds", "commands", "kind", "model"),
+    "/api/check": ("model",),
+    "/api/save": ("file", "model", "replace"),
+    "/api/fit": ("vehicle", "sensors", "file"),
+    "/api/mount": ("vehicle", "sensors", "file_out", "file"),
+}
 
 
 @pytest.mark.parametrize("client", [("127.0.0.1", True)], indirect=True)

@@ -51,10 +51,24 @@ class Elsewhere:
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "WAVESIM"))}
         self.environment |= {"NUMBA_DISABLE_JIT": "1", "PATH": f"{self.bin}:{os.environ['PATH']}"}
         done = subprocess.run(
-            [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "install", "-qq", "--no-index", "--no-deps",
-             "--disable-pip-version-check", *map(str, wheels)],
-            capture_output=True, text=True, check=False, env=self.environment,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "--python",
+                str(self.bin / "python"),
+                "install",
+                "-qq",
+                "--no-index",
+                "--no-deps",
+                "--disable-pip-version-check",
+                *map(str, wheels),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self.environment,
+        )
         assert done.returncode == 0, done.stderr
         (site,) = self.place.glob("lib/python*/site-packages")
         (site / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
@@ -124,9 +138,14 @@ def test_the_commands_come_from_the_wheels(elsewhere: Elsewhere) -> None:
         done = elsewhere.run("wavesim", command, "--help")
         assert done.returncode == 0 and "Usage" in done.stdout, done.stderr
     completion = subprocess.run(
-        ["wavesim"], cwd=elsewhere.folder, env=elsewhere.environment | {"_WAVESIM_COMPLETE": "bash_source"},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        ["wavesim"],
+        cwd=elsewhere.folder,
+        env=elsewhere.environment | {"_WAVESIM_COMPLETE": "bash_source"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert "complete " in completion.stdout
 
 

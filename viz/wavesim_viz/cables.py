@@ -15,9 +15,11 @@ def cable_messages(records: Any) -> list[dict[str, Any]]:
     """
     return [
         {
-            "name": decode_text(r["name"]), "tension": to_json_value(r["greatest"]), "broken": int(r["broken"]),
+            "name": decode_text(r["name"]),
+            "tension": to_json_value(r["greatest"]),
+            "broken": int(r["broken"]),
             "points": np.round(r["nodes_W"][: 3 * int(r["nodes"])], 3).tolist(),
         }
         for r in records
         if r["present"] and np.isfinite(r["nodes_W"]).all()
-    ]  # fmt: skip
+    ]

@@ -105,9 +105,21 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--alarms", type=click.Path(path_type=Path), help="TOML file with alarm rules (docs/viewer.md).")
 @_web_options
 def viz(
-    log: Path | None, server: str, remote: str | None, config: Path | None, control: bool, compare: Path | None, tiles: Path | None, enc: Path | None, alarms: Path | None, port: int,
-    address: str, rate: float, folder: Path, open_: bool,
-) -> None:  # fmt: skip
+    log: Path | None,
+    server: str,
+    remote: str | None,
+    config: Path | None,
+    control: bool,
+    compare: Path | None,
+    tiles: Path | None,
+    enc: Path | None,
+    alarms: Path | None,
+    port: int,
+    address: str,
+    rate: float,
+    folder: Path,
+    open_: bool,
+) -> None:
     """Show a running server or replay a LOG in the browser.
 
     \b

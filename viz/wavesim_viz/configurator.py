@@ -461,8 +461,12 @@ def _run(arguments: list[str], folder: Path) -> str:
     try:
         done = subprocess.run(
             [sys.executable, "-m", "wavesim_sdk.cli", *arguments],
-            cwd=folder, capture_output=True, text=True, timeout=COMMAND_S, check=False,
-        )  # fmt: skip
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_S,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         raise RequestFailed(f"`wavesim {arguments[0]}` did not finish within {COMMAND_S:g} s") from None
     if done.returncode:

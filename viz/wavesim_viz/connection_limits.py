@@ -48,8 +48,11 @@ class LimitedRequestHandler(web.RequestHandler):
 
     def __init__(self, limiter: ConnectionLimiter, server: web.Server) -> None:
         super().__init__(
-            server, loop=asyncio.get_running_loop(), keepalive_timeout=REQUEST_S, access_log=None,  # type: ignore[arg-type]  # as its runner does
-        )  # fmt: skip
+            server,
+            loop=asyncio.get_running_loop(),
+            keepalive_timeout=REQUEST_S,
+            access_log=None,  # type: ignore[arg-type]  # as its runner does
+        )
         self.limiter, self.address = limiter, ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

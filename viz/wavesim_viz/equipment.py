@@ -67,9 +67,15 @@ def actuator(a: Actuator, model: Model | None) -> dict[str, Any]:
         offset, slope = model.thruster[part].motor
         low, high = (math.copysign(offset, c) * (c != 0.0) + slope * c for c in (low, high))
     return {
-        "name": a.name, "kind": a.kind.name.lower(), "unit": a.actual_unit, "minimum": low, "maximum": high,
-        "rest": a.rest_value, "part": part, "faults": list(ACTUATOR_FAULTS),
-    }  # fmt: skip
+        "name": a.name,
+        "kind": a.kind.name.lower(),
+        "unit": a.actual_unit,
+        "minimum": low,
+        "maximum": high,
+        "rest": a.rest_value,
+        "part": part,
+        "faults": list(ACTUATOR_FAULTS),
+    }
 
 
 def instrument(

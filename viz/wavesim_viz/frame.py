@@ -60,9 +60,21 @@ class ViewerFrame:
     def pack(self) -> bytes:
         signals = self.signals[-MOST_SIGNALS:]
         head = _HEAD.pack(
-            b"WVF1", self.state, self.time_s, self.tick, self.speed, self.factor, self.lateness_ms,
-            self.lateness_max_ms, self.ticks_late, self.roster, len(self.bodies), len(signals), self.level, self.jumped,
-        )  # fmt: skip
+            b"WVF1",
+            self.state,
+            self.time_s,
+            self.tick,
+            self.speed,
+            self.factor,
+            self.lateness_ms,
+            self.lateness_max_ms,
+            self.ticks_late,
+            self.roster,
+            len(self.bodies),
+            len(signals),
+            self.level,
+            self.jumped,
+        )
         return b"".join((head, self.bodies.tobytes(), signals.tobytes()))
 
 

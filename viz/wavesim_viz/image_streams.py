@@ -29,8 +29,19 @@ MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, 
 RETRY_S = 0.5
 MAX_RECEIVED = 64  #: maximum number of frames that were received but not read yet
 _NUMBERS = (
-    "range", "sector", "azimuth", "tilt", "frequency", "altitude", "gain", "tvg", "hold", "absorption", "floor", "span",
-)  # fmt: skip
+    "range",
+    "sector",
+    "azimuth",
+    "tilt",
+    "frequency",
+    "altitude",
+    "gain",
+    "tvg",
+    "hold",
+    "absorption",
+    "floor",
+    "span",
+)
 _Y, _SIGMA, _DETECTION = (SOUNDING_COLUMNS.index(n) for n in ("y", "sigma_z", "detection"))
 
 
@@ -128,11 +139,21 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
     """Pack a frame for a page; a new ``epoch`` voids all earlier frames."""
     r = frame.record
     head = {
-        "row": row, "body": frame.body, "name": frame.name, "preset": decode_text(r["preset"]), "kind": frame.kind, "epoch": epoch,
-        "number": int(r["number"]), "time": int(r["time_ns"]) * 1e-9, "beams": int(r["beams"]), "bins": int(r["bins"]),
-        "saturated": int(r["saturated"]), "heading": float(np.degrees(r["euler"][2])), "at": r["p_WS_W"],
+        "row": row,
+        "body": frame.body,
+        "name": frame.name,
+        "preset": decode_text(r["preset"]),
+        "kind": frame.kind,
+        "epoch": epoch,
+        "number": int(r["number"]),
+        "time": int(r["time_ns"]) * 1e-9,
+        "beams": int(r["beams"]),
+        "bins": int(r["bins"]),
+        "saturated": int(r["saturated"]),
+        "heading": float(np.degrees(r["euler"][2])),
+        "at": r["p_WS_W"],
         **{name: float(r[name]) for name in _NUMBERS},
-    }  # fmt: skip
+    }
     if frame.kind == "bathymetry":
         s = frame.samples
         good = s[:, _DETECTION] > 0.0

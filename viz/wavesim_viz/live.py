@@ -231,12 +231,19 @@ class LiveSource:
         p, v = state["p_WB_W"], state["v_WB_B"]
         held = self._held_detector.update(s.tick, self._roster, rows, p, v, state["w_WB_B"])
         return ViewerFrame(
-            s.time_ns * 1e-9, s.tick, int(clock["state"]),
-            bodies(rows, p, state["q_WB"], v, held), signals(self.state.signals()),
-            float(clock["speed"]), float(clock["realtime_factor"]), float(clock["lateness_ns"]) * 1e-6,
-            float(clock["lateness_max_ns"]) * 1e-6, int(clock["ticks_late"]), float(self.state.weather()["level"]),
+            s.time_ns * 1e-9,
+            s.tick,
+            int(clock["state"]),
+            bodies(rows, p, state["q_WB"], v, held),
+            signals(self.state.signals()),
+            float(clock["speed"]),
+            float(clock["realtime_factor"]),
+            float(clock["lateness_ns"]) * 1e-6,
+            float(clock["lateness_max_ns"]) * 1e-6,
+            int(clock["ticks_late"]),
+            float(self.state.weather()["level"]),
             v_WB_B=v,
-        )  # fmt: skip
+        )
 
     def roster(self) -> list[list[Any]]:
         return self._roster
@@ -244,9 +251,15 @@ class LiveSource:
     @staticmethod
     def _list(i: Any) -> list[list[Any]]:
         return [
-            [int(r), decode_text(i["name"][r]), decode_text(i["model"][r]), BodyType(int(i["type"][r])).name.lower(), int(i["generation"][r])]
+            [
+                int(r),
+                decode_text(i["name"][r]),
+                decode_text(i["model"][r]),
+                BodyType(int(i["type"][r])).name.lower(),
+                int(i["generation"][r]),
+            ]
             for r in np.flatnonzero(i["present"])
-        ]  # fmt: skip
+        ]
 
     def new_signals(self) -> dict[str, Any] | None:
         new, missed = {}, 0
@@ -254,10 +267,20 @@ class LiveSource:
             total, new[table] = self.state.history(table, seen)
             missed += max(0, total - seen - len(new[table]))
             self._seen[table] = total
-        return sound_message(new["sent"], new["reception"], missed, [
-            {"time": int(r["time_ns"]) * 1e-9, "row": int(r["row"]), "name": decode_text(r["name"]), "text": decode_text(r["text"])}
-            for r in new["notice"]
-        ])  # fmt: skip
+        return sound_message(
+            new["sent"],
+            new["reception"],
+            missed,
+            [
+                {
+                    "time": int(r["time_ns"]) * 1e-9,
+                    "row": int(r["row"]),
+                    "name": decode_text(r["name"]),
+                    "text": decode_text(r["text"]),
+                }
+                for r in new["notice"]
+            ],
+        )
 
     def beliefs(self) -> list[list[float]]:
         e = self.state.estimates()
@@ -381,9 +404,13 @@ class LiveSource:
         if (who := self._named(wanted.row)) is None:
             return False, "the body is not in the simulation"
         return self._command(
-            "fault", body=who, part=wanted.part, kind=wanted.kind, amount=wanted.amount or None,
+            "fault",
+            body=who,
+            part=wanted.part,
+            kind=wanted.kind,
+            amount=wanted.amount or None,
             field=wanted.field or None,
-        )  # fmt: skip
+        )
 
     def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
         if wanted.row is None:

@@ -184,7 +184,7 @@ def _draw(path: Path, folder: Path, cell: float, geotiff: bool) -> Iterator[str]
                 yield geo(measured, folder / f"depth-{body}-{name}.tif", origin)
             wrong = (measured.values - true.values)[np.isfinite(measured.values) & np.isfinite(true.values)]
             rms, depth = math.sqrt(float(np.mean(wrong**2))), float(np.nanmean(true.values))
-            yield f"depth minus true bed: {len(wrong)} cells of {measured.cell:g} m, median {np.median(wrong):+.3f} m, rms {rms:.3f} m ({100 * rms / depth:.2f} % of depth)"  # fmt: skip
+            yield f"depth minus true bed: {len(wrong)} cells of {measured.cell:g} m, median {np.median(wrong):+.3f} m, rms {rms:.3f} m ({100 * rms / depth:.2f} % of depth)"
         any_ = any_ or kind in ("sidescan", "bathymetry")
     if not any_:
         raise LogError(f"{path} has no frames of a side-scan sonar or a multibeam echosounder")
@@ -204,8 +204,14 @@ def _table(found: dict[str, tuple[float, float]], wanted: tuple[TargetConfig, ..
 
 #: keys of GeoTIFF 1.1: those with one number each, then those with values in another tag
 _KEYS = (
-    (1024, 1), (1025, 1), (2048, 4326), (3072, 32767), (3074, 32767), (3075, 1), (3076, 9001),
-)  # fmt: skip
+    (1024, 1),
+    (1025, 1),
+    (2048, 4326),
+    (3072, 32767),
+    (3074, 32767),
+    (3075, 1),
+    (3076, 9001),
+)
 #: keys for longitude and latitude of the origin, its coordinates, and the scale at the origin
 _DOUBLES = (3080, 3081, 3082, 3083, 3092)
 

@@ -89,17 +89,43 @@ class RemoteSource:
             for s in seen.signals:
                 self._signals[s.id] = s
                 self._sent.append(
-                    {"id": s.id, "source": s.source, "query": 0, "kind": s.kind, "outcome": 0, "frequency": s.frequency,
-                     "source_level": s.level, "duration": 0.0, "time": s.emission_ns * 1e-9, "at": list(s.origin)}
-                )  # fmt: skip
+                    {
+                        "id": s.id,
+                        "source": s.source,
+                        "query": 0,
+                        "kind": s.kind,
+                        "outcome": 0,
+                        "frequency": s.frequency,
+                        "source_level": s.level,
+                        "duration": 0.0,
+                        "time": s.emission_ns * 1e-9,
+                        "at": list(s.origin),
+                    }
+                )
             for f in seen.fates:
                 origin = self._signals.get(f.id)
                 self._receptions.append(
-                    {"id": f.id, "source": f.source, "receiver": f.receiver, "query": 0, "kind": 0, "outcome": f.outcome,
-                     "level": f.level, "range": f.range, "distance": None, "measured": None, "one_way": None, "duration": 0.0, "azimuth": None, "elevation": None,
-                     "time": f.arrival_ns * 1e-9, "emission": origin.emission_ns * 1e-9 if origin else None, "at": None,
-                     "bounces": 0}
-                )  # fmt: skip
+                    {
+                        "id": f.id,
+                        "source": f.source,
+                        "receiver": f.receiver,
+                        "query": 0,
+                        "kind": 0,
+                        "outcome": f.outcome,
+                        "level": f.level,
+                        "range": f.range,
+                        "distance": None,
+                        "measured": None,
+                        "one_way": None,
+                        "duration": 0.0,
+                        "azimuth": None,
+                        "elevation": None,
+                        "time": f.arrival_ns * 1e-9,
+                        "emission": origin.emission_ns * 1e-9 if origin else None,
+                        "at": None,
+                        "bounces": 0,
+                    }
+                )
             for told in (self._sent, self._receptions):
                 self._missed += max(0, len(told) - MOST_TOLD)
                 del told[:-MOST_TOLD]

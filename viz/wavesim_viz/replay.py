@@ -66,8 +66,10 @@ class ReplaySource:
             if b["model"] not in self._scene["models"]
         }
         self._series = {
-            row: (b, s) for row, b in self.log.bodies.items() if len((s := self.log.get(f"/state/{b['name']}", STATE)).time_ns)
-        }  # fmt: skip
+            row: (b, s)
+            for row, b in self.log.bodies.items()
+            if len((s := self.log.get(f"/state/{b['name']}", STATE)).time_ns)
+        }
         if not self._series:
             raise LogError(f"{path} contains no states to replay")
         if lacking := [r.log.damage_notice for r in (self, self.other) if r is not None and r.log.damage_notice]:
@@ -129,10 +131,19 @@ class ReplaySource:
         kind = {"buoy": "sphere", "surface": "box"}.get(body["type"], "cylinder")
         size = {"sphere": [1.0] * 3, "box": [2.0, 0.8, 0.6], "cylinder": [2.0, 0.2, 0.2]}[kind]
         return {
-            "name": body["model"], "type": body["type"], "title": "", "source": "", "validated": "", "appearance": "",
-            "shape": {"kind": kind, "size": size}, "mass": None, "thrusters": [], "fins": [], "tanks": [],
+            "name": body["model"],
+            "type": body["type"],
+            "title": "",
+            "source": "",
+            "validated": "",
+            "appearance": "",
+            "shape": {"kind": kind, "size": size},
+            "mass": None,
+            "thrusters": [],
+            "fins": [],
+            "tanks": [],
             "transducer": None,
-        }  # fmt: skip
+        }
 
     def _signal_ends(self) -> Any:
         """Return the time (s) until which each signal is drawn: the time of its last arrival at any receiver. Arrivals
@@ -216,9 +227,16 @@ class ReplaySource:
         state_now = RunState.RUNNING if self.playing and t < self.end else RunState.PAUSED
         factor = self.speed if state_now is RunState.RUNNING else 0.0
         return ViewerFrame(
-            t, round(t / self.step_s), int(state_now), packed, self._signal_spheres(t), self.speed, factor, v_WB_B=v,
+            t,
+            round(t / self.step_s),
+            int(state_now),
+            packed,
+            self._signal_spheres(t),
+            self.speed,
+            factor,
+            v_WB_B=v,
             jumped=jumped,
-        )  # fmt: skip
+        )
 
     def _signal_spheres(self, t: float) -> Any:
         born = self._sent["emission_ns"] * 1e-9
@@ -266,9 +284,11 @@ class ReplaySource:
         sent = _span(self._sent, "emission_ns", -1.0, t)[-MOST_SENT:]
         heard = _span(self._receptions, "arrival_ns", -1.0, t)[-MOST_HEARD:]
         return {
-            "sent": sent_rows(sent), "receptions": reception_rows(heard), "missed": 0,
+            "sent": sent_rows(sent),
+            "receptions": reception_rows(heard),
+            "missed": 0,
             "notices": self._notices(-1.0, t)[-MOST_NOTICES:],
-        }  # fmt: skip
+        }
 
     def beliefs(self) -> list[list[float]]:
         found, ns = [], self._at * 1e9
@@ -294,12 +314,17 @@ class ReplaySource:
 
     def weather(self) -> dict[str, Any]:
         return {
-            "weather": None, "clients": [], "connected": None,
+            "weather": None,
+            "clients": [],
+            "connected": None,
             "replay": {
-                "start": self.start, "end": self.end, "playing": self.playing, "speed": self.speed,
+                "start": self.start,
+                "end": self.end,
+                "playing": self.playing,
+                "speed": self.speed,
                 "other": self.other.name if self.other is not None else "",
             },
-        }  # fmt: skip
+        }
 
     def panel(self, row: int) -> dict[str, Any] | None:
         if row not in self._series:

@@ -56,11 +56,15 @@ class ChartCell:
         """Return the content of the cell as plain data for the page."""
         return {
             "name": self.name,
-            "areas": [{"kind": k, "depth": _number(d), "rings": [_flat(r) for r in rings]} for k, d, rings in self.areas],
+            "areas": [
+                {"kind": k, "depth": _number(d), "rings": [_flat(r) for r in rings]} for k, d, rings in self.areas
+            ],
             "lines": [{"kind": k, "depth": _number(d), "path": _flat(p)} for k, d, p in self.lines],
-            "soundings": np.column_stack([self.soundings[:, :2].round(7), self.soundings[:, 2].round(2)]).ravel().tolist(),
+            "soundings": np.column_stack([self.soundings[:, :2].round(7), self.soundings[:, 2].round(2)])
+            .ravel()
+            .tolist(),
             "marks": [{"kind": k, "name": n, "at": [lat, lon]} for k, n, lat, lon in self.marks],
-        }  # fmt: skip
+        }
 
     def bed(self, origin: Origin) -> Array:
         """Return north, east and depth in m, (n, 3), of soundings and of points of depth contours, in a world with this

@@ -53,7 +53,7 @@ def model_look(model: Model) -> dict[str, Any]:
         ],
         "tanks": [{"name": b.name, "position": b.position} for b in model.ballast],
         "transducer": model.transducer.position if model.transducer is not None else None,
-    }  # fmt: skip
+    }
 
 
 def describe(loaded: LoadedConfig) -> dict[str, Any]:
@@ -96,10 +96,19 @@ def empty(name: str) -> dict[str, Any]:
     bed.
     """
     return {
-        "name": name, "file": "", "origin": None, "sound": {"speed": 1500.0, "noise": 60.0}, "bed": None, "boxes": [],
-        "piers": [], "triangles": [], "waves": None, "fences": [], "bodies": [],
+        "name": name,
+        "file": "",
+        "origin": None,
+        "sound": {"speed": 1500.0, "noise": 60.0},
+        "bed": None,
+        "boxes": [],
+        "piers": [],
+        "triangles": [],
+        "waves": None,
+        "fences": [],
+        "bodies": [],
         "models": {n: model_look(m) for n, m in library().items()},
-    }  # fmt: skip
+    }
 
 
 def of_log(log: Log) -> tuple[dict[str, Any], LoadedConfig | None]:

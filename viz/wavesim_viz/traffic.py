@@ -51,13 +51,28 @@ def encounter_table(
     found = []
     for k in [k for k in first.tolist() if k != own][:MOST_TOLD]:
         then = max(tcpa[k], 0.0)
-        found.append({
-            "row": rows[k], "range": ranges[k], "bearing": math.atan2(away[k, 1], away[k, 0]), "course": courses[k],
-            "speed": speeds[k], "dcpa": dcpa[k], "tcpa": tcpa[k],
-            "role": role(away[k], courses[own], courses[k], speeds[own], speeds[k]).value,
-            "own_at": places[own] + then * v[own], "other_at": places[k] + then * v[k],
-        })  # fmt: skip
-    told: dict[str, Any] = to_json_value({
-        "row": row, "time": frame.time_s, "length": length, "least": least, "preferred": preferred, "others": found,
-    })  # fmt: skip
+        found.append(
+            {
+                "row": rows[k],
+                "range": ranges[k],
+                "bearing": math.atan2(away[k, 1], away[k, 0]),
+                "course": courses[k],
+                "speed": speeds[k],
+                "dcpa": dcpa[k],
+                "tcpa": tcpa[k],
+                "role": role(away[k], courses[own], courses[k], speeds[own], speeds[k]).value,
+                "own_at": places[own] + then * v[own],
+                "other_at": places[k] + then * v[k],
+            }
+        )
+    told: dict[str, Any] = to_json_value(
+        {
+            "row": row,
+            "time": frame.time_s,
+            "length": length,
+            "least": least,
+            "preferred": preferred,
+            "others": found,
+        }
+    )
     return told

@@ -51,9 +51,12 @@ def draw(model: Model, path: Path) -> None:
                 )
                 if math.hypot(d[i], d[j]) > 0.02 * reach:
                     axes.annotate(
-                        "", (p[i] + d[i], p[j] + d[j]), (p[i], p[j]),
-                        arrowprops={"arrowstyle": "-|>", "color": "#c0392b", "linewidth": 1.5}, zorder=3,
-                    )  # fmt: skip
+                        "",
+                        (p[i] + d[i], p[j] + d[j]),
+                        (p[i], p[j]),
+                        arrowprops={"arrowstyle": "-|>", "color": "#c0392b", "linewidth": 1.5},
+                        zorder=3,
+                    )
         for k, f in enumerate(model.fin):
             chord = np.array(f.chord) / np.linalg.norm(f.chord)
             normal = np.array(f.normal) / np.linalg.norm(f.normal)

@@ -50,9 +50,12 @@ PERIOD_S = 0.01
 )
 @click.option("--lockstep", is_flag=True, help="In each step, wait for the controller's next commands.")
 @click.option(
-    "--silence", type=click.FloatRange(min=0), default=1.0, show_default=True,
+    "--silence",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
     help="Time in s without commands, in both wall time and simulation time, after which a controller is considered lost; 0 = never.",
-)  # fmt: skip
+)
 def command(seat: BridgeOptions, config: str, also: tuple[str, ...], stamp: str, **wishes: Any) -> None:
     """Bridge a vehicle to ROS 2, which need not be installed. The bridge covers sensors, odometry, tf, clock, commands
     and services.

@@ -263,11 +263,14 @@ class Ros2Bridge:
         if self._odometry is not None and self._odometry.has_readers:
             exact = np.zeros(36)
             moving = self._make.twist(frd_to_flu(np.array(velocity)), frd_to_flu(motion.rates))
-            self._odometry.write(new(ODOMETRY)(
-                self._make.header(stamp, f.world), f.base,
-                new("geometry_msgs/msg/PoseWithCovariance")(self._make.pose(place, q), exact),
-                new("geometry_msgs/msg/TwistWithCovariance")(moving, exact),
-            ))  # fmt: skip
+            self._odometry.write(
+                new(ODOMETRY)(
+                    self._make.header(stamp, f.world),
+                    f.base,
+                    new("geometry_msgs/msg/PoseWithCovariance")(self._make.pose(place, q), exact),
+                    new("geometry_msgs/msg/TwistWithCovariance")(moving, exact),
+                )
+            )
 
     # -- sound
 
@@ -278,11 +281,20 @@ class Ros2Bridge:
             payload = r.payload or b""
             text = payload.decode("utf-8", "replace")
             entry = {
-                "time": r.reception_ns * 1e-9, "kind": KINDS[r.kind] if r.kind < len(KINDS) else "other", "code": r.code,
-                "from": r.from_address, "to": r.to_address, "frequency": r.frequency, "level": r.level, "snr": r.snr,
-                "range": r.range, "bearing": bearing, "elevation": up, "hex": payload.hex(),
+                "time": r.reception_ns * 1e-9,
+                "kind": KINDS[r.kind] if r.kind < len(KINDS) else "other",
+                "code": r.code,
+                "from": r.from_address,
+                "to": r.to_address,
+                "frequency": r.frequency,
+                "level": r.level,
+                "snr": r.snr,
+                "range": r.range,
+                "bearing": bearing,
+                "elevation": up,
+                "hex": payload.hex(),
                 "text": None if "\ufffd" in text else text,
-            }  # fmt: skip
+            }
             self._reception_writer.write(new(TEXT)(json.dumps(entry)))
         if self._bearing is not None and bearing is not None:
             numbers = {"elevation": up or 0.0, "bearing": bearing, "range": math.nan if r.range is None else r.range}

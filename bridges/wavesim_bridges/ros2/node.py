@@ -31,13 +31,17 @@ ANNOUNCED_S = 1  #: interval between announcements in s, which is the maximum di
 CALLER_S, LOOK_S = 1.0, 0.01
 #: QoS of writers: RELIABLE, which matches readers that request BEST_EFFORT too; writers never block
 _OFFERED = (
-    Policy.Reliability.Reliable(duration(milliseconds=0)), Policy.History.KeepLast(DEPTH),
+    Policy.Reliability.Reliable(duration(milliseconds=0)),
+    Policy.History.KeepLast(DEPTH),
     Policy.WriterDataLifecycle(autodispose=False),
-)  # fmt: skip
+)
 _LATCHED = (
-    Policy.Reliability.Reliable(duration(milliseconds=0)), Policy.History.KeepLast(1), Policy.Durability.TransientLocal,
-    Policy.DurabilityService(0, Policy.History.KeepLast(1), -1, -1, -1), Policy.WriterDataLifecycle(autodispose=False),
-)  # fmt: skip
+    Policy.Reliability.Reliable(duration(milliseconds=0)),
+    Policy.History.KeepLast(1),
+    Policy.Durability.TransientLocal,
+    Policy.DurabilityService(0, Policy.History.KeepLast(1), -1, -1, -1),
+    Policy.WriterDataLifecycle(autodispose=False),
+)
 _TAKEN = (Policy.Reliability.BestEffort, Policy.History.KeepLast(DEPTH))  # matches every writer
 _CALLED = (Policy.Reliability.Reliable(duration(milliseconds=0)), Policy.History.KeepLast(DEPTH))
 _POLICIES = {

@@ -149,9 +149,15 @@ def _imu(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     unknown = np.zeros(9)
     unknown[0] = -1.0
     return s.new(
-        IMU, s.factory.header(stamp, s.frames.link), s.factory.quaternion(np.array([1.0, 0.0, 0.0, 0.0])), unknown,
-        s.factory.vector(FRD_TO_FLU @ v.rates), _diagonal(*[rates] * 3), s.factory.vector(FRD_TO_FLU @ v.force), _diagonal(*[force] * 3),
-    )  # fmt: skip
+        IMU,
+        s.factory.header(stamp, s.frames.link),
+        s.factory.quaternion(np.array([1.0, 0.0, 0.0, 0.0])),
+        unknown,
+        s.factory.vector(FRD_TO_FLU @ v.rates),
+        _diagonal(*[rates] * 3),
+        s.factory.vector(FRD_TO_FLU @ v.force),
+        _diagonal(*[force] * 3),
+    )
 
 
 def attitude_covariance(s: MountedInstrument) -> Array:
@@ -166,9 +172,15 @@ def _ahrs(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     unknown[0] = -1.0
     q = attitude_enu(quaternion(v.roll, v.pitch, v.heading))
     return s.new(
-        IMU, s.factory.header(stamp, s.frames.base), s.factory.quaternion(q), attitude_covariance(s),
-        s.factory.vector(FRD_TO_FLU @ v.rates), _diagonal(*[s.variance(fixed.RATE_SIGMA)] * 3), s.factory.vector((0.0, 0.0, 0.0)), unknown,
-    )  # fmt: skip
+        IMU,
+        s.factory.header(stamp, s.frames.base),
+        s.factory.quaternion(q),
+        attitude_covariance(s),
+        s.factory.vector(FRD_TO_FLU @ v.rates),
+        _diagonal(*[s.variance(fixed.RATE_SIGMA)] * 3),
+        s.factory.vector((0.0, 0.0, 0.0)),
+        unknown,
+    )
 
 
 def with_attitude(imu: MountedInstrument, message: Message, ahrs: MountedInstrument, v: Value) -> Message:
@@ -299,12 +311,26 @@ def _dvl(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     variance = s.variance(p.bottom_sigma)
     x, y, _ = velocity
     return s.new(
-        DVL, s.factory.header(stamp, s.frames.face), 1 if bottom else 2, 0, s.factory.vector(velocity),
+        DVL,
+        s.factory.header(stamp, s.frames.face),
+        1 if bottom else 2,
+        0,
+        s.factory.vector(velocity),
         _velocity_covariance(s, v, p.bottom_sigma if bottom else p.water_sigma, bottom).ravel(),
-        v.altitude if _all_finite(v.altitude) else -1.0, math.atan2(y, x), math.hypot(x, y), int(heard.sum()), -1.0,
-        bool(heard.any()), bool(heard.any()), [s.factory.vector(d) for d in four], ranges, np.full(4, -1.0, np.float32),
-        heard.astype(np.float32), beams.astype(np.float32), np.where(heard, variance, -1.0).astype(np.float32),
-    )  # fmt: skip
+        v.altitude if _all_finite(v.altitude) else -1.0,
+        math.atan2(y, x),
+        math.hypot(x, y),
+        int(heard.sum()),
+        -1.0,
+        bool(heard.any()),
+        bool(heard.any()),
+        [s.factory.vector(d) for d in four],
+        ranges,
+        np.full(4, -1.0, np.float32),
+        heard.astype(np.float32),
+        beams.astype(np.float32),
+        np.where(heard, variance, -1.0).astype(np.float32),
+    )
 
 
 def _range(
@@ -392,9 +418,24 @@ def _battery(s: MountedInstrument, v: Value, stamp: int) -> Message:
     full = p.capacity / p.voltage  # A h
     none = np.zeros(0, np.float32)
     return s.new(
-        "sensor_msgs/msg/BatteryState", s.factory.header(stamp, s.frames.link), v.voltage, math.nan, -v.current, v.charge * full,
-        full, full, v.charge, 2, 0, 0, True, none, none, "", s.instrument.name,
-    )  # fmt: skip
+        "sensor_msgs/msg/BatteryState",
+        s.factory.header(stamp, s.frames.link),
+        v.voltage,
+        math.nan,
+        -v.current,
+        v.charge * full,
+        full,
+        full,
+        v.charge,
+        2,
+        0,
+        0,
+        True,
+        none,
+        none,
+        "",
+        s.instrument.name,
+    )
 
 
 def joints(make: MessageFactory, actuators: Sequence[Actuator], values: Sequence[float], stamp: int) -> Message:
@@ -445,20 +486,24 @@ OUTPUTS: dict[str, dict[str, SensorOutput]] = {
     "ahrs": {"data": SensorOutput(IMU, _ahrs)},
     "gps": {"fix": SensorOutput(FIX, _fix), "velocity": SensorOutput(TWIST, _gps_velocity)},
     "pressure": {
-        "pressure": SensorOutput("sensor_msgs/msg/FluidPressure", _pressure), "depth": SensorOutput(POSE, _depth),
+        "pressure": SensorOutput("sensor_msgs/msg/FluidPressure", _pressure),
+        "depth": SensorOutput(POSE, _depth),
         "pressure_kpa": SensorOutput("sensor_msgs/msg/FluidPressure", _pressure_kpa),
     },
     "ctd": {
         "pressure": SensorOutput("sensor_msgs/msg/FluidPressure", _pressure),
         "temperature": SensorOutput("sensor_msgs/msg/Temperature", _temperature),
-        "conductivity": SensorOutput(NUMBER, _number("conductivity")), "salinity": SensorOutput(NUMBER, _number("salinity")),
+        "conductivity": SensorOutput(NUMBER, _number("conductivity")),
+        "salinity": SensorOutput(NUMBER, _number("salinity")),
     },
     "temperature": {"temperature": SensorOutput("sensor_msgs/msg/Temperature", _temperature)},
     "conductivity": {"conductivity": SensorOutput(NUMBER, _number("conductivity"))},
     "salinity": {"salinity": SensorOutput(NUMBER, _number("salinity"))},
     "sound_velocity": {"speed": SensorOutput(NUMBER, _number("speed"))},
     "dvl": {
-        "dvl": SensorOutput(DVL, _dvl), "twist": SensorOutput(TWIST, _dvl_twist), "water": SensorOutput(TWIST, _dvl_water),
+        "dvl": SensorOutput(DVL, _dvl),
+        "twist": SensorOutput(TWIST, _dvl_twist),
+        "water": SensorOutput(TWIST, _dvl_water),
         "altitude": SensorOutput(RANGE, _altitude),
     },
     "speedlog": {"twist": SensorOutput(TWIST, _speedlog)},
@@ -471,7 +516,7 @@ OUTPUTS: dict[str, dict[str, SensorOutput]] = {
     "battery": {"state": SensorOutput("sensor_msgs/msg/BatteryState", _battery)},
     "encoder": {"joints": SensorOutput(JOINTS, _encoder)},
     "rpm": {"joints": SensorOutput(JOINTS, _rpm)},
-}  # fmt: skip
+}
 
 
 def mounting(s: MountedInstrument) -> list[Message]:

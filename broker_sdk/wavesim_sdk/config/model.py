@@ -240,8 +240,11 @@ class NetworkConfig:
         "Wall-time budget of each lockstep client and synchronous emulator. Delays of up to 50 s per "
         "simulated second are free. When the budget is used up, a client loses its session, or the simulation stops "
         "waiting for the emulator. Increase it for programs with long computations.",
-        "time", 60.0, low=0.1, high=1e9,
-    )  # fmt: skip
+        "time",
+        60.0,
+        low=0.1,
+        high=1e9,
+    )
     newcomers: str = choice(
         "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no "
         "pilot may. free: only without lockstep. lockstep: also in lockstep, so that the simulation waits for "
@@ -266,8 +269,11 @@ class NetworkConfig:
     frame_rate: float = key(
         "Maximum number of bytes of sonar frames sent to a session per second (wall time). Frames beyond this limit "
         "are skipped.",
-        "data", 16e6, low=1e4, high=1e9,
-    )  # fmt: skip
+        "data",
+        16e6,
+        low=1e4,
+        high=1e9,
+    )
     keys: str = text(
         "File of pre-shared keys, relative to the configuration file. If given, every datagram is authenticated and "
         "encrypted. Empty: no keys.",
@@ -282,8 +288,11 @@ class NetworkConfig:
         "Maximum number of restarts of the front (network process) within a minute; 0 = the server ends if the "
         "front crashes. After a restart, the clients must join again. Their bodies remain in the simulation. The "
         "engine is never restarted, because its state is lost.",
-        default=0, low=0, high=100, integer=True,
-    )  # fmt: skip
+        default=0,
+        low=0,
+        high=100,
+        integer=True,
+    )
     observers: int = key(
         "Maximum number of observer sessions; 0 = no observers.", default=8, low=0, high=256, integer=True
     )
@@ -321,18 +330,26 @@ class LogConfig:
     part_size: float = key(
         "File size at which the log continues in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits the "
         "size of each file and the memory for its index. To read all parts, open the first file.",
-        "data", 256e6, low=1e4, high=1e12,
-    )  # fmt: skip
+        "data",
+        256e6,
+        low=1e4,
+        high=1e12,
+    )
     part_time: float = key(
         "Simulation time after which the log continues in another file; 0 s = only the file size (`part_size`) "
         "decides.",
-        "time", 0.0, low=0.0,
-    )  # fmt: skip
+        "time",
+        0.0,
+        low=0.0,
+    )
     sync: float = key(
         "Interval (wall time) at which written data is flushed to disk (fsync), so that it survives a power failure; "
         "0 s = the operating system decides. Even at 0 s, a killed server loses at most half a second of data.",
-        "time", 0.0, low=0.0, high=3600.0,
-    )  # fmt: skip
+        "time",
+        0.0,
+        low=0.0,
+        high=3600.0,
+    )
     effort: bool = flag("Whether the log contains the forces and accelerations of all bodies with each state.", False)
     faded: bool = flag(
         "Whether the log lists each node that a signal does not reach. no: it contains only the number of these nodes.",

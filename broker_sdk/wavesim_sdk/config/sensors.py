@@ -341,16 +341,32 @@ class ImuConfig(SensorConfig):
 IMU_GRADES: dict[str, dict[str, Any]] = {
     "mems": {},
     "tactical": {
-        "gyro_noise": 4.363e-5, "gyro_walk": 0.0, "gyro_turn_on": 2.424e-5, "gyro_instability": 2.424e-6, "gyro_scale": 5e-4,
-        "accelerometer_noise": 1e-3, "accelerometer_walk": 0.0, "accelerometer_turn_on": 7.36e-3,
-        "accelerometer_instability": 4.905e-4, "accelerometer_scale": 3e-4, "misalignment": 1e-3,
+        "gyro_noise": 4.363e-5,
+        "gyro_walk": 0.0,
+        "gyro_turn_on": 2.424e-5,
+        "gyro_instability": 2.424e-6,
+        "gyro_scale": 5e-4,
+        "accelerometer_noise": 1e-3,
+        "accelerometer_walk": 0.0,
+        "accelerometer_turn_on": 7.36e-3,
+        "accelerometer_instability": 4.905e-4,
+        "accelerometer_scale": 3e-4,
+        "misalignment": 1e-3,
     },
     "navigation": {
-        "gyro_noise": 5.818e-7, "gyro_walk": 0.0, "gyro_turn_on": 1.697e-8, "gyro_instability": 5.66e-9, "gyro_scale": 5e-6,
-        "accelerometer_noise": 4.9e-5, "accelerometer_walk": 0.0, "accelerometer_turn_on": 2.4525e-4,
-        "accelerometer_instability": 8.2e-5, "accelerometer_scale": 1e-4, "misalignment": 2e-5,
+        "gyro_noise": 5.818e-7,
+        "gyro_walk": 0.0,
+        "gyro_turn_on": 1.697e-8,
+        "gyro_instability": 5.66e-9,
+        "gyro_scale": 5e-6,
+        "accelerometer_noise": 4.9e-5,
+        "accelerometer_walk": 0.0,
+        "accelerometer_turn_on": 2.4525e-4,
+        "accelerometer_instability": 8.2e-5,
+        "accelerometer_scale": 1e-4,
+        "misalignment": 2e-5,
     },
-}  # fmt: skip
+}
 
 
 #: default height of the mast in m, by model type; the mast carries instruments that must be above the water
@@ -364,8 +380,10 @@ def aerial(what: str) -> Any:
         MAST,
         f"{what} in the body frame. `{MAST}`: on a mast above the centre of the hull, mounted on its highest point. The mast is "
         f"{MAST_M['surface']:g} m high on a surface vessel, {MAST_M['buoy']:g} m on a buoy, {MAST_M['underwater']:g} m on an underwater vehicle.",
-        "length", MAST, count=3,
-    )  # fmt: skip
+        "length",
+        MAST,
+        count=3,
+    )
 
 
 @dataclass(frozen=True)
@@ -532,8 +550,11 @@ class RadarConfig(SensorConfig):
     memory: int = key(
         "Maximum number of scans used to compute the course and speed of a radar track. More scans make the values "
         "less noisy.",
-        default=100, low=3, high=1000, integer=True,
-    )  # fmt: skip
+        default=100,
+        low=3,
+        high=1000,
+        integer=True,
+    )
 
 
 @dataclass(frozen=True)

@@ -109,9 +109,15 @@ def _masses(model: Model, fail: Any) -> None:
 
 def _drag(model: Model, fail: Any) -> None:
     terms = (
-        model.linear_drag, model.quadratic_drag, model.derivatives, model.cross_flow, model.surge_friction,
-        model.fading_drag, model.lift, model.term,
-    )  # fmt: skip
+        model.linear_drag,
+        model.quadratic_drag,
+        model.derivatives,
+        model.cross_flow,
+        model.surge_friction,
+        model.fading_drag,
+        model.lift,
+        model.term,
+    )
     if not any(terms):
         fail('the model has no drag; if that is intended, write <linear-drag diagonal="0 0 0 0 0 0"/>')
     for name in ("linear_drag", "quadratic_drag"):

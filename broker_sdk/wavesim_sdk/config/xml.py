@@ -20,8 +20,13 @@ def parse(data: bytes, place: str = "", *, comments: bool = False) -> Any:
     if len(data) > MAX_BYTES:
         raise ConfigError(f"the file has {len(data)} bytes; the maximum is {MAX_BYTES}", place)
     parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=not comments, remove_pis=True
-    )  # fmt: skip
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=not comments,
+        remove_pis=True,
+    )
     broken: etree.XMLSyntaxError | None = None
     try:
         root = etree.fromstring(data, parser)

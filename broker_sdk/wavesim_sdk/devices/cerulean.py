@@ -53,7 +53,7 @@ class SonarFrameSource:
         found = [f for f in self.broker.take_frames() if f.name == self.sonar]
         for f in found:
             if f.kind != self.kind:
-                raise BrokerError(f"sonar '{self.sonar}' is of type {f.kind}; {self.title} needs type {self.kind}")  # fmt: skip
+                raise BrokerError(f"sonar '{self.sonar}' is of type {f.kind}; {self.title} needs type {self.kind}")
         return found
 
 
@@ -156,10 +156,23 @@ class OmniscanDevice(_CeruleanDevice):
             results = [x * 65535 // top for x in resample_maxima(line, first, each, self.results)]
             heading = math.degrees(float(r["euler"][2])) % 360.0 if math.isfinite(float(r["euler"][2])) else 0.0
             head = _PROFILE.pack(
-                int(r["number"]) % (1 << 32), self.start, self.length, int(r["ping_ns"]) // 1_000_000 % (1 << 32), round(float(r["frequency"])),
-                0, self.results, round(speed * 10.0), channel, 0, 1.0 / float(r["bandwidth"]), float(r["gain"]), high, low,
-                (heading + (90.0 if channel else -90.0)) % 360.0, heading,
-            )  # fmt: skip
+                int(r["number"]) % (1 << 32),
+                self.start,
+                self.length,
+                int(r["ping_ns"]) // 1_000_000 % (1 << 32),
+                round(float(r["frequency"])),
+                0,
+                self.results,
+                round(speed * 10.0),
+                channel,
+                0,
+                1.0 / float(r["bandwidth"]),
+                float(r["gain"]),
+                high,
+                low,
+                (heading + (90.0 if channel else -90.0)) % 360.0,
+                heading,
+            )
             found.append(head + struct.pack(f"<{self.results}H", *results))
         return found
 
@@ -197,7 +210,15 @@ class SurveyorDevice(_CeruleanDevice):
         every = max(1, math.ceil(len(points) / MAX_POINTS))
         points = points[::every]
         head = _POINTS.pack(
-            int(r["ping_ns"]) // 1_000_000 % (1 << 32), 0, 2.0 * float(r["range"]) / true, speed, int(r["number"]) % (1 << 32),
-            round(float(r["frequency"])), 1.0 / float(r["bandwidth"]), 0, len(points), 0,
-        )  # fmt: skip
+            int(r["ping_ns"]) // 1_000_000 % (1 << 32),
+            0,
+            2.0 * float(r["range"]) / true,
+            speed,
+            int(r["number"]) % (1 << 32),
+            round(float(r["frequency"])),
+            1.0 / float(r["bandwidth"]),
+            0,
+            len(points),
+            0,
+        )
         return [head + b"".join(struct.pack("<ffII", a, t, 0, 0) for a, t in points)]

@@ -188,9 +188,13 @@ class DvlDevice:
     """Virtual Doppler velocity log: it executes host commands and sends an ensemble for each new sensor value."""
 
     def __init__(
-        self, send: Bytes, form: str = "PD0", sound_speed: float = 1500.0, beam_angle: int = 30,
+        self,
+        send: Bytes,
+        form: str = "PD0",
+        sound_speed: float = 1500.0,
+        beam_angle: int = 30,
         picked: Mapping[str, str] = OWN_NAMES,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.send, self.output_format, self.sound_speed, self.beam_angle, self.sensor_names = (
             send,
             form,

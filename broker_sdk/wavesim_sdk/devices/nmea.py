@@ -181,8 +181,12 @@ def target_sentences(value: Value, gps: Value | None) -> Iterator[bytes]:
         if gps is not None:
             north, east = r * math.cos(b), r * math.sin(b)
             yield tll(
-                number, gps.latitude + north / EARTH, gps.longitude + east / (EARTH * math.cos(gps.latitude)), status, time
-            )  # fmt: skip
+                number,
+                gps.latitude + north / EARTH,
+                gps.longitude + east / (EARTH * math.cos(gps.latitude)),
+                status,
+                time,
+            )
 
 
 def sentences(type_: str, value: Value, heading: float | None = None) -> Iterator[bytes]:

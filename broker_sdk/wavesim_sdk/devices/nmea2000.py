@@ -98,9 +98,16 @@ def _rpm(v: Value, sid: bytes, time: datetime) -> Iterator[Message]:
 
 
 _TOLD = {
-    "gps": _gps, "ahrs": _ahrs, "echosounder": _depth, "ctd": _temperature, "temperature": _temperature, "speedlog": _speed,
-    "anemometer": _wind, "battery": _battery, "rpm": _rpm,
-}  # fmt: skip
+    "gps": _gps,
+    "ahrs": _ahrs,
+    "echosounder": _depth,
+    "ctd": _temperature,
+    "temperature": _temperature,
+    "speedlog": _speed,
+    "anemometer": _wind,
+    "battery": _battery,
+    "rpm": _rpm,
+}
 
 
 def messages(type_: str, value: Value, sid: int, time: datetime) -> Iterator[Message]:

@@ -71,10 +71,18 @@ class Ping360Sector:
 
 #: minimum and maximum of each setting, in the units of the protocol
 LIMITS = {
-    "mode": (0, 1), "gain_setting": (0, 2), "angle": (0, GRADIANS_PER_TURN - 1), "transmit_duration": (1, 1000), "sample_period": (80, 40_000),
-    "transmit_frequency": (500, 1000), "number_of_samples": (200, 1200), "start_angle": (0, GRADIANS_PER_TURN - 1),
-    "stop_angle": (0, GRADIANS_PER_TURN - 1), "num_steps": (1, 10), "delay": (0, 100),
-}  # fmt: skip
+    "mode": (0, 1),
+    "gain_setting": (0, 2),
+    "angle": (0, GRADIANS_PER_TURN - 1),
+    "transmit_duration": (1, 1000),
+    "sample_period": (80, 40_000),
+    "transmit_frequency": (500, 1000),
+    "number_of_samples": (200, 1200),
+    "start_angle": (0, GRADIANS_PER_TURN - 1),
+    "stop_angle": (0, GRADIANS_PER_TURN - 1),
+    "num_steps": (1, 10),
+    "delay": (0, 100),
+}
 
 
 def _apart(a: int, b: int) -> int:

@@ -40,15 +40,20 @@ def path_values(type_: str, v: Value) -> dict[str, Any]:
         case "gps":
             place = {"latitude": math.degrees(v.latitude), "longitude": math.degrees(v.longitude), "altitude": v.height}
             return {
-                "navigation.position": place, "navigation.speedOverGround": v.sog, "navigation.courseOverGroundTrue": _wrap_2pi(v.cog),
-                "navigation.gnss.satellites": round(v.satellites), "navigation.gnss.horizontalDilution": v.hdop,
+                "navigation.position": place,
+                "navigation.speedOverGround": v.sog,
+                "navigation.courseOverGroundTrue": _wrap_2pi(v.cog),
+                "navigation.gnss.satellites": round(v.satellites),
+                "navigation.gnss.horizontalDilution": v.hdop,
                 "navigation.gnss.methodQuality": "GNSS Fix",
-            }  # fmt: skip
+            }
         case "ahrs":
             attitude = {"roll": v.roll, "pitch": v.pitch, "yaw": _half(v.heading)}
             return {
-                "navigation.headingTrue": _wrap_2pi(v.heading), "navigation.rateOfTurn": v.rates[2], "navigation.attitude": attitude
-            }  # fmt: skip
+                "navigation.headingTrue": _wrap_2pi(v.heading),
+                "navigation.rateOfTurn": v.rates[2],
+                "navigation.attitude": attitude,
+            }
         case "echosounder":
             return {"environment.depth.belowTransducer": v.range}
         case "speedlog":
@@ -57,9 +62,10 @@ def path_values(type_: str, v: Value) -> dict[str, Any]:
             return {"environment.wind.speedApparent": v.speed, "environment.wind.angleApparent": _half(v.angle)}
         case "battery":
             return {
-                "electrical.batteries.0.voltage": v.voltage, "electrical.batteries.0.current": v.current,
+                "electrical.batteries.0.voltage": v.voltage,
+                "electrical.batteries.0.current": v.current,
                 "electrical.batteries.0.capacity.stateOfCharge": v.charge,
-            }  # fmt: skip
+            }
         case _:
             return {"environment.water.temperature": v.temperature + KELVIN}
 

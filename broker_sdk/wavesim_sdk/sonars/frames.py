@@ -45,9 +45,22 @@ LOOK_S = 0.0005  #: poll interval in s of a writer that waits for the log
 
 #: columns of a sounding: measurements, then the truth
 SOUNDING_COLUMNS = (
-    "angle", "time", "x", "y", "z", "sigma_z", "sigma_r", "level", "snr", "detection",
-    "north", "east", "down", "material", "object",
-)  # fmt: skip
+    "angle",
+    "time",
+    "x",
+    "y",
+    "z",
+    "sigma_z",
+    "sigma_r",
+    "level",
+    "snr",
+    "detection",
+    "north",
+    "east",
+    "down",
+    "material",
+    "object",
+)
 FRAME_KINDS = (*KINDS, "camera")  #: types of frames; the column ``kind`` of a frame is an index into this tuple
 FRAME_SENSOR_TYPES = ("sonar", "camera")  #: sensor types that produce frames
 
@@ -68,13 +81,29 @@ FRAME = Table(
         _text("body", "Name of the body."),
         _text("name", "Name of the instrument."),
         _text("preset", "Name of the preset of the instrument."),
-        integer("kind", "", "Type of the frame: 0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning, 4 camera "
-        "(columns: docs/camera.md)."),
+        integer(
+            "kind",
+            "",
+            "Type of the frame: 0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning, 4 camera "
+            "(columns: docs/camera.md).",
+        ),
         integer("beams", "", "Number of beams."),
-        integer("bins", "", "Number of samples per beam. The samples have equal lengths and start at the sonar. For soundings: "
-        "numbers per sounding (8 bytes each)."),
-        integer("sample_bytes", "", "Size of a sample. 1 or 2: an unsigned integer. 8: a floating-point value of a sounding."),
-        integer("bytes", "", "Size of the payload in bytes. Labels add 4 bytes per sample: material and object, 2 bytes each, -1 = none."),
+        integer(
+            "bins",
+            "",
+            "Number of samples per beam. The samples have equal lengths and start at the sonar. For soundings: "
+            "numbers per sounding (8 bytes each).",
+        ),
+        integer(
+            "sample_bytes",
+            "",
+            "Size of a sample. 1 or 2: an unsigned integer. 8: a floating-point value of a sounding.",
+        ),
+        integer(
+            "bytes",
+            "",
+            "Size of the payload in bytes. Labels add 4 bytes per sample: material and object, 2 bytes each, -1 = none.",
+        ),
         integer("labels", "", "1 = labels follow the samples; 0 = no labels."),
         integer("saturated", "", "Number of samples that were clipped at the maximum value."),
         value("range", "m", "Maximum range: the end of the last bin."),
@@ -99,7 +128,7 @@ FRAME = Table(
         value("v_WS_W", "m/s", "Velocity of the sonar at the transmission.", 3),
     ),
     "The payload.",
-)  # fmt: skip
+)
 RECORD = FRAME.dtype
 
 

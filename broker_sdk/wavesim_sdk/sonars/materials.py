@@ -64,9 +64,13 @@ class Sediment:
         relief = self.relief / ((2.0 * k * cos) ** 2 + (k / 10.0) ** 2) ** 1.625
         rough = 4.0 * k**4 * sin**4 * np.abs(shape) ** 2 * relief
         inside = (
-            5.0 * self.loss * self.volume * np.abs(1.0 - reflection**2) ** 2 * sin**2
+            5.0
+            * self.loss
+            * self.volume
+            * np.abs(1.0 - reflection**2) ** 2
+            * sin**2
             / (self.speed * math.log(10.0) * np.abs(below) ** 2 * below.imag)
-        )  # fmt: skip
+        )
         steep, turn = self._steep(k, g), self._fifteen_below(k)
         share = 1.0 / (1.0 + np.exp(np.clip(80.0 * (cos - math.cos(turn)), -60.0, 60.0)))
         return np.asarray(share * steep + (1.0 - share) * rough + inside)
@@ -133,9 +137,15 @@ def sea_surface(wind: float) -> Material:
 ROCK = Sediment(2.5, 2.5, 0.01374, 0.01862, 0.002)
 GRAVEL = Sediment(2.5, 1.8, 0.01374, 0.016, 0.002)
 GRAINS = {
-    "sandy-gravel": -1.0, "coarse-sand": 0.5, "medium-sand": 1.5, "fine-sand": 2.5, "very-fine-sand": 3.5,
-    "coarse-silt": 4.5, "sandy-mud": 6.0, "clay": 9.0,
-}  # fmt: skip
+    "sandy-gravel": -1.0,
+    "coarse-sand": 0.5,
+    "medium-sand": 1.5,
+    "fine-sand": 2.5,
+    "very-fine-sand": 3.5,
+    "coarse-silt": 4.5,
+    "sandy-mud": 6.0,
+    "clay": 9.0,
+}
 #: fractions of red, green and blue light that sandy and muddy sediments reflect
 SAND, MUD = (0.45, 0.4, 0.3), (0.2, 0.18, 0.15)
 

@@ -60,7 +60,19 @@ def ping(frame: ImagingFrame, origin: Origin, period: float = 0.0) -> bytes:
     padded = (size + 63) & ~63
     out = bytearray(padded)
     struct.pack_into("<HBxH4xI", out, 0, MAGIC, SONAR, 2, padded)
-    struct.pack_into("<H6BH", out, 14, when.year, when.month, when.day, when.hour, when.minute, when.second, when.microsecond // 10_000, when.timetuple().tm_yday)  # fmt: skip
+    struct.pack_into(
+        "<H6BH",
+        out,
+        14,
+        when.year,
+        when.month,
+        when.day,
+        when.hour,
+        when.minute,
+        when.second,
+        when.microsecond // 10_000,
+        when.timetuple().tm_yday,
+    )
     struct.pack_into("<If", out, 28, int(r["number"]), 0.5 * float(r["sound_speed"]))
     struct.pack_into("<dd", out, 160, latitude, longitude)
     altitude = float(r["altitude"])

@@ -19,9 +19,24 @@ _HEADER = struct.Struct("<4sBBHQII")
 SEALED_FLAG = 1  #: flag of a sealed body
 MAX_HANDSHAKE_ELEMENTS = 160  #: maximum number of elements in a body from outside a session
 DROP_REASONS = (
-    "size", "magic", "version", "flags", "type", "key", "token", "address", "rate", "replay", "seal", "body", "fields", "old",
-    "strangers", "item", "internal",
-)  # fmt: skip
+    "size",
+    "magic",
+    "version",
+    "flags",
+    "type",
+    "key",
+    "token",
+    "address",
+    "rate",
+    "replay",
+    "seal",
+    "body",
+    "fields",
+    "old",
+    "strangers",
+    "item",
+    "internal",
+)
 
 _DECODE = {kind: schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
 _ENCODE = {record: (int(kind), schema_of(record).encode) for kind, (_, _, record) in MESSAGES.items()}

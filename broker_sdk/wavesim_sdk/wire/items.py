@@ -249,9 +249,19 @@ EVENTS = TaggedUnion(
     },
 )
 AnyEvent = (
-    Reception | SignalSent | RequestRefused | RunStateChanged | BodyChanged | SignalSeen | FateSeen | Notice
-    | ActuatorDescription | SensorDescription | Answer | MissionPart
-)  # fmt: skip
+    Reception
+    | SignalSent
+    | RequestRefused
+    | RunStateChanged
+    | BodyChanged
+    | SignalSeen
+    | FateSeen
+    | Notice
+    | ActuatorDescription
+    | SensorDescription
+    | Answer
+    | MissionPart
+)
 
 # ------------------------------------------------------------------------------------------------ requests
 
@@ -323,9 +333,10 @@ class Control:
 
     verb: str = record_field(NAME, "start, pause, step, speed, stop or shutdown")
     value: float | None = record_field(
-        Nullable(Number(0.0, 1e9)), "for step: number of ticks; for speed: simulated seconds per wall second, 0 = as fast as possible",
+        Nullable(Number(0.0, 1e9)),
+        "for step: number of ticks; for speed: simulated seconds per wall second, 0 = as fast as possible",
         default=None,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,9 +373,11 @@ class Pose:
         Nullable(Numbers(exact=3, low=-1e6, high=1e6)), "roll, pitch, heading; nil = unchanged", "rad", default=None
     )
     velocity: Sequence[float] | None = record_field(
-        Nullable(Numbers(exact=6, low=-1e3, high=1e3)), "velocity over ground and angular velocity, in B; nil = unchanged", "m/s, rad/s",
+        Nullable(Numbers(exact=6, low=-1e3, high=1e3)),
+        "velocity over ground and angular velocity, in B; nil = unchanged",
+        "m/s, rad/s",
         default=None,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,6 +476,18 @@ REQUESTS = TaggedUnion(
     },
 )
 AnyRequest = (
-    Ping | Send | Range | Observe | Subscribe | Control | Fault | Push | Pose | Allocate | Weather | Frames | Mission
+    Ping
+    | Send
+    | Range
+    | Observe
+    | Subscribe
+    | Control
+    | Fault
+    | Push
+    | Pose
+    | Allocate
+    | Weather
+    | Frames
+    | Mission
     | Missions
-)  # fmt: skip
+)

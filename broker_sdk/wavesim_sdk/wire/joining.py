@@ -70,9 +70,20 @@ def make_welcome(session: Session, clock: tuple[int, int], keepalive: tuple[floa
     """Return the WELCOME of a session, with the current tick and run state."""
     a = session.admission
     return Welcome(
-        session.nonce, a.id, session.join.role, session.resumed, a.step_ns, a.sound_speed, *clock, a.state_period_ns,
-        session.join.lockstep_ns, *keepalive, len(a.actuators), len(a.sensors), a.rights,
-    )  # fmt: skip
+        session.nonce,
+        a.id,
+        session.join.role,
+        session.resumed,
+        a.step_ns,
+        a.sound_speed,
+        *clock,
+        a.state_period_ns,
+        session.join.lockstep_ns,
+        *keepalive,
+        len(a.actuators),
+        len(a.sensors),
+        a.rights,
+    )
 
 
 def version_1_refusal(data: bytes) -> bytes:

@@ -136,7 +136,13 @@ def protocol() -> dict[str, Any]:
         "header": [
             {"name": name, "offset": offset, "size": size}
             for name, offset, size in (
-                ("magic", 0, 4), ("version", 4, 1), ("type", 5, 1), ("flags", 6, 2), ("token", 8, 8), ("sequence", 16, 4), ("ack", 20, 4)
+                ("magic", 0, 4),
+                ("version", 4, 1),
+                ("type", 5, 1),
+                ("flags", 6, 2),
+                ("token", 8, 8),
+                ("sequence", 16, 4),
+                ("ack", 20, 4),
             )
         ],
         "limits": {
@@ -148,8 +154,15 @@ def protocol() -> dict[str, Any]:
             "items": messages.MAX_ITEMS,
         },
         "messages": [
-            {"type": int(kind), "name": kind.name, "from": "client" if client else "server", "session": session,
-             "latest_wins": kind in messages.LATEST_WINS, "record": record.__name__, "fields": schema_of(record).describe()}
+            {
+                "type": int(kind),
+                "name": kind.name,
+                "from": "client" if client else "server",
+                "session": session,
+                "latest_wins": kind in messages.LATEST_WINS,
+                "record": record.__name__,
+                "fields": schema_of(record).describe(),
+            }
             for kind, (client, session, record) in MESSAGES.items()
         ],
         "events": _describe(items.EVENTS, items.EventKind),
@@ -163,10 +176,12 @@ def protocol() -> dict[str, Any]:
         "fleet_record": [{"name": n, "type": k, "count": c, "doc": d} for n, k, c, d in messages.FLEET_RECORD],
         "effort": [{"name": n, "unit": u, "count": 6, "doc": d} for n, u, d in messages.EFFORT],
         "sensors": {
-            name: [{"name": f.name, "unit": f.unit, "count": _count(f.shape), "doc": f.doc} for f in value_fields(table)]
+            name: [
+                {"name": f.name, "unit": f.unit, "count": _count(f.shape), "doc": f.doc} for f in value_fields(table)
+            ]
             for name, table in SENSORS.items()
         },
-    }  # fmt: skip
+    }
 
 
 def protocol_json() -> str:

@@ -62,7 +62,7 @@ __all__ = [
     "sanitise_text",
     "schema_of",
     "unpack",
-]  # fmt: skip
+]
 
 T = TypeVar("T")
 
@@ -194,10 +194,15 @@ class Schema(Generic[T]):
     def describe(self) -> list[dict[str, Any]]:
         """Return the fields in the form of the machine-readable schema."""
         return [
-            {"name": i.name, **i.value_type.describe(), **({"unit": i.unit} if i.unit else {}), "doc": i.doc,
-             **({"optional": True} if i.optional else {})}
+            {
+                "name": i.name,
+                **i.value_type.describe(),
+                **({"unit": i.unit} if i.unit else {}),
+                "doc": i.doc,
+                **({"optional": True} if i.optional else {}),
+            }
             for i in self.fields
-        ]  # fmt: skip
+        ]
 
     def markdown_rows(self) -> list[str]:
         """Return the fields as rows of a Markdown table: name, type, unit and meaning."""

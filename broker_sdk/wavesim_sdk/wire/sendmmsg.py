@@ -13,9 +13,20 @@ from typing import Any
 import numpy as np
 
 _HEADER = np.dtype(
-    [("name", "u8"), ("name_size", "u4"), ("", "u4"), ("parts", "u8"), ("count", "u8"), ("control", "u8"),
-     ("control_size", "u8"), ("flags", "i4"), ("", "u4"), ("sent", "u4"), ("", "u4")]
-)  # fmt: skip
+    [
+        ("name", "u8"),
+        ("name_size", "u4"),
+        ("", "u4"),
+        ("parts", "u8"),
+        ("count", "u8"),
+        ("control", "u8"),
+        ("control_size", "u8"),
+        ("flags", "i4"),
+        ("", "u4"),
+        ("sent", "u4"),
+        ("", "u4"),
+    ]
+)
 _PART = np.dtype([("base", "u8"), ("size", "u8")])
 ADDRESS_BYTES = 28  #: size of an address, enough for IPv4 and IPv6
 MAX_BATCH = 1024  #: maximum number of datagrams in one call

@@ -444,9 +444,16 @@ class ServerSessions:
         """Send a STEP to a lockstep client. :meth:`poll` repeats it until the client answers. Sets ``last_event``."""
         self.flush_events(session, now)
         step = StepMessage(
-            step.tick, step.time_ns, step.run_state, len(parts), step.motion, step.actuation, step.effort, step.sensors,
+            step.tick,
+            step.time_ns,
+            step.run_state,
+            len(parts),
+            step.motion,
+            step.actuation,
+            step.effort,
+            step.sensors,
             session.outbox.last,
-        )  # fmt: skip
+        )
         bodies = [codec.encode_body(m) for m in (step, *parts)]
         self.track_step(session, step.tick, bodies, now)
         self.send_bodies(session, bodies)

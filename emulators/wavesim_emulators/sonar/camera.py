@@ -256,9 +256,20 @@ def describe(c: Declared, body: bytes, name: bytes, generation: int) -> Any:
     record = np.zeros((), frames.RECORD)
     f = lens.focal_length(c.width, c.view)
     for field, value in {
-        "generation": generation, "body": body, "name": name, "preset": b"camera", "kind": frames.FRAME_KINDS.index("camera"),
-        "beams": c.height, "bins": 3 * c.width, "sample_bytes": 1, "labels": int(c.depth), "range": c.range, "tvg": c.gamma,
-        "sector": c.view, "fan_height": 2.0 * math.atan(0.5 * c.height / f), "altitude": math.nan,
-    }.items():  # fmt: skip
+        "generation": generation,
+        "body": body,
+        "name": name,
+        "preset": b"camera",
+        "kind": frames.FRAME_KINDS.index("camera"),
+        "beams": c.height,
+        "bins": 3 * c.width,
+        "sample_bytes": 1,
+        "labels": int(c.depth),
+        "range": c.range,
+        "tvg": c.gamma,
+        "sector": c.view,
+        "fan_height": 2.0 * math.atan(0.5 * c.height / f),
+        "altitude": math.nan,
+    }.items():
         record[field] = value
     return record

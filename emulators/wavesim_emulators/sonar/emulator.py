@@ -33,10 +33,25 @@ def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
     preset = frames.resolve_preset(p)
     absorbed = francois_garrison(preset.frequency, a.temperature, a.salinity, a.depth, a.ph)
     return SonarDesign(
-        preset, preset.range, preset.bins, a.sound_speed, absorbed, p.gain, p.tvg, p.hold or math.inf, p.floor, p.span,
-        p.bits, p.volume, noise=noise, speckle=p.speckle and noise, labels=p.truth, stabilised=p.stabilised,
-        equidistant=p.equidistant, assumed_speed=p.assumed_speed,
-    )  # fmt: skip
+        preset,
+        preset.range,
+        preset.bins,
+        a.sound_speed,
+        absorbed,
+        p.gain,
+        p.tvg,
+        p.hold or math.inf,
+        p.floor,
+        p.span,
+        p.bits,
+        p.volume,
+        noise=noise,
+        speckle=p.speckle and noise,
+        labels=p.truth,
+        stabilised=p.stabilised,
+        equidistant=p.equidistant,
+        assumed_speed=p.assumed_speed,
+    )
 
 
 @dataclass

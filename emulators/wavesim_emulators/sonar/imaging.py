@@ -271,7 +271,15 @@ class SideScanSonar(MonostaticSonar):
             labels.append(seen)
         along = np.stack([-pose.R[:, 1], pose.R[:, 1]])
         power, levels, cut = self.receive(power, pose, along, number, d.preset.beam)
-        return PingResult(pose, number, levels=levels, power=power, labels=np.stack(labels) if d.labels else None, saturated=cut, altitude=altitude)  # fmt: skip
+        return PingResult(
+            pose,
+            number,
+            levels=levels,
+            power=power,
+            labels=np.stack(labels) if d.labels else None,
+            saturated=cut,
+            altitude=altitude,
+        )
 
 
 class ScanningSonar(MonostaticSonar):

@@ -84,10 +84,17 @@ class MultibeamSonar:
         n_L = n_F @ level_axes.T
         place = measured[:, None] * n_L
         for name, value in {
-            "angle": steered, "time": 2.0 * measured / d.sound_speed, "x": place[:, 0], "y": place[:, 1], "z": place[:, 2],
-            "sigma_z": np.abs(n_L[:, 2]) * sigma_r, "sigma_r": sigma_r,
-            "level": 10.0 * np.log10(np.maximum(power, 1e-30)), "snr": snr, "detection": detection,
-        }.items():  # fmt: skip
+            "angle": steered,
+            "time": 2.0 * measured / d.sound_speed,
+            "x": place[:, 0],
+            "y": place[:, 1],
+            "z": place[:, 2],
+            "sigma_z": np.abs(n_L[:, 2]) * sigma_r,
+            "sigma_r": sigma_r,
+            "level": 10.0 * np.log10(np.maximum(power, 1e-30)),
+            "snr": snr,
+            "detection": detection,
+        }.items():
             table[:, SOUNDING_COLUMNS.index(name)] = value
         n_A = np.stack([np.cos(actual), np.sin(actual), np.zeros(beams)], axis=1)
         with np.errstate(invalid="ignore"):

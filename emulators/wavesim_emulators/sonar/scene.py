@@ -104,10 +104,18 @@ class SonarScene:
         self._bed(loaded)
         self.regions = np.array(
             [
-                (*r.position, math.cos(r.heading), math.sin(r.heading), 0.5 * r.size[0], 0.5 * r.size[1], float(r.round), self.palette[r.material])
+                (
+                    *r.position,
+                    math.cos(r.heading),
+                    math.sin(r.heading),
+                    0.5 * r.size[0],
+                    0.5 * r.size[1],
+                    float(r.round),
+                    self.palette[r.material],
+                )
                 for r in world.ground.region
             ]
-        ).reshape(-1, k.REGION_WIDTH)  # fmt: skip
+        ).reshape(-1, k.REGION_WIDTH)
         self.grid, self.raster = np.zeros(3), np.zeros((0, 0), np.int64)
         self.targets = world.target
         self.labels: dict[int, str] = {k.BED: "bed", k.SURFACE: "surface"}

@@ -31,7 +31,7 @@ from wavesim_server.acoustics.range_dependent_rays import (
     X,
     Y,
     copy,
-)  # fmt: skip
+)
 from wavesim_server.acoustics.types import Array, Record, Records
 from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
@@ -75,9 +75,21 @@ def _angle(k: int) -> float:
 
 @device_function
 def scan(
-    z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, bx: float, by: float, bz: float, found: Records,
-    count: int, legs: Array, none: Array, out: Record,
-) -> tuple[int, int]:  # fmt: skip
+    z: Array,
+    c: Array,
+    g: BedAlongPath,
+    ax: float,
+    ay: float,
+    az: float,
+    bx: float,
+    by: float,
+    bz: float,
+    found: Records,
+    count: int,
+    legs: Array,
+    none: Array,
+    out: Record,
+) -> tuple[int, int]:
     """Add all rays from a to b that bounce off the bed, with at most ``g.order`` bounces, to the ``count`` rays that
     have already been found.
 
@@ -108,8 +120,22 @@ def _shoot(w: Course, sign: float, angle: float, slot: int, out: Record) -> None
     """Follow a ray of the fan; ``legs[slot]`` receives its legs."""
     level, rise = cos(angle), sign * sin(angle)
     range_dependent_rays.trace_ray(
-        w.z, w.c, w.g, w.ax, w.ay, w.az, level * w.lx, level * w.ly, rise, w.bz, MAX_LEGS - 1, False, w.legs[slot], w.none, out
-    )  # fmt: skip
+        w.z,
+        w.c,
+        w.g,
+        w.ax,
+        w.ay,
+        w.az,
+        level * w.lx,
+        level * w.ly,
+        rise,
+        w.bz,
+        MAX_LEGS - 1,
+        False,
+        w.legs[slot],
+        w.none,
+        out,
+    )
 
 
 @device_function
@@ -252,7 +278,7 @@ def _between(
         level, rise = cos(angle), sign * sin(angle)
         if not range_dependent_rays.aim_ray(
             w.z, w.c, w.g, w.ax, w.ay, w.az, w.bx, w.by, w.bz, r, level * w.lx, level * w.ly, rise, w.legs, w.none, out
-        ) or _known(w, count, r, out):  # fmt: skip
+        ) or _known(w, count, r, out):
             continue
         if count >= w.found.shape[0]:
             left += 1

@@ -212,8 +212,10 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
     )
     signal.bits, signal.turn_around = emission.bits, emission.turn_around
     signal.query_emission, signal.query, signal.query_source = (
-        emission.query_emission, emission.query, emission.query_source,
-    )  # fmt: skip
+        emission.query_emission,
+        emission.query,
+        emission.query_source,
+    )
     signal.kind, signal.code, signal.to_address = emission.kind, emission.code, emission.to_address
     signal.from_address = node.address if emission.kind != PULSE else 0
     signal.emission, signal.clock = time, clock_reading(m, j, time)

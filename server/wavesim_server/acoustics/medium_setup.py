@@ -50,10 +50,16 @@ def make_medium(
     elif mode == medium_arrays.RAYS and each:
         many = a.paths
     m = medium_arrays.allocate_medium(
-        nodes=capacity, signals=signals, emissions=capacity + 64, candidates=capacity * many * 2 + signals,
-        hearings=4 * capacity + 64, events=8 * capacity + 1024, profile=len(z), sent=256,
+        nodes=capacity,
+        signals=signals,
+        emissions=capacity + 64,
+        candidates=capacity * many * 2 + signals,
+        hearings=4 * capacity + 64,
+        events=8 * capacity + 1024,
+        profile=len(z),
+        sent=256,
         receptions=max(out, 2 * capacity + 2),
-    )  # fmt: skip
+    )
     m.profile_z[:], m.profile_c[:] = z, c
     w = m.water[0]
     w.mode, w.speed, w.gradient, w.fastest = (
@@ -175,9 +181,16 @@ _COPIED_FIELDS = (
 
 
 def set_node(
-    m: Medium, a: Acoustics, row: int, t: TransducerConfig, time: float, key: int, clock: tuple[float, float], beam: int,
+    m: Medium,
+    a: Acoustics,
+    row: int,
+    t: TransducerConfig,
+    time: float,
+    key: int,
+    clock: tuple[float, float],
+    beam: int,
     head: int,
-) -> None:  # fmt: skip
+) -> None:
     """Turn a row into a node that can receive and send from now on.
 
     ``clock`` is its (offset, drift). ``beam`` and ``head`` are rows of the arrays of beam patterns and hydrophone

@@ -64,9 +64,19 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: fl
     )
     if angle != angle:
         k = rays.match_by_travel_time(
-            m.profile_z, m.profile_c, zs, zr, across, w.order, kept.travel, m.fan, m.eigenrays, m.no_points, ray,
+            m.profile_z,
+            m.profile_c,
+            zs,
+            zr,
+            across,
+            w.order,
+            kept.travel,
+            m.fan,
+            m.eigenrays,
+            m.no_points,
+            ray,
             w.uneven == 0,
-        )  # fmt: skip
+        )
         if k < 0:
             return math.nan
         found = m.eigenrays[k]
@@ -89,8 +99,21 @@ def find_bed_eigenrays(
     ground = range_dependent_rays.bed_along_path(scene, w.order, signal.x, signal.y, x, y)
     zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, 0.0)
     return fans.scan(
-        m.profile_z, m.profile_c, ground, signal.x, signal.y, zs, x, y, zr, m.eigenrays, found, range_dependent_rays.legs_view(m.legs), m.no_points, m.shot[0]
-    )  # fmt: skip
+        m.profile_z,
+        m.profile_c,
+        ground,
+        signal.x,
+        signal.y,
+        zs,
+        x,
+        y,
+        zr,
+        m.eigenrays,
+        found,
+        range_dependent_rays.legs_view(m.legs),
+        m.no_points,
+        m.shot[0],
+    )
 
 
 @device_function
@@ -142,9 +165,23 @@ def _aim_at_point(
     zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, 0.0)
     sz = math.sqrt(max(1.0 - sx * sx - sy * sy, 0.0))
     return range_dependent_rays.aim_ray(
-        m.profile_z, m.profile_c, ground, signal.x, signal.y, zs, x, y, zr, path // 2, sx, sy, sz if path % 2 == 1 else -sz,
-        range_dependent_rays.legs_view(m.legs), m.no_points, m.shot[0],
-    )  # fmt: skip
+        m.profile_z,
+        m.profile_c,
+        ground,
+        signal.x,
+        signal.y,
+        zs,
+        x,
+        y,
+        zr,
+        path // 2,
+        sx,
+        sy,
+        sz if path % 2 == 1 else -sz,
+        range_dependent_rays.legs_view(m.legs),
+        m.no_points,
+        m.shot[0],
+    )
 
 
 @device_function
@@ -152,18 +189,36 @@ def reflected_path(m: Medium, s: int, z: float) -> PropagationPath:
     """Return the path of the ray in ``m.shot``, over a bed that is not level."""
     signal, w, shot = m.signals[s], m.water[0], m.shot[0]
     bottom_loss, turned = range_dependent_rays.bed_loss(
-        range_dependent_rays.legs_view(m.legs)[range_dependent_rays.NOW], shot.bottom, w.density_ratio, w.speed_ratio, w.attenuation,
+        range_dependent_rays.legs_view(m.legs)[range_dependent_rays.NOW],
+        shot.bottom,
+        w.density_ratio,
+        w.speed_ratio,
+        w.attenuation,
         w.summing == a.COHERENT,
-    )  # fmt: skip
+    )
     spread = shot.spread if w.spreading == 0.0 else -1.0
     c_source, c_receiver = (
         rays.sound_speed_at(m.profile_z, m.profile_c, signal.z),
         rays.sound_speed_at(m.profile_z, m.profile_c, z),
     )
     return PropagationPath(
-        shot.length, shot.sx, shot.sy, shot.sz, shot.rx, shot.ry, shot.rz, c_source, c_receiver, shot.surface, shot.bottom,
-        shot.caustics, shot.sine_top, spread, bottom_loss, turned,
-    )  # fmt: skip
+        shot.length,
+        shot.sx,
+        shot.sy,
+        shot.sz,
+        shot.rx,
+        shot.ry,
+        shot.rz,
+        c_source,
+        c_receiver,
+        shot.surface,
+        shot.bottom,
+        shot.caustics,
+        shot.sine_top,
+        spread,
+        bottom_loss,
+        turned,
+    )
 
 
 @device_function
@@ -281,9 +336,23 @@ def refracted_path(m: Medium, s: int, path: int, x: float, y: float, z: float) -
                 )
     cs, cr = math.sqrt(max(1.0 - sz * sz, 0.0)), math.sqrt(max(1.0 - rz * rz, 0.0))
     return PropagationPath(
-        ray.length, cs * hx, cs * hy, sz, cr * hx, cr * hy, rz, c_source, c_receiver, surface, bottom, caustics,
-        sine_top, spread, bottom_loss, turned,
-    )  # fmt: skip
+        ray.length,
+        cs * hx,
+        cs * hy,
+        sz,
+        cr * hx,
+        cr * hy,
+        rz,
+        c_source,
+        c_receiver,
+        surface,
+        bottom,
+        caustics,
+        sine_top,
+        spread,
+        bottom_loss,
+        turned,
+    )
 
 
 @device_function
@@ -313,9 +382,22 @@ def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, x: f
     p = m.points
     p[0, 0], p[0, 1], p[0, 2] = signal.x, signal.y, zs
     n = range_dependent_rays.trace_ray(
-        m.profile_z, m.profile_c, ground, signal.x, signal.y, zs, shot.sx, shot.sy, shot.sz, zr, path // 2, False,
-        range_dependent_rays.legs_view(m.legs)[range_dependent_rays.BESIDE], p, shot,
-    )  # fmt: skip
+        m.profile_z,
+        m.profile_c,
+        ground,
+        signal.x,
+        signal.y,
+        zs,
+        shot.sx,
+        shot.sy,
+        shot.sz,
+        zr,
+        path // 2,
+        False,
+        range_dependent_rays.legs_view(m.legs)[range_dependent_rays.BESIDE],
+        p,
+        shot,
+    )
     return image_paths.is_path_blocked(scene, p, n, False)
 
 

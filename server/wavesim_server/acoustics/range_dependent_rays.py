@@ -129,9 +129,20 @@ def circle_step(sa: float, ca: float, turn: float, way: float) -> tuple[float, f
 
 @device_function
 def range_to_bed(
-    g: BedAlongPath, x: float, y: float, z: float, hx: float, hy: float, down: bool, rise: float, way: float, sa: float,
-    sb: float, ca: float, turn: float,
-) -> float:  # fmt: skip
+    g: BedAlongPath,
+    x: float,
+    y: float,
+    z: float,
+    hx: float,
+    hy: float,
+    down: bool,
+    rise: float,
+    way: float,
+    sa: float,
+    sb: float,
+    ca: float,
+    turn: float,
+) -> float:
     """Return the range from (x, y, z) at which the part of a ray in one layer meets the bed; -1 if it does not.
 
     ``rise`` is the change of the ray's depth over the range ``way``.
@@ -225,9 +236,22 @@ def copy(legs: Array, to: Array) -> None:
 
 @device_function
 def trace_ray(
-    z: Array, c: Array, g: BedAlongPath, x: float, y: float, depth: float, sx: float, sy: float, sz: float, receiver: float,
-    last: int, with_time: bool, legs: Array, track: Array, out: Record,
-) -> int:  # fmt: skip
+    z: Array,
+    c: Array,
+    g: BedAlongPath,
+    x: float,
+    y: float,
+    depth: float,
+    sx: float,
+    sy: float,
+    sz: float,
+    receiver: float,
+    last: int,
+    with_time: bool,
+    legs: Array,
+    track: Array,
+    out: Record,
+) -> int:
     """Follow a ray from a position and direction; ``legs`` receives the point where each leg between reversals crosses
     the receiver's depth.
 
@@ -304,9 +328,23 @@ def trace_ray(
 
 @device_function
 def aim_ray(
-    z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, bx: float, by: float, bz: float, reversals: int,
-    sx: float, sy: float, sz: float, legs: Array, none: Array, out: Record,
-) -> bool:  # fmt: skip
+    z: Array,
+    c: Array,
+    g: BedAlongPath,
+    ax: float,
+    ay: float,
+    az: float,
+    bx: float,
+    by: float,
+    bz: float,
+    reversals: int,
+    sx: float,
+    sy: float,
+    sz: float,
+    legs: Array,
+    none: Array,
+    out: Record,
+) -> bool:
     """Find the ray from a to b near a direction, with the given number of reversals (Newton); ``out`` receives it.
     Returns False if there is none.
     """
@@ -374,9 +412,24 @@ def aim_ray(
 
 @device_function
 def _neighbour_shift(
-    z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, sx: float, sy: float, sz: float, tx: float,
-    ty: float, tz: float, depth: float, reversals: int, legs: Array, none: Array, out: Record,
-) -> tuple[bool, int, float, float]:  # fmt: skip
+    z: Array,
+    c: Array,
+    g: BedAlongPath,
+    ax: float,
+    ay: float,
+    az: float,
+    sx: float,
+    sy: float,
+    sz: float,
+    tx: float,
+    ty: float,
+    tz: float,
+    depth: float,
+    reversals: int,
+    legs: Array,
+    none: Array,
+    out: Record,
+) -> tuple[bool, int, float, float]:
     """Return (whether it exists, caustics between the two rays, displacement per rad) for a neighbour of ray
     ``legs[NOW]``.
 

@@ -491,8 +491,24 @@ def find_eigenrays(
         if last >= 0 and fan[last].bounces == fan[k].bounces:
             for side in range(2):
                 count, left = _side(
-                    z, c, source, receiver, distance, bounces, fan, n, last, k, side == 1, found, count, left, none, out, bed
-                )  # fmt: skip
+                    z,
+                    c,
+                    source,
+                    receiver,
+                    distance,
+                    bounces,
+                    fan,
+                    n,
+                    last,
+                    k,
+                    side == 1,
+                    found,
+                    count,
+                    left,
+                    none,
+                    out,
+                    bed,
+                )
         last = k
     return count, left
 
@@ -515,9 +531,24 @@ def _range(leaving: Record, down: bool, reversals: int) -> tuple[float, float]:
 
 @device_function
 def _side(
-    z: Array, c: Array, source: float, receiver: float, distance: float, bounces: int, fan: Records, n: int, i: int, k: int,
-    down: bool, found: Records, count: int, left: int, none: Array, out: Record, bed: bool,
-) -> tuple[int, int]:  # fmt: skip
+    z: Array,
+    c: Array,
+    source: float,
+    receiver: float,
+    distance: float,
+    bounces: int,
+    fan: Records,
+    n: int,
+    i: int,
+    k: int,
+    down: bool,
+    found: Records,
+    count: int,
+    left: int,
+    none: Array,
+    out: Record,
+    bed: bool,
+) -> tuple[int, int]:
     """Add the paths between two neighbours of the fan that leave down or up, as :func:`find_eigenrays` does."""
     one, other = fan[i], fan[k]
     kind = one.bounces
@@ -543,9 +574,23 @@ def _side(
 
 @device_function
 def _pair(
-    z: Array, c: Array, source: float, receiver: float, distance: float, fan: Records, n: int, i: int, k: int, down: bool,
-    reversals: int, found: Records, count: int, left: int, none: Array, out: Record,
-) -> tuple[int, int]:  # fmt: skip
+    z: Array,
+    c: Array,
+    source: float,
+    receiver: float,
+    distance: float,
+    fan: Records,
+    n: int,
+    i: int,
+    k: int,
+    down: bool,
+    reversals: int,
+    found: Records,
+    count: int,
+    left: int,
+    none: Array,
+    out: Record,
+) -> tuple[int, int]:
     """Add the paths with the given number of reversals between two neighbours of the fan."""
     low, high = fan[i].angle, fan[k].angle
     a, slope_a = _range(fan[i], down, reversals)
@@ -568,9 +613,21 @@ def _pair(
 
 @device_function
 def _keep(
-    z: Array, c: Array, source: float, receiver: float, distance: float, low: float, high: float, down: bool,
-    reversals: int, found: Records, count: int, left: int, none: Array, out: Record,
-) -> tuple[int, int]:  # fmt: skip
+    z: Array,
+    c: Array,
+    source: float,
+    receiver: float,
+    distance: float,
+    low: float,
+    high: float,
+    down: bool,
+    reversals: int,
+    found: Records,
+    count: int,
+    left: int,
+    none: Array,
+    out: Record,
+) -> tuple[int, int]:
     """Add the path between two angles."""
     root = solve_launch_angle(z, c, source, receiver, distance, low, high, down, reversals, none, out)
     if root != root:
@@ -585,9 +642,18 @@ def _keep(
 
 @device_function
 def _come_back(
-    z: Array, c: Array, source: float, receiver: float, distance: float, fan: Records, n: int, i: int, k: int, down: bool,
+    z: Array,
+    c: Array,
+    source: float,
+    receiver: float,
+    distance: float,
+    fan: Records,
+    n: int,
+    i: int,
+    k: int,
+    down: bool,
     reversals: int,
-) -> float:  # fmt: skip
+) -> float:
     """Find an angle between two neighbours of the fan whose ray and theirs are on opposite sides of the receiver.
 
     The search bisects for the extreme of the range. Returns NaN if there is no such angle, for example if the tangents

@@ -114,9 +114,16 @@ def _displaced_volume(block: Floats, params: Floats, work: Floats, model_ints: I
 def _displaced_volume_of_lane(params: Floats, work: Floats, l: int) -> None:
     """Set the buoyancy and its centre for one box or cylinder at any attitude."""
     fraction, mx, my, mz = hydrostatics.submerged_share(
-        params[SHAPE], params[HALF], params[HALF + 1], params[HALF + 2], params[BOUNDING_RADIUS],
-        element(work, LANE_SCRATCH, l), element(work, LANE_SCRATCH + 1, l), element(work, LANE_SCRATCH + 2, l), element(work, LANE_SCRATCH + 3, l),
-    )  # fmt: skip
+        params[SHAPE],
+        params[HALF],
+        params[HALF + 1],
+        params[HALF + 2],
+        params[BOUNDING_RADIUS],
+        element(work, LANE_SCRATCH, l),
+        element(work, LANE_SCRATCH + 1, l),
+        element(work, LANE_SCRATCH + 2, l),
+        element(work, LANE_SCRATCH + 3, l),
+    )
     work[BUOYANCY * LANES + l] = params[FULL_BUOYANCY] * fraction
     work[BUOYANCY_CENTRE * LANES + l] = params[FULL_BUOYANCY_CENTRE] + mx
     work[(BUOYANCY_CENTRE + 1) * LANES + l] = params[FULL_BUOYANCY_CENTRE + 1] + my

@@ -62,8 +62,16 @@ ROLLING_RESISTANCE = (
 def _set_jacobian(lever: Floats, x: float, y: float, z: float, j: Floats, first: int) -> None:
     """Write [n; r x n] for a direction in W to ``j``, starting at j[first]."""
     r11, r12, r13, r21, r22, r23, r31, r32, r33 = (
-        lever[0], lever[1], lever[2], lever[3], lever[4], lever[5], lever[6], lever[7], lever[8],
-    )  # fmt: skip
+        lever[0],
+        lever[1],
+        lever[2],
+        lever[3],
+        lever[4],
+        lever[5],
+        lever[6],
+        lever[7],
+        lever[8],
+    )
     rx, ry, rz = lever[L_ARM], lever[L_ARM + 1], lever[L_ARM + 2]
     nx, ny, nz = r11 * x + r21 * y + r31 * z, r12 * x + r22 * y + r32 * z, r13 * x + r23 * y + r33 * z
     j[first], j[first + 1], j[first + 2] = nx, ny, nz

@@ -76,9 +76,14 @@ def _to_vector(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 _MIXED = [(VECTOR, VECTOR), (VECTOR, _F), (_F, VECTOR)]
 _ARITHMETIC = {
-    operator.add: "fadd", operator.sub: "fsub", operator.mul: "fmul", operator.truediv: "fdiv",
-    operator.iadd: "fadd", operator.isub: "fsub", operator.imul: "fmul",
-}  # fmt: skip
+    operator.add: "fadd",
+    operator.sub: "fsub",
+    operator.mul: "fmul",
+    operator.truediv: "fdiv",
+    operator.iadd: "fadd",
+    operator.isub: "fsub",
+    operator.imul: "fmul",
+}
 _ORDER = {operator.gt: ">", operator.lt: "<", operator.ge: ">=", operator.le: "<="}
 
 

@@ -44,9 +44,22 @@ N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE,
 # of a segment: length, EA, C, mass, weight, weight and mass of the displaced water, added mass, factors of the drag
 # across and along; of the line: diameter, friction, breaking load (0 = unlimited), tension at which it broke
 (
-    L_LENGTH, L_EA, L_DAMPING, L_MASS, L_WEIGHT, L_DISPLACED_WEIGHT, L_DISPLACED_MASS, L_ADDED, L_NORMAL_DRAG, L_TANGENTIAL_DRAG, L_DIAMETER, L_FRICTION, L_BREAKING_LOAD,
-    L_BROKEN_TENSION, LINE,
-) = range(15)  # fmt: skip
+    L_LENGTH,
+    L_EA,
+    L_DAMPING,
+    L_MASS,
+    L_WEIGHT,
+    L_DISPLACED_WEIGHT,
+    L_DISPLACED_MASS,
+    L_ADDED,
+    L_NORMAL_DRAG,
+    L_TANGENTIAL_DRAG,
+    L_DIAMETER,
+    L_FRICTION,
+    L_BREAKING_LOAD,
+    L_BROKEN_TENSION,
+    LINE,
+) = range(15)
 #: columns of the integers of a line
 # first node, segments, bodies at the ends (rows of the rig; -1 = anchor), whether both are present, broken segment
 # (-1 = none), tick of the break
@@ -131,11 +144,14 @@ def _displace_end(end: Floats, node: Floats, o: Floats) -> None:
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
     for to, k in ((N_P, B_DEPARTURE), (N_V, B_DEPARTURE_VELOCITY)):
         x, y, z = rotation.to_world(
-            o[B_AFTER + 3], o[B_AFTER + 4], o[B_AFTER + 5], o[B_AFTER + 6],
+            o[B_AFTER + 3],
+            o[B_AFTER + 4],
+            o[B_AFTER + 5],
+            o[B_AFTER + 6],
             o[k] + o[k + 4] * az - o[k + 5] * ay,
             o[k + 1] + o[k + 5] * ax - o[k + 3] * az,
             o[k + 2] + o[k + 3] * ay - o[k + 4] * ax,
-        )  # fmt: skip
+        )
         node[to] += x
         node[to + 1] += y
         node[to + 2] += z
@@ -255,9 +271,14 @@ def _drag_at_end(nodes: Floats, line: Floats, ints: Ints, i: int) -> None:
 def _apply_end_force(end: Floats, node: Floats, o: Floats, params: Floats, dt: float) -> None:
     """Change the velocity of a body by the force at the end of a line."""
     x, y, z = rotation.to_world(
-        o[B_AFTER + 3], -o[B_AFTER + 4], -o[B_AFTER + 5], -o[B_AFTER + 6],
-        node[N_FORCE], node[N_FORCE + 1], node[N_FORCE + 2],
-    )  # fmt: skip
+        o[B_AFTER + 3],
+        -o[B_AFTER + 4],
+        -o[B_AFTER + 5],
+        -o[B_AFTER + 6],
+        node[N_FORCE],
+        node[N_FORCE + 1],
+        node[N_FORCE + 2],
+    )
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
     k, m, n = ay * z - az * y, az * x - ax * z, ax * y - ay * x
     _apply_wrench(o, params, x, y, z, k, m, n, dt)
@@ -277,9 +298,13 @@ def _apply_wrench(
     for i in range(6):
         row = r.MASS_INVERSE + 6 * i
         o[B_DEPARTURE_VELOCITY + i] += dt * (
-            params[row] * x + params[row + 1] * y + params[row + 2] * z
-            + params[row + 3] * k + params[row + 4] * m + params[row + 5] * n
-        )  # fmt: skip
+            params[row] * x
+            + params[row + 1] * y
+            + params[row + 2] * z
+            + params[row + 3] * k
+            + params[row + 4] * m
+            + params[row + 5] * n
+        )
 
 
 @device_function
@@ -296,10 +321,16 @@ def _substep(f: BodyArrays, rig: LineArrays, g: Ints, s: float, dt: float, h: fl
         if slot >= 0:  # force that already acted in the body's own step
             b, l = f.blocks[slot // r.LANES], slot % r.LANES
             _apply_wrench(
-                o, f.params[f.block_heads[slot // r.LANES, r.BLOCK_MODEL]],
-                b[r.LINE_WRENCH * r.LANES + l], b[(r.LINE_WRENCH + 1) * r.LANES + l], b[(r.LINE_WRENCH + 2) * r.LANES + l],
-                b[(r.LINE_WRENCH + 3) * r.LANES + l], b[(r.LINE_WRENCH + 4) * r.LANES + l], b[(r.LINE_WRENCH + 5) * r.LANES + l], -dt,
-            )  # fmt: skip
+                o,
+                f.params[f.block_heads[slot // r.LANES, r.BLOCK_MODEL]],
+                b[r.LINE_WRENCH * r.LANES + l],
+                b[(r.LINE_WRENCH + 1) * r.LANES + l],
+                b[(r.LINE_WRENCH + 2) * r.LANES + l],
+                b[(r.LINE_WRENCH + 3) * r.LANES + l],
+                b[(r.LINE_WRENCH + 4) * r.LANES + l],
+                b[(r.LINE_WRENCH + 5) * r.LANES + l],
+                -dt,
+            )
     for m in range(g[G_LINE], g[G_LINES]):
         ints = rig.ints[m]
         for j in range(2):

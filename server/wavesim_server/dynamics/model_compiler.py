@@ -283,8 +283,11 @@ def _set_hull_terms(p: Floats, ints: Ints, model: Model, world: World) -> int:
         p[r.MEMORY_NUMERATOR + first : r.MEMORY_NUMERATOR + first + order] = memory.c
         system = r.MODEL_MEMORIES + r.MEMORY_INTS * m
         ints[system : system + r.MEMORY_INTS] = (
-            r.HEAVE_SPEED if memory.source == "w" else r.NU_R + MOTIONS.index(memory.source), AXES.index(memory.force), order, first
-        )  # fmt: skip
+            r.HEAVE_SPEED if memory.source == "w" else r.NU_R + MOTIONS.index(memory.source),
+            AXES.index(memory.force),
+            order,
+            first,
+        )
         first += order
     ints[r.MODEL_MEMORY], ints[r.MODEL_FIRST_OSCILLATOR] = len(model.memory), first
     if model.radiation is not None:

@@ -123,9 +123,18 @@ def contacts_of_pair(f: BodyArrays, t: ContactMemory, n: int, ra: int, rb: int, 
                 continue
             away = g[CORE_MARGIN]
             n = _add_contact(
-                t, n, ra, other, point[0] + sign * away * nx, point[1] + sign * away * ny,
-                point[2] + sign * away * nz, nx, ny, nz, gap - round_,
-            )  # fmt: skip
+                t,
+                n,
+                ra,
+                other,
+                point[0] + sign * away * nx,
+                point[1] + sign * away * ny,
+                point[2] + sign * away * nz,
+                nx,
+                ny,
+                nz,
+                gap - round_,
+            )
     return n
 
 

@@ -56,9 +56,17 @@ class TowedModel:
             self.vehicle_type.compiled.params[None],
         )
         effort.fill_efforts(
-            bodies, self._ints[None], self._tables, self._work, self._parts, np.arange(r.LANES), self._last,
-            np.zeros(r.LANES, np.int64), 1.0, self._out,
-        )  # fmt: skip
+            bodies,
+            self._ints[None],
+            self._tables,
+            self._work,
+            self._parts,
+            np.arange(r.LANES),
+            self._last,
+            np.zeros(r.LANES, np.int64),
+            1.0,
+            self._out,
+        )
         of_actuators, of_hull = (self._out[:, k : k + 6].T.copy() for k in (effort.ACTUATORS, effort.DRAG))
         return of_actuators, of_hull
 

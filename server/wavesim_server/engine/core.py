@@ -255,10 +255,17 @@ class Engine:
         logged = self._started and self.state is not RunState.ENDED
         self.emit(
             BodyPresenceEvent(
-                self.sim.time_ns, row, o.name, o.model.name, o.model.type, int(present), int(new), int(logged),
+                self.sim.time_ns,
+                row,
+                o.name,
+                o.model.name,
+                o.model.type,
+                int(present),
+                int(new),
+                int(logged),
                 self.generation(row),
             )
-        )  # fmt: skip
+        )
 
     def generation(self, row: int) -> int:
         """Return the generation of the body in a row, or of the last body that occupied it."""

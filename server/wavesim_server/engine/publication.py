@@ -118,9 +118,24 @@ class EngineTables:
         table = self.areas["simulation"]["clock"]
         # one record assignment is faster than single fields, which each create a view
         table.begin_write()[0] = (
-            self.sim.tick, self.sim.time_ns, self.sim.time_ns // 100_000, int(state), pace.speed,
-            pace.measure_speed(now, self.sim.time_ns), pace.late_count, pace.lateness_ns, pace.lateness_max_ns, pace.slipped_ns,
-            len(self.sim.occupants) - self._buoys, self._buoys, live, sent, heard, self.counts.events_dropped,
-            self.counts.sensors_late, self.sim.contacts_dropped, self.sim.paths_dropped,
-        )  # fmt: skip
+            self.sim.tick,
+            self.sim.time_ns,
+            self.sim.time_ns // 100_000,
+            int(state),
+            pace.speed,
+            pace.measure_speed(now, self.sim.time_ns),
+            pace.late_count,
+            pace.lateness_ns,
+            pace.lateness_max_ns,
+            pace.slipped_ns,
+            len(self.sim.occupants) - self._buoys,
+            self._buoys,
+            live,
+            sent,
+            heard,
+            self.counts.events_dropped,
+            self.counts.sensors_late,
+            self.sim.contacts_dropped,
+            self.sim.paths_dropped,
+        )
         table.end_write(self.sim.tick)

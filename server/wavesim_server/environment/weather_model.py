@@ -79,9 +79,18 @@ class WeatherModel:
         height, peak = surface.sea_state(self.waves)
         a = self.wind
         self.weather.wind[:] = (
-            a.mean, a.direction, a.slow_deviation, a.slow_time, a.minimum, a.maximum, a.air_density, self.world.gravity,
-            peak, height, self.waves.direction,
-        )  # fmt: skip
+            a.mean,
+            a.direction,
+            a.slow_deviation,
+            a.slow_time,
+            a.minimum,
+            a.maximum,
+            a.air_density,
+            self.world.gravity,
+            peak,
+            height,
+            self.waves.direction,
+        )
         sea = surface.wave_components(self.waves, self.world.gravity, self.seed, self.waves.depth or self._bed)
         self.weather = self.weather._replace(gusts=spectra.gust_components(a, self.seed), sea=sea)
         self._reserve_tables(0, 0)

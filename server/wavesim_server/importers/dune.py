@@ -69,17 +69,32 @@ def read(path: Path, section: str | None, settings: dict[str, str], angles: str 
         psi, theta = numbers(f"Engine Orientation {k}")  # rad, by DUNE's manual
         along = math.cos(psi) * math.cos(theta), math.sin(psi) * math.cos(theta), math.sin(theta)
         draft.add(
-            "thruster", name=f"engine-{k}", position=format_numbers(*numbers(f"Engine Position {k}")) + " m",
-            direction=format_numbers(*np.round(along, 12)), law="shaft", minimum="-1", maximum="1", lag="0 s",
-            motor=f"0 {rpm / 60:.12g}", coefficients=format_numbers(0.0, b1, -b2), inflow="total", thrust_limit=f"{limit:g} N",
-        )  # fmt: skip
+            "thruster",
+            name=f"engine-{k}",
+            position=format_numbers(*numbers(f"Engine Position {k}")) + " m",
+            direction=format_numbers(*np.round(along, 12)),
+            law="shaft",
+            minimum="-1",
+            maximum="1",
+            lag="0 s",
+            motor=f"0 {rpm / 60:.12g}",
+            coefficients=format_numbers(0.0, b1, -b2),
+            inflow="total",
+            thrust_limit=f"{limit:g} N",
+        )
     for k in range(int(numbers("Fin Count")[0])):
         force, at = np.array(numbers(f"Fin Force {k}")), numbers(f"Fin Position {k}")
         per = np.concatenate([force, np.cross(at, force)]) / 2 / FIN_ANGLE
         draft.add(
-            "fin", name=f"fin-{k}", position=format_numbers(*at) + " m", normal=format_numbers(*force / np.linalg.norm(force)),
-            law="coefficients", per_angle=format_numbers(*per), speed="total", limit=f"{FIN_ANGLE} rad",
-        )  # fmt: skip
+            "fin",
+            name=f"fin-{k}",
+            position=format_numbers(*at) + " m",
+            normal=format_numbers(*force / np.linalg.norm(force)),
+            law="coefficients",
+            per_angle=format_numbers(*per),
+            speed="total",
+            limit=f"{FIN_ANGLE} rad",
+        )
     s.ignore("Integration Method")  # a setting of the solver
     draft.record_unused(s)
     return draft

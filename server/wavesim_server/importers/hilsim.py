@@ -15,9 +15,19 @@ from wavesim_server.importers.model_draft import SETTINGS, Array, ModelDraft, Tr
 #: hilsim's names of nonlinear damping -> names in a WaVeSim model
 # hilsim writes the factor of the column last, and means its absolute value
 DAMPING = {
-    "X_uuu": "X_uuu", "Y_vvv": "Y_vvv", "Y_rv": "Y_v_ar", "Y_vr": "Y_r_av", "Y_rr": "Y_r_ar", "Y_rrr": "Y_rrr",
-    "M_qq": "M_q_aq", "N_vvv": "N_vvv", "N_rv": "N_v_ar", "N_vr": "N_r_av", "N_rr": "N_r_ar", "N_rrr": "N_rrr",
-}  # fmt: skip
+    "X_uuu": "X_uuu",
+    "Y_vvv": "Y_vvv",
+    "Y_rv": "Y_v_ar",
+    "Y_vr": "Y_r_av",
+    "Y_rr": "Y_r_ar",
+    "Y_rrr": "Y_rrr",
+    "M_qq": "M_q_aq",
+    "N_vvv": "N_vvv",
+    "N_rv": "N_v_ar",
+    "N_vr": "N_r_av",
+    "N_rr": "N_r_ar",
+    "N_rrr": "N_rrr",
+}
 #: element of hilsim's Coriolis matrix, which is multiplied by u -> derivative
 CORIOLIS = {"26": "Y_ur", "35": "Z_uq", "46": "K_ur", "55": "M_uq", "66": "N_ur"}
 #: keys that hilsim reads but does not use
@@ -67,26 +77,42 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
     draft.derivatives(found)
     g = np.zeros((6, 6))
     g[2, 2], g[3, 3], g[4, 4], g[2, 4], g[4, 2] = (
-        -d["Z_z"], -d["K_phi"], -d["M_theta"], -d["Z_theta"], -d["M_z"],
-    )  # fmt: skip
+        -d["Z_z"],
+        -d["K_phi"],
+        -d["M_theta"],
+        -d["Z_theta"],
+        -d["M_z"],
+    )
     draft.matrix("restoring", g)
     frontal, lateral = float(d.get("A_Fw", 0.0)), float(d.get("A_Lw", 0.0))
     if frontal or lateral:
         others = ("s_H", "s_L", "CD_l_af_0", "CD_l_af_pi", "CD_t", "delta", "kappa")
         height, forward, *coefficients = (float(d.get(key, 0.0)) for key in others)
         draft.add(
-            "wind-drag", frontal=f"{frontal:g} m2", lateral=f"{lateral:g} m2", length=f"{d['L_pp']:g} m",
-            height=f"{height:g} m", forward=f"{forward:g} m", drag=format_numbers(*coefficients),
-        )  # fmt: skip
+            "wind-drag",
+            frontal=f"{frontal:g} m2",
+            lateral=f"{lateral:g} m2",
+            length=f"{d['L_pp']:g} m",
+            height=f"{height:g} m",
+            forward=f"{forward:g} m",
+            drag=format_numbers(*coefficients),
+        )
     if "K_1_w" in d:
         draft.add("wave-filter", gain=format_numbers(*(d[f"K_{i}_w"] for i in range(1, 7))))
     k, low, high = d["K_thruster"] * 3600.0, d["n_min"] / 60.0, d["n_max"] / 60.0
     for side in (1, 2):
         t = draft.add(
-            "thruster", name=f"thruster-{side}", position=format_numbers(d[f"l_x_{side}"], d[f"l_y_{side}"], 0.0) + " m",
-            direction="1 0 0", law="shaft", minimum="0", maximum="1", motor=format_numbers(low, high - low),
-            lag=f"{d['T_n']:g} s", coefficients=format_numbers(0.0, k, 0.0),
-        )  # fmt: skip
+            "thruster",
+            name=f"thruster-{side}",
+            position=format_numbers(d[f"l_x_{side}"], d[f"l_y_{side}"], 0.0) + " m",
+            direction="1 0 0",
+            law="shaft",
+            minimum="0",
+            maximum="1",
+            motor=format_numbers(low, high - low),
+            lag=f"{d['T_n']:g} s",
+            coefficients=format_numbers(0.0, k, 0.0),
+        )
         if "alpha_max" in d:
             limit = math.degrees(draft.angle(d["alpha_max"], "alpha_max"))
             etree.SubElement(

@@ -127,9 +127,12 @@ def _add_radiation(draft: ModelDraft, memory: retardation.RadiationMemory) -> No
         element = draft.add("radiation")
         for k, w in enumerate(memory.frequencies):
             etree.SubElement(
-                element, "oscillator", frequency=f"{w:.9g} rad/s", damping=format_numbers(*memory.damping[k]),
+                element,
+                "oscillator",
+                frequency=f"{w:.9g} rad/s",
+                damping=format_numbers(*memory.damping[k]),
                 coupling=format_numbers(*memory.coupling[k]),
-            )  # fmt: skip
+            )
         draft.notes.append(
             f"radiation memory: {len(memory.frequencies)} oscillators, least squares in the frequency domain, passive; slowest "
             f"pole {memory.poles.real.max():.3g} 1/s"

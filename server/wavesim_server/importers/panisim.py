@@ -136,10 +136,13 @@ def _add_control_surface(
         if any(others):
             draft.unused.append(f"control_surfaces.yml {number + 1}: pitch and yaw of the surface's orientation")
         fin = draft.add(
-            "fin", law="aerofoil", position=format_numbers(*s["control_surface_location"]) + " m",
+            "fin",
+            law="aerofoil",
+            position=format_numbers(*s["control_surface_location"]) + " m",
             normal=format_numbers(0.0, round(math.cos(roll), 12), round(math.sin(roll), 12)),
-            area=f"{s['control_surface_area']:g} m2", **common,
-        )  # fmt: skip
+            area=f"{s['control_surface_area']:g} m2",
+            **common,
+        )
         etree.SubElement(fin, "aerofoil").text = "  ".join(format_numbers(*row) for row in aerofoil)
     draft.record_unused(s)
     return found
@@ -171,14 +174,23 @@ def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
     )
     most, kt = float(t["n_max"]) / 60.0, float(t["KT_at_J0"])
     element = draft.add(
-        "thruster", name=str(t.get("thruster_name") or f"thruster-{t['thruster_id']}"),
-        position=format_numbers(*t["thruster_location"]) + " m", direction=format_numbers(*np.round(along, 12)), law="shaft",
-        minimum=format_numbers(-most), maximum=format_numbers(most), lag=f"{PROPELLER_LAG_S:g} s",
-    )  # fmt: skip
+        "thruster",
+        name=str(t.get("thruster_name") or f"thruster-{t['thruster_id']}"),
+        position=format_numbers(*t["thruster_location"]) + " m",
+        direction=format_numbers(*np.round(along, 12)),
+        law="shaft",
+        minimum=format_numbers(-most),
+        maximum=format_numbers(most),
+        lag=f"{PROPELLER_LAG_S:g} s",
+    )
     etree.SubElement(
-        element, "open-water", diameter=f"{t['D_prop']:g} m", kt=format_numbers(kt, -kt), torque_share="0",
+        element,
+        "open-water",
+        diameter=f"{t['D_prop']:g} m",
+        kt=format_numbers(kt, -kt),
+        torque_share="0",
         deduction=format_numbers(float(t.get("tp") or 0.0)),
-    )  # fmt: skip
+    )
     t.ignore("thruster_id", "T_prop", "J_vs_KT")  # Panisim does not use these
     draft.record_unused(t)
 
@@ -186,9 +198,11 @@ def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
 #: Panisim's sensor type -> WaVeSim's sensor type
 SENSORS = {"imu": "imu", "gps": "gps", "uwb": "uwb", "dvl": "dvl", "encoder": "encoder"}
 COVARIANCES = {
-    "linear_acceleration_covariance": "accelerometer_noise", "angular_velocity_covariance": "gyro_noise",
-    "position_covariance": "position", "linear_velocity_covariance": "bottom_sigma",
-}  # fmt: skip
+    "linear_acceleration_covariance": "accelerometer_noise",
+    "angular_velocity_covariance": "gyro_noise",
+    "position_covariance": "position",
+    "linear_velocity_covariance": "bottom_sigma",
+}
 
 
 def _add_sensors(draft: ModelDraft, table: TrackedTable) -> None:

@@ -31,9 +31,14 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
     if "inertial" in d:
         i = TrackedTable(d["inertial"], "inertial")
         draft.add(
-            "inertia", xx=f"{i['ixx']:g}", yy=f"{i['iyy']:g}", zz=f"{i['izz']:g}", xy=f"{-i['ixy'] + 0.0:g}",
-            xz=f"{-i['ixz'] + 0.0:g}", yz=f"{i['iyz']:g}",
-        )  # fmt: skip
+            "inertia",
+            xx=f"{i['ixx']:g}",
+            yy=f"{i['iyy']:g}",
+            zz=f"{i['izz']:g}",
+            xy=f"{-i['ixy'] + 0.0:g}",
+            xz=f"{-i['ixz'] + 0.0:g}",
+            yz=f"{i['iyz']:g}",
+        )
         draft.record_unused(i)
     elif (three := draft.require_numbers("inertia", 3)) is not None:
         draft.add("inertia", xx=f"{three[0]:g}", yy=f"{three[1]:g}", zz=f"{three[2]:g}")
@@ -70,6 +75,12 @@ def _add_thrusters(draft: ModelDraft) -> None:
     for k in range(len(numbers or ()) // 7):
         x, y, z, dx, dy, dz, most = (numbers or [])[7 * k : 7 * k + 7]
         draft.add(
-            "thruster", name=f"thruster-{k}", position=format_numbers(x, y, z) + " m", direction=format_numbers(dx, dy, dz), law="force",
-            minimum=f"{-most:g}", maximum=f"{most:g}", lag="0 s",
-        )  # fmt: skip
+            "thruster",
+            name=f"thruster-{k}",
+            position=format_numbers(x, y, z) + " m",
+            direction=format_numbers(dx, dy, dz),
+            law="force",
+            minimum=f"{-most:g}",
+            maximum=f"{most:g}",
+            lag="0 s",
+        )

@@ -22,9 +22,22 @@ _MAX_EXACT_INTEGER = 2**53  #: integers below this are exact as floating-point n
 #: columns of sent signals and receptions that are known on board
 KNOWN_ON_BOARD = {
     SENT.name: ("source", "kind", "code", "from_address", "to_address", "clock_ns", "frequency", "payload"),
-    RECEPTION.name: ("receiver", "source", "kind", "code", "from_address", "to_address", "reported_ns", "measured", "one_way", "azimuth",
-                     "elevation", "heard_frequency", "heard_level"),
-}  # fmt: skip
+    RECEPTION.name: (
+        "receiver",
+        "source",
+        "kind",
+        "code",
+        "from_address",
+        "to_address",
+        "reported_ns",
+        "measured",
+        "one_way",
+        "azimuth",
+        "elevation",
+        "heard_frequency",
+        "heard_level",
+    ),
+}
 #: fraction of missions in each part of a dataset
 SPLIT = {"train": 0.7, "validation": 0.15, "test": 0.15}
 
@@ -200,11 +213,14 @@ def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
                 _parquet(folder / mission / sort / f"{topic.strip('/').replace('/', '.')}.parquet", table, units)
         (folder / mission / "configuration.xml").write_text(found.metadata.get("configuration", ""))
         index["missions"][mission] = {
-            "part": part, "seed": int(found.metadata.get("seed", 0)), "duration_s": found.end_ns * 1e-9,
+            "part": part,
+            "seed": int(found.metadata.get("seed", 0)),
+            "duration_s": found.end_ns * 1e-9,
             "bodies": {b["name"]: b.get("model", "") for b in found.bodies.values()},
-            "origin_rad": json.loads(found.metadata.get("origin", "[0, 0]")), "content_hash": found.content_hash,
+            "origin_rad": json.loads(found.metadata.get("origin", "[0, 0]")),
+            "content_hash": found.content_hash,
             "configuration_digest": found.metadata.get("digest", ""),
-        }  # fmt: skip
+        }
         (folder / "dataset.json").write_text(json.dumps(index, indent=2) + "\n")
     except OSError as error:
         raise LogError(f"cannot write to {folder}: {error.strerror}") from None
@@ -225,10 +241,14 @@ def _index(folder: Path) -> dict[str, Any]:
         return {**found, "missions": dict(found["missions"])}
     except FileNotFoundError:
         return {
-            "format": "wavesim-dataset", "version": 1, "split": SPLIT, "licence": "not stated: set it before you distribute this dataset", "missions": {},
+            "format": "wavesim-dataset",
+            "version": 1,
+            "split": SPLIT,
+            "licence": "not stated: set it before you distribute this dataset",
+            "missions": {},
             "frames": "W north-east-down, B forward-starboard-down, S sensor frame; quaternions scalar first",
             "mountings": "configuration.xml of each mission: positions, attitudes, accuracies and clocks of its instruments",
-        }  # fmt: skip
+        }
     except (ValueError, KeyError, TypeError):
         raise LogError(f"{folder / 'dataset.json'} is not a valid dataset index; select another folder") from None
 

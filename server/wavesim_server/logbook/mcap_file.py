@@ -184,9 +184,16 @@ class McapFile:
         start = self.file.tell()
         first, last = self._span or (0, 0)
         statistics = Statistics(
-            0, len(self._channels), self._counts, len(self._chunk_index), sum(self._counts.values()), last, first,
-            len(self._metadata), len(self._schemas),
-        )  # fmt: skip
+            0,
+            len(self._channels),
+            self._counts,
+            len(self._chunk_index),
+            sum(self._counts.values()),
+            last,
+            first,
+            len(self._metadata),
+            len(self._schemas),
+        )
         groups: list[tuple[Opcode, Sequence[bytes]]] = [
             (Opcode.SCHEMA, [_bytes(*self._schemas)]),
             (Opcode.CHANNEL, [_bytes(*self._channels)]),

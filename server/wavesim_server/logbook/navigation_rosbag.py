@@ -33,20 +33,28 @@ Message = tuple[int, bytes]  #: time at which the message became available (simu
 _HALF = math.sqrt(0.5)
 _UNKNOWN_COVARIANCE = (-1.0, *[0.0] * 8)  #: covariance of a quantity that is not measured
 IMU, ODOMETRY, TWIST = (
-    "sensor_msgs/msg/Imu", "nav_msgs/msg/Odometry", "geometry_msgs/msg/TwistWithCovarianceStamped",
-)  # fmt: skip
+    "sensor_msgs/msg/Imu",
+    "nav_msgs/msg/Odometry",
+    "geometry_msgs/msg/TwistWithCovarianceStamped",
+)
 PRESSURE, FIX = "sensor_msgs/msg/FluidPressure", "sensor_msgs/msg/NavSatFix"
 _VECTOR, _TWIST = "geometry_msgs/Vector3", "geometry_msgs/Twist"
 SCHEMAS = {
     IMU: message_definition(
         "geometry_msgs/Quaternion orientation\nfloat64[9] orientation_covariance\ngeometry_msgs/Vector3 angular_velocity\n"
         "float64[9] angular_velocity_covariance\ngeometry_msgs/Vector3 linear_acceleration\nfloat64[9] linear_acceleration_covariance",
-        "geometry_msgs/Quaternion", _VECTOR,
+        "geometry_msgs/Quaternion",
+        _VECTOR,
     ),
     ODOMETRY: message_definition(
         "string child_frame_id\ngeometry_msgs/PoseWithCovariance pose\ngeometry_msgs/TwistWithCovariance twist",
-        "geometry_msgs/PoseWithCovariance", "geometry_msgs/Pose", "geometry_msgs/Point", "geometry_msgs/Quaternion",
-        "geometry_msgs/TwistWithCovariance", _TWIST, _VECTOR,
+        "geometry_msgs/PoseWithCovariance",
+        "geometry_msgs/Pose",
+        "geometry_msgs/Point",
+        "geometry_msgs/Quaternion",
+        "geometry_msgs/TwistWithCovariance",
+        _TWIST,
+        _VECTOR,
     ),
     TWIST: message_definition(
         "geometry_msgs/TwistWithCovariance twist", "geometry_msgs/TwistWithCovariance", _TWIST, _VECTOR
@@ -57,7 +65,7 @@ SCHEMAS = {
         "uint8 position_covariance_type",
         "sensor_msgs/NavSatStatus",
     ),
-}  # fmt: skip
+}
 
 
 def _begin_message(time_ns: int, frame: str) -> CdrWriter:
@@ -130,9 +138,13 @@ def _dvl_twist(body: str, name: str, r: Any) -> bytes | None:
 
 #: instrument type -> message type, and the function that creates the message from (body, instrument, record)
 INSTRUMENTS: dict[str, tuple[str, Callable[[str, str, Any], bytes | None]]] = {
-    "imu": (IMU, _imu), "ahrs": (IMU, _ahrs), "pressure": (PRESSURE, _pressure), "ctd": (PRESSURE, _pressure),
-    "gps": (FIX, _fix), "dvl": (TWIST, _dvl_twist),
-}  # fmt: skip
+    "imu": (IMU, _imu),
+    "ahrs": (IMU, _ahrs),
+    "pressure": (PRESSURE, _pressure),
+    "ctd": (PRESSURE, _pressure),
+    "gps": (FIX, _fix),
+    "dvl": (TWIST, _dvl_twist),
+}
 
 
 def _topics(log: Log) -> Iterator[tuple[str, str, list[Message]]]:
@@ -142,9 +154,10 @@ def _topics(log: Log) -> Iterator[tuple[str, str, list[Message]]]:
             body = topic.removeprefix("/state/")
             times = series.time_ns.tolist()
             yield (
-                f"/{body}/odom", ODOMETRY,
+                f"/{body}/odom",
+                ODOMETRY,
                 [(t, _odometry(body, r, t)) for t, r in zip(times, series.records, strict=True)],
-            )  # fmt: skip
+            )
     for kind, (type_, make) in INSTRUMENTS.items():
         for (body, name), series in sorted(log.by_type(kind).items()):
             good = series.records["valid"] == 1
@@ -192,9 +205,10 @@ def _metadata(name: str, found: list[tuple[str, str, list[Message]]], start: int
     count = sum(len(messages) for _, _, messages in found)
     times = f"starting_time:\n{{0}}  nanoseconds_since_epoch: {start}\n{{0}}duration:\n{{0}}  nanoseconds: {duration}\n"
     lines = [
-        "rosbag2_bagfile_information:\n  version: 5\n  storage_identifier: mcap\n  ", times.format("  "),
+        "rosbag2_bagfile_information:\n  version: 5\n  storage_identifier: mcap\n  ",
+        times.format("  "),
         f"  message_count: {count}\n  topics_with_message_count:\n",
-    ]  # fmt: skip
+    ]
     for topic, type_, messages in found:
         lines.append(
             f"    - topic_metadata:\n        name: {topic}\n        type: {type_}\n        serialization_format: cdr\n"
@@ -202,6 +216,7 @@ def _metadata(name: str, found: list[tuple[str, str, list[Message]]], start: int
         )
     lines.append(
         f'  compression_format: ""\n  compression_mode: ""\n  relative_file_paths:\n    - {name}\n  files:\n    - path: {name}\n      '
-        + times.format("      ") + f"      message_count: {count}\n"
-    )  # fmt: skip
+        + times.format("      ")
+        + f"      message_count: {count}\n"
+    )
     return "".join(lines)

@@ -65,7 +65,8 @@ NEAREST = 0.5  #: minimum range in m: at shorter ranges, a scanning sonar receiv
 SCHEMAS = {
     IMAGE: _acoustic_definition(
         "geometry_msgs/Vector3[] beam_directions\nfloat32[] ranges\nmarine_acoustic_msgs/SonarImageData image",
-        "geometry_msgs/Vector3", "marine_acoustic_msgs/SonarImageData",
+        "geometry_msgs/Vector3",
+        "marine_acoustic_msgs/SonarImageData",
     ),
     DETECTIONS: _acoustic_definition(
         "marine_acoustic_msgs/DetectionFlag[] flags\nfloat32[] two_way_travel_times\nfloat32[] tx_delays\nfloat32[] intensities\n"
@@ -81,12 +82,14 @@ SCHEMAS = {
         "float32 angle\nuint8 gain\nuint16 number_of_samples\nuint16 transmit_frequency\nuint16 speed_of_sound\nuint8 range\n"
         "uint8[] intensities"
     ),
-    PICTURE: message_definition("uint32 height\nuint32 width\nstring encoding\nuint8 is_bigendian\nuint32 step\nuint8[] data"),
+    PICTURE: message_definition(
+        "uint32 height\nuint32 width\nstring encoding\nuint8 is_bigendian\nuint32 step\nuint8[] data"
+    ),
     SCAN: message_definition(
         "float32 angle_min\nfloat32 angle_max\nfloat32 angle_increment\nfloat32 time_increment\nfloat32 scan_time\nfloat32 range_min\n"
         "float32 range_max\nfloat32[] ranges\nfloat32[] intensities"
     ),
-}  # fmt: skip
+}
 DTYPES = {1: 0, 2: 2}  #: bytes per sample -> code of the type of the sample: u8, u16
 
 

@@ -32,8 +32,15 @@ from wavesim_server.logbook.machine_traits import machine_traits
 _BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}
 #: columns of the table `clock` that describe the quality of a run
 HEALTH = (
-    "realtime_factor", "ticks_late", "lateness_max_ns", "slipped_ns", "events_dropped", "sensors_late", "contacts_dropped", "paths_dropped",
-)  # fmt: skip
+    "realtime_factor",
+    "ticks_late",
+    "lateness_max_ns",
+    "slipped_ns",
+    "events_dropped",
+    "sensors_late",
+    "contacts_dropped",
+    "paths_dropped",
+)
 
 
 @functools.cache

@@ -94,10 +94,21 @@ def _reception_event(r: Any, payloads: PayloadStore) -> Reception:
         return None if np.isnan(r[name]) else float(r[name])
 
     return Reception(
-        int(r["reported_ns"]), int(r["id"]), int(r["query"]), int(r["kind"]), int(r["code"]), int(r["from_address"]),
-        int(r["to_address"]), float(r["heard_frequency"]), float(r["heard_level"]), float(r["heard_level"] - r["noise"]),
-        some("measured"), some("azimuth"), some("elevation"), payloads.payload_of(int(r["id"])),
-    )  # fmt: skip
+        int(r["reported_ns"]),
+        int(r["id"]),
+        int(r["query"]),
+        int(r["kind"]),
+        int(r["code"]),
+        int(r["from_address"]),
+        int(r["to_address"]),
+        float(r["heard_frequency"]),
+        float(r["heard_level"]),
+        float(r["heard_level"] - r["noise"]),
+        some("measured"),
+        some("azimuth"),
+        some("elevation"),
+        payloads.payload_of(int(r["id"])),
+    )
 
 
 def _push_sent_event(s: Any, crews: Crews, push: PushEvent) -> None:

@@ -145,14 +145,31 @@ class AdmissionPolicy:
         truth = body is None or body.truth == "full"
         may_send = role is Role.PILOT or (role is Role.INSTRUMENT and (body is None or body.instruments == "send"))
         grant = SessionGrant(
-            row, join.name, model.name, int(BodyType[model.type.upper()]), truth, may_send, rights, others,
-            len(actuators), suite, tuple(map(_max_age_ns, suite)), lockstep, body is None,
-        )  # fmt: skip
+            row,
+            join.name,
+            model.name,
+            int(BodyType[model.type.upper()]),
+            truth,
+            may_send,
+            rights,
+            others,
+            len(actuators),
+            suite,
+            tuple(map(_max_age_ns, suite)),
+            lockstep,
+            body is None,
+        )
         return JoinResult(
-            row, self.step_ns, self.config.acoustics.sound_speed,
-            state_period_ns=0 if lockstep else max(period, MIN_PERIOD_NS), sends_truth=truth, rights=int(rights),
-            actuators=actuators, sensors=descriptions, grant=grant,
-        )  # fmt: skip
+            row,
+            self.step_ns,
+            self.config.acoustics.sound_speed,
+            state_period_ns=0 if lockstep else max(period, MIN_PERIOD_NS),
+            sends_truth=truth,
+            rights=int(rights),
+            actuators=actuators,
+            sensors=descriptions,
+            grant=grant,
+        )
 
     def _lockstep(self, join: Join) -> int:
         """Return the lockstep period in ticks."""

@@ -110,9 +110,14 @@ class EngineEventDispatcher:
         self.log.command(event.time_ns, by, arguments.pop("verb"), arguments)
         if isinstance(command, items.Fault):
             self.log.fault(
-                event.time_ns, command.body, command.part, command.kind, begins=command.kind != "none",
-                amount=command.amount, field=command.field or None,
-            )  # fmt: skip
+                event.time_ns,
+                command.body,
+                command.part,
+                command.kind,
+                begins=command.kind != "none",
+                amount=command.amount,
+                field=command.field or None,
+            )
 
     def _signals(self, event: messages.SignalsEvent) -> None:
         sent, receptions = np.frombuffer(event.sent, SENT.dtype), np.frombuffer(event.receptions, RECEPTION.dtype)

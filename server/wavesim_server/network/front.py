@@ -64,10 +64,14 @@ LONG_S = 0.1  #: when a wait exceeds this time, the waiting budgets are checked
 #: if the front was inactive for longer than this, it stalled itself, and its clients are not charged
 STALL_THRESHOLD_S = 0.25
 GONE_TEXTS = {
-    "left": "left", "silent": "fell silent and was removed", "ended": "was disconnected", "sequence": "was disconnected: its sequence numbers are exhausted",
+    "left": "left",
+    "silent": "fell silent and was removed",
+    "ended": "was disconnected",
+    "sequence": "was disconnected: its sequence numbers are exhausted",
     "lockstep": "was disconnected: its answers exhausted its waiting budget",
-    "unacknowledged": "was disconnected: it does not acknowledge events", "internal": "was disconnected: the server failed while executing its request",
-}  # fmt: skip
+    "unacknowledged": "was disconnected: it does not acknowledge events",
+    "internal": "was disconnected: the server failed while executing its request",
+}
 
 
 _JOINED_TEXTS = {Resumption.NEW: "joined", Resumption.RESUMED: "rejoined", Resumption.TOOK_OVER: "took over"}
@@ -101,9 +105,17 @@ class Front:
         network = self.config.network
         self._rng = rng if rng is not None else secrets.SystemRandom()
         self.sessions = ServerSessions(
-            self._admit, self._tick_and_state, network.keepalive_period, network.keepalive_timeout, keys,
-            network.takeover, network.datagram_rate, network.sessions, self._rng, self._on_error,
-        )  # fmt: skip
+            self._admit,
+            self._tick_and_state,
+            network.keepalive_period,
+            network.keepalive_timeout,
+            keys,
+            network.takeover,
+            network.datagram_rate,
+            network.sessions,
+            self._rng,
+            self._on_error,
+        )
         #: replies to the commander: (its command, the reply)
         self.replies: list[tuple[dict[str, Any], CommandReply]] = []
         #: returns the part of the status that the surrounding process contributes
@@ -126,17 +138,32 @@ class Front:
         self.generations = np.zeros(areas["vehicles"]["identity"].capacity, np.int64)
         self.generations[list(self.bodies)] = 1
         self.broadcast = StateBroadcaster(
-            areas["vehicles"], self.step_ns, self.sessions, self.crews, self.observers, self.bodies,
-            self._tick_and_state, self.generations,
-        )  # fmt: skip
+            areas["vehicles"],
+            self.step_ns,
+            self.sessions,
+            self.crews,
+            self.observers,
+            self.bodies,
+            self._tick_and_state,
+            self.generations,
+        )
         self.frame_streamer = FrameStreamer(name, self.sessions, self.broadcast.writer.instruments, network.frame_rate)
         self.frame_logger = (
             FrameLogger(name, loaded, self.bodies, log, self.data_loss.record) if log is not None else None
         )
         self.event_dispatcher = EngineEventDispatcher(
-            self.sessions, self.crews, self.observers, self.tables, self.pending_commands, log, self.clock, self.step_ns, print_line,
-            self.generations, self.data_loss.count_omitted,
-        )  # fmt: skip
+            self.sessions,
+            self.crews,
+            self.observers,
+            self.tables,
+            self.pending_commands,
+            log,
+            self.clock,
+            self.step_ns,
+            print_line,
+            self.generations,
+            self.data_loss.count_omitted,
+        )
         self.orphans: set[int] = set()  #: rows whose pilots belonged to an earlier front
         self._orphans_until = math.inf
         self._backlog: deque[tuple[int, bytes]] = deque()
@@ -428,10 +455,16 @@ class Front:
         self.orphans.discard(member.row)
         self.send_to_engine(
             messages.EnterCommand(
-                member.row, token, grant.body, join.model or grant.model, join.position, join.attitude,
-                grant.lockstep_ticks, int(self.generations[member.row]),
+                member.row,
+                token,
+                grant.body,
+                join.model or grant.model,
+                join.position,
+                join.attitude,
+                grant.lockstep_ticks,
+                int(self.generations[member.row]),
             )
-        )  # fmt: skip
+        )
         if former is None or not self.barrier.replace_client(former.session.token, token, same):
             return
         if member.in_lockstep:

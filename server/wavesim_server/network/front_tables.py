@@ -125,14 +125,34 @@ class FrontTables:
 def _crew_row(m: CrewMember, now: float) -> tuple[object, ...]:
     s = m.session
     return (
-        m.row, int(m.role), m.ordinal, s.address[0].encode(), s.address[1], now - s.last_heard, s.rtt_statistics.mean,
-        s.datagrams_in, s.datagrams_out,
-    )  # fmt: skip
+        m.row,
+        int(m.role),
+        m.ordinal,
+        s.address[0].encode(),
+        s.address[1],
+        now - s.last_heard,
+        s.rtt_statistics.mean,
+        s.datagrams_in,
+        s.datagrams_out,
+    )
 
 
 def _client_row(m: CrewMember, now: float) -> tuple[object, ...]:
     s, rtt = m.session, m.session.rtt_statistics
     return (
-        1, m.grant.type, s.name.encode(), s.address[0].encode(), s.address[1], s.join.lockstep_ns, now - s.last_heard,
-        rtt.last, rtt.mean, rtt.minimum, rtt.maximum, rtt.sent, rtt.replies, s.datagrams_in, s.datagrams_out,
-    )  # fmt: skip
+        1,
+        m.grant.type,
+        s.name.encode(),
+        s.address[0].encode(),
+        s.address[1],
+        s.join.lockstep_ns,
+        now - s.last_heard,
+        rtt.last,
+        rtt.mean,
+        rtt.minimum,
+        rtt.maximum,
+        rtt.sent,
+        rtt.replies,
+        s.datagrams_in,
+        s.datagrams_out,
+    )

@@ -131,19 +131,28 @@ class Observers:
             return
         events: list[AnyEvent] = [
             SignalSeen(
-                int(s["id"]), int(s["source"]), int(s["kind"]), int(s["emission_ns"]), float(s["frequency"]),
-                float(s["source_level"]), tuple(s["origin_W"].tolist()),
+                int(s["id"]),
+                int(s["source"]),
+                int(s["kind"]),
+                int(s["emission_ns"]),
+                float(s["frequency"]),
+                float(s["source_level"]),
+                tuple(s["origin_W"].tolist()),
             )
             for s in sent[sent["outcome"] == 0]
-        ]  # fmt: skip
+        ]
         events += [
             FateSeen(
-                int(r["id"]), int(r["source"]), int(r["receiver"]), int(r["outcome"]), int(r["arrival_ns"]),
+                int(r["id"]),
+                int(r["source"]),
+                int(r["receiver"]),
+                int(r["outcome"]),
+                int(r["arrival_ns"]),
                 float(r["level"]) if np.isfinite(r["level"]) else None,
                 float(r["range"]) if np.isfinite(r["range"]) else None,
             )
             for r in receptions
-        ]  # fmt: skip
+        ]
         for w in listening:
             for event in events:
                 self._push(w.session, event)

@@ -203,9 +203,17 @@ def attach_front(
     areas = {a: SharedMemoryArea.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
     commands, events = ring_names(name)
     front = Front(
-        loaded, name, seed, areas, Ring.attach(commands), Ring.attach(events), log, keys=load_keyring(loaded),
-        print_line=Console().print_line, wake=lambda: os.eventfd_write(commands_fd, 1),
-    )  # fmt: skip
+        loaded,
+        name,
+        seed,
+        areas,
+        Ring.attach(commands),
+        Ring.attach(events),
+        log,
+        keys=load_keyring(loaded),
+        print_line=Console().print_line,
+        wake=lambda: os.eventfd_write(commands_fd, 1),
+    )
     if again:
         front.take_over(time.monotonic())
     return front

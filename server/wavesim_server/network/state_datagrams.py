@@ -363,9 +363,12 @@ class StateWriter:
             whole = row.view(np.int64)
             time = int(whole[_TIME])
             if (
-                place is not None and whole[_VALID] == 1 and whole[HEAD_COLUMNS + count] == place[1]
-                and 0 <= time <= view.time_ns + MAX_FUTURE_NS and view.time_ns - time <= m.grant.max_age_ns[number]
-            ):  # fmt: skip
+                place is not None
+                and whole[_VALID] == 1
+                and whole[HEAD_COLUMNS + count] == place[1]
+                and 0 <= time <= view.time_ns + MAX_FUTURE_NS
+                and view.time_ns - time <= m.grant.max_age_ns[number]
+            ):
                 present.append(k)
             values.append((row[None, HEAD_COLUMNS : HEAD_COLUMNS + count], (time,)))
         return self._pack_one(shape, tuple(present), m, values, view, kind)
@@ -381,9 +384,14 @@ class StateWriter:
         return motion, actual, effort
 
     def _write_matrix(
-        self, shape: DatagramShape, present: tuple[int, ...], members: list[CrewMember], values: list[tuple[Any, Any]], view: TableSnapshots,
+        self,
+        shape: DatagramShape,
+        present: tuple[int, ...],
+        members: list[CrewMember],
+        values: list[tuple[Any, Any]],
+        view: TableSnapshots,
         kind: Type,
-    ) -> DatagramBodies:  # fmt: skip
+    ) -> DatagramBodies:
         """Return the matrices of bytes for all sessions together."""
         last = [m.session.outbox.last for m in members] if kind is Type.STEP else None
         return cached_template(shape, present, kind).fill(
@@ -391,8 +399,14 @@ class StateWriter:
         )
 
     def _pack_one(
-        self, shape: DatagramShape, present: tuple[int, ...], m: CrewMember, values: list[tuple[Any, Any]], view: TableSnapshots, kind: Type,
-    ) -> DatagramBodies:  # fmt: skip
+        self,
+        shape: DatagramShape,
+        present: tuple[int, ...],
+        m: CrewMember,
+        values: list[tuple[Any, Any]],
+        view: TableSnapshots,
+        kind: Type,
+    ) -> DatagramBodies:
         """Return the datagrams of one session as bytes, with nil for each missing number."""
         bodies = DatagramBodies()
         parts = divide_sensors(shape, present, kind)

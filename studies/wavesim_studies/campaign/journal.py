@@ -79,9 +79,16 @@ class Journal:
     def record_outcome(self, row: PlannedRun, attempts: int, outcome: Outcome) -> None:
         """Store the outcome of a run, replacing any earlier outcome."""
         values = (
-            row.key, row.number, row.point, row.replicate, row.seed, json.dumps(row.factors), attempts, outcome["status"],
+            row.key,
+            row.number,
+            row.point,
+            row.replicate,
+            row.seed,
+            json.dumps(row.factors),
+            attempts,
+            outcome["status"],
             json.dumps(outcome),
-        )  # fmt: skip
+        )
         self._write("insert or replace into runs values (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def _write(self, text: str, values: tuple[Any, ...]) -> None:
@@ -111,10 +118,24 @@ class Journal:
         for key, row, point, replicate, seed, factors, attempts, status, outcome in self._read(query):
             if wanted is None or key in wanted:
                 told = json.loads(outcome)
-                found.append({
-                    "row": row, "point": point, "replicate": replicate, "seed": seed, **json.loads(factors), **told["metrics"],
-                    "status": status, "reason": told["reason"], **({"success": told["success"]} if "success" in told else {}),
-                    "attempts": attempts, "wall": told["wall"], "simulated": told["simulated"], "host": told["host"], "cpu": told["cpu"],
-                    "hash": told["hash"], "key": key,
-                })  # fmt: skip
+                found.append(
+                    {
+                        "row": row,
+                        "point": point,
+                        "replicate": replicate,
+                        "seed": seed,
+                        **json.loads(factors),
+                        **told["metrics"],
+                        "status": status,
+                        "reason": told["reason"],
+                        **({"success": told["success"]} if "success" in told else {}),
+                        "attempts": attempts,
+                        "wall": told["wall"],
+                        "simulated": told["simulated"],
+                        "host": told["host"],
+                        "cpu": told["cpu"],
+                        "hash": told["hash"],
+                        "key": key,
+                    }
+                )
         return found

@@ -72,9 +72,16 @@ class RunResult:
                 touched[m["body"]] = touched.get(m["body"], 0) + 1
         frozen = tuple(name for _, m in log.json.get("/frozen", []) for name in m["bodies"])
         return cls(
-            loaded, log.end_ns * 1e-9, rows, {n: (s.time_ns * 1e-9, s.records) for n, s in tracks.items()},
-            log.get("/acoustics/sent", SENT).records, log.get("/acoustics/reception", RECEPTION).records, touched, frozen, log,
-        )  # fmt: skip
+            loaded,
+            log.end_ns * 1e-9,
+            rows,
+            {n: (s.time_ns * 1e-9, s.records) for n, s in tracks.items()},
+            log.get("/acoustics/sent", SENT).records,
+            log.get("/acoustics/reception", RECEPTION).records,
+            touched,
+            frozen,
+            log,
+        )
 
 
 Function = Callable[[RunResult, str], float]

@@ -23,8 +23,21 @@ from wavesim_studies.campaign.schema import Campaign, Factor, Metric
 SEED_BITS = 52
 #: columns of the table in addition to factors and metrics
 COLUMNS = (
-    "row", "point", "replicate", "seed", "status", "reason", "success", "attempts", "wall", "simulated", "host", "cpu", "hash", "key",
-)  # fmt: skip
+    "row",
+    "point",
+    "replicate",
+    "seed",
+    "status",
+    "reason",
+    "success",
+    "attempts",
+    "wall",
+    "simulated",
+    "host",
+    "cpu",
+    "hash",
+    "key",
+)
 
 
 @dataclass(frozen=True)

@@ -75,8 +75,9 @@ def _summary(plan: CampaignPlan, table: Table) -> str:
         f"{len(plan.rows)} runs: {len({r.point for r in plan.rows})} points ({c.design.kind}), {c.design.replicates} replicate{'s' if c.design.replicates > 1 else ''}; {started}; seed {c.seed}.",
         f"{len(table)} finished: {said or 'none'}.",
         f"Success {100 * share:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f} %, Wilson): {escape(c.success.where if c.success else 'every run that completed')}."
-        if table else "",
-    ]  # fmt: skip
+        if table
+        else "",
+    ]
     again = f"<p>Repeat the campaign: <code>wavesim campaign run {escape(shlex.quote(plan.path.name))}</code></p>"
     return "".join(f"<p>{line}</p>" for line in lines if line) + again
 
@@ -125,10 +126,22 @@ def _metrics(plan: CampaignPlan, table: Table) -> str:
 
 def _differences(found: Sequence[MetricDifference]) -> str:
     rows = [
-        [d.name, d.unit, d.pairs, d.before, d.after, d.change, _SafeHtml(f"{d.low:.4g} to {d.high:.4g}"), f"{100 * d.share_better:.0f} %" if d.better else "-",
-         d.worst, d.p, d.margin, d.verdict]
+        [
+            d.name,
+            d.unit,
+            d.pairs,
+            d.before,
+            d.after,
+            d.change,
+            _SafeHtml(f"{d.low:.4g} to {d.high:.4g}"),
+            f"{100 * d.share_better:.0f} %" if d.better else "-",
+            d.worst,
+            d.p,
+            d.margin,
+            d.verdict,
+        ]
         for d in found
-    ]  # fmt: skip
+    ]
     head = [
         "metric",
         "unit",
@@ -181,10 +194,15 @@ def _sensitivity(plan: CampaignPlan, values: Any) -> str:
     except ConfigError as error:
         return f"<p>{escape(str(error))}</p>"
     rows = [
-        [f.name, float(s["first"][k]), _SafeHtml("{:.3f} to {:.3f}".format(*s["first_interval"][k])), float(s["total"][k]),
-         _SafeHtml("{:.3f} to {:.3f}".format(*s["total_interval"][k]))]
+        [
+            f.name,
+            float(s["first"][k]),
+            _SafeHtml("{:.3f} to {:.3f}".format(*s["first_interval"][k])),
+            float(s["total"][k]),
+            _SafeHtml("{:.3f} to {:.3f}".format(*s["total_interval"][k])),
+        ]
         for k, f in enumerate(c.factor)
-    ]  # fmt: skip
+    ]
     return _html(["factor", "first order", "95 % interval", "total", "95 % interval"], rows)
 
 
@@ -271,8 +289,17 @@ def _machines(table: Table) -> str:
 def _all(plan: CampaignPlan, table: Table) -> str:
     names = [f.name for f in plan.campaign.factor] + [m.name for m in plan.metrics]
     rows = [
-        [r["row"], r["replicate"], *(r.get(n) for n in names), r["status"], r["attempts"], r["wall"], r["hash"][:12], _command(plan, r["row"])]
+        [
+            r["row"],
+            r["replicate"],
+            *(r.get(n) for n in names),
+            r["status"],
+            r["attempts"],
+            r["wall"],
+            r["hash"][:12],
+            _command(plan, r["row"]),
+        ]
         for r in table
-    ]  # fmt: skip
+    ]
     head = ["run", "replicate", *names, "state", "attempts", "wall s", "hash", "repeat"]
     return f"<h2>All runs</h2><details><summary>{len(rows)} runs</summary>{_html(head, rows)}</details>"

@@ -70,8 +70,15 @@ def execute_run(plan: CampaignPlan, row: PlannedRun, folder: Path | None = None)
 def failed_outcome(status: str, reason: str, wall: float) -> Outcome:
     """Return the outcome of a run that produced no result."""
     return {
-        "status": status, "reason": reason, "metrics": {}, "simulated": 0.0, "hash": "", "wall": wall, "host": platform.node(), "cpu": _cpu(),
-    }  # fmt: skip
+        "status": status,
+        "reason": reason,
+        "metrics": {},
+        "simulated": 0.0,
+        "hash": "",
+        "wall": wall,
+        "host": platform.node(),
+        "cpu": _cpu(),
+    }
 
 
 def _number(value: Any, name: str) -> float | None:
@@ -128,8 +135,17 @@ def _run_in_lab(plan: CampaignPlan, loaded: LoadedConfig) -> tuple[RunResult, st
         state.update(name.encode() + times.tobytes() + states.tobytes())
     state.update(sent.tobytes() + receptions.tobytes())
     result = RunResult(
-        loaded, lab.time_ns * 1e-9, rows, tracks, sent, receptions, touched, tuple(lab.frozen_bodies), None, told if isinstance(told, dict) else {}
-    )  # fmt: skip
+        loaded,
+        lab.time_ns * 1e-9,
+        rows,
+        tracks,
+        sent,
+        receptions,
+        touched,
+        tuple(lab.frozen_bodies),
+        None,
+        told if isinstance(told, dict) else {},
+    )
     return result, state.hexdigest()
 
 
@@ -150,9 +166,20 @@ def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[
     """Run a whole trial, with a server that has a unique name and a free port."""
     name, keep = f"campaign-{os.getpid()}", plan.campaign.run.logs
     command = [
-        sys.executable, "-m", "wavesim_sdk.cli", "trial", str(loaded.path), "--out", str(folder), "--name", name, "--port", "0", "--quiet",
+        sys.executable,
+        "-m",
+        "wavesim_sdk.cli",
+        "trial",
+        str(loaded.path),
+        "--out",
+        str(folder),
+        "--name",
+        name,
+        "--port",
+        "0",
+        "--quiet",
         "--no-plots",
-    ]  # fmt: skip
+    ]
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

@@ -104,9 +104,14 @@ def _run_rows(
             who.submit((row.number, row.key, c.run.timeout))
         bad = 0
         with tqdm(
-            total=len(plan.rows), initial=len(plan.rows) - len(todo), disable=quiet, desc=f"campaign {c.name}", unit="run",
-            mininterval=0.1 if sys.stderr.isatty() else 10.0, ascii=None if sys.stderr.isatty() else " -",
-        ) as bar:  # fmt: skip
+            total=len(plan.rows),
+            initial=len(plan.rows) - len(todo),
+            disable=quiet,
+            desc=f"campaign {c.name}",
+            unit="run",
+            mininterval=0.1 if sys.stderr.isatty() else 10.0,
+            ascii=None if sys.stderr.isatty() else " -",
+        ) as bar:
             for number, outcome in who.results():
                 if outcome["status"] == STOP:
                     raise WaveSimError(outcome["reason"])

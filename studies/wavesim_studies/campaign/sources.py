@@ -56,9 +56,13 @@ def _below(folder: Path, leave: tuple[Path, ...] = ()) -> Iterator[Path]:
     """Yield every file in or below a folder, except hidden folders, virtual environments and the folders in ``leave``."""
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(
-            f for f in folders
-            if f not in _SKIPPED and not f.startswith(".") and not Path(here, f, "pyvenv.cfg").exists() and Path(here, f) not in leave
-        )  # fmt: skip
+            f
+            for f in folders
+            if f not in _SKIPPED
+            and not f.startswith(".")
+            and not Path(here, f, "pyvenv.cfg").exists()
+            and Path(here, f) not in leave
+        )
         yield from (Path(here, name) for name in sorted(names))
 
 

@@ -137,10 +137,21 @@ def _difference(m: CampaignMetric, before: Array, after: Array) -> MetricDiffere
     worse = -change if m.better == "higher" else change if m.better else np.full(len(change), math.nan)
     margin = m.margin * (abs(float(a.mean())) if m.name != SUCCESS else 1.0) if len(a) else math.nan
     return MetricDifference(
-        m.name, m.unit, m.better, len(a), int((~good).sum()), float(a.mean()) if len(a) else math.nan,
-        float(b.mean()) if len(b) else math.nan, mean, low, high, float((worse < 0).mean()) if len(a) and m.better else math.nan,
-        float(worse.max()) if len(a) else math.nan, _p(change), margin,
-    )  # fmt: skip
+        m.name,
+        m.unit,
+        m.better,
+        len(a),
+        int((~good).sum()),
+        float(a.mean()) if len(a) else math.nan,
+        float(b.mean()) if len(b) else math.nan,
+        mean,
+        low,
+        high,
+        float((worse < 0).mean()) if len(a) and m.better else math.nan,
+        float(worse.max()) if len(a) else math.nan,
+        _p(change),
+        margin,
+    )
 
 
 def _p(change: Array) -> float:

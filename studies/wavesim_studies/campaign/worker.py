@@ -81,9 +81,13 @@ class Worker:
             if self._over:
                 raise WaveSimError("the campaign has ended")
             process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | limits,
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | limits,
                 start_new_session=True,
-            )  # fmt: skip
+            )
             self._process = process
         return process
 

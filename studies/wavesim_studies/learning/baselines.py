@@ -70,6 +70,8 @@ def evaluate_policy(core: Core, policy: Any, seed: int) -> dict[str, float]:
         running &= ~ended
     there = np.isfinite(last)
     return {
-        "episodes": float(n), "success": float(won.mean()), "distance": float(last[there].mean()) if there.any() else float("nan"),
+        "episodes": float(n),
+        "success": float(won.mean()),
+        "distance": float(last[there].mean()) if there.any() else float("nan"),
         "reward": float(total.mean()),
-    }  # fmt: skip
+    }

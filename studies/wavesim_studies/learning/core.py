@@ -31,9 +31,18 @@ class Core:
     """
 
     def __init__(
-        self, task: str, copies: int, *, model: str = "bluerov2-marinegym", dt: float = 0.05, substeps: int = 1, vary: float = 1.0, hulls: float = 0.0,
-        noise: float = 1.0, mode: int = kernels.SAME_STEP,
-    ) -> None:  # fmt: skip
+        self,
+        task: str,
+        copies: int,
+        *,
+        model: str = "bluerov2-marinegym",
+        dt: float = 0.05,
+        substeps: int = 1,
+        vary: float = 1.0,
+        hulls: float = 0.0,
+        noise: float = 1.0,
+        mode: int = kernels.SAME_STEP,
+    ) -> None:
         if task not in TASKS:
             raise ConfigError(f"unknown task '{task}'{suggest_name(task, TASKS)}")
         able = [name for name, m in library().items() if m.thruster and not m.fin]
@@ -48,19 +57,38 @@ class Core:
         self.actions = len(thrusters)
         self.size = kernels.BASE + self.actions
         self.rules = kernels.TaskRules(
-            t.code, round(t.limit / dt), round(LAST_S / dt), dt, substeps, t.size, 2.0 * np.pi / t.period, t.distance, t.heading, noise, vary,
-            float(min(min(-k.minimum, k.maximum) for k in thrusters)), mode,
-        )  # fmt: skip
+            t.code,
+            round(t.limit / dt),
+            round(LAST_S / dt),
+            dt,
+            substeps,
+            t.size,
+            2.0 * np.pi / t.period,
+            t.distance,
+            t.heading,
+            noise,
+            vary,
+            float(min(min(-k.minimum, k.maximum) for k in thrusters)),
+            mode,
+        )
         self.matrix = self._build(0)
         n, blocks, lanes = copies, -(-copies // r.LANES), r.LANES
         self.state = kernels.CopyState(
-            np.zeros((blocks, kernels.COPY * lanes)), np.zeros(blocks * lanes, np.uint64),
-            np.zeros((blocks, kernels.DELAYS * self.actions * lanes)), np.zeros((lanes, r.MEMORY_STATE)), np.zeros(kernels.WORK * lanes),
-        )  # fmt: skip
+            np.zeros((blocks, kernels.COPY * lanes)),
+            np.zeros(blocks * lanes, np.uint64),
+            np.zeros((blocks, kernels.DELAYS * self.actions * lanes)),
+            np.zeros((lanes, r.MEMORY_STATE)),
+            np.zeros(kernels.WORK * lanes),
+        )
         self.outputs = kernels.StepOutput(
-            np.zeros((n, self.size), np.float32), np.zeros(n), np.zeros(n, bool), np.zeros(n, bool), np.zeros((n, self.size), np.float32),
-            np.zeros((n, 3)), np.zeros((n, kernels.PARTS)),
-        )  # fmt: skip
+            np.zeros((n, self.size), np.float32),
+            np.zeros(n),
+            np.zeros(n, bool),
+            np.zeros(n, bool),
+            np.zeros((n, self.size), np.float32),
+            np.zeros((n, 3)),
+            np.zeros((n, kernels.PARTS)),
+        )
 
     def _build(self, seed: int) -> Array:
         """Create the bodies. Return the thruster matrix (6, actions): force and torque of each thruster at unit thrust,
@@ -94,9 +122,12 @@ class Core:
         u = [2.0 * float(randomness.uniform(key, 0, k)[0]) - 1.0 for k in range(5)]
         base = library()[self.model]
         made = varied(
-            base, mass=base.mass.value * (1.0 + 0.2 * self.hulls * u[0]), added_mass=1.0 + 0.5 * self.hulls * u[1],
-            linear_drag=1.0 + 0.5 * self.hulls * u[2], quadratic_drag=1.0 + 0.5 * self.hulls * u[3],
-        )  # fmt: skip
+            base,
+            mass=base.mass.value * (1.0 + 0.2 * self.hulls * u[0]),
+            added_mass=1.0 + 0.5 * self.hulls * u[1],
+            linear_drag=1.0 + 0.5 * self.hulls * u[2],
+            quadratic_drag=1.0 + 0.5 * self.hulls * u[3],
+        )
         assert base.buoyancy is not None  # net buoyancy is varied elsewhere
         return varied(made, volume=base.buoyancy.volume * made.mass.value / base.mass.value)
 

@@ -32,9 +32,15 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
     """
 
     def __init__(
-        self, task: str = "StationKeeping", num_envs: int = 1, *, autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP, copy: bool = True,
-        render_mode: str | None = None, **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        task: str = "StationKeeping",
+        num_envs: int = 1,
+        *,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
         mode = AutoresetMode(autoreset_mode)
         self.core = Core(task, num_envs, mode=_MODES[mode], **options)
         self.metadata = {"autoreset_mode": mode, "render_modes": []}
@@ -70,9 +76,12 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         out = self.core.outputs
         self.core.step(np.ascontiguousarray(actions, np.float32))
         infos: dict[str, Any] = {
-            "distance": self._given(out.episode_info[:, 0]), "heading_error": self._given(out.episode_info[:, 1]), "reward_place": self._given(out.parts[:, 0]),
-            "reward_still": self._given(out.parts[:, 1]), "reward_effort": self._given(out.parts[:, 2]),
-        }  # fmt: skip
+            "distance": self._given(out.episode_info[:, 0]),
+            "heading_error": self._given(out.episode_info[:, 1]),
+            "reward_place": self._given(out.parts[:, 0]),
+            "reward_still": self._given(out.parts[:, 1]),
+            "reward_effort": self._given(out.parts[:, 2]),
+        }
         ended = out.terminated | out.truncated
         if ended.any():
             success = out.episode_info[:, 2] > 0.0
@@ -118,7 +127,11 @@ class SingleTaskEnv(gymnasium.Env):  # type: ignore[misc]
         out = self.core.outputs
         self.core.step(np.ascontiguousarray(action, np.float32)[None, :])
         info = {
-            "distance": float(out.episode_info[0, 0]), "heading_error": float(out.episode_info[0, 1]), "reward_place": float(out.parts[0, 0]),
-            "reward_still": float(out.parts[0, 1]), "reward_effort": float(out.parts[0, 2]), "success": bool(out.episode_info[0, 2]),
-        }  # fmt: skip
+            "distance": float(out.episode_info[0, 0]),
+            "heading_error": float(out.episode_info[0, 1]),
+            "reward_place": float(out.parts[0, 0]),
+            "reward_still": float(out.parts[0, 1]),
+            "reward_effort": float(out.parts[0, 2]),
+            "success": bool(out.episode_info[0, 2]),
+        }
         return out.observation[0].copy(), float(out.reward[0]), bool(out.terminated[0]), bool(out.truncated[0]), info

@@ -110,8 +110,13 @@ def _reference_pose(rules: TaskRules, time: Any, phase: Any) -> tuple[Any, Any, 
     sine, cosine = sin_cos(a)
     if rules.task == 3:
         return (
-            s * sine, s * sine * cosine, none + DEPTH, s * w * cosine, s * w * (cosine * cosine - sine * sine), none,
-        )  # fmt: skip
+            s * sine,
+            s * sine * cosine,
+            none + DEPTH,
+            s * w * cosine,
+            s * w * (cosine * cosine - sine * sine),
+            none,
+        )
     down = 0.05 if rules.task == 2 else 0.0
     return s * cosine, s * sine, DEPTH + down * time, -(s * w) * sine, s * w * cosine, none + down
 

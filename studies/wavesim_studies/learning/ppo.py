@@ -57,8 +57,13 @@ class PpoSettings:
 
 
 def train(
-    core: Core, samples: int, seed: int = 1, settings: PpoSettings | None = None, say: Callable[[dict[str, float]], None] = lambda _: None, limit: float = 1e9
-) -> Policy:  # fmt: skip
+    core: Core,
+    samples: int,
+    seed: int = 1,
+    settings: PpoSettings | None = None,
+    say: Callable[[dict[str, float]], None] = lambda _: None,
+    limit: float = 1e9,
+) -> Policy:
     """Train a policy for a task whose copies reset in the same step. Stop after ``samples`` samples or ``limit``
     seconds.
 
@@ -105,16 +110,26 @@ def train(
             running = error + s.gamma * s.decay * (1.0 - cut[k]) * running
             advantage[k], after = running, value[k]
         _update(actor, critic, spread, adam, s, random, (seen, did, chance, advantage, advantage + value))
-        say({
-            "samples": float(done), "reward": float(out.reward.mean()), "success": won / ended_all if ended_all else float("nan"),
-            "wall": time.perf_counter() - start,
-        })  # fmt: skip
+        say(
+            {
+                "samples": float(done),
+                "reward": float(out.reward.mean()),
+                "success": won / ended_all if ended_all else float("nan"),
+                "wall": time.perf_counter() - start,
+            }
+        )
     return Policy([p.copy() for p in actor.parameters])
 
 
 def _update(
-    actor: DenseNetwork, critic: DenseNetwork, spread: Array, adam: Adam, s: PpoSettings, random: Any, data: tuple[Array, Array, Array, Array, Array]
-) -> None:  # fmt: skip
+    actor: DenseNetwork,
+    critic: DenseNetwork,
+    spread: Array,
+    adam: Adam,
+    s: PpoSettings,
+    random: Any,
+    data: tuple[Array, Array, Array, Array, Array],
+) -> None:
     """Train for some epochs on the collected samples."""
     seen, did, chance, advantage, target = (a.reshape(-1, *a.shape[2:]) for a in data)
     size = len(seen) // s.parts

@@ -30,8 +30,14 @@ class Puffer(Base):  # type: ignore[misc]
     """
 
     def __init__(
-        self, task: str = "StationKeeping", num_envs: int = 1024, *, buf: Mapping[str, Array] | None = None, seed: int = 0, **options: Any
-    ) -> None:  # fmt: skip
+        self,
+        task: str = "StationKeeping",
+        num_envs: int = 1024,
+        *,
+        buf: Mapping[str, Array] | None = None,
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
         self.core = Core(task, num_envs, mode=kernels.SAME_STEP, **options)
         self.single_observation_space, self.single_action_space = spaces(self.core)
         self.num_agents, self._seed = num_envs, seed

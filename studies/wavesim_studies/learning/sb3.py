@@ -71,8 +71,10 @@ class VecEnv(Base):  # type: ignore[misc]
         infos = [self._none] * self.num_envs
         for i in np.flatnonzero(ended).tolist():
             infos[i] = {
-                "terminal_observation": out.last[i].copy(), "TimeLimit.truncated": bool(out.truncated[i]), "is_success": bool(out.episode_info[i, 2]),
-            }  # fmt: skip
+                "terminal_observation": out.last[i].copy(),
+                "TimeLimit.truncated": bool(out.truncated[i]),
+                "is_success": bool(out.episode_info[i, 2]),
+            }
         return out.observation.copy(), out.reward.astype(np.float32), ended, infos
 
     def close(self) -> None:

@@ -278,10 +278,16 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
             name, other = names[int(r["receiver"])], int(r["source"])
             if name not in records:
                 continue
-            records[name].append({
-                "source": other, "outcome": int(r["outcome"]), "sent_ns": int(r["emission_ns"]), "arrival_ns": int(r["arrival_ns"]),
-                "range": float(r["one_way"]), "level": float(r["level"]),
-            })  # fmt: skip
+            records[name].append(
+                {
+                    "source": other,
+                    "outcome": int(r["outcome"]),
+                    "sent_ns": int(r["emission_ns"]),
+                    "arrival_ns": int(r["arrival_ns"]),
+                    "range": float(r["one_way"]),
+                    "level": float(r["level"]),
+                }
+            )
             if int(r["outcome"]) != Outcome.HEARD or int(r["id"]) not in self._sent_payloads:
                 continue
             north, east, depth, deviation, own = _PACKET.unpack(self._sent_payloads[int(r["id"])][1])
@@ -313,9 +319,13 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
             gone[a] = not float(p @ p) < FAR**2
             late[a] = not gone[a] and self._steps >= self.limit
             infos[a] = {
-                "error": error, "sigma": m.navigator.sigma, "reward_error": parts[0], "reward_energy": parts[1], "reward_packets": parts[2],
+                "error": error,
+                "sigma": m.navigator.sigma,
+                "reward_error": parts[0],
+                "reward_energy": parts[1],
+                "reward_packets": parts[2],
                 "receptions": records[a],
-            }  # fmt: skip
+            }
         for a in now:
             if gone[a]:
                 self._simulation().leave(self.members[a].row)
@@ -328,9 +338,16 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         n, state, now = m.navigator, sim.state()[m.row], self._steps * STEP_S
         heading = float(frames.euler(state["q_WB"])[2]) + m.wrong_heading
         own = [
-            *(n.x[:2] / 1000.0), n.sigma / 100.0, sin(heading), cos(heading), *n.velocity, m.depth / 100.0, self._steps / self.limit,
-            max(m.transmitting_until - now, 0.0) / STEP_S, float(n.has_gps),
-        ]  # fmt: skip
+            *(n.x[:2] / 1000.0),
+            n.sigma / 100.0,
+            sin(heading),
+            cos(heading),
+            *n.velocity,
+            m.depth / 100.0,
+            self._steps / self.limit,
+            max(m.transmitting_until - now, 0.0) / STEP_S,
+            float(n.has_gps),
+        ]
         others = [o for a, o in self.members.items() if a != name]
         parts = [m.heard.get(o.row, np.zeros(HEARD)) for o in others]
         parts += [np.zeros(HEARD)] * (len(self.possible_agents) - 1 - len(others))

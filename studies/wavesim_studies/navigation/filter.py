@@ -30,9 +30,13 @@ SENSORS = 32  #: maximum number of sensors with separate counts of rejections
 CLONES = 4
 #: optional state -> its index in the nominal state and its size
 OPTIONAL = {
-    "current": (strapdown.CURRENT, 2), "clock": (strapdown.CLOCK, 2), "sound": (strapdown.SOUND, 1), "scale": (strapdown.SCALE, 1),
-    "skew": (strapdown.SKEW, 3), "offset": (strapdown.OFFSET, 1),
-}  # fmt: skip
+    "current": (strapdown.CURRENT, 2),
+    "clock": (strapdown.CLOCK, 2),
+    "sound": (strapdown.SOUND, 1),
+    "scale": (strapdown.SCALE, 1),
+    "skew": (strapdown.SKEW, 3),
+    "offset": (strapdown.OFFSET, 1),
+}
 
 
 @dataclass(frozen=True)
@@ -98,9 +102,20 @@ class FilterDesign:
     def noise(self) -> Array:
         """Noise densities and time constants, as the kernels expect them."""
         names = (
-            "gyro_noise", "accelerometer_noise", "gyro_walk", "accelerometer_walk", "current_walk", "clock_walk", "clock_drift",
-            "sound_walk", "scale_walk", "offset_walk", "gyro_time", "accelerometer_time", "current_time",
-        )  # fmt: skip
+            "gyro_noise",
+            "accelerometer_noise",
+            "gyro_walk",
+            "accelerometer_walk",
+            "current_walk",
+            "clock_walk",
+            "clock_drift",
+            "sound_walk",
+            "scale_walk",
+            "offset_walk",
+            "gyro_time",
+            "accelerometer_time",
+            "current_time",
+        )
         return np.array([float(getattr(self, n)) for n in names])
 
     @functools.cached_property
@@ -166,9 +181,22 @@ class FilterState:
         told = np.full((len(events), measurement_models.OUTCOME_WIDTH), np.nan)
         d = self.design
         forward_filter.run(
-            imu, events, self.x, d.state_indices, self.clones, self.count, self.P, self.memory, d.world, d.noise, self.streak, told,
-            nodes, covariances, tape,
-        )  # fmt: skip
+            imu,
+            events,
+            self.x,
+            d.state_indices,
+            self.clones,
+            self.count,
+            self.P,
+            self.memory,
+            d.world,
+            d.noise,
+            self.streak,
+            told,
+            nodes,
+            covariances,
+            tape,
+        )
         return told
 
 

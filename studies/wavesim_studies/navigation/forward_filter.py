@@ -36,7 +36,7 @@ from wavesim_studies.navigation.measurement_models import (
     Z,
     expected_measurement,
     second_order_terms,
-)  # fmt: skip
+)
 from wavesim_studies.navigation.strapdown import (
     CLOCK,
     CLONE,
@@ -55,7 +55,7 @@ from wavesim_studies.navigation.strapdown import (
     propagate_state,
     rotate_quaternion,
     transition,
-)  # fmt: skip
+)
 
 Array = Any
 REFUSALS, INFLATION = (
@@ -80,9 +80,19 @@ def _factor(S: Array, m: int, L: Array) -> None:
 
 @device_function
 def _innovation(
-    e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, P: Array, work: Array, y: Array, noise: Array,
+    e: Array,
+    x: Array,
+    ix: Array,
+    clones: Array,
+    count: Array,
+    w: Array,
+    image: int,
+    P: Array,
+    work: Array,
+    y: Array,
+    noise: Array,
     white: Array,
-) -> bool:  # fmt: skip
+) -> bool:
     """Compute the innovation y and the covariance ``noise`` (4, 4) of the measurement noise.
 
     ``work`` (14, N) receives H (4), P H^T (4) and the gain (4); two rows belong to the caller.
@@ -188,9 +198,21 @@ def inject_error(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> 
 
 @device_function
 def gate_measurement(
-    e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, P: Array, outcome: Array, work: Array, y: Array,
-    noise: Array, S: Array, L: Array, white: Array,
-) -> float:  # fmt: skip
+    e: Array,
+    x: Array,
+    ix: Array,
+    clones: Array,
+    count: Array,
+    w: Array,
+    P: Array,
+    outcome: Array,
+    work: Array,
+    y: Array,
+    noise: Array,
+    S: Array,
+    L: Array,
+    white: Array,
+) -> float:
     """Test the measurement against the gate, directly or as an echo.
 
     Return the weight of P for the measurement: 0 if it is rejected, negative if it contains no information.
@@ -415,9 +437,20 @@ def apply_bookkeeping(
 
 @device_function
 def propagate(
-    x: Array, ix: Array, count: Array, P: Array, memory: Array, dt: float, world: Array, noise: Array, tape: Array,
-    F: Array, moved: Array, w: Array, f: Array,
-) -> None:  # fmt: skip
+    x: Array,
+    ix: Array,
+    count: Array,
+    P: Array,
+    memory: Array,
+    dt: float,
+    world: Array,
+    noise: Array,
+    tape: Array,
+    F: Array,
+    moved: Array,
+    w: Array,
+    f: Array,
+) -> None:
     """Advance the state and its covariance by dt, with the rates and the specific force in ``memory``."""
     earth = world[1:4]
     corrected_rates(x, memory[8:11], memory[11:14], earth, w, f)
@@ -437,9 +470,22 @@ def propagate(
 
 @kernel
 def run(
-    imu: Array, events: Array, x: Array, ix: Array, clones: Array, count: Array, P: Array, memory: Array, world: Array,
-    noise: Array, streak: Array, outcomes: Array, nodes: Array, covariances: Array, tape: Array,
-) -> None:  # fmt: skip
+    imu: Array,
+    events: Array,
+    x: Array,
+    ix: Array,
+    clones: Array,
+    count: Array,
+    P: Array,
+    memory: Array,
+    world: Array,
+    noise: Array,
+    streak: Array,
+    outcomes: Array,
+    nodes: Array,
+    covariances: Array,
+    tape: Array,
+) -> None:
     """Process samples and events in chronological order.
 
     ``imu`` (S, 7): end time, mean specific force, mean rates in B since the previous sample. ``memory``: time, time of

@@ -151,8 +151,12 @@ def track(m: TrainingMission, velocity: Array) -> Array:
 
 
 def train(
-    missions: list[TrainingMission], epochs: int = 60, seed: int = 1, shuffled: bool = False, say: Callable[[str], None] = lambda _: None
-) -> DeadReckoningNetwork:  # fmt: skip
+    missions: list[TrainingMission],
+    epochs: int = 60,
+    seed: int = 1,
+    shuffled: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> DeadReckoningNetwork:
     """Train a network on the missions of the part `train`. Return the network of the epoch with the smallest error on
     the part `validation`.
 
@@ -243,13 +247,14 @@ def summary(rows: list[MissionErrors]) -> dict[str, dict[str, float]]:
     """
     return {
         k: {
-            "final": float(np.median([r.final[k] for r in rows])), "percent": float(np.median([100.0 * r.final[k] / r.distance for r in rows])),
+            "final": float(np.median([r.final[k] for r in rows])),
+            "percent": float(np.median([100.0 * r.final[k] / r.distance for r in rows])),
             "rms": float(np.median([r.rms[k] for r in rows])),
             "of_filter": float(np.median([r.rms[k] / r.rms["filter"] for r in rows])),
             "velocity": float(np.median([r.velocity.get(k, np.nan) for r in rows])),
         }
         for k in rows[0].final
-    }  # fmt: skip
+    }
 
 
 def learn(

@@ -190,11 +190,14 @@ def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -
         )
         slow = (2.0 / p.instability_time) ** 0.5
         design = FilterDesign(
-            gyro_noise=k * p.gyro_noise, gyro_walk=k * (p.gyro_walk + slow * p.gyro_instability),
+            gyro_noise=k * p.gyro_noise,
+            gyro_walk=k * (p.gyro_walk + slow * p.gyro_instability),
             accelerometer_noise=k * p.accelerometer_noise,
-            accelerometer_walk=k * (p.accelerometer_walk + slow * p.accelerometer_instability), gravity=gravity,
-            current=current, current_walk=current_walk,
-        )  # fmt: skip
+            accelerometer_walk=k * (p.accelerometer_walk + slow * p.accelerometer_instability),
+            gravity=gravity,
+            current=current,
+            current_walk=current_walk,
+        )
         return design, imu, place
     if "ahrs" not in found:
         raise LogError("turn rates are missing: neither an IMU nor an AHRS has a valid value")

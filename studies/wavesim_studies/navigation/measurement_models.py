@@ -165,9 +165,19 @@ def _attitude(e: Array, R: Array, z: Array, H: Array) -> None:
 
 @device_function
 def _sound_path_model(
-    e: Array, x: Array, ix: Array, clones: Array, count: Array, image: int, R: Array, z: Array, H: Array, u: Array,
-    arm: Array, t: Array,
-) -> bool:  # fmt: skip
+    e: Array,
+    x: Array,
+    ix: Array,
+    clones: Array,
+    count: Array,
+    image: int,
+    R: Array,
+    z: Array,
+    H: Array,
+    u: Array,
+    arm: Array,
+    t: Array,
+) -> bool:
     """Model the path length of a sound to or from a beacon. A round trip began at a cloned pose.
 
     ``image`` selects which legs are echoes. Return False if the clone is missing.

@@ -53,9 +53,15 @@ def depth(time: float, z: float, sigma: float, lever: Vector = _NONE, sensor: in
 
 
 def velocity(
-    time: float, v: Vector, sigma: Any, lever: Vector = _NONE, directions_B: Any = None, water: bool = False,
-    sensor: int = 0, gate: float = 0.0,
-) -> Array:  # fmt: skip
+    time: float,
+    v: Vector,
+    sigma: Any,
+    lever: Vector = _NONE,
+    directions_B: Any = None,
+    water: bool = False,
+    sensor: int = 0,
+    gate: float = 0.0,
+) -> Array:
     """Measure the velocity of the sensor over the bottom or through water along axes or beams (m, 3) of B, at most
     four.
 
@@ -78,9 +84,16 @@ def _acoustic(row: Array, beacon: Vector, bed: float | None) -> Array:
 
 
 def round_trip(
-    asked: float, heard: float, length: float, beacon: Vector, sigma: float, lever: Vector = _NONE, bed: float | None = None,
-    sensor: int = 0, gate: float = 0.0,
-) -> Array:  # fmt: skip
+    asked: float,
+    heard: float,
+    length: float,
+    beacon: Vector,
+    sigma: float,
+    lever: Vector = _NONE,
+    bed: float | None = None,
+    sensor: int = 0,
+    gate: float = 0.0,
+) -> Array:
     """Measure a two-way path in m: (reception - query - turn-around time) times the assumed speed of sound.
 
     With ``bed``, the depth of the bed, a measurement that fails the gate is tested as an echo from surface or bed
@@ -92,9 +105,16 @@ def round_trip(
 
 
 def one_way(
-    heard: float, length: float, beacon: Vector, sigma: float, lever: Vector = _NONE, covariance: Any = None, bed: float | None = None,
-    sensor: int = 0, gate: float = 0.0,
-) -> Array:  # fmt: skip
+    heard: float,
+    length: float,
+    beacon: Vector,
+    sigma: float,
+    lever: Vector = _NONE,
+    covariance: Any = None,
+    bed: float | None = None,
+    sensor: int = 0,
+    gate: float = 0.0,
+) -> Array:
     """Measure a one-way path in m by the vehicle's clock, from the position of a beacon at emission.
 
     ``known`` (3, 3) is the covariance of this position. The sender may have derived its position from data of this
@@ -119,18 +139,32 @@ def received_position(time: float, p_W: Vector, covariance: Any, lever: Vector =
 
 
 def direction(
-    time: float, azimuth: float, elevation: float, beacon: Vector, sigma: Any, lever: Vector = _NONE, R_SB: Any = None,
-    sensor: int = 0, gate: float = 0.0,
-) -> Array:  # fmt: skip
+    time: float,
+    azimuth: float,
+    elevation: float,
+    beacon: Vector,
+    sigma: Any,
+    lever: Vector = _NONE,
+    R_SB: Any = None,
+    sensor: int = 0,
+    gate: float = 0.0,
+) -> Array:
     """Measure the direction of a beacon in the frame of a USBL head: azimuth from x to y, and elevation down."""
     row = _acoustic(_row(time, e.DIRECTION, (azimuth, elevation), sigma, sensor, gate, lever), beacon, None)
     return _rows(row, np.eye(3) if R_SB is None else R_SB)
 
 
 def plane(
-    time: float, ranges: Any, point: Vector, normal: Vector, sigma: Any, lever: Vector = _NONE, directions_B: Any = (0.0, 0.0, 1.0),
-    sensor: int = 0, gate: float = 0.0,
-) -> Array:  # fmt: skip
+    time: float,
+    ranges: Any,
+    point: Vector,
+    normal: Vector,
+    sigma: Any,
+    lever: Vector = _NONE,
+    directions_B: Any = (0.0, 0.0, 1.0),
+    sensor: int = 0,
+    gate: float = 0.0,
+) -> Array:
     """Measure distances to a plane (bed, wall) along beams (m, 3) of B, at most four."""
     row = _rows(_row(time, e.PLANE, ranges, sigma, sensor, gate, lever), directions_B)
     row[e.PLACE : e.PLACE + 3], row[e.EXTRA : e.EXTRA + 3] = point, normal

@@ -141,8 +141,14 @@ def _smoothed_state(P: Array, a: Array, A: Array, n: int, base: int, S: Array, f
 
 @kernel
 def smooth(
-    tape: Array, ix: Array, count: Array, world: Array, noise: Array, nodes: Array, covariances: Array,
-) -> None:  # fmt: skip
+    tape: Array,
+    ix: Array,
+    count: Array,
+    world: Array,
+    noise: Array,
+    nodes: Array,
+    covariances: Array,
+) -> None:
     """Step back over the tape. ``nodes`` become the smoothed states, and the first n columns of ``covariances`` their
     covariances.
     """

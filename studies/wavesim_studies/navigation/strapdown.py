@@ -145,23 +145,42 @@ def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
         for j in range(columns):
             P[i, j] += (
                 dt * P[3 + i, j]
-                + F[0, i, 0] * P[6, j] + F[0, i, 1] * P[7, j] + F[0, i, 2] * P[8, j]
-                + F[1, i, 0] * P[9, j] + F[1, i, 1] * P[10, j] + F[1, i, 2] * P[11, j]
-                + F[2, i, 0] * P[12, j] + F[2, i, 1] * P[13, j] + F[2, i, 2] * P[14, j]
-            )  # fmt: skip
+                + F[0, i, 0] * P[6, j]
+                + F[0, i, 1] * P[7, j]
+                + F[0, i, 2] * P[8, j]
+                + F[1, i, 0] * P[9, j]
+                + F[1, i, 1] * P[10, j]
+                + F[1, i, 2] * P[11, j]
+                + F[2, i, 0] * P[12, j]
+                + F[2, i, 1] * P[13, j]
+                + F[2, i, 2] * P[14, j]
+            )
     for j in range(columns):
         v0, v1, v2, a0, a1, a2 = P[3, j], P[4, j], P[5, j], P[6, j], P[7, j], P[8, j]
         g0, g1, g2, b0, b1, b2 = P[9, j], P[10, j], P[11, j], P[12, j], P[13, j], P[14, j]
         for i in range(3):
             P[3 + i, j] = (
-                F[3, i, 0] * v0 + F[3, i, 1] * v1 + F[3, i, 2] * v2
-                + F[4, i, 0] * a0 + F[4, i, 1] * a1 + F[4, i, 2] * a2
-                + F[5, i, 0] * g0 + F[5, i, 1] * g1 + F[5, i, 2] * g2
-                + F[6, i, 0] * b0 + F[6, i, 1] * b1 + F[6, i, 2] * b2
-            )  # fmt: skip
+                F[3, i, 0] * v0
+                + F[3, i, 1] * v1
+                + F[3, i, 2] * v2
+                + F[4, i, 0] * a0
+                + F[4, i, 1] * a1
+                + F[4, i, 2] * a2
+                + F[5, i, 0] * g0
+                + F[5, i, 1] * g1
+                + F[5, i, 2] * g2
+                + F[6, i, 0] * b0
+                + F[6, i, 1] * b1
+                + F[6, i, 2] * b2
+            )
             P[6 + i, j] = (
-                F[7, i, 0] * a0 + F[7, i, 1] * a1 + F[7, i, 2] * a2 + F[8, i, 0] * g0 + F[8, i, 1] * g1 + F[8, i, 2] * g2
-            )  # fmt: skip
+                F[7, i, 0] * a0
+                + F[7, i, 1] * a1
+                + F[7, i, 2] * a2
+                + F[8, i, 0] * g0
+                + F[8, i, 1] * g1
+                + F[8, i, 2] * g2
+            )
 
 
 @device_function
@@ -272,16 +291,35 @@ def _withdraw_rows(A: Array, columns: int, dt: float, F: Array) -> None:
         a0, a1, a2 = A[6, j], A[7, j], A[8, j]
         for i in range(3):
             A[12 + i, j] += (
-                F[2, 0, i] * p0 + F[2, 1, i] * p1 + F[2, 2, i] * p2 + F[6, 0, i] * v0 + F[6, 1, i] * v1 + F[6, 2, i] * v2
-            )  # fmt: skip
+                F[2, 0, i] * p0
+                + F[2, 1, i] * p1
+                + F[2, 2, i] * p2
+                + F[6, 0, i] * v0
+                + F[6, 1, i] * v1
+                + F[6, 2, i] * v2
+            )
             A[9 + i, j] += (
-                F[1, 0, i] * p0 + F[1, 1, i] * p1 + F[1, 2, i] * p2 + F[5, 0, i] * v0 + F[5, 1, i] * v1 + F[5, 2, i] * v2
-                + F[8, 0, i] * a0 + F[8, 1, i] * a1 + F[8, 2, i] * a2
-            )  # fmt: skip
+                F[1, 0, i] * p0
+                + F[1, 1, i] * p1
+                + F[1, 2, i] * p2
+                + F[5, 0, i] * v0
+                + F[5, 1, i] * v1
+                + F[5, 2, i] * v2
+                + F[8, 0, i] * a0
+                + F[8, 1, i] * a1
+                + F[8, 2, i] * a2
+            )
             A[6 + i, j] = (
-                F[0, 0, i] * p0 + F[0, 1, i] * p1 + F[0, 2, i] * p2 + F[4, 0, i] * v0 + F[4, 1, i] * v1 + F[4, 2, i] * v2
-                + F[7, 0, i] * a0 + F[7, 1, i] * a1 + F[7, 2, i] * a2
-            )  # fmt: skip
+                F[0, 0, i] * p0
+                + F[0, 1, i] * p1
+                + F[0, 2, i] * p2
+                + F[4, 0, i] * v0
+                + F[4, 1, i] * v1
+                + F[4, 2, i] * v2
+                + F[7, 0, i] * a0
+                + F[7, 1, i] * a1
+                + F[7, 2, i] * a2
+            )
             A[3 + i, j] = F[3, 0, i] * v0 + F[3, 1, i] * v1 + F[3, 2, i] * v2
         A[3, j] += dt * p0
         A[4, j] += dt * p1

@@ -63,9 +63,12 @@ def dnv(files: tuple[Path, ...], model: str, hold: bool, as_json: bool) -> None:
     "--rogue", is_flag=True, help="Let the first of the other vessels leave its course and steer for own ship."
 )
 @click.option(
-    "--captain", type=click.Path(path_type=Path), default=Path("examples/onboard/captain.py"), show_default=True,
+    "--captain",
+    type=click.Path(path_type=Path),
+    default=Path("examples/onboard/captain.py"),
+    show_default=True,
     help="Program that steers the vessels.",
-)  # fmt: skip
+)
 def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captain: Path) -> None:
     """Write Imazu CASES as configurations for `wavesim trial`.
 
@@ -105,9 +108,11 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
     found = run_waypoints(load(file), vehicle, radius, seconds)
     late = found.times > min(60.0, 0.5 * seconds)
     told = {
-        "waypoints": found.reached, "cross_track_rms_m": round(rms(found.off[late]), 3),
-        "cross_track_max_m": round(float(found.off[late].max()), 3), "speed_mean_m_s": round(float(np.mean(found.speeds[late])), 3),
-    }  # fmt: skip
+        "waypoints": found.reached,
+        "cross_track_rms_m": round(rms(found.off[late]), 3),
+        "cross_track_max_m": round(float(found.off[late].max()), 3),
+        "speed_mean_m_s": round(float(np.mean(found.speeds[late])), 3),
+    }
     click.echo(json.dumps(told) if as_json else "\n".join(f"{k:20} {v:g}" for k, v in told.items()))
 
 
@@ -137,10 +142,28 @@ def _run_and_print(encounter: object, model: str, hold: bool, as_json: bool) -> 
     score = found.score
     if as_json:
         pairs = [
-            {"other": p.other, "role": p.role.value, "distance_m": round(p.distance, 2), "time_s": round(p.time, 2),
-             "score": round(p.score, 3), **{k: round(v, 3) for k, v in p.parts.items()}}
+            {
+                "other": p.other,
+                "role": p.role.value,
+                "distance_m": round(p.distance, 2),
+                "time_s": round(p.time, 2),
+                "score": round(p.score, 3),
+                **{k: round(v, 3) for k, v in p.parts.items()},
+            }
             for p in score.pairs
-        ]  # fmt: skip
-        click.echo(json.dumps({"name": encounter.name, "score": round(score.total, 3), "extra_way": round(score.extra, 4), "late_s": round(score.late, 1), "course_changes": score.turns, "economy": {k: round(v, 3) for k, v in score.economy.items()}, "pairs": pairs}))  # fmt: skip
+        ]
+        click.echo(
+            json.dumps(
+                {
+                    "name": encounter.name,
+                    "score": round(score.total, 3),
+                    "extra_way": round(score.extra, 4),
+                    "late_s": round(score.late, 1),
+                    "course_changes": score.turns,
+                    "economy": {k: round(v, 3) for k, v in score.economy.items()},
+                    "pairs": pairs,
+                }
+            )
+        )
     else:
         click.echo(f"{encounter.name}: {score}")

@@ -203,8 +203,15 @@ def _risk_tcpa(own: VesselTrack, other: VesselTrack, preferred: float) -> float:
 
 
 def _score_pair(
-    own: VesselTrack, other: VesselTrack, part: EncounterRole, action: AvoidingAction | None, length: float, preferred: float, distance: float, time: float,
-) -> dict[str, float]:  # fmt: skip
+    own: VesselTrack,
+    other: VesselTrack,
+    part: EncounterRole,
+    action: AvoidingAction | None,
+    length: float,
+    preferred: float,
+    distance: float,
+    time: float,
+) -> dict[str, float]:
     """Score the parts of one pair."""
     speed = max(float(own.speeds[0]), 0.1)
     tcpa = _risk_tcpa(own, other, preferred)

@@ -137,7 +137,13 @@ def _run_in(sim: Simulation, row: int, own: Model, start: VesselStart, period: f
     Return the thrust that holds the speed, in N.
     """
     sim.set_pose(row, velocity=(start.speed, *[0.0] * 5))
-    straight = WaypointPilot(own, (start.north, start.east), course=start.course, speed=start.speed, thrust=thrust_for_speed(own.name, start.speed))  # fmt: skip
+    straight = WaypointPilot(
+        own,
+        (start.north, start.east),
+        course=start.course,
+        speed=start.speed,
+        thrust=thrust_for_speed(own.name, start.speed),
+    )
     for _ in range(round(RUN_IN * straight.length / start.speed / period)):
         sim.command(row, straight.commands(_motion(sim, row), period))
         sim.advance(round(period * 1e9) // sim.step_ns)
