@@ -17,7 +17,7 @@ CLASS_A, CLASS_B, CLASS_B_SO, AID_TO_NAVIGATION, RECEIVER = range(1, 6)  #: type
 STATION_CLASSES = {"A": CLASS_A, "B": CLASS_B, "B-SO": CLASS_B_SO, "mark": AID_TO_NAVIGATION, "receiver": RECEIVER}
 STATIC_PERIOD = 360.0  #: interval of messages 5 and 24 in s
 ANCHORED = 1  #: navigational status: at anchor
-MAX_PAYLOAD_CHARACTERS = 60  #: maximum characters of payload per sentence
+MAX_PAYLOAD_CHARACTERS = 60  #: maximum number of payload characters per sentence
 
 # resolution of the position reports
 STEP_ANGLE = math.radians(1.0 / 600_000.0)  #: in rad; 1/10 000 minute of arc, or 0.185 m of latitude

@@ -96,7 +96,7 @@ class SharedState:
         limit = time.monotonic() + START_LIMIT_S
         while not (step := int(self.world()["step_ns"])):
             if not self.alive():
-                raise NotRunning(f"the server '{self.server}' ended while it was starting")
+                raise NotRunning(f"the server '{self.server}' exited during startup")
             if time.monotonic() > limit:
                 raise NotRunning(f"the server '{self.server}' did not start within {START_LIMIT_S:g} s")
             time.sleep(0.02)

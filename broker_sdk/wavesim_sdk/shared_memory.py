@@ -73,9 +73,11 @@ def running_servers() -> Iterator[tuple[str, int]]:
 
 
 def running_servers_hint(server: str) -> str:
-    """Return `` (running here: 'demo')``, a hint for a wrong name; empty if no other server runs."""
+    """Return a hint for a wrong name, such as `` (running here: 'demo'; select one with -s NAME)``; empty if no other server
+    is running.
+    """
     found = [f"'{name}'" for name, _ in running_servers() if name != server]
-    return f" (running here: {', '.join(found[:MAX_NAMED_SERVERS])}; -s NAME)" if found else ""
+    return f" (running here: {', '.join(found[:MAX_NAMED_SERVERS])}; select one with -s NAME)" if found else ""
 
 
 def require_ordered_stores() -> None:

@@ -53,7 +53,7 @@ class Outcome(IntEnum):
     RECHARGING = 5  #: the node could not receive during its recharge time
     RECEIVER_LEFT = 6
     NOT_SENT = 7  #: the transmitter was still recharging
-    COLLISION = 8  #: another reception overlapped in time and band and was not weaker by at least the capture ratio
+    COLLISION = 8  #: this reception overlapped another in time and band, and did not exceed it by the capture ratio
     BLOCKED = 9  #: an obstacle or a hill of the sea bed blocked the path
     SHADOW = 10  #: no ray of the sound-speed profile reaches the node
     ECHO = 11  #: a later path of a signal that was already detected; not reported

@@ -192,7 +192,9 @@ class Pinger:
 
     frequency: float = key("Carrier frequency of the pings.", "frequency", low=1.0)
     period: float = key("Interval of the pings, on the clock of the node.", "time", low=0.01)
-    offset: float = key("Delay of each ping after the start of a period of the node's clock.", "time", 0.0, low=0.0)
+    offset: float = key(
+        "Delay of each ping after a multiple of `period`, on the clock of the node.", "time", 0.0, low=0.0
+    )
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def run_encounter(
 
 
 def _motion_at(t: VesselStart, time: float) -> ShipMotion:
-    """Return the motion of another vessel, which keeps its course and speed, at a time in s.
+    """Return the motion at ``time`` in s of another vessel, which keeps its course and speed.
 
     The other vessels are not bodies of the simulation: in many cases all of them meet at the origin, where bodies would
     collide and leave their courses.
