@@ -49,7 +49,7 @@ __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Step"]
 
 JOIN_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0
-LOOK_S = 0.5  #: maximum time in s between two checks whether the server still answers
+LOOK_S = 0.5  #: maximum time in s between two checks that the server still answers
 KEPT_STEPS = 1024  #: number of steps kept for a slow program; the oldest kept step receives the events of older ones
 
 

@@ -186,7 +186,7 @@ class ServerChecker(ConformanceChecker):
         self.record("a cookie is valid for one address only", *self._refused(self.other, plain, Refusal.COOKIE))
         for text, at, value in (
             ("a nested position is refused", 5, [[1.0], 2.0, 3.0]),
-            ("a period beyond its bounds is refused", 8, 2**64 - 1),
+            ("a period outside its range is refused", 8, 2**64 - 1),
             ("a negative lockstep period is refused", 7, -4_000_000),
             ("an unknown role is refused", 3, 77),
             ("a name with control characters is refused", 2, "a\n"),
@@ -246,7 +246,7 @@ class ServerChecker(ConformanceChecker):
         self._collect(ANSWER_S, lambda: self.received >= wanted)
         kinds = [self.events[k][0] for k in sorted(self.events)][:wanted]
         right = kinds == [9] * self.welcome.actuators + [10] * self.welcome.sensors
-        self.record("the first events describe the body, as many as WELCOME states", right, f"kinds {kinds}")
+        self.record("the first events describe the body; WELCOME states their number", right, f"kinds {kinds}")
         wrong = []
         for number, item in self.events.items():
             try:

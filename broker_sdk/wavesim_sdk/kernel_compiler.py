@@ -173,7 +173,7 @@ _NEEDLESS = {
 
 
 class _Compiler(Compiler):
-    """Compiler of Numba with fewer passes."""
+    """Numba's compiler with fewer passes."""
 
     def _compile(self, function: Any, library: type[JITCodeLibrary]) -> Any:
         self.state.library = library(self.state.targetctx.codegen(), function.__qualname__)

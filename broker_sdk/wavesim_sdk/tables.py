@@ -418,7 +418,7 @@ LINES = Table(
         value(
             "nodes_W",
             "m",
-            "Positions of the nodes from the first end, frame W: x, y, z of each.",
+            "Positions of the nodes in frame W, starting at the first end of the line: x, y, z of each.",
             3 * (MAX_SEGMENTS + 1),
         ),
     ),

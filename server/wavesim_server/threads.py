@@ -133,7 +133,9 @@ class TickThreads:
     def run_ticks(
         self, of: TickState, table: Any, step_ns: int, tick: int, last_tick: int, half: bool
     ) -> tuple[int, int, bool]:
-        """Do the work of :func:`wavesim_server.tick.run_ticks`, for the tuple of all arrays and its table."""
+        """Run ticks like :func:`wavesim_server.tick.run_ticks`, but with several threads. ``table`` contains the packed
+        arrays of ``of``.
+        """
         if of.fleet.sequence is not self._sequence:
             self._sequence, self._shares = (
                 of.fleet.sequence,

@@ -300,7 +300,7 @@ def test_server_ends_and_comes_back(
     page.wait(f"{READY} === 3")
     assert server.end() == 0
     page.page.wait_for_selector(".banner:not(.hidden)")
-    assert "has stopped; waiting for it to return" in page.page.locator(".banner").first.text_content()
+    assert "has stopped; waiting for it to restart" in page.page.locator(".banner").first.text_content()
     serve(path, "--start")
     page.wait("document.querySelector('.banner').classList.contains('hidden') && wavesim.store.last.state === 1", 90)
     page.clean()

@@ -166,7 +166,7 @@ def sound_message(sent: Any, receptions: Any, missed: int, notices: list[dict[st
 
 
 class LiveSource:
-    """Source that reads the shared memory of a server. When the server ends, it waits for the server to return."""
+    """Source that reads the shared memory of a server. When the server ends, the source waits for it to restart."""
 
     kind = "live"
 
@@ -216,7 +216,7 @@ class LiveSource:
             with contextlib.suppress(WaveSimError):
                 self._attach()
         elif not self.state.alive():
-            self.trouble = f"the server '{self.name}' has stopped; waiting for it to return"
+            self.trouble = f"the server '{self.name}' has stopped; waiting for it to restart"
         return not self.trouble
 
     def frame(self) -> ViewerFrame | None:

@@ -1,5 +1,5 @@
-"""Encounters of a selected surface vessel: distance and time of the closest points of approach, if all vessels keep
-course and speed.
+"""Encounters of a selected surface vessel: distances at and times to the closest points of approach, if all vessels
+keep course and speed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def encounter_table(
 ) -> dict[str, Any] | None:
     """Return the encounters of the surface vessel in ``row``: the vessel's length, the radii of its domain (m), and one
     entry per other vessel. An entry has row, range (m), true bearing and course over ground (rad), speed over ground
-    (m/s), DCPA (m), TCPA (s), own ship's role by the collision regulations, and the positions of both vessels at the
+    (m/s), DCPA (m), TCPA (s), own ship's role under the collision regulations, and the positions of both vessels at the
     closest point of approach, north and east. The earliest closest point of approach comes first. None if the body is
     not a surface vessel, or its model is unknown.
     """

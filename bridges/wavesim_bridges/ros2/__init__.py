@@ -17,7 +17,9 @@ PERIOD_S = 0.01
 
 @bridge("ros2", period=PERIOD_S)
 @click.option(
-    "--config", required=True, help="Configuration of the server, which defines mounts and noise of the instruments."
+    "--config",
+    required=True,
+    help="Configuration of the server, which defines the mounts and noise of the instruments.",
 )
 @click.option(
     "--layout",

@@ -28,7 +28,7 @@ from wavesim_sdk.wire.items import Reception
 from wavesim_sdk.wire.state import State, Value
 
 BEAT_S = 0.1  #: wall time in s after which a stopped clock is published again
-LOOK_S = 0.02  #: interval in s between checks whether the vehicle has joined
+LOOK_S = 0.02  #: interval in s between checks that the vehicle has joined
 FAREWELL_S = 1.0
 TRIGGER, PARAMETERS, TEXT = "std_srvs/srv/Trigger", "rcl_interfaces/srv/SetParameters", "std_msgs/msg/String"
 TF, ODOMETRY, CLOCK = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry", "rosgraph_msgs/msg/Clock"

@@ -18,18 +18,18 @@ class MaterialConfig:
     name: str = text("Name of the material. It replaces a material of the same name in the library.")
     law: str = choice("Scattering law of the material.", ("sediment", "smooth"), "sediment")
     grain: float = key(
-        "Mean grain size of the sediment in phi (law sediment): -1 sandy gravel, 1.5 medium sand, 6 sandy mud, 9 clay.",
+        "Mean grain size of the sediment in phi (law=sediment): -1 sandy gravel, 1.5 medium sand, 6 sandy mud, 9 clay.",
         default=2.5,
         low=-1.0,
         high=9.0,
     )
     lambert: float = key(
-        "Coefficient 10 log mu of Lambert's law in dB (law smooth).", default=-27.0, low=-100.0, high=0.0
+        "Coefficient 10 log mu of Lambert's law in dB (law=smooth).", default=-27.0, low=-100.0, high=0.0
     )
     reflection: float = key(
-        "Pressure reflection coefficient of the facets of the material (law smooth).", default=0.0, low=0.0, high=1.0
+        "Pressure reflection coefficient of the facets of the material (law=smooth).", default=0.0, low=0.0, high=1.0
     )
-    slope: float = key("Rms slope of the facets of the material (law smooth).", default=0.1, low=0.02, high=0.5)
+    slope: float = key("Rms slope of the facets of the material (law=smooth).", default=0.1, low=0.02, high=0.5)
     patch: float = key(
         "Patchiness of the material: shape parameter nu of the K distribution (0.5 very patchy, 10 hardly patchy); 0 "
         "= uniform.",

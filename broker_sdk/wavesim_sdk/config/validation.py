@@ -237,13 +237,13 @@ def _fin(f: Fin, fail: Any) -> None:
     if np.linalg.norm(np.cross(f.normal, f.chord)) < 1e-6:
         fail(f"fin '{f.name}': `normal` and `chord` are parallel")
     if f.law == "linear" and f.area * f.lift_slope == 0.0:
-        fail(f"fin '{f.name}': law linear needs `area` and `lift_slope`")
+        fail(f"fin '{f.name}': law=linear needs `area` and `lift_slope`")
     if f.stall > 0.0 and f.law != "linear":
-        fail(f"fin '{f.name}': `stall` is only for law linear; the table of an <aerofoil> includes its stall")
+        fail(f"fin '{f.name}': `stall` is only for law=linear; the table of an <aerofoil> includes its stall")
     if f.law == "coefficients" and not any(f.per_angle):
         fail(f"fin '{f.name}': the law 'coefficients' needs `per_angle`")
     if (f.law == "aerofoil") != (f.aerofoil is not None) or (f.law == "aerofoil" and f.area == 0.0):
-        fail(f"fin '{f.name}': law aerofoil needs `area` and an <aerofoil>, and no other law may have an <aerofoil>")
+        fail(f"fin '{f.name}': law=aerofoil needs `area` and an <aerofoil>, and no other law may have an <aerofoil>")
     if f.aerofoil is not None:
         alpha = f.aerofoil.rows[::3]
         ascending = all(b > a for a, b in itertools.pairwise(alpha))

@@ -247,15 +247,15 @@ class Aerofoil:
 class Fin:
     """Lifting surface on a rotating shaft, such as a rudder. Its command is the angle d in rad.
 
-    law linear: the normal force is 1/2 rho A CL_a abs(u) (u d - w_n), up to the angle `stall`. Here u is the speed of
+    law=linear: the normal force is 1/2 rho A CL_a abs(u) (u d - w_n), up to the angle `stall`. Here u is the speed of
     the water along x, d the angle of the fin, and w_n the speed of the fin along its normal.
 
-    law coefficients: six forces and moments, each equal to U^2 (k1 d + k2 d^2) at the fin angle d. The key `speed`
+    law=coefficients: six forces and moments, each equal to U^2 (k1 d + k2 d^2) at the fin angle d. The key `speed`
     defines the speed U.
 
-    law aerofoil: lift and drag are interpolated in the table <aerofoil> at the local angle of attack.
+    law=aerofoil: lift and drag are interpolated in the table <aerofoil> at the local angle of attack.
 
-    law derivatives: the fin itself produces no force; the element <derivatives> defines the force as a function of the
+    law=derivatives: the fin itself produces no force; the element <derivatives> defines the force as a function of the
     fin angle.
     """
 
@@ -279,10 +279,10 @@ class Fin:
         ("linear", "coefficients", "aerofoil", "derivatives"),
         "linear",
     )
-    area: float = key("Planform area of the fin (laws linear and aerofoil).", "area", 0.0, low=0.0)
-    lift_slope: float = key("Slope of the lift coefficient of the fin, 1/rad (law linear).", default=0.0, low=0.0)
+    area: float = key("Planform area of the fin (law=linear or law=aerofoil).", "area", 0.0, low=0.0)
+    lift_slope: float = key("Slope of the lift coefficient of the fin, 1/rad (law=linear).", default=0.0, low=0.0)
     stall: float = key(
-        "Angle of attack at which the fin stalls (law linear); 0 = never. Beyond this angle, the force is that "
+        "Angle of attack at which the fin stalls (law=linear); 0 = never. Beyond this angle, the force is that "
         "of a flat plate (Viterna and Corrigan 1982). Fins with an aspect ratio of 2 stall at 24 deg, and fins "
         "with an aspect ratio of 3 at 20 deg (Whicker and Fehlner 1958).",
         "angle",
@@ -291,25 +291,25 @@ class Fin:
         high=1.0471976,
     )
     plate: float = key(
-        "Normal-force coefficient of the stalled fin perpendicular to the flow (laws linear and aerofoil): 1.2 for "
+        "Normal-force coefficient of the stalled fin perpendicular to the flow (law=linear or law=aerofoil): 1.2 for "
         "plates of aspect ratio 1 to 5 (Hoerner 1965).",
         default=1.2,
         low=0.0,
     )
     per_angle: Vector = key(
-        "Coefficients k1 of the forces X Y Z and moments K M N of the fin, per speed squared and per rad (law "
-        "coefficients).",
+        "Coefficients k1 of the forces X Y Z and moments K M N of the fin, per speed squared and per rad "
+        "(law=coefficients).",
         default=(0.0,) * 6,
         count=6,
     )
     per_square: Vector = key(
         "Coefficients k2 of the forces X Y Z and moments K M N of the fin, per speed squared and per rad squared "
-        "(law coefficients).",
+        "(law=coefficients).",
         default=(0.0,) * 6,
         count=6,
     )
     speed: str = choice(
-        "Definition of the speed U in the forces U^2 (k1 d + k2 d^2) of a fin at the angle d (law coefficients). "
+        "Definition of the speed U in the forces U^2 (k1 d + k2 d^2) of a fin at the angle d (law=coefficients). "
         "plane: the speed through the water without its component along the span. total: the whole speed through "
         "the water.",
         ("plane", "total"),
@@ -615,8 +615,8 @@ class Radiation:
 class WindDrag:
     """Wind forces on the part of the vehicle above the water.
 
-    Law blendermann: the law of Blendermann (1994) with the coefficients CD_l ahead and astern, CD_t, delta
-    (cross-force) and kappa. Law simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g, with the apparent wind angle g.
+    law=blendermann: the law of Blendermann (1994) with the coefficients CD_l ahead and astern, CD_t, delta
+    (cross-force) and kappa. law=simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g, with the apparent wind angle g.
     Each is multiplied by the dynamic pressure and an area: X by the frontal area, Y and N by the lateral area. N is
     also multiplied by the length.
     """
@@ -630,11 +630,11 @@ class WindDrag:
         "blendermann",
     )
     drag: Vector = key(
-        "Wind coefficients CD_l ahead, CD_l astern, CD_t, delta and kappa (law blendermann).",
+        "Wind coefficients CD_l ahead, CD_l astern, CD_t, delta and kappa (law=blendermann).",
         default=(0.55, 0.6, 0.9, 0.6, 1.1),
         count=5,
     )
-    simple: Vector = key("Wind coefficients c_x, c_y and c_n (law simple).", default=(0.7, 0.85, 0.125), count=3)
+    simple: Vector = key("Wind coefficients c_x, c_y and c_n (law=simple).", default=(0.7, 0.85, 0.125), count=3)
     height: float = key(
         "Height s_H of the centroid of the lateral area above the water. The wind speed at this height determines "
         "the forces.",

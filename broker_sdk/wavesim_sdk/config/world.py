@@ -474,7 +474,7 @@ class ScalarConfig:
     )
     above: float = key("Depth above which the quantity is absent. The sensor reports -1 there.", "length", 0.0)
     gaussian: tuple[Gaussian, ...] = children(
-        Gaussian, "Cloud of the quantity. The values of overlapping clouds are added."
+        Gaussian, "One Gaussian cloud of the quantity. The values of overlapping clouds are added."
     )
     place: str = place()
 

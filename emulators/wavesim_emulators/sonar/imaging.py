@@ -96,8 +96,8 @@ class PingResult:
 
 
 class ImagingSonar:
-    """Base class of sonars with one array and beams over ranges: the common part of forward-looking, side-scan and
-    scanning sonars.
+    """Base class of forward-looking, side-scan and scanning sonars. Each has one array; its echoes are stored by beam
+    and range bin.
     """
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int, rows: int) -> None:

@@ -204,7 +204,7 @@ def _infinite(w: Array, a: Array, k: Array, known: Array | None) -> Array:
 
 
 class _FitProblem:
-    """Return the residuals of n oscillators and their Jacobian, over x = log w_n, L by rows, P by rows; R = L L^T +
+    """Residuals of n oscillators and their Jacobian, over x = log w_n, L row by row, P row by row; R = L L^T +
     MIN_DAMPING_RATIO diag(w_n).
     """
 

@@ -322,7 +322,8 @@ class Filter:
     """The filter for live use. It accepts samples in chronological order, and measurements with any delay.
 
     For a measurement that arrives late or refers to an earlier pose, the filter returns to a saved state. It then
-    processes all later samples and measurements again, so that the result equals that of timely arrival.
+    processes all later samples and measurements again, so that the result is the same as if each measurement
+    had been on time.
     """
 
     def __init__(self, start: FilterState, memory: float = 10.0, every: float = 0.2) -> None:
