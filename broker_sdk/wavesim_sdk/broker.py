@@ -43,7 +43,7 @@ from wavesim_sdk.wire.messages import Welcome
 from wavesim_sdk.wire.udp import Address, UdpSocket, open_socket
 
 if TYPE_CHECKING:
-    from wavesim_sdk.sonars.frames import ImagingFrame
+    from wavesim_sdk.imaging_frames import ImagingFrame
 
 __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Step"]
 

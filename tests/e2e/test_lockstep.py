@@ -16,8 +16,8 @@ import pytest
 from tests.conftest import Server, wavesim
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import AsyncBroker, Broker
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import SessionEnded
+from wavesim_world.config import LoadedConfig
 
 pytestmark = pytest.mark.system
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.dynamics import surge_trim
+from wavesim_world.config import LoadedConfig, library
 
 WORLD = '<world><current north="0.3 m/s" east="-0.2 m/s"/><bed depth="9000 m"/></world>'
 
