@@ -101,7 +101,7 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
     for c in clients:
         click.echo(
             f"client {c['id']:3} {c['name']:16} {c['address']:21} round trip {c['rtt_ms']} ms"
-            + (", lockstep waits for it" if c["waited_for"] else "")
+            + (", lockstep is waiting for it" if c["waited_for"] else "")
             + (
                 f", waited {c['waited_s']:.1f} s in total, budget left {c['budget_left_s']:.1f} s"
                 if c["lockstep_s"]

@@ -118,7 +118,7 @@ class RequestOutcomes:
         return len(self._said)
 
     def add(self, event: Answer | RequestRefused) -> None:
-        """Add the answer or refusal of a request."""
+        """Add the answer to a request, or its refusal."""
         self._said[event.request] = event
         while len(self._said) > KEPT_ANSWERS:
             del self._said[next(iter(self._said))]

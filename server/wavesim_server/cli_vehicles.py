@@ -75,7 +75,7 @@ def list_(as_json: bool) -> None:
 models_option = click.option(
     "--models",
     type=click.Path(path_type=Path),
-    help="Models or configuration file to search in addition to the library.",
+    help="Models file or configuration file to search in addition to the library.",
 )
 
 

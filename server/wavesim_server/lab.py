@@ -278,7 +278,7 @@ class Lab(Simulation):
         return Sensors(found)
 
     def records(self, name: str) -> Iterator[tuple[int, str, Record]]:
-        """Yield the newest record of each instrument of a body that has measured.
+        """Yield the newest record of each instrument on a body; skip instruments without a measurement.
 
         Each item is (number in the suite, type, one-row slice of the table of that type).
         """

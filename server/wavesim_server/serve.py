@@ -70,7 +70,7 @@ class ServerOptions:
 
 @dataclass(frozen=True)
 class ProcessArguments:
-    """Arguments of the supervisor for a process of the server."""
+    """Arguments that the supervisor passes to a server process."""
 
     loaded: LoadedConfig
     options: ServerOptions

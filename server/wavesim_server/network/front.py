@@ -349,7 +349,7 @@ class Front:
         )  # the engine may wait for an answer that was lost
 
     def _on_body_presence(self, r: messages.BodyPresenceEvent) -> None:
-        """Handle the departure of an orphaned body, or the entry of a body that only an earlier front requested."""
+        """Handle the departure of an orphaned body. Remove a body that enters because an earlier front requested it."""
         if not r.is_present and r.row in self.orphans and r.generation == self.generations[r.row]:
             self.orphans.discard(r.row)
             self.bodies.pop(r.row, None)

@@ -188,7 +188,7 @@ class SonarConfig(SensorConfig):
         False,
     )
     assumed_speed: float = key(
-        "Speed of sound at the array that a multibeam echosounder assumes; 0 = the true speed.", "speed", 0.0, low=0.0
+        "Speed of sound that a multibeam echosounder assumes at its array; 0 = the true speed.", "speed", 0.0, low=0.0
     )
 
 
