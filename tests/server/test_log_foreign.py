@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from mcap.writer import CompressionType, Writer
-from wavesim_sdk.config.xml import parse
+from wavesim_world.config.xml import parse
 
 from tests.conftest import wavesim
 from wavesim_sdk.errors import ConfigError, LogError
