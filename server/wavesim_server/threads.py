@@ -21,8 +21,9 @@ from wavesim_sdk.kernel_compiler import kernel
 from wavesim_server import array_tables
 from wavesim_server.acoustics import medium_arrays
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, sleep
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.bodies import BodyArrays
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.environment import weather
 from wavesim_server.row_pool import aligned_zeros
@@ -39,7 +40,7 @@ class ThreadShare(NamedTuple):
     """Work of one thread."""
 
     work: TickScratch  # for the bodies in its blocks, block by block
-    scratch: Floats  # (WORK,)
+    scratch: Floats  # (W.SIZE,)
     blocks: Ints
     ends: Ints  # (n, 2): ends of the groups of blocks taken at a time, and of their bodies
     fastest: Floats  # (1,): maximum speed of its bodies
@@ -189,7 +190,7 @@ def divide_blocks(f: BodyArrays, sequence: Ints, work: TickScratch, count: int) 
     place = np.full(len(f.block_heads), -1)
     place[sequence] = np.arange(len(sequence))
     seats = f.slots[rows]
-    at = place[seats // r.LANES]
+    at = place[seats // LANES]
     sort = np.lexsort((seats, at))
     rows, at = rows[sort], at[sort]
     found = []
@@ -206,7 +207,7 @@ def divide_blocks(f: BodyArrays, sequence: Ints, work: TickScratch, count: int) 
         found.append(
             ThreadShare(
                 work._replace(order=bodies_, counters=np.array([len(bodies_), 0, 0])),
-                aligned_zeros(r.WORK),
+                aligned_zeros(W.SIZE),
                 sequence[blocks],
                 ends.astype(np.int64).reshape(-1, 2),
                 np.zeros(1),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from wavesim_sdk import tables
 from wavesim_sdk.kernel_compiler import always_inline, device_function, kernel
 from wavesim_server import array_tables, indirect_calls
 from wavesim_server.acoustics import medium, medium_arrays
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, rotation, sleep
-from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.contact_memory import ContactMemory
+from wavesim_server.dynamics.row_tables import flat_columns
+from wavesim_server.dynamics.sizes import LANES, SLOTS
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.environment import weather
 from wavesim_server.environment.flow import FlowField
@@ -66,6 +69,11 @@ class TickState(NamedTuple):
     scene: medium.AcousticScene
 
 
+#: rows of a block, and the columns of the table `state` into which they are published
+_PUBLISHED_ROWS = B.TABLE.published_rows(tables.STATE)
+_VELOCITY_THROUGH_WATER = flat_columns(tables.STATE)["v_FB_B"]
+_COMMAND, _ACTUAL, _FEEDBACK = (flat_columns(tables.ACTUATION)[name] for name in ("command", "actual", "feedback"))
+
 unpack_tick_state = array_tables.make_unpacker(TickState)
 
 
@@ -77,23 +85,23 @@ def update_transducers(f: BodyArrays, scratch: TickScratch, medium_table: Any, t
         row = scratch.order[k]
         if m.nodes[row].active == 0:
             continue
-        b, l = f.blocks[f.slots[row] // r.LANES], f.slots[row] % r.LANES
+        b, l = f.blocks[f.slots[row] // LANES], f.slots[row] % LANES
         place = m.places[tick & 1, row]
-        place.qw, place.qx = b[r.QW * r.LANES + l], b[r.QX * r.LANES + l]
-        place.qy, place.qz = b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
+        place.qw, place.qx = b[B.QW * LANES + l], b[B.QX * LANES + l]
+        place.qy, place.qz = b[B.QY * LANES + l], b[B.QZ * LANES + l]
         xx, xy, xz, yx, yy, yz, zx, zy, zz = rotation.matrix(place.qw, place.qx, place.qy, place.qz)
         tx, ty, tz = (
             scratch.transducer_levers[row, 0],
             scratch.transducer_levers[row, 1],
             scratch.transducer_levers[row, 2],
         )
-        p, q, o = b[(r.NU + 3) * r.LANES + l], b[(r.NU + 4) * r.LANES + l], b[(r.NU + 5) * r.LANES + l]
-        u = b[r.NU * r.LANES + l] + q * tz - o * ty
-        v = b[(r.NU + 1) * r.LANES + l] + o * tx - p * tz
-        w = b[(r.NU + 2) * r.LANES + l] + p * ty - q * tx
-        place.x = b[r.PX * r.LANES + l] + xx * tx + xy * ty + xz * tz
-        place.y = b[r.PY * r.LANES + l] + yx * tx + yy * ty + yz * tz
-        place.z = b[r.PZ * r.LANES + l] + zx * tx + zy * ty + zz * tz
+        p, q, o = b[(B.NU + 3) * LANES + l], b[(B.NU + 4) * LANES + l], b[(B.NU + 5) * LANES + l]
+        u = b[B.NU * LANES + l] + q * tz - o * ty
+        v = b[(B.NU + 1) * LANES + l] + o * tx - p * tz
+        w = b[(B.NU + 2) * LANES + l] + p * ty - q * tx
+        place.x = b[B.PX * LANES + l] + xx * tx + xy * ty + xz * tz
+        place.y = b[B.PY * LANES + l] + yx * tx + yy * ty + yz * tz
+        place.z = b[B.PZ * LANES + l] + zx * tx + zy * ty + zz * tz
         place.vx, place.vy, place.vz = xx * u + xy * v + xz * w, yx * u + yy * v + yz * w, zx * u + zy * v + zz * w
 
 
@@ -220,26 +228,26 @@ def publish(
     state: Floats,
     actuation: Floats,
 ) -> None:
-    """Fill the flat views (capacity, 16) and (capacity, 3 SLOTS) of the state and actuation tables.
+    """Fill the tables `state` and `actuation`, given as flat views (capacity, numbers of a row).
 
     Actuators are in the order of the model: the k-th of a row has the slot ``places[row, k]``, k < ``counts[row]``.
     """
     for k in range(count):
         row = order[k]
-        b, l = f.blocks[f.slots[row] // r.LANES], f.slots[row] % r.LANES
-        for i in range(13):
-            state[row, i] = b[i * r.LANES + l]
+        b, l = f.blocks[f.slots[row] // LANES], f.slots[row] % LANES
+        for i in range(_PUBLISHED_ROWS.shape[0]):
+            state[row, _PUBLISHED_ROWS[i, 1]] = b[_PUBLISHED_ROWS[i, 0] * LANES + l]
         xx, xy, xz, yx, yy, yz, zx, zy, zz = rotation.matrix(
-            b[r.QW * r.LANES + l], b[r.QX * r.LANES + l], b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
+            b[B.QW * LANES + l], b[B.QX * LANES + l], b[B.QY * LANES + l], b[B.QZ * LANES + l]
         )
-        cx, cy, cz = b[r.V_WF_W * r.LANES + l], b[(r.V_WF_W + 1) * r.LANES + l], b[(r.V_WF_W + 2) * r.LANES + l]
-        state[row, 13] = b[r.NU * r.LANES + l] - (xx * cx + yx * cy + zx * cz)
-        state[row, 14] = b[(r.NU + 1) * r.LANES + l] - (xy * cx + yy * cy + zy * cz)
-        state[row, 15] = b[(r.NU + 2) * r.LANES + l] - (xz * cx + yz * cy + zz * cz)
+        cx, cy, cz = b[B.V_WF_W * LANES + l], b[(B.V_WF_W + 1) * LANES + l], b[(B.V_WF_W + 2) * LANES + l]
+        state[row, _VELOCITY_THROUGH_WATER] = b[B.NU * LANES + l] - (xx * cx + yx * cy + zx * cz)
+        state[row, _VELOCITY_THROUGH_WATER + 1] = b[(B.NU + 1) * LANES + l] - (xy * cx + yy * cy + zy * cz)
+        state[row, _VELOCITY_THROUGH_WATER + 2] = b[(B.NU + 2) * LANES + l] - (xz * cx + yz * cy + zz * cz)
         for i in range(counts[row]):
             slot = places[row, i]
-            actuation[row, i] = b[(r.ACTUATOR_COMMAND + slot) * r.LANES + l]
-            actuation[row, r.SLOTS + i] = b[(r.ACTUATOR_STATE + slot) * r.LANES + l]
-            actuation[row, 2 * r.SLOTS + i] = feedback[row, slot]
-        for i in range(counts[row], r.SLOTS):  # of a body that was in the row before
-            actuation[row, i] = actuation[row, r.SLOTS + i] = actuation[row, 2 * r.SLOTS + i] = 0.0
+            actuation[row, _COMMAND + i] = b[(B.ACTUATOR_COMMAND + slot) * LANES + l]
+            actuation[row, _ACTUAL + i] = b[(B.ACTUATOR_STATE + slot) * LANES + l]
+            actuation[row, _FEEDBACK + i] = feedback[row, slot]
+        for i in range(counts[row], SLOTS):  # of a body that was in the row before
+            actuation[row, _COMMAND + i] = actuation[row, _ACTUAL + i] = actuation[row, _FEEDBACK + i] = 0.0

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from wavesim_sdk import frames
 from wavesim_sdk.config import LoadedConfig
 from wavesim_server import Simulation
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import hydrostatics
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import parameter_rows as P
 
 GRID = 60
 
@@ -126,22 +127,22 @@ def test_a_buoy_bobs_at_its_natural_period(config: Callable[..., LoadedConfig]) 
     mass = np.diag([half + 33.54] * 3 + [1.0] * 3)
     zero = dict.fromkeys(
         (
-            *range(r.LINEAR_DRAG, r.LINEAR_DRAG + 36),
-            *range(r.QUADRATIC_DRAG, r.QUADRATIC_DRAG + 36),
-            *range(r.WEIGHT_MOMENT, r.WEIGHT_MOMENT + 3),
+            *range(P.LINEAR_DRAG, P.LINEAR_DRAG + 36),
+            *range(P.QUADRATIC_DRAG, P.QUADRATIC_DRAG + 36),
+            *range(P.WEIGHT_MOMENT, P.WEIGHT_MOMENT + 3),
         ),
         0.0,
     )
     sim.fleet.override_parameters(
         row,
         zero
-        | {r.WEIGHT: half * 9.81}
-        | {row + k: float(v) for row in (r.MASS, r.TOTAL_INERTIA) for k, v in enumerate(mass.ravel())}
-        | {r.ADDED_MASS + 7 * k: 33.54 for k in range(3)}
-        | {r.MASS_INVERSE + k: float(v) for k, v in enumerate(np.linalg.inv(mass).ravel())},
+        | {P.WEIGHT: half * 9.81}
+        | {row + k: float(v) for row in (P.MASS, P.TOTAL_INERTIA) for k, v in enumerate(mass.ravel())}
+        | {P.ADDED_MASS + 7 * k: 33.54 for k in range(3)}
+        | {P.MASS_INVERSE + k: float(v) for k, v in enumerate(np.linalg.inv(mass).ravel())},
     )
     b = sim.fleet.body(row)
-    b[r.PZ] = 0.005
+    b[B.PZ] = 0.005
     z = []
     for _ in range(4000):
         sim.advance(1)

@@ -12,6 +12,7 @@ the skin.
 from __future__ import annotations
 
 from wavesim_sdk.kernel_compiler import always_inline, device_function
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import sleep
 from wavesim_server.dynamics.bodies import BodyArrays, is_asleep
 from wavesim_server.dynamics.broad_phase import SKIN, list_pairs
@@ -35,7 +36,7 @@ from wavesim_server.dynamics.impulses import (
     rolling_impulse,
 )
 from wavesim_server.dynamics.narrow_phase import contacts_of_pair, contacts_with_bed, may_touch
-from wavesim_server.dynamics.rows import ASLEEP, CLEARANCE, LANES
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.seabed import BedParameters, SoundingsMesh
 
@@ -79,10 +80,10 @@ def resolve_contacts(
     for i in range(count):
         slot = f.slots[order[i]]
         block, l = f.blocks[slot // LANES], slot % LANES
-        if block[ASLEEP * LANES + l] != 0.0:
+        if block[B.ASLEEP * LANES + l] != 0.0:
             continue
-        block[CLEARANCE * LANES + l] -= way
-        if not block[CLEARANCE * LANES + l] > 0.0:
+        block[B.CLEARANCE * LANES + l] -= way
+        if not block[B.CLEARANCE * LANES + l] > 0.0:
             n = contacts_with_bed(f, t, n, order[i], h, bed, net, cursor)
     if n == 0:
         return 0

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 from wavesim_sdk.kernel_compiler import device_function
-from wavesim_server.dynamics.rows import MODEL_FACES, MODEL_HULL, TABLE_FACES, TABLE_POINTS
+from wavesim_server.dynamics import model_columns as M
+from wavesim_server.dynamics.sizes import TABLE_FACES, TABLE_POINTS
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import asin
 
@@ -203,8 +204,8 @@ def mesh_volume(
     """
     ox, oy, oz = nx * d, ny * d, nz * d
     volume = mx = my = mz = 0.0
-    for f in range(model_ints[MODEL_FACES]):
-        table, at = tables[model_ints[MODEL_HULL + f // TABLE_FACES]], 9 * (f % TABLE_FACES)
+    for f in range(model_ints[M.FACES]):
+        table, at = tables[model_ints[M.HULL + f // TABLE_FACES]], 9 * (f % TABLE_FACES)
         fx = fy = fz = px = py = pz = 0.0
         count = 0
         for corner in range(3):

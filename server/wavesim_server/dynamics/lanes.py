@@ -22,7 +22,7 @@ from numba.extending import intrinsic, lower_builtin, models, overload, register
 
 from wavesim_sdk import compiled_elementary, elementary
 from wavesim_sdk.kernel_compiler import always_inline
-from wavesim_server.dynamics.rows import LANES
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.dynamics.types import Floats, Lanes, Mask
 
 __all__ = ["add_to", "broadcast", "element", "load", "maximum", "minimum", "select", "splat", "sqrt", "store"]

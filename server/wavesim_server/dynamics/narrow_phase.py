@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 
 from wavesim_sdk.kernel_compiler import device_function
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import shapes
 from wavesim_server.dynamics.bodies import BodyArrays, bounding_sphere, geometry, speed_bound
 from wavesim_server.dynamics.contact_events import BED
@@ -25,7 +26,6 @@ from wavesim_server.dynamics.contact_memory import (
     POINT,
     ContactMemory,
 )
-from wavesim_server.dynamics.rows import CLEARANCE, LANES
 from wavesim_server.dynamics.shapes import (
     BOX,
     CORE,
@@ -47,6 +47,7 @@ from wavesim_server.dynamics.shapes import (
     Z,
     to_body,
 )
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
@@ -179,9 +180,9 @@ def contacts_with_bed(
     x, y, z, reach = bounding_sphere(f, row)
     gap = bed_depth(bed, net, cursor, row, x, y) - z - reach * (1.0 + bed.max_slope) - way
     if not gap <= 0.0:  # far above the bed, or the bed is unknown here
-        b[CLEARANCE * LANES + l] = gap if gap > 0.0 else 1.0
+        b[B.CLEARANCE * LANES + l] = gap if gap > 0.0 else 1.0
         return n
-    b[CLEARANCE * LANES + l] = 0.0
+    b[B.CLEARANCE * LANES + l] = 0.0
     g, point = t.shapes[0], t.scratch[POINT]
     geometry(f, row, g)
     for i in range(MAX_FEATURES if g[SHAPE_CODE] != SPHERE else 1):
