@@ -47,17 +47,7 @@ CORE = """<models><model name="core" type="underwater"><cylinder length="2 m" ra
 def step_all(table: Any, blocks: Any, h: float) -> None:
     """Return a kernel that computes only the motion of some blocks, as the tick does it."""
     w = tick.unpack_tick_state(table)
-    integrators.step_all(
-        w.bodies.blocks,
-        w.bodies.block_heads,
-        blocks,
-        w.bodies.params,
-        w.fleet.model_ints,
-        w.fleet.tables,
-        w.fleet.block_scratch,
-        h,
-        w.integrator,
-    )
+    integrators.step_all(w.bodies, w.fleet.models, blocks, w.fleet.block_scratch, h, w.integrator)
 
 
 def fleet(n: int, names: Sequence[str], extra: str = "") -> Simulation:

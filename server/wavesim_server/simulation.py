@@ -53,7 +53,7 @@ from wavesim_server.array_tables import pack
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import contact_events, contact_memory, effort, sleep, surge_trim
 from wavesim_server.dynamics import parameter_rows as P
-from wavesim_server.dynamics.bodies import BodyArrays
+from wavesim_server.dynamics.bodies import TickScratch
 from wavesim_server.dynamics.fleet import FleetDynamics, VehicleType
 from wavesim_server.dynamics.model_compiler import free_dofs
 from wavesim_server.dynamics.sizes import LANES
@@ -114,8 +114,10 @@ class Simulation:
         self.weather_model = WeatherModel(loaded, self.water, capacity, self.seed)
         self.stratification = Stratification(config.world, self.water, step)
         bed, net = seabed.make_bed(loaded)
-        self._environment = tick.Environment(bed, net, self.weather_model.flow, np.zeros(capacity, np.int64))
-        self._scratch = tick.TickScratch(
+        self._environment = tick.Environment(
+            seabed.SeaBed(bed, net, np.zeros(capacity, np.int64)), self.weather_model.flow
+        )
+        self._scratch = TickScratch(
             np.zeros(capacity, np.int64),
             np.zeros((capacity, 3)),
             np.zeros((capacity, B.RIGID_ROWS)),
@@ -131,7 +133,7 @@ class Simulation:
         self._start_clearance = StartClearance(parts, bed, net, fixed)
         self.channel = AcousticChannel(loaded, self.water, capacity, step, self.seed, self.weather_model.wind.mean)
         self._scene = medium.AcousticScene(self._contacts.obstacles, bed, net, np.zeros(1, np.int64))
-        self._effort_scratch = effort.scratch()
+        self._effort_scratch = effort.make_scratch(self.fleet.work)
         self.threads = TickThreads(threads)
         self._tick_state_sources: tuple[Any, ...] = (None,)  # arrays that the present tick state was built from
         self._tick_state: tuple[tick.TickState, Any]
@@ -356,9 +358,6 @@ class Simulation:
             self._scratch.counters[0] = len(rows)
             self._contacts.counters[contact_memory.N_STALE] = 1
 
-    def _bodies(self) -> BodyArrays:
-        return BodyArrays(self.fleet.blocks, self.fleet.slots, self.fleet.block_heads, self.fleet.params)
-
     def _refresh_surroundings(self, row: int) -> None:
         self._update_stratification([row])
         self.weather_model.refresh(row, self.fleet, self.tick, self.time_ns * 1e-9)
@@ -382,7 +381,7 @@ class Simulation:
         contains no jump.
         """
         self._single_scratch.order[0] = row
-        tick.update_transducers(self._bodies(), self._single_scratch, self.channel.table, self.tick)
+        tick.update_transducers(self.fleet.arrays, self._single_scratch, self.channel.table, self.tick)
         places = self.channel.medium.places
         places[(self.tick + 1) & 1, row] = places[self.tick & 1, row]
 
@@ -592,13 +591,13 @@ class Simulation:
         """
         f = self.fleet
         made_of = (
-            f.blocks, f.slots, f.block_heads, f.params, f.sequence, f.model_ints, f.tables, f.work, f.actuator_holds, f.hold_count, f.setpoints, f.speed_averages,
+            f.blocks, f.slots, f.block_heads, f.params, f.model_ints, f.tables, f.sequence, f.work, f.actuator_holds, f.hold_count, f.setpoints, f.speed_averages,
             f.average_windows, f.feedback, self._contacts, self.weather_model.weather, self._environment, self.line_system.arrays, self._scratch, self.channel.table,
             self._scene,
         )  # fmt: skip
         if not all(map(operator.is_, made_of, self._tick_state_sources)):
             tick_state = tick.TickState(
-                BodyArrays(*made_of[:4]), tick.FleetArrays(*made_of[4:14]), f.integrator, *made_of[14:]
+                f.arrays, tick.FleetArrays(f.models, *made_of[6:14]), f.integrator, *made_of[14:]
             )
             self._tick_state_sources, self._tick_state = made_of, (tick_state, pack(tick_state))
         return self._tick_state
@@ -617,8 +616,7 @@ class Simulation:
 
     def compile_motion(self) -> None:
         """Compile the motion kernels that the tick kernel calls."""
-        *movers, _ = self._current_tick_state()[0]
-        compile_for_types(tick.advance_motion, *movers, self.step_ns, self.tick)
+        compile_for_types(tick.advance_motion, self._current_tick_state()[0], self.step_ns, self.tick)
 
     def compile_tick(self) -> None:
         """Compile the kernel of a tick, without its sound."""
@@ -655,7 +653,7 @@ class Simulation:
         self._reorder()
         f = self.fleet
         tick.publish(
-            self._bodies(),
+            self.fleet.arrays,
             self._scratch.order,
             int(self._scratch.counters[0]),
             f.feedback,
@@ -682,10 +680,8 @@ class Simulation:
         table = np.zeros(self.capacity, EFFORT.dtype) if table is None else table
         f, asked = self.fleet, self._present_rows(rows)
         effort.fill_efforts(
-            self._bodies(),
-            f.model_ints,
-            f.tables,
-            f.work,
+            self.fleet.arrays,
+            f.models,
             self._effort_scratch,
             asked[np.argsort(f.slots[asked])],
             self._scratch.last_finite,

@@ -36,7 +36,10 @@ def share(sim: Simulation, row: int) -> float:
     )
     normal = frames.rotation(b[B.QW : B.QW + 4]).T @ up
     part = hydrostatics.submerged_share(
-        p[P.SHAPE], *p[P.HALF : P.HALF + 3], p[P.BOUNDING_RADIUS], *normal, -up[2] * (b[B.PZ] - b[B.WATER_LEVEL])
+        p[P.SHAPE],
+        *p[P.HALF : P.HALF + 3],
+        p[P.BOUNDING_RADIUS],
+        hydrostatics.WaterPlane(*normal, -up[2] * (b[B.PZ] - b[B.WATER_LEVEL])),
     )[0]
     wet = min(1.0, part * p[P.FULL_BUOYANCY] / min(p[P.FULL_BUOYANCY], p[P.WEIGHT]))
     return float(wet * (2.0 - wet))
@@ -64,7 +67,7 @@ def derivative(sim: Simulation, row: int) -> np.ndarray:
     f = sim.fleet
     before, blocks = f.body(row)[B.NU : B.NU + 6].copy(), f.blocks.copy()
     h = 1e-7
-    integrators.step_all(f.blocks, f.block_heads, f.sequence, f.params, f.model_ints, f.tables, f.work, h, f.integrator)
+    integrators.step_all(f.arrays, f.models, f.sequence, f.work, h, f.integrator)
     after = f.body(row)[B.NU : B.NU + 6].copy()
     f.blocks[:] = blocks
     return (after - before) / h

@@ -171,7 +171,7 @@ class Emerging(Twin):
         self.s, self.blow = s, self.MA.copy()
         normal = frames.rotation(q)[2]
         part, *centre = hydrostatics.submerged_share(
-            p[P.SHAPE], *p[P.HALF : P.HALF + 3], p[P.BOUNDING_RADIUS], *normal, -x[2]
+            p[P.SHAPE], *p[P.HALF : P.HALF + 3], p[P.BOUNDING_RADIUS], hydrostatics.WaterPlane(*normal, -x[2])
         )
         self.B, self.rb = p[P.FULL_BUOYANCY] * part, self.rb + centre
         for name in ("MA", "MAs", "MAc", "DL", "DQ", "L"):

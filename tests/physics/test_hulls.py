@@ -71,7 +71,7 @@ def test_the_compiled_twin_of_a_cut_hull() -> None:
         n = rng.normal(size=3)
         n /= np.linalg.norm(n)
         d = rng.uniform(-3.0, 3.0)
-        volume, *moments = hydrostatics.mesh_volume(kind, np.array(tables), *n, d)
+        volume, *moments = hydrostatics.mesh_volume(kind, np.array(tables), hydrostatics.WaterPlane(*n, d))
         twin = coarse.wetted_part(n, d)
         assert volume == pytest.approx(twin.volume, abs=1e-9)
         assert np.allclose(moments, twin.volume * twin.centre, atol=1e-9)

@@ -37,6 +37,23 @@ class BodyArrays(NamedTuple):
     params: Floats  # (models, P.ROWS)
 
 
+class ModelArrays(NamedTuple):
+    """Integers and tables of all models, in addition to their parameters."""
+
+    ints: Ints  # (models, M.COLUMNS)
+    tables: Floats  # (tables, 2, TABLE_POINTS)
+
+
+class TickScratch(NamedTuple):
+    """Scratch of the tick: occupied rows, transducers on the bodies, last finite states."""
+
+    order: Ints
+    transducer_levers: Floats
+    last_finite: Floats
+    faults: Ints
+    counters: Ints  # number of bodies, contacts, new faults
+
+
 @device_function
 def geometry(f: BodyArrays, row: int, g: Floats) -> None:
     """Fill in the geometry of a body at its current pose."""

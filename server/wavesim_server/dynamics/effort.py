@@ -13,6 +13,8 @@ mooring and the impulses of contacts averaged over the last tick.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from wavesim_sdk import tables
@@ -23,7 +25,7 @@ from wavesim_server.dynamics import immersion, kernel, terms, water_exit
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
-from wavesim_server.dynamics.bodies import BodyArrays
+from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.lanes import element, load, splat, store
 from wavesim_server.dynamics.row_tables import flat_columns, row_numbers
 from wavesim_server.dynamics.sizes import LANES, SLOTS
@@ -39,9 +41,16 @@ EFFORT = row_numbers(tables.EFFORT)
 _ACTUATORS, _HULL, _RESTORING, _MOORING, _LANE_PARTS = range(0, 30, 6)
 
 
-def scratch() -> Floats:
-    """Return scratch arrays for the terms of a block."""
-    return np.zeros(_LANE_PARTS * LANES)
+class EffortScratch(NamedTuple):
+    """Scratch arrays for a block."""
+
+    work: Floats  # (W.SIZE,)
+    parts: Floats  # terms that are computed on all lanes of a block at once
+
+
+def make_scratch(work: Floats) -> EffortScratch:
+    """Return the scratch arrays for a block, of which ``work`` is one."""
+    return EffortScratch(work, np.zeros(_LANE_PARTS * LANES))
 
 
 @always_inline
@@ -175,10 +184,8 @@ def _fill_row(
 @entry
 def fill_efforts(
     f: BodyArrays,
-    all_model_ints: Ints,
-    tables: Floats,
-    work: Floats,
-    parts: Floats,
+    models: ModelArrays,
+    scratch: EffortScratch,
     rows: Ints,
     last: Floats,
     faults: Ints,
@@ -190,7 +197,7 @@ def fill_efforts(
     ``last`` holds the state of each body before its last contacts. The function is fastest if the rows are in the order
     of their slots.
     """
-    jump = np.zeros(6)
+    jump, work, parts = np.zeros(6), scratch.work, scratch.parts
     before = -1
     for i in range(rows.shape[0]):
         row = rows[i]
@@ -202,7 +209,8 @@ def fill_efforts(
                 out[row, c] = 0.0
             continue
         if block != before:
-            _block_parts(b, p, work, all_model_ints[k], tables, f.block_heads[block, B.HEAD_MOORED] != 0, parts)
+            moored = f.block_heads[block, B.HEAD_MOORED] != 0
+            _block_parts(b, p, work, models.ints[k], models.tables, moored, parts)
             before = block
         for c in range(6):
             jump[c] = element(b, B.NU + c, l) - last[row, B.NU + c]

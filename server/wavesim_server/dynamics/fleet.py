@@ -29,6 +29,7 @@ from wavesim_server.dynamics import integrators, registry
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
+from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.model_compiler import CompiledModel, check_step_stability, compile_model
 from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, TABLE_POINTS, THRUSTERS
 from wavesim_server.dynamics.types import Floats, Ints
@@ -62,7 +63,7 @@ def release_holds(
 def average_shaft_speeds(
     blocks: Floats, slots: Ints, speed_averages: Ints, average_windows: Floats, feedback: Floats
 ) -> None:
-    """Update the moving averages of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, number of
+    """Update the moving averages of reported shaft speeds. ``speed_averages`` (n, 4): row, slot, window in ticks, number of
     ticks in the average.
     """
     for i in range(speed_averages.shape[0]):
@@ -165,6 +166,16 @@ class FleetDynamics:
         self._sequence: Ints | None = None
 
     # -- views -------------------------------------------------------------------------------
+
+    @property
+    def arrays(self) -> BodyArrays:
+        """The arrays of all bodies, for kernels."""
+        return BodyArrays(self.blocks, self.slots, self.block_heads, self.params)
+
+    @property
+    def models(self) -> ModelArrays:
+        """Integers and tables of all models, for kernels."""
+        return ModelArrays(self.model_ints, self.tables)
 
     def body(self, row: int) -> Floats:
         """Return the state and inputs of one body, as a view of B.ROWS numbers."""

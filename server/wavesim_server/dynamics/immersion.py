@@ -94,6 +94,17 @@ def _displaced_volume(block: Floats, params: Floats, work: Floats, model_ints: I
                 _displaced_volume_of_lane(params, work, l)
 
 
+@always_inline
+def _water_plane(work: Floats, l: int) -> hydrostatics.WaterPlane:
+    """Return the water plane of one lane, from the lane scratch."""
+    return hydrostatics.WaterPlane(
+        element(work, W.LANE_SCRATCH, l),
+        element(work, W.LANE_SCRATCH + 1, l),
+        element(work, W.LANE_SCRATCH + 2, l),
+        element(work, W.LANE_SCRATCH + 3, l),
+    )
+
+
 @device_function
 def _displaced_volume_of_lane(params: Floats, work: Floats, l: int) -> None:
     """Set the buoyancy and its centre for one box or cylinder at any attitude."""
@@ -103,10 +114,7 @@ def _displaced_volume_of_lane(params: Floats, work: Floats, l: int) -> None:
         params[P.HALF + 1],
         params[P.HALF + 2],
         params[P.BOUNDING_RADIUS],
-        element(work, W.LANE_SCRATCH, l),
-        element(work, W.LANE_SCRATCH + 1, l),
-        element(work, W.LANE_SCRATCH + 2, l),
-        element(work, W.LANE_SCRATCH + 3, l),
+        _water_plane(work, l),
     )
     work[W.BUOYANCY * LANES + l] = params[P.FULL_BUOYANCY] * fraction
     work[W.BUOYANCY_CENTRE * LANES + l] = params[P.FULL_BUOYANCY_CENTRE] + mx
@@ -127,14 +135,7 @@ def _displaced_volume_of_mesh(block: Floats, params: Floats, work: Floats, model
             for i in range(3):
                 work[(W.BUOYANCY_CENTRE + i) * LANES + l] = params[P.FULL_BUOYANCY_CENTRE + i]
             continue
-        nx, ny, nz = (
-            element(work, W.LANE_SCRATCH, l),
-            element(work, W.LANE_SCRATCH + 1, l),
-            element(work, W.LANE_SCRATCH + 2, l),
-        )
-        volume, mx, my, mz = hydrostatics.mesh_volume(
-            model_ints, tables, nx, ny, nz, element(work, W.LANE_SCRATCH + 3, l)
-        )
+        volume, mx, my, mz = hydrostatics.mesh_volume(model_ints, tables, _water_plane(work, l))
         wet = max(volume, 0.0)
         by = 1.0 / wet if wet > 1e-12 else 0.0
         work[W.BUOYANCY * LANES + l] = params[P.FULL_BUOYANCY] * wet / params[P.VOLUME]

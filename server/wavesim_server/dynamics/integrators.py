@@ -17,9 +17,10 @@ from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import registry
 from wavesim_server.dynamics import work_rows as W
+from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.extension_points import Integrator
 from wavesim_server.dynamics.immersion import is_afloat, submerged_buoyancy
-from wavesim_server.dynamics.kernel import evaluate_stage, kinematics, lag_actuators
+from wavesim_server.dynamics.kernel import Stage, evaluate_stage, kinematics, lag_actuators
 from wavesim_server.dynamics.lanes import add_to, load, sqrt, store
 from wavesim_server.dynamics.sizes import LANES, SLOT_ANGLE, SLOT_FIN, SLOTS, STAGES
 from wavesim_server.dynamics.types import Floats, Ints
@@ -117,9 +118,8 @@ def step_block(
             for i in range(n):
                 store(work, W.STATE + i, load(block, i))
             _add_weighted_stages(work, work, W.STATE, n, h, _WEIGHTS[integrator, s], s)
-        evaluate_stage(
-            block, params, work, model_ints, tables, s, _GAIN[integrator, s], _TIME[integrator, s], afloat, moored
-        )
+        stage = Stage(s, _GAIN[integrator, s], _TIME[integrator, s])
+        evaluate_stage(block, params, work, model_ints, tables, stage, afloat, moored)
     if integrator == EULER:  # new velocities first, then position and attitude with them
         for i in range(B.NU, n):
             add_to(work, W.STATE + i, h * load(work, W.DERIVATIVES + i))
@@ -152,28 +152,12 @@ def step_block(
 
 
 @device_function
-def step_all(
-    blocks: Floats,
-    heads: Ints,
-    sequence: Ints,
-    params: Floats,
-    all_model_ints: Ints,
-    tables: Floats,
-    work: Floats,
-    h: float,
-    integrator: int,
-) -> None:
-    """Advance every block by one step.
-
-    ``blocks`` (n, B.SIZE), ``heads`` (n, B.HEAD_SIZE), ``sequence`` (n) the order of the blocks, ``params`` (models,
-    P.ROWS), ``all_model_ints`` (models, M.COLUMNS), ``tables`` (t, 2, TABLE_POINTS), ``work`` (W.SIZE).
-    """
+def step_all(f: BodyArrays, models: ModelArrays, sequence: Ints, work: Floats, h: float, integrator: int) -> None:
+    """Advance the blocks in ``sequence`` by one step. ``work`` (W.SIZE) is scratch."""
     for i in sequence:
-        awake = float(heads[i, B.HEAD_BODIES])
+        awake = float(f.block_heads[i, B.HEAD_BODIES])
         for l in range(LANES):
-            awake -= blocks[i, B.ASLEEP * LANES + l]
+            awake -= f.blocks[i, B.ASLEEP * LANES + l]
         if awake:
-            k = heads[i, B.HEAD_MODEL]
-            step_block(
-                blocks[i], params[k], work, all_model_ints[k], tables, h, integrator, heads[i, B.HEAD_MOORED] != 0
-            )
+            k, moored = f.block_heads[i, B.HEAD_MODEL], f.block_heads[i, B.HEAD_MOORED] != 0
+            step_block(f.blocks[i], f.params[k], work, models.ints[k], models.tables, h, integrator, moored)

@@ -12,6 +12,8 @@ velocity), with one matrix fewer. D = D_L + abs(u_r) L + D_Q abs(nu_r), element 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from wavesim_sdk.kernel_compiler import always_inline
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import immersion as surface
@@ -22,6 +24,14 @@ from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, maximum, minimum, select, sqrt, store
 from wavesim_server.dynamics.sizes import SLOT_ANGLE, SLOT_FIN, SLOTS
 from wavesim_server.dynamics.types import Floats, Ints, Lanes
+
+
+class Stage(NamedTuple):
+    """A stage of an integrator."""
+
+    number: int
+    gain: int  #: which of the integrator's times its actuators have; -1 = the start of the step
+    time: float  #: that time as a fraction of the step
 
 
 @always_inline
@@ -354,15 +364,13 @@ def evaluate_stage(
     work: Floats,
     model_ints: Ints,
     tables: Floats,
-    number: int,
-    gain: int,
-    part: float,
+    stage: Stage,
     afloat: bool,
     moored: bool,
 ) -> None:
     """Evaluate the equation of motion at X, and write the result to the derivative rows of a stage."""
-    flags, k = model_ints[M.FLAGS], W.DERIVATIVES + B.STATE_ROWS * number
-    lag_actuators(block, params, work, model_ints, gain, part)
+    flags, k = model_ints[M.FLAGS], W.DERIVATIVES + B.STATE_ROWS * stage.number
+    lag_actuators(block, params, work, model_ints, stage.gain, stage.time)
     kinematics(block, params, work, k)
     partly_out = False
     if afloat:
@@ -372,7 +380,7 @@ def evaluate_stage(
     if flags & (M.HAS_THRUSTER_LAW | M.HAS_DERIVATIVES):
         terms.derivative_basis(work, model_ints[M.FIN_COUNT])
     actuator_forces(block, params, work, model_ints, tables)
-    hull_forces(block, params, work, model_ints, number)
+    hull_forces(block, params, work, model_ints, stage.number)
     if partly_out:
         water_exit.fade_water_forces(block, work)
     if flags & M.HAS_RESTORING:

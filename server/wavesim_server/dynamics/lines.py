@@ -76,6 +76,17 @@ B_BEFORE, B_AFTER, B_DEPARTURE_VELOCITY, B_DEPARTURE, B_WRENCH_SUM, BODY = 0, 13
 G_LINE, G_LINES, G_BODY, G_BODIES, G_STEPS, GROUP = range(6)
 
 
+class Wrench(NamedTuple):
+    """Force and moment, B."""
+
+    x: float
+    y: float
+    z: float
+    k: float
+    m: float
+    n: float
+
+
 class LineArrays(NamedTuple):
     """All lines of a run."""
 
@@ -283,7 +294,7 @@ def _apply_end_force(end: Floats, node: Floats, o: Floats, params: Floats, dt: f
     )
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
     k, m, n = ay * z - az * y, az * x - ax * z, ax * y - ay * x
-    _apply_wrench(o, params, x, y, z, k, m, n, dt)
+    _apply_wrench(o, params, Wrench(x, y, z, k, m, n), dt)
     o[B_WRENCH_SUM] += x
     o[B_WRENCH_SUM + 1] += y
     o[B_WRENCH_SUM + 2] += z
@@ -293,19 +304,17 @@ def _apply_end_force(end: Floats, node: Floats, o: Floats, params: Floats, dt: f
 
 
 @device_function
-def _apply_wrench(
-    o: Floats, params: Floats, x: float, y: float, z: float, k: float, m: float, n: float, dt: float
-) -> None:
-    """Apply a force and a moment, both in B, to a body for a given time."""
+def _apply_wrench(o: Floats, params: Floats, w: Wrench, dt: float) -> None:
+    """Apply a force and a moment to a body for a given time."""
     for i in range(6):
         row = P.MASS_INVERSE + 6 * i
         o[B_DEPARTURE_VELOCITY + i] += dt * (
-            params[row] * x
-            + params[row + 1] * y
-            + params[row + 2] * z
-            + params[row + 3] * k
-            + params[row + 4] * m
-            + params[row + 5] * n
+            params[row] * w.x
+            + params[row + 1] * w.y
+            + params[row + 2] * w.z
+            + params[row + 3] * w.k
+            + params[row + 4] * w.m
+            + params[row + 5] * w.n
         )
 
 
@@ -322,17 +331,15 @@ def _substep(f: BodyArrays, rig: LineArrays, g: Ints, s: float, dt: float, h: fl
         slot, o = f.slots[rig.rows[k]], rig.bodies[k]
         if slot >= 0:  # force that already acted in the body's own step
             b, l = f.blocks[slot // LANES], slot % LANES
-            _apply_wrench(
-                o,
-                f.params[f.block_heads[slot // LANES, B.HEAD_MODEL]],
+            held = Wrench(
                 b[B.LINE_WRENCH * LANES + l],
                 b[(B.LINE_WRENCH + 1) * LANES + l],
                 b[(B.LINE_WRENCH + 2) * LANES + l],
                 b[(B.LINE_WRENCH + 3) * LANES + l],
                 b[(B.LINE_WRENCH + 4) * LANES + l],
                 b[(B.LINE_WRENCH + 5) * LANES + l],
-                -dt,
             )
+            _apply_wrench(o, f.params[f.block_heads[slot // LANES, B.HEAD_MODEL]], held, -dt)
     for m in range(g[G_LINE], g[G_LINES]):
         ints = rig.ints[m]
         for j in range(2):

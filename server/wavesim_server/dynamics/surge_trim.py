@@ -15,7 +15,7 @@ from wavesim_server.dynamics import effort
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
-from wavesim_server.dynamics.bodies import BodyArrays
+from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.fleet import ActuatorState, VehicleType
 from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, TABLE_POINTS, THRUSTERS
 from wavesim_server.dynamics.types import Floats
@@ -46,7 +46,7 @@ class TowedModel:
         block[B.ACTUATOR_EFFECT : B.ACTUATOR_EFFECT + THRUSTERS + FINS] = 1.0
         block[B.NU] = speed
         self._rest = np.tile(kind.rest_values[:, None], LANES)
-        self._block, self._work, self._parts = block, aligned_zeros(W.SIZE), effort.scratch()
+        self._block, self._scratch = block, effort.make_scratch(aligned_zeros(W.SIZE))
         self._out, self._last = np.zeros((LANES, effort.EFFORT)), np.zeros((LANES, B.RIGID_ROWS))
         self._last[:, B.NU] = speed
 
@@ -61,10 +61,8 @@ class TowedModel:
         )
         effort.fill_efforts(
             bodies,
-            self._ints[None],
-            self._tables,
-            self._work,
-            self._parts,
+            ModelArrays(self._ints[None], self._tables),
+            self._scratch,
             np.arange(LANES),
             self._last,
             np.zeros(LANES, np.int64),

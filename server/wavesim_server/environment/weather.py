@@ -27,6 +27,7 @@ from wavesim_sdk.ocean.surface import (
 )
 from wavesim_sdk.tables import SURROUNDINGS
 from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.lines import N_P, N_WATER_ACCELERATION, N_WATER_LEVEL, N_WATER_VELOCITY
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.dynamics.row_tables import flat_columns
@@ -106,6 +107,24 @@ class WeatherArrays(NamedTuple):
     buoyancy_volumes: Floats  # (capacity, VOLUMES)
 
 
+class SeaPoint(NamedTuple):
+    """A point of the water."""
+
+    x: float  # position, W
+    y: float
+    depth: float  # below the still level
+    is_near: bool  # whether the surface is near, so that its elevation matters
+
+
+class Footprint(NamedTuple):
+    """Size and heading of a body on the water. The vector of the heading need not have unit length."""
+
+    half_length: float
+    half_width: float
+    north: float
+    east: float
+
+
 @device_function
 def advance_weather(w: WeatherArrays, tick: int, time: float, h: float) -> None:
     """Advance the slow weather processes by a tick, and update all values that depend on them."""
@@ -171,20 +190,14 @@ def _still_water(b: Floats, l: int) -> None:
 def orbital_motion(
     sea: Floats,
     time: float,
-    x: float,
-    y: float,
-    depth: float,
-    near: bool,
-    long: float,
-    wide: float,
-    cx: float,
-    sx: float,
+    at: SeaPoint,
+    area: Footprint,
     still: float,
     parts: Floats,
     b: Floats,
     l: int,
 ) -> None:
-    """Compute water plane, velocity and acceleration of the water by Airy's theory, at a body ``depth`` below the still
+    """Compute water plane, velocity and acceleration of the water by Airy's theory, at a body. ``still`` is the still
     level.
 
     The acceleration is that of the water itself, v' + (v . grad) v: without its second term, a free body would not
@@ -192,18 +205,18 @@ def orbital_motion(
 
     All values are means over the body's length and width. For a wave of number k, the averaging factor is exp(-(k_x^2
     long^2 + k_y^2 wide^2)/6), which has the second moment of the rectangle. The slope is a first moment, so its factor
-    is this factor to the power 3/5. The vector (cx, sx) is the heading of the body and need not have unit length. Above
-    the still level, the motion equals that at the still level. ``parts`` (5, n) stores intermediate values so that the
+    is this factor to the power 3/5. Above the still level, the motion equals that at the still level. ``parts`` (5, n) stores intermediate values so that the
     compiler can vectorise the loops.
     """
-    down = max(depth, 0.0)
+    x, y, near = at.x, at.y, at.is_near
+    long, wide = area.half_length, area.half_width
+    down = max(at.depth, 0.0)
     n = sea.shape[0]
     up = north = east = 0.0
     u = v = z = au = av = az = 0.0
     xx = xy = yy = xz = yz = 0.0  # gradient of the velocity; zz = -xx - yy
-    turn = 1.0 / math.sqrt(max(cx * cx + sx * sx, 1e-12))
-    cx *= turn
-    sx *= turn
+    turn = 1.0 / math.sqrt(max(area.north * area.north + area.east * area.east, 1e-12))
+    cx, sx = area.north * turn, area.east * turn
     while not near and n > 0 and sea[n - 1, S_WAVE_NUMBER] * down > MAX_DECAY_EXPONENT:  # ascending
         n -= 1
     cosines, sines, decays, means, steeps = parts[0], parts[1], parts[2], parts[3], parts[4]
@@ -255,8 +268,7 @@ def orbital_motion(
 def apply_to_bodies(
     w: WeatherArrays,
     flow: FlowField,
-    blocks: Floats,
-    slots: Ints,
+    f: BodyArrays,
     order: Ints,
     count: int,
     tick: int,
@@ -264,7 +276,7 @@ def apply_to_bodies(
     h: float,
 ) -> None:
     """Compute current, water plane and the constant forces of all bodies in this tick."""
-    s = w.state
+    s, blocks, slots = w.state, f.blocks, f.slots
     parts = np.empty((5, w.sea.shape[0]))
     n, e = uniform_flow(flow, time)
     uniform = flow.layers.shape[0] == 0 and flow.values.shape[2] == 0
@@ -288,22 +300,8 @@ def apply_to_bodies(
                     b[(B.V_WF_W + k) * LANES + l] = b[(B.A_WF_W + k) * LANES + l] = 0.0
             else:
                 cx, sx = 1.0 - 2.0 * (q2 * q2 + q3 * q3), 2.0 * (q1 * q2 + q3 * q0)
-                orbital_motion(
-                    w.sea,
-                    time,
-                    x,
-                    y,
-                    depth,
-                    near,
-                    exposure[E_HALF_LENGTH],
-                    exposure[E_HALF_WIDTH],
-                    cx,
-                    sx,
-                    s[W_LEVEL],
-                    parts,
-                    b,
-                    l,
-                )
+                area = Footprint(exposure[E_HALF_LENGTH], exposure[E_HALF_WIDTH], cx, sx)
+                orbital_motion(w.sea, time, SeaPoint(x, y, depth, near), area, s[W_LEVEL], parts, b, l)
         else:
             b[B.WATER_LEVEL * LANES + l] = s[W_LEVEL]
             if (
@@ -341,7 +339,8 @@ def apply_to_nodes(w: WeatherArrays, flow: FlowField, nodes: Floats, time: float
         b[B.WATER_LEVEL * LANES] = still
         if w.sea.shape[0]:
             near = z - still < 2.0 * w.wind[I_HEIGHT] + 1.0
-            orbital_motion(w.sea, time, x, y, z - still, near, 0.0, 0.0, 1.0, 0.0, still, parts, b, 0)
+            at = SeaPoint(x, y, z - still, near)
+            orbital_motion(w.sea, time, at, Footprint(0.0, 0.0, 1.0, 0.0), still, parts, b, 0)
         n, e = flow_at(flow, time, x, y, z)
         o[N_WATER_LEVEL] = b[B.WATER_LEVEL * LANES]
         for k in range(3):
