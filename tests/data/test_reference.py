@@ -14,7 +14,8 @@ import pytest
 
 from wavesim_sdk import frames
 from wavesim_server import Simulation
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics.sizes import SLOT_BUCKET
 from wavesim_world.config import LoadedConfig, Model, library
 
 pytestmark = [pytest.mark.data, pytest.mark.compiled]
@@ -177,7 +178,7 @@ def test_odin_against_its_authors_simulator(config: Callable[..., LoadedConfig],
         loaded = config(f'<time step="5 ms"/><world density="1000 kg/m3">{air}</world>')
         sim = Simulation(dataclasses.replace(loaded, models={model.name: model}))
         row = sim.enter("v", model.name, (0.0, 0.0, 0.0))
-        sim.fleet.body(row)[r.ACTUATOR_STATE + r.SLOT_BUCKET : r.ACTUATOR_STATE + r.SLOT_BUCKET + 2] = 0.0
+        sim.fleet.body(row)[B.ACTUATOR_STATE + SLOT_BUCKET : B.ACTUATOR_STATE + SLOT_BUCKET + 2] = 0.0
         path = error = 0.0
         for wanted in reference[: int(reference[-1, 0])]:
             while sim.time_ns < wanted[0] * 1e9 - 1:
@@ -251,7 +252,7 @@ def test_the_supply_vessels_memory_and_wave_forces(config: Callable[..., LoadedC
     heave, angle = [], []
     for _ in range(1500):
         sim.advance(1)
-        heave.append(sim.fleet.body(row)[r.ENVIRONMENT_WRENCH + 2])
+        heave.append(sim.fleet.body(row)[B.ENVIRONMENT_WRENCH + 2])
         p = sim.fleet.body(row)[:2]
         t = (sim.tick - 1) * 0.02
         angle.append(

@@ -12,7 +12,7 @@ import pytest
 from tests.physics.sea import ANSWERS, PLAIN, heard, node, outcomes, records, run, sea
 from wavesim_sdk.tables import Outcome
 from wavesim_server.acoustics import image_paths, medium_setup
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
 from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
@@ -288,8 +288,8 @@ def test_detection_by_signal_to_noise_ratio(config: Make) -> None:
             sim = sea(config, "20 ms", quiet, ear, extra='noise_model="wenz"', world=world)
             # the receiver passes the mark at 2 m/s sideways at the time of arrival
             a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, x)
-            sim.fleet.body(b)[r.NU + 1] = 2.0 if self_noise != "0 dB" else 0.0
-            sim.fleet.body(b)[r.PY] = -2.0 * x / 1500.0 if self_noise != "0 dB" else 0.0
+            sim.fleet.body(b)[B.NU + 1] = 2.0 if self_noise != "0 dB" else 0.0
+            sim.fleet.body(b)[B.PY] = -2.0 * x / 1500.0 if self_noise != "0 dB" else 0.0
             sim.ping(a, 25e3, level)
             _, receptions = run(sim, 1.0)
             assert outcomes(receptions, b) == [expected]

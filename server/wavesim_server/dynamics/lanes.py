@@ -23,7 +23,7 @@ from numba.extending import intrinsic, lower_builtin, models, overload, register
 from wavesim_kernels import compiled_elementary
 from wavesim_kernels.compiler import always_inline
 from wavesim_sdk import elementary
-from wavesim_server.dynamics.rows import LANES
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.dynamics.types import Floats, Lanes, Mask
 
 __all__ = ["add_to", "broadcast", "element", "load", "maximum", "minimum", "select", "splat", "sqrt", "store"]
