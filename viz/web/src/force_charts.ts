@@ -5,15 +5,22 @@ import type { BodyCharts, SeriesLabel } from "./body_charts";
 import type { Forces, Panel } from "./websocket";
 
 const PARTS: [keyof Forces, string][] = [
-  ["total", "Sum of all components, which equals mass (with added mass) times acceleration"], ["restoring", "Weight, buoyancy, ballast"], ["drag", "Hull: drag, lift, Coriolis"],
-  ["actuators", "Thrusters and fins"], ["environment", "Wind and waves"], ["external", "External force set by a command"], ["contact", "Mooring, and contact with bodies, obstacles and sea bed"],
+  ["total", "Sum of all components, which equals mass (with added mass) times acceleration"],
+  ["restoring", "Weight, buoyancy, ballast"],
+  ["drag", "Hull: drag, lift, Coriolis"],
+  ["actuators", "Thrusters and fins"],
+  ["environment", "Wind and waves"],
+  ["external", "External force set by a command"],
+  ["contact", "Mooring, and contact with bodies, obstacles and sea bed"],
 ];
 const AXES = ["X", "Y", "Z", "K", "M", "N"];
 
 /** Describe the chart of a component: three forces, three moments. */
 export function forceLabel(key: string): SeriesLabel | null {
   const part = PARTS.find(([name]) => key === `force.${name}`);
-  return part ? { title: part[0], unit: "N, N m", series: AXES.map((a) => `${key}.${a}`), names: AXES, factors: [] } : null;
+  return part
+    ? { title: part[0], unit: "N, N m", series: AXES.map((a) => `${key}.${a}`), names: AXES, factors: [] }
+    : null;
 }
 
 export class ForcePanel {
@@ -24,12 +31,21 @@ export class ForcePanel {
     const rows = PARTS.map(([part, doc]) => {
       const numbers = AXES.map(() => h("td", { class: "n" }));
       this.cells.set(part, numbers);
-      const tr = h("tr", { title: `${doc}\nClick to show or hide the chart`, onclick: () => this.charts.toggle(`force.${part}`) }, h("td", { class: "name" }, part), ...numbers);
+      const tr = h(
+        "tr",
+        { title: `${doc}\nClick to show or hide the chart`, onclick: () => this.charts.toggle(`force.${part}`) },
+        h("td", { class: "name" }, part),
+        ...numbers,
+      );
       tr.dataset["name"] = part;
       return tr;
     });
     const head = h("tr", {}, h("th", {}, ""), ...AXES.map((a) => h("th", { class: "n" }, a)));
-    setChildren(this.element, h("h3", {}, "Forces, N and N m"), h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows)));
+    setChildren(
+      this.element,
+      h("h3", {}, "Forces, N and N m"),
+      h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows)),
+    );
   }
 
   update(panel: Panel): void {

@@ -22,7 +22,9 @@ export async function getJson<T>(url: string): Promise<T | null> {
 
 export async function postJson<T>(url: string, body: unknown): Promise<T | null> {
   try {
-    return await read<T>(await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
+    return await read<T>(
+      await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }),
+    );
   } catch {
     toast("no answer from the viewer's server", true);
     return null;
