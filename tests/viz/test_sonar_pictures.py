@@ -21,8 +21,9 @@ from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import frames
 from wavesim_sdk.sonars.frames import FrameReader
 from wavesim_viz.image_streams import ImageStream, LoggedFrames, ReceivedFrames, picture
+from wavesim_viz.page_protocol import PicturesRequest
 from wavesim_viz.remote import RemoteSource
-from wavesim_viz.requests import InvalidRequest, PicturesRequest, parse_request
+from wavesim_viz.requests import InvalidRequest, parse_request
 
 SONARS = ("ahead", "side", "bed", "head")
 EYES = (*SONARS, "lens")

@@ -18,6 +18,7 @@ from wavesim_sdk.config.sensors import (
     ScannerConfig,
     SensorConfig,
 )
+from wavesim_viz.page_protocol import BeamInfo
 
 Vector = tuple[float, float, float]
 RIM = 8  #: number of rays that represent the edge of a cone
@@ -29,7 +30,7 @@ def mounting(sensor: SensorConfig) -> np.ndarray[Any, np.dtype[np.float64]]:
     return frames.rotation(frames.quaternion(roll, pitch, yaw))
 
 
-def beams(sensor: SensorConfig) -> dict[str, Any] | None:
+def beams(sensor: SensorConfig) -> BeamInfo | None:
     """Return the beams of an instrument: origin and unit vector of each beam in B (``rays``, six values per beam);
     None if the instrument has no beams.
 

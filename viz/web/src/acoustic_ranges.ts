@@ -3,10 +3,10 @@
 // shows the true range.
 
 import { bodyColour, h, formatNumber, setText } from "./dom";
-import type { Reception } from "./websocket";
 import { downloadBlob } from "./url_state";
 import type { SceneStore } from "./scene_store";
 import { drawGrid, roundStep, prepareCanvas } from "./canvas";
+import type { SignalReception } from "./page_protocol";
 
 const LEFT = 58,
   BOTTOM = 18,
@@ -29,7 +29,7 @@ const QUANTITIES: [What, string, string][] = [
 ];
 
 /** True two-way or one-way range of a reception; null if unknown. */
-function truth(e: Reception, distances: Map<string, number>): number | null {
+function truth(e: SignalReception, distances: Map<string, number>): number | null {
   if (e.measured === null) return e.distance;
   const asked = distances.get(`${e.query}:${e.source}`);
   return asked === undefined || e.distance === null ? null : 0.5 * (asked + e.distance);
@@ -37,7 +37,7 @@ function truth(e: Reception, distances: Map<string, number>): number | null {
 
 /** Measurements of a body since a given time. */
 export function rangeMeasurements(
-  events: Reception[],
+  events: SignalReception[],
   row: number,
   what: What,
   since: number,
@@ -127,7 +127,7 @@ export class AcousticRanges {
         row === null
           ? []
           : rangeMeasurements(
-              this.store.events.filter((e): e is Reception => "receiver" in e),
+              this.store.events.filter((e): e is SignalReception => "receiver" in e),
               row,
               this.what,
               since,

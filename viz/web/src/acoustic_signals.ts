@@ -4,8 +4,8 @@
 import * as THREE from "three";
 import { bodyColour } from "./dom";
 import { toThree } from "./coordinate_frames";
-import { SIGNAL_WIDTH, type Reception } from "./websocket";
 import { OUTCOMES, type SceneStore } from "./scene_store";
+import { SIGNAL_WIDTH, type SignalReception } from "./page_protocol";
 
 const MOST_SPHERES = 48,
   LINE_S = 1.6,
@@ -71,7 +71,7 @@ export class AcousticSignals {
     this.group.add(this.lines, this.flashes);
   }
 
-  hear(store: SceneStore, receptions: Reception[]): void {
+  hear(store: SceneStore, receptions: SignalReception[]): void {
     const now = performance.now() * 1e-3;
     for (const r of receptions) {
       if (INAUDIBLE_OUTCOMES.has(r.outcome)) continue;

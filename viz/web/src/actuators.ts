@@ -2,11 +2,11 @@
 
 import { setChildren, h, setText } from "./dom";
 import type { BodyCharts, SeriesLabel } from "./body_charts";
-import type { ActuatorLook, FieldLook, Kit, Panel } from "./websocket";
 import { actuatorDisplayUnit, formatValue } from "./units";
+import type { ActuatorInfo, BodyEquipment, BodyPanel, FieldInfo } from "./page_protocol";
 
 /** Describe the chart of an actuator: its state and its command. */
-export function actuatorLabel(kit: Kit | null, key: string): SeriesLabel | null {
+export function actuatorLabel(kit: BodyEquipment | null, key: string): SeriesLabel | null {
   const a = kit?.actuators.find((x) => key === `actuator.${x.name}`);
   return a
     ? {
@@ -20,7 +20,7 @@ export function actuatorLabel(kit: Kit | null, key: string): SeriesLabel | null 
 }
 
 interface Row {
-  look: ActuatorLook;
+  look: ActuatorInfo;
   bar: HTMLElement;
   mark: HTMLElement;
   actual: HTMLElement;
@@ -33,11 +33,11 @@ export class Actuators {
 
   constructor(
     private readonly charts: BodyCharts,
-    private readonly fault: (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement) => HTMLElement | null,
+    private readonly fault: (part: string, kinds: string[], fields: FieldInfo[], at: HTMLElement) => HTMLElement | null,
   ) {}
 
   /** Switch to another body with other actuators. */
-  fit(kit: Kit | null): void {
+  fit(kit: BodyEquipment | null): void {
     this.element.classList.toggle("hidden", !kit?.actuators.length);
     const place = h("div", {}),
       trs: HTMLElement[] = [];
@@ -83,7 +83,7 @@ export class Actuators {
     );
   }
 
-  update(panel: Panel): void {
+  update(panel: BodyPanel): void {
     this.rows.forEach(({ look, bar, mark, actual, command }, k) => {
       const is = panel.actuation?.actual[k] ?? null,
         told = panel.actuation?.command[k] ?? null,

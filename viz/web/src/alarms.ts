@@ -1,8 +1,8 @@
 // Alarms, and notices from the server. Each has its own list, so that acoustic signals cannot crowd them out.
 
 import { formatTime, bodyColour, h, toggleClass, setText } from "./dom";
-import { HELD, INVALID, type Alarm, type NoticeText } from "./websocket";
 import type { SceneStore } from "./scene_store";
+import { type Alarm, HELD, INVALID, type Notice } from "./page_protocol";
 
 /** Name the condition of a body. */
 export const CONDITION_TEXTS: Record<number, string> = {
@@ -119,7 +119,7 @@ export class NoticeList {
   readonly element: HTMLElement;
   private readonly body = h("tbody");
   private readonly none = h("div", { class: "empty" }, "no notices");
-  private told: NoticeText | undefined; // newest notice in the list
+  private told: Notice | undefined; // newest notice in the list
 
   constructor(private readonly store: SceneStore) {
     this.element = h(

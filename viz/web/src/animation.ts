@@ -6,17 +6,17 @@ import { Arrows } from "./arrows";
 import { Beams } from "./beams";
 import type { BodyMeshes } from "./body_meshes";
 import { quaternionToThree, toThree } from "./coordinate_frames";
-import type { Kit, Panel, ThrusterLook } from "./websocket";
 import type { SceneStore } from "./scene_store";
+import type { BodyEquipment, BodyPanel, ThrusterInfo } from "./page_protocol";
 
 /**
  * Direction in B and signed share of the maximum thrust of a thruster, turned by its angle and scaled by its deflector.
  */
 export function thrustVector(
-  t: ThrusterLook,
+  t: ThrusterInfo,
   number: number,
-  kit: Kit,
-  panel: Panel,
+  kit: BodyEquipment,
+  panel: BodyPanel,
 ): { direction: [number, number, number]; share: number } {
   const value = (kind: string, otherwise: number): number => {
     const k = kit.actuators.findIndex((a) => a.kind === kind && a.part === number);

@@ -2,8 +2,8 @@
 
 import * as THREE from "three";
 import { quaternionToThree, toThree } from "./coordinate_frames";
-import type { InstrumentLook, SensorValue } from "./websocket";
 import type { SceneStore } from "./scene_store";
+import type { InstrumentInfo, SensorValue } from "./page_protocol";
 
 const COLOURS = ["#5bd68a", "#ffd166", "#7fd8ff", "#ff9f68", "#b388ff"];
 const RAYS = 512; // for all instruments of a body together
@@ -77,7 +77,7 @@ export class Beams {
       for (const a of ["position", "color"]) (o.geometry.getAttribute(a) as THREE.BufferAttribute).needsUpdate = true;
   }
 
-  private add(s: InstrumentLook, v: SensorValue, colour: string): void {
+  private add(s: InstrumentInfo, v: SensorValue, colour: string): void {
     const b = s.beams!,
       told = v.fields[b.field],
       angle = b.turning ? v.fields["angle"] : 0;

@@ -9,8 +9,8 @@ import { wrapDegrees } from "./coordinate_frames";
 import { formatDegrees, geodetic } from "./geodesy";
 import { BodyCharts, type SeriesLabel, type ChartContext } from "./body_charts";
 import { Instruments } from "./instruments";
-import type { FieldLook, Kit, Panel } from "./websocket";
 import type { SceneStore } from "./scene_store";
+import type { BodyEquipment, BodyPanel, FieldInfo } from "./page_protocol";
 
 const VECTORS: [name: string, unit: string, digits: number][] = [
   ["position", "m", 3],
@@ -42,7 +42,7 @@ export class BodyDetails {
   private readonly instruments: Instruments;
   private readonly forces: ForcePanel;
   private row: number | null = null;
-  private kit: Kit | null = null;
+  private kit: BodyEquipment | null = null;
   private readonly head = h("div", { class: "section" });
   private readonly note = h("div", { class: "section warm hidden", id: "note" });
   private readonly motion = h("div", { class: "section" });
@@ -64,7 +64,7 @@ export class BodyDetails {
       () => Math.max(this.element.clientWidth - 26, 120),
       () => this.whose(),
     );
-    const fault = (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement): HTMLElement | null =>
+    const fault = (part: string, kinds: string[], fields: FieldInfo[], at: HTMLElement): HTMLElement | null =>
       faultButton(part, kinds, fields, at, this.kit ? this.actions.fail(this.kit.row) : null);
     this.actuators = new Actuators(this.charts, fault);
     this.instruments = new Instruments(this.charts, fault, (name) => {
@@ -182,14 +182,14 @@ export class BodyDetails {
   }
 
   /** Show the equipment of the selected body. */
-  fit(kit: Kit | null): void {
+  fit(kit: BodyEquipment | null): void {
     this.kit = kit;
     this.actuators.fit(kit);
     this.instruments.fit(kit);
     this.charts.recolour();
   }
 
-  private begin(panel: Panel): void {
+  private begin(panel: BodyPanel): void {
     const kit = this.kit?.row === panel.row ? this.kit : null;
     this.clear();
     this.row = panel.row;
@@ -231,7 +231,7 @@ export class BodyDetails {
     this.who(panel);
   }
 
-  update(panel: Panel): void {
+  update(panel: BodyPanel): void {
     if (panel.row !== this.row) this.begin(panel);
     const m = panel.motion,
       [roll, pitch, heading] = m.euler as Vector3,
@@ -287,7 +287,7 @@ export class BodyDetails {
   }
 
   /** Show the error of the navigator's estimate next to the standard deviation that it states. */
-  private navigate(panel: Panel, belief: (number | null)[] | undefined): void {
+  private navigate(panel: BodyPanel, belief: (number | null)[] | undefined): void {
     const [n, e, d, sn, se] = belief ?? [],
       [pn, pe, pd] = panel.motion.position,
       known = typeof n === "number" && typeof e === "number" && typeof pn === "number" && typeof pe === "number";
@@ -313,7 +313,7 @@ export class BodyDetails {
     this.instruments.lose(on);
   }
 
-  private who(panel: Panel): void {
+  private who(panel: BodyPanel): void {
     const model = this.store.scene?.models[this.store.bodies.get(panel.row)?.model ?? ""];
     const line = (k: string, v: string | null): HTMLElement | null =>
       v ? h("tr", {}, h("td", { class: "soft" }, k), h("td", {}, v)) : null;
@@ -338,7 +338,7 @@ export class BodyDetails {
   }
 
   /** Show the clients connected to the body, by role. */
-  private aboard(panel: Panel): void {
+  private aboard(panel: BodyPanel): void {
     toggleClass(this.crew, "hidden", !panel.crew);
     const told = panel.crew ?? [];
     toggleClass(this.nobody, "hidden", told.length > 0);

@@ -5,15 +5,15 @@
 import * as THREE from "three";
 import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";
 import { quaternionToThree, toThree } from "./coordinate_frames";
-import type { ModelLook } from "./websocket";
 import { MovingParts } from "./moving_parts";
 import { SOFTWARE_RENDERING } from "./canvas";
 import { bodyMaterial, bodyGeometry } from "./body_shapes";
 import type { SceneStore } from "./scene_store";
+import type { ModelInfo } from "./page_protocol";
 
 /** Number of bodies of a model from which each is drawn coarsely. */
 const MANY = SOFTWARE_RENDERING ? 24 : 128;
-const GENERIC: ModelLook = {
+const GENERIC: ModelInfo = {
   name: "",
   type: "underwater",
   title: "",
@@ -29,7 +29,7 @@ const GENERIC: ModelLook = {
 };
 
 interface Kind {
-  model: ModelLook;
+  model: ModelInfo;
   meshes: THREE.InstancedMesh[];
   rows: number[];
   capacity: number;
@@ -50,7 +50,7 @@ export class BodyMeshes {
   private readonly s = new THREE.Vector3();
   private readonly loader = new GLTFLoader();
 
-  model(store: SceneStore, name: string): ModelLook {
+  model(store: SceneStore, name: string): ModelInfo {
     return store.scene?.models[name] ?? GENERIC;
   }
 

@@ -3,7 +3,7 @@
 import * as THREE from "three";
 import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
 import { toThree } from "./coordinate_frames";
-import type { FinLook, ModelLook, ThrusterLook } from "./websocket";
+import type { FinInfo, ModelInfo, ThrusterInfo } from "./page_protocol";
 
 const HULL: Record<string, string> = { underwater: "#ffc933", surface: "#f4f6f8", buoy: "#ff7a2f" };
 
@@ -118,7 +118,7 @@ function float(diameter: number): THREE.BufferGeometry[] {
 }
 
 /** The hull with all fixed parts. */
-export function hullGeometry(model: ModelLook, coarse = false): THREE.BufferGeometry[] {
+export function hullGeometry(model: ModelInfo, coarse = false): THREE.BufferGeometry[] {
   const [l, w, d] = model.shape.size;
   const parts =
     model.shape.kind === "cylinder"
@@ -140,7 +140,7 @@ export function hullGeometry(model: ModelLook, coarse = false): THREE.BufferGeom
   return parts;
 }
 
-export function thrusterSize(model: ModelLook): number {
+export function thrusterSize(model: ModelInfo): number {
   const [l, w, d] = model.shape.size,
     small = Math.min(w, d);
   return Math.min(small * 0.32, Math.max(l * 0.045, small * 0.2));
@@ -149,7 +149,7 @@ export function thrusterSize(model: ModelLook): number {
 const ORIGIN = [0, 0, 0];
 
 /** A thruster, relative to its own position. */
-export function thrusterGeometry(model: ModelLook, t: ThrusterLook, coarse = false): THREE.BufferGeometry[] {
+export function thrusterGeometry(model: ModelInfo, t: ThrusterInfo, coarse = false): THREE.BufferGeometry[] {
   const size = thrusterSize(model),
     parts = [
       withColour(
@@ -188,7 +188,7 @@ export function quaternionTowards(direction: number[]): THREE.Quaternion {
  * The bucket of a jet that points ahead, relative to its hinge and lifted: a shell above the nozzle. A rotation about x
  * lowers it behind the nozzle.
  */
-export function deflectorGeometry(model: ModelLook): THREE.BufferGeometry {
+export function deflectorGeometry(model: ModelInfo): THREE.BufferGeometry {
   const size = thrusterSize(model),
     arc = (100 * Math.PI) / 180;
   const shell = new THREE.CylinderGeometry(
@@ -205,7 +205,7 @@ export function deflectorGeometry(model: ModelLook): THREE.BufferGeometry {
 }
 
 /** A fin, relative to its own position. */
-export function finGeometry(model: ModelLook, f: FinLook): THREE.BufferGeometry {
+export function finGeometry(model: ModelInfo, f: FinInfo): THREE.BufferGeometry {
   const { span, chord } = finSize(model, f),
     plate = new THREE.BoxGeometry(span, chord, chord * 0.1);
   const up = new THREE.Vector3(...toThree(f.chord[0]!, f.chord[1]!, f.chord[2]!)).normalize();
@@ -214,7 +214,7 @@ export function finGeometry(model: ModelLook, f: FinLook): THREE.BufferGeometry 
   return withColour(plate, "#d1495b");
 }
 
-function finSize(model: ModelLook, f: FinLook): { span: number; chord: number } {
+function finSize(model: ModelInfo, f: FinInfo): { span: number; chord: number } {
   const [, w, d] = model.shape.size,
     small = Math.min(w, d),
     area = f.area > 0 ? f.area : 0.25 * small * small,
@@ -223,7 +223,7 @@ function finSize(model: ModelLook, f: FinLook): { span: number; chord: number } 
 }
 
 /** Position at which a fin is drawn: its centre of pressure, moved out of a round hull. */
-export function finPosition(model: ModelLook, f: FinLook): [number, number, number] {
+export function finPosition(model: ModelInfo, f: FinInfo): [number, number, number] {
   const size = Math.hypot(f.position[1]!, f.position[2]!);
   const shift =
     size > 1e-6 && model.shape.kind === "cylinder"
@@ -245,7 +245,7 @@ export function mergeParts(parts: THREE.BufferGeometry[]): THREE.BufferGeometry 
 }
 
 /** The drawing of a model with its actuators at neutral; coarse if there are many bodies of it. */
-export function bodyGeometry(model: ModelLook, coarse = false): THREE.BufferGeometry {
+export function bodyGeometry(model: ModelInfo, coarse = false): THREE.BufferGeometry {
   const parts = hullGeometry(model, coarse),
     put = (g: THREE.BufferGeometry, at: number[]): THREE.BufferGeometry =>
       g.translate(...toThree(at[0]!, at[1]!, at[2]!));

@@ -3,7 +3,7 @@
 
 import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
-import type { CableText } from "./websocket";
+import type { CableInfo } from "./page_protocol";
 
 const DARK = "#f0d48a",
   LIGHT = "#7a4f00";
@@ -13,7 +13,7 @@ export function cableColour(dark: boolean): string {
 }
 
 /** Segments of a line: positions of both ends in W. */
-export function unbrokenSegments(c: CableText): [number[], number[]][] {
+export function unbrokenSegments(c: CableInfo): [number[], number[]][] {
   const found: [number[], number[]][] = [];
   for (let k = 0; 3 * k + 5 < c.points.length; k++)
     if (k !== c.broken) found.push([c.points.slice(3 * k, 3 * k + 3), c.points.slice(3 * k + 3, 3 * k + 6)]);
@@ -22,13 +22,13 @@ export function unbrokenSegments(c: CableText): [number[], number[]][] {
 
 export class Cables {
   readonly lines = new THREE.LineSegments(new THREE.BufferGeometry(), new THREE.LineBasicMaterial());
-  private of: CableText[] | null = null;
+  private of: CableInfo[] | null = null;
 
   constructor() {
     this.lines.frustumCulled = false;
   }
 
-  update(cables: CableText[], dark: boolean): void {
+  update(cables: CableInfo[], dark: boolean): void {
     this.lines.material.color.set(cableColour(dark));
     if (cables === this.of) return;
     this.of = cables;
@@ -43,7 +43,7 @@ export class Cables {
 
 export function drawCables(
   c: CanvasRenderingContext2D,
-  cables: CableText[],
+  cables: CableInfo[],
   px: (n: number, e: number) => [number, number],
   dark: boolean,
 ): void {

@@ -1,10 +1,11 @@
 // Camera images in colour, as large as the window allows.
 
-import type { ImagePainter, SonarImage, SonarImageHeader } from "./sonar_image";
+import type { ImagePainter, SonarImage } from "./sonar_image";
 import { context2d } from "./canvas";
+import type { ImageHeader } from "./page_protocol";
 
 export class CameraView implements ImagePainter {
-  private head: SonarImageHeader | null = null;
+  private head: ImageHeader | null = null;
   private samples: Uint8Array = new Uint8Array(0);
   private readonly layer = document.createElement("canvas");
   // corner of the image in the window, and window pixels per image pixel

@@ -4,7 +4,6 @@
 import { bodyColour, cssVariable, drawScaleBar } from "./dom";
 import { drawCables } from "./cables";
 import { S57Chart } from "./s57_chart";
-import { SIGNAL_WIDTH } from "./websocket";
 import { ChartPointer } from "./chart_pointer";
 import { INAUDIBLE_OUTCOMES } from "./acoustic_signals";
 import type { SceneStore, Track } from "./scene_store";
@@ -13,6 +12,7 @@ import { contours, depthRange, depthColour } from "./terrain";
 import { context2d, roundStep, prepareCanvas } from "./canvas";
 import { Tiles } from "./tiles";
 import { drawTraffic, labelTraffic } from "./traffic_list";
+import { SIGNAL_WIDTH } from "./page_protocol";
 
 export interface MissionDraft {
   waypoints: Map<string, [number, number, number, number][]>;

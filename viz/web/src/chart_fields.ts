@@ -4,7 +4,7 @@ import { actuatorLabel } from "./actuators";
 import { forceLabel } from "./force_charts";
 import type { SeriesLabel } from "./body_charts";
 import { instrumentLabel as sensorLabel } from "./instruments";
-import type { Kit } from "./websocket";
+import type { BodyEquipment } from "./page_protocol";
 
 const MOTION: Record<string, string> = {
   depth: "m",
@@ -18,7 +18,7 @@ const MOTION: Record<string, string> = {
 const MOST_NUMBERS = 16; // per field
 
 /** Describe the chart of a key; null if this body does not have the value. */
-export function labelOf(kit: Kit | null, key: string): SeriesLabel | null {
+export function labelOf(kit: BodyEquipment | null, key: string): SeriesLabel | null {
   const motion = key.startsWith("motion.") ? MOTION[key.slice(7)] : undefined;
   if (motion !== undefined)
     return {
@@ -53,7 +53,7 @@ export interface ChartField {
 }
 
 /** All chart lines of a body. ``whole``: a log has all of them; the viewer of a running server keeps only some. */
-export function chartFields(kit: Kit | null, whole: boolean): ChartField[] {
+export function chartFields(kit: BodyEquipment | null, whole: boolean): ChartField[] {
   const keys: [group: string, key: string][] = [
     ...Object.keys(MOTION).map((k) => ["motion", `motion.${k}`] as [string, string]),
     ["navigation", "nav.error"],

@@ -1,11 +1,8 @@
 // Chart series from the viewer's server: complete for a log; for a live server, since the viewer was started.
 
 import { getJson } from "./http";
+import type { ChartData } from "./page_protocol";
 
-export interface SeriesData {
-  time: number[];
-  values: (number | null)[][];
-}
 export interface TimeSpan {
   since?: number;
   until?: number;
@@ -16,8 +13,8 @@ export interface TimeSpan {
 export async function fetchSeries(
   wanted: [row: number, key: string][],
   span: TimeSpan = {},
-): Promise<SeriesData | null> {
+): Promise<ChartData | null> {
   const query = new URLSearchParams(wanted.map(([row, key]) => ["line", `${row}/${key}`]));
   for (const [name, value] of Object.entries(span)) query.set(name, String(value));
-  return getJson<SeriesData>(`/series?${query.toString()}`);
+  return getJson<ChartData>(`/series?${query.toString()}`);
 }

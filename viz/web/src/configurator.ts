@@ -2,45 +2,25 @@
 
 import { cssVariable, setChildren, h, toast } from "./dom";
 import { getJson, postJson } from "./http";
-import type { InstrumentLook, ModelLook } from "./websocket";
 import { Plot } from "./plots";
-import {
-  findChild,
-  newElement,
-  nameOf,
-  type ChildRule,
-  type AttributeRule,
-  type ElementRule,
-  type Schema,
-  type Tree,
-} from "./xml_tree";
+import { findChild, newElement, nameOf, type Schema } from "./xml_tree";
 import { ModelEditor3D } from "./model_editor3d";
 import { context2d } from "./canvas";
+import type {
+  AttributeRule,
+  ModelCheck,
+  ChildRule,
+  ElementRule,
+  ModelEntry,
+  SavedFile,
+  SavedModel,
+  SimulatedMotion,
+  VehicleInstruments,
+  VehicleEntry,
+  XmlTree,
+} from "./page_protocol";
 
-interface Listed {
-  name: string;
-  title: string;
-  type: string;
-  file: string;
-}
-interface Vehicle {
-  file: string;
-  name: string;
-  model: string;
-}
-interface Checked {
-  ok: boolean;
-  error?: string;
-  look?: ModelLook;
-  instruments?: InstrumentLook[];
-  given?: string[];
-}
-interface Tried {
-  commands: Record<string, number>;
-  columns: Record<string, number[]>;
-}
-
-function none(): Tree {
+function none(): XmlTree {
   return { tag: "sensors", attributes: {}, text: "", children: [] };
 }
 
@@ -64,17 +44,17 @@ export class Configurator {
   );
   private readonly list = h("select", { id: "models", "aria-label": "Model" });
   private schema: Schema = {};
-  private model: Tree | null = null;
-  private vehicle: Vehicle | null = null; // vehicle whose own instruments are edited; null: a model is edited
-  private sensors: Tree = none(); // of the model, or the vehicle's own instruments
+  private model: XmlTree | null = null;
+  private vehicle: VehicleEntry | null = null; // vehicle whose own instruments are edited; null: a model is edited
+  private sensors: XmlTree = none(); // of the model, or the vehicle's own instruments
   private given: string[] = []; // instruments that a vehicle gets from its model and the fleet
-  private vehicles: Vehicle[] = [];
-  private chosen: Tree | null = null;
-  private readonly opened = new WeakSet<Tree>();
+  private vehicles: VehicleEntry[] = [];
+  private chosen: XmlTree | null = null;
+  private readonly opened = new WeakSet<XmlTree>();
   private timer = 0;
   private checks = 0;
   // fields on the page: one value may appear twice
-  private shown: { t: Tree; key: string; input: { value: string } }[] = [];
+  private shown: { t: XmlTree; key: string; input: { value: string } }[] = [];
   private readonly past: string[] = []; // states for undo, newest last
   private visible = false;
   private write = true;
@@ -191,8 +171,8 @@ export class Configurator {
   private async start(file: HTMLInputElement): Promise<void> {
     const [schema, models, vehicles] = await Promise.all([
       getJson<Schema>("/api/schema"),
-      getJson<Listed[]>("/api/models"),
-      getJson<Vehicle[]>("/api/vehicles"),
+      getJson<ModelEntry[]>("/api/models"),
+      getJson<VehicleEntry[]>("/api/vehicles"),
     ]);
     if (!schema || !models) return;
     this.schema = schema;
@@ -217,7 +197,7 @@ export class Configurator {
   private async load(name: string, file: HTMLInputElement): Promise<void> {
     const vehicle = name.startsWith("vehicle ") ? this.vehicles[Number(name.slice(8))] : undefined;
     if (vehicle) {
-      const found = await getJson<Checked & { sensors: Tree | null }>(
+      const found = await getJson<VehicleInstruments>(
         `/api/vehicle?file=${encodeURIComponent(vehicle.file)}&name=${encodeURIComponent(vehicle.name)}`,
       );
       if (found) {
@@ -226,14 +206,14 @@ export class Configurator {
       }
       return;
     }
-    const found = await getJson<Tree>(`/api/model?name=${encodeURIComponent(name)}`);
+    const found = await getJson<XmlTree>(`/api/model?name=${encodeURIComponent(name)}`);
     if (found) {
       this.take1(found);
       file.value = `my-${name}.xml`;
     }
   }
 
-  private take1(model: Tree): void {
+  private take1(model: XmlTree): void {
     this.vehicle = null;
     this.model = model;
     this.given = [];
@@ -249,7 +229,7 @@ export class Configurator {
     this.opened.add(this.sensors);
   }
 
-  private takeVehicle(vehicle: Vehicle, sensors: Tree): void {
+  private takeVehicle(vehicle: VehicleEntry, sensors: XmlTree): void {
     this.vehicle = vehicle;
     this.model = null;
     this.sensors = sensors;
@@ -273,7 +253,7 @@ export class Configurator {
     input.value = "";
     if (!file) return;
     const section = file.name.endsWith(".ini") ? (window.prompt("Section of the file (model name)") ?? "") : "";
-    const found = await postJson<Tree[]>("/api/import", { file: file.name, text: await file.text(), section });
+    const found = await postJson<XmlTree[]>("/api/import", { file: file.name, text: await file.text(), section });
     if (found?.length) {
       this.take1(found[0]!);
       toast(
@@ -314,7 +294,7 @@ export class Configurator {
     this.chosenForm();
   }
 
-  private element(t: Tree, of: string, parent: Tree | null, open = false): HTMLElement {
+  private element(t: XmlTree, of: string, parent: XmlTree | null, open = false): HTMLElement {
     const rule = this.rule(of),
       shown = open || this.opened.has(t) || t === this.chosen;
     const toggle = (): void => {
@@ -370,7 +350,7 @@ export class Configurator {
     return box;
   }
 
-  private grow(t: Tree, c: ChildRule): void {
+  private grow(t: XmlTree, c: ChildRule): void {
     const child = newElement(c.name, c.of, this.schema);
     const same = t.children.filter((x) => x.tag === c.name).length;
     if (child.attributes["name"] || (t === this.sensors && same)) child.attributes["name"] = `${c.name}${same + 1}`;
@@ -383,7 +363,7 @@ export class Configurator {
     this.refresh();
   }
 
-  private field(t: Tree, key: AttributeRule): HTMLElement {
+  private field(t: XmlTree, key: AttributeRule): HTMLElement {
     const numbers = key.kind === "numbers",
       value = numbers ? t.text : t.attributes[key.name];
     const about = [
@@ -435,8 +415,8 @@ export class Configurator {
     );
   }
 
-  private ruleOf(t: Tree): string {
-    const search = (at: Tree, of: string): string | null => {
+  private ruleOf(t: XmlTree): string {
+    const search = (at: XmlTree, of: string): string | null => {
       if (at === t) return of;
       for (const child of at.children) {
         const c = this.rule(of).children.find((r) => r.name === child.tag),
@@ -472,7 +452,7 @@ export class Configurator {
     );
   }
 
-  private choose(t: Tree | null): void {
+  private choose(t: XmlTree | null): void {
     const other = t !== this.chosen;
     this.chosen = t;
     this.bench.choose(t);
@@ -499,7 +479,7 @@ export class Configurator {
       return;
     }
     this.past.pop();
-    [this.model, this.sensors] = JSON.parse(this.past.at(-1)!) as [Tree | null, Tree];
+    [this.model, this.sensors] = JSON.parse(this.past.at(-1)!) as [XmlTree | null, XmlTree];
     if (this.model) this.ownSensors();
     this.chosen = null;
     this.build();
@@ -526,7 +506,7 @@ export class Configurator {
   }
 
   /** The model as it is checked and saved. */
-  private sent(): Tree | null {
+  private sent(): XmlTree | null {
     return (
       this.model && {
         ...this.model,
@@ -546,8 +526,8 @@ export class Configurator {
     if (!this.write) return;
     const number = this.wonder();
     const found = await (this.vehicle
-      ? postJson<Checked>("/api/fit", this.fitting())
-      : postJson<Checked>("/api/check", { model: this.sent() }));
+      ? postJson<ModelCheck>("/api/fit", this.fitting())
+      : postJson<ModelCheck>("/api/check", { model: this.sent() }));
     // keep a handle while it is dragged, and check after its release
     if (!found || number !== this.checks || this.bench.held) return;
     this.verdict.className = `verdict ${found.ok ? "good" : "bad"}`;
@@ -568,7 +548,7 @@ export class Configurator {
 
   // -- testing -----------------------------------------------------------------------------------------
 
-  private tryForm(result?: Tried): void {
+  private tryForm(result?: SimulatedMotion): void {
     const seconds = h("input", {
       type: "number",
       value: this.seconds,
@@ -643,7 +623,7 @@ export class Configurator {
   }
 
   /** Draw the track from above, north up, both axes to the same scale. */
-  private wayOf(result: Tried): HTMLElement {
+  private wayOf(result: SimulatedMotion): HTMLElement {
     const n = result.columns["north"]!,
       e = result.columns["east"]!,
       size = Math.max(this.side.clientWidth - 26, 160),
@@ -673,7 +653,7 @@ export class Configurator {
 
   private async test(): Promise<void> {
     toast("trying…");
-    const found = await postJson<Tried>("/api/test", {
+    const found = await postJson<SimulatedMotion>("/api/test", {
       model: this.sent(),
       kind: this.kind,
       seconds: this.seconds,
@@ -687,16 +667,16 @@ export class Configurator {
 
   private async save(file: string, replace: boolean): Promise<void> {
     if (this.vehicle) {
-      const found = await postJson<{ file: string }>("/api/mount", { ...this.fitting(), file_out: file, replace });
+      const found = await postJson<SavedFile>("/api/mount", { ...this.fitting(), file_out: file, replace });
       if (found) toast(`saved ${found.file}; run it with: wavesim serve ${found.file.split("/").pop()}`);
       return;
     }
-    const found = await postJson<{ file: string; trial: string }>("/api/save", { file, replace, model: this.sent() });
+    const found = await postJson<SavedModel>("/api/save", { file, replace, model: this.sent() });
     if (found) toast(`saved ${found.file}; run it with: wavesim serve ${found.trial}`);
   }
 
   /** For tests: the document that would be saved. */
-  tree(): { model: Tree | null; sensors: Tree } {
+  tree(): { model: XmlTree | null; sensors: XmlTree } {
     return { model: this.sent(), sensors: this.sensors };
   }
   mass(): string | undefined {

@@ -7,11 +7,11 @@ import {
   rangeMarkStep,
   type ImagePainter,
   type SonarImage,
-  type SonarImageHeader,
   type ImageStyle,
   automaticLimits,
 } from "./sonar_image";
 import { context2d } from "./canvas";
+import type { ImageHeader } from "./page_protocol";
 
 const SLOTS = 400; // directions of a circle
 const MOST_GAP = 20; // directions that one step may skip
@@ -19,7 +19,7 @@ const RIM = 24,
   ABOVE = 14; // pixels around a fan for its marks, and above it for a line of text
 
 export class FanView implements ImagePainter {
-  private head: SonarImageHeader | null = null;
+  private head: ImageHeader | null = null;
   private samples: Uint8Array = new Uint8Array(0);
   private beams = 0;
   private slot = -1; // newest direction of a circle

@@ -1,7 +1,7 @@
 // Form that injects a fault into a named part of the selected body.
 
 import { h } from "./dom";
-import type { FieldLook } from "./websocket";
+import type { FieldInfo } from "./page_protocol";
 
 export type InjectFault = (part: string, kind: string, amount: string, field: string) => void;
 
@@ -9,7 +9,7 @@ export type InjectFault = (part: string, kind: string, amount: string, field: st
 export function faultButton(
   part: string,
   kinds: string[],
-  fields: FieldLook[],
+  fields: FieldInfo[],
   at: HTMLElement,
   fail: InjectFault | null,
 ): HTMLElement | null {

@@ -3,8 +3,8 @@
 import { CONDITION_TEXTS } from "./alarms";
 import { formatTime, bodyColour, h, toggleClass, formatNumber, setText } from "./dom";
 import { wrapDegrees, euler } from "./coordinate_frames";
-import { INVALID, type Reception, type Sent } from "./websocket";
 import { SIGNAL_KINDS, OUTCOMES, type SceneStore } from "./scene_store";
+import { INVALID, type SentSignal, type SignalReception } from "./page_protocol";
 
 // ---------------------------------------------------------------------------------- fleet
 
@@ -140,7 +140,7 @@ export class SignalList {
   private filter = "told";
   private missed = 0;
   private held = false; // rows must not move while a button is pressed on the list
-  private pending: (Sent | Reception)[] = [];
+  private pending: (SentSignal | SignalReception)[] = [];
 
   constructor(
     private readonly store: SceneStore,
@@ -211,13 +211,13 @@ export class SignalList {
   lose(count: number): void {
     this.missed += count;
   }
-  add(events: (Sent | Reception)[]): void {
+  add(events: (SentSignal | SignalReception)[]): void {
     this.pending.push(...events);
     // the page may be unattended for hours
     if (this.pending.length > MOST_ROWS) this.pending.splice(0, this.pending.length - MOST_ROWS);
   }
   /** Restart the list with these events. */
-  anew(events: (Sent | Reception)[]): void {
+  anew(events: (SentSignal | SignalReception)[]): void {
     this.body.replaceChildren();
     this.pending = [];
     this.add(events.filter((e) => this.wants(e)));
@@ -236,7 +236,7 @@ export class SignalList {
     setText(this.counts, this.missed ? `${this.missed} events not shown, because too many arrived together` : "");
   }
 
-  private wants(e: Sent | Reception): boolean {
+  private wants(e: SentSignal | SignalReception): boolean {
     if (!("receiver" in e)) return this.filter === "sent" || this.filter === "all" || e.outcome !== 0;
     if (this.filter === "all") return true;
     if (this.filter === "sent") return false;
@@ -245,9 +245,9 @@ export class SignalList {
     return ![2, 3, 11].includes(e.outcome);
   }
 
-  private row(e: Sent | Reception): HTMLElement {
+  private row(e: SentSignal | SignalReception): HTMLElement {
     const heard = "receiver" in e ? e : null,
-      sent = heard ? this.store.sent.get(e.id) : (e as Sent);
+      sent = heard ? this.store.sent.get(e.id) : (e as SentSignal);
     // a two-way range covers both directions: query and reply
     const asked =
       heard?.measured !== null && heard ? this.store.distances.get(`${heard.query}:${heard.source}`) : undefined;
@@ -266,7 +266,7 @@ export class SignalList {
       this.store.name(e.source),
       heard ? this.store.name(heard.receiver) : "",
       sent ? (sent.frequency / 1000).toFixed(1) : "",
-      formatNumber(heard ? heard.level : (e as Sent).source_level, 1),
+      formatNumber(heard ? heard.level : (e as SentSignal).source_level, 1),
       heard ? formatNumber(heard.range, 2) : "",
       heard?.measured !== null && heard ? formatNumber(heard.measured, 3) : "",
       oneWay === null ? "" : formatNumber(oneWay, 3),

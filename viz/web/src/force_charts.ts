@@ -1,10 +1,10 @@
-// Forces and moments on the selected body by component; the server computes them only on request.
+// Effort and moments on the selected body by component; the server computes them only on request.
 
 import { setChildren, h, setText } from "./dom";
 import type { BodyCharts, SeriesLabel } from "./body_charts";
-import type { Forces, Panel } from "./websocket";
+import type { BodyPanel, Effort } from "./page_protocol";
 
-const PARTS: [keyof Forces, string][] = [
+const PARTS: [keyof Effort, string][] = [
   ["total", "Sum of all components, which equals mass (with added mass) times acceleration"],
   ["restoring", "Weight, buoyancy, ballast"],
   ["drag", "Hull: drag, lift, Coriolis"],
@@ -48,7 +48,7 @@ export class ForcePanel {
     );
   }
 
-  update(panel: Panel): void {
+  update(panel: BodyPanel): void {
     const effort = panel.effort ?? null;
     this.element.classList.toggle("hidden", !effort);
     if (!effort) return;

@@ -1,6 +1,6 @@
 // Latitude and longitude of points in W on the WGS 84 ellipsoid; and depths interpolated in a grid.
 
-import type { Bed } from "./websocket";
+import type { BedGrid } from "./page_protocol";
 
 const A = 6378137.0,
   F = 1 / 298.257223563,
@@ -55,7 +55,7 @@ export function formatDegrees(value: number, sides: "NS" | "EW"): string {
 }
 
 /** Depth of the bed at a point, interpolated between the four grid points; null if unknown. */
-export function depthAt(bed: Bed | null | undefined, n: number, e: number): number | null {
+export function depthAt(bed: BedGrid | null | undefined, n: number, e: number): number | null {
   if (!bed) return null;
   const place = (axis: number[], v: number): [number, number] | null => {
     const step = (axis[axis.length - 1]! - axis[0]!) / (axis.length - 1),

@@ -2,9 +2,9 @@
 
 import { cssVariable, setChildren, h, toggleClass, setText } from "./dom";
 import type { BodyCharts, SeriesLabel } from "./body_charts";
-import type { FieldLook, InstrumentLook, Kit, Panel, SensorValue, FieldValue } from "./websocket";
 import { displayUnit, actuatorDisplayUnit, formatValue, type DisplayUnit } from "./units";
 import { context2d } from "./canvas";
+import type { BodyEquipment, BodyPanel, FieldInfo, FieldValue, InstrumentInfo, SensorValue } from "./page_protocol";
 
 const LATE = 3,
   GRACE_S = 0.5; // periods, plus seconds, after which a value counts as stale
@@ -17,7 +17,7 @@ export function sensorSeriesKey(instrument: string, field: string, k: number): s
 }
 
 /** Describe the chart of a field. */
-export function instrumentLabel(kit: Kit | null, key: string): SeriesLabel | null {
+export function instrumentLabel(kit: BodyEquipment | null, key: string): SeriesLabel | null {
   for (const s of kit?.sensors ?? [])
     for (const f of s.fields)
       if (key === `sensor.${s.name}.${f.name}`) {
@@ -34,10 +34,10 @@ export function instrumentLabel(kit: Kit | null, key: string): SeriesLabel | nul
   return null;
 }
 
-function scaleOf(f: FieldLook, k: number): DisplayUnit {
+function scaleOf(f: FieldInfo, k: number): DisplayUnit {
   return f.units?.[k] !== undefined ? actuatorDisplayUnit(f.units[k]!) : displayUnit(f.unit);
 }
-function unitOf(f: FieldLook, k: number): string {
+function unitOf(f: FieldInfo, k: number): string {
   return scaleOf(f, k).unit;
 }
 function list(value: FieldValue | undefined): (number | null)[] {
@@ -45,7 +45,7 @@ function list(value: FieldValue | undefined): (number | null)[] {
 }
 
 interface Part {
-  look: InstrumentLook;
+  look: InstrumentInfo;
   state: HTMLElement;
   fault: HTMLElement;
   cells: Map<string, HTMLElement[]>;
@@ -62,19 +62,19 @@ export class Instruments {
 
   constructor(
     private readonly charts: BodyCharts,
-    private readonly fault: (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement) => HTMLElement | null,
+    private readonly fault: (part: string, kinds: string[], fields: FieldInfo[], at: HTMLElement) => HTMLElement | null,
     private readonly picture: (name: string) => void,
   ) {}
 
   /** Switch to another body with other instruments. */
-  fit(kit: Kit | null): void {
+  fit(kit: BodyEquipment | null): void {
     this.element.classList.toggle("hidden", !kit);
     this.parts = (kit?.sensors ?? []).map((s) => this.part(s));
     const none = kit && !kit.sensors.length ? h("div", { class: "soft" }, "no instruments on board") : null;
     setChildren(this.element, h("h3", {}, "Instruments"), ...this.parts.flatMap((p) => [p.box, p.place]), none);
   }
 
-  private part(s: InstrumentLook): Part {
+  private part(s: InstrumentInfo): Part {
     const state = h("span", {
         class: "num",
         title: s.period ? `one value every ${+s.period.toFixed(4)} s` : undefined,
@@ -124,7 +124,7 @@ export class Instruments {
     return { ...(part as Part), box, place };
   }
 
-  private rows(s: InstrumentLook, f: FieldLook, part: Part): HTMLElement[] {
+  private rows(s: InstrumentInfo, f: FieldInfo, part: Part): HTMLElement[] {
     const cells: HTMLElement[] = [],
       toggle = (): void => this.charts.toggle(`sensor.${s.name}.${f.name}`),
       attributes = { title: `${f.doc}\nClick to show or hide the chart`, onclick: toggle };
@@ -172,7 +172,7 @@ export class Instruments {
     return rows;
   }
 
-  update(panel: Panel): void {
+  update(panel: BodyPanel): void {
     for (const p of this.parts) {
       const v = panel.sensors?.[p.look.name];
       this.freshness(p, v);

@@ -6,10 +6,10 @@ import { bodyColour, COLOURS, setChildren, h, toggleClass } from "./dom";
 import { chartFields, type ChartField } from "./chart_fields";
 import { getJson } from "./http";
 import { downloadBlob } from "./url_state";
-import type { Kit } from "./websocket";
 import { Plot } from "./plots";
 import { fetchSeries } from "./chart_series";
 import type { SceneStore } from "./scene_store";
+import type { BodyEquipment } from "./page_protocol";
 
 const REFRESH_MS = 2000; // for a running server
 const HEIGHT = 120,
@@ -91,7 +91,7 @@ export class LogCharts {
   /** List the fields of the selected body. */
   private async offer(): Promise<void> {
     const row = Number(this.body.value),
-      kit = this.body.value ? await getJson<Kit | null>(`/kit?row=${row}`) : null;
+      kit = this.body.value ? await getJson<BodyEquipment | null>(`/kit?row=${row}`) : null;
     const before = this.fields[Number(this.field.value)]?.key;
     if (String(row) !== this.body.value) return; // another body was selected meanwhile
     this.fields = chartFields(kit, this.whole);

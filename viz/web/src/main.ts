@@ -8,7 +8,7 @@ import { formatTime, setChildren, h, toggleClass, formatNumber, setText, toast }
 import { ViewRecorder, viewLink, parseViewLink, type ViewState } from "./url_state";
 import { ManualControl } from "./manual_control";
 import { normalisedKey, nextSpeed, showKeyHelp, SPEEDS, isTypedIntoField } from "./keyboard";
-import { ViewerSocket, type Frame, type Message } from "./websocket";
+import { ViewerSocket, type Frame } from "./websocket";
 import { LogCharts } from "./log_charts";
 import { MissionEditor } from "./mission_editor";
 import { BodyDetails } from "./body_details";
@@ -26,6 +26,7 @@ import { SpaceTime } from "./spacetime";
 import { RUN_STATES, SceneStore } from "./scene_store";
 import { TrafficList } from "./traffic_list";
 import { View3D, type CameraMode } from "./view3d";
+import type { ServerMessage } from "./page_protocol";
 
 type Shown = keyof View3D["show"];
 const SWITCHES: [name: Shown, text: string, key: string][] = [
@@ -267,7 +268,7 @@ class App {
 
   // -- messages from the server ---------------------------------------------------------------------
 
-  private message(m: Message): void {
+  private message(m: ServerMessage): void {
     const s = this.store;
     // new numbers alone need no new picture
     if (m.type !== "weather" && !(m.type === "panel" && m.panel && m.panel.time === s.panel?.time)) this.wake();

@@ -5,8 +5,8 @@
 import { setChildren, h, toggleClass, setText } from "./dom";
 import { makeDraggable } from "./draggable";
 import { isTypedIntoField } from "./keyboard";
-import type { ActuatorLook, ModelLook } from "./websocket";
 import type { SceneStore } from "./scene_store";
+import type { ActuatorInfo, ModelInfo } from "./page_protocol";
 
 export type ControlAxes = [ahead: number, starboard: number, down: number, turn: number]; // -1 to 1
 const PERIOD_MS = 100,
@@ -41,7 +41,7 @@ const used = (w: number): number => (Math.abs(w) < LEAST ? 0 : w);
  * Actuator shares of their ranges for the wanted axes, from the position and direction of each actuator; null:
  * unchanged.
  */
-export function actuatorShares(actuators: ActuatorLook[], model: ModelLook, axes: ControlAxes): (number | null)[] {
+export function actuatorShares(actuators: ActuatorInfo[], model: ModelInfo, axes: ControlAxes): (number | null)[] {
   const [ahead, starboard, down, turn] = axes,
     thrusters = model.thrusters.map((t) => ({
       d: unit(t.direction),

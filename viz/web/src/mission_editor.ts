@@ -5,6 +5,7 @@ import { formatTime, setChildren, h, formatNumber, toast } from "./dom";
 import { postJson } from "./http";
 import type { SendCommand } from "./commander_forms";
 import type { SceneStore } from "./scene_store";
+import type { SavedMission } from "./page_protocol";
 import { circlePoints, distancesAndTimes, parallelLegs, type Point, type Waypoint } from "./survey_patterns";
 
 type Tool = "waypoint" | "survey" | "beacon" | "fence";
@@ -501,7 +502,7 @@ export class MissionEditor {
     const d = this.chart.draft!;
     const waypoints = Object.fromEntries([...d.waypoints].filter(([, w]) => w.length));
     const fences = d.fences.filter((f) => f.corners.length > 2);
-    const found = await postJson<{ file: string; warnings: string[] }>("/api/mission", {
+    const found = await postJson<SavedMission>("/api/mission", {
       file: this.file,
       replace: this.replace,
       waypoints,

@@ -6,13 +6,13 @@ import { TransformControls } from "three/addons/controls/TransformControls.js";
 import { bodyMaterial, bodyGeometry } from "./body_shapes";
 import { cssVariable } from "./dom";
 import { fromThree, toThree } from "./coordinate_frames";
-import type { InstrumentLook, ModelLook } from "./websocket";
-import { parseMetres, nameOf, parseVector, formatMetres, formatNumbers, type Tree } from "./xml_tree";
+import { parseMetres, nameOf, parseVector, formatMetres, formatNumbers } from "./xml_tree";
 import { context2d } from "./canvas";
+import type { InstrumentInfo, ModelInfo, XmlTree } from "./page_protocol";
 
 const KINDS: Record<
   string,
-  { key: string; colour: string; label: (t: Tree) => string; aim?: "direction" | "attitude" }
+  { key: string; colour: string; label: (t: XmlTree) => string; aim?: "direction" | "attitude" }
 > = {
   thruster: { key: "position", colour: "#ffd166", label: (t) => t.attributes["name"] ?? "thruster", aim: "direction" },
   fin: { key: "position", colour: "#d1495b", label: (t) => t.attributes["name"] ?? "fin" },
@@ -36,16 +36,16 @@ export class ModelEditor3D {
   private readonly gizmo: TransformControls;
   private readonly handles = new THREE.Group();
   private readonly rays = new THREE.Group();
-  private instruments: InstrumentLook[] = [];
-  private sensors: Tree | null = null;
+  private instruments: InstrumentInfo[] = [];
+  private sensors: XmlTree | null = null;
   private body: THREE.Mesh | null = null;
   private size = 1;
-  private chosen: Tree | null = null;
-  private readonly places = new Map<Tree, THREE.Object3D>();
+  private chosen: XmlTree | null = null;
+  private readonly places = new Map<XmlTree, THREE.Object3D>();
   private dirty = true;
 
   constructor(
-    private readonly onChoose: (t: Tree | null) => void,
+    private readonly onChoose: (t: XmlTree | null) => void,
     private readonly onMove: () => void,
   ) {
     this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: true });
@@ -130,7 +130,7 @@ export class ModelEditor3D {
   }
 
   /** Draw a checked model with its instruments. */
-  look(model: ModelLook, instruments: InstrumentLook[]): void {
+  look(model: ModelInfo, instruments: InstrumentInfo[]): void {
     this.instruments = instruments;
     const first = this.body === null;
     if (this.body) {
@@ -166,11 +166,11 @@ export class ModelEditor3D {
   }
 
   /** Handles of all parts with a position. */
-  set(model: Tree | null, sensors: Tree): void {
+  set(model: XmlTree | null, sensors: XmlTree): void {
     this.handles.clear();
     this.places.clear();
     this.sensors = sensors;
-    const visit = (t: Tree): void => {
+    const visit = (t: XmlTree): void => {
       if (t === sensors) return; // name an instrument by its type, to tell it from a part of the hull
       const kind = KINDS[t.tag];
       if (kind) this.handle(t, kind.key, kind.colour, kind.aim);
@@ -224,7 +224,7 @@ export class ModelEditor3D {
     }
   }
 
-  private handle(t: Tree, key: string, colour: string, aim?: "direction" | "attitude"): void {
+  private handle(t: XmlTree, key: string, colour: string, aim?: "direction" | "attitude"): void {
     const r = this.size * 0.022,
       group = new THREE.Group();
     group.position.set(...toThree(...parseMetres(t.attributes[key])));
@@ -262,7 +262,7 @@ export class ModelEditor3D {
     this.places.set(t, group);
   }
 
-  choose(t: Tree | null): void {
+  choose(t: XmlTree | null): void {
     this.chosen = t;
     const place = t && this.places.get(t);
     if (place) this.gizmo.attach(place);

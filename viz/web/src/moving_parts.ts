@@ -3,7 +3,6 @@
 
 import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
-import type { Kit, ModelLook, Panel } from "./websocket";
 import {
   quaternionTowards,
   bodyMaterial,
@@ -14,6 +13,7 @@ import {
   mergeParts,
   thrusterGeometry,
 } from "./body_shapes";
+import type { BodyEquipment, BodyPanel, ModelInfo } from "./page_protocol";
 
 const DOWN = (100 * Math.PI) / 180; // of a bucket, from lifted to full astern
 const FOLLOW = 12; // 1/s: rate at which a part follows values received ten times per second
@@ -37,8 +37,8 @@ export class MovingParts {
   private readonly gauges = new THREE.Group();
   private readonly parts = new Map<string, Part>(); // kind and number -> part
   private readonly tanks: Tank[] = [];
-  private model: ModelLook | null = null;
-  private kit: Kit | null = null;
+  private model: ModelInfo | null = null;
+  private kit: BodyEquipment | null = null;
   private values: number[] = [];
   private readonly turn = new THREE.Quaternion();
 
@@ -63,7 +63,7 @@ export class MovingParts {
   }
 
   /** Place the body; ``whole``: with its hull. */
-  place(model: ModelLook, whole: boolean, p: THREE.Vector3, q: THREE.Quaternion, scale: number): void {
+  place(model: ModelInfo, whole: boolean, p: THREE.Vector3, q: THREE.Quaternion, scale: number): void {
     if (model !== this.model) this.build(model);
     this.shape.visible = whole;
     this.group.position.copy(p);
@@ -71,7 +71,7 @@ export class MovingParts {
     this.group.scale.setScalar(scale);
   }
 
-  private build(model: ModelLook): void {
+  private build(model: ModelInfo): void {
     this.reset();
     this.model = model;
     this.shape.add(new THREE.Mesh(mergeParts(hullGeometry(model)), bodyMaterial));
@@ -131,7 +131,7 @@ export class MovingParts {
     }
   }
 
-  private mount(kit: Kit): void {
+  private mount(kit: BodyEquipment): void {
     this.kit = kit;
     this.values = kit.actuators.map((a) => a.rest);
     this.marks.traverse((o) => {
@@ -153,7 +153,7 @@ export class MovingParts {
   }
 
   /** Move and fill all parts to the newest values. */
-  update(kit: Kit, panel: Panel | null, dt: number): void {
+  update(kit: BodyEquipment, panel: BodyPanel | null, dt: number): void {
     if (!this.model) return;
     if (kit !== this.kit) this.mount(kit);
     const share = Math.min(1, FOLLOW * dt);

@@ -4,14 +4,7 @@
 import { cssVariable } from "./dom";
 import { toLocal } from "./geodesy";
 import { depthColour } from "./terrain";
-
-export interface S57ChartText {
-  name: string;
-  areas: { kind: string; depth: number | null; rings: number[][] }[];
-  lines: { kind: string; depth: number | null; path: number[] }[];
-  soundings: number[]; // latitude, longitude, depth
-  marks: { kind: string; name: string; at: [number, number] }[];
-}
+import type { ChartContent } from "./page_protocol";
 
 type Px = (n: number, e: number) => [number, number];
 interface Box {
@@ -32,7 +25,7 @@ const CELL = [34, 16] as const; // px: one sounding per cell of this size, the s
 
 export class S57Chart {
   version = 0; // incremented when another chart is loaded
-  private told: S57ChartText | null = null;
+  private told: ChartContent | null = null;
   private origin: readonly number[] = [];
   private areas: Shape[] = [];
   private lines: Shape[] = [];
@@ -44,12 +37,12 @@ export class S57Chart {
   }
 
   async load(): Promise<void> {
-    this.told = (await (await fetch("/chart")).json()) as S57ChartText;
+    this.told = (await (await fetch("/chart")).json()) as ChartContent;
     this.origin = [];
     this.version++;
   }
 
-  private lay(told: S57ChartText, origin: [number, number]): void {
+  private lay(told: ChartContent, origin: [number, number]): void {
     this.origin = origin;
     const path = (flat: number[]): Float64Array => {
       const out = new Float64Array(flat.length);

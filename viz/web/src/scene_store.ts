@@ -1,25 +1,26 @@
 // State of the page: the newest frames, drawn with motion between them; bodies present; tracks; signals.
 
-import {
-  BODY_WIDTH,
-  SIGNAL_WIDTH,
-  INVALID,
-  type Alarm,
-  type CableText,
-  type Frame,
-  type Hello,
-  type Kit,
-  type NoticeText,
-  type Panel,
-  type Reception,
-  type RosterEntry,
-  type SceneText,
-  type Sent,
-  type TrackText,
-  type TrafficText,
-  type Weather,
-} from "./websocket";
+import { type Frame } from "./websocket";
 import type { SeaState } from "./sea_state";
+import {
+  type Alarm,
+  BODY_WIDTH,
+  type BodyEquipment,
+  type BodyPanel,
+  type CableInfo,
+  type EstimatesMessage,
+  type HelloMessage,
+  INVALID,
+  type Notice,
+  type RosterEntry,
+  type Scene,
+  type SentSignal,
+  SIGNAL_WIDTH,
+  type SignalReception,
+  type TrackPoints,
+  type Traffic,
+  type WeatherReport,
+} from "./page_protocol";
 
 export interface BodyEntry {
   row: number;
@@ -81,21 +82,21 @@ function thin(times: number[], points: number[]): void {
 const MOST_EVENTS = 4000; // one minute with much acoustic traffic
 
 export class SceneStore {
-  hello: Hello | null = null;
-  scene: SceneText | null = null;
+  hello: HelloMessage | null = null;
+  scene: Scene | null = null;
   bodies = new Map<number, BodyEntry>();
-  weather: Weather | null = null;
+  weather: WeatherReport | null = null;
   sea: SeaState | null = null; // of the simulation; null if unknown
-  cables: CableText[] = [];
-  traffic: TrafficText | null = null; // of the selected body
-  panel: Panel | null = null;
-  kit: Kit | null = null; // equipment of the selected body
-  beliefs = new Map<number, number[]>();
+  cables: CableInfo[] = [];
+  traffic: Traffic | null = null; // of the selected body
+  panel: BodyPanel | null = null;
+  kit: BodyEquipment | null = null; // equipment of the selected body
+  beliefs = new Map<number, (number | null)[]>(); // position and standard deviations
   tracks = new Map<number, Track>();
-  sent = new Map<number, Sent>();
+  sent = new Map<number, SentSignal>();
   distances = new Map<string, number>(); // signal:receiver -> true distance of receptions
-  events: (Sent | Reception)[] = [];
-  notices: NoticeText[] = [];
+  events: (SentSignal | SignalReception)[] = [];
+  notices: Notice[] = [];
   alarms: Alarm[] = [];
   lost = ""; // reason why no data arrive: the values shown are stale
   last: Frame | null = null;
@@ -232,7 +233,7 @@ export class SceneStore {
   }
 
   /** Take tracks from before this page was opened; for a log, complete tracks. */
-  history(bodies: Record<string, TrackText>, whole: boolean): void {
+  history(bodies: Record<string, TrackPoints>, whole: boolean): void {
     this.tracks.clear();
     for (const [row, t] of Object.entries(bodies)) {
       const track = this.track(Number(row)),
@@ -248,7 +249,7 @@ export class SceneStore {
     }
   }
 
-  sounds(sent: Sent[], receptions: Reception[], notices: NoticeText[], anew: boolean): void {
+  sounds(sent: SentSignal[], receptions: SignalReception[], notices: Notice[], anew: boolean): void {
     if (anew) {
       this.events = [];
       this.notices = [];
@@ -265,7 +266,7 @@ export class SceneStore {
     if (this.events.length > MOST_EVENTS) this.events.splice(0, this.events.length - MOST_EVENTS);
   }
 
-  believe(entries: number[][]): void {
+  believe(entries: EstimatesMessage["bodies"]): void {
     this.beliefs = new Map(entries.map((e) => [e[0]!, e.slice(1)]));
     if (this.hello?.kind === "replay") return;
     for (const e of entries)

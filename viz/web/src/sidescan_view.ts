@@ -6,15 +6,15 @@ import {
   rangeMarkStep,
   type ImagePainter,
   type SonarImage,
-  type SonarImageHeader,
   type ImageStyle,
   automaticLimits,
 } from "./sonar_image";
 import { context2d } from "./canvas";
+import type { ImageHeader } from "./page_protocol";
 
 const MOST_LINES = 800;
 interface Line {
-  head: SonarImageHeader;
+  head: ImageHeader;
   samples: Uint8Array;
 }
 
@@ -99,7 +99,7 @@ export class SidescanView implements ImagePainter {
     this.marks(c, w, h, style.ratio, newest.head);
   }
 
-  private marks(c: CanvasRenderingContext2D, w: number, h: number, ratio: number, head: SonarImageHeader): void {
+  private marks(c: CanvasRenderingContext2D, w: number, h: number, ratio: number, head: ImageHeader): void {
     const half = w / 2,
       step = rangeMarkStep(this.across);
     c.font = `${11 * ratio}px system-ui, sans-serif`;

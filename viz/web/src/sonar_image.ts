@@ -1,35 +1,10 @@
 // Images of sonars: byte format (see wavesim_viz/image_streams.py), colours, and the interface of a painter.
 
-export interface SonarImageHeader {
-  row: number;
-  body: string;
-  name: string;
-  preset: string;
-  kind: "forward" | "sidescan" | "bathymetry" | "scanning" | "camera";
-  epoch: number;
-  number: number;
-  time: number;
-  beams: number;
-  bins: number;
-  saturated: number;
-  heading: number | null;
-  at: (number | null)[];
-  range: number;
-  sector: number;
-  azimuth: number;
-  tilt: number;
-  frequency: number;
-  altitude: number | null;
-  gain: number;
-  tvg: number;
-  hold: number | null;
-  absorption: number;
-  floor: number;
-  span: number;
-}
+import type { ImageHeader } from "./page_protocol";
+
 /** ``samples``: levels (beams, bins); ``points``: five numbers per sounding: north, east, down, starboard, sigma. */
 export interface SonarImage {
-  head: SonarImageHeader;
+  head: ImageHeader;
   samples: Uint8Array;
   points: Float32Array;
 }
@@ -41,7 +16,7 @@ export function decodeSonarImage(data: ArrayBuffer): SonarImage | null {
     length = v.getUint32(4, true),
     start = 8 + length;
   if (v.getUint32(0, true) !== MAGIC || start > data.byteLength || start % 4) return null;
-  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 8, length))) as SonarImageHeader,
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 8, length))) as ImageHeader,
     soundings = head.kind === "bathymetry";
   if (!soundings && data.byteLength - start !== head.beams * head.bins) return null;
   return {
@@ -52,7 +27,7 @@ export function decodeSonarImage(data: ArrayBuffer): SonarImage | null {
 }
 
 /** Echo level in dB re 1 uPa of a sample, with the receiver gain removed. */
-export function levelInDecibels(h: SonarImageHeader, sample: number, range: number): number {
+export function levelInDecibels(h: ImageHeader, sample: number, range: number): number {
   const r = Math.min(Math.max(range, h.range / h.bins), h.hold ?? Infinity);
   return (sample * h.span) / 255 + h.floor - (h.tvg * Math.log10(r) + 2 * h.absorption * r + h.gain);
 }

@@ -4,12 +4,13 @@ import * as THREE from "three";
 import { h, toggleClass, setText } from "./dom";
 import { makeDraggable } from "./draggable";
 import type { ViewerSocket } from "./websocket";
-import { PALETTE_NAMES, colourTable, type ImagePainter, type SonarImage, type SonarImageHeader } from "./sonar_image";
+import { PALETTE_NAMES, colourTable, type ImagePainter, type SonarImage } from "./sonar_image";
 import { CameraView } from "./camera_view";
 import { FanView } from "./fan_view";
 import { MultibeamView } from "./multibeam_view";
 import { SidescanView } from "./sidescan_view";
 import { context2d } from "./canvas";
+import type { ImageHeader } from "./page_protocol";
 
 export const MAX_WINDOWS = 8;
 
@@ -21,7 +22,7 @@ class SonarWindow {
   trouble = "";
   private epoch = 0;
   private last = 0; // number of the newest frame of this epoch
-  private head: SonarImageHeader | null = null;
+  private head: ImageHeader | null = null;
   private stale = true;
   private low = 0;
   private high = 255;

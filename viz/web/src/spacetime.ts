@@ -3,9 +3,9 @@
 // emission to its reception or loss, with a slope given by the sound speed. Signals that overlap in a lane can collide.
 
 import { bodyColour, cssVariable, h, toggleClass, setText } from "./dom";
-import type { Reception, Sent } from "./websocket";
 import { SIGNAL_KINDS, OUTCOMES, RANGE_KINDS, type SceneStore } from "./scene_store";
 import { prepareCanvas } from "./canvas";
+import type { SentSignal, SignalReception } from "./page_protocol";
 
 const SPANS = [1, 2, 5, 10, 30, 60]; // s
 const LEFT = 92,
@@ -16,7 +16,7 @@ type Point = [x: number, y: number];
 interface Line {
   from: Point;
   to: Point;
-  event: Reception;
+  event: SignalReception;
   tint: string;
 }
 
@@ -132,7 +132,7 @@ export class SpaceTime {
   }
 
   /** Bodies that send or receive, and the selected one. */
-  private lanes(events: (Sent | Reception)[]): number[] {
+  private lanes(events: (SentSignal | SignalReception)[]): number[] {
     const rows = new Set<number>();
     for (const e of events) {
       rows.add(e.source);
@@ -145,7 +145,7 @@ export class SpaceTime {
     );
   }
 
-  private shown(): (Sent | Reception)[] {
+  private shown(): (SentSignal | SignalReception)[] {
     const until = this.frozen ?? this.store.time,
       since = until - this.span,
       row = this.store.chosen;

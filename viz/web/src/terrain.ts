@@ -2,8 +2,8 @@
 
 import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
-import type { Bed, SceneText } from "./websocket";
 import { roundStep } from "./canvas";
+import type { BedGrid, Scene } from "./page_protocol";
 
 const RAMP_DARK = [
   [0.96, 0.85, 0.62],
@@ -30,7 +30,7 @@ export function depthColour(f: number, dark: boolean): [number, number, number] 
 }
 
 /** Minimum and maximum depth, widened so that a level bed gets a medium colour. */
-export function depthRange(bed: Bed): [number, number] {
+export function depthRange(bed: BedGrid): [number, number] {
   let low = Infinity,
     high = -Infinity;
   for (const row of bed.depth)
@@ -48,7 +48,7 @@ export function contourStep(low: number, high: number): number {
 }
 
 /** Line segments (north, east, north, east, depth) of depth contours: marching triangles. */
-export function contours(bed: Bed): number[][] {
+export function contours(bed: BedGrid): number[][] {
   const [low, high] = depthRange(bed),
     step = contourStep(low, high),
     found: number[][] = [];
@@ -95,7 +95,7 @@ export class Terrain {
     this.group.add(this.still);
   }
 
-  build(scene: SceneText, dark: boolean): void {
+  build(scene: Scene, dark: boolean): void {
     this.still.traverse((o) => {
       if (o instanceof THREE.Mesh || o instanceof THREE.LineSegments || o instanceof THREE.Line) o.geometry.dispose();
     });
@@ -112,7 +112,7 @@ export class Terrain {
     this.missions(scene, dark);
   }
 
-  private bed(bed: Bed, dark: boolean): void {
+  private bed(bed: BedGrid, dark: boolean): void {
     const rows = bed.north.length,
       columns = bed.east.length;
     const position = new Float32Array(3 * rows * columns),
@@ -170,7 +170,7 @@ export class Terrain {
     );
   }
 
-  private obstacles(scene: SceneText, dark: boolean): void {
+  private obstacles(scene: Scene, dark: boolean): void {
     const material = new THREE.MeshLambertMaterial({
       color: dark ? "#8d99a6" : "#7b8794",
       transparent: true,
@@ -200,7 +200,7 @@ export class Terrain {
     }
   }
 
-  private missions(scene: SceneText, dark: boolean): void {
+  private missions(scene: Scene, dark: boolean): void {
     const lines = (points: number[], colour: string, opacity: number, dashed = false): void => {
       const geometry = new THREE.BufferGeometry();
       geometry.setAttribute("position", new THREE.Float32BufferAttribute(points, 3));

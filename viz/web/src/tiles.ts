@@ -2,13 +2,8 @@
 
 import { cssVariable } from "./dom";
 import { geodetic, toLocal } from "./geodesy";
+import type { TilesetInfo } from "./page_protocol";
 
-export interface TilesText {
-  name: string;
-  attribution: string;
-  least: number;
-  most: number;
-}
 const EQUATOR = 2 * Math.PI * 6378137,
   SIZE = 256,
   MOST_SEEN = 80,
@@ -27,7 +22,7 @@ export function tileCorner(x: number, y: number, z: number): [number, number] {
 }
 
 export class Tiles {
-  told: TilesText | null = null;
+  told: TilesetInfo | null = null;
   version = 0; // incremented with each loaded image
   private readonly kept = new Map<string, HTMLImageElement>();
 

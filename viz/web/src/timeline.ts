@@ -1,9 +1,9 @@
 // Timeline of a log: a slider with marks of events above it.
 
 import { formatTime, cssVariable, h, setText } from "./dom";
-import type { TimelineMark } from "./websocket";
 import type { SceneStore } from "./scene_store";
 import { context2d } from "./canvas";
+import type { TimeMark } from "./page_protocol";
 
 const TINTS: Record<string, string> = {
   notice: "--warm",
@@ -20,7 +20,7 @@ export class Timeline {
   private readonly end = h("span", { class: "soft num" });
   private readonly strip = h("canvas", { class: "marks", id: "marks" });
   private readonly slider: HTMLInputElement;
-  private marks: TimelineMark[] = [];
+  private marks: TimeMark[] = [];
   private sliding = false;
   private drawn = "";
 
@@ -66,7 +66,7 @@ export class Timeline {
     this.element.classList.remove("hidden");
   }
 
-  mark(marks: TimelineMark[]): void {
+  mark(marks: TimeMark[]): void {
     this.marks = marks;
     this.drawn = "";
   }
@@ -82,8 +82,8 @@ export class Timeline {
     const [a, b] = this.range;
     return a + ((x - 8) / Math.max(this.strip.clientWidth - 16, 1)) * (b - a);
   }
-  private near(x: number): TimelineMark | null {
-    let best: TimelineMark | null = null,
+  private near(x: number): TimeMark | null {
+    let best: TimeMark | null = null,
       near = NEAR;
     for (const m of this.marks) {
       const d = Math.abs(this.x(m.time) - x) + (m.kind === "loss" ? 2 : 0);

@@ -4,8 +4,8 @@
 
 import { formatTime, bodyColour, cssVariable, h, toggleClass, formatNumber, setText } from "./dom";
 import { wrapDegrees } from "./coordinate_frames";
-import type { Meeting, TrafficText } from "./websocket";
 import type { SceneStore } from "./scene_store";
+import type { Encounter, Traffic } from "./page_protocol";
 
 const DEG = 180 / Math.PI;
 const MOST_LINES = 8,
@@ -13,24 +13,24 @@ const MOST_LINES = 8,
 export const MOST_DOMAINS = 24;
 
 /** Class of an encounter: 0 inside the domain that must stay clear, 1 inside the preferred domain, 2 clear. */
-export function dangerLevel(m: Meeting, t: TrafficText): 0 | 1 | 2 {
+export function dangerLevel(m: Encounter, t: Traffic): 0 | 1 | 2 {
   return m.dcpa < t.least ? 0 : m.dcpa < t.preferred ? 1 : 2;
 }
 export const DANGER_COLOURS = ["--bad", "--warm", "--soft"] as const;
 
 /** Encounters whose lines are drawn: still ahead, earliest closest point of approach first. */
-export function upcomingMeetings(t: TrafficText | null): Meeting[] {
+export function upcomingMeetings(t: Traffic | null): Encounter[] {
   return t?.others.filter((m) => m.tcpa !== null && m.tcpa > 0 && m.tcpa < LATEST_S).slice(0, MOST_LINES) ?? [];
 }
 
 /** Label of a line. */
-export function meetingLabel(m: Meeting, store: SceneStore): string {
+export function meetingLabel(m: Encounter, store: SceneStore): string {
   const left = formatTime(Math.max(timeLeft(m, store), 0)).replace(/\.\d$/, "");
   return `${store.name(m.row)}: ${formatNumber(m.dcpa, m.dcpa < 100 ? 1 : 0)} m in ${left}`;
 }
 
 /** Seconds until the closest point of approach, from the time that is drawn. */
-export function timeLeft(m: Meeting, store: SceneStore): number {
+export function timeLeft(m: Encounter, store: SceneStore): number {
   return m.tcpa - (store.time - (store.traffic?.time ?? store.time));
 }
 

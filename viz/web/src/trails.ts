@@ -4,9 +4,9 @@
 import * as THREE from "three";
 import { bodyColour } from "./dom";
 import { toThree } from "./coordinate_frames";
-import { INVALID } from "./websocket";
 import { SOFTWARE_RENDERING } from "./canvas";
 import type { SceneStore } from "./scene_store";
+import { INVALID } from "./page_protocol";
 
 const MOST = 60000; // track segments of all bodies together
 const MOST_POINTS = SOFTWARE_RENDERING ? 12000 : 200000; // track points of a log, all bodies together

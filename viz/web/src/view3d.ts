@@ -15,12 +15,12 @@ import { Labels3D } from "./view3d_labels";
 import { SOFTWARE_RENDERING } from "./canvas";
 import { skyColours, Sky, SUN } from "./sky";
 import { AcousticSignals } from "./acoustic_signals";
-import type { SceneText } from "./websocket";
 import type { SceneStore } from "./scene_store";
 import { WaterSurface } from "./water_surface";
 import { Terrain } from "./terrain";
 import { Trails } from "./trails";
 import { BodyAnimation } from "./animation";
+import type { Scene } from "./page_protocol";
 
 export type CameraMode = "free" | "follow" | "top";
 const COARSEST = 0.4; // share of the screen's resolution
@@ -151,7 +151,7 @@ export class View3D {
     if (this.store.scene) this.build(this.store.scene);
   }
 
-  private build(scene: SceneText): void {
+  private build(scene: Scene): void {
     this.terrain.build(scene, this.dark);
     this.surface.theme(this.dark, this.terrain.extent);
   }

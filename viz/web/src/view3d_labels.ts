@@ -3,11 +3,11 @@
 import * as THREE from "three";
 import { CONDITION_TEXTS } from "./alarms";
 import { bodyColour, cssVariable, formatNumber, drawScaleBar } from "./dom";
-import type { Meeting } from "./websocket";
 import { context2d } from "./canvas";
 import { drawCorners } from "./chart_symbols";
 import { upcomingMeetings, dangerLevel, DANGER_COLOURS, meetingLabel, timeLeft, placeLabel } from "./traffic_list";
 import type { View3D } from "./view3d";
+import type { Encounter } from "./page_protocol";
 
 const MOST = 60;
 type Text = (text: string, x: number, y: number, fill: string) => void;
@@ -122,7 +122,7 @@ export class Labels3D {
   }
 
   /** Draw distance and time of encounters next to their positions. */
-  private passings(text: Text, meetings: Meeting[], used: [number, number, number][]): void {
+  private passings(text: Text, meetings: Encounter[], used: [number, number, number][]): void {
     const { store, heights, canvas, camera } = this.view,
       t = store.traffic;
     for (const m of meetings) {

@@ -1,35 +1,7 @@
 // A model as a tree of XML elements, and the declaration of permitted content.
 
-export interface Tree {
-  tag: string;
-  attributes: Record<string, string>;
-  text: string;
-  children: Tree[];
-}
-export interface AttributeRule {
-  name: string;
-  kind: string;
-  doc: string;
-  units: string[];
-  count: number;
-  required: boolean;
-  default: string | null;
-  low: string | null;
-  high: string | null;
-  choices: string[];
-}
-export interface ChildRule {
-  name: string;
-  of: string;
-  many: boolean;
-  required: boolean;
-  doc: string;
-}
-export interface ElementRule {
-  doc: string;
-  keys: AttributeRule[];
-  children: ChildRule[];
-}
+import type { ElementRule, XmlTree } from "./page_protocol";
+
 export type Schema = Record<string, ElementRule>;
 
 const METRES: Record<string, number> = { m: 1, km: 1e3, cm: 1e-2, mm: 1e-3 };
@@ -73,7 +45,7 @@ export function formatNumbers(numbers: number[], unit = ""): string {
 }
 
 /** A new element with its required content. */
-export function newElement(tag: string, of: string, schema: Schema): Tree {
+export function newElement(tag: string, of: string, schema: Schema): XmlTree {
   const rule = schema[of]!,
     attributes: Record<string, string> = {};
   for (const k of rule.keys) {
@@ -97,11 +69,11 @@ export function newElement(tag: string, of: string, schema: Schema): Tree {
   };
 }
 
-export function findChild(tree: Tree, tag: string): Tree | undefined {
+export function findChild(tree: XmlTree, tag: string): XmlTree | undefined {
   return tree.children.find((c) => c.tag === tag);
 }
 
 /** Name of an instrument: its own, or that of its type. */
-export function nameOf(t: Tree): string {
+export function nameOf(t: XmlTree): string {
   return t.attributes["name"] || t.attributes["type"] || t.tag;
 }

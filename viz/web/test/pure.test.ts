@@ -9,7 +9,7 @@ import { formatDegrees, depthAt, geodetic, distanceAndBearing } from "../src/geo
 import { actuatorShares } from "../src/manual_control";
 import { viewLink, parseViewLink } from "../src/url_state";
 import { normalisedKey, nextSpeed, SPEEDS } from "../src/keyboard";
-import { BODY_WIDTH, decodeFrame, INVALID, type ActuatorLook, type ModelLook, type Reception } from "../src/websocket";
+import { decodeFrame } from "../src/websocket";
 import { distanceAndDepth } from "../src/depth_profile";
 import { rangeMeasurements } from "../src/acoustic_ranges";
 import { smallestCell, gridLines, SeaState } from "../src/sea_state";
@@ -17,6 +17,7 @@ import { SceneStore, Track } from "../src/scene_store";
 import { circlePoints, distancesAndTimes, parallelLegs, type Point } from "../src/survey_patterns";
 import { placeLabel } from "../src/traffic_list";
 import { displayUnit, tickTexts, formatValue } from "../src/units";
+import { type ActuatorInfo, BODY_WIDTH, INVALID, type ModelInfo, type SignalReception } from "../src/page_protocol";
 
 test("the next speed is the next one, whatever the last was; 0 is the fastest", () => {
   assert.equal(nextSpeed(0, -1, SPEEDS), 30);
@@ -273,7 +274,7 @@ test("ranges are told two-way or one-way, against the true ones", () => {
     { ...heard, kind: 2, query: 0, time: 7, measured: null, one_way: 21, distance: 20 },
     { ...heard, receiver: 3 },
     { ...heard, outcome: 2 },
-  ] as unknown as Reception[];
+  ] as unknown as SignalReception[];
   const asked = new Map([["7:2", 12]]),
     of = (what: "range" | "error" | "azimuth"): [number, number | null, boolean][] =>
       rangeMeasurements(events, 1, what, 0, asked).map((p) => [p.value, p.truth, p.one]);
@@ -294,15 +295,15 @@ test("ranges are told two-way or one-way, against the true ones", () => {
 });
 
 test("the helm uses each actuator for what it does", () => {
-  const act = (kind: string, part: number, maximum = 1): ActuatorLook =>
-    ({ kind, part, maximum, minimum: -maximum }) as ActuatorLook;
+  const act = (kind: string, part: number, maximum = 1): ActuatorInfo =>
+    ({ kind, part, maximum, minimum: -maximum }) as ActuatorInfo;
   const thruster = (position: number[], direction: number[], deflector = false): object => ({
     position,
     direction,
     deflector,
   });
-  const model = (thrusters: object[], fins: object[] = []): ModelLook =>
-    ({ shape: { size: [2, 0.3, 0.3] }, thrusters, fins }) as unknown as ModelLook;
+  const model = (thrusters: object[], fins: object[] = []): ModelInfo =>
+    ({ shape: { size: [2, 0.3, 0.3] }, thrusters, fins }) as unknown as ModelInfo;
   // a torpedo: a propeller, a rudder and a plane at its stern; up and down are the planes'
   const torpedo = model(
       [thruster([-1, 0, 0], [2, 0, 0])],
