@@ -1,4 +1,4 @@
-"""Write the generated parts of the documents; with --check, only say what is out of date."""
+"""Write the generated parts of the documents, and the generated sources; with --check, only say what is out of date."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
+import typescript
 
 from wavesim_bridges.ardupilot import parameter_files, parameters
 from wavesim_sdk import layout, mailbox, tables
@@ -121,6 +122,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs/COMMANDS.md": commands(),
         ROOT / "docs/wavesim.xsd": export.xsd().decode(),
         ROOT / "examples/mailbox-c/wavesim_mailbox.h": mailbox.c_header(),
+        ROOT / typescript.FILE: typescript.declarations(),
     }
 
 

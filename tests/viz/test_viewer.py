@@ -33,6 +33,10 @@ from wavesim_world.config import LoadedConfig
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 
 
+MESSAGES = {"hello", "scene", "roster", "tracks", "sounds", "alarms", "weather", "sea", "kit", "panel", "reply"}
+REQUESTS = {"do watch", "do control"}
+
+
 def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:
     """Scene, joins and leaves, a click, numbers as in shared memory, keys, signals, notices, no stranger, no error."""
     server, _ = sea
@@ -124,6 +128,7 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         page.page.keyboard.press("x")
         server.wait(lambda s: s["state"] == "stopped")
         page.clean()
+        assert page.protocol.seen >= MESSAGES | REQUESTS | {"do drive"}, "checked against the protocol"
     finally:
         emulator.terminate()
         emulator.wait(10)
@@ -357,6 +362,7 @@ def test_replay(
     page.wait("wavesim.store.last.state === 1 && wavesim.store.time > 5.5 && wavesim.view.sounds.shown > 0")
     page.shot("replay")
     page.clean()
+    assert page.protocol.seen >= MESSAGES | REQUESTS | {"marks"}, "checked against the protocol"
     # a log that was cut says so
     cut = tmp_path / "cut.mcap"
     cut.write_bytes(log.read_bytes()[: int(0.6 * log.stat().st_size)])
