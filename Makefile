@@ -4,8 +4,9 @@ PYTHON ?= python3
 WORKERS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
-# each folder with a project file is a distribution, and may have a package
-PARTS := $(patsubst %/pyproject.toml,%,$(wildcard */pyproject.toml))
+# each folder with a project file is a distribution; `wavesim` has no code
+DISTRIBUTIONS := $(patsubst %/pyproject.toml,%,$(wildcard */pyproject.toml))
+PARTS := $(filter-out wavesim,$(DISTRIBUTIONS))
 PACKAGES := $(foreach part,$(PARTS),$(patsubst $(part)/%/__init__.py,%,$(wildcard $(part)/*/__init__.py)))
 SOURCES := $(PARTS) examples tests benchmarks locked docs
 PATHS := $(subst $() ,:,$(PARTS:%=$(CURDIR)/%))
@@ -45,8 +46,8 @@ compiled: $(VENV)/.compiler # the kernels, from the sources, before the other pa
 web: $(PAGE) ## build the page of the viewer (`make trial` does this too)
 
 wheels: $(VENV)/.installed $(PAGE) ## build the wheels of all distributions into dist
-	@rm -rf dist $(PARTS:%=%/build)
-	@$(BIN)/python -m pip wheel -qq --disable-pip-version-check $(OWN) -w dist $(PARTS:%=./%) && rm -rf $(PARTS:%=%/build) && ls dist/*.whl
+	@rm -rf dist $(DISTRIBUTIONS:%=%/build)
+	@$(BIN)/python -m pip wheel -qq --disable-pip-version-check $(OWN) -w dist $(DISTRIBUTIONS:%=./%) && rm -rf $(DISTRIBUTIONS:%=%/build) && ls dist/*.whl
 
 setup: $(VENV)/.dev $(PAGE) .venv-oracles/.arlpy $(JUDGES)/node_modules/.ready ## install everything that the tests need
 

@@ -82,7 +82,7 @@ allowed = {set(locked("compiler.txt"))}
 later = {{k for k, names in m.packages_distributions().items() if not any(n.lower().replace("_", "-") in allowed for n in names)}}
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in later - {{"wavesim_sdk", "wavesim_server"}}:
+        if name.partition(".")[0] in later and not name.startswith("wavesim_"):
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
 import wavesim_server.cli
