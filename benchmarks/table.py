@@ -32,9 +32,7 @@ def of_a_core() -> dict[str, float]:
     """Measure the checkout whose sources are imported."""
     from benchmarks import acoustics, kernel, network, paired
     from wavesim_sdk.config import library
-    from wavesim_server import cache
 
-    cache.choose_cache_folder()
     time.perf_counter = time.process_time
     found = {}
     for n in (100, 1000):
