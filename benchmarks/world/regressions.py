@@ -368,7 +368,7 @@ def forged_life() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def blamed_for_standing_still() -> Iterator[None]:
+def blamed_for_a_stall() -> Iterator[None]:
     """Count the time of a stall of the front as silence of its clients, and check them before their datagrams are read."""
 
     def wakes(self: Server, now: float) -> None:
@@ -448,7 +448,7 @@ REGRESSIONS: dict[str, Regression] = {
     "orphan's crew": Regression((), orphans_crew, ("a state that was not", "bodies differ", "crew"), 45),
     "epochs anew": Regression((), epochs_anew, ("an answer to nothing", "answered twice"), 385),
     "endless barrier": Regression((), endless_barrier, ("a barrier stands",), 21),
-    "blamed for standing still": Regression((), blamed_for_standing_still, ("taken for silent",), 2128),
+    "blamed for a stall": Regression((), blamed_for_a_stall, ("taken for silent",), 2128),
     "rows without generations": Regression((), rows_without_generations, ("of a life before",), 265),
     "unseen bodies": Regression((), unseen_bodies, ("no steps", "bodies differ"), 636),
     "names by row": Regression((), names_by_row, ("the log differs",), 691),

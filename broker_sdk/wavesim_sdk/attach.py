@@ -96,7 +96,7 @@ class SharedState:
         limit = time.monotonic() + START_LIMIT_S
         while not (step := int(self.world()["step_ns"])):
             if not self.alive():
-                raise NotRunning(f"the server '{self.server}' ended while it was starting")
+                raise NotRunning(f"the server '{self.server}' exited during startup")
             if time.monotonic() > limit:
                 raise NotRunning(f"the server '{self.server}' did not start within {START_LIMIT_S:g} s")
             time.sleep(0.02)
@@ -174,7 +174,7 @@ class SharedState:
             if time.monotonic() > limit:
                 if not self.alive():
                     raise NotRunning(f"the server '{self.server}' ended while it published a tick")
-                raise AttachError("the tables change too fast for this program to read them at one tick")
+                raise AttachError("the tables change too fast: this program cannot read all of them at the same tick")
             time.sleep(0.0)
 
     def _together(self, views: dict[str, TableView]) -> FleetSnapshot | None:

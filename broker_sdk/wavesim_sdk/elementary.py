@@ -2,7 +2,7 @@
 
 The functions of a C library or of NumPy differ in the last bit between processors.  These use only ``+ - * /``, square roots,
 comparisons and powers of two, for which IEEE 754 defines the rounding.  The same source therefore produces the same numbers for a
-float, for an array, and compiled (:mod:`wavesim_sdk.compiled_elementary`) for a scalar or a SIMD vector.
+float, for an array, and compiled (:mod:`wavesim_kernels.compiled_elementary`) for a scalar or a SIMD vector.
 
 Errors are below one unit in the last place (below two where a docstring says so), measured against mpmath, for every finite
 argument, including zeros of either sign, subnormal and huge numbers.  A result too large for a float is infinite.
@@ -78,7 +78,7 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
     """Return (sin x, cos x) from x = n pi/2 + y + tail. pi/2 is split into three parts of 33 bits and a remainder,
     which is exact up to n = 2^20.
     """
-    x = _where(abs(x) > 1125899906842624.0, 0.0, x)  # from 2^50 on, adjacent floats differ by 0.25 or more
+    x = _where(abs(x) > 1125899906842624.0, 0.0, x)  # above 2^50, adjacent floats differ by 0.25 or more
     n = (0.6366197723675814 * x + _NEAREST) - _NEAREST
     r, e = _two_sum(x - n * 1.5707963267341256, -(n * 6.077100506303966e-11))
     r, f = _two_sum(r, -(n * 2.0222662487111665e-21))
@@ -287,8 +287,8 @@ def _everywhere(f: Callable[..., Any]) -> Any:
 def sin_cos(x: Any) -> tuple[Any, Any]:
     """Return (sin x, cos x), for abs(x) below 1e6.
 
-    For larger arguments, the error grows up to the effect of half a unit in the last place of x. From 2^50 on, where
-    that unit is a considerable part of a turn, the results are those for 0.
+    For larger arguments, the error grows, at most to that caused by rounding x to the nearest float. Above 2^50, where
+    adjacent floats differ by 0.25 or more, the results are those for 0.
     """
     return _sine_cosine(x)
 

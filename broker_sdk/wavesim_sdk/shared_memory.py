@@ -25,8 +25,9 @@ import numpy as np
 import posix_ipc
 
 from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.layout import layout_hash
 from wavesim_sdk.names import server_name
-from wavesim_sdk.tables import LAYOUT_VERSION, Table, layout_hash
+from wavesim_sdk.tables import LAYOUT_VERSION, Table
 
 MAGIC = b"WVSMAREA"
 HEADER_BYTES = 64
@@ -73,9 +74,11 @@ def running_servers() -> Iterator[tuple[str, int]]:
 
 
 def running_servers_hint(server: str) -> str:
-    """Return `` (running here: 'demo')``, a hint for a wrong name; empty if no other server runs."""
+    """Return a hint for a wrong name, such as `` (running here: 'demo'; select one with -s NAME)``; empty if no other server
+    is running.
+    """
     found = [f"'{name}'" for name, _ in running_servers() if name != server]
-    return f" (running here: {', '.join(found[:MAX_NAMED_SERVERS])}; -s NAME)" if found else ""
+    return f" (running here: {', '.join(found[:MAX_NAMED_SERVERS])}; select one with -s NAME)" if found else ""
 
 
 def require_ordered_stores() -> None:

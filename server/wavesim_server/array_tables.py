@@ -25,9 +25,9 @@ from llvmlite import ir
 from numba import from_dtype, types
 from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, register_model
 
-from wavesim_sdk import numba_internals
-from wavesim_sdk.compiled_elementary import declared_function
-from wavesim_sdk.kernel_compiler import JIT_DISABLED
+from wavesim_kernels import numba_internals
+from wavesim_kernels.compiled_elementary import declared_function
+from wavesim_kernels.compiler import JIT_DISABLED
 
 _WORDS = 3  #: words per array in the table: its address and up to two lengths
 _LONG = ir.IntType(64)

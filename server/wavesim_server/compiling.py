@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wavesim_kernels.cache import CompletionRecord, cache_folder
+from wavesim_kernels.numba_version import check_numba_version
 from wavesim_sdk import forked_process
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.kernel_cache import CompletionRecord, cache_folder
-from wavesim_sdk.numba_version import check_numba_version
 
 if TYPE_CHECKING:
     from wavesim_server.simulation import Simulation
@@ -92,8 +92,8 @@ def gc_paused() -> Iterator[None]:
 
 def make_empty_world(threads: int = 1) -> Simulation:
     """Create a simulation without bodies."""
-    from wavesim_sdk.config import load_text
     from wavesim_server.simulation import Simulation
+    from wavesim_world.config import load_text
 
     world = "<wavesim><world><bed depth='30 m'/></world><shared vehicles='4' signals='16'/></wavesim>"
     return Simulation(load_text(world), threads=threads)
@@ -152,7 +152,7 @@ def main() -> None:
         if len(os.sched_getaffinity(0)) > 1:
             compile_in_parallel()
         exercise_all(threads)
-    from wavesim_sdk.numba_internals import used_sources
+    from wavesim_kernels.numba_internals import used_sources
 
     for count in {1, threads}:
         completion_record(count).write(used_sources)

@@ -14,8 +14,8 @@ import numba as nb
 from numba import types
 from numba.extending import intrinsic
 
-from wavesim_sdk import numba_internals
-from wavesim_sdk.kernel_compiler import JIT_DISABLED
+from wavesim_kernels import numba_internals
+from wavesim_kernels.compiler import JIT_DISABLED
 
 
 def kernel_address(kernel: Any, *arguments: Any) -> Any:

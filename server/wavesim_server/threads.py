@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.kernel_compiler import kernel
+from wavesim_kernels.compiler import kernel
 from wavesim_server import array_tables
 from wavesim_server.acoustics import medium_arrays
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, sleep
@@ -133,7 +133,9 @@ class TickThreads:
     def run_ticks(
         self, of: TickState, table: Any, step_ns: int, tick: int, last_tick: int, half: bool
     ) -> tuple[int, int, bool]:
-        """Do the work of :func:`wavesim_server.tick.run_ticks`, for the tuple of all arrays and its table."""
+        """Run ticks like :func:`wavesim_server.tick.run_ticks`, but with several threads. ``table`` contains the packed
+        arrays of ``of``.
+        """
         if of.fleet.sequence is not self._sequence:
             self._sequence, self._shares = (
                 of.fleet.sequence,

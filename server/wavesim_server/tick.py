@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from wavesim_sdk.kernel_compiler import always_inline, device_function, kernel
+from wavesim_kernels.compiler import always_inline, device_function, kernel
 from wavesim_server import array_tables, indirect_calls
 from wavesim_server.acoustics import medium, medium_arrays
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, rotation, sleep
@@ -175,8 +175,8 @@ def advance_acoustics(table: Any, tick: int, start: float, end: float) -> int:
 def run_ticks(
     table: Any, acoustics_address: int, step_ns: int, tick: int, last_tick: int, is_half_done: bool
 ) -> tuple[int, int, bool]:
-    """Run ticks from ``tick`` to ``last_tick`` with the table of :class:`TickState`. ``hearing`` is the address of
-    :func:`advance_acoustics`.
+    """Run ticks from ``tick`` to ``last_tick`` with the table of :class:`TickState`. ``acoustics_address`` is the
+    address of :func:`advance_acoustics`.
 
     Returns (tick reached, code, whether a tick is half done). A tick is half done when its sound needs more room: the
     caller then enlarges the arrays and calls again.

@@ -17,10 +17,10 @@ import pytest
 from tests.conftest import Server, wavesim
 from tests.examples import foreign
 from tests.examples.compiled import POSIX, SANITIZED, compiled
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.wire.codec import encode
 from wavesim_sdk.wire.messages import MESSAGES
 from wavesim_sdk.wire.vectors import TOKEN, VECTORS
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.timeout(150)]
 

@@ -18,7 +18,7 @@ import numba as nb
 import numpy as np
 import pytest
 
-from wavesim_sdk import kernel_cache
+from wavesim_kernels import cache as kernel_cache
 from wavesim_server import tick
 from wavesim_server.acoustics import medium_arrays
 from wavesim_server.dynamics import effort, kernel, terms

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.model_compiler import aerofoil_table
+from wavesim_world.config import LoadedConfig, library
 
 AREA, SLOPE, STALL, PLATE, SPEED = 0.01, 3.0, 24.0, 1.2, 1.5
 FORCE = 0.5 * 1025.0 * AREA * SPEED**2  # per unit of coefficient
@@ -93,5 +93,5 @@ def test_every_shipped_fin_stalls_or_says_why_it_cannot(name: str) -> None:
 
 def test_the_command_of_a_stall_is_refused_where_it_does_nothing(config: Callable[..., LoadedConfig]) -> None:
     text = MODEL.format(stall='stall="20 deg"').replace("<fin ", '<fin law="coefficients" per_angle="0 1 0 0 0 0" ')
-    with pytest.raises(ConfigError, match="`stall` is only for law linear"):
+    with pytest.raises(ConfigError, match="`stall` is only for law=linear"):
         Simulation(config("<world><bed depth='900 m'/></world>" + text))

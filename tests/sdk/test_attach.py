@@ -112,7 +112,7 @@ def test_a_server_that_dies_while_it_starts(stage: Stage, monkeypatch: pytest.Mo
         stage.simulation.header[6] += 1
 
     monkeypatch.setattr("time.sleep", die)
-    with pytest.raises(NotRunning, match=f"'{stage.name}' ended while it was starting"):
+    with pytest.raises(NotRunning, match=f"'{stage.name}' exited during startup"):
         SharedState(stage.name)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from wavesim_sdk import kernel_sources
+from wavesim_kernels import sources as kernel_sources
 
 FILES = {
     "deep_of_a_test": "def leaf(x):\n    return 2.0 * x\n",

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.nursery import CLI
-from wavesim_sdk import numba_version
-from wavesim_sdk.numba_version import TESTED_VERSIONS, UnsupportedNumba, check_numba_version
+from wavesim_kernels import numba_version
+from wavesim_kernels.numba_version import TESTED_VERSIONS, UnsupportedNumba, check_numba_version
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = [
@@ -64,15 +64,15 @@ def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         check_numba_version()
 
 
-def test_the_server_requires_the_tested_versions() -> None:
-    required = tomllib.loads((ROOT / "server" / "pyproject.toml").read_text())["project"]["dependencies"]
+def test_the_package_requires_the_tested_versions() -> None:
+    required = tomllib.loads((ROOT / "kernels" / "pyproject.toml").read_text())["project"]["dependencies"]
     assert set(required) >= {f"{name}=={version}" for name, version in TESTED_VERSIONS.items()}
     check_numba_version()
 
 
 def test_private_parts_of_numba_are_used_in_one_module_only() -> None:
     """Everything in its table exists, and its imports are in the table. Extensions of the dynamics use none."""
-    from wavesim_sdk.numba_internals import PRIVATE_PARTS
+    from wavesim_kernels.numba_internals import PRIVATE_PARTS
 
     for path in PRIVATE_PARTS:
         pkgutil.resolve_name(path)

@@ -13,7 +13,6 @@ import pytest
 
 from tests.server.harbour import Client, Harbour, status
 from wavesim_sdk import commands, forked_process
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import read
 from wavesim_sdk.shared_memory import OWNER, OWNER_START, SYNCHRONOUS, process_start
 from wavesim_sdk.tables import RunState
@@ -25,6 +24,7 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.data_loss import MAX_TEXTS
 from wavesim_server.network.front import Front
 from wavesim_server.trial import Trial
+from wavesim_world.config import LoadedConfig
 
 FLEET = """<time step="10 ms" pace="fast"/><network newcomers="free" keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="1 s"/>
 <fleet><sensors><ctd rate="10 Hz"/></sensors><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/>
@@ -109,7 +109,7 @@ def crew(config: Callable[..., LoadedConfig]) -> tuple[Harbour, Client, Client]:
     return harbour, harbour.join("a"), harbour.join("b", lockstep_ns=100_000_000)
 
 
-def test_a_front_that_stood_still_removes_nobody(crew: tuple[Harbour, Client, Client]) -> None:
+def test_a_stalled_front_removes_nobody(crew: tuple[Harbour, Client, Client]) -> None:
     """Whatever it hears first: a timer, a datagram, a record of the engine."""
     harbour, a, _ = crew
     harbour.order("start")
@@ -132,7 +132,7 @@ def test_a_front_that_stood_still_removes_nobody(crew: tuple[Harbour, Client, Cl
     assert {m.session.name for m in harbour.front.crews.by_token.values()} == {"b"}, "silence still counts"
 
 
-def test_a_step_outlasts_a_front_that_stood_still(crew: tuple[Harbour, Client, Client]) -> None:
+def test_a_step_outlasts_a_stalled_front(crew: tuple[Harbour, Client, Client]) -> None:
     harbour, _, b = crew
     harbour.order("start")
     harbour.run(0.05)
@@ -145,7 +145,7 @@ def test_a_step_outlasts_a_front_that_stood_still(crew: tuple[Harbour, Client, C
     assert [s for s in b.states if s.step][-1].tick > asked.tick and status(harbour)["damage"] == []
 
 
-def test_an_engine_that_stood_still_waits_for_its_emulators(config: Callable[..., LoadedConfig]) -> None:
+def test_a_stalled_engine_waits_for_its_emulators(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET), limit=1.0)
     harbour.join("a")
     header = harbour.areas["vehicles"]["ctd"].header
@@ -190,7 +190,7 @@ def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_na
     harbour.front.finish(harbour.now)
     found = read(tmp_path / "b.mcap")
     assert int(text.split()[0]) > 0 and text.endswith(
-        "records are missing from the log: their bodies left while no front was running"
+        "records are missing from the log: their bodies left while the network process (front) was not running"
     )
     assert [t["text"] for _, t in found.json["/host/damage"]] == [text]
     assert [topic for topic in found.series if topic.startswith("/state/")] == ["/state/two"]

@@ -22,13 +22,13 @@ from tests.viz.stage import on_stage
 from wavesim_sdk import frames
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, STATE, RunState
 from wavesim_server.logbook import report
 from wavesim_viz.live import LiveSource
 from wavesim_viz.plots import LoggedRun, tracks
 from wavesim_viz.replay import ReplaySource
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 
@@ -300,7 +300,7 @@ def test_server_ends_and_comes_back(
     page.wait(f"{READY} === 3")
     assert server.end() == 0
     page.page.wait_for_selector(".banner:not(.hidden)")
-    assert "has stopped; waiting for it to return" in page.page.locator(".banner").first.text_content()
+    assert "has stopped; waiting for it to restart" in page.page.locator(".banner").first.text_content()
     serve(path, "--start")
     page.wait("document.querySelector('.banner').classList.contains('hidden') && wavesim.store.last.state === 1", 90)
     page.clean()

@@ -1,5 +1,5 @@
-"""Encounters of a selected surface vessel: distance and time of the closest points of approach, if all vessels keep
-course and speed.
+"""Encounters of a selected surface vessel: distances at and times to the closest points of approach, if all vessels
+keep course and speed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.encounters import closest_approach, domain, role
+from wavesim_sdk.guidance.encounters import closest_approach, domain, role
 from wavesim_viz.frame import INVALID, ViewerFrame, to_json_value
 
 MOST_TOLD = 60
@@ -23,7 +23,7 @@ def encounter_table(
 ) -> dict[str, Any] | None:
     """Return the encounters of the surface vessel in ``row``: the vessel's length, the radii of its domain (m), and one
     entry per other vessel. An entry has row, range (m), true bearing and course over ground (rad), speed over ground
-    (m/s), DCPA (m), TCPA (s), own ship's role by the collision regulations, and the positions of both vessels at the
+    (m/s), DCPA (m), TCPA (s), own ship's role under the collision regulations, and the positions of both vessels at the
     closest point of approach, north and east. The earliest closest point of approach comes first. None if the body is
     not a surface vessel, or its model is unknown.
     """

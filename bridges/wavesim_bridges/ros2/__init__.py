@@ -9,15 +9,17 @@ from typing import Any
 import click
 
 from wavesim_bridges.core import BridgeOptions, bridge
-from wavesim_sdk.config import load
 from wavesim_sdk.errors import WaveSimError
+from wavesim_world.config import load
 
 PERIOD_S = 0.01
 
 
 @bridge("ros2", period=PERIOD_S)
 @click.option(
-    "--config", required=True, help="Configuration of the server, which defines mounts and noise of the instruments."
+    "--config",
+    required=True,
+    help="Configuration of the server, which defines the mounts and noise of the instruments.",
 )
 @click.option(
     "--layout",

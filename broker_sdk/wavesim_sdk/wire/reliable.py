@@ -19,7 +19,7 @@ MIN_TIMEOUT_S, MAX_TIMEOUT_S = 0.02, 1.0
 ACK_DELAY_S = 0.02
 ITEMS_BYTES = (
     MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES - 10
-)  #: maximum bytes of the items in one datagram; the array around them needs the other bytes
+)  #: maximum size of the items in one datagram, in bytes; the array around them needs the rest
 MAX_PENDING = 4096
 WINDOW = 32  #: maximum number of datagrams under way; after a loss it restarts at SMALL_WINDOW
 SMALL_WINDOW = 4

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, SEAL_BYTES, Reading, SensorsMessage, Snapshot
 
 FLOAT_BYTES = 9
-READING_BYTES = 24  #: maximum bytes of a reading without its values
-AROUND_BYTES = 34  #: maximum bytes of STATE or STEP without its lists; SENSORS needs fewer
+READING_BYTES = 24  #: maximum size of a reading without its values
+AROUND_BYTES = 34  #: maximum size of STATE or STEP without its lists; SENSORS needs less
 LIST_BYTES = 3
-ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: maximum bytes of a body
-FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: maximum bytes of the readings in a SENSORS datagram
+ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: maximum size of a body, in bytes
+FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: maximum size of the readings in a SENSORS datagram, in bytes
 
 
 def reading_bytes_available(message: Snapshot) -> int:

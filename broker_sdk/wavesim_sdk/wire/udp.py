@@ -28,7 +28,10 @@ Taker = Callable[[bytes, Address], None]  #: a function that receives a datagram
 
 
 class _BoundedQueue(asyncio.Queue[Any]):
-    """Queue that drops and counts new datagrams when it is full. With a handler, it passes each datagram to it immediately."""
+    """Queue that drops and counts new datagrams when it is full.
+
+    If ``handler`` is set, the queue passes each datagram to the handler immediately and stores none.
+    """
 
     dropped = 0
     handler: Taker | None = None

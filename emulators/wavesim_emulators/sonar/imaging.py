@@ -16,8 +16,8 @@ from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.design import RayFan, SonarDesign
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_emulators.sonar.targets import PointTargets
-from wavesim_sdk import randomness
-from wavesim_sdk.sonars import patterns
+from wavesim_kernels import randomness
+from wavesim_world.sonars import patterns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -96,8 +96,8 @@ class PingResult:
 
 
 class ImagingSonar:
-    """Base class of sonars with one array and beams over ranges: the common part of forward-looking, side-scan and
-    scanning sonars.
+    """Base class of forward-looking, side-scan and scanning sonars. Each has one array; its echoes are stored by beam
+    and range bin.
     """
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int, rows: int) -> None:

@@ -305,7 +305,7 @@ def cast_fan(
 
 @_inline
 def splitmix64(x: Any) -> Any:
-    """Finalise a SplitMix64 hash, as in wavesim_sdk.randomness."""
+    """Finalise a SplitMix64 hash, as in wavesim_kernels.randomness."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -418,8 +418,8 @@ def convolve_pulse(energy: Any, kernel: Any, out: Any) -> None:
 
 @_jit
 def pattern_matrix(u_beams: Any, u_columns: Any, shift: Any, table: Any, per: float, out: Any) -> None:
-    """Return receive gains (beams, columns) from a table of the beam pattern. The index is the absolute difference of u
-    times ``per``; beyond the table the gain is 0.
+    """Interpolate receive gains (beams, columns) in a table of the beam pattern. The position in the table is ``per`` times
+    the absolute difference in u between beam and shifted column; beyond the table the gain is 0.
     """
     for i in range(len(u_beams)):
         for j in range(len(u_columns)):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics import range_dependent_rays, rays
 from wavesim_server.acoustics.range_dependent_rays import (
     BEDS_MET,
@@ -187,8 +187,8 @@ def _refined(
     """Add the rays to the receiver between ``legs[LOW]`` and ``legs[HIGH]``, from low to high.
 
     The interval between the two launch angles is halved where the curvature of the range may hide a pair of rays.
-    ``edge`` states whether one of the two rays is next to rays of another history. The range may then be curved up to
-    that ray.
+    ``edge`` states whether the interval borders on rays with another history. The range may then be curved all the way
+    to that border, so the interval is halved at least ``ALWAYS`` times.
     """
     legs = w.legs
     depth = i = 0  # part i of 2^depth

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics.types import Array, Ints
 from wavesim_server.dynamics.shapes import BOX, CORE, POSE, SHAPE_CODE, TRIANGLE, is_over_triangle, triangle_normal
 from wavesim_server.elementary import atan2, log10
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
-ROTATION = POSE + 3  #: R_WB by rows; for a triangle its corners, relative to its centre
+ROTATION = POSE + 3  #: R_WB, row by row; for a triangle, its corners, relative to its centre
 #: distance in m from both ends of a path within which the sea bed cannot block it: transducers may rest on the bed
 END_CLEARANCE = 1.0
 

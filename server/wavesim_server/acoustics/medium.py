@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from wavesim_sdk.kernel_compiler import device_function, kernel
+from wavesim_kernels.compiler import device_function, kernel
 from wavesim_sdk.tables import SignalKind
 from wavesim_server.acoustics import image_paths, ray_tubes, rays
 from wavesim_server.acoustics import medium_arrays as a
@@ -503,8 +503,9 @@ def _prefetch_candidates(m: Medium, e: int, tick: TickInterval) -> None:
 
 @device_function
 def advance(t: Any, scene: AcousticScene, number: int, start: float, end: float, capacity: int) -> int:
-    """Process every event of tick ``number``, which ends at ``end``. Returns OK. After GROW or FLUSH, make room and
-    call again.
+    """Process every event of tick ``number``, which ends at ``end``.
+
+    Returns OK when no event is left. GROW or FLUSH = enlarge the arrays or collect the records, then call again.
     """
     m, tick = a.unpack_medium(t), TickInterval(number, start, end)
     counters = m.counters[0]

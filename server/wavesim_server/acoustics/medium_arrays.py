@@ -213,7 +213,7 @@ SIGNAL = _record(
     value("axis_z", "", ""),
     value("clock", "s", "Time of emission, by the sender's clock."),
     integer("source", "", "Row of the sender."),
-    integer("draw", "", "Number among the sender's signals; selects the random numbers."),
+    integer("draw", "", "Number of signals that the sender had sent before; selects the random numbers."),
     integer("from_address", "", "0 = none."),
     integer("next", "", "Row of the next free record."),
     _KEY,

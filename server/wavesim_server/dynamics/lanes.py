@@ -18,8 +18,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model, type_callable
 
-from wavesim_sdk import compiled_elementary, elementary, numba_internals
-from wavesim_sdk.kernel_compiler import JIT_DISABLED, always_inline
+from wavesim_kernels import compiled_elementary, numba_internals
+from wavesim_kernels.compiler import JIT_DISABLED, always_inline
+from wavesim_sdk import elementary
 from wavesim_server.dynamics.rows import LANES
 from wavesim_server.dynamics.types import Floats, Lanes, Mask
 

@@ -1,17 +1,17 @@
 """Distance between convex bodies, compiled: boxes, cylinders along their x axis, points (centres of spheres),
 triangles.
 
-Each body is a core that is rounded by a margin. The distance is between cores, by the algorithm of Gilbert, Johnson &
-Keerthi (1988). A body is described by (code, three half sizes, pose). The pose holds its position (3) and R_WB by rows
-(9) as one array of 12 numbers. For a triangle, the corners (in W, relative to its centre) replace R_WB, and the first
-half size is the bounding radius.
+Each body is a core that is rounded by a margin. The algorithm of Gilbert, Johnson & Keerthi (1988) computes the
+distance between the cores. The arguments that describe a body are a code, three half sizes and a pose. The pose is one
+array of 12 numbers: the position (3) and R_WB, row by row (9). For a triangle, the corners (in W, relative to its
+centre) replace R_WB, and the first half size is the bounding radius.
 """
 
 from __future__ import annotations
 
 import math
 
-from wavesim_sdk.kernel_compiler import always_inline, device_function
+from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_server.dynamics.types import Floats
 
 BOX, CYLINDER, SPHERE, TRIANGLE = 0, 1, 2, 3
@@ -20,7 +20,7 @@ SHAPE_CODE, CORE, CORE_MARGIN, POSE = 0, 1, 4, 5
 HALF_X, HALF_Y, HALF_Z = range(CORE, CORE + 3)
 RADIUS = HALF_X  # of a triangle, around its centre
 X, Y, Z = range(POSE, POSE + 3)  # in W
-ROTATION = POSE + 3  # R_WB, by rows
+ROTATION = POSE + 3  # R_WB, row by row
 R11, R12, R13, R21, R22, R23, R31, R32, R33 = range(ROTATION, ROTATION + 9)
 CORNERS = ROTATION  # of a triangle, relative to its centre, in W
 GEOMETRY = POSE + 12

@@ -90,7 +90,7 @@ def _variables(path: Path) -> dict[str, tuple[tuple[str, ...], Array]]:
 
 
 def _join_characters(dimensions: tuple[str, ...], data: Array) -> tuple[tuple[str, ...], Array]:
-    """Join characters to strings along the last dimension."""
+    """Join characters into strings along the last dimension."""
     if data.dtype.kind != "S":
         return dimensions, data.astype(data.dtype.newbyteorder("="))
     joined = [b"".join(row).decode().strip("\0 ") for row in data.reshape(-1, data.shape[-1])]

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config.validation import MAX_OSCILLATORS
 from wavesim_server.importers.panel_results import DOFS, RadiationCoefficients
+from wavesim_world.config.validation import MAX_OSCILLATORS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TARGET_ERROR = 0.01  #: rms error, relative to the maximum of the table, at which no more oscillators are added
@@ -204,7 +204,7 @@ def _infinite(w: Array, a: Array, k: Array, known: Array | None) -> Array:
 
 
 class _FitProblem:
-    """Return the residuals of n oscillators and their Jacobian, over x = log w_n, L by rows, P by rows; R = L L^T +
+    """Residuals of n oscillators and their Jacobian, over x = log w_n, L row by row, P row by row; R = L L^T +
     MIN_DAMPING_RATIO diag(w_n).
     """
 

@@ -29,7 +29,10 @@ class DataLossReport:
 
     @property
     def _omitted_text(self) -> str:
-        return f"{self._omitted_count} records are missing from the log: their bodies left while no front was running"
+        return (
+            f"{self._omitted_count} records are missing from the log: "
+            "their bodies left while the network process (front) was not running"
+        )
 
     def count_omitted(self, records: int) -> None:
         """Count records that are not logged because their bodies left before this front took over."""

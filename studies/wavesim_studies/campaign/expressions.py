@@ -25,7 +25,7 @@ _TWO: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 _ONE: dict[type[ast.AST], Callable[[Any], Any]] = {ast.USub: operator.neg, ast.Not: operator.not_}
 
 
-LONGEST = 1000  #: maximum characters of an expression; this bounds its depth and the size of its numbers
+LONGEST = 1000  #: maximum number of characters in an expression; this also limits its depth and the size of its numbers
 
 
 class Expression:

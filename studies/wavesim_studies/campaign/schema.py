@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wavesim_sdk.config.schema import child, children, choice, flag, key, place, text
+from wavesim_world.config.schema import child, children, choice, flag, key, place, text
 
 DESIGNS = ("seeds", "list", "grid", "one-at-a-time", "random", "latin", "sobol", "halton", "sensitivity")
 DISTRIBUTIONS = ("uniform", "log-uniform", "normal", "truncated")
@@ -48,7 +48,7 @@ class Factor:
     mean: float = key("Mean of a normal distribution.", default=0.0)
     deviation: float = key("Standard deviation of a normal distribution.", default=1.0, low=0.0)
     levels: int = key(
-        "Number of values of the range that the designs `grid` and `one-at-a-time` use.",
+        "Number of values that the designs `grid` and `one-at-a-time` take from the range or distribution.",
         default=3,
         low=1,
         integer=True,

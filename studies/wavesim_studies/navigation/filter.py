@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk import frames, kernel_cache
+from wavesim_kernels import cache as kernel_cache
+from wavesim_sdk import frames
 from wavesim_studies.navigation import forward_filter, measurement_models, smoother, strapdown
 from wavesim_studies.navigation.measurements import drop_pose, event_order, keep_pose, schedule
 
@@ -320,7 +321,8 @@ class Filter:
     """The filter for live use. It accepts samples in chronological order, and measurements with any delay.
 
     For a measurement that arrives late or refers to an earlier pose, the filter returns to a saved state. It then
-    processes all later samples and measurements again, so that the result equals that of timely arrival.
+    processes all later samples and measurements again, so that the result is the same as if each measurement
+    had been on time.
     """
 
     def __init__(self, start: FilterState, memory: float = 10.0, every: float = 0.2) -> None:

@@ -1,4 +1,4 @@
-"""Score of a vessel by the collision regulations, in parts (after Woerner, Benjamin, Novitzky, Leonard 2018).
+"""Score of a vessel under the collision regulations, in parts (after Woerner, Benjamin, Novitzky, Leonard 2018).
 
 The score of a pair is its safety times the mean of its protocol parts, each from 0 to 1. The score of a run is the
 score of its worst pair times the worst part of its economy. Its parts measure extra distance, lost time, changes of
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.avoidance import PATIENCE
-from wavesim_sdk.encounters import EncounterRole, closest_approach, closest_on_track, domain
+from wavesim_sdk.guidance.avoidance import PATIENCE
+from wavesim_sdk.guidance.encounters import EncounterRole, closest_approach, closest_on_track, domain
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 KNOT = 1852.0 / 3600.0

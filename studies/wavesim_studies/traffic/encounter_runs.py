@@ -11,15 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.avoidance import Avoider
-from wavesim_sdk.config import Model, library
-from wavesim_sdk.config.model import Waypoint
-from wavesim_sdk.ship_autopilot import ShipMotion, WaypointPilot
-from wavesim_sdk.targets import Target
+from wavesim_sdk.guidance.avoidance import Avoider
+from wavesim_sdk.guidance.control import Waypoint
+from wavesim_sdk.guidance.targets import Target
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_studies.traffic.colregs_score import ColregsScore, VesselTrack, score_run
 from wavesim_studies.traffic.encounters import Encounter, VesselStart
+from wavesim_world.config import Model, library
+from wavesim_world.ship_autopilot import ShipMotion, WaypointPilot
 
 #: suitable speed in m/s and time to the meeting in s, for each model
 MODEL_SPEEDS_AND_TIMES = {
@@ -121,7 +121,7 @@ def run_encounter(
 
 
 def _motion_at(t: VesselStart, time: float) -> ShipMotion:
-    """Return the motion of another vessel, which keeps its course and speed, at a time in s.
+    """Return the motion at ``time`` in s of another vessel, which keeps its course and speed.
 
     The other vessels are not bodies of the simulation: in many cases all of them meet at the origin, where bodies would
     collide and leave their courses.
