@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba import types
 from numba.extending import intrinsic, overload
 
 from wavesim_kernels.compiler import ALWAYS_INLINE_OPTIONS, device_function
@@ -29,6 +29,11 @@ def lane_type(kind: Any, of: Any) -> Any:
 def lane_constant(kind: Any, value: float) -> Any:
     """Return a constant, repeated in all lanes of a vector type."""
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+
+
+def declared_function(builder: Any, name: str, kind: Any) -> Any:
+    """Return a function of LLVM, which is declared at its first use in a module."""
+    return builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
 
 
 def mantissa_code(builder: Any, x: Any) -> Any:
@@ -90,8 +95,7 @@ def _where(mask: Any, a: Any, b: Any) -> Any:
 def root_code(builder: Any, x: Any) -> Any:
     """Build the square-root instruction; ``math.sqrt`` would be a call that sets ``errno``."""
     name = f"llvm.sqrt.v{x.type.count}f64" if isinstance(x.type, ir.VectorType) else "llvm.sqrt.f64"
-    declare: Any = cgutils.get_or_insert_function
-    return builder.call(declare(builder.module, ir.FunctionType(x.type, [x.type]), name), [x])
+    return builder.call(declared_function(builder, name, ir.FunctionType(x.type, [x.type])), [x])
 
 
 define_intrinsic(elementary._root, root_code)
