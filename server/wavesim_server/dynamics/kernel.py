@@ -50,7 +50,6 @@ from wavesim_server.dynamics.rows import (
     HAS_RADIATION,
     HAS_RESTORING,
     HAS_STALL,
-    HAS_STRIPS,
     HAS_SWIVEL,
     HAS_THRUSTER_LAW,
     HAS_TORQUE,
@@ -65,7 +64,6 @@ from wavesim_server.dynamics.rows import (
     MODEL_FINS,
     MODEL_FLAGS,
     MODEL_MEMORY,
-    MODEL_STRIPS,
     MODEL_TANKS,
     MODEL_THRUSTERS,
     MOORING,
@@ -383,8 +381,6 @@ def hull_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, n
         terms.named_derivatives(params, work, model_ints, model_ints[MODEL_DERIVATIVES])
     if flags & HAS_CROSS:
         terms.cross_flow(params, work)
-    if flags & HAS_STRIPS:
-        terms.cross_flow_strips(params, work, model_ints[MODEL_STRIPS])
     if flags & HAS_FRICTION:
         terms.friction(params, work)
     if flags & HAS_FADE:

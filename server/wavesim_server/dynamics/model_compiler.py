@@ -248,8 +248,7 @@ def _set_hull_terms(p: Floats, ints: Ints, model: Model, world: World) -> int:
         p[r.RESTORING : r.RESTORING + 18] = matrix(model.restoring)[:, 2:5].ravel()
         p[r.RESTORING_DEPTH] = model.restoring.z
     if (c := model.cross_flow) is not None:
-        flags |= r.HAS_STRIPS if c.strips else r.HAS_CROSS
-        ints[r.MODEL_STRIPS] = c.strips
+        flags |= r.HAS_CROSS
         yaw, pitch = c.sway if c.yaw < 0 else c.yaw, c.heave if c.pitch < 0 else c.pitch
         p[r.CROSS_SWAY : r.CROSS_STILL + 1] = c.sway, yaw, c.heave, pitch, 0.5 * c.length, c.centre, c.still
     if (f := model.surge_friction) is not None:

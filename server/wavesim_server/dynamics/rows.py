@@ -209,7 +209,6 @@ WORK = _work_rows.next * LANES
     HAS_AEROFOIL,
     HAS_DERIVATIVES,
     HAS_CROSS,
-    HAS_STRIPS,
     HAS_FRICTION,
     HAS_FADE,
     HAS_WING,
@@ -222,14 +221,13 @@ WORK = _work_rows.next * LANES
     HAS_OTHER,  # actuators of registered types
     HAS_STALL,  # fins by the linear law, with stall
     FIRST_EXTRA_FLAG,  # of the first registered term; the others follow
-) = (1 << k for k in range(24))
+) = (1 << k for k in range(23))
 
 #: columns of the integer parameters of a model
-# flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of state, oscillators and the
-# first of their states
-MODEL_FLAGS, MODEL_THRUSTERS, MODEL_FINS, MODEL_DERIVATIVES, MODEL_MEMORY, MODEL_STRIPS, MODEL_STATES = range(7)
-MODEL_OSCILLATORS, MODEL_FIRST_OSCILLATOR = 7, 8
-MODEL_DERIVATIVE = 9  # axis and four factors of each named derivative
+# flags, thrusters, fins, named derivatives, memory systems, rows of state, oscillators and the first of their states
+MODEL_FLAGS, MODEL_THRUSTERS, MODEL_FINS, MODEL_DERIVATIVES, MODEL_MEMORY, MODEL_STATES = range(6)
+MODEL_OSCILLATORS, MODEL_FIRST_OSCILLATOR = 6, 7
+MODEL_DERIVATIVE = 8  # axis and four factors of each named derivative
 TERM_AXIS, TERM_FACTORS, TERM_INTS = 0, 1, 5
 MODEL_MEMORIES = MODEL_DERIVATIVE + TERM_INTS * MAX_DERIVATIVES
 MEMORY_SOURCE, MEMORY_FORCE, MEMORY_ORDER, MEMORY_FIRST, MEMORY_INTS = range(
