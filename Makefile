@@ -24,11 +24,11 @@ NPM := npm ci --no-audit --no-fund --loglevel=error --fetch-retries=1
 ABSENT := { echo "packages could not be downloaded (see above): check the network. To install offline, fill a folder on another machine with"; \
 	echo "  pip download --require-hashes --only-binary :all: -r FILE -d FOLDER      (FILE: the file of locked/ that was being installed)"; \
 	echo "and use that folder here: PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER make ..."; exit 1; }
-PARTS := broker_sdk server emulators viz bridges studies
-PACKAGES := wavesim_sdk wavesim_server wavesim_emulators wavesim_viz wavesim_bridges wavesim_studies
+PARTS := broker_sdk kernels world devices conformance server emulators viz bridges studies
+PACKAGES := wavesim_sdk wavesim_kernels wavesim_world wavesim_devices wavesim_conformance wavesim_server wavesim_emulators wavesim_viz wavesim_bridges wavesim_studies
 KERNELS := wavesim_server.dynamics wavesim_server.environment wavesim_server.acoustics
-PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml bridges/pyproject.toml studies/pyproject.toml
-SOURCES := broker_sdk server emulators viz bridges studies examples tests benchmarks locked docs
+PROJECTS := $(PARTS:%=%/pyproject.toml)
+SOURCES := $(PARTS) examples tests benchmarks locked docs
 # more than the usual two cores: tests wait for other processes a third of their time (four were no faster)
 WORKERS ?= 3
 
@@ -54,7 +54,7 @@ trial:  # build page, kernels and packages in parallel
 	@$(BIN)/wavesim trial config.xml
 
 compiled: $(VENV)/.compiler  # from the sources, before the other packages are installed
-	@PYTHONPATH="$(CURDIR)/broker_sdk:$(CURDIR)/server" $(BIN)/python -c "from wavesim_server.cli import compile_; compile_()"
+	@PYTHONPATH="$(CURDIR)/broker_sdk:$(CURDIR)/kernels:$(CURDIR)/world:$(CURDIR)/devices:$(CURDIR)/server" $(BIN)/python -c "from wavesim_server.cli import compile_; compile_()"
 
 web: $(PAGE)
 
@@ -106,7 +106,7 @@ $(VENV)/.compiler: $(VENV)/.python locked/kernels.txt
 # Our own packages come first: Numba, which runs in parallel, checks for SciPy and must not find it half installed. Last, the import of
 # the plots writes their bytecode in two seconds, while the kernels still compile.
 $(VENV)/.installed: $(VENV)/.compiler locked/run.txt $(PROJECTS)
-	@$(PIP) $(OWN) -e broker_sdk -e server -e emulators -e viz -e bridges -e studies
+	@$(PIP) $(OWN) $(PARTS:%=-e %)
 	@$(PIP) $(LOCKED) -r locked/run.txt || $(ABSENT)
 	@$(BIN)/python -c "import wavesim_viz.plots"
 	@touch $@
@@ -138,7 +138,7 @@ $(VENV)/.judges: $(JUDGES)/package-lock.json | $(VENV)/.tools
 $(VENV)/.mutants: locked/mutants.txt $(PROJECTS) | $(VENV)/.installed
 	@echo "installing mutmut and the packages that the tests need into $(MUTANTS) (once)"
 	@$(PYTHON) -m venv $(MUTANTS) && $(MUTANTS)/bin/python $(INSTALL) $(LOCKED) -r locked/mutants.txt || $(ABSENT)
-	@$(MUTANTS)/bin/python $(INSTALL) $(OWN) -e broker_sdk -e server
+	@$(MUTANTS)/bin/python $(INSTALL) $(OWN) -e broker_sdk -e kernels -e world -e devices -e server
 	@touch $@
 
 $(VENV)/.mhkit: locked/mhkit.txt | $(VENV)/.tools
@@ -181,7 +181,7 @@ lint: $(VENV)/.tools $(PAGE)
 types: $(VENV)/.tools $(PAGE)
 	@$(BIN)/mypy
 	@cd $(WEB) && npm run --silent types
-	@MYPYPATH=broker_sdk:studies:examples/onboard $(BIN)/mypy -m auv -m usv -m oneway -m homing -m talker -m captain -m tunnel -m learned -m recorded
+	@MYPYPATH=broker_sdk:kernels:world:devices:studies:examples/onboard $(BIN)/mypy -m auv -m usv -m oneway -m homing -m talker -m captain -m tunnel -m learned -m recorded
 
 imports: $(VENV)/.tools
 	@$(BIN)/lint-imports

@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config import load
 from wavesim_sdk.errors import WaveSimError
 from wavesim_server import Lab, cache
 from wavesim_studies.campaign import runner, statistics
 from wavesim_studies.campaign.journal import Journal
 from wavesim_studies.campaign.plan import CampaignPlan
 from wavesim_studies.campaign.run import TRACK_EVERY, execute_run, folder_of
+from wavesim_world.config import load
 
 BASE = """<wavesim><time step="20 ms" duration="60 s"/><world><current north="0.1 m/s"/></world><fleet>
 <vehicle name="a" model="lauv" position="0 0 10 m" speed="1.2 m/s"><waypoint north="70 m" east="0 m" depth="10 m"/></vehicle></fleet></wavesim>"""

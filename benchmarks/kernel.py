@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config import library, load
-from wavesim_sdk.kernel_compiler import kernel
+from wavesim_kernels.compiler import kernel
 from wavesim_server import Simulation, tick
 from wavesim_server.dynamics import integrators
 from wavesim_server.dynamics import rows as r
+from wavesim_world.config import library, load
 
 SIZES = (1, 10, 100, 1000, 10_000)
 #: multiplications and additions of one RK4 step of the core model, counted in kernel.py: per stage 87 kinematics,

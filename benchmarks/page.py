@@ -26,9 +26,9 @@ from docs.pictures import FLAGS
 from playwright.sync_api import sync_playwright
 
 from benchmarks.processes import cpu_s
-from wavesim_sdk.config import load
 from wavesim_sdk.tables import STATE
 from wavesim_server.logbook.writer import LogWriter
+from wavesim_world.config import load
 
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 VEHICLES, SECONDS = 50, 60

@@ -11,11 +11,11 @@ import click
 
 from wavesim_bridges.ardupilot import parameter_files, parameters
 from wavesim_sdk import mailbox, tables
-from wavesim_sdk.config import export
-from wavesim_sdk.sonars.frames import FRAME
+from wavesim_sdk.imaging_frames import FRAME
 from wavesim_sdk.wire import protocol_export, vectors
 from wavesim_studies.campaign.metrics import LIBRARY
 from wavesim_studies.campaign.schema import Campaign
+from wavesim_world.config import export
 
 ROOT = Path(__file__).parent.parent
 

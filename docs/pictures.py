@@ -330,8 +330,8 @@ def ways(path: Path) -> None:
     """
     from matplotlib.figure import Figure
 
-    from wavesim_sdk.config import load
     from wavesim_studies.traffic.waypoint_runs import rms, run_waypoints
+    from wavesim_world.config import load
 
     figure = Figure(figsize=(11, 5.4), layout="constrained")
     chart, off = figure.subplots(1, 2, width_ratios=(1, 1.3))

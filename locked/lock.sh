@@ -10,14 +10,15 @@ lock() {
 	name=$1
 	shift
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -o "locked/$name.txt" "$@" \
-		--no-emit-package wavesim-sdk --no-emit-package wavesim-server --no-emit-package wavesim-emulators \
+		--no-emit-package wavesim-sdk --no-emit-package wavesim-kernels --no-emit-package wavesim-world \
+		--no-emit-package wavesim-devices --no-emit-package wavesim-conformance --no-emit-package wavesim-server --no-emit-package wavesim-emulators \
 		--no-emit-package wavesim-viz --no-emit-package wavesim-bridges --no-emit-package wavesim-studies
 	echo "locked/$name.txt: $(grep -c == "locked/$name.txt") packages"
 }
 
 {
-	echo "-e ./broker_sdk[ocean,log,keys]"
-	for project in server emulators viz bridges studies; do echo "-e ./$project"; done
+	echo "-e ./broker_sdk[cli,keys,local,log]"
+	for project in kernels world devices conformance server emulators viz bridges studies; do echo "-e ./$project"; done
 	grep '^setuptools==' constraints.txt # builds our own
 } > $in
 wheels="--only-binary :all:"

@@ -16,10 +16,10 @@ import pytest
 
 from tests.nursery import CLI, launch
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.errors import NotRunning
 from wavesim_server import cache
 from wavesim_server.resources import remove_leftovers
+from wavesim_world.config import LoadedConfig, load
 
 ROOT = Path(__file__).parent.parent
 _numbers = itertools.count(1)

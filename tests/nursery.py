@@ -111,7 +111,7 @@ def _import() -> None:
         "wavesim_server.serve",
         "wavesim_server.network.process",
         "wavesim_server.engine.process",
-        "wavesim_sdk.data_files",
+        "wavesim_world.data_files",
     ):
         importlib.import_module(module)
     for entry in entry_points(group="wavesim.emulators"):

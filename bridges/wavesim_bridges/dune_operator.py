@@ -17,8 +17,8 @@ from wavesim_bridges.dune_acoustics import DuneAcoustics
 from wavesim_bridges.dune_vehicle import ReferencePoint
 from wavesim_bridges.imc_codec import ImcMessage
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.config.sensors import LeakConfig
 from wavesim_sdk.errors import WaveSimError
+from wavesim_world.config.sensors import LeakConfig
 
 #: label of DUNE's leak sensor -> compartment of the vehicle
 LEAKS = {"Leak Sensor - Nose": "bow", "Leak Sensor - Tail": "stern"}

@@ -12,6 +12,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wavesim_sdk.sensors import AIS_STATIONS
+from wavesim_sdk.wire.state import Value
+
 KNOT = 1852.0 / 3600.0
 CLASS_A, CLASS_B, CLASS_B_SO, AID_TO_NAVIGATION, RECEIVER = range(1, 6)  #: types of station
 STATION_CLASSES = {"A": CLASS_A, "B": CLASS_B, "B-SO": CLASS_B_SO, "mark": AID_TO_NAVIGATION, "receiver": RECEIVER}
@@ -237,3 +240,37 @@ def sentences(bits: BitFields, own: bool = False, channel: str = "A", number: in
         for byte in body.encode("ascii"):
             check ^= byte
         yield f"!{body}*{check:02X}\r\n".encode("ascii")
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def reports(value: Value) -> list[AisReport | None]:
+    """Return the reports of a sensor `ais` by slot, with the own station first and None for an empty slot."""
+    found: list[AisReport | None] = []
+    for i in range(AIS_STATIONS):
+        if not math.isfinite(value.mmsi[i]):
+            found.append(None)
+            continue
+        kind = int(value.station[i])
+        found.append(
+            AisReport(
+                int(value.mmsi[i]),
+                kind,
+                _known(value.latitude[i]),
+                _known(value.longitude[i]),
+                _known(value.sog[i]),
+                _known(value.cog[i]),
+                _known(value.heading[i]),
+                _known(value.turn[i]),
+                value.time_ns * 1e-9 - value.age[i],
+                int(value.status[i]),
+                unpacked(value.called[3 * i : 3 * i + 3]),
+                "",
+                int(value.kind[i]),
+                value.length[i],
+                value.width[i],
+            )
+        )
+    return found

@@ -21,16 +21,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from wavesim_sdk import frames, randomness
+from wavesim_kernels import randomness
+from wavesim_sdk import frames
 from wavesim_sdk.algebra import matmul, matvec, vecmat
 from wavesim_sdk.attach import FleetSnapshot
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.sensors import SensorConfig
-from wavesim_sdk.config.world import World
-from wavesim_sdk.ocean.water import uniform_current
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import WEATHER
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.sensors import SensorConfig
+from wavesim_world.config.world import World
+from wavesim_world.ocean.water import uniform_current
 
 if TYPE_CHECKING:
     from wavesim_emulators.sensor_bank import SensorBank

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator, Flags, Floats, Mounting, Noise, NoiseStreams, Rows, steady_weather
-from wavesim_sdk import randomness
+from wavesim_kernels import randomness
 from wavesim_sdk.attach import FleetSnapshot
-from wavesim_sdk.config.sensors import InstrumentConfig
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import SensorFault
+from wavesim_world.config.sensors import InstrumentConfig
 
 #: purposes of random numbers that are reserved for drop-outs and faults; sensors use other purposes
 DROP, SPIKE, SIGN = "drop-out", "spike", "sign of a spike"

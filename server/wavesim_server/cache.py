@@ -1,6 +1,6 @@
 """The cache of compiled kernels.
 
-A kernel is recompiled when one of its sources has changed (:mod:`wavesim_sdk.kernel_sources`). In addition, each state
+A kernel is recompiled when one of its sources has changed (:mod:`wavesim_kernels.sources`). In addition, each state
 of the sources has its own folder, named after their hash. A file in it states that all kernels are compiled. Folders of
 earlier states are removed.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.metadata
+import importlib.resources
 import importlib.util
 import os
 import shutil
@@ -19,7 +20,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import wavesim_sdk
 from wavesim_sdk.errors import WaveSimError
 
 _VARIABLE = "NUMBA_CACHE_DIR"
@@ -38,14 +38,14 @@ KERNELS = (
     "threads.py",
     "tick.py",
 )
-#: modules of the SDK whose functions and constants are compiled into kernels
-SDK_SOURCES = (
-    "actuators.py",
-    "compiled_elementary.py",
-    "elementary.py",
-    "ocean/surface.py",
-    "kernel_compiler.py",
-    "tables.py",
+#: modules of other packages whose functions and constants are compiled into kernels
+OTHER_SOURCES = (
+    "wavesim_sdk.actuators",
+    "wavesim_sdk.elementary",
+    "wavesim_sdk.tables",
+    "wavesim_kernels.compiled_elementary",
+    "wavesim_kernels.compiler",
+    "wavesim_world.ocean.surface",
 )
 
 
@@ -65,8 +65,9 @@ def choose_cache_folder() -> None:
     for part in KERNELS:
         for path in sorted((package / part).rglob("*.py")) if "." not in part else [package / part]:
             state.update(path.read_bytes())
-    for module in SDK_SOURCES:
-        state.update((Path(wavesim_sdk.__file__).parent / module).read_bytes())
+    for module in OTHER_SOURCES:
+        root, _, rest = module.partition(".")
+        state.update((Path(str(importlib.resources.files(root))) / f"{rest.replace('.', '/')}.py").read_bytes())
     for entry in sorted(importlib.metadata.entry_points(group="wavesim.dynamics"), key=lambda e: e.name):
         state.update(f"{entry.name} {entry.value}".encode())  # dynamics terms from other packages
         with contextlib.suppress(ImportError, OSError):  # the loader of the entry point reports the error

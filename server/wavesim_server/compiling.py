@@ -35,8 +35,8 @@ def gc_paused() -> Iterator[None]:
 
 def make_empty_world(threads: int = 1) -> Simulation:
     """Create a simulation without bodies."""
-    from wavesim_sdk.config import load_text
     from wavesim_server.simulation import Simulation
+    from wavesim_world.config import load_text
 
     world = "<wavesim><world><bed depth='30 m'/></world><shared vehicles='4' signals='16'/></wavesim>"
     return Simulation(load_text(world), threads=threads)

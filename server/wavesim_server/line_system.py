@@ -10,14 +10,14 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import dot, interpolate, matvec, norm
-from wavesim_sdk.config.lines import STRETCHED, Line
-from wavesim_sdk.config.validation import fail_at
-from wavesim_sdk.config.world import World
 from wavesim_sdk.tables import MAX_SEGMENTS
 from wavesim_server.dynamics import lines as w
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.dynamics.types import Floats
+from wavesim_world.config.lines import STRETCHED, Line
+from wavesim_world.config.validation import fail_at
+from wavesim_world.config.world import World
 
 MAX_SUBSTEPS = 1000  #: maximum number of substeps per tick
 STABILITY_MARGIN = 0.9  #: substep as a fraction of the largest stable step

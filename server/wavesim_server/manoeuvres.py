@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config import Model
-from wavesim_sdk.config.primitives import shape_of
 from wavesim_server import sailing
 from wavesim_server.dynamics import rows as r
 from wavesim_server.study import empty_sea, equilibrium_depth
+from wavesim_world.config import Model
+from wavesim_world.config.primitives import shape_of
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: fractions of the full shaft speed, which are also approximate fractions of the full speed of the vehicle

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Model
-from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.config.vehicle import Performance
 from wavesim_server import manoeuvres, sailing
 from wavesim_server.dynamics import hull_mesh
 from wavesim_server.dynamics import rows as r
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, track_row
+from wavesim_world.config import Model
+from wavesim_world.config.primitives import shape_of
+from wavesim_world.config.vehicle import Performance
 
 DENSITY = 1025.0
 STEP = 0.01

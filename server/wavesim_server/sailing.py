@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Model
-from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.recorded_data import actuator_position
 from wavesim_server.dynamics import rows as r
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, equilibrium_depth
+from wavesim_world.config import Model
+from wavesim_world.config.primitives import shape_of
+from wavesim_world.recorded_data import actuator_position
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 AHEAD = ("ahead", "port", "starboard", "zig-zag")

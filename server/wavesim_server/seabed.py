@@ -1,6 +1,6 @@
 """Compiled sea bed for the tick: bodies rest on it and sound reflects from it.
 
-``wavesim_sdk.ocean`` contains a simpler version of the same functions.
+``wavesim_world.ocean`` contains a simpler version of the same functions.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.kernel_compiler import device_function
-from wavesim_sdk.ocean.bed import max_slope, triangulated_bed
+from wavesim_kernels.compiler import device_function
 from wavesim_server.elementary import exp
+from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean.bed import max_slope, triangulated_bed
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -22,17 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_kernels.compiler import compile_for_types
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import Actuator, actuator_index, clipped_text, fault_amount, order_command
 from wavesim_sdk.algebra import vecmat
-from wavesim_sdk.config import BodyConfig, LoadedConfig, Model, TransducerConfig, load
-from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.config.validation import fail_at
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.kernel_compiler import compile_for_types
 from wavesim_sdk.names import shorten
-from wavesim_sdk.ocean.bed import sea_bed
-from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import (
     ACTUATION,
     EFFORT,
@@ -62,6 +57,11 @@ from wavesim_server.line_system import LineSystem
 from wavesim_server.start_clearance import StartClearance
 from wavesim_server.stratification import Stratification
 from wavesim_server.threads import TickThreads
+from wavesim_world.config import BodyConfig, LoadedConfig, Model, TransducerConfig, load
+from wavesim_world.config.primitives import shape_of
+from wavesim_world.config.validation import fail_at
+from wavesim_world.ocean.bed import sea_bed
+from wavesim_world.ocean.water import Water
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Record = np.ndarray[Any, np.dtype[np.void]]

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_kernels.compiler import kernel
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import norm
-from wavesim_sdk.config import Model
-from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.kernel_compiler import kernel
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics import shapes
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.dynamics.model_compiler import contact_margin
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
+from wavesim_world.config import Model
+from wavesim_world.config.primitives import shape_of
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Vector = Sequence[float] | Array

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.kernel_compiler import kernel
+from wavesim_kernels.compiler import kernel
 from wavesim_server import array_tables
 from wavesim_server.acoustics import medium_arrays
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, sleep

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from wavesim_sdk.kernel_compiler import always_inline, device_function, kernel
+from wavesim_kernels.compiler import always_inline, device_function, kernel
 from wavesim_server import array_tables, indirect_calls
 from wavesim_server.acoustics import medium, medium_arrays
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, rotation, sleep

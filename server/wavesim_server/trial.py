@@ -19,8 +19,6 @@ from wavesim_sdk import forked_process, termination_signals
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.cli import cli
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.model import Program
 from wavesim_sdk.errors import CommanderError, ConfigError, LogError, WaveSimError
 from wavesim_sdk.shared_memory import SYNCHRONOUS
 from wavesim_sdk.tables import RunState
@@ -28,6 +26,8 @@ from wavesim_server.address_layout import same_address_layout
 from wavesim_server.logbook import report
 from wavesim_server.resources import NameLock
 from wavesim_server.serve import ServerOptions, Supervisor, bind_udp_socket, shared_objects
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.model import Program
 
 JOIN_TIMEOUT_S = 300.0  #: time limit for joining; programs may compile kernels before they join
 EMULATOR_PREFIX = "emulator-"  #: prefix of the labels of emulators

@@ -34,12 +34,12 @@ from wavesim_bridges.dune_vehicle import (
 from wavesim_bridges.geo_reference import WorldOrigin
 from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.frames import euler, quaternion, rotation
 from wavesim_sdk.sensors import sensor_table_of, value_fields
 from wavesim_sdk.wire.items import ActuatorDescription, FieldDescription, SensorDescription
 from wavesim_sdk.wire.state import Layout, Sensors, Value
+from wavesim_world.config import LoadedConfig
 
 pytestmark = pytest.mark.xdist_group("dune")
 

@@ -90,7 +90,7 @@ def test_a_model_boat_beside_its_measured_track(data_dir: Path, root: Path, tmp_
     np.savetxt(tmp_path / "commands.csv", lines, delimiter=",", header="t,rudder,thrust", comments="")
     for program in ("recorded.py", "program.py"):
         shutil.copy(root / "examples/onboard" / program, tmp_path)
-    library = (root / "broker_sdk/wavesim_sdk/models/surface.xml").read_text()
+    library = (root / "world/wavesim_world/models/surface.xml").read_text()
     model = re.search(r'<model name="sookshma".*?</model>', library, re.DOTALL)
     assert model is not None
     own = (

@@ -14,10 +14,10 @@ import pytest
 
 from tests.physics.twin import Twin
 from wavesim_sdk import frames
-from wavesim_sdk.config import LoadedConfig, Model, library
-from wavesim_sdk.config.vehicle import CrossFlow
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
+from wavesim_world.config import LoadedConfig, Model, library
+from wavesim_world.config.vehicle import CrossFlow
 
 pytestmark = [pytest.mark.data, pytest.mark.compiled]
 
@@ -137,8 +137,8 @@ def test_dunes_lauv(config: Callable[..., LoadedConfig], data_dir: Path) -> None
     """DUNE's model as imported, with its peculiarities as named derivatives and a push (see docs/models.md): Coriolis
     by the mass 24 kg at 9 mm below the origin while the inertia is 18 kg, the added mass of translation in the
     rotational part of C, and no surge component of the net buoyancy. The limit is Richardson's from its steps."""
-    from wavesim_sdk.config.vehicle import Derivative, Derivatives
     from wavesim_server.importers import read
+    from wavesim_world.config.vehicle import Derivative, Derivatives
 
     text = read(data_dir / "dune/vsim-models.ini", "lauv", {}, None).xml
     body = text[text.index("<model ") : text.index("</models>")]
@@ -250,8 +250,8 @@ def test_the_supply_vessels_memory_and_wave_forces(config: Callable[..., LoadedC
     force is the operator's, in size and in phase."""
     from scipy.io import loadmat
 
-    from wavesim_sdk.config.vehicle import Rao
-    from wavesim_sdk.ocean import surface
+    from wavesim_world.config.vehicle import Rao
+    from wavesim_world.ocean import surface
 
     vessel = loadmat(str(data_dir / "ships/supply.mat"), squeeze_me=True, struct_as_record=False)["vessel"]
     model = library()["supply"]

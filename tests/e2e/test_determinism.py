@@ -15,9 +15,9 @@ import pytest
 
 from tests.conftest import Server
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import read
 from wavesim_sdk.shared_memory import SYNCHRONOUS
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("determinism"), pytest.mark.timeout(240)]
 

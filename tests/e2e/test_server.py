@@ -21,11 +21,11 @@ from tests.conftest import Server, run_trial, wavesim
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import AsyncBroker, Broker
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError, NotRunning, Refused
 from wavesim_sdk.log import read
 from wavesim_sdk.server_address import address_of
 from wavesim_sdk.shared_memory import running_servers_hint
+from wavesim_world.config import LoadedConfig
 
 pytestmark = pytest.mark.system
 

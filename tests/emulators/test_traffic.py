@@ -14,8 +14,8 @@ from tests.emulators.bench import STEP_NS, Bench, bench
 from wavesim_emulators.ais import AisEmulator
 from wavesim_emulators.radar import RadarEmulator, horizon
 from wavesim_sdk import ais
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.encounters import closest_approach
+from wavesim_sdk.guidance.encounters import closest_approach
+from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
 NM, KNOT = 1852.0, 1852.0 / 3600.0

@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import Server, wavesim
 from tests.examples import foreign
 from tests.examples.compiled import POSIX, SANITIZED, compiled
-from wavesim_sdk.config import LoadedConfig
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.timeout(150)]
 

@@ -18,7 +18,6 @@ import pytest
 from tests.conftest import Server, wavesim
 from tests.examples import foreign
 from tests.examples.compiled import tool
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.testing import FakeServer
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire import items as i
@@ -26,6 +25,7 @@ from wavesim_sdk.wire.codec import encode
 from wavesim_sdk.wire.messages import Refusal
 from wavesim_sdk.wire.session import Actuated, NotAdmitted, Requested
 from wavesim_sdk.wire.vectors import TOKEN, VECTORS
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.timeout(150)]
 

@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "locked").glob("*.txt"))
 PAGES = ("viz/web", "tests/judges")
-PROJECTS = ("broker_sdk", "server", "emulators", "viz", "bridges", "studies")
+PROJECTS = ("broker_sdk", "kernels", "world", "devices", "conformance", "server", "emulators", "viz", "bridges", "studies")
 AGAIN = "run `make lock` and commit what it writes"
 
 
@@ -86,7 +86,7 @@ allowed = {set(locked("kernels.txt"))}
 later = {{k for k, names in m.packages_distributions().items() if not any(n.lower().replace("_", "-") in allowed for n in names)}}
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in later - {{"wavesim_sdk", "wavesim_server"}}:
+        if name.partition(".")[0] in later - {{"wavesim_sdk", "wavesim_kernels", "wavesim_world", "wavesim_devices", "wavesim_server"}}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
 import wavesim_server.cli

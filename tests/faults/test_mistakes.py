@@ -18,8 +18,8 @@ from click.testing import CliRunner
 
 from tests.conftest import CLI, Server, run_trial, wavesim
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import LoadedConfig
 from wavesim_server.resources import AlreadyRunning, NameLock, remove_leftovers
+from wavesim_world.config import LoadedConfig
 
 pytestmark = pytest.mark.system
 EMPTY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'

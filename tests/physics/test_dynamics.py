@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests.physics.twin import Twin
-from wavesim_sdk.config import LoadedConfig, library
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
+from wavesim_world.config import LoadedConfig, library
 
 BARE = """<models><model name="bare" type="underwater"><cylinder length="2 m" radius="0.2 m"/><mass value="250 kg" centre="0.1 0.02 0.03 m"/>
 <inertia xx="5" yy="80" zz="81" xz="0.5"/><buoyancy volume="{volume} m3" centre="{rb} m"/>

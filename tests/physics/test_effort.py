@@ -10,13 +10,13 @@ import pytest
 
 from tests.physics.test_terms import TERMS, model_text
 from wavesim_sdk import frames
-from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.tables import EFFORT
 from wavesim_server import Simulation
 from wavesim_server.argument_checks import checked_numbers
 from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.model_compiler import free_dofs, mass_matrices
+from wavesim_world.config import LoadedConfig, library
 
 PARTS = ("restoring", "drag", "actuators", "environment", "external", "contact")
 WEATHER = (

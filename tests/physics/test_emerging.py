@@ -15,11 +15,11 @@ from tests.physics.test_effort import derivative, share
 from tests.physics.test_terms import model_text
 from tests.physics.twin import Twin
 from wavesim_sdk import frames
-from wavesim_sdk.config import LoadedConfig, library
 from wavesim_server import Simulation
 from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.model_compiler import free_dofs, mass_matrices
+from wavesim_world.config import LoadedConfig, library
 
 Make = Callable[..., LoadedConfig]
 R, RHO, G = 0.2, 1025.0, 9.81

@@ -12,13 +12,13 @@ import trimesh
 
 from tests.sdk.test_hull import prism, wigley
 from wavesim_sdk import frames
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.hull import Hull
 from wavesim_server import Simulation
 from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.hull_mesh import MAX_FACES
+from wavesim_world.config import LoadedConfig
+from wavesim_world.hull import Hull
 
 Make = Callable[..., LoadedConfig]
 #: a ship of 10 m, 3 m wide, 1 m deep in the water, 0.8 m above it; its walls stand upright

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import LoadedConfig
 from wavesim_server import Simulation
 from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics import rows as r
+from wavesim_world.config import LoadedConfig
 
 GRID = 60
 

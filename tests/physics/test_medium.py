@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.physics.sea import ANSWERS, GHOST, PLAIN, TICKS, heard, node, run, sea
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
 from wavesim_server.acoustics import medium_arrays, reception
 from wavesim_server.dynamics import rows as r
 from wavesim_server.tick import advance_acoustics
+from wavesim_world.config import LoadedConfig
 
 SHORT = pytest.param("1 ms", marks=pytest.mark.compiled)  #: thousands of ticks, which take a minute as plain Python
 

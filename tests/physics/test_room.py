@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
+from wavesim_world.config import LoadedConfig
 
 BED = '<bed depth="20 m" slope_north="0.1"/>'
 WALL = '<bed depth="20 m"/><obstacles><block position="60 0 10 m" size="4 80 20 m"/><tunnel position="0 50 8 m" length="40 m" width="4 m" height="4 m"/></obstacles>'

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import library
 from wavesim_server.dynamics import rows as r
 from wavesim_server.model_properties import derived_properties
 from wavesim_server.sailing import IN_WAVES, MAX_TILT, SEA, ManoeuvreRun, is_surface_model, run_manoeuvres
 from wavesim_server.study import empty_sea
+from wavesim_world.config import library
 
 pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("sailing")]
 MODELS = library()

@@ -10,10 +10,10 @@ import pytest
 
 from tests.physics.test_dynamics import set_velocity
 from wavesim_sdk import frames
-from wavesim_sdk.config import LoadedConfig
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics import shapes
+from wavesim_world.config import LoadedConfig
 
 
 def body(rng: np.random.Generator, code: int) -> np.ndarray:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.physics.test_dynamics import BARE
-from wavesim_sdk.config import LoadedConfig
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics import sleep
+from wavesim_world.config import LoadedConfig
 
 #: level as it is put down, so that it does not rock
 HEAVY = BARE.replace("0.1 0.02 0.03 m", "0 0 0.03 m").format(volume=0.23, rb="0 0 -0.1", d=30, lag=0)

@@ -20,12 +20,12 @@ import pytest
 from tests.physics.twin import Twin
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import FIRST_SLOT, ActuatorKind
-from wavesim_sdk.config import LoadedConfig, library
 from wavesim_server import Simulation
 from wavesim_server import elementary as el
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.lanes import LANES, load, store
 from wavesim_server.study import batch, varied
+from wavesim_world.config import LoadedConfig, library
 
 HEAD = """<models><model name="m" type="underwater" {attributes}><cylinder length="2 m" radius="0.2 m"/><mass value="250 kg" centre="0.1 0.02 0.03 m"/>
 <inertia xx="5" yy="80" zz="81" xz="0.5"/>{buoyancy}
@@ -278,7 +278,7 @@ MIXED = """
 import hashlib, sys
 from pathlib import Path
 from typing import Any
-from wavesim_sdk.config import library, load
+from wavesim_world.config import library, load
 from wavesim_server import Simulation
 path = Path(sys.argv[1])
 sim = Simulation(load(path))

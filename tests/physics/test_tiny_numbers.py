@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from tests.physics.test_terms import TERMS, model_text
 from wavesim_sdk import frames
-from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.elementary import LEAST
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
+from wavesim_world.config import LoadedConfig, library
 
 Config = Callable[..., LoadedConfig]
 COMPILED = not nb.config.DISABLE_JIT
@@ -92,7 +92,7 @@ class Extremes:
 @pytest.fixture(scope="module")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Extremes:
     """Every model where it belongs; underwater vehicles at the surface as well."""
-    from wavesim_sdk.config import load
+    from wavesim_world.config import load
 
     path = tmp_path_factory.mktemp("shipped") / "config.xml"
     path.write_text(f"<wavesim><time step='10 ms'/><shared vehicles='128' signals='4'/>{CALM}</wavesim>")

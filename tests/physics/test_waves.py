@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import LoadedConfig, library
-from wavesim_sdk.config.vehicle import Rao
-from wavesim_sdk.config.world import Waves
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.ocean import surface
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.environment import exposure
+from wavesim_world.config import LoadedConfig, library
+from wavesim_world.config.vehicle import Rao
+from wavesim_world.config.world import Waves
+from wavesim_world.ocean import surface
 
 BALL = """<models><model name="ball" type="buoy"><sphere diameter="0.1 m"/><mass value="0.536689 kg"/>
 <inertia xx="0.001" yy="0.001" zz="0.001"/><added-mass diagonal="0.268 0.268 0.268 0 0 0"/>

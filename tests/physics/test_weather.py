@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wavesim_sdk import randomness
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.world import Waves
-from wavesim_sdk.ocean import surface, wind
+from wavesim_kernels import randomness
 from wavesim_server import Simulation, rng
 from wavesim_server.dynamics import rows as r
 from wavesim_server.environment import spectra, weather
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.world import Waves
+from wavesim_world.ocean import surface, wind
 
 
 def record(sea: np.ndarray, times: np.ndarray, x: float = 0.0, y: float = 0.0) -> np.ndarray:

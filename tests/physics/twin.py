@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Model, matrix
-from wavesim_sdk.config.vehicle import CrossFlow, Fin
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.model_compiler import HORIZONTAL_DOFS, derivative_factors, mass_matrices
+from wavesim_world.config import Model, matrix
+from wavesim_world.config.vehicle import CrossFlow, Fin
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

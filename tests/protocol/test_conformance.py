@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import CLI, wavesim
-from wavesim_sdk.conformance import Finding
-from wavesim_sdk.conformance_server import ServerChecker
+from wavesim_conformance.broker import Finding
+from wavesim_conformance.server import ServerChecker
 from wavesim_sdk.testing import FakeServer
 from wavesim_sdk.wire.items import Answer
 
@@ -176,7 +176,7 @@ WRONG = {
     "def all(self, group, batch, before, now, faults):\n    faults['fault_count'] = 99\n    old(self, group, batch, before, now, faults)\n"
     "SensorBank._apply_faults = all",
     "the same seed and the same motion produce the same values": OLD
-    + "import time\nimport wavesim_sdk.randomness as r\nr.key = lambda *a: time.time_ns()",
+    + "import time\nimport wavesim_kernels.randomness as r\nr.key = lambda *a: time.time_ns()",
 }
 
 

@@ -15,16 +15,16 @@ from brping import Ping360, PingMessage, PingParser, definitions
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wavesim_devices import dvl, nanomodem, nmea, ping1d, ping360, seabird
+from wavesim_devices.sensor_selection import select_sensors
 from wavesim_sdk import ais
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.devices import dvl, nanomodem, nmea, ping1d, ping360, seabird
-from wavesim_sdk.devices.sensor_selection import select_sensors
 from wavesim_sdk.errors import BrokerError
-from wavesim_sdk.ocean import sound
 from wavesim_sdk.sensors import SENSORS, value_fields
 from wavesim_sdk.wire.client import State
 from wavesim_sdk.wire.items import FieldDescription, SensorDescription
 from wavesim_sdk.wire.state import Layout, Sensors, Value
+from wavesim_world.ocean import sound
 
 TIME = datetime(2026, 3, 4, 5, 6, 7, 890000, UTC)
 

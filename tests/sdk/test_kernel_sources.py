@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from collections.abc import Callable
@@ -10,9 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import wavesim_sdk
 import wavesim_server
-from wavesim_sdk import kernel_sources
+from wavesim_kernels import sources as kernel_sources
 
 FILES = {
     "deep_of_a_test": "def leaf(x):\n    return 2.0 * x\n",
@@ -130,9 +130,9 @@ def kernels_of_the_server() -> dict[str, Callable[..., Any]]:
 def test_the_folder_of_the_kernels_is_named_by_all_that_they_are_made_of() -> None:
     from wavesim_server import cache
 
-    server, sdk = Path(wavesim_server.__file__).parent, Path(wavesim_sdk.__file__).parent
+    server = Path(wavesim_server.__file__).parent
     known = {p for part in cache.KERNELS for p in [*(server / part).rglob("*.py"), server / part]}
-    known |= {sdk / module for module in cache.SDK_SOURCES}
+    known |= {Path(str(importlib.import_module(module).__file__)) for module in cache.OTHER_SOURCES}
     for name, kernel in kernels_of_the_server().items():
         reached = {Path(path) for path in kernel_sources.reachable_sources(function_of(kernel))[0]}
         assert reached - known == set(), name

@@ -12,13 +12,13 @@ import pytest
 
 pytestmark = pytest.mark.compiled
 INNER = """
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 @device_function
 def added(x, y):
     return x + {} * y
 """
 OUTER = """
-from wavesim_sdk.kernel_compiler import kernel
+from wavesim_kernels.compiler import kernel
 from inner_of_a_test import added
 @kernel
 def summed(x):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from wavesim_sdk.config import LoadedConfig, load
+from wavesim_world.config import LoadedConfig, load
 
 WORLDS = {
     "soundings": """<world><soundings file="bed.asc" north="-100 m" east="-100 m"/><waves height="1 m"/><wind speed="8 m/s"/>

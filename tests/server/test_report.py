@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from wavesim_sdk import metrics
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import CLOCK, RECEPTION, SENT, STATE, Outcome, SignalKind
 from wavesim_server import cli
 from wavesim_server.logbook import report
 from wavesim_server.logbook.writer import HEALTH, LogWriter
 from wavesim_server.trial import Diverged, Trial
+from wavesim_world.config import LoadedConfig
 
 
 @pytest.fixture

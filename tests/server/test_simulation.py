@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.dynamics import contact_memory
 from wavesim_server.dynamics import rows as r
 from wavesim_server.study import varied
+from wavesim_world.config import LoadedConfig, library
 
 DEEP = '<world><bed depth="500 m"/></world>'
 FEEDBACK = """<models><model name="m" type="surface"><box length="2 m" width="1 m" height="0.5 m"/><mass value="100 kg"/>

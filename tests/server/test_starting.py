@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.address_layout import same_address_layout
 from wavesim_server.engine import process
 from wavesim_server.serve import ProcessArguments, ServerOptions
+from wavesim_world.config import LoadedConfig
 
 WHERE = [sys.executable, "-c", "print(open('/proc/self/maps').readlines()[-4:])"]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_server import Simulation, cache, threads
 from wavesim_server.cli import serve
 from wavesim_server.engine import process
 from wavesim_server.serve import ProcessArguments, default_options
+from wavesim_world.config import LoadedConfig, library
 
 WORLD = """<time step="4 ms"/><shared vehicles="64" signals="16"/>
 <world><bed depth="40 m"/><current north="0.2 m/s" tide_amplitude="0.1 m/s"/><wind speed="8 m/s" gusts="5"/>{waves}

@@ -17,8 +17,6 @@ from aiohttp.test_utils import TestClient, TestServer
 from lxml import etree
 
 from tests.viz.stage import Stage
-from wavesim_sdk.config import LoadedConfig, library, load
-from wavesim_sdk.config.load import read_models
 from wavesim_sdk.tables import SIGNALS
 from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_viz import hub as hubs
@@ -28,6 +26,8 @@ from wavesim_viz.manual_control import command
 from wavesim_viz.requests import DriveRequest, InvalidRequest, parse_request
 from wavesim_viz.web import HUB, AccessPolicy, make_app
 from wavesim_viz.xml_trees import RequestFailed, to_element, to_text, to_tree
+from wavesim_world.config import LoadedConfig, library, load
+from wavesim_world.config.build import read_models
 
 SEA = (
     '<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/><buoy name="b" model="buoy" position="9 0 5 m"/></fleet>'

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.config.sensors import (
+from wavesim_world.config.sensors import (
     DvlConfig,
     EchosounderConfig,
     MultibeamConfig,

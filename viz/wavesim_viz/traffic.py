@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.encounters import closest_approach, domain, role
+from wavesim_sdk.guidance.encounters import closest_approach, domain, role
 from wavesim_viz.frame import INVALID, ViewerFrame, to_json_value
 
 MOST_TOLD = 60

@@ -8,9 +8,9 @@ from typing import Any
 from lxml import etree
 
 from wavesim_sdk import units
-from wavesim_sdk.config import xml
-from wavesim_sdk.config.schema import child_elements, keys, type_name
 from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_world.config import xml
+from wavesim_world.config.schema import child_elements, keys, type_name
 
 Tree = dict[str, Any]
 

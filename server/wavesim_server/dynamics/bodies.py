@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.kernel_compiler import always_inline, device_function
+from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics.rows import (
     ASLEEP,

@@ -11,7 +11,7 @@ the skin.
 
 from __future__ import annotations
 
-from wavesim_sdk.kernel_compiler import always_inline, device_function
+from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_server.dynamics import sleep
 from wavesim_server.dynamics.bodies import BodyArrays, is_asleep
 from wavesim_server.dynamics.broad_phase import SKIN, list_pairs

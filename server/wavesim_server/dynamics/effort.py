@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavesim_sdk.kernel_compiler import always_inline, device_function
-from wavesim_sdk.kernel_compiler import kernel as entry
+from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_kernels.compiler import kernel as entry
 from wavesim_server.dynamics import immersion, kernel, terms, water_exit
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import BodyArrays

@@ -15,20 +15,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wavesim_kernels.compiler import device_function
 from wavesim_sdk import frames
-from wavesim_sdk.actuators import Actuator, actuators_of
-from wavesim_sdk.config import Model
-from wavesim_sdk.config.model import Mooring
-from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.config.validation import check_model
-from wavesim_sdk.config.world import Current, World
+from wavesim_sdk.actuators import Actuator
 from wavesim_sdk.elementary import LEAST
-from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.dynamics import integrators, registry
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.model_compiler import CompiledModel, check_step_stability, compile_model
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.row_pool import RowPool, aligned_zeros, grown_to
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import Model
+from wavesim_world.config.model import Mooring
+from wavesim_world.config.primitives import shape_of
+from wavesim_world.config.validation import check_model
+from wavesim_world.config.world import Current, World
 
 __all__ = ["FleetDynamics", "VehicleType", "shape_of"]
 

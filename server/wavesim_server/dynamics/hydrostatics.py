@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_server.dynamics.rows import MODEL_FACES, MODEL_HULL, TABLE_FACES, TABLE_POINTS
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import asin
@@ -199,7 +199,7 @@ def mesh_volume(
     """Return the submerged (volume, mx, my, mz) of a model's closed mesh.
 
     The wetted part of each face is joined to a point of the water plane, as in :func:`clipped_box`.
-    :class:`wavesim_sdk.hull.Hull` uses the same method in more readable code.
+    :class:`wavesim_world.hull.Hull` uses the same method in more readable code.
     """
     ox, oy, oz = nx * d, ny * d, nz * d
     volume = mx = my = mz = 0.0

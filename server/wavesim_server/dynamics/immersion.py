@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.kernel_compiler import always_inline, device_function
+from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics.lanes import broadcast, element, load, maximum, minimum, select, splat, sqrt, store
 from wavesim_server.dynamics.rows import (

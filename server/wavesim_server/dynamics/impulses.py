@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.kernel_compiler import always_inline, device_function
+from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.contact_memory import (

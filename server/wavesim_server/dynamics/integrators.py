@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_sdk.names import shorten, suggest_name
 from wavesim_server.dynamics import registry
 from wavesim_server.dynamics.extension_points import Integrator

@@ -12,7 +12,7 @@ velocity), with one matrix fewer. D = D_L + abs(u_r) L + D_Q abs(nu_r), element 
 
 from __future__ import annotations
 
-from wavesim_sdk.kernel_compiler import always_inline
+from wavesim_kernels.compiler import always_inline
 from wavesim_server.dynamics import immersion as surface
 from wavesim_server.dynamics import radiation, registry, rotation, stall, terms, water_exit
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, maximum, minimum, select, sqrt, store

@@ -20,8 +20,9 @@ from numba.core import config as _config
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 
-from wavesim_sdk import compiled_elementary, elementary
-from wavesim_sdk.kernel_compiler import always_inline
+from wavesim_kernels import compiled_elementary
+from wavesim_kernels.compiler import always_inline
+from wavesim_sdk import elementary
 from wavesim_server.dynamics.rows import LANES
 from wavesim_server.dynamics.types import Floats, Lanes, Mask
 

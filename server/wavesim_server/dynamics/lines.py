@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import BodyArrays

@@ -11,18 +11,18 @@ import numpy as np
 
 from wavesim_sdk.algebra import dot, interpolate, matmul, norm
 from wavesim_sdk.algebra import inverse as matrix_inverse
-from wavesim_sdk.config import Model, matrix
-from wavesim_sdk.config.primitives import PrimitiveShape, shape_of
-from wavesim_sdk.config.validation import fail_at
-from wavesim_sdk.config.vehicle import Aerofoil, Coefficient, Derivatives, Matrix6, Radiation, Thruster
-from wavesim_sdk.config.world import World
 from wavesim_sdk.elementary import expm1, sin
-from wavesim_sdk.hull import Hull
 from wavesim_sdk.names import shorten, suggest_name
 from wavesim_server.dynamics import hull_mesh, integrators, registry
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.extension_points import ActuatorType, Term
 from wavesim_server.dynamics.types import Floats, Ints, Mask
+from wavesim_world.config import Model, matrix
+from wavesim_world.config.primitives import PrimitiveShape, shape_of
+from wavesim_world.config.validation import fail_at
+from wavesim_world.config.vehicle import Aerofoil, Coefficient, Derivatives, Matrix6, Radiation, Thruster
+from wavesim_world.config.world import World
+from wavesim_world.hull import Hull
 
 #: actuator time constants below this value count as zero, s
 MIN_TIME_CONSTANT = 1e-9

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_server.dynamics import shapes
 from wavesim_server.dynamics.bodies import BodyArrays, bounding_sphere, geometry, speed_bound
 from wavesim_server.dynamics.contact_events import BED

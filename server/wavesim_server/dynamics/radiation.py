@@ -8,7 +8,7 @@ the hull supplies. The model of the retardation forces (Cummins 1962) is therefo
 
 from __future__ import annotations
 
-from wavesim_sdk.kernel_compiler import always_inline
+from wavesim_kernels.compiler import always_inline
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, store
 from wavesim_server.dynamics.rows import (
     DERIVATIVES,

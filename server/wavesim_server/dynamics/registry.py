@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.metadata import entry_points
 
+from wavesim_kernels.compiler import always_inline
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.kernel_compiler import always_inline
 from wavesim_server.dynamics.extension_points import ActuatorType, Integrator, Term
 from wavesim_server.dynamics.rows import (
     BALLASTS,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wavesim_sdk.kernel_compiler import always_inline
+from wavesim_kernels.compiler import always_inline
 
 
 @always_inline

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.kernel_compiler import always_inline, device_function
+from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.contact_events import LAST_TICK, PARTNERS, ContactEvents
 from wavesim_server.dynamics.rows import (

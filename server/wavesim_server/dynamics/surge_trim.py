@@ -115,7 +115,9 @@ def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
     thrust = matvec(pseudo_inverse(matrix * scale[:, None], 1e-9)[0], wanted * scale)
     left = np.abs((matvec(matrix, thrust) - wanted) * scale)
     if left.max() > MAX_IMBALANCE * abs(wanted[0]) + 1e-9:
-        raise ValueError(f"model '{name}' cannot be held straight at {speed:g} m/s: its thrusters alone would turn it")
+        raise ValueError(
+            f"model '{name}' cannot maintain a straight course at {speed:g} m/s with its thrusters alone: they would turn it"
+        )
     ahead = dot(matrix[0], thrust)
     thrust *= wanted[0] / ahead if ahead else 1.0
     commands: list[float | None] = [None] * len(form.actuators)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.kernel_compiler import always_inline
+from wavesim_kernels.compiler import always_inline
 from wavesim_server.dynamics.lanes import (
     add_to,
     broadcast,

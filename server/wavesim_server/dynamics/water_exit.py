@@ -17,7 +17,7 @@ not leave the water.
 
 from __future__ import annotations
 
-from wavesim_sdk.kernel_compiler import always_inline, device_function
+from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_server.dynamics.lanes import add_to, broadcast, element, load, maximum, minimum, select, splat, store
 from wavesim_server.dynamics.rows import (
     A_WF_B,

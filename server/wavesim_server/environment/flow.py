@@ -1,4 +1,4 @@
-"""Compiled flow of the water for the tick. ``wavesim_sdk.ocean`` has a readable twin."""
+"""Compiled flow of the water for the tick. ``wavesim_world.ocean`` has a readable twin."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.kernel_compiler import device_function
-from wavesim_sdk.ocean.water import Water
+from wavesim_kernels.compiler import device_function
 from wavesim_server.elementary import cos, sin_cos
+from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean.water import Water
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -1,6 +1,6 @@
 """Gust spectra, divided into components with random phases that depend only on the seed.
 
-Sea spectra are in ``wavesim_sdk.ocean.surface``.
+Sea spectra are in ``wavesim_world.ocean.surface``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk import randomness
+from wavesim_kernels import randomness
 from wavesim_sdk.algebra import interpolate
-from wavesim_sdk.config.world import Wind
 from wavesim_sdk.elementary import exp, log, power
+from wavesim_world.config.world import Wind
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -1,7 +1,7 @@
 """Wind, waves, current drift and tide, and their effect on bodies in a tick, compiled.
 
 The effects are evaluated once per tick and are constant within it. Random numbers are hashes of (stream, tick), as in
-:mod:`wavesim_sdk.randomness`, so they do not depend on other draws.
+:mod:`wavesim_kernels.randomness`, so they do not depend on other draws.
 """
 
 from __future__ import annotations
@@ -11,20 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.kernel_compiler import device_function, kernel
-from wavesim_sdk.ocean.surface import (
-    S_AMPLITUDE,
-    S_BED_FACTOR,
-    S_COS,
-    S_DEEP_FACTOR,
-    S_DIRECTION,
-    S_EAST,
-    S_FREQUENCY,
-    S_NORTH,
-    S_PHASE,
-    S_SIN,
-    S_WAVE_NUMBER,
-)
+from wavesim_kernels.compiler import device_function, kernel
 from wavesim_server.dynamics.lines import N_P, N_WATER_ACCELERATION, N_WATER_LEVEL, N_WATER_VELOCITY
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.dynamics.rows import (
@@ -48,6 +35,19 @@ from wavesim_server.dynamics.types import Floats, Ints, Keys
 from wavesim_server.elementary import atan2, cos, exp, flush, sin_cos
 from wavesim_server.environment.flow import FlowField, flow_at, uniform_flow
 from wavesim_server.rng import normal
+from wavesim_world.ocean.surface import (
+    S_AMPLITUDE,
+    S_BED_FACTOR,
+    S_COS,
+    S_DEEP_FACTOR,
+    S_DIRECTION,
+    S_EAST,
+    S_FREQUENCY,
+    S_NORTH,
+    S_PHASE,
+    S_SIN,
+    S_WAVE_NUMBER,
+)
 
 #: state of the weather: slow wind, drift speed and direction (deviations), current wind at 10 m, level of the tide
 W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)

@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk import randomness, units
-from wavesim_sdk.config import LoadedConfig, Model
-from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.config.schema import Key, keys
-from wavesim_sdk.config.world import Current, Waves, Wind
+from wavesim_kernels import randomness
+from wavesim_sdk import units
 from wavesim_sdk.names import shorten
-from wavesim_sdk.ocean import surface
-from wavesim_sdk.ocean.bed import mean_depth
-from wavesim_sdk.ocean.water import Water
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.environment import exposure, flow, spectra
 from wavesim_server.environment import weather as w
 from wavesim_server.row_pool import RowPool, grown_to
+from wavesim_world.config import LoadedConfig, Model
+from wavesim_world.config.primitives import shape_of
+from wavesim_world.config.schema import Key, keys
+from wavesim_world.config.world import Current, Waves, Wind
+from wavesim_world.ocean import surface
+from wavesim_world.ocean.bed import mean_depth
+from wavesim_world.ocean.water import Water
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: values that may change during a run -> (element of <world>, its key)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk import randomness
-from wavesim_sdk.config import library
+from wavesim_kernels import randomness
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_server.dynamics import rows as r
@@ -15,6 +14,7 @@ from wavesim_server.row_pool import aligned_zeros
 from wavesim_server.study import empty_sea, varied
 from wavesim_studies.learning import kernels
 from wavesim_studies.learning.tasks import LAST_S, TASKS
+from wavesim_world.config import library
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MODELS = 64  #: number of different hulls, which repeat over the blocks of eight copies

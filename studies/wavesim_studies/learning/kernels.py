@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from wavesim_sdk.compiled_elementary import normal, uniform
-from wavesim_sdk.kernel_compiler import device_function, kernel
+from wavesim_kernels.compiled_elementary import normal, uniform
+from wavesim_kernels.compiler import device_function, kernel
 from wavesim_server.dynamics import integrators, rotation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.lanes import load, maximum, minimum, select, sqrt, store

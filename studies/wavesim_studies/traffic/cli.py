@@ -100,9 +100,9 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
     """
     import numpy as np
 
-    from wavesim_sdk.config import load
     from wavesim_server import cache
     from wavesim_studies.traffic.waypoint_runs import rms, run_waypoints
+    from wavesim_world.config import load
 
     cache.ensure_compiled()
     found = run_waypoints(load(file), vehicle, radius, seconds)
@@ -118,9 +118,9 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
 
 def _known(model: str) -> None:
     """Raise ConfigError unless this model can be own ship."""
-    from wavesim_sdk.config import library
     from wavesim_sdk.errors import ConfigError
     from wavesim_sdk.names import suggest_name
+    from wavesim_world.config import library
 
     if model not in library():
         raise ConfigError(f"unknown model '{model}'{suggest_name(model, library())}")
