@@ -141,7 +141,7 @@ def kill(folder: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "wavesim_sdk.cli",
+        "wavesim_sdk",
         "campaign",
         "run",
         str(p.path),
@@ -239,7 +239,7 @@ def harm(folder: Path) -> None:
     for what, mount in (("a disk of 200 kB", "-o size=200k"), ("a disk that cannot be written", "-o ro")):
         out = folder / "small"
         out.mkdir(exist_ok=True)
-        script = f'mount -t tmpfs {mount} none "$2" || exit 99; "$0" -m wavesim_sdk.cli {run}; echo "exit code $?"; "$0" -m wavesim_sdk.cli campaign status "$1" --out "$2"'
+        script = f'mount -t tmpfs {mount} none "$2" || exit 99; "$0" -m wavesim_sdk {run}; echo "exit code $?"; "$0" -m wavesim_sdk campaign status "$1" --out "$2"'
         done = subprocess.run(
             ["unshare", "-Urm", "sh", "-c", script, sys.executable, str(folder / "many.xml"), str(out)],
             capture_output=True,

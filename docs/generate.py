@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from wavesim_bridges.ardupilot import parameter_files, parameters
-from wavesim_sdk import mailbox, tables
+from wavesim_sdk import layout, mailbox, tables
 from wavesim_sdk.imaging_frames import FRAME
 from wavesim_sdk.wire import protocol_export, vectors
 from wavesim_studies.campaign.metrics import LIBRARY
@@ -101,7 +101,7 @@ def pages() -> dict[Path, str]:
     return {
         ROOT / "docs/PROTOCOL.md": protocol,
         protocol_export.FILE: protocol_export.protocol_json(),
-        ROOT / "docs/SHARED_MEMORY.md": between(shared, "tables", tables.tables_markdown()),
+        ROOT / "docs/SHARED_MEMORY.md": between(shared, "tables", layout.tables_markdown()),
         ROOT / "docs/sonars.md": between((ROOT / "docs/sonars.md").read_text(), "frame", offsets(FRAME)),
         ROOT / "docs/campaigns.md": campaign_page(),
         ROOT / "docs/bridges/ardupilot.md": between(

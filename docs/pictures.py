@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 from tests.examples.pages import at_desk, page_blocks  # noqa: E402
 
 IMAGES, RUNS = ROOT / "docs" / "images", ROOT / "runs"
-CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+CLI = [sys.executable, "-m", "wavesim_sdk"]
 MOST = 250_000  # bytes of a picture
 FLAGS = [
     "--no-sandbox",

@@ -20,7 +20,18 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "locked").glob("*.txt"))
 PAGES = ("viz/web", "tests/judges")
-PROJECTS = ("broker_sdk", "kernels", "world", "devices", "conformance", "server", "emulators", "viz", "bridges", "studies")
+PROJECTS = (
+    "broker_sdk",
+    "kernels",
+    "world",
+    "devices",
+    "conformance",
+    "server",
+    "emulators",
+    "viz",
+    "bridges",
+    "studies",
+)
 AGAIN = "run `make lock` and commit what it writes"
 
 

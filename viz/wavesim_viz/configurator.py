@@ -460,7 +460,7 @@ def _run(arguments: list[str], folder: Path) -> str:
     """Run a `wavesim` command in a separate process; return its output, or its one-line error message."""
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "wavesim_sdk.cli", *arguments],
+            [sys.executable, "-m", "wavesim_sdk", *arguments],
             cwd=folder,
             capture_output=True,
             text=True,
