@@ -94,6 +94,15 @@ def wavesim(*arguments: str | Path, timeout: float = 120.0, **options: object) -
     )  # type: ignore[call-overload,no-any-return]
 
 
+def run_trial(
+    config: str | Path, out: Path, name: str, *more: str, timeout: float = 120.0
+) -> subprocess.CompletedProcess[str]:
+    """Run a trial on a free port, without pictures."""
+    return wavesim(
+        "trial", config, "--out", out, "--name", name, "--port", "0", "--quiet", "--no-plots", *more, timeout=timeout
+    )
+
+
 class Server:
     """A real server in a process."""
 

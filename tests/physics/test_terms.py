@@ -204,22 +204,6 @@ def test_every_term_against_the_twin(config: Callable[..., LoadedConfig], name: 
     assert np.abs(x[7:] - start[7:]).max() > 0.01, "it moved"
 
 
-def test_strips_approach_the_integral(config: Callable[..., LoadedConfig]) -> None:
-    """n strips of L/(n - 1), as some codes have them, count the ends fully: their error falls as 1/n."""
-    forces = []
-    for strips in (0, 21, 41, 81):
-        text = model_text("cross-flow").replace('pitch="70', f'strips="{strips}" pitch="70')
-        sim = Simulation(config(f"<world><bed depth='1000 m'/></world>{text}"))
-        row = sim.enter("v", "m", (0.0, 0.0, 100.0))
-        sim.set_pose(row, velocity=[0, 0.5, 0.2, 0, 0.3, 0.4])
-        sim.advance(1)
-        forces.append(sim.fleet.body(row)[B.NU : B.NU + 6].copy())
-    errors = [np.abs(f - forces[0]).max() for f in forces[1:]]
-    assert errors[0] > 1e-6
-    for a, b in itertools.pairwise(errors):
-        assert a / b == pytest.approx(2.0, rel=0.15)
-
-
 @pytest.mark.parametrize(
     ("a", "c"),
     [((2, 3, 1.5), (30, 20, 10)), ((1.2,), (25,)), ((6, 1.1), (0, -20)), ((0.45, 5.4, 11.5, 6), (0, 40, 240, 150))],

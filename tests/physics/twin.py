@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from wavesim_sdk import frames
 from wavesim_server.dynamics.model_compiler import HORIZONTAL_DOFS, derivative_factors, mass_matrices
 from wavesim_server.dynamics.sizes import SLOT_ANGLE, SLOT_BALLAST, SLOT_BUCKET, SLOT_FIN
 from wavesim_world.config import Model, matrix
-from wavesim_world.config.vehicle import Fin
+from wavesim_world.config.vehicle import CrossFlow, Fin
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -162,15 +161,10 @@ class Twin:
                 a, b = nu_d[i], sign * nu_d[j]
                 if i == 1 and abs(a) < c.still:
                     continue
-                cuts = [c.centre - c.length / 2, c.centre + c.length / 2]
-                if b and cuts[0] < -a / b < cuts[1]:
-                    cuts.insert(1, -a / b)
-                for low, high in itertools.pairwise(cuts):
-                    points, weights = np.polynomial.legendre.leggauss(4)
-                    s = low + (points + 1) * (high - low) / 2
-                    f = weights * (high - low) / 2 * (a + b * s) * np.abs(a + b * s)
-                    tau[i] -= linear * f.sum()
-                    tau[j] -= sign * turn * (s * f).sum()
+                s, lengths = self.strips(c, a, b)
+                f = lengths * (a + b * s) * np.abs(a + b * s)
+                tau[i] -= linear * f.sum()
+                tau[j] -= sign * turn * (s * f).sum()
         if m.surge_friction is not None:
             c = m.surge_friction
             rn = max(abs(u) * c.length / c.viscosity, 1000.0)
@@ -225,6 +219,15 @@ class Twin:
                 force = size * ((cl * over - cd * along) * chord + (cl * along - cd * over) * normal)
                 tau += np.concatenate([force, np.cross(f.position, force)])
         return tau
+
+    def strips(self, c: CrossFlow, a: float, b: float) -> tuple[Array, Array]:
+        """Places and lengths of the strips of a hull: Gauss points, apart on both sides of where the flow changes sides."""
+        cuts = [c.centre - c.length / 2, c.centre + c.length / 2]
+        if b and cuts[0] < -a / b < cuts[1]:
+            cuts.insert(1, -a / b)
+        points, weights = np.polynomial.legendre.leggauss(4)
+        half = np.diff(cuts)[:, None] / 2
+        return (np.array(cuts[:-1])[:, None] + half * (points + 1)).ravel(), (half * weights).ravel()
 
     def step(self, x: Array, h: float) -> Array:
         k1 = self.derivative(x)

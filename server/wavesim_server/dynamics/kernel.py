@@ -327,8 +327,6 @@ def hull_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, n
         terms.named_derivatives(params, work, model_ints, model_ints[M.DERIVATIVE_COUNT])
     if flags & M.HAS_CROSS:
         terms.cross_flow(params, work)
-    if flags & M.HAS_STRIPS:
-        terms.cross_flow_strips(params, work, model_ints[M.STRIPS])
     if flags & M.HAS_FRICTION:
         terms.friction(params, work)
     if flags & M.HAS_FADE:

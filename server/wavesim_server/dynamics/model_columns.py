@@ -14,7 +14,6 @@ THRUSTER_COUNT = _columns("THRUSTER_COUNT", "", "", "Number of thrusters.")
 FIN_COUNT = _columns("FIN_COUNT", "", "", "Number of fins.")
 DERIVATIVE_COUNT = _columns("DERIVATIVE_COUNT", "", "", "Number of named derivatives.")
 MEMORY_COUNT = _columns("MEMORY_COUNT", "", "", "Number of systems of fluid memory.")
-STRIPS = _columns("STRIPS", "", "", "Strips of the cross-flow; 0 = exact integrals.")
 STATES = _columns("STATES", "", "", "Rows of the state that the model uses.")
 OSCILLATOR_COUNT = _columns("OSCILLATOR_COUNT", "", "", "Number of oscillators for radiated waves.")
 FIRST_OSCILLATOR = _columns("FIRST_OSCILLATOR", "", "", "First of their states.")
@@ -65,7 +64,6 @@ COLUMNS = TABLE.size
     HAS_AEROFOIL,
     HAS_DERIVATIVES,
     HAS_CROSS,
-    HAS_STRIPS,
     HAS_FRICTION,
     HAS_FADE,
     HAS_WING,
@@ -78,4 +76,4 @@ COLUMNS = TABLE.size
     HAS_OTHER,  # actuators of registered types
     HAS_STALL,  # fins by the linear law, with stall
     FIRST_EXTRA_FLAG,  # of the first registered term; the others follow
-) = (1 << k for k in range(24))
+) = (1 << k for k in range(23))

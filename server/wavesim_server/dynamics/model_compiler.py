@@ -263,8 +263,7 @@ def _set_hull_terms(p: Floats, ints: Ints, model: Model, world: World) -> int:
         p[P.RESTORING : P.RESTORING + 18] = matrix(model.restoring)[:, 2:5].ravel()
         p[P.RESTORING_DEPTH] = model.restoring.z
     if (c := model.cross_flow) is not None:
-        flags |= M.HAS_STRIPS if c.strips else M.HAS_CROSS
-        ints[M.STRIPS] = c.strips
+        flags |= M.HAS_CROSS
         yaw, pitch = c.sway if c.yaw < 0 else c.yaw, c.heave if c.pitch < 0 else c.pitch
         p[P.CROSS_SWAY : P.CROSS_STILL + 1] = c.sway, yaw, c.heave, pitch, 0.5 * c.length, c.centre, c.still
     if (f := model.surge_friction) is not None:

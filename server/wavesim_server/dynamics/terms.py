@@ -356,20 +356,6 @@ def cross_flow(params: Floats, work: Floats) -> None:
 
 
 @always_inline
-def cross_flow_strips(params: Floats, work: Floats, strips: int) -> None:
-    """Add cross-flow drag as a sum over strips, each of width L/(strips - 1), as some codes compute it; for comparison."""
-    h = broadcast(params, P.CROSS_HALF)
-    dx = 2.0 * h / float(strips - 1)
-    for i in range(strips):
-        x = float(i) * dx - h
-        s, t = load(work, W.NU_R + 1) + x * load(work, W.NU_R + 5), load(work, W.NU_R + 2) - x * load(work, W.NU_R + 4)
-        add_to(work, W.FORCE + 1, -broadcast(params, P.CROSS_SWAY) * s * abs(s) * dx)
-        add_to(work, W.FORCE + 5, -broadcast(params, P.CROSS_YAW) * x * s * abs(s) * dx)
-        add_to(work, W.FORCE + 2, -broadcast(params, P.CROSS_HEAVE) * t * abs(t) * dx)
-        add_to(work, W.FORCE + 4, broadcast(params, P.CROSS_PITCH) * x * t * abs(t) * dx)
-
-
-@always_inline
 def friction(params: Floats, work: Floats) -> None:
     """Add surge friction by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u).
 
