@@ -20,11 +20,11 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from wavesim_sdk.config import load
-from wavesim_sdk.ocean.water import Water
 from wavesim_server import array_tables
 from wavesim_server.acoustics import medium, medium_setup
 from wavesim_server.acoustics import medium_arrays as medium_memory
+from wavesim_world.config import load
+from wavesim_world.ocean.water import Water
 
 STEP_NS = 4_000_000
 WARM_S = 6.0

@@ -23,9 +23,9 @@ from playwright.sync_api import sync_playwright
 
 from benchmarks.page import CLI, below
 from benchmarks.processes import cpu_s
-from wavesim_sdk.config import load
 from wavesim_sdk.tables import STATE
 from wavesim_server.logbook.writer import LogWriter
+from wavesim_world.config import load
 
 BODIES, HOUR, RATE, REPEATS = 4, 3600, 10, 5
 FIELDS = (("depth", "m"), ("speed", "m/s"), ("heading", "°"), ("pitch", "°"), ("north", "m"))

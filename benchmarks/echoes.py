@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from wavesim_sdk.config import load_text
 from wavesim_server.simulation import Simulation
+from wavesim_world.config import load_text
 
 TICKS, DEPTH = 100, 60.0  #: ticks of 20 ms that a signal lives; m
 BUMP = '<bump height="-6 m" north="260 m" east="0 m" alpha="0.011 1/m" beta="0.005 1/m"/>'

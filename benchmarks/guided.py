@@ -16,10 +16,9 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["wavesim_sdk"]):
+    from wavesim_devices import dvl, nanomodem, ping1d, seabird
     from wavesim_sdk import log
     from wavesim_sdk.commander import parse_command as parse_command
-    from wavesim_sdk.config import load
-    from wavesim_sdk.devices import dvl, nanomodem, ping1d, seabird
     from wavesim_sdk.errors import ConfigError, LogError
     from wavesim_sdk.testing import sessions_for_tests
     from wavesim_sdk.wire import codec, seal
@@ -28,6 +27,7 @@ with atheris.instrument_imports(include=["wavesim_sdk"]):
     from wavesim_sdk.wire.messages import MESSAGES, Join
     from wavesim_sdk.wire.schema import Malformed, unpack
     from wavesim_sdk.wire.vectors import VECTORS
+    from wavesim_world.config import load
 
 FOLDER = Path(tempfile.mkdtemp())
 

@@ -8,9 +8,9 @@ import math
 import sys
 import time
 
-from wavesim_sdk.config import library
 from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES, run_encounter
 from wavesim_studies.traffic.encounters import IMAZU, imazu
+from wavesim_world.config import library
 
 
 def main(models: list[str]) -> int:

@@ -19,6 +19,7 @@ from statistics import median
 import numpy as np
 
 from wavesim_server.dynamics import integrators
+from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_studies.learning import ppo
 from wavesim_studies.learning.baselines import Pid, RandomPolicy, evaluate_policy
 from wavesim_studies.learning.core import Core
@@ -58,9 +59,10 @@ def speed() -> None:
     f = cores["without noise"].fleet
     blocks = f.blocks.copy()
     turn = np.arange(len(blocks))
+    bodies = BodyArrays(blocks, np.zeros(0, np.int64), f.heads, f.params)
     acts: dict[str, Callable[[], object]] = {
         "bare kernel, one RK4 step": lambda: integrators.step_all(
-            blocks, f.heads, turn, f.params, f.kinds, f.tables, f.work, 0.05, integrators.RK4
+            bodies, ModelArrays(f.kinds, f.tables), turn, f.work, 0.05, integrators.RK4
         ),
         **{name: lambda core=core: core.step(actions) for name, core in cores.items()},  # type: ignore[misc]
         "Gymnasium's vector": lambda: envs.step(actions),

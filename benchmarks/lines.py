@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import time
 
-from wavesim_sdk.config import load_text
 from wavesim_server.simulation import Simulation
+from wavesim_world.config import load_text
 
 LINES, TICKS, SERIES = 50, 400, 5
 LINE = """<line name="l{k}" length="30 m" diameter="10 mm" mass="0.3 kg/m" stiffness="50 kN" segments="{n}" substeps="{steps}">

@@ -28,7 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "build" / "mutants"
-PACKAGES = ("broker_sdk/wavesim_sdk", "server/wavesim_server")
+PACKAGES = ("broker_sdk/wavesim_sdk", "world/wavesim_world", "kernels/wavesim_kernels", "server/wavesim_server")
 FLOOR = 0.9
 
 

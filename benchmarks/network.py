@@ -25,15 +25,15 @@ from benchmarks.processes import children, cpu_s
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import load as load_config
 from wavesim_sdk.wire import codec, seal
 from wavesim_sdk.wire.client import ClientSession, Phase
 from wavesim_sdk.wire.messages import HEADER_BYTES, Join, StateMessage, Type
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server import Simulation
 from wavesim_server.address_layout import same_address_layout
+from wavesim_world.config import load as load_config
 
-CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+CLI = [sys.executable, "-m", "wavesim_sdk"]
 SECONDS = 8.0
 PER_SOCKET = 50
 

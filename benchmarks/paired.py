@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("broker_sdk", "server", "emulators", "viz", "bridges")
+PARTS = ("broker_sdk", "kernels", "world", "devices", "conformance", "server", "emulators", "viz", "bridges")
 FLEET = "".join(
     f'<vehicle name="v{k}" model="lauv" position="{90 * k} {40 * (k % 3)} {3 + 1.3 * k} m" speed="1 m/s"><transducer '
     f'threshold="60 dB"><modem address="{k + 1}"/></transducer></vehicle>'
@@ -47,8 +47,8 @@ CONTACT = (
 
 
 def world(inner: str) -> Any:
-    from wavesim_sdk.config import load
     from wavesim_server import Simulation
+    from wavesim_world.config import load
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "world.xml"
@@ -128,10 +128,8 @@ def resting() -> tuple[float, str]:
 
 def figures() -> tuple[dict[str, float], dict[str, str]]:
     """Measure the checkout whose sources are imported."""
-    from wavesim_sdk.config import library
-    from wavesim_server import cache
+    from wavesim_world.config import library
 
-    cache.choose_cache_folder()
     time.perf_counter = time.process_time  # others use the machine: the processor's time is counted, not the wall's
     motion, medium = (importlib.import_module(f"benchmarks.{name}") for name in ("kernel", "acoustics"))
     times: dict[str, float] = {}

@@ -24,10 +24,10 @@ from sensors_before import place
 from wavesim_emulators.sensor_bank import SensorBank
 from wavesim_sdk.attach import FleetSnapshot, SharedState
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import LoadedConfig, load
-from wavesim_sdk.ocean.scene import RaycastScene
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, IDENTITY, INSTRUMENTS, STATE, WEATHER
+from wavesim_world.config import LoadedConfig, load
+from wavesim_world.ocean.scene import RaycastScene
 
 WALLS = '<obstacles><block position="30 0 10 m" size="2 40 20 m"/><pier position="-20 10 10 m" radius="2 m" height="20 m"/></obstacles>'
 HILLS = '<bed depth="40 m" slope_north="0.05"><bump height="-15 m" north="20 m" east="10 m" alpha="0.03 1/m" beta="0.04 1/m"/></bed>'
@@ -37,7 +37,7 @@ WORLD = HILLS + WALLS + DYE
 COUNTS, FIVE = (1, 10, 100, 1000), -1
 TICKS, TURNS = 8, 3
 PAUSE_S = 5e-5  #: pause between two reads in s, because a reader without a pause would occupy a core
-CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+CLI = [sys.executable, "-m", "wavesim_sdk"]
 
 
 def configuration(inner: str) -> LoadedConfig:
@@ -109,7 +109,9 @@ def emulators(against: Path | None) -> None:
 
 def before(checkout: Path, name: str) -> dict[int, float]:
     """Measure with the packages of another checkout."""
-    path = os.pathsep.join(str(checkout / p) for p in ("broker_sdk", "server", "emulators"))
+    path = os.pathsep.join(
+        str(checkout / p) for p in ("broker_sdk", "kernels", "world", "devices", "conformance", "server", "emulators")
+    )
     arguments = json.dumps({"world": WORLD, "names": [name], "counts": list(COUNTS), "ticks": TICKS})
     script = str(Path(__file__).with_name("sensors_before.py"))
     done = subprocess.run(

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.attach import FleetSnapshot
-from wavesim_sdk.config import load
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, IDENTITY, STATE
+from wavesim_world.config import load
 
 
 def main(world: str, names: list[str], counts: list[int], ticks: int) -> None:

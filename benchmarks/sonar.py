@@ -19,11 +19,11 @@ from wavesim_emulators.sonar import design as shape
 from wavesim_emulators.sonar import imaging, multibeam, scene
 from wavesim_emulators.sonar.camera import CameraView
 from wavesim_emulators.sonar.design import SonarDesign
-from wavesim_sdk.config import load
-from wavesim_sdk.config.imaging import Optics
-from wavesim_sdk.config.sensors import CameraConfig
-from wavesim_sdk.ocean import bed
-from wavesim_sdk.sonars import presets
+from wavesim_world.config import load
+from wavesim_world.config.imaging import Optics
+from wavesim_world.config.sensors import CameraConfig
+from wavesim_world.ocean import bed
+from wavesim_world.sonars import presets
 
 TURNS = 9
 

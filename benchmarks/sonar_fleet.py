@@ -12,7 +12,7 @@ from pathlib import Path
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.sonars.frames import FrameReader
+from wavesim_sdk.frame_rings import FrameReader
 
 NAME = f"sonar-fleet-{os.getpid()}"
 FORWARD = '<sonar name="s" preset="m750d-low" range="40 m" rate="5 Hz" beams="256" bins="500"/>'
@@ -42,7 +42,7 @@ def main() -> None:
         f'<vehicle name="v{k}" model="lauv" position="0 {6 * k} 6 m"><sensors>{FORWARD if k < 2 else SIDE}</sensors></vehicle>'
         for k in range(4)
     )
-    command = [sys.executable, "-m", "wavesim_sdk.cli"]
+    command = [sys.executable, "-m", "wavesim_sdk"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "fleet.xml"
         file.write_text(WORLD.format(bodies))

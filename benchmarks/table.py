@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("broker_sdk", "server", "emulators", "viz", "bridges")
+PARTS = ("broker_sdk", "kernels", "world", "devices", "conformance", "server", "emulators", "viz", "bridges")
 ROUNDS = 3
 FLOOR = "  the floor of its multiply-adds, ns"
 
@@ -31,10 +31,8 @@ FLOOR = "  the floor of its multiply-adds, ns"
 def of_a_core() -> dict[str, float]:
     """Measure the checkout whose sources are imported."""
     from benchmarks import acoustics, kernel, network, paired
-    from wavesim_sdk.config import library
-    from wavesim_server import cache
+    from wavesim_world.config import library
 
-    cache.choose_cache_folder()
     time.perf_counter = time.process_time
     found = {}
     for n in (100, 1000):

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from wavesim_sdk import tables
-from wavesim_sdk.config.model import Config, Models
-from wavesim_sdk.config.schema import child_elements, keys
+from wavesim_world.config.model import Config, Models
+from wavesim_world.config.schema import child_elements, keys
 
 PAGE = Path(__file__).parent / "glossary.md"
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 from tests.examples.pages import at_desk, page_blocks  # noqa: E402
 
 IMAGES, RUNS = ROOT / "docs" / "images", ROOT / "runs"
-CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+CLI = [sys.executable, "-m", "wavesim_sdk"]
 MOST = 250_000  # bytes of a picture
 FLAGS = [
     "--no-sandbox",
@@ -332,8 +332,8 @@ def ways(path: Path) -> None:
     """
     from matplotlib.figure import Figure
 
-    from wavesim_sdk.config import load
     from wavesim_studies.traffic.waypoint_runs import rms, run_waypoints
+    from wavesim_world.config import load
 
     figure = Figure(figsize=(11, 5.4), layout="constrained")
     chart, off = figure.subplots(1, 2, width_ratios=(1, 1.3))

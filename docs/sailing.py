@@ -16,11 +16,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from generate import ROOT, between
 
-from wavesim_sdk.config import Model, library
-from wavesim_sdk.config.vehicle import Performance
 from wavesim_server.dynamics.model_compiler import shape_of
 from wavesim_server.manoeuvres import STABLE, ManoeuvreTrial, trials
 from wavesim_server.sailing import ManoeuvreRun, is_surface_model, run_manoeuvres
+from wavesim_world.config import Model, library
+from wavesim_world.config.vehicle import Performance
 
 DRAWN = {"port": "tab:red", "starboard": "tab:green", "zig-zag": "tab:blue"}
 

@@ -22,7 +22,7 @@ API = {
     "api/lab.md": ("Lab and simulation", ("wavesim_server.lab", "wavesim_server.simulation", "wavesim_server.study")),
     "api/observer.md": ("Observers, shared memory", ("wavesim_sdk.observer", "wavesim_sdk.attach")),
     "api/commander.md": ("Commander", ("wavesim_sdk.commander",)),
-    "api/control.md": ("Control and guidance", ("wavesim_sdk.control",)),
+    "api/control.md": ("Control and guidance", ("wavesim_sdk.guidance.control",)),
     "api/log.md": ("Logs", ("wavesim_sdk.log",)),
     "api/emulators.md": ("Emulators", ("wavesim_emulators.base", "wavesim_emulators.sensor_bank")),
     "api/navigation.md": (

@@ -13,8 +13,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.wire.seal import KeyHolder, Keyring
+from wavesim_world.config import LoadedConfig, load
 
 _TRANSDUCER = '<transducer recharge="200 ms" query="25 kHz" reply="26 kHz"><modem address="{}"/></transducer>'
 _BODIES = f"""

@@ -11,7 +11,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 
 if TYPE_CHECKING:
-    from wavesim_sdk.config import LoadedConfig
+    from wavesim_world.config import LoadedConfig
 
 
 class _Bridges(click.Group):

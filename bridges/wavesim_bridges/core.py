@@ -40,7 +40,7 @@ class BridgeOptions:
     vehicle: str
     server: tuple[str, int]
     period: float  #: lockstep period, s of simulation time
-    model: str = ""  #: model with which a vehicle joins that is not in the server's configuration
+    model: str = ""  #: model to use if the server's configuration does not contain the vehicle
     report: Callable[[str], None] = print
     server_wait_s: float | None = (
         None  #: time in s to wait for an unreachable server; None: ``START_WAIT_S``, ``LOST_WAIT_S``, ``ENDED_WAIT_S``
@@ -55,7 +55,7 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
         click.option(
             "--model",
             default="",
-            help='Model of the vehicle if the configuration does not contain it; needs <network newcomers="lockstep">.',
+            help='Model to use if the configuration does not contain the vehicle; needs <network newcomers="lockstep">.',
         ),
         click.option(
             "--period",
@@ -93,10 +93,10 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
 class BridgedVehicle:
     """Vehicle that a bridge controls as its pilot, in lockstep, as long as the simulation runs.
 
-    The bridge waits for a server that does not respond, because it may be restarted. A server that ended the session
-    may only have lost contact; it then accepts the bridge again immediately. If it does not answer, it has shut down,
-    and the bridge ends too. While the bridge is disconnected, the server removes the vehicle, as for any pilot that is
-    lost. ``joined`` is called as soon as the server has sent the vehicle's equipment, before the first step.
+    If the server stops responding, the bridge waits for it to be restarted. If the server ends the session, the bridge
+    tries to join again: a server that had only lost contact with it accepts it immediately, and a server that does not
+    answer has shut down, so the bridge ends too. While the bridge is disconnected, the server removes the vehicle, as
+    it does whenever a pilot is lost. ``joined`` is called as soon as the server has sent the vehicle's equipment, before the first step.
     """
 
     def __init__(self, options: BridgeOptions, joined: Callable[[AsyncBroker], None] = lambda _: None) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from wavesim_sdk import geodesy
-from wavesim_sdk.config import load
 from wavesim_sdk.errors import WaveSimError
+from wavesim_world.config import load
 
 
 class WorldOrigin:

@@ -174,7 +174,7 @@ class SharedState:
             if time.monotonic() > limit:
                 if not self.alive():
                     raise NotRunning(f"the server '{self.server}' ended while it published a tick")
-                raise AttachError("the tables change too fast for this program to read them at one tick")
+                raise AttachError("the tables change too fast: this program cannot read all of them at the same tick")
             time.sleep(0.0)
 
     def _together(self, views: dict[str, TableView]) -> FleetSnapshot | None:

@@ -43,7 +43,7 @@ from wavesim_sdk.wire.messages import Welcome
 from wavesim_sdk.wire.udp import Address, UdpSocket, open_socket
 
 if TYPE_CHECKING:
-    from wavesim_sdk.sonars.frames import ImagingFrame
+    from wavesim_sdk.imaging_frames import ImagingFrame
 
 __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Step"]
 
@@ -105,7 +105,7 @@ class Broker(BrokerBase):
         """Wait for the answer to a request and return its text. Raises Refused, or SessionLost after ``timeout`` seconds.
 
         The server answers all requests except ping, send and range_to. Steps that arrive in the meantime are kept for :meth:`poll`.
-        In lockstep, a request belongs to its step: answer the step first.
+        In lockstep, a request's answer may arrive only after you have answered the current step: call :meth:`answer` first.
         """
         limit = time.monotonic() + timeout
         while True:

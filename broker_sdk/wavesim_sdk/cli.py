@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from wavesim_sdk import __version__, console
+from wavesim_sdk import __version__
 from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.cli_commands import server_option as server_option
 from wavesim_sdk.errors import LogError, WaveSimError
@@ -101,52 +101,13 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
     for c in clients:
         click.echo(
             f"client {c['id']:3} {c['name']:16} {c['address']:21} round trip {c['rtt_ms']} ms"
-            + (", lockstep waits for it" if c["waited_for"] else "")
+            + (", lockstep is waiting for it" if c["waited_for"] else "")
             + (
                 f", waited {c['waited_s']:.1f} s in total, budget left {c['budget_left_s']:.1f} s"
                 if c["lockstep_s"]
                 else ""
             )
         )
-
-
-@click.command()
-@click.argument("config", type=click.Path(path_type=Path), default="config.xml")
-@click.option("--schema", is_flag=True, help="Print the XML schema for editors instead of reading CONFIG.")
-@json_option
-def check(config: Path, schema: bool, as_json: bool) -> None:
-    """Check a configuration; report its errors or contents."""
-    from wavesim_sdk import data_files
-    from wavesim_sdk.config import export, instrument_checks, load
-
-    if schema:
-        unused("with --schema", "config", "as_json")
-        click.echo(export.xsd().decode(), nl=False)
-        return
-    loaded = load(config)
-    data_files.check(loaded)
-    for entry in entry_points(
-        group="wavesim.checks"
-    ):  # checks of installed packages, which refuse what they cannot run
-        entry.load()(loaded)
-    bodies, warnings = loaded.config.fleet.bodies, instrument_checks.drowned(loaded)
-    for text in warnings:
-        click.echo(f"wavesim: {config}: {text}", err=True)
-    if as_json:
-        entries = [
-            {"name": b.name, "model": b.model, "client": b.client, "sensors": [i.as_dict for i in loaded.suite(b)]}
-            for b in bodies
-        ]
-        click.echo(
-            json.dumps(
-                {"name": loaded.config.name, "digest": loaded.digest, "bodies": entries, "warnings": warnings}, indent=2
-            )
-        )
-        return
-    click.echo(f"{config} is valid: server '{loaded.config.name}', bodies: {len(bodies)}, digest {loaded.digest[:12]}")
-    for b in bodies:
-        carried = ", ".join(map(str, loaded.suite(b))) or "none"
-        click.echo(f"  {b.name:16} {b.model:12} client {b.client:9} sensors: {carried}")
 
 
 @click.command()
@@ -207,85 +168,6 @@ def mailbox(
         box.run(broker)
 
 
-@click.command()
-@click.argument("body")
-@click.argument("sonar")
-@click.argument("file", type=click.Path(path_type=Path))
-@server_option
-@click.option(
-    "--frames", default=0, help="Number of frames after which to stop; 0 (default) = record until the run ends."
-)
-def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
-    """Write sonar frames to a file for survey software.
-
-    FILE receives the frames of SONAR on BODY: .xtf for a side-scan sonar, .kmall for a multibeam echosounder.
-    """
-    from wavesim_sdk.sonars import record as recorder
-
-    written, lost = recorder.record(server, body, sonar, file, frames)
-    click.echo(f"{file}: {written} frames written, {lost} lost because they arrived too fast", err=True)
-
-
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.option("--sensor", help="Sensor type of the emulator that COMMAND starts; without it, COMMAND starts a broker.")
-@click.option(
-    "--at", "server", metavar="HOST:PORT", help="Address of a running server to check; do not specify a COMMAND."
-)
-@click.option(
-    "--body",
-    default="",
-    help="With --at: name of a body of that server. No client may drive this body during the check.",
-)
-@click.option(
-    "--step", type=click.FloatRange(1e-4, 0.1), default=0.004, show_default=True, help="With --sensor: time step in s."
-)
-@json_option
-def conformance(
-    command: tuple[str, ...], sensor: str | None, server: str | None, body: str, step: float, as_json: bool
-) -> None:
-    """Check that a broker, emulator or server conforms. It may be written in any language.
-
-    A broker or server must follow docs/PROTOCOL.md, and an emulator docs/SHARED_MEMORY.md. COMMAND starts the
-    broker or emulator; the checker fills in its placeholders {port} and {name}. A broker must join at 127.0.0.1 under that
-    name with a lockstep period of 100 ms. An emulator must serve the server of that name in lockstep. A server (--at,
-    --body) must already be running, without keys. The exit code is 5 if a rule is broken.
-    """
-    from wavesim_sdk.conformance import BrokerChecker, ConformanceChecker, Finding
-    from wavesim_sdk.conformance_emulator import EmulatorChecker
-    from wavesim_sdk.conformance_server import ServerChecker
-    from wavesim_sdk.errors import BrokerError
-
-    def say(finding: Finding) -> None:
-        if not as_json:
-            click.echo(
-                f"{'ok  ' if finding.ok else 'FAIL'} {finding.rule}" + (f": {finding.text}" if finding.text else "")
-            )
-
-    if server is not None:
-        unused("with --at, which checks a server", "sensor", "step")
-    elif not sensor:
-        unused("without --sensor", "step")
-    if server is None:
-        unused("without --at", "body")
-    checker: ConformanceChecker
-    if server is not None:
-        host, _, port = server.rpartition(":")
-        if command or not port.isdecimal() or not host or not body:
-            raise click.UsageError("to check a server, use --at HOST:PORT --body NAME without COMMAND")
-        checker = ServerChecker((host.strip("[]"), int(port)), body, say)
-    elif not command:
-        raise click.UsageError("COMMAND is missing: specify the command that starts the broker or the emulator")
-    else:
-        checker = EmulatorChecker(command, sensor, step, say) if sensor else BrokerChecker(command, say)
-    findings = checker.run()
-    if as_json:
-        click.echo(json.dumps([vars(f) for f in findings], indent=2))
-    broken = sum(not f.ok for f in findings)
-    if broken:
-        raise BrokerError(f"{broken} of {len(findings)} rules broken")
-
-
 def unused(why: str, *names: str) -> None:
     """Raise a UsageError for the first of these parameters on the command line: it would have no effect.
 
@@ -306,12 +188,5 @@ def whole(log: Log) -> None:
 def commands() -> list[click.Command]:
     """Return the commands of the SDK."""
     from wavesim_sdk.cli_commands import commands as server_commands
-    from wavesim_sdk.cli_devices import device
 
-    return [*server_commands(), status, check, keys, conformance, mailbox, device, record]
-
-
-main = console.main
-
-if __name__ == "__main__":
-    main()
+    return [*server_commands(), status, keys, mailbox]

@@ -18,7 +18,13 @@ def main() -> None:
     usual = signal.getsignal(signal.SIGINT)
     if usual is signal.default_int_handler:  # if SIGINT is ignored, it stays ignored
         signal.signal(signal.SIGINT, _leave)
-    from wavesim_sdk.cli import cli, load_commands
+    try:
+        from wavesim_sdk.cli import cli, load_commands
+    except ModuleNotFoundError as error:
+        if error.name not in ("click", "posix_ipc", "fcntl"):
+            raise
+        os.write(2, b"wavesim: the command line needs the extras: pip install 'wavesim-sdk[cli,local]'\n")
+        os._exit(3)
 
     load_commands()
     signal.signal(signal.SIGINT, usual)

@@ -2,7 +2,7 @@
 
 The functions of a C library or of NumPy differ in the last bit between processors.  These use only ``+ - * /``, square roots,
 comparisons and powers of two, for which IEEE 754 defines the rounding.  The same source therefore produces the same numbers for a
-float, for an array, and compiled (:mod:`wavesim_sdk.compiled_elementary`) for a scalar or a SIMD vector.
+float, for an array, and compiled (:mod:`wavesim_kernels.compiled_elementary`) for a scalar or a SIMD vector.
 
 Errors are below one unit in the last place (below two where a docstring says so), measured against mpmath, for every finite
 argument, including zeros of either sign, subnormal and huge numbers.  A result too large for a float is infinite.

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import LogError
+from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
 from wavesim_sdk.log_validation import LATEST_NS, check_message, is_short_text, possible, possible_frame, valid_metadata
 from wavesim_sdk.logfile import METADATA, records
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import all_sensor_tables
-from wavesim_sdk.sonars.frames import FRAME, ImagingFrame
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
 
 CDR_HEADER = b"\x00\x01\x00\x00"

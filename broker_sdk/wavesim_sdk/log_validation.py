@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.sonars.frames import FRAME, FRAME_KINDS, ImagingFrame
+from wavesim_sdk.imaging_frames import FRAME, FRAME_KINDS, ImagingFrame
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, Outcome, RunState, SignalKind, Table
 
 LATEST_NS = 2**61  #: latest valid time in ns, 73 years of simulation; the times of MCAP go up to 2**64 - 1

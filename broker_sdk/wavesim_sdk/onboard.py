@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk import commands
 from wavesim_sdk.errors import BrokerError, Refused
+from wavesim_sdk.guidance.control import Waypoint
 from wavesim_sdk.server_address import ServerName, address_of
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
@@ -34,8 +35,7 @@ from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.state import Sensors, State, missing_name_text
 
 if TYPE_CHECKING:
-    from wavesim_sdk.config.model import Waypoint
-    from wavesim_sdk.sonars.frames import ImagingFrame
+    from wavesim_sdk.imaging_frames import ImagingFrame
 
 KEPT_ANSWERS = 256
 KEPT_FRAMES = 4  #: number of frames kept for each sonar if the program is slow
@@ -84,9 +84,7 @@ class ReceivedMission:
 
     @property
     def waypoints(self) -> list[Waypoint]:
-        """The waypoints in the form that the configuration uses."""
-        from wavesim_sdk.config.model import Waypoint  # imports NumPy, so only when needed
-
+        """The waypoints in the form that :mod:`wavesim_sdk.guidance.control` uses."""
         return [Waypoint(north=n, east=e, depth=d, speed=u) for n, e, d, u in self.points]
 
 
@@ -120,7 +118,7 @@ class RequestOutcomes:
         return len(self._said)
 
     def add(self, event: Answer | RequestRefused) -> None:
-        """Add the answer or refusal of a request."""
+        """Add the answer to a request, or its refusal."""
         self._said[event.request] = event
         while len(self._said) > KEPT_ANSWERS:
             del self._said[next(iter(self._said))]
@@ -399,7 +397,7 @@ class BrokerBase(PrivilegedRequests):
         return found
 
     def _frame(self, whole: WholeFrame) -> None:
-        from wavesim_sdk.sonars.frames import ImagingFrame  # imports NumPy, so only when needed
+        from wavesim_sdk.imaging_frames import ImagingFrame  # imports NumPy, so only when needed
 
         try:
             frame = ImagingFrame.from_bytes(whole.data)

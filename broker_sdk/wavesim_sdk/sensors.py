@@ -245,7 +245,7 @@ _BUILT_IN = (
     ),
     sensor_table(
         "ais",
-        "Newest report of each AIS station, own station first, in the resolution of its message; NaN = no station, "
+        "Newest report of each AIS station, own station first, at the resolution of AIS messages; NaN = no station, "
         "or not available.",
         (
             value("mmsi", "", "MMSI of the station.", AIS_STATIONS),

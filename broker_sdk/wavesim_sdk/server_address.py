@@ -28,7 +28,13 @@ def address_of(server: ServerName | None) -> tuple[str, int]:
         if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
             raise ConfigError(f"invalid server '{server}': use its name or HOST:PORT, with a port from 1 to 65535")
         return host.strip("[]"), int(port)
-    from wavesim_sdk.commander import Commander  # imported only for a server name, which needs the commander queue
+    try:
+        from wavesim_sdk.commander import Commander  # only for a server name, which needs the commander queue
+    except ModuleNotFoundError as missing:
+        raise ConfigError(
+            f"server '{server}': finding a server by its name needs '{missing.name}' (pip install 'wavesim-sdk[local]', "
+            "on the machine of the server); elsewhere use HOST:PORT"
+        ) from None
 
     with Commander(server) as commander:
         address = commander.send("status").data.get("address") or ("", 0)

@@ -10,12 +10,12 @@ import numpy as np
 from wavesim_emulators.base import Batch, Floats
 from wavesim_emulators.ranging import RaycastEmulator
 from wavesim_sdk.algebra import dot, matvec, vecmat
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.adcp import AdcpConfig as Parameters
 from wavesim_sdk.elementary import cos, sin
-from wavesim_sdk.instruments import adcp_beams
-from wavesim_sdk.ocean.water import Water, uniform_current
 from wavesim_sdk.shared_memory import Record
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.adcp import AdcpConfig as Parameters
+from wavesim_world.instruments import adcp_beams
+from wavesim_world.ocean.water import Water, uniform_current
 
 #: positions (in cells) and weights of a triangular weight function that is two cells wide
 # A cell has its greatest weight at its middle, and none at the middles of its neighbours.

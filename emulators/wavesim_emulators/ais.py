@@ -11,17 +11,18 @@ import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator, Floats
 from wavesim_emulators.radar import horizon
-from wavesim_sdk import ais, randomness
+from wavesim_kernels import randomness
+from wavesim_sdk import ais
 from wavesim_sdk.algebra import matvec
 from wavesim_sdk.attach import FleetSnapshot
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.config.sensors import AisConfig as Declared
 from wavesim_sdk.elementary import atan2, hypot
 from wavesim_sdk.frames import euler, rotation
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sensors import AIS_STATIONS
 from wavesim_sdk.shared_memory import Record
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.primitives import shape_of
+from wavesim_world.config.sensors import AisConfig as Declared
 
 #: time in s after which a silent station is removed; navigation marks and anchored vessels report every 180 s
 EXPIRY_S = 600.0

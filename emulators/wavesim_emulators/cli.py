@@ -34,7 +34,7 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
         raise click.UsageError("name at least one sensor, or `all`")
     from wavesim_emulators.manager import EmulatorManager
     from wavesim_emulators.process import EmulatorProcess
-    from wavesim_sdk.config import load
+    from wavesim_world.config import load
 
     known = {e.name: e for e in entry_points(group="wavesim.emulators")}
 
@@ -73,7 +73,7 @@ def sonars(names: tuple[str, ...], as_json: bool) -> None:
     import dataclasses
     import json
 
-    from wavesim_sdk.sonars import presets
+    from wavesim_world.sonars import presets
 
     chosen = [presets.find_preset(n) for n in names] or list(presets.PRESETS.values())
     if as_json:

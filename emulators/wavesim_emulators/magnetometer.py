@@ -8,10 +8,10 @@ import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator, Floats, Noise
 from wavesim_sdk.algebra import matvec, vecmat
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.magnetometer import MagnetometerConfig as Parameters
-from wavesim_sdk.config.world import World
 from wavesim_sdk.shared_memory import Record
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.magnetometer import MagnetometerConfig as Parameters
+from wavesim_world.config.world import World
 
 
 def field(world: World) -> Floats:

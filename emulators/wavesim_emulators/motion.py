@@ -10,14 +10,14 @@ from wavesim_emulators.base import Batch, Emulator, Floats, Noise
 from wavesim_emulators.ranging import RaycastEmulator
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import dot, matvec, pseudo_inverse, vecmat
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.sensors import DvlConfig as DvlParameters
-from wavesim_sdk.config.sensors import ImuConfig as ImuParameters
 from wavesim_sdk.elementary import cos, exp, sin
-from wavesim_sdk.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
 from wavesim_sdk.sensors import DVL_BEAMS
 from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import SensorFault
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.sensors import DvlConfig as DvlParameters
+from wavesim_world.config.sensors import ImuConfig as ImuParameters
+from wavesim_world.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
 
 
 class AhrsEmulator(Emulator):

@@ -13,7 +13,7 @@ import numpy as np
 
 from wavesim_emulators.base import Batch, Floats, Rows
 from wavesim_emulators.ranging import RaycastEmulator
-from wavesim_sdk import randomness
+from wavesim_kernels import randomness
 from wavesim_sdk.elementary import atan2, hypot, sin_cos
 from wavesim_sdk.sensors import RADAR_TARGETS
 from wavesim_sdk.shared_memory import Record

@@ -12,13 +12,13 @@ import numpy as np
 from wavesim_emulators.base import Batch, Emulator, Floats, Rows
 from wavesim_sdk.algebra import matvec
 from wavesim_sdk.attach import FleetSnapshot
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config import sensors as declared
 from wavesim_sdk.elementary import cos, sin
-from wavesim_sdk.instruments import ECHO_SIGMA, multibeam_beams, ranger_beams
-from wavesim_sdk.ocean.bodies import BodyObstacles, ModelShapes
-from wavesim_sdk.ocean.scene import RaycastScene
 from wavesim_sdk.shared_memory import Record
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config import sensors as declared
+from wavesim_world.instruments import ECHO_SIGMA, multibeam_beams, ranger_beams
+from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
+from wavesim_world.ocean.scene import RaycastScene
 
 RINGS, SPOKES = 3, 12  #: number of rays that represent a cone
 FLOATING = 0.5  #: height in m above the water up to which an echosounder on a floating hull still counts as submerged

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator, Floats
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.instruments import CONDUCTIVITY_SIGMA, PRESSURE_SIGMA, SALINITY_SIGMA, SOUND_SIGMA, TEMPERATURE_SIGMA
-from wavesim_sdk.ocean import seawater, sound
-from wavesim_sdk.ocean.water import NO_SCALAR, Water, depth_of_pressure
 from wavesim_sdk.shared_memory import Record
+from wavesim_world.config import LoadedConfig
+from wavesim_world.instruments import CONDUCTIVITY_SIGMA, PRESSURE_SIGMA, SALINITY_SIGMA, SOUND_SIGMA, TEMPERATURE_SIGMA
+from wavesim_world.ocean import seawater, sound
+from wavesim_world.ocean.water import NO_SCALAR, Water, depth_of_pressure
 
 
 class WaterEmulator(Emulator):

@@ -6,8 +6,8 @@ python sail.py
 
 import json
 
-from wavesim_sdk.config import load_text
 from wavesim_server import Simulation
+from wavesim_world.config import load_text
 
 MODEL = """<models><model name="hull" type="underwater" active="{active}"><cylinder length="2 m" radius="0.2 m"/>
 <mass value="250 kg" centre="0 0 {low} m"/><inertia xx="5" yy="80" zz="80"/><buoyancy volume="{volume} m3"/>

@@ -6,8 +6,8 @@ the modem's next free slot: slot ``address`` of eight, half a second each, by th
 
 import math
 
-from wavesim_sdk.config.acoustics import Modem
 from wavesim_server.acoustics.modems import ModemType
+from wavesim_world.config.acoustics import Modem
 
 SLOT, SLOTS = 0.5, 8
 

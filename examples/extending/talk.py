@@ -6,9 +6,9 @@ python talk.py
 
 import json
 
-from wavesim_sdk.config import load_text
 from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
+from wavesim_world.config import load_text
 
 WORLD = """<wavesim><time step="100 ms"/><world><bed depth="100 m"/></world><fleet>{}</fleet></wavesim>"""
 BUOY = """<buoy name="{name}" model="buoy" position="{x} 0 50 m"><transducer threshold="60 dB"><modem address="{address}"

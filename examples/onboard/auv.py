@@ -18,10 +18,10 @@ from typing import Any
 
 import program
 from navigator import Beacon, Navigator
-from wavesim_sdk import control
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import BodyConfig, LoadedConfig
-from wavesim_sdk.ocean.water import depth_of_pressure
+from wavesim_sdk.guidance import control
+from wavesim_world.config import BodyConfig, LoadedConfig
+from wavesim_world.ocean.water import depth_of_pressure
 
 
 class Auv:

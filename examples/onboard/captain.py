@@ -16,15 +16,15 @@ from collections.abc import Iterator
 import numpy as np
 
 import program
-from wavesim_sdk.avoidance import Avoider
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.elementary import hypot
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler
 from wavesim_sdk.geodesy import Origin
-from wavesim_sdk.ship_autopilot import ShipMotion, WaypointPilot
-from wavesim_sdk.targets import Target, from_ais, from_radar
+from wavesim_sdk.guidance.avoidance import Avoider
+from wavesim_sdk.guidance.targets import Target, from_ais, from_radar
+from wavesim_world.config import BodyConfig, LoadedConfig
+from wavesim_world.ship_autopilot import ShipMotion, WaypointPilot
 
 SAME = 100.0  #: maximum distance in m between a radar target and an AIS target of the same vessel
 

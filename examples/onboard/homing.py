@@ -12,8 +12,8 @@ import program
 from auv import Auv
 from reference import Reference
 from wavesim_sdk.broker import Step
-from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.elementary import atan2, hypot
+from wavesim_world.config import BodyConfig, LoadedConfig
 
 NEAR = 25.0  #: distance from the dock in m at which the AUV slows down
 DOCKED, LOST = (

@@ -14,14 +14,14 @@ import time
 import numpy as np
 
 import program
-from wavesim_sdk import control
 from wavesim_sdk.algebra import inverse, matmul, matvec
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.elementary import atan2, cos, hypot, sin
 from wavesim_sdk.errors import BrokerError
-from wavesim_sdk.ocean.water import depth_of_pressure
-from wavesim_sdk.sonars.frames import ImagingFrame
+from wavesim_sdk.guidance import control
+from wavesim_sdk.imaging_frames import ImagingFrame
+from wavesim_world.config import BodyConfig, LoadedConfig
+from wavesim_world.ocean.water import depth_of_pressure
 
 AWAY = 4.0  #: distance in m to keep from the pile and from the quay
 HOLD_S = 30.0  #: time at the pile in s

@@ -20,10 +20,10 @@ import numpy as np
 import program
 from wavesim_sdk.algebra import vecmat
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.elementary import expm1, sin_cos
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler, rotation
+from wavesim_world.config import BodyConfig, LoadedConfig
 
 BOUND = 10.0  #: limit of every number that the policy receives
 SHARE = 0.5  #: fraction of the episode that has passed; constant here, because there are no episodes

@@ -16,7 +16,7 @@ from auv import Auv
 from navigator import Beacon
 from reference import Reference
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import BodyConfig, LoadedConfig
+from wavesim_world.config import BodyConfig, LoadedConfig
 
 
 class Listener(Auv):

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import load
 from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_world.config import load
 
 
 class Vehicle(Protocol):

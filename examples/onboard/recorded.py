@@ -18,10 +18,10 @@ import numpy as np
 import program
 from wavesim_sdk.algebra import interpolate
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
-from wavesim_sdk.recorded_data import parse_map, read_columns
+from wavesim_world.config import BodyConfig, LoadedConfig
+from wavesim_world.recorded_data import parse_map, read_columns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 SOON = 1e-6  #: a line of commands counts as due this many seconds early

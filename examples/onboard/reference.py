@@ -20,9 +20,9 @@ from navigator import Beacon
 from wavesim_sdk.algebra import matvec
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.frames import quaternion, rotation
-from wavesim_sdk.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA
 from wavesim_studies.navigation import Filter, FilterDesign, compile_filter
 from wavesim_studies.navigation import measurements as make
+from wavesim_world.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 GRAVITY = 9.81

@@ -12,7 +12,7 @@ import sys
 import program
 from auv import Auv
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import BodyConfig, LoadedConfig
+from wavesim_world.config import BodyConfig, LoadedConfig
 
 SLOT_S = 1.0
 STATUS = struct.Struct("<Hhhh")  # number, north, east (dm), depth (dm)

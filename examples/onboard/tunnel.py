@@ -19,11 +19,11 @@ import numpy as np
 import program
 from wavesim_sdk.algebra import matvec, pseudo_inverse, vecmat
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import BodyConfig, LoadedConfig
-from wavesim_sdk.config.validation import matrix
 from wavesim_sdk.elementary import sin
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import rotation
+from wavesim_world.config import BodyConfig, LoadedConfig
+from wavesim_world.config.validation import matrix
 
 SURGE, PERIOD = 0.2, 17.5  #: surge speed in m/s; period in s of the sine that the vehicle follows
 GUIDANCE = 0.05  #: time in s between two readings of the echosounders

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 import numpy as np
 
 import program
-from wavesim_sdk import control
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import BodyConfig, LoadedConfig
-from wavesim_sdk.config.model import Waypoint
 from wavesim_sdk.elementary import cos
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler, wrap
+from wavesim_sdk.guidance import control
+from wavesim_sdk.guidance.control import Waypoint
+from wavesim_world.config import BodyConfig, LoadedConfig
 
 
 class Boat:

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.acoustics import position_from_ranges
-from wavesim_sdk.config import load
 from wavesim_server import Simulation
+from wavesim_world.config import load
 
 BEACONS = np.array([[-250.0, -250.0, 30.0], [-250.0, 250.0, 32.0], [250.0, 250.0, 28.0], [250.0, -250.0, 31.0]])
 RADIUS, SPEED, DEPTH, C, TURN = 120.0, 2.0, 15.0, 1500.0, 0.015
@@ -89,9 +89,9 @@ def errors(tick_ms: float, fixes: int) -> tuple[Any, Any]:
 
 
 def _inverse_mass() -> range:
-    from wavesim_server.dynamics import rows
+    from wavesim_server.dynamics import parameter_rows as P
 
-    return range(rows.MASS_INVERSE, rows.MASS_INVERSE + 36)
+    return range(P.MASS_INVERSE, P.MASS_INVERSE + 36)
 
 
 def main() -> int:

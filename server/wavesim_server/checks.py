@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wavesim_sdk.config import LoadedConfig
 from wavesim_server.simulation import Simulation
+from wavesim_world.config import LoadedConfig
 
 
 def check(loaded: LoadedConfig) -> None:

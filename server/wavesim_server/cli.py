@@ -10,23 +10,23 @@ import click
 
 from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.errors import CommanderError
-from wavesim_server import cache
+from wavesim_server import compiling
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
 
 if TYPE_CHECKING:
-    from wavesim_sdk.config import LoadedConfig
+    from wavesim_world.config import LoadedConfig
 
 
 def _load_and_compile(config: Path, threads: int = 1) -> LoadedConfig:
     """Read and check a configuration and the files that it names, and compile the kernels."""
-    from wavesim_sdk import data_files
-    from wavesim_sdk.config import instrument_checks, load
+    from wavesim_world import data_files
+    from wavesim_world.config import instrument_checks, load
 
     loaded = load(config)
     data_files.check(loaded)
     for text in instrument_checks.drowned(loaded):
         click.echo(f"wavesim: {config}: {text}", err=True)
-    cache.ensure_compiled(threads=threads)
+    compiling.ensure_compiled(threads=threads)
     return loaded
 
 
@@ -193,8 +193,8 @@ def export(
     sonar: str,
 ) -> None:
     """Export tables or sonar frames of a log for other tools."""
+    from wavesim_devices.sonar_formats import kmall, xtf
     from wavesim_sdk.log import read
-    from wavesim_sdk.sonars import kmall, xtf
     from wavesim_server.logbook import datasets, sonar_rosbag
     from wavesim_server.logbook import navigation_rosbag as rosbags
     from wavesim_server.logbook.export import write_csv, write_frames
@@ -304,7 +304,7 @@ def trial(
 @click.command("compile")
 def compile_() -> None:
     """Compile the kernels in advance. Other commands compile them automatically when needed."""
-    cache.ensure_compiled()
+    compiling.ensure_compiled()
 
 
 def commands() -> list[click.Command]:

@@ -15,12 +15,12 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 
 if TYPE_CHECKING:
-    from wavesim_sdk.config import Model
+    from wavesim_world.config import Model
 
 
 def find_model(name: str, models: Path | None = None) -> Model:
     """Find a model in the library or in a models file."""
-    from wavesim_sdk.config import library
+    from wavesim_world.config import library
 
     offered = dict(library())
     if models is not None:
@@ -32,8 +32,8 @@ def find_model(name: str, models: Path | None = None) -> Model:
 
 def _load_models(path: Path) -> dict[str, Model]:
     """Read and check the models of a file with a <models> or a <wavesim> root."""
-    from wavesim_sdk.config.load import read_models
-    from wavesim_sdk.config.validation import check_model
+    from wavesim_world.config.build import read_models
+    from wavesim_world.config.validation import check_model
 
     found = read_models(path)
     for model in found.values():
@@ -61,7 +61,7 @@ def vehicles() -> None:
 @json_option
 def list_(as_json: bool) -> None:
     """List the models in the library."""
-    from wavesim_sdk.config import library
+    from wavesim_world.config import library
 
     listed = [{"name": m.name, "type": m.type, "title": m.title} for m in library().values()]
     if as_json:
@@ -75,7 +75,7 @@ def list_(as_json: bool) -> None:
 models_option = click.option(
     "--models",
     type=click.Path(path_type=Path),
-    help="Models or configuration file to search in addition to the library.",
+    help="Models file or configuration file to search in addition to the library.",
 )
 
 
@@ -255,8 +255,8 @@ def replay_actuators(
     """
     import math
 
-    from wavesim_sdk.recorded_data import parse_map, read_columns
     from wavesim_server import study
+    from wavesim_world.recorded_data import parse_map, read_columns
 
     kind = find_model(model, models)
     columns, times = read_columns(file, rate)

@@ -1,6 +1,6 @@
 """The elementary functions for kernels; importing this module registers the functions with Numba."""
 
-from wavesim_sdk import compiled_elementary as _compiled  # noqa: F401  # registers them with Numba
+from wavesim_kernels import compiled_elementary as _compiled  # noqa: F401  # registers them with Numba
 from wavesim_sdk.elementary import (
     LEAST,
     acos,

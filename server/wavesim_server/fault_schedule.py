@@ -15,8 +15,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.model import FaultConfig
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.model import FaultConfig
 
 NEVER = sys.maxsize
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config.model import Fence
 from wavesim_server.watchdog import NEVER
+from wavesim_world.config.model import Fence
 
 CHECK_PERIOD_NS = 200_000_000
 

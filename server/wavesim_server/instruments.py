@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.config.sensors import InstrumentConfig
 from wavesim_sdk.names import suggest_name
-from wavesim_sdk.sensor_faults import parse_fault
 from wavesim_sdk.sensors import value_fields
 from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import INSTRUMENTS, SensorFault
 from wavesim_sdk.wire.items import FieldDescription, SensorDescription
+from wavesim_world.config.sensors import InstrumentConfig
+from wavesim_world.sensor_faults import parse_fault
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 

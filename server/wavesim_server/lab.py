@@ -28,13 +28,13 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import order_command
 from wavesim_sdk.attach import FleetSnapshot
-from wavesim_sdk.config import LoadedConfig, Model, load, load_text
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.tables import WEATHER, Outcome, SignalKind
 from wavesim_sdk.wire.state import Layout, Sensors, Value
 from wavesim_server.instruments import InstrumentRegistry, describe_instrument
 from wavesim_server.simulation import Simulation
+from wavesim_world.config import LoadedConfig, Model, load, load_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -278,7 +278,7 @@ class Lab(Simulation):
         return Sensors(found)
 
     def records(self, name: str) -> Iterator[tuple[int, str, Record]]:
-        """Yield the newest record of each instrument of a body that has measured.
+        """Yield the newest record of each instrument on a body; skip instruments without a measurement.
 
         Each item is (number in the suite, type, one-row slice of the table of that type).
         """

@@ -13,17 +13,17 @@ from typing import IO, NoReturn
 
 import posix_ipc
 
+from wavesim_sdk import frame_rings
 from wavesim_sdk.attach import remove_semaphores, simulation_tables
 from wavesim_sdk.commander import queue_name
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.names import server_name
 from wavesim_sdk.reply_queue import remove_stale_queues
 from wavesim_sdk.sensors import all_sensor_tables, sensor_table_of
 from wavesim_sdk.shared_memory import segment_name
-from wavesim_sdk.sonars import frames
 from wavesim_sdk.tables import INSTRUMENTS, LINES, VEHICLE_TABLES, Table
 from wavesim_server.messages import EXIT_NO_RESOURCE
+from wavesim_world.config import LoadedConfig
 
 
 class AlreadyRunning(WaveSimError):
@@ -115,7 +115,7 @@ def remove_leftovers(server: str) -> list[str]:
         with contextlib.suppress(posix_ipc.ExistentialError):
             posix_ipc.unlink_shared_memory(name)
             found.append(name)
-    found += frames.remove_rings(server)
+    found += frame_rings.remove_rings(server)
     found += remove_semaphores(server, all_sensor_tables())
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_message_queue(queue_name(server))

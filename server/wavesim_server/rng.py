@@ -1,5 +1,5 @@
-"""The functions of :mod:`wavesim_sdk.randomness`, compiled; the results are bit-identical."""
+"""The functions of :mod:`wavesim_kernels.randomness`, compiled; the results are bit-identical."""
 
-from wavesim_sdk.compiled_elementary import normal, uniform
+from wavesim_kernels.compiled_elementary import normal, uniform
 
 __all__ = ["normal", "uniform"]

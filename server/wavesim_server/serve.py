@@ -23,14 +23,14 @@ import posix_ipc
 from wavesim_sdk import forked_process, termination_signals
 from wavesim_sdk.attach import create_semaphores
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogError, WaveSimError
 from wavesim_sdk.shared_memory import DONE, MEMORY, SharedMemoryArea, segment_name
-from wavesim_sdk.sonars import frames
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, EXIT_FAILED, EXIT_NO_RESOURCE
 from wavesim_server.resources import NameLock, area_tables, remove_leftovers, ring_names
 from wavesim_server.ring import Ring
+from wavesim_world.config import LoadedConfig
+from wavesim_world.sonars import frame_sizes
 
 
 class PortTaken(WaveSimError):
@@ -70,7 +70,7 @@ class ServerOptions:
 
 @dataclass(frozen=True)
 class ProcessArguments:
-    """Arguments of the supervisor for a process of the server."""
+    """Arguments that the supervisor passes to a server process."""
 
     loaded: LoadedConfig
     options: ServerOptions
@@ -93,7 +93,7 @@ def shared_objects(loaded: LoadedConfig, name: str) -> Iterator[None]:
             commands, events = ring_names(name)
             Ring.create(commands, COMMANDS_BYTES)
             Ring.create(events, EVENTS_BYTES)
-            frames.create_rings(loaded, name)
+            frame_sizes.create_rings(loaded, name)
             create_semaphores(name, loaded.sensor_rows, group)
         except (OSError, posix_ipc.Error) as error:
             raise WaveSimError(f"cannot create the server's shared memory ({MEMORY}): {error}") from None

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Model, library, load_text
-from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.config.validation import check_model, matrix
-from wavesim_sdk.config.vehicle import Matrix6
-from wavesim_sdk.recorded_data import actuator_position
 from wavesim_server.dynamics import hull_mesh, hydrostatics
 from wavesim_server.simulation import Simulation
+from wavesim_world.config import Model, library, load_text
+from wavesim_world.config.primitives import shape_of
+from wavesim_world.config.validation import check_model, matrix
+from wavesim_world.config.vehicle import Matrix6
+from wavesim_world.recorded_data import actuator_position
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: columns of a track
@@ -90,9 +90,8 @@ def equilibrium_depth(model: Model, density: float) -> float:
     above, below = -shape.bounding_radius, shape.bounding_radius  # of the origin: body out of the water, body submerged
     for _ in range(60):
         middle = 0.5 * (above + below)
-        wet = hydrostatics.submerged_share(shape.code, *shape.half_size, shape.bounding_radius, 0.0, 0.0, 1.0, -middle)[
-            0
-        ]
+        plane = hydrostatics.WaterPlane(0.0, 0.0, 1.0, -middle)
+        wet, *_ = hydrostatics.submerged_share(shape.code, *shape.half_size, shape.bounding_radius, plane)
         above, below = (above, middle) if wet > share else (middle, below)
     return 0.5 * (above + below)
 

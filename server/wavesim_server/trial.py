@@ -19,8 +19,6 @@ from wavesim_sdk import forked_process, termination_signals
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.cli import cli
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.model import Program
 from wavesim_sdk.errors import CommanderError, ConfigError, LogError, WaveSimError
 from wavesim_sdk.shared_memory import SYNCHRONOUS
 from wavesim_sdk.tables import RunState
@@ -28,6 +26,8 @@ from wavesim_server.address_layout import same_address_layout
 from wavesim_server.logbook import report
 from wavesim_server.resources import NameLock
 from wavesim_server.serve import ServerOptions, Supervisor, bind_udp_socket, shared_objects
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.model import Program
 
 JOIN_TIMEOUT_S = 300.0  #: time limit for joining; programs may compile kernels before they join
 EMULATOR_PREFIX = "emulator-"  #: prefix of the labels of emulators
@@ -168,7 +168,7 @@ class Trial:
             run = [str(self.loaded.data_file(program.run)), "--config", str(self.loaded.path), *here]
             return [*run, *shlex.split(program.options)]
         period = ["--period", f"{program.period:.9g}"]
-        return ["-m", "wavesim_sdk.cli", "bridge", program.bridge, *here, *period, *shlex.split(program.options)]
+        return ["-m", "wavesim_sdk", "bridge", program.bridge, *here, *period, *shlex.split(program.options)]
 
     def _run_participants(self, server: Supervisor) -> float:
         reader = SharedState(self.name)
@@ -304,7 +304,7 @@ class Trial:
         """Start a process that draws the pictures."""
         self._print("drawing pictures")
         return subprocess.Popen(
-            [sys.executable, "-m", "wavesim_sdk.cli", "plot", str(self.log)],
+            [sys.executable, "-m", "wavesim_sdk", "plot", str(self.log)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from wavesim_sdk.actuators import actuators_of, parse_command
-from wavesim_sdk.config import BodyConfig, LoadedConfig
+from wavesim_sdk.actuators import parse_command
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import BodyConfig, LoadedConfig
 
 NEVER = sys.maxsize
 

@@ -22,11 +22,11 @@ from wavesim_bridges.core import BridgeOptions, MalformedMessage
 from wavesim_bridges.servo_outputs import ServoOutput
 from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import STATE
 from wavesim_sdk.testing import FakeServer
+from wavesim_world.config import LoadedConfig
 
 
 def test_a_servo_frame() -> None:

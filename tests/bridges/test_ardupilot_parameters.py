@@ -19,12 +19,12 @@ from tests.conftest import wavesim
 from wavesim_bridges.ardupilot import FRAMES, parameter_files, parameters, parse_servo_frame, state_message
 from wavesim_bridges.servo_outputs import Mixer
 from wavesim_bridges.vehicle_motion import motion_of
-from wavesim_sdk.actuators import actuators_of
-from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_sdk.wire.state import Effort
 from wavesim_sdk.wire.state import State as Told
 from wavesim_server import Simulation
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import LoadedConfig, library
 
 DEPTH = 16.0
 ROVS = {
@@ -47,7 +47,7 @@ class Flight(NamedTuple):
 
 def with_drag_of(model: str, other: str) -> str:
     """<models> of a configuration: ``model`` as "rov", with the drag that ``other`` has."""
-    root = ElementTree.parse(str(files("wavesim_sdk") / "models" / "rov.xml")).getroot()
+    root = ElementTree.parse(str(files("wavesim_world") / "models" / "rov.xml")).getroot()
     rov, source = (next(m for m in root if m.get("name") == n) for n in (model, other))
     rov.set("name", "rov")
     for tag in ("linear-drag", "quadratic-drag"):

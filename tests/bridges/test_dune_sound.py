@@ -26,10 +26,10 @@ from wavesim_bridges.dune_vehicle import ReferencePoint
 from wavesim_bridges.geo_reference import WorldOrigin
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Step
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.frames import euler
 from wavesim_sdk.wire.state import State
+from wavesim_world.config import LoadedConfig
 
 pytestmark = pytest.mark.xdist_group("dune")
 

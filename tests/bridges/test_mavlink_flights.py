@@ -21,7 +21,7 @@ from tests.conftest import Server
 from wavesim_bridges.geo_reference import WorldOrigin
 from wavesim_bridges.mavlink_codec import MavlinkWriter
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import LoadedConfig
+from wavesim_world.config import LoadedConfig
 
 LATITUDE, LONGITUDE = 41.185, -8.705
 HEARTBEAT = MavlinkWriter(1, 1).frame("HEARTBEAT", type=12)

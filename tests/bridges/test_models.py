@@ -11,11 +11,11 @@ import pytest
 from wavesim_bridges.ardupilot import FRAMES
 from wavesim_bridges.servo_outputs import Mixer
 from wavesim_sdk import frames
-from wavesim_sdk.actuators import actuators_of
-from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_server import Simulation
 from wavesim_server.study import batch
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import LoadedConfig, library
 
 pytestmark = pytest.mark.compiled
 

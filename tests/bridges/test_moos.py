@@ -25,12 +25,12 @@ from wavesim_bridges.moos_codec import MoosMessage, MoosReader, MoosWriter
 from wavesim_bridges.servo_outputs import ServoOutput
 from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.sensors import sensor_table_of, value_fields
 from wavesim_sdk.wire.items import ActuatorDescription, FieldDescription, Reception, SensorDescription
 from wavesim_sdk.wire.state import Layout, Sensors, Value
+from wavesim_world.config import LoadedConfig
 
 pytestmark = pytest.mark.xdist_group("moos")
 

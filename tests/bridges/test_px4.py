@@ -23,8 +23,8 @@ from wavesim_bridges.mavlink_codec import MavlinkStream
 from wavesim_bridges.px4 import FRAMES, PORT, Px4Connection, Px4Server
 from wavesim_bridges.px4_sensors import Px4Sensors, magnetic_field
 from wavesim_bridges.vehicle_motion import VehicleMotion
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.frames import quaternion
+from wavesim_world.config import LoadedConfig
 
 ORIGIN = WorldOrigin(41.185, -8.705)
 PLACE = ("--latitude", "41.185", "--longitude", "-8.705")

@@ -26,11 +26,12 @@ from wavesim_bridges.ros2.message_types import ADDED, DISTROS, SERVICES, Message
 from wavesim_bridges.ros2.node import DdsNode, legal
 from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, FrameNames
 from wavesim_bridges.ros2.topic_layout import TopicLayout, presets
-from wavesim_sdk.actuators import ActuatorKind, actuators_of
-from wavesim_sdk.config import load
-from wavesim_sdk.config.load import library
+from wavesim_sdk.actuators import ActuatorKind
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.wire.items import ActuatorDescription
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import load
+from wavesim_world.config.build import library
 
 USED = sorted(
     {o.type for outputs in OUTPUTS.values() for o in outputs.values()}

@@ -28,7 +28,7 @@ from tests.bridges.ros2 import Auv, Boat, Node, Rov, until
 from tests.conftest import Server
 from tests.nursery import launch
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import LoadedConfig
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 WORLD = """<time step="5 ms"/><world latitude="41.18 deg" longitude="-8.7 deg"><bed depth="40 m"/></world>

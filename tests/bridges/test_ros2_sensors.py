@@ -13,16 +13,16 @@ from wavesim_bridges.ros2 import sensors
 from wavesim_bridges.ros2.message_types import MessageTypes
 from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, FrameNames, MessageFactory, MountedInstrument, mounting
 from wavesim_bridges.vehicle_motion import attitude_enu
-from wavesim_sdk.actuators import actuators_of
-from wavesim_sdk.config import sensors as declared
-from wavesim_sdk.config.load import library
-from wavesim_sdk.config.sensors import InstrumentConfig
 from wavesim_sdk.frames import quaternion
-from wavesim_sdk.instruments import dvl_beams
 from wavesim_sdk.sensors import sensor_table_of, value_fields
 from wavesim_sdk.wire.items import FieldDescription, SensorDescription
 from wavesim_sdk.wire.state import Layout as ValueLayout
 from wavesim_sdk.wire.state import Value
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import sensors as declared
+from wavesim_world.config.build import library
+from wavesim_world.config.sensors import InstrumentConfig
+from wavesim_world.instruments import dvl_beams
 
 B = np.diag([1.0, -1.0, -1.0])
 AT = 12_345_678_901  #: ns

@@ -13,8 +13,8 @@ import pytest
 
 from tests.bridges import dune, moosdb, ros2
 from tests.conftest import wavesim
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import STATE, read
+from wavesim_world.config import LoadedConfig
 
 pytestmark = pytest.mark.system
 

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 import yaml
 
-from wavesim_sdk.config import Model
-from wavesim_sdk.config.load import read_models
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers import read
 from wavesim_server.study import empty_sea
+from wavesim_world.config import Model
+from wavesim_world.config.build import read_models
 
 pytestmark = pytest.mark.data
 

@@ -14,10 +14,10 @@ from scipy.interpolate import LinearNDInterpolator, RegularGridInterpolator
 
 from tests.e2e.test_trial import run_trial
 from wavesim_sdk.log import Log
-from wavesim_sdk.ocean import bed, seawater
-from wavesim_sdk.ocean.volume import EARTH_RADIUS, VOLUME_COLUMNS, read_volume
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import STATE
+from wavesim_world.ocean import bed, seawater
+from wavesim_world.ocean.volume import EARTH_RADIUS, VOLUME_COLUMNS, read_volume
 
 pytestmark = [pytest.mark.data, pytest.mark.xdist_group("real"), pytest.mark.timeout(300)]
 

@@ -19,11 +19,11 @@ from wavesim_emulators.sonar.imaging import SonarPose
 from wavesim_emulators.sonar.multibeam import MultibeamSonar
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_sdk.frames import quaternion, rotation
+from wavesim_sdk.imaging_frames import ImagingFrame
 from wavesim_sdk.log import frames
-from wavesim_sdk.ocean.bed import sea_bed
-from wavesim_sdk.sonars.frames import ImagingFrame
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz.mosaic import grid_points
+from wavesim_world.ocean.bed import sea_bed
 
 pytestmark = [pytest.mark.data, pytest.mark.timeout(300)]
 
@@ -36,7 +36,7 @@ CELL = 1.0
 def survey(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """Five lines over the middle of the harbour, rolling and pitching; the log, and the bed."""
     from tests.emulators.sonar import design
-    from wavesim_sdk.config import load
+    from wavesim_world.config import load
 
     folder = tmp_path_factory.mktemp("harbour")
     (folder / "a.xml").write_text(

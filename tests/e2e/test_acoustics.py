@@ -16,8 +16,8 @@ import serial
 
 from tests.conftest import CLI, Server
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.wire.items import Reception
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("acoustics")]
 

@@ -23,7 +23,7 @@ from tests.conftest import CLI, Server
 from tests.nursery import launch
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("crew"), pytest.mark.timeout(240)]
 

@@ -15,9 +15,9 @@ import pytest
 
 from tests.conftest import Server
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import read
 from wavesim_sdk.shared_memory import SYNCHRONOUS
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("determinism"), pytest.mark.timeout(240)]
 
@@ -55,7 +55,7 @@ def run(
         server = serve(loaded.path, "--speed", "0", "--log", str(log))
     finally:
         del os.environ["NUMBA_NUM_THREADS"]
-    command = [sys.executable, "-m", "wavesim_sdk.cli", "emulate"]
+    command = [sys.executable, "-m", "wavesim_sdk", "emulate"]
     others = [
         subprocess.Popen([*command, s, str(loaded.path), "-s", server.name], stderr=subprocess.DEVNULL)
         for s in ("ctd", "ahrs")

@@ -18,12 +18,12 @@ from tests.e2e.test_sensors import await_sensors, latest, processes
 from tests.nursery import launch
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import read
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.shared_memory import OWNER
 from wavesim_sdk.tables import STATE
 from wavesim_server import Simulation
+from wavesim_world.config import LoadedConfig
 
 __all__ = ["processes"]
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]

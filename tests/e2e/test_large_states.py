@@ -17,10 +17,10 @@ from tests.conftest import Server, wavesim
 from tests.nursery import launch
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import AsyncBroker, Broker, Step
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.shared_memory import OWNER
 from wavesim_sdk.wire import seal
 from wavesim_sdk.wire.items import SensorDescription
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
 

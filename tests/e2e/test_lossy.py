@@ -11,8 +11,8 @@ import pytest
 
 from tests.conftest import Server
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.testing import LossyProxy
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("lossy"), pytest.mark.timeout(200)]
 

@@ -15,11 +15,11 @@ import pytest
 from tests.conftest import Server, wavesim
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError, Refused, SessionLost
 from wavesim_sdk.observer import FleetFrame, Observer
 from wavesim_sdk.wire import seal
 from wavesim_sdk.wire.link import KEYS_VARIABLE
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("network"), pytest.mark.timeout(120)]
 

@@ -14,9 +14,9 @@ import pytest
 
 from tests.conftest import Server, wavesim
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.testing import Address, LossyProxy
 from wavesim_sdk.wire import seal
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("network"), pytest.mark.timeout(120)]
 

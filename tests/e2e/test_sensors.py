@@ -24,12 +24,12 @@ import pytest
 from tests import gpsd
 from tests.conftest import CLI, Server, wavesim
 from tests.nursery import launch
+from wavesim_devices import ping1d
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.devices import ping1d
 from wavesim_sdk.shared_memory import OWNER
 from wavesim_sdk.wire.state import Sensors
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("sensors"), pytest.mark.timeout(200)]
 

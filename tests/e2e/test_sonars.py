@@ -23,12 +23,13 @@ from wavesim_emulators.sonar.camera import CameraEmulator
 from wavesim_emulators.sonar.emulator import SonarEmulator
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.frame_rings import FrameReader, FrameRings, remove_rings
 from wavesim_sdk.log import frames, read
 from wavesim_sdk.shared_memory import OWNER, SYNCHRONOUS
-from wavesim_sdk.sonars.frames import FrameReader, FrameRings, create_rings, remove_rings
 from wavesim_sdk.tables import STATE
 from wavesim_sdk.testing import LossyProxy
+from wavesim_world.config import LoadedConfig
+from wavesim_world.sonars.frame_sizes import create_rings
 
 __all__ = ["processes"]
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("sonars"), pytest.mark.timeout(200)]

@@ -16,11 +16,11 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from tests.conftest import CLI
 from tests.readers import READERS, compare
-from wavesim_sdk.config import load
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, STATE, Outcome
 from wavesim_server.resources import remove_leftovers
+from wavesim_world.config import load
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("trial"), pytest.mark.timeout(300)]
 
@@ -114,8 +114,8 @@ def test_other_readers_open_the_log_and_find_the_same(short: Log, reader: Callab
 
 
 def test_emulators_followed_the_formulas(trial: tuple[Log, dict[str, Any], str], root: Path) -> None:
-    from wavesim_sdk.ocean.bed import sea_bed
-    from wavesim_sdk.ocean.water import Water
+    from wavesim_world.ocean.bed import sea_bed
+    from wavesim_world.ocean.water import Water
 
     log, loaded = trial[0], load(root / "config.xml")
     ctd = log.get("/sensor/lauv/ctd", SENSORS["ctd"]).records
@@ -236,7 +236,7 @@ def exchanges(log: Log) -> Any:
 
 def _quiet_models(root: Path) -> str:
     """The AUV models of the library without timing noise."""
-    text = (root / "broker_sdk/wavesim_sdk/models/auv.xml").read_text()
+    text = (root / "world/wavesim_world/models/auv.xml").read_text()
     inner = text[text.index("<models>") : text.index("</models>") + len("</models>")]
     inner = inner.replace('timing_noise="50 us"', "")
     return inner.replace('name="lauv"', 'name="lauv-quiet"').replace('name="remus100"', 'name="remus-quiet"')

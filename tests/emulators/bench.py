@@ -10,11 +10,11 @@ import numpy as np
 from wavesim_emulators.base import Emulator
 from wavesim_emulators.sensor_bank import SensorBank
 from wavesim_sdk.attach import FleetSnapshot
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import ACTUATION, IDENTITY, STATE, WEATHER
 from wavesim_server.instruments import InstrumentRegistry
+from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
 STEP_NS = 4_000_000

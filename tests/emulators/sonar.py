@@ -11,7 +11,7 @@ from wavesim_emulators.sonar.design import SonarDesign
 from wavesim_emulators.sonar.imaging import SonarPose
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_sdk.frames import quaternion, rotation
-from wavesim_sdk.sonars import presets
+from wavesim_world.sonars import presets
 
 QUIET = {"noise": False, "speckle": False, "volume": -300.0, "surface": False}
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import wavesim
-from wavesim_sdk.config import LoadedConfig, instrument_checks, library
-from wavesim_sdk.config.primitives import shape_of
 from wavesim_server import Lab
+from wavesim_world.config import LoadedConfig, instrument_checks, library
+from wavesim_world.config.primitives import shape_of
 
 BARE = "<sensors><gps rate='2 Hz'/><uwb rate='2 Hz'/><anemometer rate='2 Hz'/></sensors>"
 SEA = '<time step="20 ms"/><world><waves height="{} m" peak="90 deg/s"/></world>'

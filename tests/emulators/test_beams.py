@@ -11,10 +11,10 @@ import pytest
 from tests.emulators.bench import Bench, Make, bench
 from wavesim_emulators import motion, position, ranging
 from wavesim_sdk.frames import quaternion, rotation
-from wavesim_sdk.ocean import bodies
-from wavesim_sdk.ocean.bodies import BodyObstacles, ModelShapes
-from wavesim_sdk.ocean.scene import RaycastScene
 from wavesim_sdk.tables import IDENTITY, STATE
+from wavesim_world.ocean import bodies
+from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
+from wavesim_world.ocean.scene import RaycastScene
 
 MODELS = {b"jolner": "box", b"lauv": "cylinder", b"buoy": "sphere"}
 

@@ -14,10 +14,12 @@ import pytest
 from tests.emulators.bench import Bench
 from wavesim_emulators.sonar.camera import CameraEmulator, CameraView
 from wavesim_emulators.sonar.scene import SonarScene
-from wavesim_sdk.config.sensors import CameraConfig as Declared
+from wavesim_sdk import frame_rings
+from wavesim_sdk import imaging_frames as frames
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import quaternion, rotation
-from wavesim_sdk.sonars import frames, lens
+from wavesim_world.config.sensors import CameraConfig as Declared
+from wavesim_world.sonars import frame_sizes, lens
 
 DEEP = '<bed depth="900 m"/>'
 CLEAR = '<optics turbidity="0" backscatter="0 0 0" veil="0 0 0" diffuse="0 0 0" scattering="0 0 0" {}/>'
@@ -162,13 +164,13 @@ def test_pictures_in_their_ring(config: Any, name: str) -> None:
     loaded = config(f"<world><bed depth='8 m'/></world><shared vehicles='2'/><fleet>{inner}</fleet>")
 
     def run() -> list[frames.ImagingFrame]:
-        frames.create_rings(loaded, name)
+        frame_sizes.create_rings(loaded, name)
         try:
             bench = Bench(loaded, CameraEmulator, period=25)
             bench.emulator.open(name)
-            rings = frames.FrameRings.attach(name)
+            rings = frame_rings.FrameRings.attach(name)
             assert rings.rings == 4
-            reader, found = frames.FrameReader(rings, rings.ring_index("camera", 0)), []
+            reader, found = frame_rings.FrameReader(rings, rings.ring_index("camera", 0)), []
             for tick in (0, 25, 50):
                 bench.put((0.02 * tick, 0.0, 5.0), (0.0, -0.5, 0.1))
                 values = bench.at(tick)
@@ -178,7 +180,7 @@ def test_pictures_in_their_ring(config: Any, name: str) -> None:
             assert rings.done.tolist() == [0, 0, 0, 3], "from the last ring backwards"
             return found
         finally:
-            frames.remove_rings(name)
+            frame_rings.remove_rings(name)
 
     first = run()
     assert [f.data for f in run()] == [f.data for f in first]

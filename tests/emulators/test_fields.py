@@ -14,7 +14,7 @@ from wavesim_emulators.adcp import AdcpEmulator
 from wavesim_emulators.magnetometer import MagnetometerEmulator, field
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import quaternion, rotation
-from wavesim_sdk.instruments import magnetic_heading
+from wavesim_world.instruments import magnetic_heading
 
 FIELD = '<magnetic field="15 -2 48 uT"/>'
 COS, SIN = math.cos(math.radians(25)), math.sin(math.radians(25))

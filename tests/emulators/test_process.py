@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from tests.emulators.bench import Make
+from wavesim_conformance.emulator import MOUNTED_INSTRUMENTS, FakeEngine
 from wavesim_emulators import water
 from wavesim_emulators.process import EmulatorProcess
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.conformance_emulator import MOUNTED_INSTRUMENTS, FakeEngine
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.shared_memory import SYNCHRONOUS
 from wavesim_sdk.tables import WORLD
+from wavesim_world.config import LoadedConfig
 
 FLEET = """<fleet><sensors><pressure name="first" rate="10 Hz" position="0 0 1 m"/></sensors>
 <vehicle name="alpha" model="jolner" position="0 0 0 m"><sensors><pressure name="second" rate="5 Hz" position="0 0 2 m"/></sensors></vehicle>

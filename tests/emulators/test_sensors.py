@@ -18,8 +18,8 @@ from tests.emulators.bench import STEP_NS, Bench, Make, bench
 from wavesim_emulators import motion, position, ranging, vessel, water
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import quaternion, rotation
-from wavesim_sdk.ocean.bed import analytic_depth
-from wavesim_sdk.ocean.scene import RaycastScene
+from wavesim_world.ocean.bed import analytic_depth
+from wavesim_world.ocean.scene import RaycastScene
 
 # ------------------------------------------------------------------ the base
 

@@ -14,11 +14,13 @@ import pytest
 
 from tests.conftest import wavesim
 from tests.emulators.bench import Bench
+from wavesim_conformance.emulator import FakeEngine
 from wavesim_emulators.sonar.emulator import SonarEmulator
-from wavesim_sdk.conformance_emulator import FakeEngine
+from wavesim_sdk import frame_rings
+from wavesim_sdk import imaging_frames as frames
 from wavesim_sdk.errors import AttachError, ConfigError, NotRunning
 from wavesim_sdk.shared_memory import segment_name
-from wavesim_sdk.sonars import frames, presets
+from wavesim_world.sonars import frame_sizes, presets
 
 SMALL = '<sonar name="first" preset="m750d-low" range="15 m" bins="64" beams="16" rate="10 Hz" position="0 0 2 m"/>'
 BED = '<bed depth="8 m"/>'
@@ -31,9 +33,9 @@ def suite(*sonars: str, world: str = BED) -> str:
 @pytest.fixture
 def rings(name: str) -> Iterator[str]:
     """Rings of a server's name: two, of small frames."""
-    frames.FrameRings.create(name, 2, frames.RECORD.itemsize + 256)
+    frame_rings.FrameRings.create(name, 2, frames.RECORD.itemsize + 256)
     yield name
-    frames.remove_rings(name)
+    frame_rings.remove_rings(name)
 
 
 def record(**fields: Any) -> Any:
@@ -112,7 +114,10 @@ def test_a_scene_that_is_not_there_is_refused_by_one_line(config: Any, scene: st
 
 
 def test_a_slow_reader_drops_and_counts(rings: str) -> None:
-    out, reader = frames.FrameRings.attach(rings, writable=True), frames.FrameReader(frames.FrameRings.attach(rings), 1)
+    out, reader = (
+        frame_rings.FrameRings.attach(rings, writable=True),
+        frame_rings.FrameReader(frame_rings.FrameRings.attach(rings), 1),
+    )
     assert reader.next() is None
     for n in range(1, 10):
         assert out.write(1, record(), bytes([n]) * 32) == n
@@ -122,7 +127,7 @@ def test_a_slow_reader_drops_and_counts(rings: str) -> None:
         assert frame.samples.tolist() == [[seen[-1]] * 8] * 4
     assert seen == [7, 8, 9]
     assert reader.dropped == 6
-    assert frames.FrameReader(frames.FrameRings.attach(rings), 0).next() is None, (
+    assert frame_rings.FrameReader(frame_rings.FrameRings.attach(rings), 0).next() is None, (
         "the other instrument has a ring of its own"
     )
     with pytest.raises(AttachError, match="does not fit"):
@@ -130,7 +135,7 @@ def test_a_slow_reader_drops_and_counts(rings: str) -> None:
 
 
 def test_a_writer_that_is_killed_in_a_frame_tears_nothing(rings: str) -> None:
-    out, looks = frames.FrameRings.attach(rings, writable=True), frames.FrameRings.attach(rings)
+    out, looks = frame_rings.FrameRings.attach(rings, writable=True), frame_rings.FrameRings.attach(rings)
     for n in range(1, 5):
         out.write(0, record(), bytes([n]) * 32)
     out.begun[0] = 5  # it has begun the fifth, over the first
@@ -141,7 +146,7 @@ def test_a_writer_that_is_killed_in_a_frame_tears_nothing(rings: str) -> None:
     frame = looks.read(0, 2)
     assert frame is not None
     assert set(frame.payload) == {2}
-    assert frames.FrameRings.attach(rings, writable=True).write(0, record(), bytes([5]) * 32) == 5
+    assert frame_rings.FrameRings.attach(rings, writable=True).write(0, record(), bytes([5]) * 32) == 5
     assert looks.read(0, 5).payload == bytes([5]) * 32  # type: ignore[union-attr]
 
 
@@ -150,7 +155,7 @@ def test_a_reader_made_from_the_document_alone(rings: str, root: Path) -> None:
     text = (root / "docs/sonars.md").read_text()
     columns = {m[2]: (int(m[1]), m[3]) for m in re.finditer(r"^\| (\d+) \| `(\w+)` \| ([^|]+?) \|", text, re.M)}
     behind = int(re.search(r"payload begins at byte (\d+)", text)[1])  # type: ignore[index]
-    frames.FrameRings.attach(rings, writable=True).write(
+    frame_rings.FrameRings.attach(rings, writable=True).write(
         1, record(range=12.5, p_WS_W=(1, 2, 3), name=b"x"), bytes(range(32))
     )
     memory = Path("/dev/shm" + segment_name(rings, "sonars")).read_bytes()
@@ -175,23 +180,23 @@ def test_a_reader_made_from_the_document_alone(rings: str, root: Path) -> None:
 
 def test_no_rings_no_server(name: str) -> None:
     with pytest.raises(NotRunning, match="with imaging sonars"):
-        frames.FrameRings.attach(name)
+        frame_rings.FrameRings.attach(name)
 
 
 @pytest.mark.parametrize(("place", "value"), [(7, 2**60), (7, -1), (8, 0), (8, 2**40), (9, -16), (9, 8)])
 def test_rings_whose_sizes_cannot_be_are_refused(rings: str, place: int, value: int) -> None:
-    frames.FrameRings.attach(rings, writable=True).header[place] = value
+    frame_rings.FrameRings.attach(rings, writable=True).header[place] = value
     with pytest.raises(AttachError, match=rf"{segment_name(rings, 'sonars')} is damaged: -?\d+ rings of"):
-        frames.FrameRings.attach(rings)
+        frame_rings.FrameRings.attach(rings)
 
 
 def run(loaded: Any, name: str, ticks: Any, replace_at: int = -1) -> list[bytes]:
     """All frames of the first body's sonar."""
-    frames.create_rings(loaded, name)
+    frame_sizes.create_rings(loaded, name)
     try:
         bench = Bench(loaded, SonarEmulator, period=25)
         bench.emulator.open(name)
-        reader, found = frames.FrameReader(frames.FrameRings.attach(name), 0), []
+        reader, found = frame_rings.FrameReader(frame_rings.FrameRings.attach(name), 0), []
         for tick in ticks:
             if tick == replace_at:
                 bench.replace(keep=True)
@@ -207,7 +212,7 @@ def run(loaded: Any, name: str, ticks: Any, replace_at: int = -1) -> list[bytes]
         assert reader.dropped == 0
         return found
     finally:
-        frames.remove_rings(name)
+        frame_rings.remove_rings(name)
 
 
 def test_frames_come_out_and_are_the_same_the_second_time(config: Any, name: str) -> None:
@@ -223,7 +228,7 @@ def test_frames_come_out_and_are_the_same_the_second_time(config: Any, name: str
 def test_everything_is_removed_with_the_server(config: Any, name: str) -> None:
     from wavesim_server.resources import remove_leftovers
 
-    frames.create_rings(config(suite(SMALL)), name)
+    frame_sizes.create_rings(config(suite(SMALL)), name)
     assert segment_name(name, "sonars") in remove_leftovers(name)
     with pytest.raises(posix_ipc.ExistentialError):
         posix_ipc.SharedMemory(segment_name(name, "sonars"))
@@ -234,12 +239,12 @@ def test_side_scan_as_xtf_is_read_by_pyxtf(config: Any, name: str, tmp_path: Pat
     import pymap3d
     import pyxtf
 
-    from wavesim_sdk.sonars import record as recorder
+    from wavesim_devices.sonar_formats import record as recorder
 
     engine = FakeEngine(name, "sonar")
-    frames.FrameRings.create(name, 8, frames.RECORD.itemsize + 512)
+    frame_rings.FrameRings.create(name, 8, frames.RECORD.itemsize + 512)
     try:
-        rings, rng = frames.FrameRings.attach(name, writable=True), np.random.default_rng(1)
+        rings, rng = frame_rings.FrameRings.attach(name, writable=True), np.random.default_rng(1)
         lines = [rng.integers(0, 256, (2, 50), np.uint8) for _ in range(3)]
         for k, line in enumerate(lines):
             fields = {
@@ -266,7 +271,7 @@ def test_side_scan_as_xtf_is_read_by_pyxtf(config: Any, name: str, tmp_path: Pat
         assert "an XTF file needs side-scan frames; this sonar is of type 'forward'" in told.stderr
     finally:
         engine.close()
-        frames.remove_rings(name)
+        frame_rings.remove_rings(name)
     header, packets = pyxtf.xtf_read(str(tmp_path / "a.xtf"))
     pings = packets[pyxtf.XTFHeaderType.sonar]
     newest_first = pyxtf.concatenate_channel(pings, header, channel=1)

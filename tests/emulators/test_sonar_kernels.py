@@ -10,10 +10,10 @@ import pytest
 
 from tests.emulators.sonar import world
 from wavesim_emulators.sonar import imaging, kernels, scene
-from wavesim_sdk import randomness
+from wavesim_kernels import randomness
 from wavesim_sdk.frames import quaternion, rotation
-from wavesim_sdk.ocean.bed import sea_bed
-from wavesim_sdk.ocean.scene import RaycastScene
+from wavesim_world.ocean.bed import sea_bed
+from wavesim_world.ocean.scene import RaycastScene
 
 HILLS = """<bed depth="20 m" slope_north="0.05" slope_east="-0.1"><bump height="-6 m" north="12 m" east="4 m" alpha="0.2 1/m" beta="0.3 1/m"/></bed>
 <obstacles><block position="10 -5 12 m" size="3 2 8 m" heading="30 deg"/><pier position="8 6 10 m" radius="0.5 m" height="20 m"/></obstacles>"""
@@ -183,7 +183,7 @@ def test_blur_matrix_and_levels() -> None:
 
 
 def test_random_numbers_are_those_of_the_project() -> None:
-    """Speckle draws the bits that wavesim_sdk.randomness draws at (2 ping + 1, bin)."""
+    """Speckle draws the bits that wavesim_kernels.randomness draws at (2 ping + 1, bin)."""
     n = 200
     power, z = np.ones((1, n)), np.zeros((1, n, 2), np.float32)
     key = np.uint64(randomness.key(1, "a", "b"))

@@ -12,8 +12,8 @@ from tests.emulators.sonar import dB, design, pose, world
 from wavesim_emulators.sonar import imaging, kernels
 from wavesim_emulators.sonar.design import RayFan, cells
 from wavesim_emulators.sonar.multibeam import SOUNDING_COLUMNS, MultibeamSonar
-from wavesim_sdk.ocean.sound import francois_garrison
-from wavesim_sdk.sonars import materials, patterns
+from wavesim_world.ocean.sound import francois_garrison
+from wavesim_world.sonars import materials, patterns
 
 TABLE = {
     "rock": "-19.0 -17.4 -16.4 -14.6 -13.4 -12.8 -13.0",

@@ -265,8 +265,8 @@ def test_a_turning_head_bends_a_tank(config: Any) -> None:
 
 def test_numbers_of_a_ping360() -> None:
     """Units of 25 ns: 1200 samples of 80 are 1.8 m, 50 m need 2222; a turn has 400 steps."""
-    from wavesim_sdk.devices.ping360 import GRADIANS_PER_TURN, SAMPLE_S
-    from wavesim_sdk.sonars import presets
+    from wavesim_devices.ping360 import GRADIANS_PER_TURN, SAMPLE_S
+    from wavesim_world.sonars import presets
 
     assert pytest.approx(1.8) == 1200 * 80 * SAMPLE_S * 750.0
     assert round(50.0 / (1200 * SAMPLE_S * 750.0)) == 2222
@@ -279,7 +279,7 @@ def test_footprints_of_one_degree_at_20_m(config: Any) -> None:
     is shorter when it is steered."""
     d = design("r2sonic-2024", 60.0, 2000, {"beams": 3, "beam": math.radians(1.0), "vertical": math.radians(1.0)})
     from wavesim_emulators.sonar.design import sounding_rays
-    from wavesim_sdk.sonars import patterns
+    from wavesim_world.sonars import patterns
 
     angles = np.radians([-60.0, 0.0, 60.0])
     rays = sounding_rays(d, angles)

@@ -14,7 +14,7 @@ from tests.emulators.bench import Bench, Make, bench
 from wavesim_emulators import motion, position, vessel, water
 from wavesim_emulators.base import Batch, Emulator, Noise, NoiseStreams
 from wavesim_emulators.sensor_bank import DROP, SIGN, SPIKE
-from wavesim_sdk import randomness
+from wavesim_kernels import randomness
 from wavesim_sdk.errors import AttachError
 
 FLEET = """<fleet><vehicle name="b0" model="lauv" position="0 0 5 m"><sensors><pressure name="bow" position="1 0 0.5 m" noise="0"/>

@@ -28,9 +28,9 @@ from lxml import etree
 from tests.conftest import Server
 from tests.examples.pages import Block, all_blocks, at_desk, differs, page_blocks
 from tests.nursery import launch
-from wavesim_sdk.config import load
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.sonars.frames import FrameReader
+from wavesim_sdk.frame_rings import FrameReader
+from wavesim_world.config import load
 
 TUTORIALS = "docs/tutorials/"
 #: tutorials, and the servers that they name

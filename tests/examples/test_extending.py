@@ -19,13 +19,13 @@ from pathlib import Path
 
 import pytest
 
-from wavesim_sdk.config import load_text
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.acoustics import modems as registered
+from wavesim_world.config import load_text
 
 GROUP = "wavesim.dynamics"
-OWN = ("broker_sdk", "server", "emulators", "viz", "bridges", "studies")
+OWN = ("broker_sdk", "kernels", "world", "devices", "conformance", "server", "emulators", "viz", "bridges", "studies")
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_what_they_do(root: Path, tmp_path: Path, offers: dict[str, str]) -> Non
 
 REFUSED = """
 import sys
-from wavesim_sdk.config import load
+from wavesim_world.config import load
 from wavesim_sdk.errors import WaveSimError
 try:
     from wavesim_server import Simulation

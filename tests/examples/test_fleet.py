@@ -19,9 +19,9 @@ from tests.conftest import Server, wavesim
 from tests.nursery import launch
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.log import read
 from wavesim_sdk.shared_memory import OWNER
+from wavesim_world.config import LoadedConfig, load
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("fleet"), pytest.mark.timeout(240)]
 

@@ -16,13 +16,13 @@ from tests.conftest import CLI, Server, wavesim
 from tests.examples import foreign
 from tests.examples.compiled import POSIX, SANITIZED, compiled
 from wavesim_sdk.broker import Step
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.mailbox import MESSAGE_BYTES, Mailbox
 from wavesim_sdk.mailbox_tables import MAILBOX_STATE, MAILBOX_VALUES
 from wavesim_sdk.wire.items import Reception
 from wavesim_sdk.wire.messages import Reading, StateMessage
 from wavesim_sdk.wire.state import Body
+from wavesim_world.config import LoadedConfig
 
 CONFIG = """<time step="4 ms" duration="4 s" pace="fast"/><world><bed depth="200 m"/></world>
 <fleet><vehicle name="auv" model="lauv" position="1 2 20 m" client="optional"/>

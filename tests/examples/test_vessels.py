@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from tests.examples.test_trials import trial
-from wavesim_sdk.config import library, load
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.recorded_data import parse_map, read_columns
 from wavesim_sdk.tables import ESTIMATE, STATE
 from wavesim_server.study import replay
 from wavesim_studies.traffic import waypoint_runs
+from wavesim_world.config import library, load
+from wavesim_world.recorded_data import parse_map, read_columns
 
 pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("vessels"), pytest.mark.timeout(200)]
 

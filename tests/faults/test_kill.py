@@ -17,12 +17,12 @@ from benchmarks.processes import children
 from tests.conftest import CLI, Server
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import NotRunning
 from wavesim_sdk.log import read
 from wavesim_sdk.shared_memory import OWNER
 from wavesim_sdk.tables import STATE, RunState
 from wavesim_server.resources import remove_leftovers
+from wavesim_world.config import LoadedConfig
 
 pytestmark = pytest.mark.system
 

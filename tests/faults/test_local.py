@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CLI, wavesim
-from wavesim_sdk import data_files
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.shared_memory import segment_name
 from wavesim_server.resources import NameLock, remove_leftovers
 from wavesim_server.serve import default_options
+from wavesim_world import data_files
+from wavesim_world.config import LoadedConfig, load
 
 FLEET = '<fleet><vehicle name="v" model="lauv" position="0 0 9 m" client="optional">{0}</vehicle></fleet>'
 

@@ -20,10 +20,10 @@ from benchmarks.processes import children
 
 from tests.conftest import CLI, Server, wavesim
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import read
 from wavesim_server.resources import remove_leftovers
 from wavesim_server.trial import Trial
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
 ONE = '<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/></fleet>'

@@ -14,8 +14,8 @@ import pytest
 
 from tests.judges.test_judges import absent
 from tests.physics.sea import PLAIN, node, run, sea
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.ocean.sound import munk
+from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean.sound import munk
 
 Make = Callable[..., LoadedConfig]
 Judge = Callable[..., list[list[dict[str, float]]]]

@@ -18,11 +18,11 @@ import pytest
 from seabird.cnv import fCNV
 
 from tests.sdk.test_devices import value
+from wavesim_devices import dvl, nmea, nmea2000, seabird, signalk
 from wavesim_sdk.broker import Step
-from wavesim_sdk.devices import dvl, nmea, nmea2000, seabird, signalk
-from wavesim_sdk.ocean import seawater
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.wire.state import Sensors, State
+from wavesim_world.ocean import seawater
 
 TIME = datetime(2026, 3, 4, 5, 6, 7, 890000, UTC)
 

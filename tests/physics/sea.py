@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.tables import Outcome, Table
 from wavesim_server import Simulation
+from wavesim_world.config import LoadedConfig
 
 TICKS = ("1 ms", "4 ms", "20 ms", "100 ms")
 GHOST = """<models><model name="ghost" type="buoy"><sphere diameter="0.1 m"/><mass value="1000 kg"/><inertia xx="1" yy="1" zz="1"/>

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tests.physics.sea import ANSWERS, PLAIN, heard, node, outcomes, records, run, sea
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.tables import Outcome
 from wavesim_server.acoustics import image_paths, medium_setup
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
 TICKS = ("1 ms", "4 ms", "100 ms")
@@ -147,8 +147,8 @@ def test_a_turning_receiver_with_a_lever_arm(config: Make) -> None:
 
 @pytest.mark.parametrize("profile", ["munk", "steps", "duct"])
 def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) -> None:
-    from wavesim_sdk.ocean.sound import munk
     from wavesim_server.acoustics import rays
+    from wavesim_world.ocean.sound import munk
 
     z, c = {
         "munk": (zm := np.linspace(0, 5000, 81), munk(zm)),
@@ -274,7 +274,7 @@ def test_two_way_doppler(config: Make, tick: str) -> None:
 
 def test_detection_by_signal_to_noise_ratio(config: Make) -> None:
     """Noise in band by Wenz and Coates, 10 log10 B, and the body's own; 0.01 dB decide."""
-    from wavesim_sdk.ocean import sound
+    from wavesim_world.ocean import sound
 
     band, level, x = 2000.0, 180.0, 1000.0
     ambient = sound.ambient_noise(25e3, 0.5, 5.0) + 10 * math.log10(band)
@@ -288,8 +288,8 @@ def test_detection_by_signal_to_noise_ratio(config: Make) -> None:
             sim = sea(config, "20 ms", quiet, ear, extra='noise_model="wenz"', world=world)
             # the receiver passes the mark at 2 m/s sideways at the time of arrival
             a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, x)
-            sim.fleet.body(b)[r.NU + 1] = 2.0 if self_noise != "0 dB" else 0.0
-            sim.fleet.body(b)[r.PY] = -2.0 * x / 1500.0 if self_noise != "0 dB" else 0.0
+            sim.fleet.body(b)[B.NU + 1] = 2.0 if self_noise != "0 dB" else 0.0
+            sim.fleet.body(b)[B.PY] = -2.0 * x / 1500.0 if self_noise != "0 dB" else 0.0
             sim.ping(a, 25e3, level)
             _, receptions = run(sim, 1.0)
             assert outcomes(receptions, b) == [expected]
@@ -306,7 +306,7 @@ def test_a_weak_signal_under_the_noise_can_be_heard_by_its_code(config: Make) ->
 
 
 def test_beam_patterns(config: Make) -> None:
-    from wavesim_sdk.config.acoustics import BeamPattern
+    from wavesim_world.config.acoustics import BeamPattern
 
     piston = medium_setup.beam_pattern(BeamPattern(width=math.radians(60.0), floor=40.0))
     assert piston[0] == 0.0 and piston[30] == pytest.approx(3.0, abs=0.02) and piston[180] == 40.0

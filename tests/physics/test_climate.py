@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from tests.physics.sea import node, run, sea
-from wavesim_sdk.config import LoadedConfig, library
-from wavesim_sdk.ocean import sound
 from wavesim_server import Simulation
 from wavesim_server.acoustics import medium_setup
 from wavesim_server.environment import weather
+from wavesim_world.config import LoadedConfig, library
+from wavesim_world.ocean import sound
 
 WEATHER = (
     '<time step="20 ms"/><world><current north="0.1 m/s" tide_amplitude="0.2 m/s" tide_period="100 s"/><tide amplitude="1 m"/>'
@@ -196,7 +196,7 @@ def test_operators_of_different_headings_side_by_side(config: Callable[..., Load
 
     from scipy.io import savemat
 
-    from wavesim_sdk.config.vehicle import Rao
+    from wavesim_world.config.vehicle import Rao
 
     frequencies = np.linspace(0.2, 3.0, 15)
     models = {}
@@ -250,8 +250,8 @@ def test_an_operator_file_that_is_none_is_refused_before_anything_changes(
 ) -> None:
     import dataclasses
 
-    from wavesim_sdk.config.vehicle import Rao
     from wavesim_sdk.errors import ConfigError
+    from wavesim_world.config.vehicle import Rao
 
     (tmp_path / "x.mat").write_bytes(b"no such file")
     model = dataclasses.replace(library()["jolner"], name="m", rao=Rao(file="x.mat"), place=f"{tmp_path / 'x.xml'}:1")

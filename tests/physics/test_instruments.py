@@ -10,10 +10,10 @@ import pytest
 
 from tests.physics.sea import PLAIN, heard, node, outcomes, run, sea
 from wavesim_sdk import acoustics as onboard
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.tables import Outcome, SignalKind
 from wavesim_server import Simulation
+from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
 TICKS = ("1 ms", "4 ms", "100 ms")

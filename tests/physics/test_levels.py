@@ -15,9 +15,9 @@ import pytest
 from benchmarks import bellhop
 
 from tests.physics.sea import PLAIN, heard, node, records, run, sea
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.ocean.sound import munk
 from wavesim_server.acoustics import image_paths, ray_tubes, rays
+from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean.sound import munk
 
 Make = Callable[..., LoadedConfig]
 Array = np.ndarray[Any, np.dtype[np.float64]]

@@ -13,10 +13,10 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
-from wavesim_sdk.config import load_text
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.dynamics import lines as w
 from wavesim_server.simulation import Simulation
+from wavesim_world.config import load_text
 
 RHO, G = 1025.0, 9.81
 Floats = Any

@@ -9,12 +9,12 @@ import math
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import library, matrix
 from wavesim_server import sailing
 from wavesim_server.dynamics.model_compiler import mass_matrices
 from wavesim_server.manoeuvres import SPEEDS, STABLE, TOWED, ManoeuvreTrial, ahead, trials
 from wavesim_server.model_properties import describe
 from wavesim_server.study import empty_sea, equilibrium_depth
+from wavesim_world.config import library, matrix
 
 pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("sailing")]
 MODELS = library()

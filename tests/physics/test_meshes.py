@@ -11,12 +11,12 @@ import trimesh
 
 from tests.physics.sea import PLAIN, node, run, sea
 from tests.physics.test_dynamics import BARE, set_velocity
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.ocean import mesh
-from wavesim_sdk.ocean.scene import RaycastScene
 from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
+from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean import mesh
+from wavesim_world.ocean.scene import RaycastScene
 
 Make = Callable[..., LoadedConfig]
 HEAVY = BARE.format(volume=0.23, rb="0.1 0 -0.1", d=30, lag=0)

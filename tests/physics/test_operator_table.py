@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import Model, library
-from wavesim_sdk.config.vehicle import Rao
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.environment import exposure
 from wavesim_server.environment.operator_table import AXES, COLUMNS, DRIFT
+from wavesim_world.config import Model, library
+from wavesim_world.config.vehicle import Rao
 
 HEAD = ",".join(COLUMNS)
 

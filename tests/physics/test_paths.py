@@ -13,11 +13,11 @@ import pytest
 
 from tests.physics.sea import PLAIN, node, records, run, sea
 from tests.physics.test_slopes import A, B, wedge
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.kernel_compiler import kernel
-from wavesim_sdk.ocean.sound import munk
+from wavesim_kernels.compiler import kernel
 from wavesim_server.acoustics import fans, image_paths, range_dependent_rays, rays
 from wavesim_server.elementary import cos, sin
+from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean.sound import munk
 
 Make = Callable[..., LoadedConfig]
 Array = np.ndarray[Any, np.dtype[np.float64]]

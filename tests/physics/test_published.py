@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import LoadedConfig, library, matrix
 from wavesim_server import Simulation
 from wavesim_server.dynamics.model_compiler import mass_matrices
 from wavesim_server.study import batch
+from wavesim_world.config import LoadedConfig, library, matrix
 
 pytestmark = pytest.mark.compiled
 TUNNEL = '<obstacles><tunnel position="100 0 50 m" length="220 m" width="8 m" height="8 m"/></obstacles>'

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_world.config import LoadedConfig
 
 BED = '<bed depth="20 m" slope_north="0.1"/>'
 WALL = '<bed depth="20 m"/><obstacles><block position="60 0 10 m" size="4 80 20 m"/><tunnel position="0 50 8 m" length="40 m" width="4 m" height="4 m"/></obstacles>'
@@ -97,4 +97,4 @@ def test_what_is_stuck_comes_out_gently(config: Callable[..., LoadedConfig]) -> 
     assert here[0][2] < 20.0
     assert here[1][0] > 62.0 and abs(here[1][1] - 30.0) < 3.0, "out by the side that was nearest"
     assert math.dist(here[2], here[3]) > 0.3
-    assert np.abs([sim.fleet.body(k)[r.NU : r.NU + 6] for k in range(4)]).max() < 1.0
+    assert np.abs([sim.fleet.body(k)[B.NU : B.NU + 6] for k in range(4)]).max() < 1.0

@@ -14,8 +14,8 @@ import pytest
 from scipy.optimize import minimize
 
 from tests.physics.sea import PLAIN, node, run, sea
-from wavesim_sdk.config import LoadedConfig
 from wavesim_server.acoustics import image_paths
+from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
 A, B = np.array([0.0, 0.0, 12.0]), np.array([260.0, 90.0, 30.0])

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.dynamics import surge_trim
+from wavesim_world.config import LoadedConfig, library
 
 WORLD = '<world><current north="0.3 m/s" east="-0.2 m/s"/><bed depth="9000 m"/></world>'
 
@@ -109,7 +109,7 @@ def test_one_screw_beside_the_middle_cannot_hold_a_course(config: Callable[..., 
     <inertia xx="5" yy="80" zz="81"/><added-mass diagonal="1 1 1 1 1 1"/><linear-drag diagonal="80 90 100 30 40 50"/>
     <thruster name="t" position="-1 0.4 0 m" direction="1 0 0" law="force" minimum="-900" maximum="900" lag="0.3 s"/></model></models>"""
     loaded = config(fleet("m", 'speed="1 m/s" client="optional"', 0.0) + text)
-    with pytest.raises(ConfigError, match="cannot be held straight at 1 m/s"):
+    with pytest.raises(ConfigError, match="cannot maintain a straight course at 1 m/s"):
         Simulation(loaded)
 
 

@@ -12,9 +12,9 @@ import pytest
 import seawater
 from scipy.optimize import brentq
 
-from wavesim_sdk.config import load_text
 from wavesim_server.simulation import Simulation
 from wavesim_server.stratification import water_density
+from wavesim_world.config import load_text
 
 G = 9.81
 SEA = """<world density="{density}"><bed depth="3000 m"/>

@@ -14,8 +14,8 @@ import pytest
 
 from tests.physics.sea import PLAIN, node, run, sea
 from tests.physics.test_slopes import SAND, A, B, wedge
-from wavesim_sdk.config import LoadedConfig
 from wavesim_server.acoustics import image_paths
+from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
 Array = np.ndarray[Any, np.dtype[np.float64]]

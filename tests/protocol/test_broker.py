@@ -14,9 +14,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from wavesim_devices.ports import Bytes, PtyPort
+from wavesim_devices.serve import DeviceOptions, DeviceType, serve_devices
 from wavesim_sdk.broker import AsyncBroker, Broker
-from wavesim_sdk.devices.ports import Bytes, PtyPort
-from wavesim_sdk.devices.serve import DeviceOptions, DeviceType, serve_devices
 from wavesim_sdk.errors import BrokerError, Refused, SessionLost
 from wavesim_sdk.observer import RECORD, Observer
 from wavesim_sdk.onboard import StepCollector

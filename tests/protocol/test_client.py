@@ -678,5 +678,5 @@ def test_values_compare_and_show_themselves() -> None:
     for thing in (one.sensors, one.sensors.ctd):
         with pytest.raises(AttributeError, match=r"^__array__$"):  # no name of Python's own is taken for a sensor
             _ = thing.__array__
-    with pytest.raises(KeyError, match=r"no valid value of a sensor 'x' \(available: none\)"):
+    with pytest.raises(KeyError, match=r"no valid value for sensor 'x' \(available: none\)"):
         told(link, state(50), 5009)[0].sensors["x"]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import CLI, wavesim
-from wavesim_sdk.conformance import Finding
-from wavesim_sdk.conformance_server import ServerChecker
+from wavesim_conformance.broker import Finding
+from wavesim_conformance.server import ServerChecker
 from wavesim_sdk.testing import FakeServer
 from wavesim_sdk.wire.items import Answer
 
@@ -176,7 +176,7 @@ WRONG = {
     "def all(self, group, batch, before, now, faults):\n    faults['fault_count'] = 99\n    old(self, group, batch, before, now, faults)\n"
     "SensorBank._apply_faults = all",
     "the same seed and the same motion produce the same values": OLD
-    + "import time\nimport wavesim_sdk.randomness as r\nr.key = lambda *a: time.time_ns()",
+    + "import time\nimport wavesim_kernels.randomness as r\nr.key = lambda *a: time.time_ns()",
 }
 
 
@@ -192,9 +192,7 @@ def emulator_findings(sensor: str, *command: str) -> dict[str, bool]:
 def test_our_own_emulators_keep_every_rule(sensor: str, tmp_path: Path) -> None:
     path = tmp_path / "c.xml"
     path.write_text(SENSORS.format(sensor=sensor, mounted=MOUNTED.get(sensor, "")))
-    found = emulator_findings(
-        sensor, sys.executable, "-m", "wavesim_sdk.cli", "emulate", sensor, str(path), "-s", "{name}"
-    )
+    found = emulator_findings(sensor, sys.executable, "-m", "wavesim_sdk", "emulate", sensor, str(path), "-s", "{name}")
     assert len(found) == 20 and all(found.values()), [r for r, ok in found.items() if not ok]
 
 

@@ -182,7 +182,7 @@ def test_a_reader_of_the_page_opens_the_sealed_vectors(page: str) -> None:
     facts = dict(line.split(" = ") for line in lines if " = " in line)
     sealed = dict(line.rsplit(": ", 1) for line in lines if ": " in line)
     key, cookie = bytes.fromhex(facts["key"]), bytes.fromhex(facts["cookie"])
-    token, key_id = (bytes.fromhex(facts[f"{k}, in the order of its bytes in the header"]) for k in ("token", "key id"))
+    token, key_id = (bytes.fromhex(facts[f"{k}, bytes as in the header"]) for k in ("token", "key id"))
     fixed = bytes.fromhex(facts["sealing nonce of JOIN and REFUSE"])
     salt = cookie + int(facts["nonce of the JOIN"]).to_bytes(8, "little")
     assert hashlib.sha256(b"wavesim/1 key id" + key).digest()[:8] == key_id
@@ -282,7 +282,9 @@ def test_the_shipped_schema_is_that_of_the_code(root: Path) -> None:
     """As package data, and printed on request."""
     assert protocol_export.FILE.read_text() == protocol_export.protocol_json()
     assert "wire/protocol.json" in (root / "broker_sdk" / "pyproject.toml").read_text()
-    done = subprocess.run([sys.executable, "-m", "wavesim_sdk.wire.schema"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "wavesim_sdk.wire.protocol_export"], capture_output=True, text=True, check=True
+    )
     assert json.loads(done.stdout) == protocol_export.protocol() and done.stderr == ""
 
 

@@ -208,7 +208,7 @@ def test_states_come_by_name() -> None:
     assert state.sensors.ctd.pressure == 11.5 and math.isnan(state.sensors["ctd"].temperature)
     assert state.sensors.ctd.time_ns == 1_000_000_000 and state.actuation["rudder"] == state.actuation[1] == 0.0
     assert list(state.sensors) == ["ctd"] and state.sensors.get("sonar") is None
-    with pytest.raises(AttributeError, match=r"no valid value of a sensor 'sonar' \(available: ctd\)"):
+    with pytest.raises(AttributeError, match=r"no valid value for sensor 'sonar' \(available: ctd\)"):
         _ = state.sensors.sonar
     with pytest.raises(KeyError, match="did you mean 'ctd'"):
         _ = state.sensors["cdt"]

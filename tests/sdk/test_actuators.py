@@ -20,12 +20,12 @@ from wavesim_sdk.actuators import (
     Actuator,
     ActuatorKind,
     actuator_index,
-    actuators_of,
     order_command,
     parse_command,
 )
-from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.errors import ConfigError
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import LoadedConfig, library
 
 LAUV, ODIN = actuators_of(library()["lauv"]), actuators_of(library()["odin"])
 BOAT = """<models><model name="m" type="surface"><box length="2 m" width="1 m" height="0.5 m"/><mass value="100 kg"/>

@@ -12,8 +12,8 @@ import pytest
 from lxml import etree
 
 from wavesim_sdk import units
-from wavesim_sdk.config import LoadedConfig, export, library, load
 from wavesim_sdk.errors import ConfigError
+from wavesim_world.config import LoadedConfig, export, library, load
 
 BODY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
 
@@ -200,7 +200,7 @@ def test_the_sdk_alone_reads_a_configuration_with_models_of_the_library(
 ) -> None:
     """As on a vehicle's computer, where no package but the SDK is installed."""
     library.cache_clear()
-    monkeypatch.setattr(sys.modules["wavesim_sdk.config.load"], "entry_points", lambda **_: ())
+    monkeypatch.setattr(sys.modules["wavesim_world.config.build"], "entry_points", lambda **_: ())
     try:
         assert load(root / "config.xml").models["lauv"].type == "underwater"
     finally:
@@ -209,7 +209,7 @@ def test_the_sdk_alone_reads_a_configuration_with_models_of_the_library(
 
 def test_the_schema_agrees_with_the_reader(root: Path) -> None:
     schema = etree.XMLSchema(etree.fromstring(export.xsd()))
-    for path in [root / "config.xml", *(root / "broker_sdk/wavesim_sdk/models").glob("*.xml")]:
+    for path in [root / "config.xml", *(root / "world/wavesim_world/models").glob("*.xml")]:
         assert schema.validate(etree.parse(str(path))), f"{path}: {schema.error_log}"
     for bad in (
         '<time stepp="4 ms"/>',
@@ -226,6 +226,6 @@ def test_a_vehicles_computer_reads_it_without_the_simulator(config: Callable[...
     """Models of the library are the SDK's: where no other part of ours is installed, a configuration that names one is read."""
     path = config('<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/></fleet>').path
     others = [f"wavesim_{part}" for part in ("server", "emulators", "viz", "bridges", "studies")]
-    code = f"import sys; sys.modules.update(dict.fromkeys({others})); from wavesim_sdk.config import load; print(load({str(path)!r}).model('lauv').name)"
+    code = f"import sys; sys.modules.update(dict.fromkeys({others})); from wavesim_world.config import load; print(load({str(path)!r}).model('lauv').name)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout == "lauv\n", done.stderr

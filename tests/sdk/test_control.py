@@ -7,8 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from wavesim_sdk.config.model import Waypoint
-from wavesim_sdk.control import CrabAngle, DepthController, HeadingController, LineOfSight, SpeedController
+from wavesim_sdk.guidance.control import (
+    CrabAngle,
+    DepthController,
+    HeadingController,
+    LineOfSight,
+    SpeedController,
+    Waypoint,
+)
 
 
 def test_speed_is_reached_without_an_error_and_without_wind_up() -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from wavesim_sdk.encounters import closest_approach, closest_on_track, closest_passes
+from wavesim_sdk.guidance.encounters import closest_approach, closest_on_track, closest_passes
 
 
 def test_by_hand() -> None:

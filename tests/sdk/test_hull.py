@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from wavesim_sdk.hull import Hull
+from wavesim_world.hull import Hull
 
 RHO = 1025.0
 

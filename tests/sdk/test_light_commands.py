@@ -13,7 +13,7 @@ HEAVY = (
     "numba",
     "scipy",
     "matplotlib",
-    "wavesim_sdk.config",
+    "wavesim_world.config",
     "wavesim_sdk.wire",
 )
 

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wavesim_sdk.config import LoadedConfig, load
-from wavesim_sdk.config.world import BedConfig, Bump, Spot, TemperatureConfig, World
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.ocean import bed, seawater, water
-from wavesim_sdk.ocean.volume import EARTH_RADIUS, VOLUME_COLUMNS, read_samples, read_volume
+from wavesim_world.config import LoadedConfig, load
+from wavesim_world.config.world import BedConfig, Bump, Spot, TemperatureConfig, World
+from wavesim_world.ocean import bed, seawater, water
+from wavesim_world.ocean.volume import EARTH_RADIUS, VOLUME_COLUMNS, read_samples, read_volume
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
+from wavesim_kernels.randomness import key, normal, uniform
 from wavesim_sdk import frames
-from wavesim_sdk.randomness import key, normal, uniform
 
 
 def test_the_law() -> None:

@@ -12,7 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("broker_sdk/wavesim_sdk", "server/wavesim_server", "emulators/wavesim_emulators", "examples/onboard")
+PARTS = (
+    "broker_sdk/wavesim_sdk",
+    "kernels/wavesim_kernels",
+    "world/wavesim_world",
+    "devices/wavesim_devices",
+    "conformance/wavesim_conformance",
+    "server/wavesim_server",
+    "emulators/wavesim_emulators",
+    "examples/onboard",
+)
 #: of ``math`` and NumPy: what is not rounded correctly, or summed in an order that the processor chooses
 LIBRARY = frozenset(
     """sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log1p log2 log10 pow
@@ -23,22 +32,23 @@ LIBRARY = frozenset(
 _JUDGED = "whether a configuration is refused"
 #: (file, folder or function: why its numbers reach no log, or which exception of docs/reliability.md it is)
 EXCEPTIONS = {
-    "broker_sdk/wavesim_sdk/config/semantic_checks.py": _JUDGED,
-    "broker_sdk/wavesim_sdk/config/validation.py": _JUDGED,
-    "broker_sdk/wavesim_sdk/config/lines.py::check": _JUDGED,
-    "broker_sdk/wavesim_sdk/config/instrument_checks.py::_one": _JUDGED,
-    "broker_sdk/wavesim_sdk/ocean/bed.py::read_soundings": _JUDGED,
+    "world/wavesim_world/config/semantic_checks.py": _JUDGED,
+    "world/wavesim_world/config/validation.py": _JUDGED,
+    "world/wavesim_world/config/lines.py::check": _JUDGED,
+    "world/wavesim_world/config/instrument_checks.py::_one": _JUDGED,
+    "world/wavesim_world/ocean/bed.py::read_soundings": _JUDGED,
     "server/wavesim_server/dynamics/model_compiler.py::check_step": _JUDGED,
-    "broker_sdk/wavesim_sdk/conformance": "a world of its own for testing the parts of others",
-    "broker_sdk/wavesim_sdk/devices": "what is spoken on a wire, rounded to the digits of its protocol",
+    "conformance/wavesim_conformance": "a world of its own for testing the parts of others",
+    "devices/wavesim_devices": "what is spoken on a wire, rounded to the digits of its protocol",
     "broker_sdk/wavesim_sdk/log.py::Log": "read from a log",
-    "broker_sdk/wavesim_sdk/encounters.py": "read from a log",
-    "broker_sdk/wavesim_sdk/hull.py": "models are drafted before a run",
-    "broker_sdk/wavesim_sdk/ocean/bed.py::TriangulatedBed": "Qhull's triangles; which of two a point on their edge belongs to",
-    "broker_sdk/wavesim_sdk/ocean/bodies.py::_tree": "SciPy's tree proposes pairs, our own code decides",
-    "broker_sdk/wavesim_sdk/ocean/volume.py::ScatteredSamples": "SciPy's tree finds neighbours",
+    "broker_sdk/wavesim_sdk/guidance/encounters.py": "read from a log",
+    "world/wavesim_world/hull.py": "models are drafted before a run",
+    "world/wavesim_world/ocean/bed.py::TriangulatedBed": "Qhull's triangles; which of two a point on their edge belongs to",
+    "world/wavesim_world/ocean/bodies.py::_tree": "SciPy's tree proposes pairs, our own code decides",
+    "world/wavesim_world/ocean/volume.py::ScatteredSamples": "SciPy's tree finds neighbours",
     "server/wavesim_server/environment/exposure.py::_read_mss_vessel": "a reader of files",
-    "broker_sdk/wavesim_sdk/sonars": "images of sonars: outside of the promise",
+    "broker_sdk/wavesim_sdk/imaging_frames.py": "images of sonars: outside of the promise",
+    "world/wavesim_world/sonars": "images of sonars: outside of the promise",
     "emulators/wavesim_emulators/sonar": "images of sonars: outside of the promise",
     "server/wavesim_server/model_estimate.py": "models are drafted before a run",
     "server/wavesim_server/lab.py::States": "what a notebook is shown of a run",

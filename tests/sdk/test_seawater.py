@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from wavesim_sdk.ocean import seawater as sw
+from wavesim_world.ocean import seawater as sw
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

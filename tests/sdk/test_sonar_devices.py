@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from tests.emulators import sonar
 from tests.sdk.test_devices import step
+from wavesim_devices import cerulean, ping1d, ping360
 from wavesim_emulators.sonar import imaging
 from wavesim_emulators.sonar.emulator import describe
 from wavesim_emulators.sonar.multibeam import MultibeamSonar
-from wavesim_sdk.devices import cerulean, ping1d, ping360
 from wavesim_sdk.errors import BrokerError
-from wavesim_sdk.sonars.frames import ImagingFrame
+from wavesim_sdk.imaging_frames import ImagingFrame
 
 FLAT = '<bed depth="20 m"/>'
 

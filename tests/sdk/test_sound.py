@@ -14,10 +14,10 @@ import gsw
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.ocean import sound
-from wavesim_sdk.ocean.water import Water
+from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean import sound
+from wavesim_world.ocean.water import Water
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

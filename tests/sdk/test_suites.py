@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.sensors import find_columns, sensor_table, sensor_table_of
 from wavesim_sdk.tables import integer, value
+from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.actuators import actuators_of
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import GEOMETRY, IDENTITY, RECEPTION, SENT, STATE, BodyType, RunState
 from wavesim_sdk.wire.client import ClientSession, SessionEvent
@@ -27,6 +25,8 @@ from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.network.front import Front
 from wavesim_server.resources import area_tables
 from wavesim_server.ring import Ring
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import LoadedConfig
 
 
 class Sea:

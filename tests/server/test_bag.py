@@ -13,11 +13,11 @@ from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
 from tests.conftest import wavesim
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import STATE
 from wavesim_server.logbook.writer import LogWriter
+from wavesim_world.config import LoadedConfig
 
 KINDS = ("imu", "ahrs", "gps", "dvl", "pressure", "ctd")
 FLEET = "<fleet><vehicle name='a' model='bluerov2' position='0 0 5 m'><sensors>{}</sensors></vehicle></fleet>".format(

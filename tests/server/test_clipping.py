@@ -8,10 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from tests.conftest import wavesim
-from wavesim_sdk.actuators import CLIPPED, actuators_of
-from wavesim_sdk.config import library
+from wavesim_sdk.actuators import CLIPPED
 from wavesim_sdk.log import read
 from wavesim_server import Lab, cli
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import library
 
 TWO = '<wavesim><fleet><vehicle name="a" model="lauv" position="0 0 9 m"/><vehicle name="b" model="lauv" position="9 0 9 m"/></fleet></wavesim>'
 

@@ -12,7 +12,6 @@ import pytest
 
 from tests.server.harbour import Client, Harbour, done, status
 from wavesim_sdk import commands
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.shared_memory import BEGUN, DONE, OWNER, SYNCHRONOUS
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.client import JoinRefused, Phase, SessionClosed
@@ -20,6 +19,7 @@ from wavesim_sdk.wire.items import Control, Observe, Ping, RunStateChanged
 from wavesim_sdk.wire.messages import MAX_SENSORS, Join, Role, Type
 from wavesim_server import messages
 from wavesim_server.engine import process
+from wavesim_world.config import LoadedConfig
 
 FLEET = """<time step="10 ms" pace="fast"/>
 <network newcomers="free" keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="0.2 s"><grant to="*" rights="fault push pose control"/></network>

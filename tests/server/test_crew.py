@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests.server.harbour import Harbour, done, status
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import RECEPTION, SENT
 from wavesim_sdk.wire.client import JoinRefused, Phase, SessionClosed
@@ -34,6 +33,7 @@ from wavesim_server import messages
 from wavesim_server.engine.records import signal_records
 from wavesim_server.network.crews import Crews
 from wavesim_server.network.front import Front
+from wavesim_world.config import LoadedConfig
 
 FLEET = """<time step="10 ms" pace="fast"/>
 <network newcomers="lockstep" keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="1 s" observers="1">

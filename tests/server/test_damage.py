@@ -13,7 +13,6 @@ import pytest
 
 from tests.server.harbour import Client, Harbour, status
 from wavesim_sdk import commands, forked_process
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import read
 from wavesim_sdk.shared_memory import OWNER, OWNER_START, SYNCHRONOUS, process_start
 from wavesim_sdk.tables import RunState
@@ -25,6 +24,7 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.data_loss import MAX_TEXTS
 from wavesim_server.network.front import Front
 from wavesim_server.trial import Trial
+from wavesim_world.config import LoadedConfig
 
 FLEET = """<time step="10 ms" pace="fast"/><network newcomers="free" keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="1 s"/>
 <fleet><sensors><ctd rate="10 Hz"/></sensors><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/>

@@ -12,7 +12,6 @@ import pytest
 
 from tests.server.harbour import Harbour, done, status
 from wavesim_sdk import commands
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.shared_memory import OWNER, OWNER_START, SYNCHRONOUS
 from wavesim_sdk.tables import RECEPTION, SENT, RunState
 from wavesim_sdk.wire.items import Control, Fault, Notice, Ping, Subscribe
@@ -21,6 +20,7 @@ from wavesim_server import messages
 from wavesim_server.engine import core
 from wavesim_server.messages import MAX_RECORD_BYTES
 from wavesim_server.ring import Ring
+from wavesim_world.config import LoadedConfig
 
 FLEET = """<time step="10 ms" pace="fast"/><log state_rate="10 Hz"/>
 <network newcomers="lockstep" keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="0.2 s" takeover="yes"/>

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tests.conftest import wavesim
-from wavesim_sdk.config import library, matrix
-from wavesim_sdk.config.load import read_models
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.model_estimate import friction_coefficient, models_file, spheroid_added_mass
 from wavesim_server.study import TRACK, batch
+from wavesim_world.config import library, matrix
+from wavesim_world.config.build import read_models
 
 
 @pytest.mark.parametrize(

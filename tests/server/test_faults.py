@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.fault_schedule import NEVER, FaultChange, FaultSchedule
+from wavesim_world.config import LoadedConfig
 
 BODY = '<fleet><vehicle name="v" model="lauv" position="0 0 50 m">{}</vehicle></fleet>'
 STEP = 20_000_000

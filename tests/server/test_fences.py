@@ -11,10 +11,10 @@ from matplotlib.path import Path as Polygon
 from tests.conftest import Server
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.model import Corner, Fence
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.fences import Fences, is_inside
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.model import Corner, Fence
 
 
 def test_inside_as_matplotlib_says() -> None:

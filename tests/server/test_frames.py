@@ -15,12 +15,12 @@ from mcap_ros2.reader import read_ros2_messages
 
 from tests.server.harbour import Client, Harbour
 from wavesim_sdk.broker import AsyncBroker
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import Refused
+from wavesim_sdk.frame_rings import FrameRings, remove_rings
+from wavesim_sdk.imaging_frames import RECORD, SOUNDING_COLUMNS, ImagingFrame
 from wavesim_sdk.log import frames as read_frames
 from wavesim_sdk.log import read
 from wavesim_sdk.shared_memory import SharedMemoryArea
-from wavesim_sdk.sonars.frames import RECORD, SOUNDING_COLUMNS, FrameRings, ImagingFrame, remove_rings
 from wavesim_sdk.tables import CLOCK, RunState
 from wavesim_sdk.testing import FakeServer
 from wavesim_sdk.wire.codec import encode_body
@@ -32,6 +32,7 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.front import Front
 from wavesim_server.resources import area_tables
 from wavesim_server.ring import Ring
+from wavesim_world.config import LoadedConfig
 
 OBSERVER, LISTENER = int(Role.OBSERVER), int(Role.LISTENER)
 BYTES = 10_000  #: of a payload

@@ -11,12 +11,12 @@ from typing import Any
 
 from tests.server.harbour import Harbour
 from wavesim_sdk.commander import Commander, CommanderQueue
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server import messages
 from wavesim_server.network.lockstep import Barrier, StepReply
 from wavesim_server.network.process import FrontProcess
 from wavesim_server.ring import Ring
+from wavesim_world.config import LoadedConfig
 
 FLEET = '<fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/></fleet>'
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.tables import SensorFault
 from wavesim_server.instruments import InstrumentRegistry
+from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
 STEP_NS = 4_000_000

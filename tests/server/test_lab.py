@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.ocean.water import depth_of_pressure
 from wavesim_server import Lab
+from wavesim_world.ocean.water import depth_of_pressure
 
 SEA = """<wavesim><shared vehicles="16"/><fleet><sensors><ctd/><ahrs rate="20 Hz" latency="30 ms"/></sensors>
 <vehicle name="boat" model="jolner" position="0 50 0 m" client="none"/></fleet></wavesim>"""

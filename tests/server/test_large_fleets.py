@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from tests.server.harbour import Harbour, status
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.tables import IDENTITY
 from wavesim_sdk.wire.items import BodyChanged, Notice
 from wavesim_sdk.wire.messages import TEXT_BYTES, Role
 from wavesim_server import messages
+from wavesim_world.config import LoadedConfig
 
 MANY = 5000  #: more than events may wait for a client's acknowledgement
 FLEET = '<time step="10 ms" pace="fast"/><fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/></fleet>'

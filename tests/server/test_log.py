@@ -15,7 +15,6 @@ from click.testing import CliRunner
 
 from tests.readers import READERS, compare
 from wavesim_sdk import frames
-from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import decode_cdr_text, encode_cdr_text, read
 from wavesim_sdk.sensors import SENSORS
@@ -23,6 +22,7 @@ from wavesim_sdk.tables import ACTUATION, EFFORT, RECEPTION, SENT, STATE, VEHICL
 from wavesim_server import cli
 from wavesim_server.logbook.export import write_csv
 from wavesim_server.logbook.writer import LogWriter
+from wavesim_world.config import LoadedConfig, load
 
 
 def write(path: Path, loaded: LoadedConfig, states: int = 50) -> None:

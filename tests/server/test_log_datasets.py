@@ -13,11 +13,11 @@ import pytest
 import xarray
 
 from tests.server.test_log import write
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
 from wavesim_server.logbook import datasets
 from wavesim_server.logbook.export import topic_columns
+from wavesim_world.config import LoadedConfig
 
 SENSOR = (
     """<fleet><buoy name="b" model="buoy" position="0 0 5 m"><sensors><ctd name="probe"/></sensors></buoy></fleet>"""

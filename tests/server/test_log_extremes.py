@@ -14,18 +14,18 @@ import pytest
 from mcap.writer import CompressionType, Writer
 
 from tests.conftest import wavesim
-from wavesim_sdk.config import LoadedConfig
+from wavesim_devices.sonar_formats import kmall, xtf
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.imaging_frames import FRAME, FRAME_KINDS, SOUNDING_COLUMNS
 from wavesim_sdk.log import CDR_HEADER, Log, encode_cdr_text, read
 from wavesim_sdk.logfile import METADATA
 from wavesim_sdk.sensors import SENSORS
-from wavesim_sdk.sonars import kmall, xtf
-from wavesim_sdk.sonars.frames import FRAME, FRAME_KINDS, SOUNDING_COLUMNS
 from wavesim_sdk.tables import ACTUATION, EFFORT, ESTIMATE, LINES, RECEPTION, SENT, STATE, SURROUNDINGS, Table
 from wavesim_server.logbook import datasets, export, navigation_rosbag, report, sonar_rosbag
 from wavesim_studies.navigation import logs
 from wavesim_viz import mosaic, plots
 from wavesim_viz.replay import ReplaySource
+from wavesim_world.config import LoadedConfig
 
 FLEET = (
     '<fleet><sensors><imu/><ahrs/><dvl/><ctd/><gps/></sensors><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/>'

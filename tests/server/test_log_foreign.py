@@ -13,8 +13,6 @@ import pytest
 from mcap.writer import CompressionType, Writer
 
 from tests.conftest import wavesim
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.xml import parse
 from wavesim_sdk.errors import ConfigError, LogError
 from wavesim_sdk.log import encode_cdr_text, read
 from wavesim_sdk.logfile import METADATA
@@ -23,6 +21,8 @@ from wavesim_server.logbook.export import write_csv
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz import scene
 from wavesim_viz.replay import ReplaySource
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.xml import parse
 
 FLEET = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
 GOOD = {"row": 0, "name": "b", "model": "buoy", "type": "buoy", "present": True}

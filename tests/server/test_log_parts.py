@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 from tests.readers import READERS, compare
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.logfile import part_path
 from wavesim_sdk.tables import ACTUATION, STATE, SURROUNDINGS
 from wavesim_server.logbook import log_part as parts
 from wavesim_server.logbook.writer import LogWriter
+from wavesim_world.config import LoadedConfig
 
 FLEET = '<log {0}/><fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
 

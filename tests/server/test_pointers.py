@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.kernel_compiler import kernel
+from wavesim_kernels.compiler import kernel
 from wavesim_server import Simulation, array_tables, row_pool
+from wavesim_world.config import LoadedConfig
 
 
 class Inner(NamedTuple):

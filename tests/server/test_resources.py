@@ -13,7 +13,6 @@ import pytest
 
 from wavesim_sdk.attach import create_semaphores, remove_semaphores, simulation_tables
 from wavesim_sdk.commander import Commander, CommanderQueue
-from wavesim_sdk.config import load
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.sensors import all_sensor_tables, sensor_table_of
 from wavesim_sdk.shared_memory import SharedMemoryArea, segment_name
@@ -21,6 +20,7 @@ from wavesim_sdk.tables import CLOCK, VEHICLE_TABLES
 from wavesim_server.resources import AlreadyRunning, NameLock, area_tables, remove_leftovers, ring_names
 from wavesim_server.ring import Ring
 from wavesim_server.serve import reserve_log_path
+from wavesim_world.config import load
 
 NAME = f"resources-test-{os.getpid()}"
 

@@ -13,10 +13,10 @@ import pymap3d
 import pytest
 
 from tests.conftest import wavesim
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.epoch import EPOCH
-from wavesim_sdk.sonars.frames import RECORD, SOUNDING_COLUMNS, ImagingFrame
+from wavesim_sdk.imaging_frames import RECORD, SOUNDING_COLUMNS, ImagingFrame
 from wavesim_server.logbook.writer import LogWriter
+from wavesim_world.config import LoadedConfig
 
 LATITUDE, LONGITUDE = 41.159804, -8.693256
 HEADING = 0.5
@@ -61,7 +61,7 @@ def soundings(number: int) -> Any:
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from wavesim_sdk.config import load
+    from wavesim_world.config import load
 
     folder = tmp_path_factory.mktemp("sonars")
     (folder / "a.xml").write_text(f"<wavesim>{FLEET}</wavesim>")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavesim_sdk.config import library
-from wavesim_sdk.config.vehicle import Derivative, Derivatives
 from wavesim_server.study import TRACK, batch, varied
+from wavesim_world.config import library
+from wavesim_world.config.vehicle import Derivative, Derivatives
 
 
 def test_each_model_starts_where_it_belongs() -> None:

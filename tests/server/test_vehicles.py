@@ -12,11 +12,11 @@ from click.testing import CliRunner
 
 from tests.conftest import wavesim
 from wavesim_sdk.cli import cli
-from wavesim_sdk.config import library
-from wavesim_sdk.config.load import read_models
 from wavesim_server.cli_vehicles import vehicles
 from wavesim_server.dynamics.model_compiler import aerofoil_table
 from wavesim_server.model_properties import derived_properties, describe
+from wavesim_world.config import library
+from wavesim_world.config.build import read_models
 
 
 def here(command: str, *arguments: str | Path) -> CompletedProcess[str]:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.server.harbour import Bell, Client, Harbour, status
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.shared_memory import OWNER, OWNER_START, SYNCHRONOUS, process_start
 from wavesim_sdk.tables import NOTICE
 from wavesim_sdk.wire.client import JoinRefused, Phase, SessionClosed
 from wavesim_sdk.wire.messages import Refusal, Role
 from wavesim_server.waits import MOST, SHARE, WINDOW_S, Waits
+from wavesim_world.config import LoadedConfig
 
 FLEET = """<time step="20 ms" pace="fast"/><network keepalive_timeout="5 s" {network}/>
 <fleet><sensors><ahrs rate="50 Hz"/></sensors>

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wavesim_sdk.config import load
 from wavesim_server.watchdog import NEVER, Watchdog
+from wavesim_world.config import load
 
 STEP_NS = 4_000_000
 CONFIG = """<wavesim><time step="4 ms"/>

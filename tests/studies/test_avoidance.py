@@ -12,15 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wavesim_sdk.avoidance import Avoider, Plans, Turning
-from wavesim_sdk.config import library, load
-from wavesim_sdk.config.model import Waypoint
-from wavesim_sdk.control import LineOfSight
-from wavesim_sdk.encounters import EncounterRole, domain
-from wavesim_sdk.targets import Target
+from wavesim_sdk.guidance.avoidance import Avoider, Plans, Turning
+from wavesim_sdk.guidance.control import LineOfSight, Waypoint
+from wavesim_sdk.guidance.encounters import EncounterRole, domain
+from wavesim_sdk.guidance.targets import Target
 from wavesim_studies.traffic.colregs_score import VesselTrack, changes, score_run
 from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES, EncounterRun, run_encounter
 from wavesim_studies.traffic.encounters import IMAZU, Encounter, VesselStart, imazu
+from wavesim_world.config import library, load
 
 pytestmark = pytest.mark.compiled
 

@@ -21,7 +21,6 @@ from click.testing import CliRunner
 from lxml import etree
 
 from tests.conftest import CLI, wavesim
-from wavesim_sdk.config import load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.campaign import clusters, designs, runner, statistics
 from wavesim_studies.campaign.cli import campaign
@@ -30,6 +29,7 @@ from wavesim_studies.campaign.journal import Journal
 from wavesim_studies.campaign.plan import CampaignPlan
 from wavesim_studies.campaign.run import execute_run, folder_of
 from wavesim_studies.campaign.schema import WorkersConfig
+from wavesim_world.config import load
 
 BASE = """<wavesim><time step="20 ms"/><world><current north="0.1 m/s"/></world><fleet><sensors><ctd/></sensors>
 <vehicle name="a" model="lauv" position="0 0 10 m"><waypoint north="20 m" east="0 m" depth="10 m"/></vehicle>

@@ -20,7 +20,6 @@ gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 import wavesim_studies.learning  # noqa: E402, F401
-from wavesim_sdk.config import load  # noqa: E402
 from wavesim_sdk.errors import ConfigError, WaveSimError  # noqa: E402
 from wavesim_server.study import empty_sea  # noqa: E402
 from wavesim_studies.learning import kernels, ppo  # noqa: E402
@@ -29,6 +28,7 @@ from wavesim_studies.learning.core import Core  # noqa: E402
 from wavesim_studies.learning.env import VectorTaskEnv  # noqa: E402
 from wavesim_studies.learning.tasks import TASKS  # noqa: E402
 from wavesim_studies.navigation.learned_dead_reckoning import DeadReckoningNetwork  # noqa: E402
+from wavesim_world.config import load  # noqa: E402
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from wavesim_sdk.avoidance import Avoider
-from wavesim_sdk.config import load, load_text
-from wavesim_sdk.encounters import EncounterRole, closest_approach, role
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.targets import Target
+from wavesim_sdk.guidance.avoidance import Avoider
+from wavesim_sdk.guidance.encounters import EncounterRole, closest_approach, role
+from wavesim_sdk.guidance.targets import Target
 from wavesim_server.study import empty_sea
 from wavesim_studies.traffic import encounter_trials, waypoint_runs
 from wavesim_studies.traffic.cli import traffic
 from wavesim_studies.traffic.colregs_score import VesselTrack, score_run
 from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES, run_encounter
 from wavesim_studies.traffic.encounters import IMAZU, Encounter, VesselStart, imazu, read_dnv
+from wavesim_world.config import load, load_text
 
 ROLES = {
     "180": EncounterRole.HEAD_ON,

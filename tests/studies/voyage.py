@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA
 from wavesim_sdk.log import Log, Series
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import STATE
 from wavesim_studies.navigation import measurements
 from wavesim_studies.navigation.measurement_models import NOISE, Z
+from wavesim_world.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA
 
 Array = Any
 GRAVITY = 9.81

@@ -43,7 +43,7 @@ def need_package(*names: str) -> None:
     """Skip without some packages of an extra."""
     for name in names:
         if importlib.util.find_spec(name) is None:
-            need(f"NO {name.upper()}: pip install -r requirements-dev.txt")
+            need(f"NO {name.upper()}: make setup")
 
 
 def chromium() -> str:

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Server
 from tests.viz.browser import FLAGS, Page, Viewer, chromium
 from tests.viz.sea import SEA
-from wavesim_sdk.config import LoadedConfig
+from wavesim_world.config import LoadedConfig
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,14 @@ import pytest
 from tests.viz.browser import Page
 from tests.viz.stage import Stage, on_stage
 from wavesim_sdk import frames
-from wavesim_sdk.actuators import actuators_of
-from wavesim_sdk.config import LoadedConfig, library
-from wavesim_sdk.config.sensors import (
+from wavesim_viz.beams import beams
+from wavesim_viz.equipment import actuator, body_equipment, described_instruments
+from wavesim_viz.frame import ViewerFrame, bodies
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
+from wavesim_viz.scene import model_info
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import LoadedConfig, library
+from wavesim_world.config.sensors import (
     DvlConfig,
     EchosounderConfig,
     MultibeamConfig,
@@ -24,11 +29,6 @@ from wavesim_sdk.config.sensors import (
     ScannerConfig,
     SensorConfig,
 )
-from wavesim_viz.beams import beams
-from wavesim_viz.equipment import actuator, body_equipment, described_instruments
-from wavesim_viz.frame import ViewerFrame, bodies
-from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
-from wavesim_viz.scene import model_info
 
 #: a boat with one of everything: a propeller by force, a jet by shaft speed that turns and has a bucket, a fin, a tank
 BARGE = """<models><model name="barge" type="surface"><box length="4 m" width="2 m" height="1 m"/><mass value="900 kg"/>

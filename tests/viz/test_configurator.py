@@ -18,7 +18,7 @@ from tests.viz.sea import READY, Opener, Page, colours
 from tests.viz.stage import on_stage
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig, library, load
+from wavesim_world.config import LoadedConfig, library, load
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 

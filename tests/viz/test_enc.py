@@ -17,8 +17,8 @@ from tests.viz.browser import Page, need_package
 from tests.viz.cell import DEPARE, DRVAL1, DRVAL2, LNDARE, Cell
 from tests.viz.stage import Stage, on_stage
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.ocean.bed import read_soundings
 from wavesim_viz.s57 import read_cell
+from wavesim_world.ocean.bed import read_soundings
 
 ORIGIN = 41.18, -8.71  # degrees
 SOUNDINGS = [(41.1801, -8.7099, 7.3), (41.1803, -8.7095, 32.0), (41.1797, -8.7104, -0.5)]

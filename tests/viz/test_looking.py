@@ -18,7 +18,6 @@ from click.testing import CliRunner
 
 from tests.viz.browser import Page
 from tests.viz.stage import Stage, on_stage
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE
@@ -27,6 +26,7 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz.cli import plot
 from wavesim_viz.frame import ViewerFrame, bodies, reception_rows, sent_rows
 from wavesim_viz.replay import ReplaySource
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 ORIGIN = [41.18, -8.71]

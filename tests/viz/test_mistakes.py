@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import CLI, Server, wavesim
 from tests.faults.test_mistakes import clear
-from wavesim_sdk.config import LoadedConfig
+from wavesim_world.config import LoadedConfig
 
 pytestmark = pytest.mark.system
 EMPTY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'

@@ -13,11 +13,11 @@ from PIL import Image
 from pyproj import Proj
 
 from tests.conftest import wavesim
-from wavesim_sdk.config import load
-from wavesim_sdk.config.imaging import TargetConfig
-from wavesim_sdk.sonars.frames import RECORD, SOUNDING_COLUMNS, ImagingFrame
+from wavesim_sdk.imaging_frames import RECORD, SOUNDING_COLUMNS, ImagingFrame
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz import mosaic
+from wavesim_world.config import load
+from wavesim_world.config.imaging import TargetConfig
 
 ALTITUDE, RANGE, BINS = 8.0, 40.0, 800
 NORTH, EAST = 12.3, 21.7  #: of what is bright

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.log import Series
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, LINES, STATE
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz import plots
 from wavesim_viz.plots import LoggedRun, draw, motion, navigation, tracks
+from wavesim_world.config import LoadedConfig
 
 TICKS = 40
 

@@ -17,13 +17,13 @@ from tests.conftest import Server
 from tests.nursery import launch
 from tests.viz.sea import READY, Opener, Page, colours
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.frame_rings import FrameReader
 from wavesim_sdk.log import frames
-from wavesim_sdk.sonars.frames import FrameReader
 from wavesim_viz.image_streams import ImageStream, LoggedFrames, ReceivedFrames, picture
 from wavesim_viz.page_protocol import PicturesRequest
 from wavesim_viz.remote import RemoteSource
 from wavesim_viz.requests import InvalidRequest, parse_request
+from wavesim_world.config import LoadedConfig
 
 SONARS = ("ahead", "side", "bed", "head")
 EYES = (*SONARS, "lens")
@@ -180,7 +180,7 @@ def test_four_sonars_and_a_camera_live_and_in_replay(
 
 def a_frame(number: int, kind: int = 1, **fields: Any) -> Any:
     from tests.emulators.test_sonar_frames import record
-    from wavesim_sdk.sonars.frames import ImagingFrame
+    from wavesim_sdk.imaging_frames import ImagingFrame
 
     given = {"kind": kind, "number": number, "time_ns": number * 10**9, "bytes": 32, "body": b"auv", "name": b"side"}
     return ImagingFrame(record(**{**given, **fields}), bytes(range(32)))

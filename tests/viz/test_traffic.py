@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import load
-from wavesim_sdk.encounters import EncounterRole, domain
-from wavesim_sdk.ocean.surface import S_AMPLITUDE, S_EAST, S_FREQUENCY, S_NORTH, S_PHASE, elevation, sea_components
+from wavesim_sdk.guidance.encounters import EncounterRole, domain
 from wavesim_sdk.tables import LINES, STATE
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_studies.traffic.colregs_score import VesselTrack, score_run
 from wavesim_viz.frame import ViewerFrame, bodies
 from wavesim_viz.replay import ReplaySource
 from wavesim_viz.traffic import encounter_table
+from wavesim_world.config import load
+from wavesim_world.ocean.surface import S_AMPLITUDE, S_EAST, S_FREQUENCY, S_NORTH, S_PHASE, elevation, sea_components
 
 ROSTER = [
     [k, n, "otter" if k == 4 else "boat", t, 0]

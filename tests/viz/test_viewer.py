@@ -22,13 +22,13 @@ from tests.viz.stage import on_stage
 from wavesim_sdk import frames
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, STATE, RunState
 from wavesim_server.logbook import report
 from wavesim_viz.live import LiveSource
 from wavesim_viz.plots import LoggedRun, tracks
 from wavesim_viz.replay import ReplaySource
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 

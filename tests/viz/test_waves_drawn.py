@@ -14,10 +14,10 @@ import pytest
 from tests.conftest import Server
 from tests.viz.sea import READY, Opener
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.encounters import closest_approach, domain
 from wavesim_sdk.frames import rotation
+from wavesim_sdk.guidance.encounters import closest_approach, domain
 from wavesim_viz.frame import decode_text
+from wavesim_world.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 

@@ -18,8 +18,6 @@ from lxml import etree
 
 from tests.viz.protocol import Listener, faults
 from tests.viz.stage import Stage
-from wavesim_sdk.config import LoadedConfig, library, load
-from wavesim_sdk.config.load import read_models
 from wavesim_sdk.tables import SIGNALS
 from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_viz import hub as hubs
@@ -45,6 +43,8 @@ from wavesim_viz.page_protocol import (
 from wavesim_viz.requests import InvalidRequest, parse_request
 from wavesim_viz.web import HUB, AccessPolicy, make_app
 from wavesim_viz.xml_trees import RequestFailed, to_element, to_text, to_tree
+from wavesim_world.config import LoadedConfig, library, load
+from wavesim_world.config.build import read_models
 
 SEA = (
     '<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/><buoy name="b" model="buoy" position="9 0 5 m"/></fleet>'

@@ -23,12 +23,12 @@ from pathlib import Path
 import pytest
 
 pytestmark = [pytest.mark.wheels, pytest.mark.system, pytest.mark.xdist_group("wheels")]
-PARTS = ("sdk", "server", "emulators", "viz", "bridges", "studies")
+PARTS = ("sdk", "kernels", "world", "devices", "conformance", "server", "emulators", "viz", "bridges", "studies")
 TRIAL = """<wavesim name="{name}"><time step="20 ms" duration="0.4 s"/><fleet><sensors><ctd/></sensors>
 <vehicle name="auv" model="lauv" position="0 0 10 m" client="required"><program run="fly.py" period="100 ms"/></vehicle></fleet></wavesim>"""
 FLY = """import argparse
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.control import SpeedController
+from wavesim_sdk.guidance.control import SpeedController
 parser = argparse.ArgumentParser()
 for name in ("--config", "--vehicle", "--port"):
     parser.add_argument(name)

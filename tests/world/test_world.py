@@ -71,12 +71,12 @@ def test_a_world_leaves_the_product_as_it_was(root: Path) -> None:
     """Other tests live in the same process: what a world alters of the product it puts back."""
     script = """
 import importlib, pkgutil, sys
-import wavesim_sdk, wavesim_server
-for package in (wavesim_sdk, wavesim_server):
+import wavesim_kernels, wavesim_sdk, wavesim_server, wavesim_world
+for package in (wavesim_sdk, wavesim_kernels, wavesim_world, wavesim_server):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-known = {n: m for n, m in sys.modules.items() if n.startswith(("wavesim_sdk", "wavesim_server"))}
+known = {n: m for n, m in sys.modules.items() if n.startswith(("wavesim_sdk", "wavesim_kernels", "wavesim_world", "wavesim_server"))}
 def look():
     found = {}
     for name, module in known.items():

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.config.sensors import (
+from wavesim_viz.page_protocol import BeamInfo
+from wavesim_world.config.sensors import (
     DvlConfig,
     EchosounderConfig,
     MultibeamConfig,
@@ -18,7 +19,6 @@ from wavesim_sdk.config.sensors import (
     ScannerConfig,
     SensorConfig,
 )
-from wavesim_viz.page_protocol import BeamInfo
 
 Vector = tuple[float, float, float]
 RIM = 8  #: number of rays that represent the edge of a cone

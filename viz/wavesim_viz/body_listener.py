@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import threading
 
-from wavesim_sdk.actuators import FIRST_SLOT, MAX_ACTUATORS, Actuator, ActuatorKind, actuators_of
+from wavesim_sdk.actuators import FIRST_SLOT, MAX_ACTUATORS, Actuator, ActuatorKind
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.sensors import InstrumentConfig
 from wavesim_sdk.errors import AttachError, WaveSimError
-from wavesim_sdk.sonars.frames import FRAME_SENSOR_TYPES, no_such_source
+from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, no_such_source
 from wavesim_sdk.tables import Field
 from wavesim_sdk.wire.items import ActuatorDescription, Frames, SensorDescription
 from wavesim_sdk.wire.state import State, Value
@@ -18,6 +16,9 @@ from wavesim_viz.frame import to_json_value
 from wavesim_viz.image_streams import ReceivedFrames
 from wavesim_viz.live import effort, motion
 from wavesim_viz.page_protocol import BodyEquipment, BodyPanel, InstrumentInfo, SensorValue
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.sensors import InstrumentConfig
 
 RETRY_S = 2.0
 PERIOD_S = 0.1

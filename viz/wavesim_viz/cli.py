@@ -174,9 +174,9 @@ def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, f
     CELL is an S-57 cell (*.000). OUT receives soundings and depth contours of the cell, as a sea bed for <soundings
     file="OUT"/>.
     """
-    from wavesim_sdk.config import load
     from wavesim_sdk.geodesy import Origin
     from wavesim_viz.s57 import read_cell
+    from wavesim_world.config import load
 
     if config is not None and origin is None:
         world = load(config).config.world

@@ -21,13 +21,8 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from wavesim_sdk.config import LoadedConfig, Model, library, load
-from wavesim_sdk.config.load import read_models
-from wavesim_sdk.config.sensors import InstrumentConfig
-from wavesim_sdk.config.validation import check_model
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.log_validation import is_number, is_short_text
-from wavesim_sdk.ocean.bed import sea_bed
 from wavesim_viz.equipment import described_instruments, instrument
 from wavesim_viz.page_protocol import (
     ElementRule,
@@ -45,6 +40,11 @@ from wavesim_viz.page_protocol import (
 )
 from wavesim_viz.scene import model_info
 from wavesim_viz.xml_trees import RequestFailed, classes, parse, root_of, to_element, to_text, to_tree
+from wavesim_world.config import LoadedConfig, Model, library, load
+from wavesim_world.config.build import read_models
+from wavesim_world.config.sensors import InstrumentConfig
+from wavesim_world.config.validation import check_model
+from wavesim_world.ocean.bed import sea_bed
 
 COMMAND_S = 120.0
 MOST_SECONDS = 600.0
@@ -477,7 +477,7 @@ def _run(arguments: list[str], folder: Path) -> str:
     """Run a `wavesim` command in a separate process; return its output, or its one-line error message."""
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "wavesim_sdk.cli", *arguments],
+            [sys.executable, "-m", "wavesim_sdk", *arguments],
             cwd=folder,
             capture_output=True,
             text=True,

@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from wavesim_sdk.actuators import FIRST_SLOT, Actuator, ActuatorKind, actuators_of
-from wavesim_sdk.config import LoadedConfig, Model, library
-from wavesim_sdk.config.sensors import InstrumentConfig, LeakConfig, SensorConfig
-from wavesim_sdk.sensor_faults import fault_names_of
+from wavesim_sdk.actuators import FIRST_SLOT, Actuator, ActuatorKind
 from wavesim_sdk.sensors import all_sensor_tables, value_fields
 from wavesim_sdk.tables import Field
 from wavesim_viz.beams import beams
 from wavesim_viz.page_protocol import ActuatorInfo, ActuatorKindName, BodyEquipment, FieldInfo, InstrumentInfo
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import LoadedConfig, Model, library
+from wavesim_world.config.sensors import InstrumentConfig, LeakConfig, SensorConfig
+from wavesim_world.sensor_faults import fault_names_of
 
 ACTUATOR_FAULTS = ("lost", "stuck", "frozen", "reduced", "reversed", "none")
 

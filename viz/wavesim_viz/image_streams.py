@@ -20,8 +20,9 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.frame_rings import FrameReader
+from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS, ImagingFrame
 from wavesim_sdk.log import frames
-from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS, FrameReader, ImagingFrame
 from wavesim_viz.frame import decode_text, to_json_value
 from wavesim_viz.page_protocol import ImageHeader, ImageKind, ImageMessage
 

@@ -14,11 +14,10 @@ from wavesim_sdk import frames
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.commands import TIMER_VERBS
-from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.errors import AttachError, ConfigError, WaveSimError
+from wavesim_sdk.frame_rings import FrameReader
 from wavesim_sdk.sensors import HEAD_COLUMNS
 from wavesim_sdk.shared_memory import DONE
-from wavesim_sdk.sonars.frames import FrameReader
 from wavesim_sdk.tables import BodyType, Field, SensorFault
 from wavesim_sdk.wire.messages import Role
 from wavesim_viz import cables, image_streams, scene
@@ -53,6 +52,7 @@ from wavesim_viz.page_protocol import (
     WeatherReport,
 )
 from wavesim_viz.sea_surface import SeaState, SeaSurface
+from wavesim_world.config import LoadedConfig, load
 
 RETRY_S = 0.5
 GRACE_NS = 500_000_000  #: time in ns that a value may be older than its permitted number of periods

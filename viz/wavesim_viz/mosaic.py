@@ -22,11 +22,11 @@ import numpy as np
 from PIL import Image, TiffImagePlugin, TiffTags
 from scipy.stats import binned_statistic_2d
 
-from wavesim_sdk.config.imaging import TargetConfig
 from wavesim_sdk.errors import LogError
+from wavesim_sdk.imaging_frames import FRAME_KINDS, SOUNDING_COLUMNS, ImagingFrame
 from wavesim_sdk.log import frames, read, usable
-from wavesim_sdk.sonars.frames import FRAME_KINDS, SOUNDING_COLUMNS, ImagingFrame
 from wavesim_viz.scene import of_log
+from wavesim_world.config.imaging import TargetConfig
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: threshold in dB above the median of the surroundings for a detected target; speckle rarely exceeds it

@@ -19,9 +19,9 @@ from matplotlib.patches import Circle, Polygon
 from matplotlib.ticker import MaxNLocator
 
 from wavesim_sdk import forked_process
-from wavesim_sdk.encounters import CONTACT_NOTICE_PREFIX
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.frames import euler
+from wavesim_sdk.guidance.encounters import CONTACT_NOTICE_PREFIX
 from wavesim_sdk.log import Log, read, usable
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, STATE
 from wavesim_viz.cables import cable_messages

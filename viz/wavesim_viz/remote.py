@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config import load
 from wavesim_sdk.errors import AttachError, WaveSimError
 from wavesim_sdk.observer import FleetFrame, Observer
 from wavesim_viz import image_streams, scene
@@ -33,6 +32,7 @@ from wavesim_viz.page_protocol import (
     SignalReception,
     WeatherReport,
 )
+from wavesim_world.config import load
 
 RETRY_S = 2.0
 MOST_LISTENING = 8  #: maximum number of bodies that have a listener session at the same time

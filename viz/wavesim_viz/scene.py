@@ -7,15 +7,15 @@ from typing import cast
 
 import numpy as np
 
-from wavesim_sdk.config import LoadedConfig, Model, library
-from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.config.standalone_xml import load_standalone
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.log import Log
-from wavesim_sdk.ocean import mesh
-from wavesim_sdk.ocean.bed import bed_around_fleet
-from wavesim_sdk.ocean.scene import obstacle_boxes
 from wavesim_viz.page_protocol import BedGrid, HullKind, HullShape, ModelInfo, Scene
+from wavesim_world.config import LoadedConfig, Model, library
+from wavesim_world.config.primitives import shape_of
+from wavesim_world.config.standalone_xml import load_standalone
+from wavesim_world.ocean import mesh
+from wavesim_world.ocean.bed import bed_around_fleet
+from wavesim_world.ocean.scene import obstacle_boxes
 
 BED_POINTS, BED_SHARE = 97, 0.5
 

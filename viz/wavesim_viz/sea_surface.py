@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.ocean.surface import S_AMPLITUDE, S_EAST, S_FREQUENCY, S_NORTH, S_PHASE, sea_components
+from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean.surface import S_AMPLITUDE, S_EAST, S_FREQUENCY, S_NORTH, S_PHASE, sea_components
 
 
 class SeaState(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.encounters import closest_approach, domain, role
+from wavesim_sdk.guidance.encounters import closest_approach, domain, role
 from wavesim_viz.frame import INVALID, ViewerFrame, to_json_value
 from wavesim_viz.page_protocol import ModelInfo, RosterEntry, Traffic
 

@@ -13,8 +13,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import Circle, Ellipse, Rectangle
 
-from wavesim_sdk.config import Model
-from wavesim_sdk.config.primitives import shape_of
+from wavesim_world.config import Model
+from wavesim_world.config.primitives import shape_of
 
 #: views of a drawing: title, horizontal axis, vertical axis, axis along the line of sight, labels of the axes
 _VIEWS = (

@@ -8,10 +8,10 @@ from typing import Any
 from lxml import etree
 
 from wavesim_sdk import units
-from wavesim_sdk.config import xml
-from wavesim_sdk.config.schema import child_elements, keys, type_name
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_viz.page_protocol import ElementRule, XmlTree
+from wavesim_world.config import xml
+from wavesim_world.config.schema import child_elements, keys, type_name
 
 
 class RequestFailed(WaveSimError):

@@ -19,13 +19,14 @@ from wavesim_bridges.ros2.message_types import Message, MessageTypes
 from wavesim_bridges.ros2.node import DdsNode, TopicWriter, legal
 from wavesim_bridges.ros2.topic_layout import TopicLayout
 from wavesim_bridges.vehicle_motion import VehicleMotion, attitude_enu, frd_to_flu, motion_of, ned_to_enu
-from wavesim_sdk.actuators import Actuator, actuators_of
+from wavesim_sdk.actuators import Actuator
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.sensors import InstrumentConfig
 from wavesim_sdk.errors import BrokerError, WaveSimError
 from wavesim_sdk.wire.items import Reception
 from wavesim_sdk.wire.state import State, Value
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.sensors import InstrumentConfig
 
 BEAT_S = 0.1  #: wall time in s after which a stopped clock is published again
 LOOK_S = 0.02  #: interval in s between checks that the vehicle has joined

@@ -11,9 +11,11 @@ import numpy as np
 
 from wavesim_bridges.ros2.message_types import Message, MessageTypes
 from wavesim_bridges.vehicle_motion import Array, attitude_enu, product
-from wavesim_sdk import instruments as fixed
 from wavesim_sdk.actuators import Actuator, ActuatorKind
-from wavesim_sdk.config.sensors import (
+from wavesim_sdk.frames import quaternion
+from wavesim_sdk.wire.state import Value
+from wavesim_world import instruments as fixed
+from wavesim_world.config.sensors import (
     AnemometerConfig,
     BatteryConfig,
     DvlConfig,
@@ -24,8 +26,6 @@ from wavesim_sdk.config.sensors import (
     SensorConfig,
     UwbConfig,
 )
-from wavesim_sdk.frames import quaternion
-from wavesim_sdk.wire.state import Value
 
 PASCAL = 1e4  #: pressure unit: Pa per dbar
 METRE_PER_DBAR = 1e4 / (1025.0 * 9.80665)

@@ -18,6 +18,7 @@ from wavesim_sdk.wire.udp import open_socket
 
 KEYS_VARIABLE = "WAVESIM_KEYS"  #: environment variable that names the key file, for programs that pass no key
 WAITS_S = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+RECEIVES_IN_ONE_CALL = hasattr(socket, "MSG_DONTWAIT")  #: whether the socket itself has a time limit; Windows: no
 FAREWELL_S = 0.5  #: maximum time in s that a program waits for the server to confirm its LEAVE
 
 
@@ -115,14 +116,17 @@ class SessionLink:
         another. The time limit of the socket has only the values of WAITS_S, so that it seldom changes.
         """
         limit = next((limit for limit in WAITS_S if limit <= wait), 0.0)
-        if limit and limit != self._limit:
-            self._limit = limit
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", 0, int(limit * 1e6)))
         try:
+            if not RECEIVES_IN_ONE_CALL:
+                sock.settimeout(limit)
+                return sock.recv(MAX_DATAGRAM + 1)
+            if limit and limit != self._limit:
+                self._limit = limit
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", 0, int(limit * 1e6)))
             return sock.recv(MAX_DATAGRAM + 1, 0 if limit else socket.MSG_DONTWAIT)
-        except BlockingIOError:
+        except (BlockingIOError, TimeoutError):
             return b""
-        except ConnectionRefusedError:
+        except (ConnectionRefusedError, ConnectionResetError):
             time.sleep(0.02)  # no process has that port (yet)
             return b""
 
@@ -137,7 +141,7 @@ class SessionLink:
         for data in self.session.outgoing(now):
             try:
                 sock.send(data)
-            except (ConnectionRefusedError, BlockingIOError):
+            except (ConnectionRefusedError, ConnectionResetError, BlockingIOError, TimeoutError):
                 continue
 
     def check_alive(self) -> None:

@@ -1,6 +1,6 @@
 """Sealed datagrams: authenticated and encrypted by ChaCha20-Poly1305 (RFC 8439) under keys by HKDF-SHA256 (RFC 5869).
 
-The package ``cryptography`` provides both (``pip install wavesim-sdk[keys]``). A pre-shared key has 32 bytes; each session
+The package ``cryptography`` provides both (``pip install 'wavesim-sdk[keys]'``). A pre-shared key has 32 bytes; each session
 derives two keys, one for each direction. The header is not encrypted, but it is authenticated with the body.
 """
 

@@ -31,9 +31,17 @@ _PART = np.dtype([("base", "u8"), ("size", "u8")])
 ADDRESS_BYTES = 28  #: size of an address, enough for IPv4 and IPv6
 MAX_BATCH = 1024  #: maximum number of datagrams in one call
 
-_call: Any = getattr(ctypes.CDLL(None, use_errno=True), "sendmmsg", None)
-if struct.calcsize("P") != 8:
-    _call = None
+
+def _find_call() -> Any:
+    """Return the system call, or None where there is none: macOS, Windows, and systems of 32 bits."""
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+    except TypeError:  # Windows
+        return None
+    return getattr(library, "sendmmsg", None) if struct.calcsize("P") == 8 else None
+
+
+_call = _find_call()
 
 
 @functools.lru_cache(4096)

@@ -85,7 +85,7 @@ class Sensors(Mapping[str, Value]):
         try:
             return self._values[name]
         except KeyError:
-            raise KeyError(missing_name_text("no valid value of a sensor", name, self._values)) from None
+            raise KeyError(missing_name_text("no valid value for sensor", name, self._values)) from None
 
     def __getattr__(self, name: str) -> Value:
         if name.startswith("__"):

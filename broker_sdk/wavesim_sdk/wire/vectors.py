@@ -184,10 +184,10 @@ def sealed_markdown() -> str:
     key_id = hashlib.sha256(b"wavesim/1 key id" + KEY).digest()[:8]
     facts = {
         "key": KEY.hex(),
-        "key id, in the order of its bytes in the header": key_id.hex(),
+        "key id, bytes as in the header": key_id.hex(),
         "cookie": _COOKIE.hex(),
         "nonce of the JOIN": 7,
-        "token, in the order of its bytes in the header": TOKEN.to_bytes(8, "little").hex(),
+        "token, bytes as in the header": TOKEN.to_bytes(8, "little").hex(),
         "sealing nonce of JOIN and REFUSE": fixed.hex(),
     }
     join = m.Join(_COOKIE, 7, "lauv", lockstep_ns=100_000_000)

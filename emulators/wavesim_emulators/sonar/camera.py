@@ -23,11 +23,12 @@ from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
 from wavesim_emulators.sonar.imaging import NORMAL_QUANTILES
 from wavesim_emulators.sonar.scene import SonarScene, fan_directions
-from wavesim_sdk import randomness
-from wavesim_sdk.config.imaging import Board, Optics
-from wavesim_sdk.config.sensors import CameraConfig as Declared
+from wavesim_kernels import randomness
+from wavesim_sdk import imaging_frames as frames
 from wavesim_sdk.shared_memory import Record
-from wavesim_sdk.sonars import frames, lens
+from wavesim_world.config.imaging import Board, Optics
+from wavesim_world.config.sensors import CameraConfig as Declared
+from wavesim_world.sonars import lens
 
 Array = np.ndarray[Any, Any]
 STEPS = 8  #: number of segments into which a ray is divided to compute the scattered light of a lamp

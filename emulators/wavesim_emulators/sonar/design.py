@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.sonars import patterns
-from wavesim_sdk.sonars.presets import Preset
+from wavesim_world.sonars import patterns
+from wavesim_world.sonars.presets import Preset
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -13,11 +13,12 @@ from wavesim_emulators.sonar.design import SonarDesign
 from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
 from wavesim_emulators.sonar.imaging import ForwardLookingSonar, PingResult, ScanningSonar, SideScanSonar, SonarPose
 from wavesim_emulators.sonar.multibeam import MultibeamSonar
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.sensors import SonarConfig as Declared
-from wavesim_sdk.ocean.sound import francois_garrison
+from wavesim_sdk import imaging_frames as frames
 from wavesim_sdk.shared_memory import Record
-from wavesim_sdk.sonars import frames, presets
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.sensors import SonarConfig as Declared
+from wavesim_world.ocean.sound import francois_garrison
+from wavesim_world.sonars import frame_sizes, presets
 
 SONAR_TYPES: dict[str, Any] = {
     "forward": ForwardLookingSonar,
@@ -30,7 +31,7 @@ SONAR_TYPES: dict[str, Any] = {
 def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
     """Resolve all parameters of a configured sonar for the water of its configuration."""
     a = loaded.config.acoustics
-    preset = frames.resolve_preset(p)
+    preset = frame_sizes.resolve_preset(p)
     absorbed = francois_garrison(preset.frequency, a.temperature, a.salinity, a.depth, a.ph)
     return SonarDesign(
         preset,

@@ -10,11 +10,11 @@ import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator
 from wavesim_emulators.sonar.scene import SonarScene
+from wavesim_sdk import frame_rings
 from wavesim_sdk.attach import FleetSnapshot, SharedState
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import NotRunning
-from wavesim_sdk.ocean.bodies import BodyObstacles, ModelShapes
-from wavesim_sdk.sonars import frames
+from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
 
 PATIENCE_S = 2.0  #: maximum time in s to wait for the log to read a frame before it is overwritten
 
@@ -26,11 +26,11 @@ class FrameEmulator(Emulator):
         super().__init__(loaded)
         self.world = SonarScene(loaded)
         self._shapes = ModelShapes(loaded)
-        self._rings: frames.FrameRings | None = None
+        self._rings: frame_rings.FrameRings | None = None
         self._simulation: SharedState | None = None
 
     def open(self, server: str) -> None:
-        self._rings = frames.FrameRings.attach(server, writable=True)
+        self._rings = frame_rings.FrameRings.attach(server, writable=True)
         with contextlib.suppress(NotRunning):  # rings without a server, as in tests
             self._simulation = SharedState(server)
         self.warm_up()

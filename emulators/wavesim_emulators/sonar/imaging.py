@@ -16,8 +16,8 @@ from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.design import RayFan, SonarDesign
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_emulators.sonar.targets import PointTargets
-from wavesim_sdk import randomness
-from wavesim_sdk.sonars import patterns
+from wavesim_kernels import randomness
+from wavesim_world.sonars import patterns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

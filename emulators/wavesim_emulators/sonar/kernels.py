@@ -305,7 +305,7 @@ def cast_fan(
 
 @_inline
 def splitmix64(x: Any) -> Any:
-    """Finalise a SplitMix64 hash, as in wavesim_sdk.randomness."""
+    """Finalise a SplitMix64 hash, as in wavesim_kernels.randomness."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

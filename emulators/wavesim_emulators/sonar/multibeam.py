@@ -12,8 +12,8 @@ from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.design import SonarDesign
 from wavesim_emulators.sonar.imaging import DOWN, PingResult, SonarPose
 from wavesim_emulators.sonar.scene import SonarScene
-from wavesim_sdk import randomness
-from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS as SOUNDING_COLUMNS
+from wavesim_kernels import randomness
+from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS as SOUNDING_COLUMNS
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

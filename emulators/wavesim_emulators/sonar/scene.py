@@ -10,13 +10,13 @@ import numpy as np
 
 from wavesim_emulators.sonar import kernels as k
 from wavesim_sdk import frames
-from wavesim_sdk.config import imaging_checks
-from wavesim_sdk.config.load import LoadedConfig
-from wavesim_sdk.config.world import World
-from wavesim_sdk.ocean import bed, mesh
-from wavesim_sdk.ocean.bodies import BOX, CYLINDER, BodyObstacles
-from wavesim_sdk.ocean.scene import obstacle_boxes
-from wavesim_sdk.sonars import materials
+from wavesim_world.config import imaging_checks
+from wavesim_world.config.loaded import LoadedConfig
+from wavesim_world.config.world import World
+from wavesim_world.ocean import bed, mesh
+from wavesim_world.ocean.bodies import BOX, CYLINDER, BodyObstacles
+from wavesim_world.ocean.scene import obstacle_boxes
+from wavesim_world.sonars import materials
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 QUANTILES = 4096

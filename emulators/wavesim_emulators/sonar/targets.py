@@ -11,8 +11,8 @@ import numpy as np
 
 from wavesim_emulators.sonar.design import SonarDesign
 from wavesim_emulators.sonar.scene import SonarScene
-from wavesim_sdk.config.imaging import TargetConfig
-from wavesim_sdk.sonars import materials, patterns
+from wavesim_world.config.imaging import TargetConfig
+from wavesim_world.sonars import materials, patterns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

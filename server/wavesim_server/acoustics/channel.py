@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk import randomness, units
-from wavesim_sdk.config import LoadedConfig, TransducerConfig
-from wavesim_sdk.config.acoustics import BeamPattern, Modem
+from wavesim_kernels import randomness
+from wavesim_sdk import units
 from wavesim_sdk.names import shorten
-from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import RECEPTION, SENT, SignalKind
 from wavesim_server import array_tables
 from wavesim_server.acoustics import medium, medium_arrays, medium_setup, modems
 from wavesim_server.acoustics.types import Array, Records
 from wavesim_server.row_pool import RowPool, grown_to
+from wavesim_world.config import LoadedConfig, TransducerConfig
+from wavesim_world.config.acoustics import BeamPattern, Modem
+from wavesim_world.ocean.water import Water
 
 Table = np.ndarray[Any, np.dtype[np.void]]  #: records of the log
 MAX_AHEAD = 3600.0  #: s, maximum time ahead for which a signal can be planned

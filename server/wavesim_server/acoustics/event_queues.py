@@ -6,7 +6,7 @@ heap holds only the events of the current tick and the events that are planned t
 
 from __future__ import annotations
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics.medium_arrays import ISOVELOCITY, WHEEL_TICKS, Medium
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics import range_dependent_rays, rays
 from wavesim_server.acoustics.range_dependent_rays import (
     BEDS_MET,

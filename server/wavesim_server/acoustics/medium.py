@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from wavesim_sdk.kernel_compiler import device_function, kernel
+from wavesim_kernels.compiler import device_function, kernel
 from wavesim_sdk.tables import SignalKind
 from wavesim_server.acoustics import image_paths, ray_tubes, rays
 from wavesim_server.acoustics import medium_arrays as a

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.algebra import dot, interpolate, norm, pseudo_inverse
-from wavesim_sdk.config import LoadedConfig, TransducerConfig
-from wavesim_sdk.config.acoustics import Acoustics, BeamPattern, UsblHead
-from wavesim_sdk.config.world import World
 from wavesim_sdk.elementary import cos, exp, log10, power, sin
-from wavesim_sdk.ocean import sound
-from wavesim_sdk.ocean.bed import triangulated_bed
-from wavesim_sdk.ocean.surface import sea_state
-from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import RECEPTION, SENT
 from wavesim_server.acoustics import medium_arrays
 from wavesim_server.acoustics.medium_arrays import Medium
 from wavesim_server.acoustics.types import Array, Ints, Records
+from wavesim_world.config import LoadedConfig, TransducerConfig
+from wavesim_world.config.acoustics import Acoustics, BeamPattern, UsblHead
+from wavesim_world.config.world import World
+from wavesim_world.ocean import sound
+from wavesim_world.ocean.bed import triangulated_bed
+from wavesim_world.ocean.surface import sea_state
+from wavesim_world.ocean.water import Water
 
 
 def make_medium(

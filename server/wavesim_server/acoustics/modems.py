@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
-from wavesim_sdk.config.acoustics import Modem
 from wavesim_sdk.elementary import log
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
+from wavesim_world.config.acoustics import Modem
 
 GROUP = "wavesim.modems"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.kernel_compiler import always_inline, device_function
+from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_server.acoustics import fans, image_paths, range_dependent_rays, ray_tubes, rays, sloping_bed_images
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.image_paths import AcousticScene

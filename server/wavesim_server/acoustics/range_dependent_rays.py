@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics import image_paths, rays, sloping_bed_images
 from wavesim_server.acoustics.image_paths import AcousticScene

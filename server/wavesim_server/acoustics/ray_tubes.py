@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics import rays
 from wavesim_server.acoustics.types import Array, Record
 from wavesim_server.elementary import log10, power

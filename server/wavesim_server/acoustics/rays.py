@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics.types import Array, Record, Records
 from wavesim_server.elementary import acos, asin, asinh, atan2, cos, exp, log, sin

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics import image_paths, ray_tubes
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.image_paths import AcousticScene

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics import image_paths
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.types import Array

@@ -5,7 +5,7 @@ The list is valid until a body has moved by the width of the skin, a margin arou
 
 from __future__ import annotations
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_server.dynamics.bodies import BodyArrays, bounding_sphere
 from wavesim_server.dynamics.contact_memory import N_LOST, N_PAIRS, ContactMemory
 from wavesim_server.dynamics.shapes import (

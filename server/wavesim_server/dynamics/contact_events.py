@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_server.dynamics.types import Floats, Ints
 
 QUIET_S = 1.0  #: after this time in s without touching, a contact counts as new

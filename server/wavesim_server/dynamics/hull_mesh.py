@@ -8,11 +8,11 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import matvec
-from wavesim_sdk.config import Model
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.hull import Hull
-from wavesim_sdk.ocean import mesh
-from wavesim_server.dynamics.rows import HULL_TABLES, TABLE_FACES
+from wavesim_server.dynamics.sizes import HULL_TABLES, TABLE_FACES
+from wavesim_world.config import Model
+from wavesim_world.hull import Hull
+from wavesim_world.ocean import mesh
 
 #: maximum number of triangles of a hull; a body at the surface evaluates each triangle four times per step
 MAX_FACES = HULL_TABLES * TABLE_FACES

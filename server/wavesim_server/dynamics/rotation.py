@@ -1,16 +1,18 @@
-"""Attitude functions, compiled. Each function accepts either single numbers or vectors of all lanes, so the types are
-``Any``.
-"""
+"""Attitude functions, compiled. Each function accepts either single numbers or vectors of all lanes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
-from wavesim_sdk.kernel_compiler import always_inline
+from wavesim_kernels.compiler import always_inline
+from wavesim_server.dynamics.types import Number
+
+#: a 3x3 matrix, row by row
+Matrix: TypeAlias = tuple[Number, Number, Number, Number, Number, Number, Number, Number, Number]
 
 
 @always_inline
-def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
+def matrix(w: Number, x: Number, y: Number, z: Number) -> Matrix[Number]:
     """Return R_WB of the unit quaternion q_WB, row by row."""
     return (
         1.0 - 2.0 * (y * y + z * z),
@@ -26,7 +28,9 @@ def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any
 
 
 @always_inline
-def to_world(w: Any, x: Any, y: Any, z: Any, bx: Any, by: Any, bz: Any) -> tuple[Any, Any, Any]:
+def to_world(
+    w: Number, x: Number, y: Number, z: Number, bx: Number, by: Number, bz: Number
+) -> tuple[Number, Number, Number]:
     """Rotate a vector from B to W by q_WB. For a single vector, this is cheaper than the matrix."""
     tx, ty, tz = 2.0 * (y * bz - z * by), 2.0 * (z * bx - x * bz), 2.0 * (x * by - y * bx)
     return bx + w * tx + y * tz - z * ty, by + w * ty + z * tx - x * tz, bz + w * tz + x * ty - y * tx

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.kernel_compiler import always_inline, device_function
+from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_server.dynamics.types import Floats
 
 BOX, CYLINDER, SPHERE, TRIANGLE = 0, 1, 2, 3

@@ -16,7 +16,6 @@ from wavesim_sdk import commands
 from wavesim_sdk.actuators import actuator_index, fault_amount
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.names import suggest_name
-from wavesim_sdk.sensor_faults import parse_fault
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
 from wavesim_server.fault_schedule import FaultChange
@@ -36,6 +35,7 @@ from wavesim_server.messages import (
     decode_command,
     decode_request,
 )
+from wavesim_world.sensor_faults import parse_fault
 
 if TYPE_CHECKING:
     from wavesim_server.engine.core import Engine

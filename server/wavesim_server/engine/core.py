@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from wavesim_sdk.encounters import CONTACT_NOTICE_PREFIX
+from wavesim_sdk.guidance.encounters import CONTACT_NOTICE_PREFIX
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import RunState
 from wavesim_server.engine.command_executor import CommandExecutor

@@ -1,30 +1,29 @@
-"""Compiled flow of the water for the tick. ``wavesim_sdk.ocean`` has a readable twin."""
+"""Compiled flow of the water for the tick. ``wavesim_world.ocean`` has a readable twin."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.kernel_compiler import device_function
-from wavesim_sdk.ocean.water import Water
+from wavesim_kernels.compiler import device_function
+from wavesim_server.dynamics.types import Floats
 from wavesim_server.elementary import cos, sin_cos
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
+from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean.water import Water
 
 
 class FlowField(NamedTuple):
     """Uniform stream, layers (n, 3) by depth, and a gridded volume (may be empty)."""
 
-    uniform: Array  # north, east, amplitude, direction, period, phase
-    layers: Array
-    origin: Array
-    spacing: Array
-    depths: Array
-    times: Array
-    values: Array  # (times, 2, depths, north, east)
+    uniform: Floats  # north, east, amplitude, direction, period, phase
+    layers: Floats
+    origin: Floats
+    spacing: Floats
+    depths: Floats
+    times: Floats
+    values: Floats  # (times, 2, depths, north, east)
 
 
 def make_flow(loaded: LoadedConfig, water: Water) -> FlowField:

@@ -114,7 +114,7 @@ def _add_restoring(draft: ModelDraft, g: np.ndarray, depth: float) -> None:
     size[size == 0.0] = size.max() if size.max() else 1.0
     for j in (0, 1, 5):
         if np.abs(g[:, j] / (size * size[j])).max() > 1e-3:
-            draft.unused.append(f"stiffness against {panel_results.DOFS[j]}: {format_numbers(*g[:, j])}")
+            draft.unused.append(f"stiffness in {panel_results.DOFS[j]}: {format_numbers(*g[:, j])}")
         g[:, j] = 0.0
     element = etree.Element("restoring", {"z": f"{depth:g} m"})
     element.text = "\n" + "\n".join("      " + format_numbers(*row) for row in g) + "\n    "

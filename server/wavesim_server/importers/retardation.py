@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config.validation import MAX_OSCILLATORS
 from wavesim_server.importers.panel_results import DOFS, RadiationCoefficients
+from wavesim_world.config.validation import MAX_OSCILLATORS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TARGET_ERROR = 0.01  #: rms error, relative to the maximum of the table, at which no more oscillators are added

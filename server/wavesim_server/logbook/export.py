@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_devices import seabird
 from wavesim_sdk import frames
-from wavesim_sdk.devices import seabird
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.geodesy import Origin
+from wavesim_sdk.imaging_frames import FRAME_KINDS
 from wavesim_sdk.log import Log, Series, read, usable
 from wavesim_sdk.log import frames as frames_of
-from wavesim_sdk.sonars.frames import FRAME_KINDS
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome, SignalKind
 
 

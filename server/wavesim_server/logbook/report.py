@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.actuators import CLIPPED
-from wavesim_sdk.encounters import CONTACT_NOTICE_PREFIX, closest_passes
+from wavesim_sdk.guidance.encounters import CONTACT_NOTICE_PREFIX, closest_passes
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 

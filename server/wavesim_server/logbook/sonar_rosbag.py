@@ -23,8 +23,8 @@ from mcap.writer import CompressionType, Writer
 
 from wavesim_sdk.epoch import unix
 from wavesim_sdk.errors import LogError
+from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS, ImagingFrame
 from wavesim_sdk.log import CDR_HEADER, frames, usable
-from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS, ImagingFrame
 
 _RULE = "=" * 80
 _PARTS = {

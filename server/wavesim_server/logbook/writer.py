@@ -16,17 +16,17 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from wavesim_sdk.actuators import actuators_of
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import LogError
+from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
 from wavesim_sdk.log import CDR_HEADER, encode_cdr_text
 from wavesim_sdk.logfile import METADATA, PART, RUN, part_path
-from wavesim_sdk.ocean.bed import bed_around_fleet, mean_depth
 from wavesim_sdk.sensors import sensor_table_of
-from wavesim_sdk.sonars.frames import FRAME, ImagingFrame
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, VEHICLE_TABLES, Table
 from wavesim_server.logbook.log_part import DiskSync, LogPart, open_durably
 from wavesim_server.logbook.machine_traits import machine_traits
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean.bed import bed_around_fleet, mean_depth
 
 #: tables of bodies by name
 _BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from wavesim_sdk.actuators import Actuator, actuators_of
-from wavesim_sdk.config import BodyConfig, LoadedConfig, Model
-from wavesim_sdk.config.sensors import InstrumentConfig
+from wavesim_sdk.actuators import Actuator
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import BodyType
@@ -18,6 +16,9 @@ from wavesim_sdk.wire.messages import Join, Refusal, Right, Role
 from wavesim_sdk.wire.session import Admission, NotAdmitted
 from wavesim_server.instruments import describe_instrument
 from wavesim_server.network.crews import SessionGrant
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import BodyConfig, LoadedConfig, Model
+from wavesim_world.config.sensors import InstrumentConfig
 
 MIN_PERIOD_NS = 1_000_000
 MAX_AGE_PERIODS = 5.0  #: values older than this are stale: the emulator has ended, hangs, or is too slow

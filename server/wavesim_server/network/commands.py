@@ -10,11 +10,11 @@ from wavesim_sdk import commands
 from wavesim_sdk.actuators import fault_amount
 from wavesim_sdk.commands import Command
 from wavesim_sdk.names import suggest_name
-from wavesim_sdk.sensor_faults import parse_fault
 from wavesim_sdk.wire import items
 from wavesim_server.messages import ExecuteCommand, ExecutedEvent
 from wavesim_server.network.admission import BodyParts
 from wavesim_server.network.crews import Crews, SessionGrant
+from wavesim_world.sensor_faults import parse_fault
 
 COMMANDER, CONFIGURATION = "", "configuration"  #: identifiers of senders that are not sessions
 MAX_PENDING = 256  #: maximum number of pending commands

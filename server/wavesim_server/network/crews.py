@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wavesim_sdk.config.sensors import InstrumentConfig
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.wire.messages import Right, Role
 from wavesim_sdk.wire.session import Session
+from wavesim_world.config.sensors import InstrumentConfig
 
 _NUMBER, _ORDINAL, _EPOCH = (1 << 32) - 1, (1 << 16) - 1, (1 << 15) - 1
 

@@ -8,15 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import AttachError, NotRunning
-from wavesim_sdk.sonars.frames import FRAME_SENSOR_TYPES, FrameRings, ImagingFrame, no_such_source
+from wavesim_sdk.frame_rings import FrameRings
+from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, ImagingFrame, no_such_source
 from wavesim_sdk.wire.frame_pieces import split_frame
 from wavesim_sdk.wire.messages import PIECE_BYTES, Piece
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.crews import CrewMember
 from wavesim_server.network.state_datagrams import InstrumentLocator
+from wavesim_world.config import LoadedConfig
 
 POLL_PERIOD_S = 0.005  #: interval between two checks for new frames
 SEND_S = 0.002  #: interval between two bursts of pieces

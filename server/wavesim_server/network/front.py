@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wavesim_sdk.commander import CommandReply
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import BodyType
 from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role
@@ -52,6 +51,7 @@ from wavesim_server.network.lockstep import StepReply as StepReply
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.requests import RequestHandler
 from wavesim_server.waits import SHARE, Waits
+from wavesim_world.config import LoadedConfig
 
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
@@ -349,7 +349,7 @@ class Front:
         )  # the engine may wait for an answer that was lost
 
     def _on_body_presence(self, r: messages.BodyPresenceEvent) -> None:
-        """Handle the departure of an orphaned body, or the entry of a body that only an earlier front requested."""
+        """Handle the departure of an orphaned body. Remove a body that enters because an earlier front requested it."""
         if not r.is_present and r.row in self.orphans and r.generation == self.generations[r.row]:
             self.orphans.discard(r.row)
             self.bodies.pop(r.row, None)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import posix_ipc
 
 from wavesim_sdk.commander import CommanderQueue
-from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.shared_memory import SharedMemoryArea, segment_name
 from wavesim_sdk.wire.sendmmsg import pack_address
@@ -27,6 +26,7 @@ from wavesim_server.network.broadcast import DatagramRows
 from wavesim_server.network.front import STALL_THRESHOLD_S, Front
 from wavesim_server.resources import exit_without_resource, ring_names
 from wavesim_server.ring import Ring
+from wavesim_world.config import LoadedConfig
 
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring

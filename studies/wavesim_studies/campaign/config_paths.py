@@ -9,12 +9,12 @@ from typing import Any
 
 from lxml import etree
 
-from wavesim_sdk.config import xml
-from wavesim_sdk.config.load import check_value
-from wavesim_sdk.config.model import Config
-from wavesim_sdk.config.schema import Child, Key, child_elements, keys
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
+from wavesim_world.config import xml
+from wavesim_world.config.build import check_value
+from wavesim_world.config.model import Config
+from wavesim_world.config.schema import Child, Key, child_elements, keys
 
 _STEP = re.compile(r"([\w-]+)(?:\[([^\]]+)\])?")
 #: attributes that name an input file; `file` of the log is not among them, because it names an output file

@@ -89,7 +89,7 @@ _here: dict[tuple[str, str, int], tuple[str, Worker]] = {}
 
 
 def on_dask(row: int, key: str, timeout: float, file: str, out: str, whose: str) -> Outcome:
-    """Run a job on a dask worker, in a separate process for each of its threads.
+    """Run a job on a dask worker. Each thread of the dask worker runs its jobs in its own process.
 
     ``whose`` identifies the client. A process that another client started is ended, because it read earlier versions of
     the files.

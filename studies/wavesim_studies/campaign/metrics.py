@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk import encounters
-from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.guidance import encounters
 from wavesim_sdk.log import Log
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import ACTUATION, RECEPTION, SENT, STATE, Outcome
 from wavesim_server.logbook import report
 from wavesim_studies.campaign import sources
 from wavesim_studies.campaign.schema import Metric
+from wavesim_world.config import BodyConfig, LoadedConfig
 
 Record = np.ndarray[Any, np.dtype[np.void]]
 Track = tuple[Any, Record]  #: times in s, rows of the table `state`

@@ -8,10 +8,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from wavesim_sdk import __version__, randomness
-from wavesim_sdk.config import LoadedConfig, load
-from wavesim_sdk.config.load import check_value, read_element
-from wavesim_sdk.config.schema import Key
+from wavesim_kernels import randomness
+from wavesim_sdk import __version__
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_studies.campaign import designs, metrics, sources, unused
@@ -19,6 +17,9 @@ from wavesim_studies.campaign.config_paths import BaseConfiguration, find
 from wavesim_studies.campaign.designs import Value
 from wavesim_studies.campaign.expressions import Expression
 from wavesim_studies.campaign.schema import Campaign, Factor, Metric
+from wavesim_world.config import LoadedConfig, load
+from wavesim_world.config.build import check_value, read_element
+from wavesim_world.config.schema import Key
 
 SEED_BITS = 52
 #: columns of the table in addition to factors and metrics

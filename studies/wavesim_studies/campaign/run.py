@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import log as logs
-from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.campaign.metrics import RunResult
 from wavesim_studies.campaign.plan import CampaignPlan, PlannedRun
+from wavesim_world.config import LoadedConfig, load
 
 #: status of a run; only a run whose process was killed is repeated
 OK, FAILED, INVALID, TIMED_OUT, KILLED = "ok", "failed", "invalid", "timed out", "killed"
@@ -168,7 +168,7 @@ def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[
     command = [
         sys.executable,
         "-m",
-        "wavesim_sdk.cli",
+        "wavesim_sdk",
         "trial",
         str(loaded.path),
         "--out",

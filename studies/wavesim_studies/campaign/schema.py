@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wavesim_sdk.config.schema import child, children, choice, flag, key, place, text
+from wavesim_world.config.schema import child, children, choice, flag, key, place, text
 
 DESIGNS = ("seeds", "list", "grid", "one-at-a-time", "random", "latin", "sobol", "halton", "sensitivity")
 DISTRIBUTIONS = ("uniform", "log-uniform", "normal", "truncated")

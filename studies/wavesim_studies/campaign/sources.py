@@ -29,12 +29,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from wavesim_sdk.config import LoadedConfig, Model
-from wavesim_sdk.config.model import LogConfig, Models
 from wavesim_sdk.errors import ConfigError
+from wavesim_world.config import LoadedConfig, Model
+from wavesim_world.config.model import LogConfig, Models
 
 #: packages whose code affects the results
-CODE = ("wavesim_sdk", "wavesim_server", "wavesim_emulators", "wavesim_studies")
+CODE = ("wavesim_sdk", "wavesim_kernels", "wavesim_world", "wavesim_server", "wavesim_emulators", "wavesim_studies")
 #: entry points that only display results
 _SHOWN = ("wavesim.commands", "wavesim.checks", "wavesim.drawings")
 _MODULES = tuple(all_suffixes())

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wavesim_sdk.config import xml
 from wavesim_sdk.errors import ConfigError
 from wavesim_studies.campaign import clusters
 from wavesim_studies.campaign.designs import values_of
 from wavesim_studies.campaign.metrics import LIBRARY
 from wavesim_studies.campaign.schema import Campaign, Factor, Metric
+from wavesim_world.config import xml
 
 Unused = tuple[Any, tuple[str, ...], str]
 SAMPLED = ("random", "latin", "sobol", "halton", "sensitivity")

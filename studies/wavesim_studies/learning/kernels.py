@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from wavesim_sdk.compiled_elementary import normal, uniform
-from wavesim_sdk.kernel_compiler import device_function, kernel
+from wavesim_kernels.compiled_elementary import normal, uniform
+from wavesim_kernels.compiler import device_function, kernel
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import integrators, rotation
-from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.lanes import load, maximum, minimum, select, sqrt, store
+from wavesim_server.dynamics.sizes import LANES, SLOTS, THRUSTERS
 from wavesim_server.elementary import atan2, exp, log, sin_cos
 
-L = r.LANES
+L = LANES
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
 DEPTH = 20.0  #: centre of all tasks in m, far from surface and bed
 DELAYS = 4  #: number of stored commands, the newest first
@@ -32,10 +33,10 @@ PARTS = 3  #: parts of a reward: position, upright and still, effort
 NORMALS = 10  #: number of random values per observation: position (3), heading, velocity (3), rates (3)
 #: rows of temporary values of a block: observation, its noise, actions, and inputs of reward and success
 OBSERVATION = 0
-DRAW = OBSERVATION + BASE + r.THRUSTERS
+DRAW = OBSERVATION + BASE + THRUSTERS
 ACTION = DRAW + NORMALS
 DISTANCE, TURNED, UPRIGHT, SPIN, AHEAD, PART, REWARD, OUT_OF_BOUNDS, TIME_IS_UP, IS_SUCCESS = (
-    ACTION + r.THRUSTERS + k for k in (0, 1, 2, 3, 4, 5, 8, 9, 10, 11)
+    ACTION + THRUSTERS + k for k in (0, 1, 2, 3, 4, 5, 8, 9, 10, 11)
 )
 WORK = IS_SUCCESS + 1
 _NEAREST = 6755399441055744.0  # 1.5 2^52: adding and subtracting it rounds to an integer
@@ -126,32 +127,32 @@ def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: TaskRules, thruste
     """Start a new episode of one copy."""
     c[EPISODE * L + l] += 1.0
     e = int(c[EPISODE * L + l]) << 20  # offset of the random numbers of this episode
-    for row in range(r.MEMORY_STATE):
+    for row in range(B.MEMORY_STATE):
         b[row * L + l] = 0.0
     c[PHASE * L + l] = 2.0 * math.pi * uniform(key, e, 0) if rules.task else 0.0
     x, y, z, _, _, _ = _reference_pose(rules, 0.0, c[PHASE * L + l])
     wide = 2.5 if rules.task == 0 else 0.5
-    b[r.PX * L + l] = x + wide * (2.0 * uniform(key, e, 1) - 1.0)
-    b[r.PY * L + l] = y + wide * (2.0 * uniform(key, e, 2) - 1.0)
-    b[r.PZ * L + l] = z + 0.5 * (2.0 * uniform(key, e, 3) - 1.0)
+    b[B.PX * L + l] = x + wide * (2.0 * uniform(key, e, 1) - 1.0)
+    b[B.PY * L + l] = y + wide * (2.0 * uniform(key, e, 2) - 1.0)
+    b[B.PZ * L + l] = z + 0.5 * (2.0 * uniform(key, e, 3) - 1.0)
     sr, cr = sin_cos(0.15 * (uniform(key, e, 4) - 0.5))  # half of the angles
     sp, cp = sin_cos(0.15 * (uniform(key, e, 5) - 0.5))
     sy, cy = sin_cos(math.pi * uniform(key, e, 6) - 0.5 * math.pi)
-    b[r.QW * L + l] = cr * cp * cy + sr * sp * sy
-    b[r.QX * L + l] = sr * cp * cy - cr * sp * sy
-    b[r.QY * L + l] = cr * sp * cy + sr * cp * sy
-    b[r.QZ * L + l] = cr * cp * sy - sr * sp * cy
-    for k in range(r.SLOTS):
-        b[(r.ACTUATOR_STATE + k) * L + l] = 0.0
-        b[(r.ACTUATOR_COMMAND + k) * L + l] = 0.0
+    b[B.QW * L + l] = cr * cp * cy + sr * sp * sy
+    b[B.QX * L + l] = sr * cp * cy - cr * sp * sy
+    b[B.QY * L + l] = cr * sp * cy + sr * cp * sy
+    b[B.QZ * L + l] = cr * cp * sy - sr * sp * cy
+    for k in range(SLOTS):
+        b[(B.ACTUATOR_STATE + k) * L + l] = 0.0
+        b[(B.ACTUATOR_COMMAND + k) * L + l] = 0.0
     common = 1.0 - 0.2 * rules.variation * uniform(key, e, 7)  # common factor: voltage
     for k in range(thrusters):
-        b[(r.ACTUATOR_EFFECT + k) * L + l] = common * (
+        b[(B.ACTUATOR_EFFECT + k) * L + l] = common * (
             1.0 + 0.2 * rules.variation * (2.0 * uniform(key, e, 16 + k) - 1.0)
         )
     north, east = sin_cos(2.0 * math.pi * uniform(key, e, 9))
     speed = 0.5 * rules.variation * uniform(key, e, 8)
-    b[r.V_WF_W * L + l], b[(r.V_WF_W + 1) * L + l], b[(r.V_WF_W + 2) * L + l] = speed * north, speed * east, 0.0
+    b[B.V_WF_W * L + l], b[(B.V_WF_W + 1) * L + l], b[(B.V_WF_W + 2) * L + l] = speed * north, speed * east, 0.0
     c[NET * L + l] = 2.0 * rules.variation * (2.0 * uniform(key, e, 10) - 1.0)  # 2 % of the weight of a body of 10 kg
     c[DELAY * L + l] = float(int(DELAYS * uniform(key, e, 11))) if rules.variation > 0.0 else 0.0
     for k in range(3):
@@ -201,9 +202,9 @@ def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, 
         for k in range(NORMALS):
             store(w, DRAW + k, 0.0)
     r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation.matrix(
-        load(b, r.QW), load(b, r.QX), load(b, r.QY), load(b, r.QZ)
+        load(b, B.QW), load(b, B.QX), load(b, B.QY), load(b, B.QZ)
     )
-    dx, dy, dz = gx - load(b, r.PX), gy - load(b, r.PY), gz - load(b, r.PZ)
+    dx, dy, dz = gx - load(b, B.PX), gy - load(b, B.PY), gz - load(b, B.PZ)
     turn = -atan2(r21, r11)
     # in body axes, as measured by on-board instruments
     mx = dx + load(c, BIAS) + 0.05 * n * load(w, DRAW)
@@ -219,8 +220,8 @@ def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, 
     _store_observation(w, 6, r32)
     _store_observation(w, 7, r33)
     for k in range(3):
-        _store_observation(w, 8 + k, load(b, r.NU + k) + 0.01 * n * load(w, DRAW + 4 + k))
-        _store_observation(w, 11 + k, load(b, r.NU + 3 + k) + 0.002 * n * load(w, DRAW + 7 + k))
+        _store_observation(w, 8 + k, load(b, B.NU + k) + 0.01 * n * load(w, DRAW + 4 + k))
+        _store_observation(w, 11 + k, load(b, B.NU + 3 + k) + 0.002 * n * load(w, DRAW + 7 + k))
     _store_observation(w, 14, r11 * vx + r21 * vy + r31 * vz)
     _store_observation(w, 15, r12 * vx + r22 * vy + r32 * vz)
     _store_observation(w, 16, r13 * vx + r23 * vy + r33 * vz)
@@ -230,7 +231,7 @@ def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, 
     _store_observation(w, 19, load(c, STEP) / float(rules.steps))
     for k in range(thrusters):
         _store_observation(w, BASE + k, load(past, k))
-    p, q, o = load(b, r.NU + 3), load(b, r.NU + 4), load(b, r.NU + 5)
+    p, q, o = load(b, B.NU + 3), load(b, B.NU + 4), load(b, B.NU + 5)
     store(w, DISTANCE, sqrt(dx * dx + dy * dy + dz * dz))
     store(w, TURNED, abs(turn))
     store(w, UPRIGHT, r33)
@@ -251,12 +252,12 @@ def _apply_delay(b: Any, c: Any, past: Any, w: Any, rules: TaskRules, thrusters:
         store(past, 2 * thrusters + k, two)
         store(past, thrusters + k, one)
         store(past, k, a)
-        store(b, r.ACTUATOR_COMMAND + k, rules.max_command * told)
-    q0, x, y, z = load(b, r.QW), load(b, r.QX), load(b, r.QY), load(b, r.QZ)
+        store(b, B.ACTUATOR_COMMAND + k, rules.max_command * told)
+    q0, x, y, z = load(b, B.QW), load(b, B.QX), load(b, B.QY), load(b, B.QZ)
     net = load(c, NET)
-    store(b, r.EXTERNAL_WRENCH, net * (2.0 * (x * z - y * q0)))
-    store(b, r.EXTERNAL_WRENCH + 1, net * (2.0 * (y * z + x * q0)))
-    store(b, r.EXTERNAL_WRENCH + 2, net * (1.0 - 2.0 * (x * x + y * y)))
+    store(b, B.EXTERNAL_WRENCH, net * (2.0 * (x * z - y * q0)))
+    store(b, B.EXTERNAL_WRENCH + 1, net * (2.0 * (y * z + x * q0)))
+    store(b, B.EXTERNAL_WRENCH + 2, net * (1.0 - 2.0 * (x * x + y * y)))
 
 
 @device_function
@@ -311,7 +312,7 @@ def _hold_waiting(f: FleetView, copies: CopyState, block: int, size: int, rules:
                 reset(b, l, c, copies.keys[block * L + l], past, rules, thrusters)
                 c[ENDED * L + l] = 2.0
             _clear_commands(past, l, thrusters)  # its action is ignored
-            for row in range(r.MEMORY_STATE):
+            for row in range(B.MEMORY_STATE):
                 held[l, row] = b[row * L + l]
 
 
@@ -320,10 +321,10 @@ def _restore_held(b: Any, c: Any, held: Any, size: int, thrusters: int) -> None:
     """Restore the states that :func:`_hold_waiting` saved."""
     for l in range(size):
         if c[ENDED * L + l] != 0.0:
-            for row in range(r.MEMORY_STATE):
+            for row in range(B.MEMORY_STATE):
                 b[row * L + l] = held[l, row]
             for k in range(thrusters):
-                b[(r.ACTUATOR_STATE + k) * L + l] = 0.0
+                b[(B.ACTUATOR_STATE + k) * L + l] = 0.0
 
 
 @device_function
@@ -378,7 +379,7 @@ def step(f: FleetView, copies: CopyState, actions: Any, rules: TaskRules, out: S
     """Advance all copies by one step. ``actions`` (n, thrusters) are from -1 to 1."""
     n, h, w = actions.shape[0], rules.dt / rules.substeps, copies.work
     for block in range((n + L - 1) // L):
-        b, kind = f.blocks[block], f.heads[block, r.BLOCK_MODEL]
+        b, kind = f.blocks[block], f.heads[block, B.HEAD_MODEL]
         c, past, first = copies.numbers[block], copies.commands[block], block * L
         size, waiting = min(n - first, L), False
         for l in range(size):

@@ -24,12 +24,13 @@ import gymnasium
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from wavesim_sdk import control, frames
-from wavesim_sdk.config import load_text
+from wavesim_sdk import frames
 from wavesim_sdk.elementary import cos, sin
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.guidance import control
 from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
+from wavesim_world.config import load_text
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 STEP_S = 1.0  #: time in s between two actions

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.standalone_xml import load_standalone
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, Series
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import STATE, Table
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.standalone_xml import load_standalone
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Columns = dict[str, Array]

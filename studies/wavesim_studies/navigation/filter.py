@@ -11,16 +11,14 @@ import bisect
 import contextlib
 import fcntl
 import functools
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from wavesim_kernels import cache as kernel_cache
 from wavesim_sdk import frames
 from wavesim_studies.navigation import forward_filter, measurement_models, smoother, strapdown
 from wavesim_studies.navigation.measurements import drop_pose, event_order, keep_pose, schedule
@@ -309,10 +307,11 @@ def compile_filter() -> None:
 
     If several processes start together, one compiles and the others wait.
     """
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or tempfile.gettempdir())
+    folder = kernel_cache.cache_folder()
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # without a writable folder each process compiles on its own
-            lock = stack.enter_context((folder / f"wavesim-navigation-{os.getuid()}.lock").open("w"))
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context((folder / "wavesim-navigation.lock").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX)
         made = Filter(FilterDesign().start(0.0, np.zeros(3), np.zeros(3), (1.0, 0.0, 0.0, 0.0), [1.0] * 5))
         made.sample(0.1, (0.0, 0.0, -9.81), np.zeros(3))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_studies.navigation.measurement_models import (
     ANGLES,
     BED,

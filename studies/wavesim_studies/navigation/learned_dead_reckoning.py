@@ -23,9 +23,9 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.errors import LogError, WaveSimError
-from wavesim_sdk.ocean.water import depth_of_pressure
 from wavesim_studies.navigation import dataset, logs
 from wavesim_studies.neural_networks import Adam, DenseNetwork, load
+from wavesim_world.ocean.water import depth_of_pressure
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LAGS = (1.0, 3.0, 9.0)  #: time constants in s of the smoothed commands that the network receives

@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import LoadedConfig
-from wavesim_sdk.config.sensors import InstrumentConfig
-from wavesim_sdk.config.standalone_xml import load_standalone
 from wavesim_sdk.errors import ConfigError, LogError
-from wavesim_sdk.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
 from wavesim_sdk.log import Log, Series
-from wavesim_sdk.ocean.water import depth_of_pressure
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome
 from wavesim_studies.navigation import measurement_models
 from wavesim_studies.navigation import measurements as make
 from wavesim_studies.navigation.filter import FilterDesign, FilterState, Track, estimate
 from wavesim_studies.navigation.metrics import NavigationScore
 from wavesim_studies.navigation.metrics import score as judged
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.sensors import InstrumentConfig
+from wavesim_world.config.standalone_xml import load_standalone
+from wavesim_world.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
+from wavesim_world.ocean.water import depth_of_pressure
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: types of inputs that can be excluded; all except `sound` are types of instruments

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_kernels.compiler import device_function
 from wavesim_sdk.elementary import atan2
-from wavesim_sdk.kernel_compiler import device_function
 from wavesim_studies.navigation.strapdown import (
     CLOCK,
     CLONE,

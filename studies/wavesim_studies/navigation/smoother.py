@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.kernel_compiler import device_function
+from wavesim_kernels.compiler import device_function
 from wavesim_studies.navigation.forward_filter import TAPE_CLONE, TAPE_DROP, TAPE_PROPAGATE, TAPE_UPDATE, inject_error
 from wavesim_studies.navigation.strapdown import CLONE, kernel, propagate_back, transition
 

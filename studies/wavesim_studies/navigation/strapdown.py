@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk import compiled_elementary as _compiled  # noqa: F401  # tells Numba of the elementary functions
-from wavesim_sdk import kernel_compiler
+from wavesim_kernels import compiled_elementary as _compiled  # noqa: F401  # tells Numba of the elementary functions
+from wavesim_kernels import compiler as kernel_compiler
+from wavesim_kernels.compiler import device_function
 from wavesim_sdk.elementary import sin_cos
-from wavesim_sdk.kernel_compiler import device_function
 
 Array = Any
 

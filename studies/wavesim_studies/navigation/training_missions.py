@@ -13,15 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from wavesim_sdk import control, frames
-from wavesim_sdk.config import load_text
+from wavesim_sdk import frames
 from wavesim_sdk.elementary import sin
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.frames import wrap
+from wavesim_sdk.guidance import control
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_server import Lab
 from wavesim_server.logbook.datasets import add_mission
 from wavesim_server.logbook.writer import LogWriter
+from wavesim_world.config import load_text
 
 NAME = "auv"
 TICK_S, IMU_S, STATE_S = 0.02, 0.1, 0.2  #: periods of the engine, the IMU, and the recorded true states and commands

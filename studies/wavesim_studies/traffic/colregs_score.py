@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.avoidance import PATIENCE
-from wavesim_sdk.encounters import EncounterRole, closest_approach, closest_on_track, domain
+from wavesim_sdk.guidance.avoidance import PATIENCE
+from wavesim_sdk.guidance.encounters import EncounterRole, closest_approach, closest_on_track, domain
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 KNOT = 1852.0 / 3600.0

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.avoidance import Avoider
-from wavesim_sdk.config import Model, library
-from wavesim_sdk.config.model import Waypoint
-from wavesim_sdk.ship_autopilot import ShipMotion, WaypointPilot
-from wavesim_sdk.targets import Target
+from wavesim_sdk.guidance.avoidance import Avoider
+from wavesim_sdk.guidance.control import Waypoint
+from wavesim_sdk.guidance.targets import Target
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_studies.traffic.colregs_score import ColregsScore, VesselTrack, score_run
 from wavesim_studies.traffic.encounters import Encounter, VesselStart
+from wavesim_world.config import Model, library
+from wavesim_world.ship_autopilot import ShipMotion, WaypointPilot
 
 #: suitable speed in m/s and time to the meeting in s, for each model
 MODEL_SPEEDS_AND_TIMES = {

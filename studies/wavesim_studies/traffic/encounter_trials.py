@@ -9,10 +9,10 @@ import os
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from wavesim_sdk.config import library
 from wavesim_sdk.errors import ConfigError
 from wavesim_studies.traffic.encounter_runs import LARGE
 from wavesim_studies.traffic.encounters import Encounter, VesselStart
+from wavesim_world.config import library
 
 BEYOND = 1.9  #: duration of a trial as a multiple of the time to the meeting
 BAND = 0.35  #: fraction of the time to the meeting that remains when a rogue leaves its course

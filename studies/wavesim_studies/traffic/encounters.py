@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.encounters import EncounterRole, closest_approach, role
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.geodesy import Origin
+from wavesim_sdk.guidance.encounters import EncounterRole, closest_approach, role
 
 KNOT = 1852.0 / 3600.0
 SOURCE = (

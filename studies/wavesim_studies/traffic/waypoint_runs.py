@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
-from wavesim_sdk.ship_autopilot import ShipMotion, WaypointPilot
 from wavesim_server import Lab
+from wavesim_world.config import BodyConfig, LoadedConfig
+from wavesim_world.ship_autopilot import ShipMotion, WaypointPilot
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 PERIOD = 0.1  #: control period in s

@@ -1,0 +1,165 @@
+"""Shared-memory rings that contain the newest frames of each imaging sonar and camera of a server on this machine.
+
+A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the table ``sonar``, followed by one ring for each
+row of the table ``camera`` in reverse order. It begins like the other segments: the magic ``WAVESONR``, version, 16
+bytes of the record hash, size, PID and start time of the server. The number of rings, slots per ring and bytes per slot
+follow (8 bytes each).
+
+Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with three numbers. ``begun`` is the number of the frame being
+written. ``done`` is the number of the last complete frame. ``logged`` is one more than the number of the last logged
+frame (0 = no log). Frame n is in slot ``(n - 1) % slots``: a record (:data:`FRAME`) followed by ``bytes`` of payload. A
+reader copies the frame and then checks ``begun``: the copy is valid if ``begun`` is at most ``n + slots - 1``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+from typing import Any
+
+import numpy as np
+import posix_ipc
+
+from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, RECORD, ImagingFrame, no_such_source
+from wavesim_sdk.shared_memory import create_memory, is_process_alive, map_memory, process_start, segment_name
+
+MAGIC = b"WAVESONR"
+VERSION = 1
+HEADER, RING = 4096, 64
+SLOTS = 4
+LOOK_S = 0.0005  #: poll interval in s of a writer that waits for the log
+
+
+def _hash() -> bytes:
+    return hashlib.sha256(repr(RECORD.descr).encode()).hexdigest()[:16].encode()
+
+
+class FrameRings:
+    """Frame rings of a server in mapped memory. ``begun``, ``done`` and ``logged`` are views with one number per ring."""
+
+    def __init__(self, memory: Any) -> None:
+        self._memory = memory
+        self.header = np.frombuffer(memory, np.int64, 10, 0)
+        self.rings, self.slots, self.slot_bytes = (int(n) for n in self.header[7:10])
+        self._each = RING + self.slots * self.slot_bytes
+        self.begun, self.done, self.logged = (
+            np.ndarray(self.rings, np.int64, memory, HEADER + 8 * k, (self._each,)) for k in range(3)
+        )
+
+    @classmethod
+    def create(cls, server: str, rings: int, size: int, group: bool = False) -> None:
+        """Create the segment of a server. Raises OSError on failure."""
+        total = HEADER + rings * (RING + SLOTS * size)
+        memory = create_memory(segment_name(server, "sonars"), total, group)
+        header = np.frombuffer(memory, np.int64, 10, 0)
+        header[1], header[4:10] = VERSION, (total, os.getpid(), process_start(os.getpid()), rings, SLOTS, size)
+        memory[16:32] = _hash()
+        memory[0:8] = MAGIC
+
+    @classmethod
+    def attach(cls, server: str, writable: bool = False) -> FrameRings:
+        """Map the rings of a server. Raises NotRunning or AttachError with the reason on failure."""
+        name = segment_name(server, "sonars")
+        try:
+            memory = map_memory(name, MAGIC, HEADER, "ring of sonars", writable)
+        except posix_ipc.ExistentialError:
+            raise NotRunning(f"no server '{server}' with imaging sonars or cameras is running") from None
+        if memory[16:32] != _hash():
+            raise AttachError(f"{name} was created by another release; install the same release on both sides")
+        header = [int(n) for n in np.frombuffer(memory, np.int64, 10)]
+        rings, slots, size = header[7:]
+        if min(rings, slots - 1, size - RECORD.itemsize) < 0 or HEADER + rings * (RING + slots * size) > len(memory):
+            raise AttachError(f"{name} is damaged: {rings} rings of {slots} x {size} bytes in {len(memory)} bytes")
+        if not is_process_alive(header[5], header[6]):
+            raise NotRunning(f"the server that owned {name} has ended")
+        return cls(memory)
+
+    def ring_index(self, type_: str, place: int) -> int:
+        """Return the number of the ring of an instrument, from its type and its row in the table of that type."""
+        return place if type_ == "sonar" else self.rings - 1 - place
+
+    def _slot(self, ring: int, number: int) -> int:
+        return HEADER + ring * self._each + RING + (number - 1) % self.slots * self.slot_bytes
+
+    def write(self, ring: int, record: Any, *payload: bytes, patience: float = 0.0) -> int:
+        """Append a frame and return its number. Only one writer may call this at a time.
+
+        The call waits up to ``patience`` s of wall-clock time until the log has read the frame that is overwritten.
+        """
+        body = b"".join(payload)
+        if RECORD.itemsize + len(body) > self.slot_bytes:
+            raise AttachError(f"a frame of {len(body)} bytes does not fit into its ring")
+        number = int(self.done[ring]) + 1
+        limit = time.monotonic() + patience
+        while 0 < self.logged[ring] <= number - self.slots and time.monotonic() < limit:
+            time.sleep(LOOK_S)
+        self.begun[ring] = number
+        record["number"], record["bytes"] = number, len(body)
+        at = self._slot(ring, number)
+        self._memory[at : at + RECORD.itemsize] = record.tobytes()
+        at += RECORD.itemsize
+        self._memory[at : at + len(body)] = body
+        self.done[ring] = number
+        return number
+
+    def read(self, ring: int, number: int) -> ImagingFrame | None:
+        """Return a frame by its number, or None if it is not yet written or already overwritten."""
+        if not 0 < number <= int(self.done[ring]):
+            return None
+        at = self._slot(ring, number)
+        record = np.frombuffer(bytes(self._memory[at : at + RECORD.itemsize]), RECORD)[0]
+        size = min(int(record["bytes"]), self.slot_bytes - RECORD.itemsize)
+        at += RECORD.itemsize
+        payload = bytes(self._memory[at : at + max(size, 0)])
+        if int(self.begun[ring]) >= number + self.slots or int(record["number"]) != number:
+            return None
+        return ImagingFrame(record, payload)
+
+
+class FrameReader:
+    """Sequential reader of the frames of one instrument. ``dropped`` counts the frames that were overwritten before
+    they were read.
+    """
+
+    def __init__(self, rings: FrameRings, ring: int, name: str = "") -> None:
+        self.rings, self.ring, self.name = rings, ring, name
+        self.last_read = self.dropped = 0
+
+    @classmethod
+    def open(cls, server: str, body: str, name: str) -> FrameReader:
+        """Open the frames of a sonar or camera on a body of a running server."""
+        from wavesim_sdk.attach import SharedState
+
+        suite = SharedState(server).instruments(body)
+        types = {n: bytes(entry["type"]).decode() for n, entry in suite.items()}
+        if types.get(name) not in FRAME_SENSOR_TYPES:
+            there = [n for n, type_ in types.items() if type_ in FRAME_SENSOR_TYPES]
+            raise AttachError(no_such_source(body, name, there))
+        rings = FrameRings.attach(server)
+        return cls(rings, rings.ring_index(types[name], int(suite[name]["place"])), name)
+
+    def next(self) -> ImagingFrame | None:
+        """Return the oldest unread frame that still exists, or None if there is no new frame."""
+        while True:
+            done = int(self.rings.done[self.ring])
+            if self.last_read >= done:
+                return None
+            first = max(self.last_read + 1, done - self.rings.slots + 2)
+            self.dropped += first - self.last_read - 1
+            self.last_read = first
+            frame = self.rings.read(self.ring, first)
+            if frame is not None:
+                return frame
+            self.dropped += 1
+
+
+def remove_rings(server: str) -> list[str]:
+    """Remove the segment of a server if it exists. Returns the names of the removed segments."""
+    name = segment_name(server, "sonars")
+    with contextlib.suppress(posix_ipc.ExistentialError):
+        posix_ipc.unlink_shared_memory(name)
+        return [name]
+    return []

@@ -1,0 +1,645 @@
+"""Reference collision avoidance: plans over course and speed, with costs from the collision regulations (COLREG 8, 13 to 17).
+
+    avoider = Avoider(length=2.0, speed=3.0)
+    order = avoider.order(place, velocity, wanted, targets, way)       # (course, speed), or None: follow the mission
+
+Call it once a second. It uses only a target list: positions and velocities, without intentions.
+
+A *plan* (:class:`Plans`) is a complete manoeuvre: hold a course and a speed, sail parallel to the mission's leg, return to the
+leg, and continue along it. A plan is free if no target approaches closer than ``clear_distance`` until one horizon after the vessel
+is back on its leg. The vessel acts when the plan "continue" is not free within ``horizon``. It selects the plan of minimum cost;
+only large changes are candidates, because other vessels do not notice small ones. It keeps the course until it can sail
+parallel to the leg, and keeps parallel until it can return. Starting either step needs a margin; keeping it does not. As the
+stand-on vessel it holds course and speed until the other vessel has failed to act for too long.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.elementary import atan2, hypot, sin_cos
+from wavesim_sdk.frames import wrap
+from wavesim_sdk.guidance.encounters import EncounterRole, domain, role
+from wavesim_sdk.guidance.targets import Target
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Place = tuple[float, float]
+
+CANDIDATE_TURNS = (0.0, *(math.radians(sign * t) for t in (30, 35, 40, 45, 50, 60, 70, 80, 90) for sign in (1, -1)))
+CANDIDATE_SPEEDS = (1.0, 0.5, 0.25, 0.0)
+HOLD = (
+    5.0,
+    10.0,
+    15.0,
+    20.0,
+    25.0,
+    30.0,
+    40.0,
+    60.0,
+    90.0,
+)  #: distances for which a plan may hold its course, in ship lengths
+PARALLEL = (0.0, *(10.0 * 2.0**k for k in range(9)))  #: distances parallel to the leg, in ship lengths: 0, 10 to 2560
+STARBOARD_ONLY_ROLES = {
+    EncounterRole.HEAD_ON,
+    EncounterRole.GIVE_WAY,
+}  #: roles in which the vessel does not turn to port
+STAND_ON_ROLES = {EncounterRole.STAND_ON, EncounterRole.OVERTAKEN}
+# costs: a turn of 1 rad, stopping, a port turn against the rules, passing ahead, a changed decision, a delay of one horizon,
+# cutting off a waypoint
+TURN_COST, SLOWDOWN_COST, PORT_TURN_COST, PASS_AHEAD_COST, CHANGE_COST, DELAY, CUT = 1.0, 4.0, 6.0, 2.0, 0.4, 3.0, 2.5
+PATIENCE = (
+    35.0  #: distance before the closest approach at which the stand-on vessel may act (rule 17a ii), in ship lengths
+)
+CONFLICT_COST = 20.0  #: cost of an imminent conflict
+MARGIN = 3.0  #: cost of a plan that passes at ``clear_distance`` without margin, because its next stage could not start
+RETURN = math.radians(60.0)  #: maximum angle to the leg when the vessel returns after a manoeuvre
+COTANGENT = math.sqrt(1.0 / 3.0)  #: cotangent of RETURN
+#: fractions of ``clear_distance`` needed to select a plan, to start its next stage, and to keep the current stage
+PLAN, RESUME, KEEP = 1.25, 1.15, 1.0
+BEYOND = 1.5  #: number of horizons beyond its end for which the next stage must be free; 1 for the current stage
+LONGEST, STOP = (
+    4.0,
+    0.3,
+)  #: after this many horizons, the vessel stops if others then keep the fraction STOP of ``clear_distance``
+LATE = 1.5  #: a manoeuvre is planned again after this multiple of its planned duration plus half a horizon
+ABORTED = 0.25  #: additional margin of the next stage for each aborted stage
+ANSWER, RADIUS = (
+    2.3,
+    1.6,
+)  #: distance before the vessel answers the helm, and radius of a turn, in ship lengths; multiplied by `reach`
+REACH, LOSS = (0.3, 10.0), (-6.0, 12.0)  #: limits of the measured `reach` and `loss`
+MEASURED = math.radians(25.0)  #: minimum turn that is measured
+NEW = math.radians(12.0)  #: minimum change of the course that starts a new turn
+STEADY = math.radians(2.0), 0.04  #: course error in rad and relative speed error below which a turn is complete
+GATHER = 6.0  #: distance in which the vessel reaches full speed or stops, in ship lengths
+SHARPEST = math.radians(120.0)
+NEAR_LEG = 8.0  #: distance from the leg, in ship lengths, below which the angle of a return decreases in proportion
+FLAT = 0.25  #: angle of the flattest planned return, as a fraction of RETURN
+FIXED = 3.0  #: distance at which the vessel passes charted objects, in ship lengths
+SLOW_TARGET = 0.1  #: fraction of own speed below which a target is not expected to give way
+FORGET = 60.0  #: time in s (one call per second) after which the role of a lost target is dropped
+
+
+@dataclass
+class Turning:
+    """Turning behaviour of a vessel, in ship lengths, measured in each turn that ends steadily.
+
+    The model replaces the arc of a turn by a corner, which lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead of the
+    start of the turn. The distance lost in the turn is ``loss sin(turn / 2)^1.5`` minus the difference between the path
+    through the corner and the arc. For vessels that start and end a turn gently, ``loss`` is negative and multiplies the
+    square of the sine. The model is accurate to one ship length for turns of up to 110 deg.
+    """
+
+    reach: float = 1.2
+    loss: float = 2.5
+
+    def corner(self, turn: Array) -> Array:
+        """Return the distance from the start of a turn to its corner, in ship lengths."""
+        s, c = sin_cos(0.5 * np.minimum(np.abs(turn), SHARPEST))
+        return np.asarray(self.reach * (ANSWER + RADIUS * s / c))
+
+    def lost(self, turn: Array) -> Array:
+        """Return the distance lost in a turn, in ship lengths."""
+        turn = np.minimum(np.abs(turn), SHARPEST)
+        return self.loss * self._share(turn, self.loss) - self._shorter(turn)
+
+    def _share(self, turn: Array, loss: float) -> Array:
+        s = sin_cos(0.5 * turn)[0]
+        return np.asarray(s * np.sqrt(s) if loss > 0.0 else s * s)
+
+    def _shorter(self, turn: Array) -> Array:
+        s, c = sin_cos(0.5 * turn)
+        return np.asarray(2.0 * self.reach * RADIUS * (s / c - 0.5 * turn))
+
+    def measure(self, turn: float, corner: float, lost: float) -> None:
+        """Update the estimate from a turn in rad, its corner distance and its lost distance, both in ship lengths."""
+        turns = np.array(min(abs(turn), SHARPEST))
+        self.reach = min(max(self.reach * corner / float(self.corner(turns)), REACH[0]), REACH[1])
+        lost += float(self._shorter(turns))
+        self.loss = min(max(lost / float(self._share(turns, lost)), LOSS[0]), LOSS[1])
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A turn in progress: its start (time in s, position, velocity), the ordered course and speed, and its predicted end.
+
+    ``off`` is the angle of the turn in rad; 0 = the turn is not measured.
+    """
+
+    began: float
+    place: Place
+    velocity: Place
+    order: tuple[float, float]
+    off: float
+    end: Place
+    ends: float
+
+
+class Plans:
+    """Candidate manoeuvres from ``place``, evaluated together as straight segments.
+
+    In each manoeuvre, the vessel turns off the leg and holds that course at a fraction of its speed, sails parallel to
+    the leg, returns to it at :data:`RETURN`, and continues along ``way``: start of the leg, its waypoint and
+    the next one.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        velocity: Place,
+        way: Sequence[Place],
+        speed: float,
+        length: float,
+        turning: Turning | None = None,
+        turn: tuple[Place, Place, float] | None = None,
+    ) -> None:
+        """Set up the candidates.
+
+        ``turn`` describes a turn in progress: its order (course, or NaN for a return to the leg; speed), the position of
+        its end, and the time left in s.
+        """
+        (an, ae), (bn, be) = way[0], way[1]
+        self.place, self.velocity, self.speed, self.length = place, velocity, speed, length
+        self.turning, self.turn = turning or Turning(), turn
+        self.long = float(hypot(bn - an, be - ae))
+        self.course = float(atan2(be - ae, bn - an))
+        self.begin, self.corner = (an, ae), (bn, be)
+        s, c = sin_cos(self.course)
+        self.ahead = float(c), float(s)
+        #: course of a return that starts now or is in progress, relative to the leg, rad
+        self.home = -RETURN * max(-1.0, min(1.0, self.across / (NEAR_LEG * length)))
+        self.next: tuple[Place, float] | None = None  # direction and length of the next leg
+        if len(way) > 2 and self.long > 0.0:
+            dn, de = way[2][0] - bn, way[2][1] - be
+            long = float(hypot(dn, de))
+            if long > 0.0:
+                self.next = (dn / long, de / long), long
+
+    @property
+    def across(self) -> float:
+        """Distance of the vessel from its leg in m, positive to the right."""
+        return _along(np.asarray(self.place[0]), np.asarray(self.place[1]), self.begin, self.ahead)[1].item()
+
+    def _corner(self, turn: Array, share: Array) -> tuple[Array, Array, Array]:
+        """Return the change of course in rad, the lag in s and the delay in s of a turn.
+
+        ``turn`` is the new course relative to the leg in rad; NaN = a return to the leg.
+
+        The corner that replaces the arc lies one lag ahead, because the vessel answers the helm late and changes its speed
+        slowly. The delay is the time lost in the turn.
+        """
+        speed = hypot(*self.velocity)
+        now = float(atan2(self.velocity[1], self.velocity[0])) - self.course if speed > 0.1 * self.speed else 0.0
+        off = np.abs(np.where(np.isnan(turn), self.home, turn) - wrap(now))
+        off = np.minimum(off, 2.0 * math.pi - off)
+        gather, way = GATHER * np.abs(share - speed / self.speed), self.length / self.speed
+        return off, (self.turning.corner(off) + gather) * way, self.turning.lost(off) * way
+
+    def first(self, turn: Array, share: Array) -> tuple[Array, Array, Array]:
+        """Return the position (north, east) at which the vessel begins to sail straight, and the time until then in s."""
+        _, lag, delay = self._corner(turn, share)
+        n, e, lasts = self.place[0] + self.velocity[0] * lag, self.place[1] + self.velocity[1] * lag, lag + delay
+        if self.turn is not None:
+            (course, speed), end, left = self.turn
+            same = np.isnan(turn) if math.isnan(course) else np.abs(turn - wrap(course - self.course)) < 1e-6
+            same = same & (np.abs(share * self.speed - speed) < 1e-6)
+            n, e, lasts = np.where(same, end[0], n), np.where(same, end[1], e), np.where(same, left, lasts)
+        return n, e, lasts
+
+    def _steep(self, across: Array, later: Any) -> Array:
+        """Return the course, relative to the leg in rad, for a return from the distance ``across`` off the leg.
+
+        For a plan that starts with the return, the result is :attr:`home`.
+        """
+        return np.where(later, -RETURN * np.clip(across / (NEAR_LEG * self.length), -1.0, 1.0), self.home)
+
+    def _later_corners(self, turn: Array, hold: Array, parallel: Array, back: Array) -> Array:
+        """Return the time in s lost at the end of each of the first five segments (5, K), without the first corner.
+
+        ``back`` is the course of the return, relative to the leg in rad. A vessel that overtakes a slightly slower one loses
+        up to a minute of its lead at each corner.
+        """
+        zero, homeward = np.zeros(len(turn)), self.turning.lost(back)
+        held = np.where(hold > 0.0, self.turning.lost(turn - np.where(parallel > 0.0, 0.0, back)), 0.0)
+        sailed = np.where(parallel > 0.0, homeward, 0.0)
+        return np.stack([zero, held, sailed, homeward, zero]) * (self.length / self.speed)
+
+    def turn_to(self, order: tuple[float, float]) -> tuple[float, Place, float]:
+        """Return the angle in rad of a turn that starts now, the position of its end, and its duration in s."""
+        turn, share = np.array([wrap(order[0] - self.course)]), np.array([order[1] / self.speed])
+        off, lag, delay = (float(v[0]) for v in self._corner(turn, share))
+        s, c = sin_cos(order[0])
+        n, e = self.place[0] + self.velocity[0] * lag, self.place[1] + self.velocity[1] * lag
+        return off, (n + order[1] * float(c) * lag, e + order[1] * float(s) * lag), 2.0 * lag + delay
+
+    def sail(self, turn: Array, share: Array, hold: Array, parallel: Array) -> Paths:
+        """Return the plans for turns (rad) and speed fractions, held for ``hold`` s, then parallel to the leg for ``parallel`` s."""
+        u, (c, s) = self.speed, self.ahead
+        st, ct = sin_cos(self.course + turn)
+        zero = np.zeros(len(turn))
+        n, e = zero + self.place[0], zero + self.place[1]
+        n0, e0, lag = self.first(np.where(hold + parallel > 0.0, turn, math.nan), np.where(hold > 0.0, share, 1.0))
+        v1n, v1e = u * share * ct, u * share * st
+        n1, e1 = n0 + v1n * hold, e0 + v1e * hold
+        n2, e2 = n1 + u * c * parallel, e1 + u * s * parallel
+        along, across = _along(n2, e2, self.begin, self.ahead)
+        steep = self._steep(across, hold + parallel > 0.0)
+        st, ct = sin_cos(np.maximum(np.abs(steep), FLAT * RETURN))
+        joins = along + ct / st * np.abs(across)
+        n3, e3 = self.begin[0] + joins * c, self.begin[1] + joins * s
+        cn, cs = self.corner
+        beyond = zero > 1.0
+        v5n, v5e, gone = zero + u * c, zero + u * s, joins.copy()
+        if self.next is not None:
+            (c2, s2), long = self.next
+            beyond = joins > self.long
+            along2, across2 = _along(n2, e2, self.corner, self.next[0])
+            joins2 = np.clip(along2 + COTANGENT * np.abs(across2), 0.0, long)
+            n3, e3 = np.where(beyond, cn + joins2 * c2, n3), np.where(beyond, cs + joins2 * s2, e3)
+            gone = np.where(beyond, self.long + joins2, joins)
+            v5n, v5e = zero + u * c2, zero + u * s2
+        back = _root(n3 - n2, e3 - e2) / u
+        some = np.where(back > 0.0, back, 1.0)
+        leg = np.where(beyond, 0.0, (self.long - joins) / u) if self.next is not None else zero
+        n4, e4 = np.where(beyond, n3, cn), np.where(beyond, e3, cs)
+        if self.next is None:
+            n4, e4 = n3, e3
+        starts = np.stack([n, n0, n1, n2, n3, n4]), np.stack([e, e0, e1, e2, e3, e4])
+        speeds = (
+            np.stack([(n0 - n) / lag, v1n, zero + u * c, (n3 - n2) / some, zero + u * c, v5n]),
+            np.stack([(e0 - e) / lag, v1e, zero + u * s, (e3 - e2) / some, zero + u * s, v5e]),
+        )
+        lasts = np.stack([lag, hold, parallel, back, leg, zero + math.inf])
+        until = np.cumsum(lasts[:-1] + self._later_corners(turn, hold, parallel, steep), axis=0)
+        times = np.concatenate([np.zeros((1, len(turn))), until])
+        begun = (self.place[0] - self.begin[0]) * c + (self.place[1] - self.begin[1]) * s
+        late = np.maximum(times[4] - (gone - begun) / u, 0.0)
+        left = times[5] + (np.where(beyond, long - joins2, long) / u if self.next is not None else math.inf)
+        return Paths(starts, speeds, times, lasts, times[4], late, left, beyond)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """K plans as segments (6, K): starts and velocities (north, east), start times and durations in s.
+
+    ``back`` (K): time at which the vessel is back on its track; ``late`` (K): delay caused by the manoeuvre;
+    ``ends`` (K): time at which the known track ends, all in s.
+    """
+
+    starts: tuple[Array, Array]
+    velocities: tuple[Array, Array]
+    times: Array
+    lasts: Array
+    back: Array
+    late: Array
+    ends: Array
+    cut: Any  #: whether a plan cuts off the next waypoint (K)
+
+    def nearest(self, t: Target, until: Array) -> tuple[Array, Array, Array]:
+        """Return (minimum distance, its time, distance ahead of the target at that time) of each plan, up to time ``until``.
+
+        The target keeps its velocity.
+        """
+        vn, ve = t.velocity
+        dn = self.starts[0] - (t.place[0] + vn * self.times)
+        de = self.starts[1] - (t.place[1] + ve * self.times)
+        wn, we = self.velocities[0] - vn, self.velocities[1] - ve
+        square = wn * wn + we * we
+        lasts = np.minimum(self.lasts, np.maximum(until - self.times, 0.0))
+        after = np.clip(-(dn * wn + de * we) / np.where(square > 1e-6, square, 1.0), 0.0, lasts)
+        dn, de = dn + wn * after, de + we * after
+        away = np.where(self.times <= until, _root(dn, de), math.inf)
+        k = np.argmin(away, axis=0)
+        of = k, np.arange(len(k))
+        along = float(hypot(vn, ve))
+        ahead = (dn[of] * vn + de[of] * ve) / along if along > 1e-3 else np.zeros(len(k))
+        return away[of] - 0.5 * t.length, (self.times + after)[of], ahead
+
+
+def _along(n: Array, e: Array, begin: Place, ahead: Place) -> tuple[Array, Array]:
+    """Return (along-track, cross-track) coordinates on a leg."""
+    n, e = n - begin[0], e - begin[1]
+    return n * ahead[0] + e * ahead[1], e * ahead[0] - n * ahead[1]
+
+
+def _root(n: Array, e: Array) -> Array:
+    return np.asarray(np.sqrt(n * n + e * e))
+
+
+@dataclass
+class Avoider:
+    """Collision avoidance of one vessel. Lengths in m, speeds in m/s, times in s; a value of 0 is derived from length and speed."""
+
+    length: float
+    speed: float
+    clear_distance: float = 0.0  #: minimum passing distance; default: the preferred ship domain
+    horizon: float = 0.0  #: time in which a plan must be free; default: time to sail 60 ship lengths
+    patience: float = 0.0  #: TCPA at which the stand-on vessel acts; default: time to sail 35 ship lengths
+    roles: dict[int, EncounterRole] = field(default_factory=dict)  #: role towards each target with a conflict
+    chosen_order: tuple[float, float] | None = None  #: course and speed that the vessel holds now
+    returning: bool = False  #: whether the vessel returns to its leg after a manoeuvre
+    chosen_turns: list[float] = field(
+        default_factory=list
+    )  #: turn off the course of the leg in rad, for each decision so far
+    turning: Turning = field(default_factory=Turning)  #: turning behaviour measured so far
+    _home: float | None = None  #: course of the return relative to the leg, rad; 0 during the turn onto the leg
+    _leg: float = 0.0  #: course of the current leg, rad
+    _now: float = 0.0  #: time since the first call in s
+    _turn: Turn | None = None
+    _unseen: dict[int, float] = field(default_factory=dict)
+    _busy: float = 0.0  #: time in s since the vessel left its leg
+    _aborted: float = 0.0  #: number of aborted stages since the vessel left its leg
+    _until_back: float = 0.0  #: time in s, since the vessel left its leg, at which the manoeuvre should end
+    _until_parallel: float = 0.0  #: time in s at which the current course should end
+    _parallel: float = 0.0  #: planned duration in s of sailing parallel to the leg after the current course
+
+    def __post_init__(self) -> None:
+        self.clear_distance = self.clear_distance or domain(self.length)[1]
+        self.horizon = self.horizon or 60.0 * self.length / self.speed
+        self.patience = self.patience or PATIENCE * self.length / self.speed
+        way = self.length / self.speed  # s
+        grid = [(0.0, 1.0, 0.0, p) for p in PARALLEL[1:]]
+        grid += [
+            (a, k, h, p)
+            for a in CANDIDATE_TURNS
+            for k in CANDIDATE_SPEEDS
+            for h in HOLD
+            for p in PARALLEL
+            if (a, k) != (0.0, 1.0)
+        ]
+        self._all = np.array(grid).T * np.array([1.0, 1.0, way, way])[:, None]
+
+    def order(
+        self,
+        place: Place,
+        velocity: Place,
+        wanted: tuple[float, float],
+        targets: Sequence[Target],
+        way: Sequence[Place] = (),
+    ) -> tuple[float, float] | None:
+        """Return the (course, speed) of a manoeuvre, or None to keep the (course, speed) ``wanted`` by the mission.
+
+        ``way``: start of the leg, next waypoint and the one after it; without it, the leg is the desired course.
+        """
+        if wanted[1] <= 0.0:
+            return None  # a vessel that must stop does not avoid
+        if len(way) < 2:
+            s, c = sin_cos(wanted[0])
+            way = place, (place[0] + float(c), place[1] + float(s))
+        self._now += 1.0
+        self._measure(place, velocity)
+        plans = Plans(place, velocity, way, wanted[1], self.length, self.turning, self._under_way())
+        if self.returning and self.chosen_order is None and self._home is not None and self._leg == plans.course:
+            plans.home = self._home
+        order = self._decide(plans, place, velocity, wanted, targets)
+        self._turns_to(order or wanted, plans)
+        return order
+
+    def _under_way(self) -> tuple[Place, Place, float] | None:
+        """Return the turn that is in progress, for :class:`Plans`."""
+        t = self._turn
+        if t is None or t.ends - self._now < 0.5:
+            return None
+        return (t.order if self.chosen_order is not None else (math.nan, t.order[1])), t.end, t.ends - self._now
+
+    def _turns_to(self, order: tuple[float, float], plans: Plans) -> None:
+        """Record the start of a turn.
+
+        During the turn, the momentary speed and course do not show where the turn ends, because the vessel loses speed.
+        """
+        if self.chosen_order is None and not self.returning:
+            self._turn = None
+            return
+        if self._turn is not None:
+            course, speed = self._turn.order
+            if abs(wrap(order[0] - course)) < NEW and abs(order[1] - speed) < 1e-6:
+                return
+        off, end, left = plans.turn_to(order)
+        begin = self._steady(plans.velocity, (float(atan2(plans.velocity[1], plans.velocity[0])), order[1]))
+        known = begin and off > MEASURED and (self._turn is None or self._turn.ends <= self._now)
+        self._turn = Turn(self._now, plans.place, plans.velocity, order, off if known else 0.0, end, self._now + left)
+
+    def _steady(self, velocity: Place, order: tuple[float, float]) -> bool:
+        """Return whether a turn is complete."""
+        off = wrap(float(atan2(velocity[1], velocity[0])) - order[0])
+        return abs(off) < STEADY[0] and abs(float(hypot(*velocity)) - order[1]) < STEADY[1] * order[1]
+
+    def _measure(self, place: Place, velocity: Place) -> None:
+        """Update :class:`Turning` from a turn that has just been completed."""
+        t = self._turn
+        if t is None or not t.off or not self._steady(velocity, t.order):
+            return
+        s, c = (float(v) for v in sin_cos(t.order[0]))
+        speed, straight = hypot(*t.velocity), t.order[1] * (self._now - t.began)
+        n, e = place[0] - t.place[0] - straight * c, place[1] - t.place[1] - straight * s
+        vn, ve = t.velocity[0] / speed, t.velocity[1] / speed
+        sine = vn * s - ve * c  # of the turn
+        corner, behind = (n * s - e * c) / sine, (n * ve - e * vn) / sine
+        self.turning.measure(t.off, corner / self.length, (behind - corner) / self.length)
+        self._turn = dataclasses.replace(t, off=0.0)
+
+    def _decide(
+        self,
+        plans: Plans,
+        place: Place,
+        velocity: Place,
+        wanted: tuple[float, float],
+        targets: Sequence[Target],
+    ) -> tuple[float, float] | None:
+        """Return the (course, speed) to hold in this second, or None to follow the mission."""
+        on = plans.sail(*(np.array([v]) for v in (0.0, 1.0, 0.0, 0.0)))  # continue, or return
+        own = float(atan2(velocity[1], velocity[0])) if hypot(*velocity) > 0.1 * self.speed else wanted[0]
+        for t in targets:
+            self._judge(t, on, place, velocity, own)
+        self._forget(targets)
+        here = [t for t in targets if t.track_id in self.roles]
+        acting = [t for t in here if self._acts_for(t, place, velocity)]
+        self._busy += 1.0
+        if self.chosen_order is None:
+            if self._free(on, place, acting, KEEP)[0]:
+                return self._back(plans, wanted)
+        elif not acting or self._free(on, place, targets, RESUME + ABORTED * self._aborted, BEYOND)[0]:
+            self.chosen_order, self.returning, self._home = None, True, None
+            return self._back(plans, wanted)
+        else:
+            straight = plans.course, wanted[1]
+            if (
+                self.chosen_order != straight
+                and (back := self._ends(plans, straight, place, targets, RESUME + ABORTED * self._aborted, BEYOND))
+                < math.inf
+            ):
+                self.chosen_order = straight
+                self._allow(back)
+            if self.chosen_order != straight and self._busy > LONGEST * self.horizon:
+                stop = plans.sail(*(np.array([v]) for v in (0.0, 0.0, self.horizon, 0.0)))
+                if self._free(stop, place, targets, STOP)[0]:  # rule 8e: let a vessel that keeps pace pass
+                    self.chosen_order = self.chosen_order[0], 0.0
+                    return self.chosen_order
+            if self._ends(plans, self.chosen_order, place, targets, KEEP) < self._until_back - self._busy:
+                return self.chosen_order
+        self._choose(plans, place, targets, acting)
+        return self.chosen_order if self.chosen_order is not None else self._back(plans, wanted)
+
+    def _back(self, plans: Plans, wanted: tuple[float, float]) -> tuple[float, float] | None:
+        """Return the order for the return after a manoeuvre, or None to follow the mission.
+
+        The return is straight, as planned, and ends with one turn onto the leg. Line-of-sight guidance would return along a
+        curve that depends on its lookahead, so the planned distances would not be kept.
+        """
+        if not self.returning:
+            return None
+        off = wrap(float(atan2(plans.velocity[1], plans.velocity[0])) - plans.course)
+        if self._home is None or self._leg != plans.course:
+            self._leg, self._home = plans.course, plans.home
+        near = float(self.turning.corner(np.array(off))) * self.length * abs(float(sin_cos(off)[0]))
+        if plans.across * self._home >= 0.0 or (off * self._home > 0.0 and abs(plans.across) <= near):
+            self._home = 0.0  # the last corner
+        if self._home == 0.0 and abs(off) < NEW:
+            self.returning, self._home = False, None
+            return None
+        return wrap(plans.course + self._home), wanted[1]
+
+    def _clear(self, t: Target) -> float:
+        return min(self.clear_distance, FIXED * self.length) if t.fixed else self.clear_distance
+
+    def _judge(self, t: Target, on: Paths, place: Place, velocity: Place, own: float) -> None:
+        """Record the role towards a target when a conflict begins; drop it when the target is past and clear."""
+        away = t.place[0] - place[0], t.place[1] - place[1]
+        approach, _, _ = on.nearest(t, np.maximum(self._until(on, t, 0.0), 2.0 * self.horizon))
+        near = approach[0] < 1.2 * self._clear(t)
+        closing = away[0] * (t.velocity[0] - velocity[0]) + away[1] * (t.velocity[1] - velocity[1]) < 0.0
+        if t.track_id not in self.roles:
+            if near and (closing or approach[0] < hypot(*away) - 0.5 * t.length - 1e-6):
+                course, speed = float(atan2(t.velocity[1], t.velocity[0])), float(hypot(*t.velocity))
+                part = role(away, own, course, self.speed, speed)
+                slow = speed < SLOW_TARGET * self.speed
+                self.roles[t.track_id] = EncounterRole.OVERTAKING if slow and part in STAND_ON_ROLES else part
+        elif not closing and not near and hypot(*away) > self._clear(t):
+            del self.roles[t.track_id]
+
+    def _forget(self, targets: Sequence[Target]) -> None:
+        """Drop the roles of lost targets, because their numbers may be reused."""
+        seen = {t.track_id for t in targets}
+        for who in list(self.roles):
+            self._unseen[who] = 0.0 if who in seen else self._unseen.get(who, 0.0) + 1.0
+            if self._unseen[who] > FORGET:
+                del self.roles[who]
+        self._unseen = {who: n for who, n in self._unseen.items() if who in self.roles}
+
+    def _acts_for(self, t: Target, place: Place, velocity: Place) -> bool:
+        """Return whether the vessel must act for a target."""
+        if self.roles[t.track_id] not in STAND_ON_ROLES or self.chosen_order is not None:
+            return True
+        n, e = t.place[0] - place[0], t.place[1] - place[1]
+        vn, ve = t.velocity[0] - velocity[0], t.velocity[1] - velocity[1]
+        square = vn * vn + ve * ve
+        time = -(n * vn + e * ve) / square if square > 1e-6 else 0.0
+        at = max(time, 0.0)
+        return time < self.patience and float(hypot(n + vn * at, e + ve * at)) - 0.5 * t.length < self._clear(t)
+
+    def _free(self, paths: Paths, place: Place, targets: Sequence[Target], share: float, after: float = 0.0) -> Any:
+        """Return which plans keep the fraction ``share`` of ``clear_distance`` from all targets.
+
+        A target that is already closer must not approach further. The check covers one horizon, or in a manoeuvre ``after`` horizons
+        beyond its end.
+        """
+        free = np.ones(len(paths.back), bool)
+        for t in targets:
+            now = self._apart(place, t)
+            free &= paths.nearest(t, self._until(paths, t, after))[0] >= min(share * self._clear(t), now) - 1e-6
+        return free
+
+    def _apart(self, place: Place, t: Target) -> float:
+        return float(hypot(t.place[0] - place[0], t.place[1] - place[1])) - 0.5 * t.length
+
+    def _until(self, paths: Paths, t: Target, after: float) -> Array:
+        """Return the time until which a target counts.
+
+        An overtaken vessel counts until she is finally past and clear (rule 13d).
+        """
+        far = (
+            2.0 * PARALLEL[-1] * self.length / self.speed
+            if self.roles.get(t.track_id) is EncounterRole.OVERTAKING and not t.fixed
+            else 0.0
+        )
+        return np.maximum(paths.back + after * self.horizon if after else self.horizon, np.minimum(far, paths.ends))
+
+    def _ends(
+        self,
+        plans: Plans,
+        order: tuple[float, float],
+        place: Place,
+        targets: Sequence[Target],
+        share: float,
+        after: float = 1.0,
+    ) -> float:
+        """Return the earliest time in s at which a free plan that starts with an order is back on the track, or inf.
+
+        The remainder of the current plan is also a candidate, because it does not lie on the grid of durations.
+        """
+        turn, part = wrap(order[0] - plans.course), order[1] / plans.speed
+        hold, parallel = self._all[2:, np.abs(self._all[0] - CANDIDATE_TURNS[1]) + np.abs(self._all[1] - 1.0) < 1e-9]
+        keeps = order == self.chosen_order
+        if keeps:
+            left = self._until_parallel - self._now - float(plans.first(np.array([turn]), np.array([part]))[2][0])
+            hold = np.append(hold, max(left, 1e-3))
+            parallel = np.append(parallel, max(self._parallel + min(left, 0.0), 0.0))
+        paths = plans.sail(np.full(len(hold), turn), np.full(len(hold), part), hold, parallel)
+        backs = np.where(self._free(paths, place, targets, share, after), paths.back, math.inf)
+        k = int(np.argmin(backs))
+        if not keeps and backs[k] < math.inf:
+            self._plan(paths, hold, parallel, k)
+        return float(backs[k])
+
+    def _plan(self, paths: Paths, hold: Array, parallel: Array, k: int) -> None:
+        """Record the selected plan."""
+        self._until_parallel = self._now + float(paths.lasts[0, k] + hold[k])
+        self._parallel = float(parallel[k])
+
+    def _allow(self, back: float) -> None:
+        """Set the time after which the manoeuvre is planned again, because another vessel may keep pace indefinitely."""
+        self._until_back = self._busy + LATE * back + 0.5 * self.horizon
+
+    def _choose(self, plans: Plans, place: Place, targets: Sequence[Target], acting: Sequence[Target]) -> None:
+        """Select the plan of minimum cost."""
+        if self.chosen_order is None and not self.returning:
+            self._busy = self._aborted = 0.0
+        elif self.chosen_order in (None, (plans.course, plans.speed)):
+            self._aborted += 1.0
+        turn, share, hold, parallel = self._all
+        paths = plans.sail(turn, share, hold, parallel)
+        price = TURN_COST * np.abs(turn) + SLOWDOWN_COST * (1.0 - share) + CUT * paths.cut
+        delay = DELAY * (
+            1.0 + max(0.0, self._busy / self.horizon - 1.0)
+        )  # a delay costs more the longer the manoeuvre lasts
+        price = price + delay * paths.late / self.horizon
+        if any(self.roles[t.track_id] in STARBOARD_ONLY_ROLES | STAND_ON_ROLES for t in acting):  # 14, 15, 17c
+            price = price + np.where(turn < 0.0, PORT_TURN_COST, 0.0)
+        if self.chosen_order is not None:
+            off = np.abs(turn - wrap(self.chosen_order[0] - plans.course))
+            off = np.minimum(off, 2.0 * math.pi - off)
+            price = price + CHANGE_COST * (off + np.abs(share - self.chosen_order[1] / plans.speed))
+        for t in targets:
+            price = price + self._risk(paths, place, t)
+        k = int(np.argmin(price))
+        self._allow(float(paths.back[k]))
+        self._plan(paths, hold, parallel, k)
+        self.chosen_turns.append(float(turn[k]))
+        self.chosen_order = wrap(plans.course + float(turn[k])), plans.speed * float(share[k])
+
+    def _risk(self, paths: Paths, place: Place, t: Target) -> Array:
+        approach, time, ahead = paths.nearest(t, self._until(paths, t, BEYOND))
+        kept = np.maximum(approach, 0.0) / self._clear(t)
+        lack, now = np.maximum(1.0 - kept, 0.0), max(0.0, 1.0 - max(self._apart(place, t), 0.0) / self._clear(t))
+        # a target that is already too near must not favour plans that stay that near
+        price = CONFLICT_COST * (now + np.maximum(lack - now, 0.0) * (1.0 + self.horizon / (time + 0.1 * self.horizon)))
+        price = price + MARGIN * np.clip((PLAN - kept) / (PLAN - KEEP), 0.0, 1.0)
+        if self.roles.get(t.track_id) is EncounterRole.GIVE_WAY:
+            price = price + np.where((ahead > 0.0) & (approach < 3.0 * self.clear_distance), PASS_AHEAD_COST, 0.0)
+        return np.asarray(price)

@@ -1,0 +1,48 @@
+"""Other vessels that an on-board program detects by radar or AIS."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wavesim_sdk.ais import reports
+from wavesim_sdk.elementary import sin_cos
+from wavesim_sdk.geodesy import Origin
+from wavesim_sdk.sensors import RADAR_TARGETS
+from wavesim_sdk.wire.state import Value
+
+
+@dataclass(frozen=True)
+class Target:
+    """Tracked vessel: a number that is constant while it is tracked, position and velocity over ground (north, east; m, m/s)."""
+
+    track_id: int
+    place: tuple[float, float]
+    velocity: tuple[float, float]
+    length: float = 0.0  #: length of the vessel in m; 0 = unknown
+    fixed: bool = False  #: True for a charted object, False for a vessel
+
+
+def from_radar(value: Value, place: tuple[float, float]) -> Iterator[Target]:
+    """Yield the targets of a sensor `radar` that have a course. ``place`` is own position (north, east) at that time."""
+    for i in range(RADAR_TARGETS):
+        if math.isfinite(value.target[i]) and math.isfinite(value.course[i]):
+            (sb, cb), (sc, cc) = sin_cos(value.bearing[i]), sin_cos(value.course[i])
+            r, v = value.range[i], value.speed[i]
+            yield Target(int(value.target[i]), (place[0] + r * cb, place[1] + r * sb), (v * cc, v * sc))
+
+
+def from_ais(value: Value, origin: Origin) -> Iterator[Target]:
+    """Yield the stations of a sensor `ais` except own station, extrapolated to the time of the value.
+
+    ``origin`` is the origin of own ship's world frame.
+    """
+    for r in reports(value)[1:]:
+        if r is None or r.latitude is None or r.longitude is None:
+            continue
+        north, east, _ = origin.ned(r.latitude, r.longitude).tolist()
+        s, c = sin_cos(r.cog or 0.0)
+        v = (r.sog or 0.0) * float(c), (r.sog or 0.0) * float(s)
+        age = value.time_ns * 1e-9 - r.time
+        yield Target(r.mmsi, (north + v[0] * age, east + v[1] * age), v, r.length)

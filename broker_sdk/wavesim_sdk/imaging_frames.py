@@ -1,0 +1,236 @@
+"""Frames of imaging sonars and cameras: the record of a frame and its payload."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.tables import Field, Table, integer, value
+
+#: columns of a sounding: measurements, then the truth
+SOUNDING_COLUMNS = (
+    "angle",
+    "time",
+    "x",
+    "y",
+    "z",
+    "sigma_z",
+    "sigma_r",
+    "level",
+    "snr",
+    "detection",
+    "north",
+    "east",
+    "down",
+    "material",
+    "object",
+)
+FRAME_KINDS = (
+    "forward",
+    "sidescan",
+    "bathymetry",
+    "scanning",
+    "camera",
+)  #: types of frames; the column ``kind`` of a frame is an index into this tuple
+FRAME_SENSOR_TYPES = ("sonar", "camera")  #: sensor types that produce frames
+
+
+def _text(name: str, doc: str) -> Field:
+    return Field(name, "S32", "", doc)
+
+
+FRAME = Table(
+    "frame",
+    "Record of an imaging sonar frame. Its payload follows: samples (beams, bins), beam by beam, or soundings.",
+    "emulator sonar",
+    (
+        integer("number", "", "Frame number, from 1."),
+        integer("ping_ns", "ns", "Simulation time of the transmission."),
+        integer("time_ns", "ns", "Simulation time at which the last echo arrives and the frame is published."),
+        integer("generation", "", "Generation of the instrument, as in the table `instruments`."),
+        _text("body", "Name of the body."),
+        _text("name", "Name of the instrument."),
+        _text("preset", "Name of the preset of the instrument."),
+        integer(
+            "kind",
+            "",
+            "Type of the frame: 0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning, 4 camera "
+            "(columns: docs/camera.md).",
+        ),
+        integer("beams", "", "Number of beams."),
+        integer(
+            "bins",
+            "",
+            "Number of samples per beam. The samples have equal lengths and start at the sonar. For soundings: "
+            "numbers per sounding (8 bytes each).",
+        ),
+        integer(
+            "sample_bytes",
+            "",
+            "Size of a sample. 1 or 2: an unsigned integer. 8: a floating-point value of a sounding.",
+        ),
+        integer(
+            "bytes",
+            "",
+            "Size of the payload in bytes. Labels add 4 bytes per sample: material and object, 2 bytes each, -1 = none.",
+        ),
+        integer("labels", "", "1 = labels follow the samples; 0 = no labels."),
+        integer("saturated", "", "Number of samples that were clipped at the maximum value."),
+        value("range", "m", "Maximum range: the end of the last bin."),
+        value("sector", "rad", "Angle from the first to the last beam, for types 0 and 2."),
+        value("azimuth", "rad", "Azimuth of the beam in the x-y plane of S, for type 3."),
+        value("tilt", "rad", "Angle of the sonar axis below the x-y plane of S."),
+        value("frequency", "Hz", "Centre frequency."),
+        value("bandwidth", "Hz", "Bandwidth of the sonar pulse."),
+        value("sound_speed", "m/s", "Sound speed used to convert times into ranges."),
+        value("absorption", "dB/m", "Absorption coefficient for which the time-varying gain compensates."),
+        value("source_level", "dB re 1 uPa at 1 m", "Source level."),
+        value("gain", "dB", "Constant G of the time-varying gain X log r + 2 alpha r + G."),
+        value("tvg", "", "Coefficient X of the time-varying gain X log r + 2 alpha r + G."),
+        value("hold", "m", "Range beyond which the time-varying gain is constant."),
+        value("floor", "dB re 1 uPa", "Level after gain that corresponds to sample value 0."),
+        value("span", "dB", "Level difference between sample value 0 and the maximum."),
+        value("beam_width", "rad", "Beam width at -3 dB along the array."),
+        value("fan_height", "rad", "Beam width at -3 dB across the array."),
+        value("altitude", "m", "Altitude of the sonar above the sea bed; NaN = unknown."),
+        value("p_WS_W", "m", "Position of the sonar at the transmission.", 3),
+        value("euler", "rad", "Roll, pitch and heading of the sonar frame S at the transmission.", 3),
+        value("v_WS_W", "m/s", "Velocity of the sonar at the transmission.", 3),
+    ),
+    "The payload.",
+)
+RECORD = FRAME.dtype
+
+
+def no_such_source(body: str, name: str, available: Iterable[str]) -> str:
+    """Return the message for a body without a sonar or camera of this name."""
+    return f"'{body}' has no sonar or camera named '{name}'; available: {', '.join(available) or 'none'}"
+
+
+@dataclass(frozen=True)
+class ImagingFrame:
+    """Frame of a sonar or camera: its record, and its payload of samples (beams, bins) or soundings (beams,
+    SOUNDING_COLUMNS).
+    """
+
+    record: Any
+    payload: bytes
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> ImagingFrame:
+        """Parse the bytes of a record and its payload. Raises ValueError if they are inconsistent."""
+        if len(data) < RECORD.itemsize:
+            raise ValueError("the frame is shorter than its record")
+        r, payload = np.frombuffer(data, RECORD, 1)[0], data[RECORD.itemsize :]
+        count, size = int(r["beams"]) * int(r["bins"]), int(r["sample_bytes"])
+        if min(int(r["beams"]), int(r["bins"])) < 1 or size not in (1, 2, 8) or not 0 <= r["kind"] < len(FRAME_KINDS):
+            raise ValueError("the record of the frame is invalid (kind, beams, bins or sample_bytes)")
+        if not len(payload) == int(r["bytes"]) == count * size + _truth_bytes(r):
+            raise ValueError("the length of the payload differs from the length in the record")
+        return cls(r, payload)
+
+    @property
+    def data(self) -> bytes:
+        """Bytes of the record and the payload, as :meth:`from_bytes` reads them."""
+        return bytes(self.record.tobytes()) + self.payload
+
+    def without_truth(self) -> ImagingFrame:
+        """Return the frame without pose, labels and true points, for a client without access to true values."""
+        r = self.record.copy()
+        r["p_WS_W"], r["euler"], r["v_WS_W"] = np.nan, np.nan, np.nan
+        if self.kind == "bathymetry":
+            values = self.samples.copy()
+            values[:, SOUNDING_COLUMNS.index("north") :] = np.nan
+            return ImagingFrame(r, values.tobytes())
+        payload = self.payload[: len(self.payload) - _truth_bytes(r)]
+        r["labels"], r["bytes"] = 0, len(payload)
+        return ImagingFrame(r, payload)
+
+    @property
+    def body(self) -> str:
+        """Name of the body that carries the sonar."""
+        return bytes(self.record["body"]).rstrip(b"\0").decode("utf-8", "replace")
+
+    @property
+    def name(self) -> str:
+        """Name of the sonar."""
+        return bytes(self.record["name"]).rstrip(b"\0").decode("utf-8", "replace")
+
+    @property
+    def kind(self) -> str:
+        return FRAME_KINDS[int(self.record["kind"])]
+
+    @property
+    def samples(self) -> Any:
+        """Samples as integers (beams, bins), or soundings as floats (beams, columns)."""
+        r = self.record
+        type_ = {1: "<u1", 2: "<u2", 8: "<f8"}[int(r["sample_bytes"])]
+        count = int(r["beams"]) * int(r["bins"])
+        return np.frombuffer(self.payload, type_, count).reshape(int(r["beams"]), int(r["bins"]))
+
+    @property
+    def image(self) -> Any:
+        """Camera image (rows, columns, 3) with red, green and blue."""
+        return self.samples.reshape(int(self.record["beams"]), -1, 3)
+
+    @property
+    def depth(self) -> Any:
+        """Depth image of a camera (rows, columns): distance along the x axis of S in m (inf = nothing hit), or None if
+        the camera has no depth.
+        """
+        r = self.record
+        if not r["labels"] or self.kind != "camera":
+            return None
+        return np.frombuffer(self.payload, "<f4", offset=len(self.payload) - _truth_bytes(r)).reshape(
+            int(r["beams"]), -1
+        )
+
+    @property
+    def labels(self) -> Any:
+        """Labels (beams, bins, 2) of the samples: material and object; or None if the frame has no labels."""
+        r = self.record
+        if not r["labels"] or self.kind == "camera":
+            return None
+        start = int(r["beams"]) * int(r["bins"]) * int(r["sample_bytes"])
+        return np.frombuffer(self.payload, "<i2", offset=start).reshape(int(r["beams"]), int(r["bins"]), 2)
+
+    @property
+    def ranges(self) -> Any:
+        """Ranges of the bin centres in m."""
+        r = self.record
+        return (np.arange(int(r["bins"])) + 0.5) * float(r["range"]) / int(r["bins"])
+
+    @property
+    def angles(self) -> Any:
+        """Angles of the beams in rad, positive to starboard."""
+        half = 0.5 * float(self.record["sector"])
+        return np.linspace(-half, half, int(self.record["beams"]))
+
+    @property
+    def points(self) -> Any:
+        """Measured soundings (beams, 3) in frame W in m, placed with the true position and heading of the ping; NaN
+        where a sounding is lost.
+        """
+        r, (x, y, z) = self.record, (self.samples[:, SOUNDING_COLUMNS.index(k)] for k in "xyz")
+        c, s = math.cos(float(r["euler"][2])), math.sin(float(r["euler"][2]))
+        return r["p_WS_W"] + np.stack([c * x - s * y, s * x + c * y, z], axis=1)
+
+    @property
+    def levels(self) -> Any:
+        """Echo levels (beams, bins) in dB re 1 uPa, within the resolution of the samples."""
+        r = self.record
+        top = (1 << (8 * int(r["sample_bytes"]))) - 1
+        x = np.minimum(np.maximum(self.ranges, self.ranges[0] * 2.0), r["hold"])
+        gain = r["tvg"] * np.log10(x) + 2.0 * r["absorption"] * x + r["gain"]
+        return self.samples * (r["span"] / top) + r["floor"] - gain
+
+
+def _truth_bytes(r: Any) -> int:
+    """Return the number of bytes of true data after the samples: 4 per sample, or per pixel of a camera."""
+    if not r["labels"]:
+        return 0
+    return 4 * int(r["beams"]) * int(r["bins"]) // (3 if int(r["kind"]) == FRAME_KINDS.index("camera") else 1)

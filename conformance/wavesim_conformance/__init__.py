@@ -1,0 +1,1 @@
+"""Tests of other implementations of the protocol: clients, servers and emulators."""

@@ -1,0 +1,74 @@
+"""``wavesim conformance``: check a broker, an emulator or a server of others."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from wavesim_sdk.cli import json_option, unused
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--sensor", help="Sensor type of the emulator that COMMAND starts; without it, COMMAND starts a broker.")
+@click.option(
+    "--at", "server", metavar="HOST:PORT", help="Address of a running server to check; do not specify a COMMAND."
+)
+@click.option(
+    "--body",
+    default="",
+    help="With --at: name of a body of that server. No client may drive this body during the check.",
+)
+@click.option(
+    "--step", type=click.FloatRange(1e-4, 0.1), default=0.004, show_default=True, help="With --sensor: time step in s."
+)
+@json_option
+def conformance(
+    command: tuple[str, ...], sensor: str | None, server: str | None, body: str, step: float, as_json: bool
+) -> None:
+    """Check that a broker, emulator or server conforms. It may be written in any language.
+
+    A broker or server must follow docs/PROTOCOL.md, and an emulator docs/SHARED_MEMORY.md. COMMAND starts the
+    broker or emulator; the checker fills in its placeholders {port} and {name}. A broker must join at 127.0.0.1 under that
+    name with a lockstep period of 100 ms. An emulator must serve the server of that name in lockstep. A server (--at,
+    --body) must already be running, without keys. The exit code is 5 if a rule is broken.
+    """
+    from wavesim_conformance.broker import BrokerChecker, ConformanceChecker, Finding
+    from wavesim_conformance.emulator import EmulatorChecker
+    from wavesim_conformance.server import ServerChecker
+    from wavesim_sdk.errors import BrokerError
+
+    def say(finding: Finding) -> None:
+        if not as_json:
+            click.echo(
+                f"{'ok  ' if finding.ok else 'FAIL'} {finding.rule}" + (f": {finding.text}" if finding.text else "")
+            )
+
+    if server is not None:
+        unused("with --at, which checks a server", "sensor", "step")
+    elif not sensor:
+        unused("without --sensor", "step")
+    if server is None:
+        unused("without --at", "body")
+    checker: ConformanceChecker
+    if server is not None:
+        host, _, port = server.rpartition(":")
+        if command or not port.isdecimal() or not host or not body:
+            raise click.UsageError("to check a server, use --at HOST:PORT --body NAME without COMMAND")
+        checker = ServerChecker((host.strip("[]"), int(port)), body, say)
+    elif not command:
+        raise click.UsageError("COMMAND is missing: specify the command that starts the broker or the emulator")
+    else:
+        checker = EmulatorChecker(command, sensor, step, say) if sensor else BrokerChecker(command, say)
+    findings = checker.run()
+    if as_json:
+        click.echo(json.dumps([vars(f) for f in findings], indent=2))
+    broken = sum(not f.ok for f in findings)
+    if broken:
+        raise BrokerError(f"{broken} of {len(findings)} rules broken")
+
+
+def commands() -> list[click.Command]:
+    """Return the commands of this package."""
+    return [conformance]

@@ -1,0 +1,308 @@
+"""``wavesim device``: virtual instruments that existing software can read; ``wavesim record``: files of sonar surveys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wavesim_sdk.cli_commands import address_options, server_option
+
+if TYPE_CHECKING:
+    from wavesim_devices.serve import DeviceOptions, Ports
+
+
+@click.group()
+def device() -> None:
+    """Serve a virtual device. Its serial port or socket answers as the real instrument does."""
+
+
+def _at_body(function: Any) -> Any:
+    """Add the options of a command whose device belongs to body NAME; the function receives them as its first argument."""
+
+    def run(
+        name: str, server: tuple[str, int], pilot: bool, lockstep: float, sensor: tuple[str, ...] = (), **own: Any
+    ) -> None:
+        from wavesim_devices.serve import DeviceOptions
+
+        function(DeviceOptions(name, server, pilot or lockstep > 0.0, lockstep, sensor, click.echo), **own)
+
+    run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # its own options
+    run.__name__ = function.__name__
+    for option in (
+        click.option(
+            "--lockstep",
+            default=0.0,
+            help="Lockstep period in s, as the pilot; 0 (default) = the server does not wait for this device.",
+        ),
+        click.option(
+            "--pilot",
+            is_flag=True,
+            help="Join as the pilot: no other program drives the body, which enters and leaves the simulation with this command.",
+        ),
+        address_options,
+        click.argument("name"),
+    ):
+        run = option(run)
+    return run
+
+
+_named = click.option(
+    "--sensor",
+    multiple=True,
+    help="Name of the sensor to read; required if the body has several of one type. Repeatable.",
+)
+
+
+def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) -> Any:
+    """Make a command that serves a device of body NAME; the decorated function returns its device type."""
+
+    def make(function: Any) -> click.Command:
+        def run(place: DeviceOptions, tcp: int | None, udp: int | None, link: str, **own: Any) -> None:
+            import asyncio
+
+            from wavesim_devices import ports
+            from wavesim_devices.serve import serve_devices
+
+            if sum((tcp is not None, udp is not None, bool(link))) > 1:
+                raise click.UsageError("--tcp, --udp and --link exclude each other; use at most one")
+
+            def open_port(receive: ports.Bytes) -> ports.Port:
+                if udp is not None:
+                    return ports.UdpPort(receive, udp) if talks else ports.UdpServerPort(receive, udp)
+                return ports.PtyPort(receive, link) if tcp is None else ports.TcpPort(receive, tcp)
+
+            asyncio.run(serve_devices(place, (function(**own), open_port)))
+
+        for option in (
+            click.option("--link", default="", help="Create this symbolic link to the pseudo-terminal."),
+            click.option(
+                "--udp",
+                type=click.IntRange(1 if talks else 0, 65535),
+                help="Send datagrams to this UDP port on loopback instead of opening a pseudo-terminal."
+                if talks
+                else "Serve this UDP port on loopback (0 = any free one) instead of a pseudo-terminal.",
+            ),
+            click.option(
+                "--tcp",
+                type=click.IntRange(0, 65535),
+                help="Serve this TCP port on loopback (0 = any free one) instead of a pseudo-terminal.",
+            ),
+            *(() if modem else (_named,)),
+            *reversed(more),
+        ):
+            run = option(run)
+        return device.command(function.__name__, help=meaning)(_at_body(run))
+
+    return make
+
+
+@_device(
+    "Serve the nano-modem of body NAME.",
+    click.option(
+        "--address", type=click.IntRange(1, 255), required=True, help="Address of the modem, as in the configuration."
+    ),
+    modem=True,
+)
+def nanomodem(address: int) -> Any:
+    from wavesim_devices.nanomodem import NanoModemDevice
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType(
+        f"nano-modem {address:03d}",
+        lambda b, send, _: NanoModemDevice(b, address, b.welcome.sound_speed, send),
+        uses_acoustics=True,
+    )
+
+
+@_device("Send NMEA 0183 sentences for the sensors of body NAME.", talks=True)
+def nmea() -> Any:
+    from wavesim_devices.nmea import TYPES, NmeaDevice
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType("NMEA 0183", lambda _, send, picked: NmeaDevice(send, picked), TYPES)
+
+
+@_device("Emulate a Blue Robotics Ping sonar. The device reads an `echosounder` sensor of body NAME.")
+def ping1d() -> Any:
+    from wavesim_devices.ping1d import Ping1DDevice
+    from wavesim_devices.serve import DeviceType
+
+    sensor = "echosounder"
+    return DeviceType(
+        "Ping", lambda b, send, p: Ping1DDevice(send, b.welcome.sound_speed, p[sensor]), (sensor,), sensor
+    )
+
+
+@_device(
+    "Emulate a Blue Robotics Ping360 scanning sonar. The device reads a `scanner` sensor of body NAME, or with --frames "
+    "a scanning `sonar` sensor.",
+    click.option(
+        "--frames", is_flag=True, help="Read the echoes from the frames of a scanning `sonar` instead of a `scanner`."
+    ),
+)
+def ping360(frames: bool) -> Any:
+    from wavesim_devices.cerulean import SonarFrameSource
+    from wavesim_devices.ping360 import Ping360Device
+    from wavesim_devices.serve import DeviceType
+
+    sensor = "sonar" if frames else "scanner"
+
+    def make(b: Any, send: Any, p: dict[str, str]) -> Ping360Device:
+        new = SonarFrameSource(b, p[sensor], "scanning", "a Ping360").take_frames if frames else None
+        return Ping360Device(send, b.welcome.sound_speed, p[sensor], new)
+
+    return DeviceType("Ping360", make, (sensor,), sensor)
+
+
+def _cerulean(title: str, name: str, kind: str) -> Any:
+    from wavesim_devices import cerulean
+    from wavesim_devices.serve import DeviceType
+
+    def make(b: Any, send: Any, p: dict[str, str]) -> Any:
+        return getattr(cerulean, name)(
+            send,
+            cerulean.SonarFrameSource(
+                b, p["sonar"], kind, f"an {title}" if title[0] == "O" else f"a {title}"
+            ).take_frames,
+        )
+
+    return DeviceType(title, make, ("sonar",), "sonar")
+
+
+@_device("Emulate a Cerulean Omniscan 450. The device reads a side-scan `sonar` sensor of body NAME.")
+def omniscan() -> Any:
+    return _cerulean("Omniscan 450", "OmniscanDevice", "sidescan")
+
+
+@_device("Emulate a Cerulean Surveyor 240. The device reads a multibeam `sonar` sensor of body NAME.")
+def surveyor() -> Any:
+    return _cerulean("Surveyor 240", "SurveyorDevice", "bathymetry")
+
+
+def _sea_bird(model: int) -> Any:
+    from wavesim_devices.seabird import SeaBirdDevice
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType(
+        f"SBE {model}", lambda _, send, picked: SeaBirdDevice(model, send, picked["ctd"]), ("ctd",), "ctd"
+    )
+
+
+@_device("Emulate a Sea-Bird SBE 37, a moored CTD. The device reads a `ctd` sensor of body NAME.")
+def sbe37() -> Any:
+    return _sea_bird(37)
+
+
+@_device("Emulate a Sea-Bird SBE 45 thermosalinograph. The device reads a `ctd` sensor of body NAME.")
+def sbe45() -> Any:
+    return _sea_bird(45)
+
+
+@_device(
+    "Emulate a Doppler velocity log (PD0, PD4 or PD6). The device reads a `dvl` sensor of body NAME.",
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["PD0", "PD4", "PD6"]),
+        default="PD0",
+        show_default=True,
+        help="Initial output format.",
+    ),
+    click.option(
+        "--beam-angle",
+        type=click.IntRange(5, 60),
+        default=30,
+        show_default=True,
+        help="Beam angle of the sensor in degrees.",
+    ),
+)
+def dvl(form: str, beam_angle: int) -> Any:
+    from wavesim_devices.dvl import TYPES, DvlDevice
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType(
+        "DVL", lambda b, send, p: DvlDevice(send, form, b.welcome.sound_speed, beam_angle, p), TYPES, "dvl"
+    )
+
+
+def _where(text: str) -> Ports:
+    """Return the function that opens the port named by `tcp:PORT`, `udp:PORT` or `pty:LINK`."""
+    from wavesim_devices import ports
+
+    kind, _, at = text.partition(":")
+    if kind == "pty" and at:
+        return lambda receive: ports.PtyPort(receive, at)
+    if kind == "tcp" and at.isdigit() and int(at) <= 65535:
+        return lambda receive: ports.TcpPort(receive, int(at))
+    if kind == "udp" and at.isdigit() and 0 < int(at) <= 65535:
+        return lambda receive: ports.UdpPort(receive, int(at))
+    raise click.BadParameter(f"invalid output '{text}': use tcp:PORT (listen on), udp:PORT (send to) or pty:LINK")
+
+
+def _outlet(option: str, title: str) -> Any:
+    return click.option(
+        option,
+        multiple=True,
+        metavar="WHERE",
+        help=f"{title}. Repeatable.",
+        callback=lambda _context, _option, texts: tuple(map(_where, texts)),
+    )
+
+
+@device.command(
+    help="Serve NMEA 0183, NMEA 2000 and Signal K for boat NAME.\n\nWHERE is tcp:PORT (listen on), udp:PORT (send to) or "
+    "pty:LINK, all on loopback. Default: NMEA 0183 on tcp:10110 and udp:10110, NMEA 2000 on tcp:1457, Signal K on tcp:8375."
+)
+@_at_body
+@_outlet("--nmea0183", "Output for NMEA 0183 sentences")
+@_outlet("--nmea2000", "Output for CAN frames in Yacht Devices RAW format, one per line")
+@_outlet("--signalk", "Output for Signal K deltas in JSON, one per line")
+@_named
+def boat(
+    place: DeviceOptions, nmea0183: tuple[Ports, ...], nmea2000: tuple[Ports, ...], signalk: tuple[Ports, ...]
+) -> None:
+    import asyncio
+
+    from wavesim_devices import nmea
+    from wavesim_devices import nmea2000 as n2k
+    from wavesim_devices import signalk as sk
+    from wavesim_devices.serve import DeviceType, serve_devices
+
+    if not (nmea0183 or nmea2000 or signalk):
+        nmea0183, nmea2000, signalk = (
+            (_where("tcp:10110"), _where("udp:10110")),
+            (_where("tcp:1457"),),
+            (_where("tcp:8375"),),
+        )
+    kinds = (
+        (DeviceType("NMEA 0183", lambda _, send, picked: nmea.NmeaDevice(send, picked), nmea.TYPES), nmea0183),
+        (DeviceType("NMEA 2000", lambda _, send, picked: n2k.Nmea2000Device(send, picked), n2k.TYPES), nmea2000),
+        (DeviceType("Signal K", lambda _, send, picked: sk.SignalKDevice(send, picked), sk.TYPES), signalk),
+    )
+    asyncio.run(serve_devices(place, *((kind, port) for kind, ports in kinds for port in ports)))
+
+
+@click.command()
+@click.argument("body")
+@click.argument("sonar")
+@click.argument("file", type=click.Path(path_type=Path))
+@server_option
+@click.option(
+    "--frames", default=0, help="Number of frames after which to stop; 0 (default) = record until the run ends."
+)
+def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
+    """Write sonar frames to a file for survey software.
+
+    FILE receives the frames of SONAR on BODY: .xtf for a side-scan sonar, .kmall for a multibeam echosounder.
+    """
+    from wavesim_devices.sonar_formats import record as recorder
+
+    written, lost = recorder.record(server, body, sonar, file, frames)
+    click.echo(f"{file}: {written} frames written, {lost} lost because they arrived too fast", err=True)
+
+
+def commands() -> list[click.Command]:
+    """Return the commands of this package."""
+    return [device, record]

@@ -1,0 +1,241 @@
+"""NMEA 0183 sentences of ship instruments from the sensors of a body.
+
+Sentences by sensor type, with the talker in parentheses: gps: GGA, RMC, VTG (GP). ahrs: HDT, ROT, XDR (HE). ctd and
+temperature: MTW (YX). radar: TTM, TLL (RA). echosounder: DPT, DBT (SD). speedlog: VHW (VW). anemometer: MWV (WI). ais:
+!AIVDM for other stations, !AIVDO for the own station.
+
+Encoders are pure functions of SI values. Each returns a sentence with its checksum and line end. A value with missing
+numbers is not sent, because its sentence would have empty fields.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from wavesim_devices.ais import AisSentences
+from wavesim_devices.ports import Bytes
+from wavesim_devices.sensor_selection import NewValueFilter
+from wavesim_sdk.broker import Step
+from wavesim_sdk.epoch import utc
+from wavesim_sdk.guidance.encounters import closest_approach
+from wavesim_sdk.sensors import RADAR_TARGETS
+from wavesim_sdk.wire.state import Value
+
+NAUTICAL_MILE = 1852.0
+KNOT = NAUTICAL_MILE / 3600.0
+EARTH = 6_371_000.0  #: radius of the earth, m
+#: sensor types that have an NMEA 0183 sentence
+TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "radar", "ais")
+
+
+def sentence(body: str) -> bytes:
+    """Return ``$body*checksum`` with the line end. The checksum is the exclusive or of the bytes of ``body``."""
+    check = 0
+    for byte in body.encode("ascii"):
+        check ^= byte
+    return f"${body}*{check:02X}\r\n".encode("ascii")
+
+
+def _angle(value: float, width: int) -> str:
+    """Return the magnitude of an angle in degrees and minutes, ``ddmm.mmmmmm``, with a resolution equivalent to 2 mm on
+    the ground.
+    """
+    minutes = round(abs(math.degrees(value)) * 60e6)
+    return f"{minutes // 60_000_000:0{width}d}{minutes % 60_000_000 / 1e6:09.6f}"
+
+
+def _latitude(value: float) -> str:
+    return f"{_angle(value, 2)},{'N' if value >= 0 else 'S'}"
+
+
+def _longitude(value: float) -> str:
+    return f"{_angle(value, 3)},{'E' if value >= 0 else 'W'}"
+
+
+def _clock(time: datetime) -> str:
+    return time.strftime("%H%M%S.") + f"{time.microsecond // 10_000:02d}"
+
+
+def _degrees(value: float) -> float:
+    """Return an angle in degrees that stays in [0, 360) when it is rounded to a hundredth."""
+    return round(math.degrees(value), 2) % 360.0
+
+
+def gga(time: datetime, latitude: float, longitude: float, height: float, satellites: int, hdop: float) -> bytes:
+    """Return GGA: time, position, quality, satellites, HDOP, height above mean sea level (here: above the ellipsoid)."""
+    place = f"{_latitude(latitude)},{_longitude(longitude)}"
+    return sentence(f"GPGGA,{_clock(time)},{place},1,{satellites:02d},{hdop:.1f},{height:.2f},M,0.0,M,,")
+
+
+def rmc(time: datetime, latitude: float, longitude: float, sog: float, cog: float) -> bytes:
+    """Return RMC: time, position, speed and course over ground, date."""
+    place = f"{_latitude(latitude)},{_longitude(longitude)}"
+    return sentence(
+        f"GPRMC,{_clock(time)},A,{place},{sog / KNOT:.3f},{_degrees(cog):.2f},{time.strftime('%d%m%y')},,,A"
+    )
+
+
+def vtg(sog: float, cog: float) -> bytes:
+    """Return VTG: course and speed over ground."""
+    return sentence(f"GPVTG,{_degrees(cog):.2f},T,,M,{sog / KNOT:.3f},N,{sog * 3.6:.3f},K,A")
+
+
+def hdt(heading: float) -> bytes:
+    """Return HDT: true heading."""
+    return sentence(f"HEHDT,{_degrees(heading):.2f},T")
+
+
+def rot(rate: float) -> bytes:
+    """Return ROT: rate of turn in degrees per minute, positive to starboard."""
+    return sentence(f"HEROT,{math.degrees(rate) * 60.0:.1f},A")
+
+
+def xdr(roll: float, pitch: float) -> bytes:
+    """Return XDR: pitch and roll as transducer measurements."""
+    return sentence(f"HEXDR,A,{math.degrees(pitch):.2f},D,PITCH,A,{math.degrees(roll):.2f},D,ROLL")
+
+
+def dpt(depth: float, offset: float = 0.0) -> bytes:
+    """Return DPT: depth below the transducer, and offset of the transducer (positive: distance to the water line)."""
+    return sentence(f"SDDPT,{depth:.2f},{offset:.1f}")
+
+
+def dbt(depth: float) -> bytes:
+    """Return DBT: depth below the transducer in feet, metres and fathoms."""
+    return sentence(f"SDDBT,{depth / 0.3048:.2f},f,{depth:.2f},M,{depth / 1.8288:.2f},F")
+
+
+def mtw(temperature: float) -> bytes:
+    """Return MTW: water temperature."""
+    return sentence(f"YXMTW,{temperature:.2f},C")
+
+
+def vhw(heading: float | None, speed: float) -> bytes:
+    """Return VHW: speed through the water, and the heading if it is known."""
+    true = f"{_degrees(heading):.2f},T" if heading is not None else ",T"
+    return sentence(f"VWVHW,{true},,M,{speed / KNOT:.3f},N,{speed * 3.6:.3f},K")
+
+
+def mwv(angle: float, speed: float) -> bytes:
+    """Return MWV: apparent wind as angle from the bow and speed."""
+    return sentence(f"WIMWV,{_degrees(angle):.1f},R,{speed:.2f},M,A")
+
+
+def measured_at(value: Value) -> datetime:
+    """Return the UTC time at which a value was measured."""
+    return utc(value.time_ns)
+
+
+def _text(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if math.isfinite(value) else ""
+
+
+def ttm(
+    number: int,
+    distance: float,
+    bearing: float,
+    speed: float,
+    course: float,
+    approach: tuple[float, float] | None,
+    status: str,
+    time: datetime,
+) -> bytes:
+    """Return TTM: range, bearing, course and speed of a tracked target.
+
+    ``distance`` is in m, the true ``bearing`` in rad, ``speed`` over ground in m/s, ``course`` in rad (NaN = not yet
+    known). ``approach`` is (CPA in m, TCPA in s) or None. ``status`` is L (lost), Q (query: acquired) or T (tracked).
+    """
+    cpa = ("", "") if approach is None else (f"{approach[0] / NAUTICAL_MILE:.3f}", f"{approach[1] / 60.0:.2f}")
+    return sentence(
+        f"RATTM,{number:02d},{distance / NAUTICAL_MILE:.3f},{math.degrees(bearing) % 360.0:.1f},T,"
+        f"{_text(speed / KNOT, 1)},{_text(math.degrees(course), 1)},T,{cpa[0]},{cpa[1]},N,,{status},,{_clock(time)},A"
+    )
+
+
+def tll(number: int, latitude: float, longitude: float, status: str, time: datetime) -> bytes:
+    """Return TLL: position of a tracked target."""
+    return sentence(f"RATLL,{number:02d},{_latitude(latitude)},{_longitude(longitude)},,{_clock(time)},{status},")
+
+
+def target_sentences(value: Value, gps: Value | None) -> Iterator[bytes]:
+    """Yield TTM for each target of a sensor `radar`. With a GPS value, TTM includes the closest approach, and TLL
+    follows.
+    """
+    time = measured_at(value)
+    for i in range(RADAR_TARGETS):
+        if not math.isfinite(value.target[i]):
+            continue
+        number, status = int(value.target[i]), "T" if value.status[i] == 2.0 else "Q"
+        r, b, speed, course = value.range[i], value.bearing[i], value.speed[i], value.course[i]
+        approach = None
+        if gps is not None and math.isfinite(course):
+            own = gps.sog * math.cos(gps.cog), gps.sog * math.sin(gps.cog)
+            d, t = closest_approach(
+                [r * math.cos(b), r * math.sin(b)],
+                [speed * math.cos(course) - own[0], speed * math.sin(course) - own[1]],
+            )
+            approach = float(d), float(t)
+        yield ttm(number, r, b, speed, course, approach, status, time)
+        if gps is not None:
+            north, east = r * math.cos(b), r * math.sin(b)
+            yield tll(
+                number,
+                gps.latitude + north / EARTH,
+                gps.longitude + east / (EARTH * math.cos(gps.latitude)),
+                status,
+                time,
+            )
+
+
+def sentences(type_: str, value: Value, heading: float | None = None) -> Iterator[bytes]:
+    """Yield the sentences for a sensor value, or none if the value has missing numbers. ``heading`` is reported with
+    the speed through the water.
+    """
+    if not all(map(math.isfinite, value.numbers)):
+        return
+    time = measured_at(value)
+    match type_:
+        case "gps":
+            yield gga(time, value.latitude, value.longitude, value.height, round(value.satellites), value.hdop)
+            yield rmc(time, value.latitude, value.longitude, value.sog, value.cog)
+            yield vtg(value.sog, value.cog)
+        case "ahrs":
+            yield hdt(value.heading)
+            yield rot(value.rates[2])
+            yield xdr(value.roll, value.pitch)
+        case "echosounder":
+            yield dpt(value.range)
+            yield dbt(value.range)
+        case "ctd" | "temperature":
+            yield mtw(value.temperature)
+        case "speedlog":
+            yield vhw(heading, value.v_FB_B[0])
+        case "anemometer":
+            yield mwv(value.angle, value.speed)
+
+
+class NmeaDevice:
+    """NMEA 0183 talker that sends each new sensor value once. ``picked`` is the sensor name for each type."""
+
+    def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
+        self.send, self.sensor_names = send, picked
+        self._new_values = NewValueFilter(picked)
+        self._ais = AisSentences()
+
+    def receive(self, data: bytes) -> None:
+        """Ignore received bytes, because a talker only sends."""
+
+    def step(self, step: Step) -> None:
+        """Process a new simulation state."""
+        ahrs = step.sensors.get(self.sensor_names.get("ahrs", ""))
+        for type_, value in self._new_values.new_values(step.sensors):
+            if type_ == "ais":
+                lines = self._ais.lines(value)
+            elif type_ == "radar":
+                lines = target_sentences(value, step.sensors.get(self.sensor_names.get("gps", "")))
+            else:
+                lines = sentences(type_, value, ahrs.heading if ahrs is not None else None)
+            for line in lines:
+                self.send(line)

@@ -1,0 +1,1 @@
+"""File formats of sonar surveys: KMALL and XTF."""

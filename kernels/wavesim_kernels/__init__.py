@@ -1,0 +1,1 @@
+"""Elementary functions compiled, the kernel compiler and keyed random numbers: the same bits on every machine."""

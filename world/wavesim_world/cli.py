@@ -1,0 +1,55 @@
+"""``wavesim check``: check a configuration."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import click
+
+from wavesim_sdk.cli import json_option, unused
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path), default="config.xml")
+@click.option("--schema", is_flag=True, help="Print the XML schema for editors instead of reading CONFIG.")
+@json_option
+def check(config: Path, schema: bool, as_json: bool) -> None:
+    """Check a configuration; report its errors or contents."""
+    from wavesim_world import data_files
+    from wavesim_world.config import export, instrument_checks, load
+
+    if schema:
+        unused("with --schema", "config", "as_json")
+        click.echo(export.xsd().decode(), nl=False)
+        return
+    loaded = load(config)
+    data_files.check(loaded)
+    for entry in entry_points(
+        group="wavesim.checks"
+    ):  # checks of installed packages, which refuse what they cannot run
+        entry.load()(loaded)
+    bodies, warnings = loaded.config.fleet.bodies, instrument_checks.drowned(loaded)
+    for text in warnings:
+        click.echo(f"wavesim: {config}: {text}", err=True)
+    if as_json:
+        entries = [
+            {"name": b.name, "model": b.model, "client": b.client, "sensors": [i.as_dict for i in loaded.suite(b)]}
+            for b in bodies
+        ]
+        click.echo(
+            json.dumps(
+                {"name": loaded.config.name, "digest": loaded.digest, "bodies": entries, "warnings": warnings}, indent=2
+            )
+        )
+        return
+    click.echo(f"{config} is valid: server '{loaded.config.name}', bodies: {len(bodies)}, digest {loaded.digest[:12]}")
+    for b in bodies:
+        carried = ", ".join(map(str, loaded.suite(b))) or "none"
+        click.echo(f"  {b.name:16} {b.model:12} client {b.client:9} sensors: {carried}")
+
+
+def commands() -> list[click.Command]:
+    """Return the commands of this package."""
+    return [check]

@@ -1,0 +1,22 @@
+"""Read configurations: :func:`load` turns a file into typed objects in SI units."""
+
+from wavesim_world.config.acoustics import Acoustics, TransducerConfig
+from wavesim_world.config.build import library
+from wavesim_world.config.load import load, load_text
+from wavesim_world.config.loaded import LoadedConfig
+from wavesim_world.config.model import BodyConfig, Config
+from wavesim_world.config.validation import matrix
+from wavesim_world.config.vehicle import Model
+
+__all__ = [
+    "Acoustics",
+    "BodyConfig",
+    "Config",
+    "LoadedConfig",
+    "Model",
+    "TransducerConfig",
+    "library",
+    "load",
+    "load_text",
+    "matrix",
+]

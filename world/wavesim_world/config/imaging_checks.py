@@ -1,0 +1,86 @@
+"""Check the configuration of imaging sonars and cameras, and of the materials, targets and boards in their scene."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_world.config.sensors import CameraConfig, SonarConfig
+from wavesim_world.config.validation import fail_at
+from wavesim_world.config.world import World
+from wavesim_world.sonars import frame_sizes, lens, materials, presets
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
+
+
+def materials_of(world: World) -> dict[str, materials.Material]:
+    """Return the materials that a configuration declares, by name."""
+    found = {}
+    for m in world.material:
+        grain = materials.Sediment.from_grain_size(m.grain) if m.law == "sediment" else None
+        found[m.name] = materials.Material(m.name, grain, m.lambert, m.reflection, m.slope, m.patch, m.cell, m.colour)
+    return found
+
+
+def check(world: World) -> None:
+    """Raise ConfigError for an unknown material, an invalid name, or a board with invalid cells."""
+    own, o = materials_of(world), world.obstacles
+    named: list[Any] = [*world.material, *world.target, *world.board]
+    for m in named:
+        if not _NAME.fullmatch(m.name):
+            fail_at(m.place, f"invalid name '{m.name}': use 1 to 31 letters, digits, - and _")
+    for b in world.board:
+        if not b.cell_rows or len({len(row) for row in b.cell_rows}) > 1 or set("".join(b.cell_rows)) - {"0", "1"}:
+            fail_at(b.place, f"invalid cells of board '{b.name}': use rows of 0 and 1 with equal lengths")
+    made_of: list[Any] = [world.ground, *world.ground.region, *o.block, *o.pier, *o.tunnel, *o.mesh]
+    for made in made_of:
+        try:
+            materials.find_material(made.material, own)
+        except ConfigError as error:
+            fail_at(made.place, error.message)
+
+
+def check_sonar(s: SonarConfig, sound_speed: float, who: str) -> None:
+    """Raise ConfigError if the configuration of an imaging sonar is invalid; ``who`` names it in the message."""
+    try:
+        p = presets.find_preset(s.preset)
+    except ConfigError as error:
+        fail_at(s.place, f"{who}: {error.message}")
+    reach = s.range or p.range
+    if reach > p.max_range:
+        fail_at(s.place, f"{who}: range {reach:g} m is above the maximum of a {p.title}, {p.max_range:g} m")
+    if reach < 4.0 * p.resolution:
+        fail_at(
+            s.place,
+            f"{who}: range {reach:g} m is too short: it must be at least as long as four echoes of a {p.title}, each "
+            f"{p.resolution:.2g} m long",
+        )
+    if s.rate > sound_speed / (2.0 * reach) * (1.0 + 1e-9):
+        fail_at(
+            s.place,
+            f"{who}: rate {s.rate:g} Hz is too high: over a range of {reach:g} m the maximum is {sound_speed / (2.0 * reach):.3g} pings per second",
+        )
+    if s.bits not in (8, 16):
+        fail_at(s.place, f"{who}: `bits` must be 8 or 16")
+    if s.beams and p.kind in ("sidescan", "scanning"):
+        fail_at(s.place, f"{who}: the number of beams of a {p.kind} sonar is fixed; remove `beams`")
+    if s.sector and p.kind in ("forward", "bathymetry") and s.sector > math.radians(170.0):
+        fail_at(s.place, f"{who}: sector {math.degrees(s.sector):.0f} deg is above the maximum, 170 deg")
+    size = frame_sizes.payload_bytes(s)
+    if size > frame_sizes.MAX_BYTES:
+        fail_at(
+            s.place,
+            f"{who}: a frame of {size} bytes does not fit into its ring (maximum {frame_sizes.MAX_BYTES}); use fewer beams or bins",
+        )
+
+
+def check_camera(c: CameraConfig, who: str) -> None:
+    """Raise ConfigError if the configuration of a camera is invalid; ``who`` names it in the message."""
+    if not lens.is_invertible(c.width, c.height, c.view, c.distortion):
+        fail_at(
+            c.place,
+            f"{who}: its distortion folds the image; choose k1 and k2 so that r (1 + k1 r^2 + k2 r^4) increases from "
+            "the centre to the corners",
+        )

@@ -1,0 +1,118 @@
+"""Check the instruments that a fleet carries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.sensors import DVL_BEAMS, LEAK_COMPARTMENTS, MULTIBEAM_BEAMS, RANGER_BEAMS, sensor_table_of
+from wavesim_world.config import imaging_checks as scenes
+from wavesim_world.config.adcp import AdcpConfig
+from wavesim_world.config.model import Config
+from wavesim_world.config.sensors import (
+    CameraConfig,
+    DvlConfig,
+    LeakConfig,
+    MultibeamConfig,
+    RangerConfig,
+    SensorConfig,
+    SensorsConfig,
+    SonarConfig,
+)
+from wavesim_world.config.validation import fail_at
+from wavesim_world.config.vehicle import Model
+
+if TYPE_CHECKING:
+    from wavesim_world.config.loaded import LoadedConfig
+
+AERIALS = ("gps", "uwb", "anemometer", "radar", "ais")  #: sensor types that work only above the water
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
+
+
+def check(config: Config, models: Mapping[str, Model]) -> None:
+    """Raise ConfigError for the first invalid instrument."""
+    for owner, sensors in _declared(config, models):
+        seen: set[str] = set()
+        for type_, sensor in sensors.declared:
+            name = sensor.name or type_
+            try:
+                sensor_table_of(type_)
+            except ConfigError as error:
+                fail_at(sensor.place, f"{owner}: {error.message}")
+            if not _NAME.fullmatch(name):
+                fail_at(sensor.place, f"{owner}: invalid sensor name '{name}': use 1 to 31 letters, digits, - and _")
+            if name in seen:
+                fail_at(sensor.place, f"{owner}: two sensors are named '{name}'; give each a unique name")
+            seen.add(name)
+            if type_ == "scalar" and not config.world.scalar:
+                fail_at(
+                    sensor.place,
+                    f"{owner} has a sensor <scalar>, but the world declares no <scalar>; add one or remove the sensor",
+                )
+            _one(sensor, f"{owner}: '{name}'")
+            if isinstance(sensor, SonarConfig):
+                scenes.check_sonar(sensor, config.acoustics.sound_speed, f"{owner}: '{name}'")
+            elif isinstance(sensor, CameraConfig):
+                scenes.check_camera(sensor, f"{owner}: '{name}'")
+    scenes.check(config.world)
+    everybody = config.fleet.sensors
+    if everybody is not None and not everybody.inherit:
+        fail_at(everybody.place, "<sensors> of the fleet cannot inherit instruments; remove `inherit`")
+
+
+def drowned(loaded: LoadedConfig) -> list[str]:
+    """Return a warning for each instrument that works only above the water but is mounted on a floating body at or
+    below its waterline.
+    """
+    found = []
+    for body in loaded.config.fleet.bodies:
+        if loaded.model(body.model).type == "underwater":
+            continue
+        for instrument in loaded.suite(body):
+            z = float(instrument.parameters.position[2])
+            if instrument.type in AERIALS and z >= 0.0:
+                found.append(
+                    f"'{body.name}': '{instrument.name}' is at {z:g} m, at or below the waterline (z points down): it has no value "
+                    "while it is under water; remove `position`, or give it a negative z"
+                )
+    return found
+
+
+def _declared(config: Config, models: Mapping[str, Model]) -> Iterator[tuple[str, SensorsConfig]]:
+    """Yield every <sensors> element with the name of its owner: the fleet, a model or a body."""
+    if config.fleet.sensors is not None:
+        yield "the fleet", config.fleet.sensors
+    for model in models.values():
+        if model.sensors is not None:
+            yield f"model '{model.name}'", model.sensors
+    for body in config.fleet.bodies:
+        if body.sensors is not None:
+            yield f"'{body.name}'", body.sensors
+
+
+def _one(sensor: SensorConfig, who: str) -> None:
+    """Check the configuration of one sensor, independent of the others."""
+    declared: Any = sensor
+    low, high = getattr(sensor, "minimum", 0.0), getattr(sensor, "maximum", np.inf)
+    if high <= low:
+        fail_at(sensor.place, f"{who}: `maximum` must be greater than `minimum`")
+    limits = {RangerConfig: RANGER_BEAMS, MultibeamConfig: MULTIBEAM_BEAMS, DvlConfig: DVL_BEAMS}
+    most = limits.get(type(sensor))
+    if most is not None and len(declared.beam) > most:
+        fail_at(sensor.place, f"{who}: it has {len(declared.beam)} beams; the maximum is {most}")
+    if isinstance(sensor, DvlConfig) and sensor.beam:
+        along = np.array([b.direction for b in sensor.beam])
+        if np.linalg.matrix_rank(along, tol=1e-3) < 3:
+            fail_at(sensor.place, f"{who}: it needs three or four beams that do not lie in one plane")
+    if isinstance(sensor, AdcpConfig) and (p := sensor.resolved).range < p.blank + 1.5 * p.cell:
+        fail_at(
+            sensor.place,
+            f"{who}: its range of {p.range:g} m ends before its first cell, at {p.blank + 1.5 * p.cell:g} m; "
+            "increase `range`, or reduce `blank` or `cell`",
+        )
+    if isinstance(sensor, LeakConfig) and not 1 <= len(set(sensor.names)) == len(sensor.names) <= LEAK_COMPARTMENTS:
+        fail_at(sensor.place, f"{who}: `compartments` must contain 1 to {LEAK_COMPARTMENTS} different names")

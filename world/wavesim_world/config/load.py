@@ -1,0 +1,58 @@
+"""Read a configuration: build it from its XML (:mod:`~wavesim_world.config.build`), then check its meaning."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import suggest_name
+from wavesim_world.config import fault_checks, semantic_checks, xml
+from wavesim_world.config.build import build_root, library, parse_file, read_included_models
+from wavesim_world.config.loaded import LoadedConfig
+from wavesim_world.config.model import Config
+from wavesim_world.config.vehicle import Model
+
+
+def load(path: str | Path) -> LoadedConfig:
+    """Read and check a configuration file."""
+    path = Path(path)
+    root, text = parse_file(path)
+    return _checked(root, text, path)
+
+
+def _checked(root: Any, text: str, path: Path) -> LoadedConfig:
+    config = build_root(root, "wavesim", Config, path)
+    models, texts = read_included_models(config.models, path, {})
+    digest = hashlib.sha256("\0".join([text, *texts]).encode()).hexdigest()
+    loaded = LoadedConfig(config, models, path.resolve(), text, digest)
+    used = {b.model: loaded.model(b.model) for b in config.fleet.bodies if _known(b.model, models, b.place)}
+    loaded = dataclasses.replace(loaded, models={**models, **used})
+    semantic_checks.check(loaded.config, loaded.models, loaded.path)
+    fault_checks.check(loaded)
+    return loaded
+
+
+def load_text(text: str, folder: str | Path | None = None) -> LoadedConfig:
+    """Read and check a configuration from a string.
+
+    Relative paths in the configuration refer to ``folder``. If ``folder`` is None, they raise ConfigError.
+    """
+    if folder is not None:
+        path = Path(folder) / "configuration"
+        return _checked(xml.parse(text.encode(), str(path)), text, path)
+    with tempfile.TemporaryDirectory() as empty:
+        path = Path(empty) / "config.xml"
+        path.write_text(text)
+        return load(path)
+
+
+def _known(name: str, models: dict[str, Model], where: str) -> bool:
+    known = {*models, *library()}
+    if name not in known:
+        file, _, line = where.rpartition(":")
+        raise ConfigError(f"unknown model '{name}'{suggest_name(name, sorted(known))}", file, int(line))
+    return True

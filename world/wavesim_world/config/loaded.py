@@ -1,0 +1,109 @@
+"""The configuration that passed every check, with the models and instruments that apply to each body."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections import Counter
+from pathlib import Path
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import suggest_name
+from wavesim_world.config.acoustics import TransducerConfig
+from wavesim_world.config.build import library
+from wavesim_world.config.model import BodyConfig, Config
+from wavesim_world.config.primitives import mounted
+from wavesim_world.config.sensors import InstrumentConfig, SensorsConfig
+from wavesim_world.config.vehicle import Model
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadedConfig:
+    """Configuration that passed every check.
+
+    ``models`` contains the models that the fleet uses and all models in the file. ``text`` is the file as read.
+    ``digest`` is the SHA-256 of that text and of the model files that it includes.
+    """
+
+    config: Config
+    models: dict[str, Model]
+    path: Path
+    text: str
+    digest: str
+
+    def model(self, name: str) -> Model:
+        """Return a model of this configuration or of the library by name. Raises a ConfigError that suggests the
+        nearest match.
+        """
+        found = self.models.get(name) or library().get(name)
+        if found is None:
+            known = sorted({*self.models, *library()})
+            raise ConfigError(f"unknown model '{name}'{suggest_name(name, known)}")
+        return found
+
+    def transducer(self, body: BodyConfig) -> TransducerConfig | None:
+        """Return the acoustic transducer of a body. If the body does not have one, return that of its model."""
+        return body.transducer or self.model(body.model).transducer
+
+    def suite(self, body: BodyConfig) -> tuple[InstrumentConfig, ...]:
+        """Return the instruments of a body, in the order fleet, model, body."""
+        return self._suite(self.model(body.model), body.sensors)
+
+    def suite_of_model(self, model: Model | str) -> tuple[InstrumentConfig, ...]:
+        """Return the instruments of a body that has this model but is not in the configuration, such as one that joins
+        later.
+        """
+        return self._suite(self.model(model) if isinstance(model, str) else model, None)
+
+    def suite_by_name(self, name: str, model: str) -> tuple[InstrumentConfig, ...]:
+        """Return the instruments of the body with this name, or those of the model if the configuration has no such
+        body.
+        """
+        body = self._bodies.get(name)
+        return self.suite_of_model(model) if body is None else self.suite(body)
+
+    @functools.cached_property
+    def _bodies(self) -> dict[str, BodyConfig]:
+        return {b.name: b for b in self.config.fleet.bodies}
+
+    @functools.cached_property
+    def sensor_rows(self) -> dict[str, int]:
+        """Number of rows needed in the shared-memory table of each sensor type. Types that cannot occur are omitted.
+
+        A body of the configuration needs one row per instrument. A body that joins later is assumed to need as many
+        rows as the model with the most instruments of that type.
+        """
+        total: Counter[str] = Counter()
+        for body in self.config.fleet.bodies:
+            total.update(i.type for i in self.suite(body))
+        declared = self.config.fleet.sensors
+        suites = [() if declared is None else declared.instruments]
+        largest: Counter[str] = Counter()
+        for suite in (*suites, *map(self.suite_of_model, self.models.values())):
+            largest |= Counter(i.type for i in suite)
+        for name, count in largest.items():
+            total[name] += count * (self.config.shared.vehicles - len(self.config.fleet.bodies))
+        return {name: count for name, count in sorted(total.items()) if count}
+
+    def _suite(self, model: Model, own: SensorsConfig | None) -> tuple[InstrumentConfig, ...]:
+        everybody = None if model.type == "buoy" else self.config.fleet.sensors
+        found: dict[str, InstrumentConfig] = {}
+        for sensors in (everybody, model.sensors, own):
+            if sensors is None:
+                continue
+            if not sensors.inherit:
+                found.clear()
+            found |= {i.name: mounted(i, model) for i in sensors.instruments}
+        return tuple(found.values())
+
+    def data_file(self, name: str) -> Path:
+        """Return the path of a file that the configuration names. Raises ConfigError if it lies outside the folder
+        `<wavesim files>`.
+        """
+        found, root = self.path.parent / name, self.path.parent / self.config.files
+        if not found.resolve().is_relative_to(root.resolve()):
+            raise ConfigError(
+                f"file '{name}' lies outside {root.resolve()}; move it, or allow its folder with <wavesim files=\"FOLDER\">",
+                str(self.path),
+            )
+        return found

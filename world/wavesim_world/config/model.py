@@ -1,0 +1,438 @@
+"""Declare every element and key of ``config.xml``.
+
+The file may use any unit of a quantity; the values in these objects are SI and radians.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wavesim_sdk.guidance.control import Waypoint
+from wavesim_world.config.acoustics import Acoustics, TransducerConfig
+from wavesim_world.config.lines import Line
+from wavesim_world.config.schema import Vector, child, children, choice, flag, key, place, text
+from wavesim_world.config.sensors import SensorsConfig
+from wavesim_world.config.vehicle import Model
+from wavesim_world.config.world import World
+
+# --------------------------------------------------------------------------- the fleet
+
+
+@dataclass(frozen=True)
+class Mooring:
+    """Elastic mooring line from the body's origin to an anchor. It can only pull, and has neither weight nor drag. For
+    a line with weight and drag, use <line>.
+    """
+
+    anchor: Vector = key("Position of the anchor in the world (north, east, down).", "length", count=3)
+    length: float = key("Unstretched length of the mooring line.", "length", low=0.01)
+    stiffness: float = key("Stiffness of the mooring line: tension per unit of elongation.", "stiffness", low=0.0)
+    damping: float = key(
+        "Damping of the mooring line: tension per unit of elongation rate.", "line damping", 0.0, low=0.0
+    )
+
+
+@dataclass(frozen=True)
+class WaypointConfig(Waypoint):
+    """Waypoint of the mission, for the on-board program."""
+
+    north: float = key("North coordinate of the waypoint, relative to the origin of the world.", "length")
+    east: float = key("East coordinate of the waypoint, relative to the origin of the world.", "length")
+    depth: float = key("Depth on the leg to this waypoint.", "length", 0.0, low=0.0)
+    speed: float = key("Speed through the water on the leg to this waypoint.", "speed", 1.0, low=0.0)
+
+
+@dataclass(frozen=True)
+class Program:
+    """On-board program that `wavesim trial` starts in its own process: a Python file, or a bridge to other software."""
+
+    run: str = text("Path of the Python file of the on-board program, relative to the configuration file.", "")
+    bridge: str = text("Name of the bridge to run instead of a Python file, as in `wavesim bridge NAME`.", "")
+    options: str = text("Additional command-line options for the on-board program or the bridge.", "")
+    period: float = key(
+        "Lockstep period: interval of simulation time at which the on-board program exchanges data with the server.",
+        "time",
+        0.1,
+        low=1e-3,
+    )
+    ping_period: float = key(
+        "Interval of the acoustic queries that the on-board program sends; 0 s = no queries.", "time", 0.0, low=0.0
+    )
+    ping_offset: float = key("Simulation time of the first acoustic query.", "time", 0.0, low=0.0)
+
+
+@dataclass(frozen=True)
+class FaultConfig:
+    """Scheduled fault of an actuator or a sensor, in simulation time.
+
+    The key `at` specifies its start, `for` its duration, and `every` the interval at which it repeats. After the fault,
+    the actuator or sensor works normally again.
+    """
+
+    at: float = key("Simulation time at which the fault begins.", "time", low=0.0)
+    duration: float = key("Duration of the fault; 0 s = until the end of the run.", "time", 0.0, low=0.0, name="for")
+    every: float = key(
+        "Interval between the starts of the repeated fault; 0 s = the fault does not repeat.", "time", 0.0, low=0.0
+    )
+    part: str = text("Name of the faulty part: an actuator of the model, or a sensor of the body.")
+    kind: str = text(
+        "Kind of fault. Actuator: stuck, lost, reduced, reversed, or frozen (for the time `amount`). Sensor: lost, "
+        "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log."
+    )
+    amount: str = text(
+        "Amount of the fault; its meaning depends on `kind`. Actuators: the remaining fraction "
+        "(reduced), or the time with its unit (frozen). Sensors: the bias with its unit (bias), the "
+        "probability of a spike (spikes), the factor on the noise (noisy), or the name of the compartment (wet).",
+        "",
+    )
+    field: str = text("Sensor field to which a bias, spikes or noise are applied. Empty: all fields of the sensor.", "")
+    place: str = place()
+
+
+@dataclass(frozen=True)
+class BodyConfig:
+    """Vehicle or buoy that takes part in the run."""
+
+    name: str = text("Unique name of the body. A broker joins under this name.")
+    model: str = text("Name of the model of the body, from this file, an included file or the library.")
+    position: Vector = key("Initial position of the body (north, east, down).", "length", count=3)
+    attitude: Vector = key("Initial roll, pitch and heading of the body.", "angle", (0.0, 0.0, 0.0), count=3)
+    velocity: Vector = key(
+        "Initial velocity of the body over ground (forward, starboard, down).", "speed", (0.0, 0.0, 0.0), count=3
+    )
+    angular_velocity: Vector = key(
+        "Initial angular velocity of the body about its forward, starboard and down axes.",
+        "angular rate",
+        (0.0, 0.0, 0.0),
+        count=3,
+    )
+    speed: float = key(
+        "Initial surge speed of the body through the water. From the model, the server computes the thruster commands "
+        "that maintain this speed in level motion and calm weather. 0 m/s = not used.",
+        "speed",
+        0.0,
+    )
+    client: str = choice(
+        "Broker of the body. none: the body has no broker. optional: the body appears when its broker joins. "
+        "required: the body appears when its broker joins, and `wavesim trial` waits for the broker before the start.",
+        ("none", "optional", "required"),
+        "none",
+    )
+    truth: str = choice(
+        "Data that the broker receives. full: the true state, sensor values and acoustics. none: only sensor values "
+        "and acoustics.",
+        ("full", "none"),
+        "full",
+    )
+    instruments: str = choice(
+        "Rights of sessions with the role `instrument` to the transducer of this body. send: they may send and "
+        "listen. listen: they may only listen.",
+        ("send", "listen"),
+        "send",
+    )
+    watchdog: float = key(
+        "Time limit of the watchdog. If no command arrives for this simulation time, `failsafe` takes effect. 0 "
+        "= no limit.",
+        "time",
+        0.0,
+        low=0.0,
+    )
+    failsafe: str = choice(
+        "Behaviour of the actuators when the watchdog expires. zero: all commands become zero. hold: the last "
+        "commands remain. safe: the commands in `safe` apply.",
+        ("zero", "hold", "safe"),
+        "zero",
+    )
+    safe: str = text(
+        'Actuator commands for failsafe="safe", separated by spaces. Specify numbers in the order of the model\'s '
+        "actuators, or NAME=VALUE for each actuator. The units are N, 1/s, rad or kg, depending on the actuator.",
+        "",
+    )
+    transducer: TransducerConfig | None = child(
+        TransducerConfig, "Acoustic transducer of this body. It replaces the transducer of the model."
+    )
+    sensors: SensorsConfig | None = child(
+        SensorsConfig, "Instruments of this body, in addition to those of its model and of the fleet."
+    )
+    mooring: Mooring | None = child(Mooring, "Elastic mooring line to an anchor.")
+    fault: tuple[FaultConfig, ...] = children(FaultConfig, "Scheduled fault of an actuator or a sensor.")
+    program: Program | None = child(Program, "On-board program of this body.")
+    waypoint: tuple[WaypointConfig, ...] = children(
+        WaypointConfig, "Waypoint of the mission; list the waypoints in order."
+    )
+    place: str = place()
+
+
+# --------------------------------------------------------------------------- the world
+
+
+@dataclass(frozen=True)
+class TimeConfig:
+    """Time step, duration and pace of the simulation."""
+
+    step: float = key("Simulation time step: the length of a tick.", "time", 0.004, low=1e-4, high=0.1)
+    duration: float = key("Simulation time at which the run ends; 0 s = never.", "time", 0.0, low=0.0)
+    integrator: str = text(
+        "Integrator of the equations of motion. rk4: classical Runge-Kutta. dp5: fifth-order Dormand-Prince. euler: "
+        "semi-implicit Euler. Another package may provide more (docs/extending.md).",
+        "rk4",
+    )
+    pace: str = choice(
+        "Pace of the simulation. realtime: ticks follow wall time. fast: ticks run as fast as the lockstep "
+        "participants answer.",
+        ("realtime", "fast"),
+        "realtime",
+    )
+    speed: float = key(
+        "Simulated seconds per second of wall time, if `pace` is realtime.", default=1.0, low=1e-3, high=1e3
+    )
+
+
+# --------------------------------------------------------------------------- the server
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Rights of some sessions in addition to the rights of their roles. A session has only the additional rights that
+    are granted to it.
+    """
+
+    to: str = text("Name under which the sessions with these rights join; * = any name.")
+    role: str = choice(
+        "Role of the sessions with these rights; any = all roles.",
+        ("any", "pilot", "instrument", "listener", "observer"),
+        "any",
+    )
+    rights: str = text(
+        "Rights, separated by spaces: fault (set and clear faults), push (apply external forces), pose (set position "
+        "and velocity), allocate (set the thruster matrix), weather (current, wind, waves), control (start, pause, "
+        "step, speed, stop, shutdown), mission (send waypoints to a pilot that accepts them)."
+    )
+    others: bool = flag(
+        "Whether the rights also apply to other bodies. no: they apply to the session's own body only.", False
+    )
+    place: str = place()
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """UDP socket of the server and its sessions."""
+
+    address: str = text(
+        "IP address to which the server binds. An address other than loopback requires `keys`.", "127.0.0.1"
+    )
+    port: int = key("UDP port of the server; 0 = any free port.", default=9750, low=0, high=65535, integer=True)
+    state_rate: float = key(
+        "Rate of state messages to a client that does not request a rate.",
+        "frequency",
+        20.0,
+        low=0.1,
+        high=1000.0,
+    )
+    keepalive_period: float = key("Interval of keep-alive messages (wall time).", "time", 0.5, low=0.01)
+    keepalive_timeout: float = key(
+        "Silence (wall time) after which the server removes a client.", "time", 5.0, low=0.05
+    )
+    lockstep_timeout: float = key(
+        "Maximum wall time that a lockstep client or a synchronous emulator may take for one step.",
+        "time",
+        5.0,
+        low=0.01,
+    )
+    lockstep_budget: float = key(
+        "Wall-time budget of each lockstep client and synchronous emulator. Delays of up to 50 s per "
+        "simulated second are free. When the budget is used up, a client loses its session, or the simulation stops "
+        "waiting for the emulator. Increase it for programs with long computations.",
+        "time",
+        60.0,
+        low=0.1,
+        high=1e9,
+    )
+    newcomers: str = choice(
+        "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no "
+        "pilot may. free: only without lockstep. lockstep: also in lockstep, so that the simulation waits for "
+        "the pilot.",
+        ("none", "free", "lockstep"),
+        "none",
+    )
+    acoustic_rate: float = key(
+        "Maximum number of acoustic requests of a client per simulated second, averaged over ten seconds.",
+        "frequency",
+        20.0,
+        low=0.1,
+        high=1e5,
+    )
+    datagram_rate: float = key(
+        "Maximum number of datagrams per second (wall time) from a session, or from a host without a session.",
+        "frequency",
+        5000.0,
+        low=10.0,
+        high=1e6,
+    )
+    frame_rate: float = key(
+        "Maximum number of bytes of sonar frames sent to a session per second (wall time). Frames beyond this limit "
+        "are skipped.",
+        "data",
+        16e6,
+        low=1e4,
+        high=1e9,
+    )
+    keys: str = text(
+        "File of pre-shared keys, relative to the configuration file. If given, every datagram is authenticated and "
+        "encrypted. Empty: no keys.",
+        "",
+    )
+    insecure: bool = flag("Whether the server may use an address other than loopback without keys.", False)
+    takeover: bool = flag(
+        "Whether a second client with the same name takes over the body. no: the server refuses the second client.",
+        False,
+    )
+    restarts: int = key(
+        "Maximum number of restarts of the front (network process) within a minute; 0 = the server ends if the "
+        "front crashes. After a restart, the clients must join again. Their bodies remain in the simulation. The "
+        "engine is never restarted, because its state is lost.",
+        default=0,
+        low=0,
+        high=100,
+        integer=True,
+    )
+    observers: int = key(
+        "Maximum number of observer sessions; 0 = no observers.", default=8, low=0, high=256, integer=True
+    )
+    sessions: int = key(
+        "Maximum number of sessions of all roles together.", default=4096, low=1, high=65536, integer=True
+    )
+    grant: tuple[Grant, ...] = children(Grant, "Additional rights for some sessions.")
+
+
+@dataclass(frozen=True)
+class SharedMemoryConfig:
+    """Sizes and permissions of shared memory."""
+
+    vehicles: int = key(
+        "Maximum number of vehicles and buoys in shared memory.", default=64, low=1, high=16384, integer=True
+    )
+    signals: int = key(
+        "Maximum number of live acoustic signals in shared memory.", default=256, low=1, high=65536, integer=True
+    )
+    group: bool = flag("Whether the user's group may access the shared memory (mode 0660 instead of 0600).", False)
+
+
+@dataclass(frozen=True)
+class LogConfig:
+    """Log file of the run."""
+
+    file: str = text("Path of the log, relative to the working folder of the server. Empty: no log is written.", "")
+    state_rate: float = key(
+        "Rate, in simulation time, at which the log records state, actuation and sensor values.",
+        "frequency",
+        10.0,
+        low=0.01,
+        high=10000.0,
+    )
+    part_size: float = key(
+        "File size at which the log continues in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits the "
+        "size of each file and the memory for its index. To read all parts, open the first file.",
+        "data",
+        256e6,
+        low=1e4,
+        high=1e12,
+    )
+    part_time: float = key(
+        "Simulation time after which the log continues in another file; 0 s = only the file size (`part_size`) "
+        "decides.",
+        "time",
+        0.0,
+        low=0.0,
+    )
+    sync: float = key(
+        "Interval (wall time) at which written data is flushed to disk (fsync), so that it survives a power failure; "
+        "0 s = the operating system decides. Even at 0 s, a killed server loses at most half a second of data.",
+        "time",
+        0.0,
+        low=0.0,
+        high=3600.0,
+    )
+    effort: bool = flag("Whether the log contains the forces and accelerations of all bodies with each state.", False)
+    faded: bool = flag(
+        "Whether the log lists each node that a signal does not reach. no: it contains only the number of these nodes.",
+        True,
+    )
+
+
+@dataclass(frozen=True)
+class Include:
+    """File whose models are included."""
+
+    file: str = text("Path of an XML file with the root element <models>, relative to this configuration file.")
+
+
+@dataclass(frozen=True)
+class Models:
+    """Models of bodies, in addition to those of the library."""
+
+    model: tuple[Model, ...] = children(Model, "Model of a body.")
+    include: tuple[Include, ...] = children(Include, "File whose models are included.")
+
+
+@dataclass(frozen=True)
+class Corner:
+    """Corner of the area of a fence."""
+
+    north: float = key("North coordinate of the corner, relative to the origin of the world.", "length")
+    east: float = key("East coordinate of the corner, relative to the origin of the world.", "length")
+
+
+@dataclass(frozen=True)
+class Fence:
+    """Area defined by its corners. A fence does not stop a vehicle. If a vehicle crosses it, the vehicle, the log
+    and the viewers receive a notice.
+    """
+
+    name: str = text("Name of the fence, as used in the notice.")
+    keep: str = choice(
+        "Side of the fence on which vehicles must stay: inside or outside the area.", ("inside", "outside"), "inside"
+    )
+    corner: tuple[Corner, ...] = children(
+        Corner, "Corner of the area. List at least three corners, in order around the area.", least=3
+    )
+    place: str = place()
+
+
+@dataclass(frozen=True)
+class FleetConfig:
+    """Vehicles, buoys, lines and fences of the run. Bodies are listed in the order of their rows in shared memory."""
+
+    vehicle: tuple[BodyConfig, ...] = children(BodyConfig, "Vehicle of the run.")
+    buoy: tuple[BodyConfig, ...] = children(BodyConfig, "Buoy of the run.")
+    sensors: SensorsConfig | None = child(
+        SensorsConfig, "Instruments that every vehicle carries in addition to its own. Buoys do not carry them."
+    )
+    fence: tuple[Fence, ...] = children(Fence, "Area that vehicles must not leave, or must not enter.")
+    line: tuple[Line, ...] = children(Line, "Tether, mooring or tow cable between bodies, or from a body to an anchor.")
+
+    @property
+    def bodies(self) -> tuple[BodyConfig, ...]:
+        return self.vehicle + self.buoy
+
+
+@dataclass(frozen=True)
+class Config:
+    """Root element <wavesim> of the configuration."""
+
+    name: str = text("Name of the server, used for its shared memory, queues and semaphores.", "wavesim")
+    files: str = text(
+        "Folder that must contain all program, data and key files of the configuration, directly or in "
+        "subfolders. The path is relative to the configuration file: `..` is the parent folder, and `/` allows "
+        "all files. The limit protects other files on the machine from an untrusted configuration.",
+        ".",
+    )
+    seed: int = key("Seed for all random numbers in the simulation.", default=1, low=0, high=2**53, integer=True)
+    time: TimeConfig = child(TimeConfig, "Time step, duration and pace of the simulation.")
+    world: World = child(World, "Environment: sea water, sea bed, flow, wind, waves, obstacles.")
+    acoustics: Acoustics = child(Acoustics, "Acoustic medium: sound speed, losses, noise, echoes.")
+    network: NetworkConfig = child(NetworkConfig, "UDP socket of the server, and limits of its sessions.")
+    shared: SharedMemoryConfig = child(SharedMemoryConfig, "Sizes and permissions of shared memory.")
+    log: LogConfig = child(LogConfig, "Log file of the run.")
+    models: Models = child(Models, "Models of bodies, in addition to those of the library.")
+    fleet: FleetConfig = child(FleetConfig, "Vehicles, buoys, lines and fences of the run.")

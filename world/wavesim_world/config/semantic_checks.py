@@ -1,0 +1,223 @@
+"""Check what the declaration of the keys cannot express: conditions between several keys."""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+
+from wavesim_sdk.actuators import parse_command
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.sensors import MAX_SCALARS
+from wavesim_sdk.wire.messages import Right
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import instrument_checks, lines
+from wavesim_world.config.acoustics import TransducerConfig
+from wavesim_world.config.model import BodyConfig, Config
+from wavesim_world.config.primitives import shape_of
+from wavesim_world.config.validation import check_model, fail_at
+from wavesim_world.config.vehicle import Model
+
+IN_AIR_M = 2.0  #: maximum height in m above the water level at which a body may start; allows for waves
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
+
+
+def check(config: Config, models: dict[str, Model], path: Path) -> None:
+    """Raise ConfigError for the first part of a configuration that cannot be simulated."""
+    file = str(path)
+    if not _NAME.fullmatch(config.name):
+        raise ConfigError(f"invalid name '{config.name}': use 1 to 31 letters, digits, - and _", file)
+    try:
+        loopback = ipaddress.ip_address(config.network.address).is_loopback
+    except ValueError:
+        raise ConfigError(f"network address '{config.network.address}' is not an IP address", file) from None
+    if not loopback and not config.network.keys and not config.network.insecure:
+        raise ConfigError(
+            f"network address {config.network.address} is not loopback, so other machines could reach the server: set "
+            "`keys` to a key file "
+            '(`wavesim keys` makes one), or write insecure="yes" if everyone on that network may control it',
+            file,
+        )
+    _grants(config)
+    _modems(config, models)
+    for model in models.values():
+        check_model(model)
+        if model.transducer is not None:
+            _transducer(model.transducer, model.place)
+    _fleet(config, models)
+    _fences(config)
+    lines.check(config.fleet.line, {b.name: b.position for b in config.fleet.bodies}, _NAME.pattern)
+    instrument_checks.check(config, models)
+    _water(config, path)
+    _files(config, path)
+
+
+def _grants(config: Config) -> None:
+    """Check that every right in a <grant> exists."""
+    known = [r.name.lower() for r in Right if r.name is not None]
+    for grant in config.network.grant:
+        for word in grant.rights.split():
+            if word not in known:
+                fail_at(grant.place, f"<grant>: unknown right '{word}'{suggest_name(word, known)}")
+        if not grant.rights.split():
+            fail_at(grant.place, f"<grant>: `rights` is empty; use some of {', '.join(known)}")
+
+
+def _fences(config: Config) -> None:
+    """Check that the names of the fences are unique, and that each fence encloses an area."""
+    seen: set[str] = set()
+    for fence in config.fleet.fence:
+        if fence.name in seen:
+            fail_at(fence.place, f"duplicate fence name '{fence.name}'; give each fence its own name")
+        seen.add(fence.name)
+        if len(fence.corner) < 3:
+            fail_at(fence.place, f"fence '{fence.name}' needs at least 3 corners")
+        n, e = np.array([[c.north, c.east] for c in fence.corner]).T
+        if abs(float(n @ np.roll(e, -1) - e @ np.roll(n, -1))) < 2e-2:
+            fail_at(fence.place, f"fence '{fence.name}' encloses no area")
+
+
+def _modems(config: Config, models: dict[str, Model]) -> None:
+    """Check that no two modems have the same address."""
+    seen: dict[int, str] = {}
+    for body in config.fleet.bodies:
+        t = body.transducer or models[body.model].transducer
+        if t is None or t.modem is None or not t.modem.address:
+            continue
+        if t.modem.address in seen:
+            fail_at(
+                body.place, f"'{body.name}' and '{seen[t.modem.address]}' have the same modem address {t.modem.address}"
+            )
+        seen[t.modem.address] = body.name
+
+
+def _transducer(t: TransducerConfig, place: str) -> None:
+    if t.listen_high <= t.listen_low:
+        fail_at(place, "transducer: `listen_high` must be greater than `listen_low`")
+    if t.query and not t.reply:
+        fail_at(place, "transducer: it answers queries, so it needs a `reply` frequency")
+    if t.query and not t.listen_low <= t.query <= t.listen_high:
+        fail_at(place, "transducer: its `query` frequency lies outside its receiving band")
+    if t.modem is not None and not t.listen_low <= t.modem.frequency <= t.listen_high:
+        fail_at(place, "modem: its `frequency` lies outside the receiving band of its transducer")
+    if t.beam is not None:
+        if not any(t.beam.axis):
+            fail_at(place, "beam: `axis` is the zero vector; give a direction")
+        rows = t.beam.rows
+        angles = rows[0::2]
+        if (t.beam.pattern == "table") != bool(rows):
+            fail_at(place, 'beam: use rows `angle loss` and pattern="table" together, or neither')
+        if len(rows) % 2 or any(b <= a for a, b in itertools.pairwise(angles)) or any(v < 0 for v in rows):
+            fail_at(
+                place, "beam: rows must be `angle loss`, ascending in angle (degrees), with losses of at least 0 dB"
+            )
+    if t.head is not None:
+        phones = [h.position for h in t.head.hydrophone]
+        if not 3 <= len(phones) <= 8:
+            fail_at(place, f"head: it has {len(phones)} hydrophones, but needs 3 to 8")
+        if np.linalg.matrix_rank(np.array(phones) - np.mean(phones, axis=0), tol=1e-6) < 2:
+            fail_at(
+                place, "head: its hydrophones lie on one line; place them in a plane or in space to measure directions"
+            )
+        if not any(t.head.axis):
+            fail_at(place, "head: `axis` is the zero vector; give a direction")
+
+
+def _fleet(config: Config, models: dict[str, Model]) -> None:
+    seen: set[str] = set()
+    bodies = config.fleet.bodies
+    if len(bodies) > config.shared.vehicles:
+        fail_at(
+            bodies[-1].place,
+            f"the fleet has {len(bodies)} bodies, but <shared vehicles> allows {config.shared.vehicles}; increase it",
+        )
+    for body in bodies:
+        model = models[body.model]
+        if not _NAME.fullmatch(body.name):
+            fail_at(body.place, f"invalid name '{body.name}': use 1 to 31 letters, digits, - and _")
+        if body.name in seen:
+            fail_at(body.place, f"duplicate body name '{body.name}'; give each body its own name")
+        seen.add(body.name)
+        if (model.type == "buoy") != (body in config.fleet.buoy):
+            word = "buoy" if model.type == "buoy" else "vehicle"
+            fail_at(body.place, f"model '{body.model}' is a {model.type} model; write it as <{word}>")
+        above = -body.position[2] - shape_of(model).bounding_radius
+        if above > IN_AIR_M:
+            fail_at(
+                body.place,
+                f"'{body.name}' would start {above:.3g} m above the water: a position is north, east, down, so depths are "
+                "positive",
+            )
+        if body.client == "none" and body.program is not None:
+            fail_at(
+                body.place,
+                f'\'{body.name}\' has a program but client="none"; set client="required" or "optional", or remove the program',
+            )
+        _failsafe(body, model)
+        if body.speed and (any(body.velocity) or any(body.angular_velocity)):
+            fail_at(
+                body.place, f"'{body.name}': `speed` sets all initial motion; remove `velocity` and `angular_velocity`"
+            )
+        if body.transducer is not None:
+            _transducer(body.transducer, body.place)
+        if body.program is not None:
+            if bool(body.program.run) == bool(body.program.bridge):
+                fail_at(body.place, f"'{body.name}': a program needs either `run` or `bridge`")
+            steps = body.program.period / config.time.step
+            if abs(steps - round(steps)) > 1e-6 or round(steps) < 1:
+                fail_at(
+                    body.place,
+                    f"program period {body.program.period:g} s is not a multiple of the time step {config.time.step:g} s",
+                )
+
+
+def _failsafe(body: BodyConfig, model: Model) -> None:
+    if (body.failsafe == "safe") != bool(body.safe):
+        fail_at(body.place, f"'{body.name}': use failsafe=\"safe\" and the key `safe` together, or neither")
+    try:
+        parse_command(actuators_of(model), body.safe)
+    except ValueError as error:
+        fail_at(body.place, f"'{body.name}': `safe`: {error}")
+
+
+def _water(config: Config, path: Path) -> None:
+    world = config.world
+    if world.volume is not None and world.samples is not None:
+        raise ConfigError("the world has both <volume> and <samples>; use only one", str(path))
+    if config.world.pressure_2 and not config.world.pressure_1:
+        raise ConfigError(
+            "`pressure_2` needs `pressure_1`; remove both for the pressure of a standard ocean", str(path)
+        )
+    waves, deep = world.waves, world.waves.depth or (world.bed.depth if world.soundings is None else 0.0)
+    if waves.beaufort < 0 and 0.0 < deep < waves.height:
+        raise ConfigError(
+            f"waves of significant height {waves.height:g} m cannot exist in {deep:g} m of water: they break below a height of "
+            "0.6 times the depth; reduce `height`, or set the `depth` of <waves>",
+            str(path),
+        )
+    if len(world.scalar) > MAX_SCALARS:
+        fail_at(
+            world.scalar[MAX_SCALARS].place, f"the world has {len(world.scalar)} scalars; the maximum is {MAX_SCALARS}"
+        )
+    for s in world.scalar:
+        if bool(s.column) == bool(s.gaussian):
+            fail_at(s.place, f"scalar '{s.name}' needs either a `column` or at least one <gaussian>")
+        if s.column and world.volume is None:
+            fail_at(s.place, f"scalar '{s.name}' has a `column`, but the world has no <volume>; add one")
+
+
+def _files(config: Config, path: Path) -> None:
+    folder = path.parent
+    if (config.acoustics.profile == "file") != bool(config.acoustics.file):
+        raise ConfigError('acoustics: use profile="file" and `file` together, or neither', str(path))
+    world = config.world
+    sources = (world.soundings, world.volume, world.samples, *world.obstacles.mesh)
+    named = [config.acoustics.file, config.network.keys, *(s.file for s in sources if s is not None)]
+    named += [b.program.run for b in config.fleet.bodies if b.program]
+    for name in named:
+        if name and not (folder / name).is_file():
+            raise ConfigError(f"file '{name}' does not exist (searched in {folder})", str(path))

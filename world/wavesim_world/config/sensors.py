@@ -1,0 +1,736 @@
+"""Declare the instruments that a model, a vehicle or the whole fleet carries."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from wavesim_sdk.elementary import sin_cos
+from wavesim_sdk.sensors import sensor_table_of
+from wavesim_sdk.tables import Table
+from wavesim_world.config.adcp import AdcpConfig
+from wavesim_world.config.magnetometer import MagnetometerConfig
+from wavesim_world.config.schema import Vector, children, choice, flag, key, key_or_word, place, text
+from wavesim_world.config.sensor_base import SensorConfig as SensorConfig
+
+
+@dataclass(frozen=True)
+class EchosounderConfig(SensorConfig):
+    """Echosounder: distance to the nearest point of the bottom or of an obstacle within its cone."""
+
+    level: bool = flag(
+        "Whether the beam of the echosounder is stabilised. yes: it points straight down, whatever the attitude "
+        "of the body. no: it points along the z axis of the sensor frame S.",
+        True,
+    )
+    maximum: float = key(
+        "Maximum range of the echosounder. It marks larger ranges as invalid.", "length", 200.0, low=0.1
+    )
+    minimum: float = key(
+        "Minimum range of the echosounder. It marks smaller ranges as invalid.", "length", 0.0, low=0.0
+    )
+    width: float = key(
+        "Full opening angle of the cone of the echosounder; 0 = a single ray.", "angle", 0.0, low=0.0, high=2.0
+    )
+
+
+@dataclass(frozen=True)
+class RangeBeam:
+    """One beam of an instrument with several beams: its direction and its start point in the sensor frame S."""
+
+    azimuth: float = key(
+        "Azimuth of the beam: angle from the x axis of the sensor frame S towards its y axis.", "angle", 0.0
+    )
+    elevation: float = key("Angle of the beam below the x-y plane of the sensor frame S.", "angle", 0.0)
+    position: Vector = key("Start point of the beam in the sensor frame S.", "length", (0.0, 0.0, 0.0), count=3)
+
+    @property
+    def direction(self) -> Vector:
+        """Direction of the beam as a unit vector in the sensor frame S."""
+        (down, level), (east, north) = sin_cos(self.elevation), sin_cos(self.azimuth)
+        return level * north, level * east, down
+
+
+@dataclass(frozen=True)
+class RangerConfig(SensorConfig):
+    """Ranger with up to eight fixed beams. Without <beam>, one beam points ahead.
+
+    The beams of the ranger detect obstacles, the bottom and the surface.
+    """
+
+    maximum: float = key("Maximum range of the beams.", "length", 50.0, low=0.1)
+    sigma: float = key("Standard deviation of the range error.", "length", 0.02, low=0.0)
+    beam: tuple[RangeBeam, ...] = children(RangeBeam, "Beam of the ranger.")
+
+
+@dataclass(frozen=True)
+class ScannerConfig(SensorConfig):
+    """Scanner: a pencil beam in the x-y plane of the sensor frame S. It turns by one step after each value."""
+
+    maximum: float = key("Maximum range of the scanning beam.", "length", 50.0, low=0.1)
+    sigma: float = key("Standard deviation of the range error.", "length", 0.02, low=0.0)
+    first: float = key(
+        "First angle of a scan, from the x axis of the sensor frame S towards its y axis.", "angle", -3.141592653589793
+    )
+    last: float = key(
+        "Last angle of a scan. After it, the beam returns to the first angle.", "angle", 3.141592653589793
+    )
+    step: float = key("Angle between two consecutive values of a scan.", "angle", 0.031415926535, low=1e-4)
+
+
+@dataclass(frozen=True)
+class MultibeamConfig(SensorConfig):
+    """Multibeam: a fan of beams in the y-z plane of the sensor frame S, or up to 256 custom beams with any positions
+    and directions."""
+
+    beams: int = key("Number of beams of the fan.", default=64, low=2, high=256, integer=True)
+    width: float = key("Full opening angle of the fan of beams.", "angle", 2.0943951023931953, low=0.01, high=3.1)
+    maximum: float = key("Maximum range of the beams.", "length", 150.0, low=0.1)
+    sigma: float = key("Standard deviation of the range error.", "length", 0.05, low=0.0)
+    beam: tuple[RangeBeam, ...] = children(
+        RangeBeam, "Beam with its own position and direction. If there are custom beams, the fan is omitted."
+    )
+
+
+@dataclass(frozen=True)
+class SonarConfig(SensorConfig):
+    """Imaging sonar. `preset` selects the instrument by name; `wavesim sonars` lists the names.
+
+    The sensor frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`.
+    The ping was transmitted one two-way travel time earlier, which is twice `range` divided by the speed of sound.
+    """
+
+    rate: float = key(
+        "Pings per second of the sonar; at most c/(2 range), with the speed of sound c.",
+        "frequency",
+        5.0,
+        low=0.01,
+        high=1000.0,
+    )
+    preset: str = text("Name of the instrument, as listed by `wavesim sonars`.")
+    range: float = key(
+        "Maximum range of the sonar. Default: the typical range of the instrument.", "length", 0.0, low=0.01
+    )
+    bins: int = key(
+        "Number of range samples per sonar beam. Default: derived from the resolution of the instrument, at most 2000.",
+        default=0,
+        low=1,
+        high=8192,
+        integer=True,
+    )
+    beams: int = key(
+        "Number of beams of the sonar. Default: as many as the instrument has.",
+        default=0,
+        low=1,
+        high=1024,
+        integer=True,
+    )
+    sector: float = key(
+        "Full angle of the sector that the sonar covers; 0 = sector of the instrument.",
+        "angle",
+        0.0,
+        low=0.0,
+        high=6.283185307179586,
+    )
+    tilt: float = key(
+        "Angle of the sonar axis below the x-y plane of the sensor frame S. -1 rad or less selects the "
+        "instrument's own tilt.",
+        "angle",
+        -1.0,
+        low=-1.6,
+        high=1.6,
+    )
+    gain: float = key("Fixed gain of the sonar receiver in dB.", default=0.0, low=-200.0, high=200.0)
+    tvg: float = key(
+        "Coefficient X of the time-varying gain X log r + 2 alpha r in dB, with the range r and the absorption "
+        "coefficient alpha.",
+        default=30.0,
+        low=0.0,
+        high=60.0,
+    )
+    hold: float = key(
+        "Range beyond which the time-varying gain stays constant; 0 = no such limit.", "length", 0.0, low=0.0
+    )
+    floor: float = key("Sonar level after gain, in dB, that maps to a sample value of 0.", default=110.0)
+    span: float = key(
+        "Dynamic range of the sonar in dB. Levels from `floor` to `floor` plus this range map to sample values "
+        "from 0 to the maximum.",
+        default=66.0,
+        low=1.0,
+        high=200.0,
+    )
+    bits: int = key("Number of bits per sample: 8 or 16.", default=8, low=8, high=16, integer=True)
+    volume: float = key(
+        "Volume scattering strength of the water in dB: -90 for clear water, -60 for a wake.",
+        default=-90.0,
+        low=-300.0,
+        high=0.0,
+    )
+    speckle: bool = flag(
+        "Whether the sonar image has speckle: random fluctuations of the echo level, like the sum of echoes from "
+        "many small scatterers.",
+        True,
+    )
+    log: int = key(
+        "Number n: every n-th sonar frame is logged, if the run has a log; 0 = no frames are logged.",
+        default=1,
+        low=0,
+        high=1_000_000,
+        integer=True,
+    )
+    truth: bool = flag("Whether each sample also reports the true material and object that caused the echo.", False)
+    stabilised: bool = flag(
+        "For a multibeam echosounder: whether the beams are stabilised against roll of up to 10 deg.", True
+    )
+    equidistant: bool = flag(
+        "Spacing of the soundings of a multibeam echosounder. yes: equal distances across the track. no: equal angles.",
+        False,
+    )
+    assumed_speed: float = key(
+        "Speed of sound that a multibeam echosounder assumes at its array; 0 = the true speed.", "speed", 0.0, low=0.0
+    )
+
+
+@dataclass(frozen=True)
+class CameraConfig(SensorConfig):
+    """Underwater camera, rendered by ray tracing on the CPU with the light and water of `<optics>`.
+
+    The sensor frame S of the camera has x ahead, y to the right of the image and z down the image. Above the water, the
+    image is empty.
+    """
+
+    rate: float = key("Images per second of the camera.", "frequency", 5.0, low=0.01, high=1000.0)
+    width: int = key("Width of the image in pixels.", default=320, low=16, high=1024, integer=True)
+    height: int = key("Height of the image in pixels.", default=240, low=16, high=1024, integer=True)
+    view: float = key(
+        "Horizontal field of view of the camera without lens distortion: half the image width is f tan(view/2), "
+        "with the focal length f.",
+        "angle",
+        1.0472,
+        low=0.05,
+        high=2.6,
+    )
+    distortion: Vector = key(
+        "Distortion coefficients k1 and k2 of the lens: a point at r focal lengths from the centre of the image "
+        "appears at r (1 + k1 r^2 + k2 r^4).",
+        default=(0.0, 0.0),
+        count=2,
+        low=-1.0,
+        high=1.0,
+    )
+    range: float = key(
+        "Visual range of the camera. Objects farther away have the colour of the water.",
+        "length",
+        20.0,
+        low=0.1,
+        high=200.0,
+    )
+    lamp: float = key(
+        "Illumination by the camera's lamp on a surface 1 m away, relative to daylight at the water surface; 0 = "
+        "no lamp.",
+        default=0.0,
+        low=0.0,
+    )
+    lamp_position: Vector = key(
+        "Position of the lamp in the sensor frame S of the camera.", "length", (0.0, 0.0, -0.2), count=3
+    )
+    exposure: float = key(
+        "Exposure of the camera: pixel value for light of intensity 1, as a fraction of full scale. 0 = "
+        "automatic: in each image, 2 % of the pixel values are above 0.9 of full scale.",
+        default=0.0,
+        low=0.0,
+    )
+    gamma: float = key(
+        "Gamma of the image: a pixel value is 255 f^(1/gamma), where f is the fraction of full scale.",
+        default=2.2,
+        low=0.2,
+        high=5.0,
+    )
+    electrons: float = key(
+        "Number of electrons in a camera pixel at full scale. The standard deviation of a pixel's shot noise is "
+        "the square root of its number of electrons.",
+        default=10000.0,
+        low=1.0,
+    )
+    read_noise: float = key("Standard deviation of the read noise of the camera, in electrons.", default=8.0, low=0.0)
+    depth: bool = flag("Whether the frame also contains the true depth of each pixel.", False)
+    log: int = key(
+        "Number n: every n-th camera image is logged, if the run has a log; 0 = no images are logged.",
+        default=0,
+        low=0,
+        high=1_000_000,
+        integer=True,
+    )
+
+
+@dataclass(frozen=True)
+class ImuConfig(SensorConfig):
+    """Inertial measurement unit with errors on each axis, in SI units.
+
+    The errors of the IMU are white noise, biases (turn-on, instability and random walk), scale factors, misalignment
+    and quantisation. If `grade` selects a specific instrument, its errors replace the values of all keys left at their
+    defaults.
+    """
+
+    grade: str = choice(
+        "Grade of the IMU. The errors of this grade apply to all keys left at their defaults. mems: the defaults "
+        "of the keys, for a MEMS IMU typical of robots. tactical: Sensonor STIM300. navigation: Honeywell HG9900.",
+        ("mems", "tactical", "navigation"),
+        "mems",
+    )
+    gyro_noise: float = key("Angular random walk of the gyros, in rad/s/sqrt(Hz).", default=3.394e-4, low=0.0)
+    gyro_walk: float = key("Random walk of the gyro bias, in rad/s2/sqrt(Hz).", default=3.8785e-5, low=0.0)
+    gyro_turn_on: float = key(
+        "Standard deviation of the turn-on bias of the gyros, in rad/s. The bias differs from one start to the next.",
+        default=0.0087,
+        low=0.0,
+    )
+    gyro_instability: float = key(
+        "Bias instability of the gyros: the flat level of the Allan deviation, in rad/s.", default=0.0, low=0.0
+    )
+    gyro_scale: float = key("Standard deviation of the scale factor error of the gyros.", "drift", 0.0, low=0.0)
+    gyro_step: float = key(
+        "Quantisation step of the angle that the gyros measure; 0 = no quantisation.", "angle", 0.0, low=0.0
+    )
+    accelerometer_noise: float = key(
+        "Velocity random walk of the accelerometers, in m/s2/sqrt(Hz).", default=0.004, low=0.0
+    )
+    accelerometer_walk: float = key("Random walk of the accelerometer bias, in m/s3/sqrt(Hz).", default=0.006, low=0.0)
+    accelerometer_turn_on: float = key(
+        "Standard deviation of the turn-on bias of the accelerometers, in m/s2. The bias differs from one start "
+        "to the next.",
+        default=0.196,
+        low=0.0,
+    )
+    accelerometer_instability: float = key(
+        "Bias instability of the accelerometers: the flat level of the Allan deviation, in m/s2.", default=0.0, low=0.0
+    )
+    accelerometer_scale: float = key(
+        "Standard deviation of the scale factor error of the accelerometers.", "drift", 0.0, low=0.0
+    )
+    accelerometer_step: float = key(
+        "Quantisation step of the velocity increment that the accelerometers measure in each sample; 0 = no quantisation.",
+        "speed",
+        0.0,
+        low=0.0,
+    )
+    instability_time: float = key(
+        "Correlation time of the bias instability of gyros and accelerometers.", "time", 300.0, low=0.1
+    )
+    misalignment: float = key(
+        "Standard deviation of the misalignment between any two axes of the IMU.", "angle", 0.0, low=0.0
+    )
+    earth: bool = flag(
+        "Whether the IMU measures the rotation of the earth: its angular rate, and the Coriolis acceleration of a "
+        "moving body.",
+        False,
+    )
+
+    @functools.cached_property
+    def resolved(self) -> ImuConfig:
+        """Copy of this configuration in which the grade replaces the value of every key left at its default."""
+        standing = {f.name for f in fields(ImuConfig) if getattr(self, f.name) == f.default}
+        return replace(self, **{k: v for k, v in IMU_GRADES[self.grade].items() if k in standing})
+
+
+#: IMU errors of each grade in SI units, from data sheets. The names are fields of ImuConfig.
+# STIM300 (10 g): 0.15 deg/sqrt(h), 0.5 deg/h, 5 deg/h over temperature, 500 ppm; 0.06 m/s/sqrt(h), 0.05 mg, 0.75 mg
+# from start to start, 300 ppm; 1 mrad. HG9900: 0.002 deg/sqrt(h), 0.0035 deg/h, 5 ppm; 25 ug, 100 ppm. The sheet of the
+# HG9900 omits velocity random walk, instability and misalignment; assumed: 5 ug/sqrt(Hz), a third of the biases, 20 urad.
+IMU_GRADES: dict[str, dict[str, Any]] = {
+    "mems": {},
+    "tactical": {
+        "gyro_noise": 4.363e-5,
+        "gyro_walk": 0.0,
+        "gyro_turn_on": 2.424e-5,
+        "gyro_instability": 2.424e-6,
+        "gyro_scale": 5e-4,
+        "accelerometer_noise": 1e-3,
+        "accelerometer_walk": 0.0,
+        "accelerometer_turn_on": 7.36e-3,
+        "accelerometer_instability": 4.905e-4,
+        "accelerometer_scale": 3e-4,
+        "misalignment": 1e-3,
+    },
+    "navigation": {
+        "gyro_noise": 5.818e-7,
+        "gyro_walk": 0.0,
+        "gyro_turn_on": 1.697e-8,
+        "gyro_instability": 5.66e-9,
+        "gyro_scale": 5e-6,
+        "accelerometer_noise": 4.9e-5,
+        "accelerometer_walk": 0.0,
+        "accelerometer_turn_on": 2.4525e-4,
+        "accelerometer_instability": 8.2e-5,
+        "accelerometer_scale": 1e-4,
+        "misalignment": 2e-5,
+    },
+}
+
+
+#: default height of the mast in m, by model type; the mast carries instruments that must be above the water
+MAST_M = {"surface": 1.0, "buoy": 0.5, "underwater": 0.25}
+MAST = "mast"  #: keyword for a position at the top of the mast
+
+
+def aerial(what: str) -> Any:
+    """Declare the position of an instrument that works only above the water."""
+    return key_or_word(
+        MAST,
+        f"{what} in the body frame. `{MAST}`: on a mast above the centre of the hull, mounted on its highest point. The mast is "
+        f"{MAST_M['surface']:g} m high on a surface vessel, {MAST_M['buoy']:g} m on a buoy, {MAST_M['underwater']:g} m on an underwater vehicle.",
+        "length",
+        MAST,
+        count=3,
+    )
+
+
+@dataclass(frozen=True)
+class GpsConfig(SensorConfig):
+    """Satellite navigation receiver. It has a fix while its antenna is above the water."""
+
+    position: Any = aerial("Position of the antenna")
+    hacc: float = key("Standard deviation of the horizontal position error.", "length", 2.0, low=0.0)
+    vacc: float = key("Standard deviation of the height error.", "length", 3.0, low=0.0)
+    speed_sigma: float = key("Standard deviation of the error in each velocity component.", "speed", 0.05, low=0.0)
+    correlation: float = key(
+        "Time constant of the position error of the receiver; 0 = white noise.", "time", 60.0, low=0.0
+    )
+    hdop: float = key("Horizontal dilution of precision (HDOP) that the receiver reports.", default=0.9, low=0.1)
+    satellites: int = key(
+        "Number of satellites that the receiver reports as in use.", default=9, low=0, high=64, integer=True
+    )
+
+
+@dataclass(frozen=True)
+class UwbConfig(SensorConfig):
+    """Position from a local ultra-wideband network, available only above the water."""
+
+    position: Any = aerial("Position of the antenna")
+    sigma: float = key("Standard deviation of the error in each position coordinate.", "length", 0.1, low=0.0)
+
+
+@dataclass(frozen=True)
+class DvlConfig(SensorConfig):
+    """Doppler velocity log with four Janus beams around the z axis of the sensor frame S, or with three or four beams
+    with any positions and directions.
+
+    The first Janus beam is at the azimuth `first`, measured from the x axis of the sensor frame S towards its y axis.
+    """
+
+    rate: float = key(
+        "Rate at which the Doppler velocity log computes values.", "frequency", 7.0, low=0.01, high=1000.0
+    )
+    angle: float = key(
+        "Angle between each Janus beam and the z axis of the sensor frame S.",
+        "angle",
+        0.5235987755982988,
+        low=0.05,
+        high=1.2,
+    )
+    first: float = key(
+        "Azimuth of the first Janus beam, from the x axis of the sensor frame S towards its y axis.",
+        "angle",
+        0.7853981633974483,
+    )
+    radius: float = key(
+        "Radius of the circle on which the Janus beams start. Its centre is the origin of the sensor frame S.",
+        "length",
+        0.0,
+        low=0.0,
+    )
+    minimum: float = key("Minimum range at which a beam locks on to the bottom.", "length", 0.7, low=0.0)
+    maximum: float = key("Maximum range at which a beam locks on to the bottom.", "length", 90.0, low=0.1)
+    bottom_sigma: float = key(
+        "Standard deviation of the velocity noise of a beam that tracks the bottom.", "speed", 0.005, low=0.0
+    )
+    water_sigma: float = key(
+        "Standard deviation of the velocity noise of a beam that tracks the water.", "speed", 0.0075, low=0.0
+    )
+    beam_drop_out: float = key(
+        "Probability that a beam of the Doppler velocity log is missing from a measurement.",
+        default=0.0,
+        low=0.0,
+        high=1.0,
+    )
+    beam: tuple[RangeBeam, ...] = children(
+        RangeBeam, "Beam with its own position and direction. If there are custom beams, the Janus beams are omitted."
+    )
+
+
+@dataclass(frozen=True)
+class RpmConfig(SensorConfig):
+    """Propeller speeds, from the pulses counted since the previous value."""
+
+    pulses: int = key(
+        "Pulses per revolution of the propeller; 0 = report the exact speed without counting pulses.",
+        default=16,
+        low=0,
+        high=10000,
+        integer=True,
+    )
+
+
+@dataclass(frozen=True)
+class LeakConfig(SensorConfig):
+    """Leak detectors in the compartments of the body. A compartment is dry until a fault of kind `wet` affects it."""
+
+    compartments: str = text(
+        "Names of the compartments with a leak detector: up to four, separated by spaces.",
+        "bow battery electronics stern",
+    )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the compartments."""
+        return tuple(self.compartments.split())
+
+
+@dataclass(frozen=True)
+class AnemometerConfig(SensorConfig):
+    """Anemometer: apparent wind at the height of the instrument."""
+
+    position: Any = aerial("Position of the instrument")
+    speed_sigma: float = key("Standard deviation of the wind speed error.", "speed", 0.2, low=0.0)
+    angle_sigma: float = key("Standard deviation of the wind angle error.", "angle", 0.035, low=0.0)
+
+
+@dataclass(frozen=True)
+class BatteryConfig(SensorConfig):
+    """Battery that supplies the hotel load and the thrusters.
+
+    A thruster with a force command draws power in proportion to thrust^1.5, like an ideal propeller at zero speed. A
+    thruster with a shaft speed command n draws power in proportion to n^3, like a propeller with the power 2 pi rho D^5
+    KQ n^3.
+    """
+
+    capacity: float = key("Capacity of the battery in W h.", default=500.0, low=0.001)
+    voltage: float = key("Open-circuit voltage of the full battery, in V.", default=28.8, low=0.1)
+    empty: float = key("Open-circuit voltage of the empty battery, in V.", default=22.0, low=0.1)
+    resistance: float = key("Internal resistance of the battery in ohm.", default=0.05, low=0.0)
+    hotel: float = key("Hotel load: constant power that the body draws from the battery, in W.", default=20.0, low=0.0)
+    per_thrust: float = key(
+        'Factor of the power that a thruster with law="force" draws: power = factor thrust^1.5, in W/N^1.5.',
+        default=0.6,
+        low=0.0,
+    )
+    per_shaft: float = key(
+        'Factor of the power that a thruster with law="shaft" draws: power = factor n^3, with the shaft speed n '
+        "in 1/s. The unit is W s^3.",
+        default=0.015,
+        low=0.0,
+    )
+
+
+@dataclass(frozen=True)
+class RadarConfig(SensorConfig):
+    """Radar with a target list. At each scan, it detects targets above the water and updates their tracks. `rate` is
+    the scan rate.
+    """
+
+    rate: float = key("Radar scans per second.", "frequency", 1.0 / 2.4, low=0.01, high=10.0)
+    position: Vector = key(
+        "Position of the radar antenna on the body (forward, starboard, down).", "length", (0.0, 0.0, -4.0), count=3
+    )
+    minimum: float = key("Minimum range at which the radar detects targets.", "length", 20.0, low=0.0)
+    maximum: float = key("Maximum range at which the radar detects targets.", "length", 22224.0, low=1.0)
+    range_sigma: float = key("Standard deviation of the radar range error.", "length", 10.0, low=0.0)
+    bearing_sigma: float = key("Standard deviation of the radar bearing error.", "angle", 0.005235987755982988, low=0.0)
+    detection: float = key("Probability that a radar scan detects a visible target.", default=0.95, low=0.0, high=1.0)
+    false_echoes: float = key(
+        "Mean number of false echoes per radar scan. They appear at random within half the maximum range.",
+        default=0.0,
+        low=0.0,
+        high=8.0,
+    )
+    trend: float = key(
+        "Time from the start of a radar track until its course and speed are reported.", "time", 60.0, low=0.0
+    )
+    memory: int = key(
+        "Maximum number of scans used to compute the course and speed of a radar track. More scans make the values "
+        "less noisy.",
+        default=100,
+        low=3,
+        high=1000,
+        integer=True,
+    )
+
+
+@dataclass(frozen=True)
+class AisConfig(SensorConfig):
+    """AIS station. It sends reports at the intervals of its class. It lists the latest report of each station that it
+    receives, with its own report first.
+
+    If the key `noise` is 0, the positions that an AIS station receives have no errors.
+    """
+
+    rate: float = key(
+        "Rate at which the AIS station updates its list of reports. It sends its own report at the first update "
+        "at which that report is due.",
+        "frequency",
+        5.0,
+        low=0.01,
+        high=1000.0,
+    )
+    position: Vector = key(
+        "Position of the AIS antenna on the body (forward, starboard, down).", "length", (0.0, 0.0, -4.0), count=3
+    )
+    station: str = choice(
+        "Class of the AIS station. mark: an aid to navigation that does not move. receiver: a station that sends "
+        "nothing.",
+        ("A", "B", "B-SO", "mark", "receiver"),
+        "A",
+    )
+    mmsi: int = key("MMSI (radio identity) of the AIS station, nine digits.", low=1, high=999_999_999, integer=True)
+    called: str = text("Name that the AIS station sends, up to 20 characters. Empty: the name of the body.", "")
+    kind: int = key(
+        "AIS type number of the ship (36 sailing, 52 tug, 70 cargo ...) or of the aid to navigation.",
+        default=0,
+        low=0,
+        high=99,
+        integer=True,
+    )
+    status: int = key(
+        "AIS navigational status: 0 under way, 1 at anchor, 5 moored ...", default=0, low=0, high=15, integer=True
+    )
+    turning: float = key(
+        "Rate of turn at or above which the ship counts as turning, for the interval of its AIS reports.",
+        "angular rate",
+        0.008726646259971648,
+        low=0.0,
+    )
+    sigma: float = key(
+        "Standard deviation of the error in each coordinate of a received AIS position.", "length", 3.0, low=0.0
+    )
+    maximum: float = key(
+        "Maximum range of AIS reception. Stations beyond the radio horizon of the antennas are not received either.",
+        "length",
+        74080.0,
+        low=1.0,
+    )
+    loss: float = key("Probability that an AIS report is not received.", default=0.0, low=0.0, high=1.0)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Parameter of a sensor that another package provides."""
+
+    name: str = text("Name of the sensor parameter.")
+    value: str = text("Value of the sensor parameter. The emulator of the sensor interprets it.")
+
+
+@dataclass(frozen=True)
+class OtherSensorConfig(SensorConfig):
+    """Sensor of a type that another package provides through the entry points wavesim.sensors and wavesim.emulators."""
+
+    type: str = text("Type of the sensor: the name under which its package registers it.")
+    parameter: tuple[Parameter, ...] = children(Parameter, "Parameter of the sensor.")
+
+
+@dataclass(frozen=True)
+class InstrumentConfig:
+    """Instrument of a body: its name on the body, its type, its configuration, and the table of its values."""
+
+    name: str
+    type: str
+    parameters: SensorConfig
+    table: Table
+
+    @functools.cached_property
+    def batch_key(self) -> tuple[str, SensorConfig]:
+        """Type and parameters of the instrument, without its name, position, attitude and noise. Instruments for which
+        these are equal are computed in one pass.
+        """
+        alike = replace(self.parameters, name="", position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0), noise=1.0)
+        return self.type, alike
+
+    def __str__(self) -> str:
+        """Describe the instrument as text: its name, its type if different from the name, and its rate."""
+        return f"{self.name}{'' if self.name == self.type else f' ({self.type})'} {self.parameters.rate:g} Hz"
+
+    @property
+    def as_dict(self) -> dict[str, Any]:
+        """Name, type and rate of the instrument as plain data."""
+        return {"name": self.name, "type": self.type, "rate_hz": self.parameters.rate}
+
+    def period(self, step: float) -> int:
+        """Number of ticks of length ``step`` (s) from one value to the next."""
+        return max(1, round(1.0 / self.parameters.rate / step))
+
+
+@dataclass(frozen=True)
+class SensorsConfig:
+    """Instruments of a body, a model or the fleet: any number of each type.
+
+    An instrument of a vehicle replaces an instrument with the same name from its model or the fleet. An instrument of a
+    model replaces one with the same name from the fleet.
+    """
+
+    inherit: bool = flag(
+        "Whether this body also carries the instruments of its model and of the fleet. no: it carries only those "
+        "listed here.",
+        True,
+    )
+    ctd: tuple[SensorConfig, ...] = children(SensorConfig, "CTD: pressure, temperature, conductivity, salinity.")
+    pressure: tuple[SensorConfig, ...] = children(SensorConfig, "Pressure sensor: pressure and depth.")
+    temperature: tuple[SensorConfig, ...] = children(SensorConfig, "Thermometer: temperature of the water.")
+    conductivity: tuple[SensorConfig, ...] = children(SensorConfig, "Conductivity cell: conductivity of the water.")
+    salinity: tuple[SensorConfig, ...] = children(SensorConfig, "Salinometer: practical salinity.")
+    scalar: tuple[SensorConfig, ...] = children(SensorConfig, "Sensor for scalar properties of the water.")
+    sound_velocity: tuple[SensorConfig, ...] = children(
+        SensorConfig, "Sound velocity probe: speed of sound in the water."
+    )
+    echosounder: tuple[EchosounderConfig, ...] = children(EchosounderConfig, "Echosounder: distance to the bottom.")
+    ranger: tuple[RangerConfig, ...] = children(RangerConfig, "Ranger: fixed range beams.")
+    scanner: tuple[ScannerConfig, ...] = children(ScannerConfig, "Scanner: a rotating pencil beam.")
+    multibeam: tuple[MultibeamConfig, ...] = children(
+        MultibeamConfig, "Multibeam echosounder: a fan of beams, each of which measures a range."
+    )
+    sonar: tuple[SonarConfig, ...] = children(SonarConfig, "Imaging sonar.")
+    camera: tuple[CameraConfig, ...] = children(CameraConfig, "Underwater camera.")
+    imu: tuple[ImuConfig, ...] = children(ImuConfig, "Inertial measurement unit: specific force and angular rates.")
+    ahrs: tuple[SensorConfig, ...] = children(
+        SensorConfig, "Attitude and heading reference system: roll, pitch, heading, angular rates."
+    )
+    magnetometer: tuple[MagnetometerConfig, ...] = children(
+        MagnetometerConfig, "Magnetometer: magnetic field of the earth and of the vehicle."
+    )
+    gps: tuple[GpsConfig, ...] = children(GpsConfig, "Satellite navigation receiver: position and velocity.")
+    uwb: tuple[UwbConfig, ...] = children(UwbConfig, "Ultra-wideband receiver: position above the water.")
+    dvl: tuple[DvlConfig, ...] = children(
+        DvlConfig, "Doppler velocity log: velocity over the bottom or through the water."
+    )
+    adcp: tuple[AdcpConfig, ...] = children(
+        AdcpConfig, "Acoustic Doppler current profiler: profile of the flow in cells."
+    )
+    speedlog: tuple[SensorConfig, ...] = children(SensorConfig, "Speed log: speed through the water.")
+    anemometer: tuple[AnemometerConfig, ...] = children(AnemometerConfig, "Anemometer: apparent wind.")
+    encoder: tuple[SensorConfig, ...] = children(SensorConfig, "Encoder: actual values of the actuators.")
+    rpm: tuple[RpmConfig, ...] = children(RpmConfig, "Propeller speed sensors.")
+    leak: tuple[LeakConfig, ...] = children(LeakConfig, "Leak detectors in the compartments of the body.")
+    battery: tuple[BatteryConfig, ...] = children(BatteryConfig, "Battery monitor: voltage, current and charge.")
+    navigation: tuple[SensorConfig, ...] = children(
+        SensorConfig, "Navigation reference: true pose, velocity and acceleration."
+    )
+    radar: tuple[RadarConfig, ...] = children(RadarConfig, "Radar with a list of tracked targets.")
+    ais: tuple[AisConfig, ...] = children(AisConfig, "AIS station that sends and receives reports.")
+    sensor: tuple[OtherSensorConfig, ...] = children(OtherSensorConfig, "Sensor that another package provides.")
+    place: str = place()
+
+    @functools.cached_property
+    def declared(self) -> tuple[tuple[str, SensorConfig], ...]:
+        """(type, configuration) of each instrument, in document order."""
+        found: list[tuple[str, SensorConfig]] = []
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name == "sensor":
+                found += [(s.type, s) for s in value]
+            elif isinstance(value, tuple):
+                found += [(f.name, s) for s in value]
+        return tuple(sorted(found, key=lambda entry: entry[1].order))
+
+    @functools.cached_property
+    def instruments(self) -> tuple[InstrumentConfig, ...]:
+        """Instruments declared in this element. Raises ConfigError if a type is unknown."""
+        return tuple(InstrumentConfig(s.name or type_, type_, s, sensor_table_of(type_)) for type_, s in self.declared)

@@ -1,0 +1,37 @@
+"""Read a configuration without the files that it refers to, for example from a log on another machine."""
+
+from __future__ import annotations
+
+from lxml import etree
+
+from wavesim_world.config import xml
+from wavesim_world.config.build import library
+from wavesim_world.config.load import load_text
+from wavesim_world.config.loaded import LoadedConfig
+
+#: XML elements that refer to other files
+_ELEMENTS = ("program", "soundings", "volume", "samples", "mesh", "scalar", "include")
+_KEYS = {"acoustics": ("profile", "file"), "network": ("keys", "address")}
+
+
+def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
+    """Return the part of a configuration that needs no other file, and whether the sea bed is read from a file.
+
+    Bodies whose models are in another file are omitted. Raises ConfigError if the text is not a valid configuration.
+    """
+    root = xml.parse(text.encode())
+    surveyed = root.find(".//soundings") is not None
+    for tag in _ELEMENTS:
+        for element in root.findall(f".//{tag}"):
+            parent = element.getparent()
+            if parent is not None:
+                parent.remove(element)
+    for tag, names in _KEYS.items():
+        for element in root.findall(tag):
+            for name in names:
+                element.attrib.pop(name, None)
+    known = {*library(), *(str(m.get("name")) for m in root.findall("models/model"))}
+    for body in root.findall("fleet/*"):
+        if body.tag in ("vehicle", "buoy") and body.get("model") not in known:
+            body.getparent().remove(body)
+    return load_text(etree.tostring(root, encoding="unicode")), surveyed

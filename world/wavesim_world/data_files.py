@@ -1,0 +1,21 @@
+"""Check of every file that a configuration names, so that errors are reported before a run starts."""
+
+from __future__ import annotations
+
+from wavesim_world.config.loaded import LoadedConfig
+from wavesim_world.ocean import mesh, sound
+from wavesim_world.ocean.bed import triangulated_bed
+from wavesim_world.ocean.water import Water
+
+
+def check(loaded: LoadedConfig) -> None:
+    """Read every file once. Raises ConfigError with file and line for the first invalid one."""
+    triangulated_bed(loaded)
+    mesh.all_triangles(loaded)
+    water = Water(loaded)
+    if loaded.config.acoustics.profile == "file":
+        sound.sound_speed_profile(loaded, water, 100.0)
+    if loaded.config.network.keys:
+        from wavesim_sdk.wire import seal
+
+        seal.read_keys(loaded.data_file(loaded.config.network.keys))

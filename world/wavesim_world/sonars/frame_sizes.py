@@ -1,0 +1,61 @@
+"""Sizes of the frames of the sonars and cameras of a configuration, and the rings that hold them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from wavesim_sdk.frame_rings import FrameRings
+from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, RECORD, SOUNDING_COLUMNS
+from wavesim_world.config.loaded import LoadedConfig
+from wavesim_world.config.sensors import CameraConfig, SonarConfig
+from wavesim_world.sonars.presets import Preset, find_preset
+
+MAX_BYTES = 4 << 20  #: maximum size of the payload of a frame, bytes
+MAX_BINS = 2000
+
+
+def resolve_preset(s: SonarConfig) -> Preset:
+    """Return the preset of a sonar with the changes made by its configuration."""
+    p = find_preset(s.preset)
+    changes: dict[str, Any] = {"range": s.range or p.range, "rate": s.rate}
+    changes |= {"beams": s.beams} if s.beams else {}
+    changes |= {"sector": s.sector} if s.sector else {}
+    changes |= {"tilt": s.tilt} if s.tilt > -1.0 else {}
+    bins = s.bins or p.bins or min(MAX_BINS, max(16, round(changes["range"] / p.resolution)))
+    return replace(p, bins=bins, **changes)
+
+
+def payload_bytes(s: SonarConfig | CameraConfig) -> int:
+    """Return the size of the payload of a frame in bytes."""
+    if isinstance(s, CameraConfig):
+        return s.width * s.height * (7 if s.depth else 3)
+    p = resolve_preset(s)
+    if p.kind == "bathymetry":
+        return p.beams * len(SOUNDING_COLUMNS) * 8
+    return p.beams * p.bins * (s.bits // 8 + (4 if s.truth else 0))
+
+
+def ring_slot_bytes(sonars: list[SonarConfig | CameraConfig]) -> int:
+    """Return the slot size in bytes of a ring into which the frames of all these instruments fit."""
+    most = max((payload_bytes(s) for s in sonars), default=0)
+    return (RECORD.itemsize + most + 63) & ~63
+
+
+def create_rings(loaded: LoadedConfig, server: str) -> None:
+    """Create the frame rings of a server if its configuration has sonars or cameras. Raises OSError on failure."""
+    rows = sum(loaded.sensor_rows.get(type_, 0) for type_ in FRAME_SENSOR_TYPES)
+    if rows:
+        suites = [loaded.suite(b) for b in loaded.config.fleet.bodies] + [
+            loaded.suite_of_model(m) for m in loaded.models.values()
+        ]
+        declared = [
+            i.parameters for suite in suites for i in suite if isinstance(i.parameters, (SonarConfig, CameraConfig))
+        ]
+        everybody = loaded.config.fleet.sensors
+        declared += (
+            [i.parameters for i in everybody.instruments if isinstance(i.parameters, (SonarConfig, CameraConfig))]
+            if everybody
+            else []
+        )
+        FrameRings.create(server, rows, ring_slot_bytes(declared), loaded.config.shared.group)
