@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numba as nb
 import numpy as np
 
 from wavesim_sdk.config import load
+from wavesim_sdk.kernel_compiler import kernel
 from wavesim_sdk.ocean.water import Water
 from wavesim_server import array_tables
 from wavesim_server.acoustics import medium, medium_setup
@@ -54,7 +54,7 @@ def pulse(acoustics: Any, level: float) -> Any:
     return wanted
 
 
-@nb.njit(cache=True, error_model="numpy")
+@kernel
 def drift(places: Any, start: Any, speed: Any, tick: int, h: float) -> None:
     """Move all nodes along straight lines."""
     after = places[tick & 1]
@@ -65,7 +65,7 @@ def drift(places: Any, start: Any, speed: Any, tick: int, h: float) -> None:
         place.vx, place.vy, place.vz = speed[j, 0], speed[j, 1], speed[j, 2]
 
 
-@nb.njit(cache=True, error_model="numpy")
+@kernel
 def pairwise(origins: Any, times: Any, done: Any, places: Any, now: float, reach: float) -> int:
     """Compare every live signal with every node: which nodes has the wavefront passed since the last tick?"""
     heard = 0

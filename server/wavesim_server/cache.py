@@ -45,6 +45,7 @@ SDK_SOURCES = (
     "elementary.py",
     "ocean/surface.py",
     "kernel_compiler.py",
+    "randomness.py",
     "tables.py",
 )
 
