@@ -1,7 +1,7 @@
 """Extension points for packages that add terms, types of actuators or integrators to the dynamics (docs/extending.md).
 
 A package publishes an object of one of these classes as an entry point of the group ``wavesim.dynamics``. Forces are
-compiled functions, ``numba.njit(error_model="numpy", forceinline=True)``. They use the operations of
+compiled functions, decorated by :func:`wavesim_sdk.kernel_compiler.always_inline`. They use the operations of
 :mod:`wavesim_server.dynamics.lanes` and the rows of :mod:`wavesim_server.dynamics.rows`, and add forces (N) and moments
 (N m) in B to the rows ``FORCE`` of the work array.
 """
