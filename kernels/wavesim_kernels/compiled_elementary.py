@@ -1,7 +1,7 @@
 """Compiled functions of :mod:`wavesim_sdk.elementary` and :mod:`wavesim_kernels.randomness`: bit-identical and faster.
 
-Importing this module registers the elementary functions with Numba, for kernels.  It needs Numba, which an on-board
-computer need not have.
+Importing this module registers the elementary functions and the hash of the random numbers with Numba, for kernels.  It
+needs Numba, which an on-board computer need not have.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
+from wavesim_kernels import randomness
 from wavesim_kernels.compiler import ALWAYS_INLINE_OPTIONS, device_function
 from wavesim_sdk import elementary
 
@@ -107,25 +108,17 @@ def _define(function: Any) -> None:
     overload(function, jit_options=ALWAYS_INLINE_OPTIONS, strict=False)(lambda *args: source)
 
 
-for _function in (*elementary.INTERNAL_FUNCTIONS, *elementary.FUNCTIONS):
+_RANDOM = (randomness.splitmix64, randomness.random_bits)
+for _function in (*elementary.INTERNAL_FUNCTIONS, *elementary.FUNCTIONS, *_RANDOM):
     _define(_function)
 
 _cos, _log = elementary.cos, elementary.log
 
 
 @device_function
-def _mix(x: Any) -> Any:
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@device_function
 def uniform(key: Any, counter: int, index: int) -> float:
     """Return the same number as :func:`wavesim_kernels.randomness.uniform`."""
-    n = np.uint64(2 * counter + 1) * np.uint64(0x9E3779B97F4A7C15)
-    n = n + np.uint64(index) * np.uint64(0xD1342543DE82EF95)
-    bits = _mix(_mix(key + n) + np.uint64(0x9E3779B97F4A7C15))
+    bits = randomness.random_bits(key, np.uint64(counter), np.uint64(index))
     return (np.float64(bits >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
