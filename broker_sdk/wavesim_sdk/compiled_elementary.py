@@ -1,4 +1,6 @@
-"""Compiled functions of :mod:`wavesim_sdk.elementary` and :mod:`wavesim_sdk.randomness`: bit-identical and faster.
+"""Compiled functions of :mod:`wavesim_sdk.elementary`, :mod:`wavesim_sdk.randomness` and :mod:`wavesim_sdk.frames`.
+
+Their results are bit-identical.
 
 Importing this module registers the elementary functions with Numba, for kernels.  It needs Numba, which an on-board
 computer need not have.
@@ -14,8 +16,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
-from wavesim_sdk import elementary
-from wavesim_sdk.kernel_compiler import ALWAYS_INLINE_OPTIONS, device_function
+from wavesim_sdk import elementary, frames
+from wavesim_sdk.kernel_compiler import ALWAYS_INLINE_OPTIONS, always_inline, device_function
 
 _options: Any = {"error_model": "numpy"}
 _DOUBLE, _LONG = ir.DoubleType(), ir.IntType(64)
@@ -107,6 +109,8 @@ for _function in (*elementary.INTERNAL_FUNCTIONS, *elementary.FUNCTIONS):
     _define(_function)
 
 _cos, _log = elementary.cos, elementary.log
+#: R_WB of a unit quaternion, row by row; numbers or vectors of all lanes
+rotation_elements = always_inline(frames.rotation_elements)
 
 
 @device_function

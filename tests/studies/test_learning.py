@@ -182,7 +182,8 @@ class Twin:
     """What each mode means, in plain words, made of copies that never begin anew by themselves."""
 
     def __init__(self, mode: int, n: int, steps: int) -> None:
-        self.core = Core("StationKeeping", n, mode=kernels.DISABLED)
+        self.core = Core("StationKeeping", n)
+        self.core.set_reset_mode(kernels.DISABLED)
         self.core.rules = self.core.rules._replace(steps=steps)
         self.core.seed(2)
         self.core.reset_copies()

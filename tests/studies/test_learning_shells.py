@@ -17,7 +17,6 @@ import pytest
 pytest.importorskip("gymnasium")
 
 from wavesim_sdk.errors import WaveSimError
-from wavesim_studies.learning import kernels
 from wavesim_studies.learning.core import Core
 
 N, STEPS = 11, 6
@@ -97,7 +96,7 @@ def actions(steps: int) -> Any:
 
 
 def core(seed: int) -> Core:
-    made = Core("StationKeeping", N, mode=kernels.SAME_STEP)
+    made = Core("StationKeeping", N)
     made.rules = made.rules._replace(steps=STEPS)
     made.seed(seed)
     made.reset_copies()

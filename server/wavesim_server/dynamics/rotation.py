@@ -6,23 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from wavesim_sdk.compiled_elementary import rotation_elements
 from wavesim_sdk.kernel_compiler import always_inline
 
-
-@always_inline
-def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Return R_WB of the unit quaternion q_WB, row by row."""
-    return (
-        1.0 - 2.0 * (y * y + z * z),
-        2.0 * (x * y - z * w),
-        2.0 * (x * z + y * w),
-        2.0 * (x * y + z * w),
-        1.0 - 2.0 * (x * x + z * z),
-        2.0 * (y * z - x * w),
-        2.0 * (x * z - y * w),
-        2.0 * (y * z + x * w),
-        1.0 - 2.0 * (x * x + y * y),
-    )
+matrix = rotation_elements
 
 
 @always_inline

@@ -23,7 +23,6 @@ try:
 except ImportError:
     raise WaveSimError("Stable-Baselines3 is not installed; run pip install 'wavesim-studies[sb3]'") from None
 
-from wavesim_studies.learning import kernels
 from wavesim_studies.learning.core import Array, Core
 from wavesim_studies.learning.env import spaces
 
@@ -34,7 +33,7 @@ class VecEnv(Base):  # type: ignore[misc]
     """``num_envs`` copies of a task; ``options`` are those of :class:`~wavesim_studies.learning.core.Core`."""
 
     def __init__(self, task: str = "StationKeeping", num_envs: int = 1024, seed: int = 0, **options: Any) -> None:
-        self.core = Core(task, num_envs, mode=kernels.SAME_STEP, **options)
+        self.core = Core(task, num_envs, **options)
         self.render_mode: str | None = None
         self._seed, self._actions, self._none = (
             seed,
