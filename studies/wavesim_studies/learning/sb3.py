@@ -1,8 +1,9 @@
 """Adapter for Stable-Baselines3: thousands of copies as its ``VecEnv``.
 
     from stable_baselines3 import PPO
-    from wavesim_studies.learning.sb3 import VecEnv
-    PPO("MlpPolicy", VecEnv("StationKeeping", 1024)).learn(1_000_000)
+    from wavesim_studies.learning.sb3 import VecEnv, exported_policy
+    model = PPO("MlpPolicy", VecEnv("StationKeeping", 1024)).learn(1_000_000)
+    exported_policy(model).save("policy.npz")
 
 A copy is reset in the step in which its episode ends, as Stable-Baselines3 requires. Thousands of dicts per step would
 cost more than the physics. The list of infos therefore repeats one empty dict, and only copies whose episode ended have
@@ -25,8 +26,21 @@ except ImportError:
 
 from wavesim_studies.learning.core import Array, Core
 from wavesim_studies.learning.env import spaces
+from wavesim_studies.learning.policy import Policy
 
 Indices = int | Iterable[int] | None
+
+
+def exported_policy(model: Any) -> Policy:
+    """Return the trained ``MlpPolicy`` of a PPO or A2C model as a policy that needs NumPy alone.
+
+    The layers of the network must be dense, with tanh between them, as they are by default.
+    """
+    layers = [layer for layer in model.policy.mlp_extractor.policy_net if hasattr(layer, "weight")]
+    found: list[Array] = []
+    for layer in (*layers, model.policy.action_net):
+        found += [layer.weight.detach().cpu().numpy().T.copy(), layer.bias.detach().cpu().numpy().copy()]
+    return Policy(found)
 
 
 class VecEnv(Base):  # type: ignore[misc]

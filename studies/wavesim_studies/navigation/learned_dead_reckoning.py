@@ -25,7 +25,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.errors import LogError, WaveSimError
 from wavesim_sdk.ocean.water import depth_of_pressure
 from wavesim_studies.navigation import dataset, logs
-from wavesim_studies.neural_networks import Adam, DenseNetwork, load
+from wavesim_studies.neural_networks import Adam, DenseNetwork, forward, load
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LAGS = (1.0, 3.0, 9.0)  #: time constants in s of the smoothed commands that the network receives
@@ -117,14 +117,9 @@ class DeadReckoningNetwork:
         x = ((m.inputs - self.centre[3:]) / self.scale[3:]).astype(np.float32)
         for k in range(1, len(found)):
             own = (found[k - 1] - self.centre[:3]) / self.scale[:3]
-            found[k] = found[k - 1] + self.spread * self._forward(np.concatenate([own, x[k]]).astype(np.float32))
+            seen = np.concatenate([own, x[k]]).astype(np.float32)
+            found[k] = found[k - 1] + self.spread * forward(self.parameters, seen)
         return found
-
-    def _forward(self, y: Array) -> Array:
-        for k in range(0, len(self.parameters), 2):
-            y = y @ self.parameters[k] + self.parameters[k + 1]
-            y = np.tanh(y) if k + 2 < len(self.parameters) else y
-        return y
 
     def save(self, path: Path) -> None:
         """Write to a .npz file."""

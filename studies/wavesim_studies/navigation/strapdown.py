@@ -16,17 +16,18 @@ The error-state filter follows Sola (2017, arXiv 1711.02508), with errors in W. 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from wavesim_sdk import kernel_compiler
 from wavesim_sdk.compiled_elementary import rotation_elements
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.kernel_compiler import device_function
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 # ------------------------------------------------------------------ indices
 NOMINAL, BASE, CLONE = 26, 15, 6
