@@ -281,10 +281,11 @@ def _add_process_noise(P: Array, n: int, dt: float, ix: Ints, noise: Array) -> N
 @device_function
 def corrected_rates(x: Array, memory: Array, earth: Array, w: Array, f: Array) -> None:
     """Compute rates and specific force without biases and without the rotation of the Earth."""
-    R = np.empty((3, 3))
-    matrix(x[Q_:G_], R)
+    r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation_elements(x[Q_], x[Q_ + 1], x[Q_ + 2], x[Q_ + 3])
+    w[0] = memory[RATES] - x[G_] - (r11 * earth[0] + r21 * earth[1] + r31 * earth[2])
+    w[1] = memory[RATES + 1] - x[G_ + 1] - (r12 * earth[0] + r22 * earth[1] + r32 * earth[2])
+    w[2] = memory[RATES + 2] - x[G_ + 2] - (r13 * earth[0] + r23 * earth[1] + r33 * earth[2])
     for i in range(3):
-        w[i] = memory[RATES + i] - x[G_ + i] - (R[0, i] * earth[0] + R[1, i] * earth[1] + R[2, i] * earth[2])
         f[i] = memory[FORCE + i] - x[B_ + i]
 
 
