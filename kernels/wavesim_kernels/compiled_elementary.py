@@ -1,4 +1,6 @@
-"""Compiled functions of :mod:`wavesim_sdk.elementary` and :mod:`wavesim_kernels.randomness`: bit-identical and faster.
+"""Compiled functions of :mod:`wavesim_sdk.elementary`, :mod:`wavesim_kernels.randomness` and :mod:`wavesim_sdk.frames`.
+
+Their results are bit-identical.
 
 Importing this module registers the elementary functions and the hash of the random numbers with Numba, for kernels.  It
 needs Numba, which an on-board computer need not have.
@@ -15,8 +17,8 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from wavesim_kernels import randomness
-from wavesim_kernels.compiler import ALWAYS_INLINE_OPTIONS, device_function
-from wavesim_sdk import elementary
+from wavesim_kernels.compiler import ALWAYS_INLINE_OPTIONS, always_inline, device_function
+from wavesim_sdk import elementary, frames
 
 _options: Any = {"error_model": "numpy"}
 _DOUBLE, _LONG = ir.DoubleType(), ir.IntType(64)
@@ -113,6 +115,8 @@ for _function in (*elementary.INTERNAL_FUNCTIONS, *elementary.FUNCTIONS, *_RANDO
     _define(_function)
 
 _cos, _log = elementary.cos, elementary.log
+#: R_WB of a unit quaternion, row by row; numbers or vectors of all lanes
+rotation_elements = always_inline(frames.rotation_elements)
 
 
 @device_function
