@@ -139,7 +139,7 @@ class FleetDynamics:
         #: (row, position) of an actuator -> (last command beyond its limits, number of such commands)
         self.clipped: dict[tuple[int, int], tuple[float, int]] = {}
         self.blocks = np.zeros((0, B.SIZE))
-        self.block_heads = np.zeros((0, 3), np.int64)
+        self.block_heads = np.zeros((0, B.HEAD_SIZE), np.int64)
         self.params = np.zeros((0, P.ROWS))
         self.model_ints = np.zeros((0, M.COLUMNS), np.int64)
         self.tables = np.zeros((1, 2, TABLE_POINTS))
