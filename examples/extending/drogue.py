@@ -3,17 +3,15 @@
 The force is F = -drag abs(v_P) v_P, where v_P is the velocity of P through the water.
 """
 
-from typing import Any
-
-import numba as nb
-
+from wavesim_kernels.compiler import always_inline
 from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.extension_points import Term
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, sqrt
+from wavesim_server.dynamics.types import Floats
 
 
-@nb.njit(cache=True, error_model="numpy", forceinline=True)
-def force(block: Any, params: Any, first: int, work: Any) -> None:
+@always_inline
+def force(block: Floats, params: Floats, first: int, work: Floats) -> None:
     drag = broadcast(params, first)  # 1/2 rho C_D A, kg/m
     x, y, z = broadcast(params, first + 1), broadcast(params, first + 2), broadcast(params, first + 3)
     p, q, r = load(work, W.NU_R + 3), load(work, W.NU_R + 4), load(work, W.NU_R + 5)

@@ -16,7 +16,7 @@ from tests.physics.twin import Twin
 from wavesim_sdk import frames
 from wavesim_server import Simulation
 from wavesim_server.dynamics import block_rows as B
-from wavesim_server.dynamics.sizes import SLOT_BUCKET
+from wavesim_server.dynamics.sizes import SLOT_BUCKET, SLOT_FIN, SLOTS
 from wavesim_world.config import LoadedConfig, Model, library
 from wavesim_world.config.vehicle import CrossFlow
 
@@ -60,14 +60,14 @@ class Original(Twin):
     """Fossen's vehicles with actuators that lag, and cross-flow drag by 21 strips of L/20 or by the exact integral."""
 
     def __init__(self, model: Model, commands: list[float], by_strips: bool) -> None:
-        super().__init__(model, 1026.0, 9.81, np.zeros(3), np.zeros(r.SLOTS))
+        super().__init__(model, 1026.0, 9.81, np.zeros(3), np.zeros(SLOTS))
         actuators = [*model.thruster, *model.fin]
-        self.slots = [*range(len(model.thruster)), *(r.SLOT_FIN + k for k in range(len(model.fin)))]
+        self.slots = [*range(len(model.thruster)), *(SLOT_FIN + k for k in range(len(model.fin)))]
         self.goals, self.lags, self.by_strips = np.array(commands), np.array([a.lag for a in actuators]), by_strips
 
     def derivative(self, x: Any) -> Any:
-        self.commands[self.slots] = x[r.RIGID_ROWS :]
-        return np.concatenate([super().derivative(x[: r.RIGID_ROWS]), (self.goals - x[r.RIGID_ROWS :]) / self.lags])
+        self.commands[self.slots] = x[B.RIGID_ROWS :]
+        return np.concatenate([super().derivative(x[: B.RIGID_ROWS]), (self.goals - x[B.RIGID_ROWS :]) / self.lags])
 
     def strips(self, c: CrossFlow, a: float, b: float) -> tuple[Any, Any]:
         if not self.by_strips:

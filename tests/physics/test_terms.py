@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba as nb
 import numpy as np
 import pytest
 
 from tests.physics.twin import Twin
+from wavesim_kernels.compiler import kernel
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import FIRST_SLOT, ActuatorKind
 from wavesim_server import Simulation
@@ -453,7 +453,7 @@ def test_bad_derivatives_are_named() -> None:
     assert derivative_factors("N_uv_ar") == (5, ["u", "v", "ar"])
 
 
-@nb.njit(error_model="numpy")
+@kernel
 def _on_lanes(a: Any, out: Any) -> None:
     x, y, z = load(a, 0), load(a, 1), load(a, 2)
     store(out, 0, el.atan2(x, y))
@@ -465,7 +465,7 @@ def _on_lanes(a: Any, out: Any) -> None:
     store(out, 5, el.exp(y))
 
 
-@nb.njit(error_model="numpy")
+@kernel
 def _one_by_one(a: Any, out: Any) -> None:
     for l in range(LANES):
         x, y, z = a[l], a[LANES + l], a[2 * LANES + l]

@@ -45,7 +45,7 @@ WINDOW = "[...wavesim.sonars.windows.values()].find(w => w.name === '{}')"
 
 
 def open_all(page: Page) -> None:
-    page.see("wavesim.app.choose(0)")
+    page.see("wavesim.app.selection.choose(0)")
     for name in EYES:
         page.page.click(f"#instruments details[data-name='{name}'] button.picture")
 

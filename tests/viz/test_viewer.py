@@ -389,19 +389,19 @@ def whole_log(page: Page, log: Log, at: float) -> None:
     for body, field in (("0", "depth, m"), ("1", "speed, m/s")):
         page.page.select_option("select[aria-label='Body of the line']", body)
         page.wait(
-            f"wavesim.app.logCharts.fields.some(f => f.key === 'motion.depth') && document.querySelector(\"select[aria-label='Body of the line']\").value === '{body}'"
+            f"wavesim.app.bottom.charts.fields.some(f => f.key === 'motion.depth') && document.querySelector(\"select[aria-label='Body of the line']\").value === '{body}'"
         )
         page.page.select_option("select[aria-label='Field of the line']", label=field)
         page.page.click("#add-line")
     page.wait(
-        "document.querySelectorAll('#log-charts .plot').length === 2 && wavesim.app.logCharts.charts.every(c => c.plot?.plot.data[0].length > 10)"
+        "document.querySelectorAll('#log-charts .plot').length === 2 && wavesim.app.bottom.charts.charts.every(c => c.plot?.plot.data[0].length > 10)"
     )
-    x, y = page.see("wavesim.app.logCharts.charts[1].plot.plot.data.map(d => Array.from(d))")
+    x, y = page.see("wavesim.app.bottom.charts.charts[1].plot.plot.data.map(d => Array.from(d))")
     speeds = np.linalg.norm(log.get("/state/boat", STATE).records["v_WB_B"], axis=1)
     assert max(y) == pytest.approx(speeds.max(), rel=1e-5) and x[-1] == pytest.approx(20.0, abs=0.2)
     page.shot("log-charts")
     assert {"fence", "notice"} & {
-        word for m in page.see("wavesim.app.replay.marks") for word in (m["kind"], *m["text"].split())
+        word for m in page.see("wavesim.app.bottom.timeline.marks") for word in (m["kind"], *m["text"].split())
     }
     lat, lon, _ = pymap3d.ned2geodetic(
         *page.see("wavesim.store.panel.motion.position"), *page.see("wavesim.store.scene.origin"), 0.0

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from wavesim_kernels.compiled_elementary import rotation_elements
 from wavesim_kernels.compiler import always_inline
 from wavesim_server.dynamics.types import Number
 
 #: a 3x3 matrix, row by row
 Matrix: TypeAlias = tuple[Number, Number, Number, Number, Number, Number, Number, Number, Number]
 
-
-@always_inline
-def matrix(w: Number, x: Number, y: Number, z: Number) -> Matrix[Number]:
-    """Return R_WB of the unit quaternion q_WB, row by row."""
-    return (
-        1.0 - 2.0 * (y * y + z * z),
-        2.0 * (x * y - z * w),
-        2.0 * (x * z + y * w),
-        2.0 * (x * y + z * w),
-        1.0 - 2.0 * (x * x + z * z),
-        2.0 * (y * z - x * w),
-        2.0 * (x * z - y * w),
-        2.0 * (y * z + x * w),
-        1.0 - 2.0 * (x * x + y * y),
-    )
+matrix = rotation_elements
 
 
 @always_inline

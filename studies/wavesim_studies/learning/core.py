@@ -44,7 +44,6 @@ class Core:
         vary: float = 1.0,
         hulls: float = 0.0,
         noise: float = 1.0,
-        mode: int = kernels.SAME_STEP,
     ) -> None:
         if task not in TASKS:
             raise ConfigError(f"unknown task '{task}'{suggest_name(task, TASKS)}")
@@ -72,7 +71,7 @@ class Core:
             noise,
             vary,
             float(min(min(-k.minimum, k.maximum) for k in thrusters)),
-            mode,
+            kernels.SAME_STEP,
         )
         self.matrix = self._build(0)
         n, blocks, lanes = copies, -(-copies // LANES), LANES
@@ -138,6 +137,12 @@ class Core:
             self._build(seed)
         self.state.keys[: self.copies] = [randomness.key(seed + i, "copy", "learning") for i in range(self.copies)]
         self.state.numbers[:] = 0.0
+
+    def set_reset_mode(self, mode: int) -> None:
+        """Select when a copy starts a new episode: in the step that ends its episode (SAME_STEP, the default), in the
+        next step (NEXT_STEP), or only when :meth:`reset_copies` is called (DISABLED).
+        """
+        self.rules = self.rules._replace(mode=mode)
 
     def set_observation_buffer(self, observation: Array) -> None:
         """Write future observations into the caller's array. Raise ValueError unless its shape is (n, numbers), and it

@@ -11,14 +11,19 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from wavesim_kernels.compiled_elementary import normal, uniform
 from wavesim_kernels.compiler import device_function, kernel
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import integrators, rotation
 from wavesim_server.dynamics.lanes import load, maximum, minimum, select, sqrt, store
 from wavesim_server.dynamics.sizes import LANES, SLOTS, THRUSTERS
+from wavesim_server.dynamics.types import Floats, Ints, Keys, Lanes, Mask
 from wavesim_server.elementary import atan2, exp, log, sin_cos
 
+Singles = npt.NDArray[np.float32]
 L = LANES
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
 DEPTH = 20.0  #: centre of all tasks in m, far from surface and bed
@@ -46,12 +51,12 @@ _HALF = 2.0**26  # splits the bits of a uniform number into halves
 class FleetView(NamedTuple):
     """Views of the bodies; see :class:`wavesim_server.dynamics.fleet.FleetDynamics`."""
 
-    blocks: Any
-    heads: Any
-    params: Any
-    kinds: Any
-    tables: Any
-    work: Any
+    blocks: Floats
+    heads: Ints
+    params: Floats
+    kinds: Ints
+    tables: Floats
+    work: Floats
 
 
 class CopyState(NamedTuple):
@@ -61,11 +66,11 @@ class CopyState(NamedTuple):
     It also contains buffers for the states of a block (L, MU) and for temporary values (WORK L).
     """
 
-    numbers: Any
-    keys: Any
-    commands: Any
-    held_states: Any
-    work: Any
+    numbers: Floats
+    keys: Keys
+    commands: Floats
+    held_states: Floats
+    work: Floats
 
 
 class StepOutput(NamedTuple):
@@ -73,13 +78,13 @@ class StepOutput(NamedTuple):
     success.
     """
 
-    observation: Any
-    reward: Any
-    terminated: Any
-    truncated: Any
-    last: Any
-    episode_info: Any
-    parts: Any
+    observation: Singles
+    reward: Floats
+    terminated: Mask
+    truncated: Mask
+    last: Singles
+    episode_info: Floats
+    parts: Floats
 
 
 class TaskRules(NamedTuple):
@@ -123,7 +128,7 @@ def _reference_pose(rules: TaskRules, time: Any, phase: Any) -> tuple[Any, Any, 
 
 
 @device_function
-def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: TaskRules, thrusters: int) -> None:
+def reset(b: Floats, l: int, c: Floats, key: np.uint64, past: Floats, rules: TaskRules, thrusters: int) -> None:
     """Start a new episode of one copy."""
     c[EPISODE * L + l] += 1.0
     e = int(c[EPISODE * L + l]) << 20  # offset of the random numbers of this episode
@@ -164,14 +169,14 @@ def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: TaskRules, thruste
 
 
 @device_function
-def _clear_commands(past: Any, l: int, thrusters: int) -> None:
+def _clear_commands(past: Floats, l: int, thrusters: int) -> None:
     """Clear the stored commands."""
     for row in range(DELAYS * thrusters):
         past[row * L + l] = 0.0
 
 
 @device_function
-def _noise(c: Any, keys: Any, first: int, w: Any) -> None:
+def _noise(c: Floats, keys: Keys, first: int, w: Floats) -> None:
     """Draw normal random numbers for each lane (Box-Muller). Each hash yields two numbers, one from each half."""
     for l in range(L):
         e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
@@ -187,12 +192,14 @@ def _noise(c: Any, keys: Any, first: int, w: Any) -> None:
 
 
 @device_function
-def _store_observation(w: Any, row: int, value: Any) -> None:
+def _store_observation(w: Floats, row: int, value: Lanes) -> None:
     store(w, OBSERVATION + row, minimum(maximum(value, -BOUND), BOUND))
 
 
 @device_function
-def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, w: Any, thrusters: int) -> None:
+def observe(
+    b: Floats, c: Floats, keys: Keys, first: int, past: Floats, rules: TaskRules, w: Floats, thrusters: int
+) -> None:
     """Compute the observations of a block, with noise. The inputs of the reward are true values without noise."""
     gx, gy, gz, vx, vy, vz = _reference_pose(rules, load(c, STEP) * rules.dt, load(c, PHASE))
     n = rules.noise
@@ -240,7 +247,7 @@ def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, 
 
 
 @device_function
-def _apply_delay(b: Any, c: Any, past: Any, w: Any, rules: TaskRules, thrusters: int) -> None:
+def _apply_delay(b: Floats, c: Floats, past: Floats, w: Floats, rules: TaskRules, thrusters: int) -> None:
     """Turn actions into commands with the delay of each copy, and compute the net weight or buoyancy in B."""
     late = load(c, DELAY)
     for k in range(thrusters):
@@ -261,7 +268,7 @@ def _apply_delay(b: Any, c: Any, past: Any, w: Any, rules: TaskRules, thrusters:
 
 
 @device_function
-def _reward_and_termination(c: Any, past: Any, w: Any, rules: TaskRules, thrusters: int) -> None:
+def _reward_and_termination(c: Floats, past: Floats, w: Floats, rules: TaskRules, thrusters: int) -> None:
     """Compute rewards and termination of a block."""
     going = load(c, ENDED) < 0.5
     distance, turned, spin = load(w, DISTANCE), load(w, TURNED), load(w, SPIN)
@@ -293,7 +300,7 @@ def _reward_and_termination(c: Any, past: Any, w: Any, rules: TaskRules, thruste
 
 
 @device_function
-def _show(w: Any, l: int, seen: Any) -> None:
+def _show(w: Floats, l: int, seen: Singles) -> None:
     """Write the observation of one copy to ``seen``; in the array of its block, the lanes are interleaved."""
     for k in range(seen.shape[0]):
         seen[k] = w[(OBSERVATION + k) * L + l]
@@ -317,7 +324,7 @@ def _hold_waiting(f: FleetView, copies: CopyState, block: int, size: int, rules:
 
 
 @device_function
-def _restore_held(b: Any, c: Any, held: Any, size: int, thrusters: int) -> None:
+def _restore_held(b: Floats, c: Floats, held: Floats, size: int, thrusters: int) -> None:
     """Restore the states that :func:`_hold_waiting` saved."""
     for l in range(size):
         if c[ENDED * L + l] != 0.0:
@@ -328,7 +335,7 @@ def _restore_held(b: Any, c: Any, held: Any, size: int, thrusters: int) -> None:
 
 
 @device_function
-def _write_outputs(c: Any, w: Any, first: int, size: int, out: StepOutput) -> bool:
+def _write_outputs(c: Floats, w: Floats, first: int, size: int, out: StepOutput) -> bool:
     """Write the outputs of a step for each copy of a block; return whether any episode has ended."""
     ended = False
     for l in range(size):
@@ -375,7 +382,7 @@ def _reset_ended(
 
 
 @kernel
-def step(f: FleetView, copies: CopyState, actions: Any, rules: TaskRules, out: StepOutput, thrusters: int) -> None:
+def step(f: FleetView, copies: CopyState, actions: Singles, rules: TaskRules, out: StepOutput, thrusters: int) -> None:
     """Advance all copies by one step. ``actions`` (n, thrusters) are from -1 to 1."""
     n, h, w = actions.shape[0], rules.dt / rules.substeps, copies.work
     for block in range((n + L - 1) // L):
@@ -402,7 +409,7 @@ def step(f: FleetView, copies: CopyState, actions: Any, rules: TaskRules, out: S
 
 @kernel
 def reset_selected(
-    f: FleetView, copies: CopyState, chosen: Any, rules: TaskRules, out: StepOutput, thrusters: int
+    f: FleetView, copies: CopyState, chosen: Mask, rules: TaskRules, out: StepOutput, thrusters: int
 ) -> None:
     """Start a new episode of the selected copies."""
     n = chosen.shape[0]

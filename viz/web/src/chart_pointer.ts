@@ -35,6 +35,13 @@ export class ChartPointer {
     toggleClass(this.element, "hidden", !on);
   }
 
+  /** End the measurement of a distance; false if none is in progress. */
+  endMeasurement(): boolean {
+    if (!this.measuring) return false;
+    this.measure(false);
+    return true;
+  }
+
   measure(on: boolean): void {
     this.measuring = on;
     this.points = [];

@@ -5,7 +5,7 @@ import { formatTime, setChildren, h, formatNumber, toast } from "./dom";
 import { postJson } from "./http";
 import type { SendCommand } from "./commander_forms";
 import type { SceneStore } from "./scene_store";
-import type { SavedMission } from "./page_protocol";
+import type { HelloMessage, SavedMission } from "./page_protocol";
 import { circlePoints, distancesAndTimes, parallelLegs, type Point, type Waypoint } from "./survey_patterns";
 
 type Tool = "waypoint" | "survey" | "beacon" | "fence";
@@ -22,6 +22,7 @@ function round(metres: number): number {
 
 export class MissionEditor {
   open = false;
+  readonly button = h("button", { id: "do-mission", onclick: () => this.toggle() }, "mission");
   private readonly box = h("div", { class: "mission hidden", id: "mission" });
   private tool: Tool = "waypoint";
   private vehicle = "";
@@ -55,9 +56,24 @@ export class MissionEditor {
     };
   }
 
+  /** Take what this page may do. */
+  permit(hello: HelloMessage): void {
+    this.button.disabled = !hello.write || hello.kind !== "live";
+    this.button.title = this.button.disabled
+      ? "To save missions to a file, you need a running server on this machine and `wavesim viz --control`"
+      : "Draw waypoints, beacons and fences (M)";
+  }
+
+  /** Open or close the editor, or say why that is impossible. */
+  request(): void {
+    if (this.button.disabled) toast(this.button.title, true);
+    else this.toggle();
+  }
+
   toggle(): void {
     this.open = !this.open;
     this.box.classList.toggle("hidden", !this.open);
+    this.button.classList.toggle("on", this.open);
     if (!this.open) {
       this.chart.draft = this.chart.onClick = this.chart.grab = null;
       return;
