@@ -52,6 +52,7 @@ PRIVATE_PARTS = {
     "numba.core.codegen.JITCodeLibrary.enable_object_caching": "the object code of a kernel is stored",
     "numba.core.compiler.Compiler.compile_extra": "overridden: choose the library, the flags and the typing context",
     # one translation of each device function, for all callers and all literal arguments
+    "numba.core.compiler.Compiler.define_pipelines": "overridden: omit passes, by their names, that kernels do not need",
     "numba.core.compiler.Flags.copy": "overridden: all functions share one set of flags",
     "numba.core.registry.cpu_target.options.parse_as_flags": "makes the shared flags",
     "numba.core.registry.CPUDispatcher.get_call_template": "overridden: ignore the values of literals",

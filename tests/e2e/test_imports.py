@@ -117,6 +117,7 @@ def main() -> None:
     print(len(modules))
 
 
+@pytest.mark.timeout(600)  # half a minute on a quiet machine
 def test_every_module_can_be_imported_first_and_changes_nothing(tmp_path: Path) -> None:
     home, folder = tmp_path / "home", tmp_path / "folder"
     home.mkdir()
