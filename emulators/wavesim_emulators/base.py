@@ -36,6 +36,8 @@ from wavesim_world.ocean.water import uniform_current
 if TYPE_CHECKING:
     from wavesim_emulators.sensor_bank import SensorBank
 
+__all__ = ["Batch", "Emulator", "Mounting", "Noise", "NoiseStreams", "SensorKinematics", "steady_weather"]
+
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
