@@ -41,6 +41,8 @@ from wavesim_sdk.tables import (
     Table,
 )
 
+__all__ = ["FleetSnapshot", "SensorTableClaim", "SharedState"]
+
 START_LIMIT_S = 180.0
 
 

@@ -24,6 +24,8 @@ from wavesim_sdk.errors import CommanderError, NotRunning
 from wavesim_sdk.names import server_name
 from wavesim_sdk.shared_memory import running_servers_hint
 
+__all__ = ["CommandReply", "Commander", "CommanderQueue", "parse_command", "queue_name"]
+
 COMMAND_BYTES = 4096  #: maximum size of a command; an allocation matrix of twelve thrusters fits
 QUEUE_LENGTH = 8
 SWEEP_S = 10.0

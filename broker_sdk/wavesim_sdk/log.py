@@ -23,6 +23,8 @@ from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import all_sensor_tables
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
 
+__all__ = ["Log", "Series", "decode_cdr_text", "encode_cdr_text", "frames", "read", "usable"]
+
 CDR_HEADER = b"\x00\x01\x00\x00"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 Record = np.ndarray[Any, np.dtype[np.void]]

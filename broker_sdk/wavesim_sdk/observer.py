@@ -37,6 +37,8 @@ from wavesim_sdk.wire.link import SessionLink
 from wavesim_sdk.wire.messages import FLEET_RECORD, Fleet, Join, Role
 from wavesim_sdk.wire.schema import Malformed
 
+__all__ = ["FleetFrame", "Observer"]
+
 RECORD = np.dtype([(name, f"<{kind}", (count,) if count > 1 else ()) for name, kind, count, _ in FLEET_RECORD])
 _KEPT = 4  #: maximum number of ticks for which incomplete frames are kept
 KEPT_FRAMES = 256  #: maximum number of frames kept during wait()

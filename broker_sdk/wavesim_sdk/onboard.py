@@ -37,6 +37,8 @@ from wavesim_sdk.wire.state import Sensors, State, missing_name_text
 if TYPE_CHECKING:
     from wavesim_sdk.imaging_frames import ImagingFrame
 
+__all__ = ["BrokerBase", "Command", "PrivilegedRequests", "ReceivedMission", "RequestOutcomes", "Step"]
+
 KEPT_ANSWERS = 256
 KEPT_FRAMES = 4  #: number of frames kept for each sonar if the program is slow
 Command = Mapping[str, float] | Sequence[float | None]

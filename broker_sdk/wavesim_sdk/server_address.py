@@ -7,6 +7,8 @@ import os
 
 from wavesim_sdk.errors import ConfigError
 
+__all__ = ["DEFAULT_PORT", "DEFAULT_SERVER", "SERVER_VARIABLE", "ServerName", "address_of"]
+
 DEFAULT_PORT = 9750
 DEFAULT_SERVER = ("127.0.0.1", DEFAULT_PORT)
 SERVER_VARIABLE = "WAVESIM_SERVER"  #: environment variable with the default server

@@ -19,14 +19,35 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wavesim_emulators.batch import Batch, Flags, Floats, Mounting, Noise, NoiseStreams, Rows
+from wavesim_emulators.batch import (
+    Batch,
+    Flags,
+    Floats,
+    Mounting,
+    Noise,
+    NoiseStreams,
+    Rows,
+    SensorKinematics,
+    steady_weather,
+)
 from wavesim_emulators.sensor_bank import SensorBank
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.shared_memory import Record
 from wavesim_world.config import LoadedConfig
 
-__all__ = ["Batch", "Emulator", "Flags", "Floats", "Mounting", "Noise", "NoiseStreams", "Rows"]
+__all__ = [
+    "Batch",
+    "Emulator",
+    "Flags",
+    "Floats",
+    "Mounting",
+    "Noise",
+    "NoiseStreams",
+    "Rows",
+    "SensorKinematics",
+    "steady_weather",
+]
 
 
 class Emulator:

@@ -20,6 +20,8 @@ from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import SensorFault
 from wavesim_world.config.sensors import InstrumentConfig
 
+__all__ = ["InstrumentGroup", "KeyedInstrument", "SensorBank"]
+
 #: purposes of random numbers that are reserved for drop-outs and faults; sensors use other purposes
 DROP, SPIKE, SIGN = "drop-out", "spike", "sign of a spike"
 

@@ -39,6 +39,8 @@ from wavesim_world.config import LoadedConfig, Model, load, load_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+__all__ = ["Lab", "States"]
+
 Record = np.ndarray[Any, np.dtype[np.void]]
 Command = Sequence[float | None] | Mapping[Any, float]
 #: unit and number of digits of each column of :class:`States`

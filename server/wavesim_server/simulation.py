@@ -65,6 +65,8 @@ from wavesim_world.config.validation import fail_at
 from wavesim_world.ocean.bed import sea_bed
 from wavesim_world.ocean.water import Water
 
+__all__ = ["Occupant", "PreparedEntry", "Simulation"]
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Record = np.ndarray[Any, np.dtype[np.void]]
 

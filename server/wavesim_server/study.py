@@ -22,6 +22,8 @@ from wavesim_world.config.validation import check_model, matrix
 from wavesim_world.config.vehicle import Matrix6
 from wavesim_world.recorded_data import actuator_position
 
+__all__ = ["batch", "compare", "empty_sea", "equilibrium_depth", "replay", "track_row", "varied"]
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: columns of a track
 TRACK = ("time", "north", "east", "down", "roll", "pitch", "yaw", "u", "v", "w", "p", "q", "r")

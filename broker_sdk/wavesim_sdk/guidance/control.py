@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from wavesim_sdk.elementary import atan2, hypot, sin_cos
 from wavesim_sdk.frames import wrap
 
+__all__ = ["CrabAngle", "DepthController", "HeadingController", "LineOfSight", "SpeedController", "Waypoint"]
+
 
 def clamp(value: float, limit: float) -> float:
     """Limit a value to -limit .. limit."""

@@ -24,6 +24,32 @@ from wavesim_studies.campaign import sources
 from wavesim_studies.campaign.schema import Metric
 from wavesim_world.config import BodyConfig, LoadedConfig
 
+__all__ = [
+    "CampaignMetric",
+    "MetricType",
+    "RunResult",
+    "closest",
+    "contacts",
+    "cross_track_rms",
+    "dead_reckoning_end",
+    "depth_end",
+    "distance",
+    "heard",
+    "lost",
+    "navigation_end",
+    "navigation_max",
+    "navigation_rms",
+    "nees",
+    "percent_of_distance",
+    "propulsion",
+    "range_bias",
+    "range_rms",
+    "ranges",
+    "speed",
+    "time_to_complete",
+    "waypoints",
+]
+
 Record = np.ndarray[Any, np.dtype[np.void]]
 Track = tuple[Any, Record]  #: times in s, rows of the table `state`
 

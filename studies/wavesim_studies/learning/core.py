@@ -19,6 +19,8 @@ from wavesim_studies.learning import kernels
 from wavesim_studies.learning.tasks import LAST_S, TASKS
 from wavesim_world.config import library
 
+__all__ = ["Core"]
+
 Array = np.ndarray[Any, np.dtype[Any]]
 MODELS = 64  #: number of different hulls, which repeat over the blocks of eight copies
 

@@ -11,6 +11,8 @@ from gymnasium.vector import AutoresetMode
 from wavesim_studies.learning import kernels
 from wavesim_studies.learning.core import Array, Core
 
+__all__ = ["SingleTaskEnv", "VectorTaskEnv"]
+
 _MODES = {
     AutoresetMode.NEXT_STEP: kernels.NEXT_STEP,
     AutoresetMode.SAME_STEP: kernels.SAME_STEP,

@@ -32,6 +32,18 @@ from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
 from wavesim_world.config import load_text
 
+__all__ = [
+    "Localisation",
+    "Navigator",
+    "TransmissionSchedule",
+    "aloha",
+    "configuration",
+    "evaluate_schedule",
+    "tdma",
+    "transmit_always",
+    "transmit_never",
+]
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 STEP_S = 1.0  #: time in s between two actions
 CONTROL_S = 0.2  #: interval between two commands of the autopilot, s

@@ -23,6 +23,8 @@ from wavesim_sdk import frames
 from wavesim_studies.navigation import forward_filter, measurement_models, smoother, strapdown
 from wavesim_studies.navigation.measurements import drop_pose, event_order, keep_pose, schedule
 
+__all__ = ["Filter", "FilterDesign", "FilterState", "Track", "compile_filter", "estimate"]
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 SENSORS = 32  #: maximum number of sensors with separate counts of rejections
 CLONES = 4

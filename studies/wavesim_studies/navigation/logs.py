@@ -28,6 +28,8 @@ from wavesim_world.config.standalone_xml import load_standalone
 from wavesim_world.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
 from wavesim_world.ocean.water import depth_of_pressure
 
+__all__ = ["EstimationCase", "counts", "draw", "estimation_case", "vehicles"]
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: types of inputs that can be excluded; all except `sound` are types of instruments
 TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "sound")

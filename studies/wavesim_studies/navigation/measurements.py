@@ -14,6 +14,19 @@ import numpy as np
 
 from wavesim_studies.navigation import measurement_models as e
 
+__all__ = [
+    "angles",
+    "depth",
+    "direction",
+    "one_way",
+    "plane",
+    "position",
+    "received_position",
+    "round_trip",
+    "schedule",
+    "velocity",
+]
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Vector = Sequence[float] | Array
 _NONE = (0.0, 0.0, 0.0)

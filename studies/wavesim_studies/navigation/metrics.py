@@ -14,6 +14,19 @@ from scipy import stats
 
 from wavesim_sdk import frames
 
+__all__ = [
+    "NavigationScore",
+    "absolute_trajectory_error",
+    "aligned",
+    "bounds",
+    "legs",
+    "nees",
+    "path",
+    "relative_pose_error",
+    "score",
+    "whiteness",
+]
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 

@@ -16,6 +16,8 @@ import numpy as np
 from wavesim_sdk.guidance.avoidance import PATIENCE
 from wavesim_sdk.guidance.encounters import EncounterRole, closest_approach, closest_on_track, domain
 
+__all__ = ["AvoidingAction", "ColregsScore", "EncounterScore", "VesselTrack", "changes", "first_action", "score_run"]
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 KNOT = 1852.0 / 3600.0
 LARGE, NOTICED = (

@@ -21,6 +21,8 @@ from wavesim_studies.traffic.encounters import Encounter, VesselStart
 from wavesim_world.config import Model, library
 from wavesim_world.ship_autopilot import ShipMotion, WaypointPilot
 
+__all__ = ["EncounterRun", "run_encounter", "thrust_for_speed"]
+
 #: suitable speed in m/s and time to the meeting in s, for each model
 MODEL_SPEEDS_AND_TIMES = {
     "otter": (3.0, 300.0),

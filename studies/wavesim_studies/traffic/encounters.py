@@ -20,6 +20,8 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.guidance.encounters import EncounterRole, closest_approach, role
 
+__all__ = ["IMAZU", "Encounter", "VesselStart", "imazu", "read_dnv"]
+
 KNOT = 1852.0 / 3600.0
 SOURCE = (
     "Imazu's problem as tabulated by R. Sawada, K. Sato, T. Majima, Automatic ship collision avoidance using deep reinforcement "
