@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -128,9 +128,6 @@ class SonarDesign:
     def decay(self) -> float:
         """Two-way decay constant of energy over range, 1/m: the energy falls as 10^(-2 alpha r/10)."""
         return float(2.0 * self.absorption * math.log(10.0) / 10.0)
-
-    def with_(self, **changes: Any) -> SonarDesign:
-        return replace(self, **changes)
 
 
 @dataclass(frozen=True)
