@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import WaveSimError
-from wavesim_server import Lab, cache
+from wavesim_server import Lab, compiling
 from wavesim_studies.campaign import runner, statistics
 from wavesim_studies.campaign.journal import Journal
 from wavesim_studies.campaign.plan import CampaignPlan
@@ -281,7 +281,7 @@ def dask(folder: Path) -> None:
 
 
 def main() -> None:
-    cache.ensure_compiled(print)
+    compiling.ensure_compiled(print)
     parts = {f.__name__: f for f in (runs, cost, kill, resume, gate, harm, dask)}
     for name in sys.argv[1:] or parts:
         with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,7 @@ import pytest
 from tests.nursery import CLI, launch
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.errors import NotRunning
-from wavesim_server import cache
+from wavesim_server import compiling
 from wavesim_server.resources import remove_leftovers
 from wavesim_world.config import LoadedConfig, load
 
@@ -32,7 +32,7 @@ for _signal, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the kernels once, before workers or servers do so side by side."""
     if not hasattr(session.config, "workerinput"):
-        cache.ensure_compiled(lambda text: print(f"\n{text}", flush=True))
+        compiling.ensure_compiled(lambda text: print(f"\n{text}", flush=True))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

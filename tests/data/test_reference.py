@@ -15,7 +15,8 @@ import pytest
 from tests.physics.twin import Twin
 from wavesim_sdk import frames
 from wavesim_server import Simulation
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics.sizes import SLOT_BUCKET, SLOT_FIN, SLOTS
 from wavesim_world.config import LoadedConfig, Model, library
 from wavesim_world.config.vehicle import CrossFlow
 
@@ -59,14 +60,14 @@ class Original(Twin):
     """Fossen's vehicles with actuators that lag, and cross-flow drag by 21 strips of L/20 or by the exact integral."""
 
     def __init__(self, model: Model, commands: list[float], by_strips: bool) -> None:
-        super().__init__(model, 1026.0, 9.81, np.zeros(3), np.zeros(r.SLOTS))
+        super().__init__(model, 1026.0, 9.81, np.zeros(3), np.zeros(SLOTS))
         actuators = [*model.thruster, *model.fin]
-        self.slots = [*range(len(model.thruster)), *(r.SLOT_FIN + k for k in range(len(model.fin)))]
+        self.slots = [*range(len(model.thruster)), *(SLOT_FIN + k for k in range(len(model.fin)))]
         self.goals, self.lags, self.by_strips = np.array(commands), np.array([a.lag for a in actuators]), by_strips
 
     def derivative(self, x: Any) -> Any:
-        self.commands[self.slots] = x[r.RIGID_ROWS :]
-        return np.concatenate([super().derivative(x[: r.RIGID_ROWS]), (self.goals - x[r.RIGID_ROWS :]) / self.lags])
+        self.commands[self.slots] = x[B.RIGID_ROWS :]
+        return np.concatenate([super().derivative(x[: B.RIGID_ROWS]), (self.goals - x[B.RIGID_ROWS :]) / self.lags])
 
     def strips(self, c: CrossFlow, a: float, b: float) -> tuple[Any, Any]:
         if not self.by_strips:
@@ -199,7 +200,7 @@ def test_odin_against_its_authors_simulator(config: Callable[..., LoadedConfig],
         loaded = config(f'<time step="5 ms"/><world density="1000 kg/m3">{air}</world>')
         sim = Simulation(dataclasses.replace(loaded, models={model.name: model}))
         row = sim.enter("v", model.name, (0.0, 0.0, 0.0))
-        sim.fleet.body(row)[r.ACTUATOR_STATE + r.SLOT_BUCKET : r.ACTUATOR_STATE + r.SLOT_BUCKET + 2] = 0.0
+        sim.fleet.body(row)[B.ACTUATOR_STATE + SLOT_BUCKET : B.ACTUATOR_STATE + SLOT_BUCKET + 2] = 0.0
         path = error = 0.0
         for wanted in reference[: int(reference[-1, 0])]:
             while sim.time_ns < wanted[0] * 1e9 - 1:
@@ -273,7 +274,7 @@ def test_the_supply_vessels_memory_and_wave_forces(config: Callable[..., LoadedC
     heave, angle = [], []
     for _ in range(1500):
         sim.advance(1)
-        heave.append(sim.fleet.body(row)[r.ENVIRONMENT_WRENCH + 2])
+        heave.append(sim.fleet.body(row)[B.ENVIRONMENT_WRENCH + 2])
         p = sim.fleet.body(row)[:2]
         t = (sim.tick - 1) * 0.02
         angle.append(

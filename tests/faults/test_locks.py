@@ -10,8 +10,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -20,18 +20,8 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "locked").glob("*.txt"))
 PAGES = ("viz/web", "tests/judges")
-PROJECTS = (
-    "broker_sdk",
-    "kernels",
-    "world",
-    "devices",
-    "conformance",
-    "server",
-    "emulators",
-    "viz",
-    "bridges",
-    "studies",
-)
+PROJECTS = {path.parent.name: tomllib.loads(path.read_text()) for path in sorted(ROOT.glob("*/pyproject.toml"))}
+WORKSPACE = tomllib.loads((ROOT / "pyproject.toml").read_text())
 AGAIN = "run `make lock` and commit what it writes"
 
 
@@ -41,13 +31,21 @@ def locked(name: str) -> dict[str, str]:
     return {canonicalize_name(n): v for n, v in re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE)}
 
 
-def lines(name: str) -> list[str]:
-    """Requirements of a file."""
-    return [t for line in (ROOT / name).read_text().splitlines() if (t := line.partition("#")[0].strip())]
+def group(name: str) -> list[Requirement]:
+    """Requirements of a dependency group, without the groups that it includes."""
+    return [Requirement(r) for r in WORKSPACE["dependency-groups"][name] if isinstance(r, str)]
 
 
-def project(name: str) -> dict[str, Any]:
-    return tomllib.loads((ROOT / name / "pyproject.toml").read_text())
+def required(name: str, extras: Iterable[str] = ()) -> Iterator[Requirement]:
+    """Requirements of a distribution with extras, and of our distributions that it requires."""
+    declared = next(p["project"] for p in PROJECTS.values() if p["project"]["name"] == name)
+    optional = declared.get("optional-dependencies", {})
+    for text in [*declared["dependencies"], *(r for extra in extras for r in optional[extra])]:
+        requirement = Requirement(text)
+        if requirement.name.startswith("wavesim"):
+            yield from required(requirement.name, requirement.extras)
+        else:
+            yield requirement
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda p: p.name)
@@ -59,45 +57,32 @@ def test_each_locked_package_has_hashes_and_no_lock_names_a_place(lock: Path) ->
     assert "://" not in text and "index-url" not in text
 
 
-def test_the_locks_are_of_the_constraints() -> None:
-    wanted = {canonicalize_name(n): v for n, v in (line.split("==") for line in lines("constraints.txt"))}
-    for name in ("run.txt", "dev.txt", "mutants.txt"):
-        for package, version in locked(name).items():
-            assert wanted.get(package, version) == version, f"{name}: {package}; {AGAIN}"
-    assert set(locked("run.txt")) - {"colorama"} <= set(wanted), "a package of locked/run.txt is not in constraints.txt"
-    assert set(locked("run.txt")) <= set(locked("dev.txt"))
+def test_the_environment_of_the_tests_holds_what_users_run() -> None:
+    for name in ("dev.txt", "mutants.txt"):
+        assert locked("run.txt").items() <= locked(name).items(), f"{name}; {AGAIN}"
 
 
 def test_what_is_required_is_locked() -> None:
-    needed = [(Requirement(r), "dev.txt") for r in lines("requirements-dev.txt")]
-    needed += [(Requirement(r), "mutants.txt") for r in lines("requirements-mutants.txt")]
-    needed += [(Requirement(r), "audit.txt") for r in lines("requirements-audit.txt")]
-    needed += [(Requirement(r), "mhkit.txt") for r in lines("requirements-mhkit.txt")]
-    needed += [(Requirement(r), "bellhop.txt") for r in lines("requirements-bellhop.txt")]
-    for name in PROJECTS:
-        declared = project(name)["project"]
-        needed += [(Requirement(r), "run.txt") for r in declared["dependencies"]]
-        if name == "broker_sdk":
-            needed += [(Requirement(r), "run.txt") for some in declared["optional-dependencies"].values() for r in some]
+    needed = [(r, "run.txt") for r in required("wavesim")]
+    needed += [(r, f"{name}.txt") for name in WORKSPACE["dependency-groups"] if name != "build" for r in group(name)]
     for requirement, lock in needed:
-        if not requirement.name.startswith("wavesim"):
-            version = locked(lock).get(canonicalize_name(requirement.name))
-            assert version is not None, f"{requirement.name} is not in locked/{lock}; {AGAIN}"
-            assert requirement.specifier.contains(version, prereleases=True), f"{requirement}, {version}; {AGAIN}"
+        version = locked(lock).get(canonicalize_name(requirement.name))
+        assert version is not None, f"{requirement.name} is not in locked/{lock}; {AGAIN}"
+        assert requirement.specifier.contains(version, prereleases=True), f"{requirement}, {version}; {AGAIN}"
 
 
 def test_the_kernels_are_compiled_by_what_is_installed_first() -> None:
     """A part of the lock; fails where a module that the compiling program imports needs more, which is not there yet then."""
-    first = (ROOT / "locked" / "kernels.txt").read_text()
+    first = (ROOT / "locked" / "compiler.txt").read_text()
     entries = [e for e in re.split(r"^(?=\S)", first, flags=re.MULTILINE) if e.strip()]
     assert all(entry in (ROOT / "locked" / "run.txt").read_text() for entry in entries), AGAIN
     code = f"""
 import sys, importlib.metadata as m
-allowed = {set(locked("kernels.txt"))}
+allowed = {set(locked("compiler.txt"))}
 later = {{k for k, names in m.packages_distributions().items() if not any(n.lower().replace("_", "-") in allowed for n in names)}}
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in later - {{"wavesim_sdk", "wavesim_kernels", "wavesim_world", "wavesim_devices", "wavesim_server"}}:
+        if name.partition(".")[0] in later and not name.startswith("wavesim_"):
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
 import wavesim_server.cli
@@ -108,11 +93,53 @@ assert not {{"scipy", "matplotlib"}} & set(sys.modules)
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
-def test_build_tools_are_pinned() -> None:
-    pinned = f"setuptools=={locked('run.txt')['setuptools']}"
-    assert {name: project(name)["build-system"]["requires"] for name in PROJECTS} == {
-        name: [pinned] for name in PROJECTS
-    }
+def test_distributions_declare_the_same() -> None:
+    """What builds them, the Pythons, the licence and the authors; the version comes from CITATION.cff."""
+    whole = PROJECTS["wavesim"]
+    for name, declared in PROJECTS.items():
+        assert declared["build-system"] == whole["build-system"], name
+        for key in ("version", "requires-python", "license", "license-files", "authors"):
+            assert declared["project"].get(key) == whole["project"][key], f"{name}: {key}"
+        pythons = {c for c in whole["project"]["classifiers"] if "Python ::" in c}
+        assert pythons <= set(declared["project"]["classifiers"]), name
+    done = subprocess.run([sys.executable, ROOT / "locked" / "version.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_version_of_citation_cff_is_written_into_a_project() -> None:
+    written = runpy.run_path(str(ROOT / "locked" / "version.py"))["written"]
+    citation = 'version: 2.1.0\nrepository-code: "https://host.example/wavesim"\nauthors:\n  - name: "A. Author"\n'
+    text = 'version = "1"\nauthors = []\ndependencies = ["wavesim-sdk[log]~=1.0", "numpy>=2"]\n\n[tool.setuptools]\n'
+    once = written(text, citation)
+    assert once == written(once, citation), "a second time changes nothing"
+    assert once == (
+        'version = "2.1.0"\nauthors = [{ name = "A. Author" }]\ndependencies = ["wavesim-sdk[log]~=2.1.0", "numpy>=2"]\n\n'
+        '[project.urls]\nRepository = "https://host.example/wavesim"\n\n[tool.setuptools]\n'
+    )
+    assert written(once, citation.replace("repository-code", "none")).count("urls") == 0
+
+
+def test_distributions_require_each_other_at_the_same_version() -> None:
+    """Layouts of shared memory differ between releases. ``wavesim`` installs all distributions, and its extras exist."""
+    declared = {p["project"]["name"]: p["project"] for p in PROJECTS.values()}
+    for name, project in declared.items():
+        optional = project.get("optional-dependencies", {})
+        for text in [*project["dependencies"], *(r for some in optional.values() for r in some)]:
+            requirement = Requirement(text)
+            if requirement.name in declared:
+                there = declared[requirement.name]
+                assert requirement.extras <= set(there.get("optional-dependencies", {})), f"{name}: {requirement}"
+                if requirement.name != name:
+                    assert str(requirement.specifier) == f"~={there['version']}", f"{name}: {requirement}"
+    assert {Requirement(r).name for r in declared["wavesim"]["dependencies"]} == set(declared) - {"wavesim"}
+
+
+def test_the_tools_know_every_package() -> None:
+    packages = {path.parent.name for part in PROJECTS for path in (ROOT / part).glob("*/__init__.py")}
+    assert packages <= set(WORKSPACE["tool"]["mypy"]["packages"])
+    assert packages == set(WORKSPACE["tool"]["importlinter"]["root_packages"])
+    folders = set(PROJECTS) - {"wavesim"}
+    assert folders == set(WORKSPACE["tool"]["mypy"]["mypy_path"].split(":")) <= set(WORKSPACE["tool"]["ruff"]["src"])
 
 
 @pytest.mark.parametrize("folder", PAGES)
@@ -136,7 +163,7 @@ def test_who_cannot_install_is_told_what_to_do(target: str, tmp_path: Path) -> N
     done = subprocess.run(["make", "-C", ROOT, target, f"VENV={venv}"], capture_output=True, text=True, timeout=60)
     assert done.returncode != 0
     assert "check the network" in done.stdout
-    assert "PIP_NO_INDEX=1 PIP_FIND_LINKS=" in done.stdout
+    assert "PIP_NO_INDEX=1 PIP_FIND_LINKS=" in done.stdout and "UV_FIND_LINKS" in done.stdout
     assert not (venv / ".installed").exists()
 
 
