@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -215,3 +216,25 @@ def test_actuators_are_joints(types: MessageTypes) -> None:
         and j.position.tolist() == [0.0, 0.1, -0.2]
         and not j.effort.any()
     )
+
+
+#: outputs that report a missing measurement by a code of the message type; of all others, nothing is sent
+CODED = {"fix", "altitude", "range", "points", "ranges", "scan", "state", "joints"}
+
+
+@pytest.mark.parametrize(("type_", "output"), [(t, output) for t, outputs in OUTPUTS.items() for output in outputs])
+def test_without_a_measurement(types: MessageTypes, type_: str, output: str) -> None:
+    assert (told(mounted(types, type_), output) is None) == (output not in CODED)
+
+
+def test_motion_through_the_water_and_shafts(types: MessageTypes) -> None:
+    water = told(mounted(types, "dvl"), "water", water=[1.0, 2.0, 3.0])
+    assert vector(water.twist.twist.linear).tolist() == [1.0, -2.0, -3.0]
+    assert water.header.frame_id == "v/s_link"
+    actuators = actuators_of(library()["remus100-fossen"])
+    shafts = told(dataclasses.replace(mounted(types, "rpm"), actuators=actuators), "joints", rpm=[600.0])
+    assert list(shafts.name) == ["propeller"] and len(shafts.position) == 0
+    assert list(shafts.velocity) == pytest.approx([20.0 * math.pi])
+    encoder = dataclasses.replace(mounted(types, "encoder"), actuators=actuators)
+    joints = told(encoder, "joints", actuator=[10.0, 0.1, -0.2])
+    assert list(joints.name) == [a.name for a in actuators] and joints.position.tolist() == [0.0, 0.1, -0.2]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -127,9 +126,6 @@ class SonarDesign:
     def decay(self) -> float:
         """Two-way decay constant of energy over range, 1/m: the energy falls as 10^(-2 alpha r/10)."""
         return float(2.0 * self.absorption * math.log(10.0) / 10.0)
-
-    def with_(self, **changes: Any) -> SonarDesign:
-        return replace(self, **changes)
 
 
 @dataclass(frozen=True)
