@@ -129,14 +129,15 @@ class Trace:
     def __enter__(self) -> Trace:
         import msgpack
 
-        from wavesim_sdk.wire import codec
+        from wavesim_sdk.wire import codec, schema
 
+        packers = [(m, "_pack", "encodings") for m in (codec, schema) if hasattr(m, "_pack")]
         self._patches = [
             mock.patch.object(owner, name, self._counted(f"msgpack {what}", getattr(owner, name)))
             for owner, name, what in (
                 (msgpack, "packb", "encodings"),
                 (msgpack, "unpackb", "decodings"),
-                (codec, "_pack", "encodings"),
+                *packers,
             )
         ]
         for patch in self._patches:

@@ -90,7 +90,7 @@ class EffortCommand:
 COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: EffortCommand})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: that would triple the cost of making one for each command
 class Forwarded:
     """A message of a client, or a command of the commander, which crosses the ring as the bytes of the wire."""
 
@@ -103,6 +103,7 @@ class Forwarded:
 EngineCommand = EnterCommand | ReleaseCommand | EffortCommand | Forwarded
 _FORWARDED = frozenset({Type.ACTUATE, Type.DONE, Type.LEAVE, Type.REQUESTS})
 _ADDRESS = struct.Struct("<iQ")  # row and number of a forwarded message
+_unpack_address, _ADDRESS_BYTES = _ADDRESS.unpack_from, _ADDRESS.size
 LEAVE_BODY = codec.encode_body(Leave())[1]
 
 # ------------------------------------------------------------------------------------------------ engine to front
@@ -291,8 +292,8 @@ def _decode(family: TaggedUnion, kind: int, payload: bytes) -> Any:
 def decode_command(kind: int, payload: bytes) -> EngineCommand:
     """Decode a command that :func:`encode` or :func:`forward` produced."""
     if kind in _FORWARDED:
-        row, number = _ADDRESS.unpack_from(payload)
-        body = payload[_ADDRESS.size :]
+        row, number = _unpack_address(payload)
+        body = payload[_ADDRESS_BYTES:]
         message = REQUESTS.unpack(body) if kind == Type.REQUESTS else codec.unpack_checked(body, kind)
         return Forwarded(row, number, message, body)
     command: EngineCommand = _decode(COMMANDS, kind, payload)

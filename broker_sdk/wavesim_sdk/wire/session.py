@@ -183,7 +183,7 @@ class SessionGone:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # not frozen: that would triple the cost of making one, and each command brings one
 class Actuated:
     session: Session
     message: Actuate
@@ -204,7 +204,7 @@ class Estimated:
     message: Estimate
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class StepDone:
     """A lockstep client answered a step. The content of an answer to an earlier step than the pending one is unused."""
 

@@ -305,7 +305,8 @@ class Front:
 
     def hand_over(self) -> None:
         """Forward the results of earlier input to the clients and the engine."""
-        self.steps.release(self.now)
+        if self.barrier.tick is not None:
+            self.steps.release(self.now)
         if self.crews.effort_rows != self._effort_rows:
             self._effort_rows = self.crews.effort_rows
             self.engine_queue.send(messages.EffortCommand(self._effort_rows))
