@@ -31,13 +31,10 @@ from wavesim_sdk.ocean.bed import sea_bed
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import (
     ACTUATION,
-    EFFORT,
     GEOMETRY,
     IDENTITY,
-    LINES,
     SIGNALS,
     STATE,
-    SURROUNDINGS,
     BodyType,
 )
 from wavesim_server import indirect_calls, seabed, tick
@@ -45,7 +42,7 @@ from wavesim_server.acoustics import medium, medium_arrays
 from wavesim_server.acoustics.channel import AcousticChannel
 from wavesim_server.argument_checks import MAX_COORDINATE, MAX_FORCE, checked_numbers, checked_velocity
 from wavesim_server.array_tables import pack
-from wavesim_server.dynamics import contact_events, contact_memory, effort, sleep
+from wavesim_server.dynamics import contact_events, contact_memory, sleep
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.fleet import FleetDynamics
@@ -56,6 +53,7 @@ from wavesim_server.environment import weather as w
 from wavesim_server.environment.weather_model import WeatherModel
 from wavesim_server.line_system import LineSystem
 from wavesim_server.occupants import Occupant, Occupants
+from wavesim_server.result_tables import ResultTables
 from wavesim_server.start_clearance import StartClearance
 from wavesim_server.stratification import Stratification
 from wavesim_server.threads import TickThreads
@@ -102,7 +100,6 @@ class Simulation:
         self._start_clearance = StartClearance(parts, bed, net, fixed)
         self.channel = AcousticChannel(loaded, self.water, capacity, step, self.seed, self.weather_model.wind.mean)
         self._scene = medium.AcousticScene(self._contacts.obstacles, bed, net, np.zeros(1, np.int64))
-        self._effort_scratch = effort.scratch()
         self.threads = TickThreads(threads)
         self._tick_state_sources: tuple[Any, ...] = (None,)  # arrays that the present tick state was built from
         self._tick_state: tuple[tick.TickState, Any]
@@ -123,6 +120,7 @@ class Simulation:
             lambda: sea_bed(loaded),
         )
         self.line_system.lay_anchored_lines(self.fleet)
+        self._tables = ResultTables(self.fleet, self.occupants, self._scratch, self.weather_model, self.line_system)
         self._entry_checks.check_common_start()
 
     @classmethod
@@ -251,9 +249,6 @@ class Simulation:
             self._scratch.counters[0] = len(rows)
             self._contacts.counters[contact_memory.N_STALE] = 1
 
-    def _bodies(self) -> BodyArrays:
-        return BodyArrays(self.fleet.blocks, self.fleet.slots, self.fleet.block_heads, self.fleet.params)
-
     def _refresh_surroundings(self, row: int) -> None:
         self._update_stratification([row])
         self.weather_model.refresh(row, self.fleet, self.tick, self.time_ns * 1e-9)
@@ -277,7 +272,7 @@ class Simulation:
         contains no jump.
         """
         self._single_scratch.order[0] = row
-        tick.update_transducers(self._bodies(), self._single_scratch, self.channel.table, self.tick)
+        tick.update_transducers(self._tables.bodies(), self._single_scratch, self.channel.table, self.tick)
         places = self.channel.medium.places
         places[(self.tick + 1) & 1, row] = places[self.tick & 1, row]
 
@@ -548,17 +543,7 @@ class Simulation:
     def publish(self, state: Record, actuation: Record) -> None:
         """Fill the tables ``state`` and ``actuation`` of ``capacity`` rows in place."""
         self._reorder()
-        f = self.fleet
-        tick.publish(
-            self._bodies(),
-            self._scratch.order,
-            int(self._scratch.counters[0]),
-            f.feedback,
-            f.actuator_slots,
-            f.actuator_counts,
-            _flat_view(state),
-            _flat_view(actuation),
-        )
+        self._tables.fill_motion(state, actuation)
 
     def state(self) -> Record:
         """Return a copy of the state of all rows."""
@@ -574,34 +559,15 @@ class Simulation:
 
     def effort(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
         """Return the table `effort`, or a new one, with accelerations and forces of the given rows (default: all)."""
-        table = np.zeros(self.capacity, EFFORT.dtype) if table is None else table
-        f, asked = self.fleet, self._present_rows(rows)
-        effort.fill_efforts(
-            self._bodies(),
-            f.model_ints,
-            f.tables,
-            f.work,
-            self._effort_scratch,
-            asked[np.argsort(f.slots[asked])],
-            self._scratch.last_finite,
-            self._scratch.faults,
-            f.step,
-            _flat_view(table),
-        )
-        return table
+        return self._tables.effort(rows, table)
 
     def surroundings(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
         """Return the table `surroundings`, or a new one, with water and air at the given rows (default: all)."""
-        table = np.zeros(self.capacity, SURROUNDINGS.dtype) if table is None else table
-        asked = self._present_rows(rows)
-        self.weather_model.surroundings(_flat_view(table), asked, self.fleet, self.time_ns * 1e-9)
-        return table
+        return self._tables.surroundings(rows, table, self.time_ns * 1e-9)
 
     def lines(self, table: Record | None = None) -> Record:
         """Write the lines of the configuration to the table `lines`, or to a new one, and return it."""
-        table = np.zeros(max(1, len(self.config.fleet.line)), LINES.dtype) if table is None else table
-        self.line_system.publish(table)
-        return table
+        return self._tables.lines(len(self.config.fleet.line), table)
 
     def take_breaks(self) -> list[tuple[int, str, int, float]]:
         """Return the lines that have broken since the last call, in chronological order.
@@ -609,9 +575,6 @@ class Simulation:
         Each item is (time in ns, name, row of an attached body or -1, tension in N).
         """
         return [(tick * self.step_ns, name, row, load) for tick, name, row, load in self.line_system.take_breaks()]
-
-    def _present_rows(self, rows: Sequence[int] | None) -> Any:
-        return np.array([k for k in (self.occupants if rows is None else rows) if k in self.occupants], np.int64)
 
     def live_signals(self, table: Record) -> int:
         """Write the live signals to the signals table and return their number."""
@@ -685,8 +648,3 @@ class Simulation:
     def counters(self) -> tuple[int, int, int]:
         """Return the numbers of signals (sent, received, in transit) since the start."""
         return self.channel.counters
-
-
-def _flat_view(table: Record) -> Array:
-    """View a table whose columns are all numbers as an array (rows, numbers)."""
-    return table.view(np.float64).reshape(len(table), -1)
