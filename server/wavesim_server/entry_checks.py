@@ -36,7 +36,7 @@ class PreparedEntry:
     commands: list[float | None] | None = None  #: commands that maintain the initial speed of the body
 
 
-class EntryChecks:
+class EntryChecker:
     """Checks bodies against the configuration, the fleet, the weather, the medium and the sea bed."""
 
     def __init__(

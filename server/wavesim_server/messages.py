@@ -91,7 +91,7 @@ COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: Effor
 
 
 @dataclass(slots=True)  # not frozen: that would triple the cost of making one for each command
-class Forwarded:
+class ClientMessage:
     """A message of a client, or a command of the commander, which crosses the ring as the bytes of the wire."""
 
     row: int  #: row of the body; of a command: -1
@@ -100,7 +100,7 @@ class Forwarded:
     body: bytes  #: the bytes: the body of ACTUATE, DONE or LEAVE, or one item of REQUESTS
 
 
-EngineCommand = EnterCommand | ReleaseCommand | EffortCommand | Forwarded
+EngineCommand = EnterCommand | ReleaseCommand | EffortCommand | ClientMessage
 _FORWARDED = frozenset({Type.ACTUATE, Type.DONE, Type.LEAVE, Type.REQUESTS})
 _ADDRESS = struct.Struct("<iQ")  # row and number of a forwarded message
 _unpack_address, _ADDRESS_BYTES = _ADDRESS.unpack_from, _ADDRESS.size
@@ -271,7 +271,7 @@ class RecordQueue(Protocol):
 
 
 def forward(kind: Type, row: int, number: int, body: bytes) -> tuple[int, bytes]:
-    """Return kind and payload for a queue of a message in the bytes of the wire; see :class:`Forwarded`."""
+    """Return kind and payload for a queue of a message in the bytes of the wire; see :class:`ClientMessage`."""
     return kind, _ADDRESS.pack(row, number) + body
 
 
@@ -295,7 +295,7 @@ def decode_command(kind: int, payload: bytes) -> EngineCommand:
         row, number = _unpack_address(payload)
         body = payload[_ADDRESS_BYTES:]
         message = REQUESTS.unpack(body) if kind == Type.REQUESTS else codec.unpack_checked(body, kind)
-        return Forwarded(row, number, message, body)
+        return ClientMessage(row, number, message, body)
     command: EngineCommand = _decode(COMMANDS, kind, payload)
     return command
 

@@ -47,7 +47,7 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.dynamics.model_compiler import free_dofs
-from wavesim_server.entry_checks import EntryChecks
+from wavesim_server.entry_checks import EntryChecker
 from wavesim_server.environment import exposure
 from wavesim_server.environment import weather as w
 from wavesim_server.environment.weather_model import WeatherModel
@@ -109,8 +109,8 @@ class Simulation:
         self._order_stale = False  # True when bodies were added or removed since the rows were last sorted
         self.identity = np.zeros(capacity, IDENTITY.dtype)
         self.geometry = np.zeros(capacity, GEOMETRY.dtype)
-        self._entry_checks = EntryChecks(loaded, self.fleet, self.weather_model, self.channel, self._start_clearance)
-        self._entry_checks.check_configuration()
+        self._entry_checker = EntryChecker(loaded, self.fleet, self.weather_model, self.channel, self._start_clearance)
+        self._entry_checker.check_configuration()
         self.line_system = LineSystem(
             config.fleet.line,
             {name: row for name, (row, _) in self._occupants.reserved.items()},
@@ -121,7 +121,7 @@ class Simulation:
         )
         self.line_system.lay_anchored_lines(self.fleet)
         self._tables = ResultTables(self.fleet, self.occupants, self._scratch, self.weather_model, self.line_system)
-        self._entry_checks.check_common_start()
+        self._entry_checker.check_common_start()
 
     @classmethod
     def from_config(cls, path: str | Path, seed: int | None = None) -> Simulation:
@@ -170,10 +170,10 @@ class Simulation:
         """
         row = self._occupants.free_row(name, row)
         if name in self._occupants.reserved:
-            entry = self._entry_checks.prepare_configured(self._occupants.reserved[name][1])
+            entry = self._entry_checker.prepare_configured(self._occupants.reserved[name][1])
         else:
             kind = variant or self.loaded.model(str(model))
-            entry = self._entry_checks.prepare_new(kind, position, attitude, variant is None)
+            entry = self._entry_checker.prepare_new(kind, position, attitude, variant is None)
         beside = self._start_clearance.overlapping_row(
             entry.vehicle_type.model, entry.position, entry.attitude, self.fleet
         )

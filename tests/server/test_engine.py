@@ -628,7 +628,7 @@ def test_who_is_there_is_logged_when_time_starts(harbour: Harbour) -> None:
     harbour.engine.run.set_state(RunState.RUNNING)
     found = list(events(harbour, messages.BodyPresenceEvent))
     assert [(r.row, r.is_present, r.is_new, r.is_logged) for r in found] == [(0, 1, 0, 1), (2, 1, 0, 1)]
-    harbour.engine.command_executor._dispatch(messages.Forwarded(0, 0, Leave(), b""))
+    harbour.engine.command_executor._dispatch(messages.ClientMessage(0, 0, Leave(), b""))
     assert [(r.row, r.is_present, r.is_new, r.is_logged) for r in events(harbour, messages.BodyPresenceEvent)] == [
         (0, 0, 1, 1)
     ]

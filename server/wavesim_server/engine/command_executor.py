@@ -29,11 +29,11 @@ from wavesim_server.fences import Fences
 from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.messages import (
     COMMANDS,
+    ClientMessage,
     EffortCommand,
     EngineCommand,
     EnterCommand,
     ExecutedEvent,
-    Forwarded,
     ReleaseCommand,
     SessionFailedEvent,
     SoundRefusedEvent,
@@ -85,15 +85,15 @@ class CommandExecutor:
         except Exception as error:  # an internal error: it affects only the sender
             self._print_traceback_once(error)
             match command:
-                case Forwarded(row, number, items.Ping() | items.Send() | items.Range()):
+                case ClientMessage(row, number, items.Ping() | items.Send() | items.Range()):
                     self.events.emit(SoundRefusedEvent(row, number, f"{_FAILED} Sound"))
-                case Forwarded(row, session, Actuate() | Done()):
+                case ClientMessage(row, session, Actuate() | Done()):
                     self.events.emit(SessionFailedEvent(row, session, f"{_FAILED} Actuate", 1))
                 case EnterCommand(row, session):
                     self.events.emit(SessionFailedEvent(row, session, f"{_FAILED} Enter", 1))
-                case Forwarded(message=Leave()):
+                case ClientMessage(message=Leave()):
                     pass
-                case Forwarded():
+                case ClientMessage():
                     self._answer(command, False, f"{_FAILED} Execute; see the server's standard error")
 
     def _print_traceback_once(self, error: Exception) -> None:
@@ -106,7 +106,7 @@ class CommandExecutor:
 
     def _dispatch(self, command: EngineCommand) -> None:
         match command:
-            case Forwarded(row, number, message):
+            case ClientMessage(row, number, message):
                 match message:
                     case Actuate(values):
                         self._actuate(row, number, values)
@@ -207,10 +207,10 @@ class CommandExecutor:
 
     # -- commands ----------------------------------------------------------------------------------
 
-    def _answer(self, c: Forwarded, ok: bool, text: str) -> None:
+    def _answer(self, c: ClientMessage, ok: bool, text: str) -> None:
         self.events.emit(ExecutedEvent(c.number, int(ok), text, self.sim.time_ns, c.body))
 
-    def _execute(self, c: Forwarded, command: Any) -> None:
+    def _execute(self, c: ClientMessage, command: Any) -> None:
         try:
             text = self._run_command(command)
         except INVALID_COMMAND_ERRORS as error:

@@ -23,7 +23,7 @@ class EngineQueue:
         self._backlog.append(messages.encode(command))
 
     def forward(self, kind: Type, row: int, number: int, body: bytes) -> None:
-        """Queue a message in the bytes of the wire, which have been checked; see :class:`~messages.Forwarded`."""
+        """Queue a message in the bytes of the wire, which have been checked; see :class:`~messages.ClientMessage`."""
         self._backlog.append(messages.forward(kind, row, number, body))
 
     def request(self, row: int, number: int, item: bytes) -> None:

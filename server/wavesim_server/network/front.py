@@ -48,7 +48,7 @@ from wavesim_server.network.frame_streaming import FrameLogger, FrameStreamer
 from wavesim_server.network.front_tables import FrontTables
 from wavesim_server.network.lockstep import Barrier
 from wavesim_server.network.observers import Observers
-from wavesim_server.network.requests import RequestHandler, Services
+from wavesim_server.network.requests import RequestAccess, RequestHandler
 from wavesim_server.network.run_reports import RunReports
 from wavesim_server.network.simulation_clock import SimulationClock
 from wavesim_server.network.status import StatusReport
@@ -164,7 +164,7 @@ class Front:
             self.data_loss.count_omitted,
         )
         self.request_handler = RequestHandler(
-            Services(
+            RequestAccess(
                 self.sessions,
                 self.crews,
                 self.observers,

@@ -30,7 +30,7 @@ MAX_PENDING_SOUNDS = 4096  #: maximum number of acoustic requests from one locks
 
 
 @dataclass(frozen=True)
-class Services:
+class RequestAccess:
     """What requests are answered with."""
 
     sessions: ServerSessions
@@ -48,8 +48,8 @@ class Services:
 class RequestHandler:
     """Handles requests one by one, and answers each of them."""
 
-    def __init__(self, services: Services, acoustic_rate: float) -> None:
-        self._services = services
+    def __init__(self, access: RequestAccess, acoustic_rate: float) -> None:
+        self._access = access
         self.acoustic_quota = RequestAllowance(acoustic_rate)
         self.notice_quota = RequestAllowance(NOTICES_PER_S, "notices")
         #: session -> acoustic requests for the current step: number for the result, item of REQUESTS
@@ -77,7 +77,7 @@ class RequestHandler:
                 case _:
                     self._command(session, number, request)
         except ValueError as error:
-            self._services.sessions.refuse(session, number, str(error))
+            self._access.sessions.refuse(session, number, str(error))
 
     def discard(self, session: Session) -> None:
         """Discard the pending requests of a session that ended."""
@@ -97,16 +97,16 @@ class RequestHandler:
         return self.pending_sounds.pop(token, ())
 
     def _answer(self, session: Session, number: int, ok: bool, text: str) -> None:
-        self._services.sessions.push(session, items.Answer(number, int(ok), sanitise_text(text, TEXT_BYTES)))
+        self._access.sessions.push(session, items.Answer(number, int(ok), sanitise_text(text, TEXT_BYTES)))
 
     def _sound(self, member: CrewMember | None, number: int, item: Sequence[Any]) -> None:
         if member is None or not member.grant.may_send:
             raise ValueError("this session may not send sound")
-        services, token = self._services, member.session.token
-        self.acoustic_quota.consume(token, member.session.name, services.clock.time_ns)
-        tag, data = services.crews.request_tag(member, number), REQUESTS.pack_checked(item)
+        access, token = self._access, member.session.token
+        self.acoustic_quota.consume(token, member.session.name, access.clock.time_ns)
+        tag, data = access.crews.request_tag(member, number), REQUESTS.pack_checked(item)
         if not member.in_lockstep:
-            services.engine_queue.request(member.row, tag, data)
+            access.engine_queue.request(member.row, tag, data)
             return
         waiting = self.pending_sounds.setdefault(token, [])
         if len(waiting) >= MAX_PENDING_SOUNDS:
@@ -116,48 +116,48 @@ class RequestHandler:
     def _observe(self, session: Session, request: items.Observe, now: float) -> None:
         if session.role is not Role.OBSERVER:
             raise ValueError("only an observer may send OBSERVE")
-        self._services.observers.set_view(session, request, now)
+        self._access.observers.set_view(session, request, now)
 
     def _frames(self, member: CrewMember | None, request: items.Frames, now: float) -> None:
         if member is None:
             raise ValueError("an observer cannot receive frames: it has no body")
-        self._services.frame_streamer.subscribe(member, request.sensors, request.period_ns * 1e-9, now)
+        self._access.frame_streamer.subscribe(member, request.sensors, request.period_ns * 1e-9, now)
 
     def _missions(self, member: CrewMember | None, request: items.Missions) -> None:
         if member is None or member.role is not Role.PILOT:
             raise ValueError("only a pilot may accept missions")
         member.takes_missions = bool(request.take)
         if request.text:
-            time_ns = self._services.clock.time_ns
+            time_ns = self._access.clock.time_ns
             self.notice_quota.consume(member.session.token, member.session.name, time_ns)
-            self._services.report_notice(time_ns, member, request.text)
+            self._access.report_notice(time_ns, member, request.text)
 
     def _subscribe(self, member: CrewMember | None, request: items.Subscribe, now: float) -> None:
         if member is None:
             raise ValueError("an observer cannot subscribe: it has no body")
-        services, session = self._services, member.session
+        access, session = self._access, member.session
         wrong = member.select_sensors(request.sensors)
         if wrong:
             raise ValueError(wrong)
-        for sensor in services.describe_sensors(member.grant.suite):
+        for sensor in access.describe_sensors(member.grant.suite):
             if sensor.number in member.sensor_numbers and sensor.number not in member.described_sensors:
-                services.sessions.push(session, sensor)
+                access.sessions.push(session, sensor)
                 member.described_sensors.add(sensor.number)
         if request.others and not member.wants_others:
-            services.observers.roll_call(session, services.identity())
+            access.observers.roll_call(session, access.identity())
         member.wants_acoustics, member.wants_others = bool(request.acoustics), bool(request.others)
         if member.wants_effort != bool(request.effort):
             member.wants_effort, member.datagram_shape = bool(request.effort), None
         if request.state_period_ns and not member.in_lockstep:
             member.period = max(request.state_period_ns, MIN_PERIOD_NS) * 1e-9
             member.next_state = min(member.next_state, now + member.period)
-        services.crews.rearrange()
+        access.crews.rearrange()
         assert math.isfinite(member.period) or member.in_lockstep
 
     def _command(self, session: Session, number: int, request: commands.Command) -> None:
         assert isinstance(session.admission, JoinResult)
         command = permit_command(request, session.admission.grant)
-        check_mission_taker(command, self._services.crews)
-        self._services.pending_commands.submit(
+        check_mission_taker(command, self._access.crews)
+        self._access.pending_commands.submit(
             command, session.name, lambda ok, text: self._answer(session, number, ok, text)
         )

@@ -27,7 +27,7 @@ class SessionEnds(Protocol):
         """Report an unexpected exception, and end the session that was being served."""
 
 
-class StepSender(Protocol):
+class StepBroadcaster(Protocol):
     """The sender of STEP."""
 
     def send_steps(self, members: list[CrewMember], tick: int, now: float) -> None:
@@ -42,7 +42,7 @@ class StepExchange:
         limits: NetworkConfig,
         sessions: SessionEnds,
         crews: Crews,
-        sender: StepSender,
+        sender: StepBroadcaster,
         engine_queue: EngineQueue,
         clock: SimulationClock,
         reports: RunReports,
