@@ -29,7 +29,7 @@ MOST_BACKLOG = 20_000
 #: containers that may be larger after a run than before: start of the place -> allowed increase
 ALLOWED: dict[str, int] = {
     "front.sessions.drops": 20,  # names of reasons
-    "front.waits.accounts": 1024,  # of names, how long each was waited for
+    "front.steps.waits.accounts": 1024,  # of names, how long each was waited for
     "engine.emulators.waits.accounts": 64,  # of each type
     "front.sessions._address_validator._hosts": 4096,  # a rate for each address
     "front.sessions._address_validator._used_joins": 4096,  # joins of the last 20 s, until the next session ends
@@ -100,9 +100,9 @@ def _bounds(front: Front, world: World) -> None:
     lengths = {
         "sessions": (len(sessions.by_token), network.sessions),
         "observers": (len(front.observers.by_token), network.observers),
-        "commands that wait for the engine": (len(front._backlog), MOST_BACKLOG),
-        "events that wait for the front": (len(engine._backlog), MOST_BACKLOG),
-        "lockstep periods": (len(engine.lockstep), engine.sim.capacity),
+        "commands that wait for the engine": (len(front.engine_queue._backlog), MOST_BACKLOG),
+        "events that wait for the front": (len(engine.events._backlog), MOST_BACKLOG),
+        "lockstep periods": (len(engine.run.lockstep), engine.sim.capacity),
     }
     for session in sessions.by_token.values():
         lengths[f"events of {session.name}"] = (len(session.outbox), reliable.MAX_PENDING)
@@ -161,8 +161,10 @@ def at_rest(world: World, before: dict[int, tuple[int, int]]) -> None:
     front, engine = server.front, server.engine
     assert front is not None
     if not server.quiet and world.clock.now - world.quiet_at > 0.5 and not engine.is_over:
-        raise Broken(f"no rest: {len(front._backlog)} commands and {len(engine._backlog)} events wait")
-    running = engine.state is RunState.RUNNING and not engine.is_over
+        raise Broken(
+            f"no rest: {len(front.engine_queue._backlog)} commands and {len(engine.events._backlog)} events wait"
+        )
+    running = engine.run.state is RunState.RUNNING and not engine.is_over
     for client in world.clients:
         if client.gone or not client.honest:
             continue
@@ -241,7 +243,7 @@ def nothing_left(world: World, before: dict[str, int]) -> None:
     """Later, check that no container is larger than at the beginning."""
     over = world.server.engine.is_over
     for place, size in world.server.sizes().items():
-        if over and place.startswith(("front.pending_commands", "front._backlog", "engine.")):
+        if over and place.startswith(("front.pending_commands", "front.engine_queue.", "engine.")):
             continue  # nobody is there to take a command, to answer, nor to let go
         if size > before.get(place, 0) + next((n for p, n in ALLOWED.items() if place.startswith(p)), 0):
             raise Broken(f"memory is not given back: {place} holds {size}, {before.get(place, 0)} before")

@@ -32,7 +32,7 @@ class Told:
         self._server = server
         self._events: list[tuple[Any, dict[int, str]]] = []
         self._names: dict[int, str] = {}
-        emit = server.engine.emit
+        emit = server.engine.events.emit
 
         def watched(event: messages.EngineEvent) -> None:
             if isinstance(event, messages.BodyPresenceEvent) and event.is_logged:
@@ -40,7 +40,7 @@ class Told:
             self._events.append((event, self._names))
             emit(event)
 
-        server.engine.emit = watched  # type: ignore[method-assign]  # to hear what it tells
+        server.engine.events.emit = watched  # type: ignore[method-assign]  # to hear what it tells
 
     def said(self) -> Said:
         """Return all records as the log should contain them."""

@@ -12,6 +12,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from wavesim_server.engine.event_queue import EventQueue
 
 from benchmarks.world.report import Report
 from benchmarks.world.runner import run
@@ -24,7 +25,6 @@ from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import NotAdmitted, Session
 from wavesim_server.engine.command_executor import CommandExecutor
-from wavesim_server.engine.core import Engine
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import EnterCommand, LogRecordsEvent
 from wavesim_server.network import acoustic_events, state_datagrams
@@ -124,9 +124,9 @@ def engine_uncontained() -> Any:
 def _enter(self: CommandExecutor, c: Any) -> None:
     if c.row not in self.sim.occupants:
         self._let_in(c)
-        self.engine.announce_body(c.row, present=True)
-    self.engine.publish()
-    self.engine.publication.publish_identity()
+        self.run.announce_body(c.row, present=True)
+    self.run.publish()
+    self.tables.publish_identity()
 
 
 def resume_unchecked() -> Any:
@@ -165,13 +165,13 @@ def whole_records() -> Any:
 def silent_pieces() -> Any:
     """Signal only whole records to the reader, so that it makes no room for the next pieces of a large record."""
 
-    def push_backlog(self: Engine) -> bool:
-        while self._backlog and self.events.push(*self._backlog[0]):
+    def push_backlog(self: EventQueue) -> bool:
+        while self._backlog and self._ring.push(*self._backlog[0]):
             self._backlog.popleft()
             self._wake_due = True
         return not self._backlog
 
-    return mock.patch.object(Engine, "_push_backlog", push_backlog)
+    return mock.patch.object(EventQueue, "push_backlog", push_backlog)
 
 
 def log_that_must_begin() -> Any:
@@ -237,14 +237,14 @@ def stalled_requests() -> Any:
     """Let a malformed request block the requests beside it repeatedly."""
     real = ServerSessions._handle
 
-    def handle(self: ServerSessions, session: Session, message: Any, now: float) -> Any:
+    def handle(self: ServerSessions, session: Session, message: Any, body: bytes, now: float) -> Any:
         if isinstance(message, Requests):
             for item in message.items:
                 try:
                     REQUESTS.decode(item)
                 except Malformed as malformed:
                     raise codec.Dropped("fields", str(malformed)) from None
-        return real(self, session, message, now)
+        return real(self, session, message, body, now)
 
     return mock.patch.object(ServerSessions, "_handle", handle)
 
@@ -301,10 +301,8 @@ def orphans_crew() -> Any:
     """Keep the crew of a newcomer when the body leaves whose pilot joined an earlier front."""
 
     def body_leaves(self: Front, row: int, silent: bool) -> None:
-        from wavesim_server.messages import LeaveCommand
-
         self.bodies.pop(row, None)
-        self.send_to_engine(LeaveCommand(row))
+        self.engine_queue.leave(row)
         self.tables.mark_departed(row, 2 if silent else 3)
 
     return mock.patch.object(Front, "_remove_body", body_leaves)
@@ -329,11 +327,11 @@ def late_answers() -> Any:
     """Never wait again for a lockstep client whose answers come after the next step."""
     real = ServerSessions._handle
 
-    def handle(self: ServerSessions, session: Session, message: Any, now: float) -> Any:
+    def handle(self: ServerSessions, session: Session, message: Any, body: bytes, now: float) -> Any:
         late = (
             isinstance(message, Done) and session.pending_step is not None and message.tick < session.pending_step.tick
         )
-        return [] if late else real(self, session, message, now)
+        return [] if late else real(self, session, message, body, now)
 
     return mock.patch.object(ServerSessions, "_handle", handle)
 
@@ -400,7 +398,7 @@ def unseen_bodies() -> Iterator[None]:
 
     def enter(self: CommandExecutor, c: EnterCommand) -> None:
         there = c.row in self.sim.occupants
-        enters(self, replace(c, generation=self.engine.generation(c.row)) if there else c)
+        enters(self, replace(c, generation=self.run.generation(c.row)) if there else c)
 
     with (
         mock.patch.object(CommandExecutor, "_enter", enter),

@@ -241,7 +241,7 @@ class Server:
         if self.front is not None and self._still != "front":
             self._hear(now)
             # Who is behind reads without a pause, and the engine fills the room: else a small ring would cost several delays.
-            while self._behind and self.engine._backlog and self._still != "engine":
+            while self._behind and self.engine.events._backlog and self._still != "engine":
                 self.engine.flush()
                 self._hear(now)
             self._settle()
@@ -320,6 +320,6 @@ class Server:
     def quiet(self) -> bool:
         """Return whether no data is in transit between the two processes."""
         front = self.front
-        if front is None or front._backlog or self.engine._backlog:
+        if front is None or front.engine_queue._backlog or self.engine.events._backlog:
             return False
         return all(ring._header[WRITTEN] == ring._header[READ] for ring in (self.commands, self.events))

@@ -47,23 +47,23 @@ class Witness:
         self.asks: Standing | None = None  #: wait for emulators
         self._told = Told(server)
         engine = server.engine
-        publish = engine.publish
+        publish = engine.run.publish
 
         def watched() -> None:
             publish()
             self._published()
 
-        engine.publish = watched  # type: ignore[method-assign]  # to see when it does
+        engine.run.publish = watched  # type: ignore[method-assign]  # to see when it does
 
     def _published(self) -> None:
         engine = self._server.engine
         state = engine.sim.state().view(np.float64).reshape(-1, MOTION)
         self._truth[engine.sim.tick].append(state)
-        self._clock.append((engine.now, engine.sim.tick, int(engine.state)))
+        self._clock.append((engine.run.now, engine.sim.tick, int(engine.run.state)))
         self._hash.update(state.tobytes())
         for row, occupant in engine.sim.occupants.items():
             if row not in self._there or self._there[row][0] is not occupant:
-                self._there[row] = occupant, engine.now
+                self._there[row] = occupant, engine.run.now
 
     def came(self, row: int) -> float:
         """Return the time at which the body of a row entered."""
@@ -77,12 +77,12 @@ class Witness:
         """Record that the engine ran."""
         engine = self._server.engine
         tick = engine.sim.tick
-        if not engine.awaits_release:
+        if not engine.run.awaits_release:
             self.waits = None
         elif self.waits is None or self.waits.tick != tick:
             self.waits = Standing(tick, now)
             self._trace.note(now, "barrier", tick)
-        if not engine.emulators.pending or engine.state is not RunState.RUNNING:
+        if not engine.emulators.pending or engine.run.state is not RunState.RUNNING:
             self.asks = None
         elif self.asks is None or self.asks.tick != tick:
             self.asks = Standing(tick, now)

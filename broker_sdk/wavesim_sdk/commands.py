@@ -167,12 +167,12 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
 
 
-def encode(command: Command) -> tuple[Any, ...]:
-    """Return number and values of a command, as part of another record."""
-    return REQUESTS.encode(command)
+def encode(command: Command) -> bytes:
+    """Return a command in the bytes of the wire, an item of REQUESTS."""
+    return REQUESTS.pack(command)
 
 
-def decode(encoded: Any) -> Command:
-    """Return the command that :func:`encode` encoded."""
-    command: Command = REQUESTS.decode(encoded)
+def decode(item: bytes) -> Command:
+    """Return the command in the bytes of the wire."""
+    command: Command = REQUESTS.unpack(item)
     return command

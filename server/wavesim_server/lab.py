@@ -183,7 +183,7 @@ class Lab(Simulation):
 
     def leave(self, row: int) -> None:
         """Remove a body with its instruments; see :meth:`Simulation.leave`."""
-        name = self._occupant(row).name
+        name = self._occupants.in_row(row).name
         super().leave(row)
         self.instruments.leave(row)
         self._version += 1

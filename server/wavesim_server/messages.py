@@ -1,28 +1,28 @@
-"""Records that engine and front exchange through the two rings, each with one encoder and one decoder.
+"""Records that engine and front exchange through the two rings.
 
-The records are declared like the wire messages (:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals)
-travel as raw bytes.
+Messages of clients cross as the bytes of the wire, behind the row of the body and the number of session or request
+(:func:`forward`). The server's own records are declared like the wire messages (:mod:`wavesim_sdk.wire.schema`). Large
+blocks (log records, signals) travel as raw bytes.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgpack
 
-from wavesim_sdk.tables import MAX_ACTUATORS
-from wavesim_sdk.wire.items import REQUESTS
+from wavesim_sdk.wire import codec
+from wavesim_sdk.wire.items import REQUESTS, AnyRequest
+from wavesim_sdk.wire.messages import Actuate, Done, Leave, Type
 from wavesim_sdk.wire.schema import (
     Bin,
     Int,
     List,
     Malformed,
-    Nullable,
     Numbers,
-    Struct,
-    TaggedItem,
     TaggedUnion,
     Text,
     record_field,
@@ -54,7 +54,6 @@ _ROWS = List(_ROW, 2**20)
 _BLOCK = Bin(0, 2**28)
 _FLAG = Int(0, 1)
 _GENERATION = Int(0, 2**62)
-_COMMAND = Numbers(MAX_ACTUATORS, allow_nil=True)
 
 # ------------------------------------------------------------------------------------------------ front to engine
 
@@ -74,56 +73,10 @@ class EnterCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveCommand:
-    """The pilot of a body left."""
-
-    row: int = record_field(_ROW, "row")
-
-
-@dataclass(frozen=True, slots=True)
-class ActuateCommand:
-    """Actuator commands; None keeps the previous one."""
-
-    row: int = record_field(_ROW, "row")
-    session: int = record_field(_REQUEST, "session number of the pilot")
-    values: Sequence[float | None] = record_field(_COMMAND, "commands in the order of the model", "SI")
-
-
-@dataclass(frozen=True, slots=True)
-class SoundCommand:
-    """An acoustic request."""
-
-    row: int = record_field(_ROW, "row")
-    number: int = record_field(_REQUEST, "combined request and session number (see Crews)")
-    request: Sequence[Any] = record_field(TaggedItem("requests"), "PING, SEND or RANGE")
-
-
-@dataclass(frozen=True, slots=True)
-class ExecuteCommand:
-    """A command of the commander or of an authorised session; the reply repeats ``number``."""
-
-    number: int = record_field(_REQUEST, "number that the reply repeats")
-    command: Sequence[Any] = record_field(TaggedItem("requests"), "CONTROL, FAULT, PUSH, POSE, ALLOCATE or WEATHER")
-
-
-@dataclass(frozen=True, slots=True)
-class LockstepAnswer:
-    """The answer of one lockstep participant."""
-
-    row: int = record_field(_ROW, "row")
-    session: int = record_field(_REQUEST, "session number of the pilot")
-    values: Sequence[float | None] | None = record_field(
-        Nullable(_COMMAND), "commands in the order of the model; nil = unchanged", "SI"
-    )
-    sounds: Sequence[SoundCommand] = record_field(List(Struct(SoundCommand), 2**16), "acoustic requests")
-
-
-@dataclass(frozen=True, slots=True)
 class ReleaseCommand:
-    """All lockstep participants of a tick have answered, or the server no longer waits for them."""
+    """The answers to a step have been sent: all participants have answered, or the server no longer waits for them."""
 
     tick: int = record_field(_TICK, "tick of the step")
-    answers: Sequence[LockstepAnswer] = record_field(List(Struct(LockstepAnswer), 2**16), "answers of the participants")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,21 +86,25 @@ class EffortCommand:
     rows: Sequence[int] = record_field(_ROWS, "rows of the bodies")
 
 
-COMMANDS = TaggedUnion(
-    "commands",
-    {
-        1: EnterCommand,
-        2: LeaveCommand,
-        3: ActuateCommand,
-        4: SoundCommand,
-        5: ExecuteCommand,
-        6: ReleaseCommand,
-        7: EffortCommand,
-    },
-)
-EngineCommand = (
-    EnterCommand | LeaveCommand | ActuateCommand | SoundCommand | ExecuteCommand | ReleaseCommand | EffortCommand
-)
+#: kinds below those of the datagrams, whose messages are forwarded under their own kind
+COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: EffortCommand})
+
+
+@dataclass(slots=True)  # not frozen: that would triple the cost of making one for each command
+class ClientMessage:
+    """A message of a client, or a command of the commander, which crosses the ring as the bytes of the wire."""
+
+    row: int  #: row of the body; of a command: -1
+    number: int  #: session number; of a request: the number that its result repeats
+    message: Actuate | Done | Leave | AnyRequest
+    body: bytes  #: the bytes: the body of ACTUATE, DONE or LEAVE, or one item of REQUESTS
+
+
+EngineCommand = EnterCommand | ReleaseCommand | EffortCommand | ClientMessage
+_FORWARDED = frozenset({Type.ACTUATE, Type.DONE, Type.LEAVE, Type.REQUESTS})
+_ADDRESS = struct.Struct("<iQ")  # row and number of a forwarded message
+_unpack_address, _ADDRESS_BYTES = _ADDRESS.unpack_from, _ADDRESS.size
+LEAVE_BODY = codec.encode_body(Leave())[1]
 
 # ------------------------------------------------------------------------------------------------ engine to front
 
@@ -198,7 +155,7 @@ class ExecutedEvent:
     ok: int = record_field(_FLAG, "1 = done")
     text: str = record_field(_MESSAGE_TEXT, "reason for the refusal, or result of the command")
     time_ns: int = record_field(_TIME, "simulation time", "ns")
-    command: Sequence[Any] = record_field(TaggedItem("requests"), "the command")
+    command: bytes = record_field(_BLOCK, "the command: an item of REQUESTS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +270,12 @@ class RecordQueue(Protocol):
         """Number of dropped records."""
 
 
-def encode(record: EngineCommand | EngineEvent) -> tuple[int, bytes]:
+def forward(kind: Type, row: int, number: int, body: bytes) -> tuple[int, bytes]:
+    """Return kind and payload for a queue of a message in the bytes of the wire; see :class:`ClientMessage`."""
+    return kind, _ADDRESS.pack(row, number) + body
+
+
+def encode(record: EnterCommand | ReleaseCommand | EffortCommand | EngineEvent) -> tuple[int, bytes]:
     """Return kind and payload for a queue."""
     family = COMMANDS if type(record) in COMMANDS.numbers else EVENTS
     kind, *values = family.encode(record)
@@ -328,7 +290,12 @@ def _decode(family: TaggedUnion, kind: int, payload: bytes) -> Any:
 
 
 def decode_command(kind: int, payload: bytes) -> EngineCommand:
-    """Decode a command that :func:`encode` produced."""
+    """Decode a command that :func:`encode` or :func:`forward` produced."""
+    if kind in _FORWARDED:
+        row, number = _unpack_address(payload)
+        body = payload[_ADDRESS_BYTES:]
+        message = REQUESTS.unpack(body) if kind == Type.REQUESTS else codec.unpack_checked(body, kind)
+        return ClientMessage(row, number, message, body)
     command: EngineCommand = _decode(COMMANDS, kind, payload)
     return command
 
@@ -337,8 +304,3 @@ def decode_event(kind: int, payload: bytes) -> EngineEvent:
     """Decode an event that :func:`encode` produced."""
     event: EngineEvent = _decode(EVENTS, kind, payload)
     return event
-
-
-def decode_request(values: Sequence[Any]) -> Any:
-    """Decode the wire request inside a record."""
-    return REQUESTS.decode(values)

@@ -13,10 +13,8 @@ the simulation unchanged.
 
 from __future__ import annotations
 
-import dataclasses
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,72 +25,38 @@ from wavesim_sdk import frames
 from wavesim_sdk.actuators import Actuator, actuator_index, clipped_text, fault_amount, order_command
 from wavesim_sdk.algebra import vecmat
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import shorten
-from wavesim_sdk.tables import (
-    ACTUATION,
-    EFFORT,
-    GEOMETRY,
-    IDENTITY,
-    LINES,
-    NAME_BYTES,
-    SIGNALS,
-    STATE,
-    SURROUNDINGS,
-    BodyType,
-)
+from wavesim_sdk.tables import ACTUATION, GEOMETRY, IDENTITY, SIGNALS, STATE, BodyType
 from wavesim_server import indirect_calls, seabed, tick
 from wavesim_server.acoustics import medium, medium_arrays
-from wavesim_server.acoustics.channel import AcousticChannel, PreparedTransducer
+from wavesim_server.acoustics.channel import AcousticChannel
 from wavesim_server.argument_checks import MAX_COORDINATE, MAX_FORCE, checked_numbers, checked_velocity
 from wavesim_server.array_tables import pack
 from wavesim_server.dynamics import block_rows as B
-from wavesim_server.dynamics import contact_events, contact_memory, effort, sleep, surge_trim
+from wavesim_server.dynamics import contact_events, contact_memory, sleep
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics.bodies import TickScratch
-from wavesim_server.dynamics.fleet import FleetDynamics, VehicleType
+from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.dynamics.model_compiler import free_dofs
 from wavesim_server.dynamics.sizes import LANES
+from wavesim_server.entry_checks import EntryChecker
 from wavesim_server.environment import exposure
 from wavesim_server.environment import weather as w
 from wavesim_server.environment.weather_model import WeatherModel
 from wavesim_server.line_system import LineSystem
+from wavesim_server.occupants import Occupant, Occupants
+from wavesim_server.result_tables import ResultTables
 from wavesim_server.start_clearance import StartClearance
 from wavesim_server.stratification import Stratification
 from wavesim_server.threads import TickThreads
-from wavesim_world.config import BodyConfig, LoadedConfig, Model, TransducerConfig, load
+from wavesim_world.config import BodyConfig, LoadedConfig, Model, load
 from wavesim_world.config.primitives import shape_of
-from wavesim_world.config.validation import fail_at
 from wavesim_world.ocean.bed import sea_bed
 from wavesim_world.ocean.water import Water
 
-__all__ = ["Occupant", "PreparedEntry", "Simulation"]
+__all__ = ["Simulation"]
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Record = np.ndarray[Any, np.dtype[np.void]]
-
-
-@dataclass
-class Occupant:
-    """Description of the body that occupies a row."""
-
-    name: str
-    model: Model
-    transducer: TransducerConfig | None
-    actuators: tuple[Actuator, ...]
-
-
-@dataclass(frozen=True)
-class PreparedEntry:
-    """Everything needed to add a body, checked in full before the simulation changes."""
-
-    vehicle_type: VehicleType
-    transducer: TransducerConfig | None
-    position: Array
-    attitude: Array
-    operators: exposure.ResponseOperators | None
-    acoustics: PreparedTransducer | None
-    body: BodyConfig | None = None  #: entry of the body in the configuration
-    commands: list[float | None] | None = None  #: commands that maintain the initial speed of the body
 
 
 class Simulation:
@@ -135,42 +99,28 @@ class Simulation:
         self._start_clearance = StartClearance(parts, bed, net, fixed)
         self.channel = AcousticChannel(loaded, self.water, capacity, step, self.seed, self.weather_model.wind.mean)
         self._scene = medium.AcousticScene(self._contacts.obstacles, bed, net, np.zeros(1, np.int64))
-        self._effort_scratch = effort.make_scratch(self.fleet.work)
         self.threads = TickThreads(threads)
         self._tick_state_sources: tuple[Any, ...] = (None,)  # arrays that the present tick state was built from
         self._tick_state: tuple[tick.TickState, Any]
         self._acoustics_address: Any = None
-        self.occupants: dict[int, Occupant] = {}
-        self._rows: dict[str, int] = {}  # row by body name
-        self._reserved = {b.name: (row, b) for row, b in enumerate(config.fleet.bodies)}
-        self._row_taken = np.zeros(capacity, bool)  # rows that are occupied or reserved
-        self._row_taken[: len(self._reserved)] = True
-        self._lowest_free_row = 0  # all rows below this one are taken
+        self._occupants = Occupants(config.fleet.bodies, capacity)
+        self.occupants = self._occupants.by_row
         self._order_stale = False  # True when bodies were added or removed since the rows were last sorted
         self.identity = np.zeros(capacity, IDENTITY.dtype)
         self.geometry = np.zeros(capacity, GEOMETRY.dtype)
-        self._trims: dict[tuple[int, float], list[float | None]] = {}
-        for model in loaded.models.values():  # refuse a model that cannot be simulated now, before the first tick
-            self.fleet.vehicle_type(model)
-            self.weather_model.operators(model)
-        for body in config.fleet.bodies:
-            self._prepare_configured(body)
+        self._entry_checker = EntryChecker(loaded, self.fleet, self.weather_model, self.channel, self._start_clearance)
+        self._entry_checker.check_configuration()
         self.line_system = LineSystem(
             config.fleet.line,
-            {name: row for name, (row, _) in self._reserved.items()},
+            {name: row for name, (row, _) in self._occupants.reserved.items()},
             lambda row: self.fleet.vehicle_type(loaded.model(config.fleet.bodies[row].model)).compiled.params,
             config.world,
             step,
             lambda: sea_bed(loaded),
         )
         self.line_system.lay_anchored_lines(self.fleet)
-        together = [b for b in config.fleet.bodies if b.client != "optional"]
-        pair = self._start_clearance.overlapping_pair(
-            [(loaded.model(b.model), b.position, b.attitude) for b in together]
-        )
-        if pair is not None:
-            first, second = (together[k] for k in pair)
-            fail_at(second.place, f"'{second.name}' starts inside '{first.name}'")
+        self._tables = ResultTables(self.fleet, self.occupants, self._scratch, self.weather_model, self.line_system)
+        self._entry_checker.check_common_start()
 
     @classmethod
     def from_config(cls, path: str | Path, seed: int | None = None) -> Simulation:
@@ -188,23 +138,17 @@ class Simulation:
 
     def enter_residents(self) -> None:
         """Add all bodies of the configuration that have no client."""
-        for name, (_, body) in self._reserved.items():
+        for name, (_, body) in self._occupants.reserved.items():
             if body.client == "none":
                 self.enter(name)
 
     def row_for(self, name: str) -> int | None:
         """Return the row that a body of this name would occupy, or None if the simulation is full."""
-        if name in self._reserved:
-            return self._reserved[name][0]
-        if self._lowest_free_row < self.capacity:
-            self._lowest_free_row += int(np.argmin(self._row_taken[self._lowest_free_row :]))
-            if not self._row_taken[self._lowest_free_row]:
-                return self._lowest_free_row
-        return None
+        return self._occupants.row_for(name)
 
     def row_of(self, name: str) -> int | None:
         """Return the row of a body in the simulation, or None."""
-        return self._rows.get(name)
+        return self._occupants.row_of(name)
 
     def enter(
         self,
@@ -223,16 +167,12 @@ class Simulation:
         :mod:`wavesim_server.study`). ``generation`` numbers the bodies that have used a row; 0 selects the next number.
         Raises ValueError or ConfigError if the body cannot enter; the simulation is then unchanged.
         """
-        row = self._free_row(name, row)
-        if name in self._reserved:
-            entry = self._prepare_configured(self._reserved[name][1])
+        row = self._occupants.free_row(name, row)
+        if name in self._occupants.reserved:
+            entry = self._entry_checker.prepare_configured(self._occupants.reserved[name][1])
         else:
             kind = variant or self.loaded.model(str(model))
-            p, e = (
-                checked_numbers("a position", position, 3, MAX_COORDINATE),
-                checked_numbers("an attitude", attitude, 3, MAX_COORDINATE),
-            )
-            entry = self._prepare_entry(kind, kind.transducer, p, e, variant is None)
+            entry = self._entry_checker.prepare_new(kind, position, attitude, variant is None)
         beside = self._start_clearance.overlapping_row(
             entry.vehicle_type.model, entry.position, entry.attitude, self.fleet
         )
@@ -246,8 +186,7 @@ class Simulation:
             row, entry.vehicle_type, entry.position, entry.attitude, mooring, self.line_system.has_lines(row)
         )
         self.weather_model.add(row, name, kind, entry.operators)
-        self.occupants[row] = Occupant(name, kind, transducer, entry.vehicle_type.actuators)
-        self._rows[name], self._row_taken[row] = row, True
+        self._occupants.add(row, Occupant(name, kind, transducer, entry.vehicle_type.actuators))
         self._order_stale = True
         self._refresh_surroundings(row)
         if entry.body is not None:
@@ -268,52 +207,6 @@ class Simulation:
             self.channel.start_pinger(row, time)
         return row
 
-    def _prepare_configured(self, body: BodyConfig) -> PreparedEntry:
-        """Check a body of the configuration and prepare its entry. Raises ConfigError if the body cannot enter."""
-        model = self.loaded.model(body.model)
-        try:
-            p, e = (
-                checked_numbers("a position", body.position, 3, MAX_COORDINATE),
-                checked_numbers("an attitude", body.attitude, 3, MAX_COORDINATE),
-            )
-            checked_velocity([*body.velocity, *body.angular_velocity])
-            entry = self._prepare_entry(model, self.loaded.transducer(body), p, e, True)
-            if not body.speed:
-                return dataclasses.replace(entry, body=body)
-            checked_velocity([body.speed, 0.0, 0.0, 0.0, 0.0, 0.0])
-            key = id(entry.vehicle_type), body.speed
-            if key not in self._trims:
-                self._trims[key] = surge_trim.trim_commands(entry.vehicle_type, body.speed)
-            return dataclasses.replace(entry, body=body, commands=self._trims[key])
-        except ValueError as error:
-            fail_at(body.place, f"'{body.name}': {error}")
-
-    def _prepare_entry(
-        self, model: Model, transducer: TransducerConfig | None, position: Array, attitude: Array, shared: bool
-    ) -> PreparedEntry:
-        form, operators = self.fleet.vehicle_type(model, shared), self.weather_model.operators(model)
-        self._start_clearance.check(model, position, attitude)
-        return PreparedEntry(form, transducer, position, attitude, operators, self.channel.prepare(transducer))
-
-    def _free_row(self, name: str, row: int | None) -> int:
-        """Return a valid row for a new body. Raises ValueError if the name or the row is invalid or already in use."""
-        if not isinstance(name, str) or not 0 < len(name.encode()) <= NAME_BYTES:
-            raise ValueError(f"invalid name '{shorten(name)}': use 1 to {NAME_BYTES} bytes")
-        if name in self._rows:
-            raise ValueError(f"a body named '{name}' is already in the simulation")
-        row = self.row_for(name) if row is None else row
-        if row is None:
-            raise ValueError(
-                f'all {self.capacity} rows are in use; increase <shared vehicles="N"/> in the configuration to allow more bodies'
-            )
-        if not isinstance(row, int) or not 0 <= row < self.capacity:
-            raise ValueError(f"invalid row {shorten(row, 20)}: use 0 to {self.capacity - 1}")
-        if row in self.occupants:
-            raise ValueError(f"row {row} is already occupied by '{self.occupants[row].name}'")
-        if (row < len(self._reserved) or name in self._reserved) and self._reserved.get(name, (-1,))[0] != row:
-            raise ValueError(f"row {row} is not available to '{name}': it is reserved for another body")
-        return row
-
     def _set_initial_motion(self, row: int, body: BodyConfig, commands: list[float | None] | None) -> None:
         """Set the initial motion of a body of the configuration."""
         b = self.fleet.body(row)
@@ -331,22 +224,14 @@ class Simulation:
 
     def leave(self, row: int) -> None:
         """Remove a body. Its transducer falls silent; its signals in transit continue."""
-        occupant = self._occupant(row)
+        occupant = self._occupants.in_row(row)
         self.line_system.leave(row)
         self.fleet.remove(row)
         self.weather_model.remove(row, occupant.model)
         self.channel.remove(row)
         self.identity[row]["present"] = 0
-        del self.occupants[row], self._rows[occupant.name]
-        if row >= len(self._reserved):
-            self._row_taken[row], self._lowest_free_row = False, min(self._lowest_free_row, row)
+        self._occupants.remove(row)
         self._order_stale = True
-
-    def _occupant(self, row: int) -> Occupant:
-        try:
-            return self.occupants[row]
-        except (KeyError, TypeError):
-            raise ValueError(f"no body in row {shorten(row, 20)}") from None
 
     def _reorder(self) -> None:
         """Sort the occupied rows by their southern edge, as the contact search requires."""
@@ -396,14 +281,14 @@ class Simulation:
 
     def actuators(self, row: int) -> tuple[Actuator, ...]:
         """Return the actuators of a body in the order of its model, which commands and tables use."""
-        return self._occupant(row).actuators
+        return self._occupants.in_row(row).actuators
 
     def command(self, row: int, values: Sequence[float | None] | Mapping[Any, float]) -> None:
         """Set actuator commands by position or by name; None keeps the previous command.
 
         Raises ValueError if any command is invalid; then no command has any effect.
         """
-        occupant = self._occupant(row)
+        occupant = self._occupants.in_row(row)
         self.fleet.command(row, order_command(occupant.actuators, values))
 
     def clipped(self, row: int) -> dict[str, int]:
@@ -412,7 +297,7 @@ class Simulation:
         Actuators without limited commands are omitted.
         """
         counts = self.fleet.clipped_of(row)
-        return {a.name: n for a, n in zip(self._occupant(row).actuators, counts, strict=True) if n}
+        return {a.name: n for a, n in zip(self._occupants.in_row(row).actuators, counts, strict=True) if n}
 
     def take_clipped(self) -> list[tuple[int, str]]:
         """Return (row, text) of the notices on clipped commands since the last call.
@@ -434,7 +319,7 @@ class Simulation:
         Faults: ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the fraction ``amount``, ``reversed``,
         or ``none`` to repair it. A text amount may carry a unit (`5 s`).
         """
-        occupant = self._occupant(row)
+        occupant = self._occupants.in_row(row)
         try:
             position = actuator_index(occupant.actuators, actuator)
             number = fault_amount(occupant.actuators[position], fault, amount)
@@ -444,7 +329,7 @@ class Simulation:
 
     def allocate(self, row: int, matrix: Any) -> None:
         """Set the thruster allocation matrix (6, thrusters) of one body: force and torque per unit thrust, in B."""
-        count = len(self._occupant(row).model.thruster)
+        count = len(self._occupants.in_row(row).model.thruster)
         if not count:
             raise ValueError(f"'{self.occupants[row].name}' has no thrusters")
         wanted = checked_numbers(f"an allocation matrix of 6 x {count}", matrix, 6 * count, MAX_FORCE, (6, count))
@@ -453,7 +338,7 @@ class Simulation:
 
     def push(self, row: int, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
         """Apply an external force (N) and torque (N m) in B at the origin of B. They act until changed."""
-        self._occupant(row)
+        self._occupants.in_row(row)
         values = *checked_numbers("a force", force, 3, MAX_FORCE), *checked_numbers("a torque", torque, 3, MAX_FORCE)
         self.fleet.body(row)[B.EXTERNAL_WRENCH : B.EXTERNAL_WRENCH + 6] = values
 
@@ -468,7 +353,7 @@ class Simulation:
 
         None keeps the current value. A body that was frozen because its state diverged (NaN or infinity) moves again.
         """
-        self._occupant(row)
+        self._occupants.in_row(row)
         p = None if position is None else checked_numbers("a position", position, 3, MAX_COORDINATE)
         e = None if attitude is None else checked_numbers("an attitude", attitude, 3, MAX_COORDINATE)
         nu = None if velocity is None else checked_velocity(velocity)
@@ -546,7 +431,7 @@ class Simulation:
         self.channel.range_request(row, to, level, at, number, self.time_ns * 1e-9)
 
     def _check_transducer(self, row: int) -> None:
-        if self._occupant(row).transducer is None:
+        if self._occupants.in_row(row).transducer is None:
             raise ValueError(f"'{self.occupants[row].name}' has no transducer")
 
     # -- time --------------------------------------------------------------------------------
@@ -653,17 +538,7 @@ class Simulation:
     def publish(self, state: Record, actuation: Record) -> None:
         """Fill the tables ``state`` and ``actuation`` of ``capacity`` rows in place."""
         self._reorder()
-        f = self.fleet
-        tick.publish(
-            self.fleet.arrays,
-            self._scratch.order,
-            int(self._scratch.counters[0]),
-            f.feedback,
-            f.actuator_slots,
-            f.actuator_counts,
-            _flat_view(state),
-            _flat_view(actuation),
-        )
+        self._tables.fill_motion(state, actuation)
 
     def state(self) -> Record:
         """Return a copy of the state of all rows."""
@@ -679,32 +554,15 @@ class Simulation:
 
     def effort(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
         """Return the table `effort`, or a new one, with accelerations and forces of the given rows (default: all)."""
-        table = np.zeros(self.capacity, EFFORT.dtype) if table is None else table
-        f, asked = self.fleet, self._present_rows(rows)
-        effort.fill_efforts(
-            self.fleet.arrays,
-            f.models,
-            self._effort_scratch,
-            asked[np.argsort(f.slots[asked])],
-            self._scratch.last_finite,
-            self._scratch.faults,
-            f.step,
-            _flat_view(table),
-        )
-        return table
+        return self._tables.effort(rows, table)
 
     def surroundings(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
         """Return the table `surroundings`, or a new one, with water and air at the given rows (default: all)."""
-        table = np.zeros(self.capacity, SURROUNDINGS.dtype) if table is None else table
-        asked = self._present_rows(rows)
-        self.weather_model.surroundings(_flat_view(table), asked, self.fleet, self.time_ns * 1e-9)
-        return table
+        return self._tables.surroundings(rows, table, self.time_ns * 1e-9)
 
     def lines(self, table: Record | None = None) -> Record:
         """Write the lines of the configuration to the table `lines`, or to a new one, and return it."""
-        table = np.zeros(max(1, len(self.config.fleet.line)), LINES.dtype) if table is None else table
-        self.line_system.publish(table)
-        return table
+        return self._tables.lines(len(self.config.fleet.line), table)
 
     def take_breaks(self) -> list[tuple[int, str, int, float]]:
         """Return the lines that have broken since the last call, in chronological order.
@@ -712,9 +570,6 @@ class Simulation:
         Each item is (time in ns, name, row of an attached body or -1, tension in N).
         """
         return [(tick * self.step_ns, name, row, load) for tick, name, row, load in self.line_system.take_breaks()]
-
-    def _present_rows(self, rows: Sequence[int] | None) -> Any:
-        return np.array([k for k in (self.occupants if rows is None else rows) if k in self.occupants], np.int64)
 
     def live_signals(self, table: Record) -> int:
         """Write the live signals to the signals table and return their number."""
@@ -788,8 +643,3 @@ class Simulation:
     def counters(self) -> tuple[int, int, int]:
         """Return the numbers of signals (sent, received, in transit) since the start."""
         return self.channel.counters
-
-
-def _flat_view(table: Record) -> Array:
-    """View a table whose columns are all numbers as an array (rows, numbers)."""
-    return table.view(np.float64).reshape(len(table), -1)

@@ -169,7 +169,7 @@ await broker.close();
         assert ", got x" in out[3] and "expected a finite number" in out[3] and "by name or position, got 7" in out[4]
         assert out[5].startswith("unknown request 'PONG'; use PING, SEND")
         assert out[6].startswith("Ping.frequency: expected a finite number") and out[6].endswith(", got loud")
-        assert [tuple(a.command) for a in server.events_of(Actuated, "a")] == [(None, 0.25), (8.0, None)]
+        assert [tuple(a.message.command) for a in server.events_of(Actuated, "a")] == [(None, 0.25), (8.0, None)]
         assert [type(r.request) for r in server.events_of(Requested, "a")] == [i.Ping, i.Send, i.Range, i.Subscribe]
 
 

@@ -85,8 +85,8 @@ def test_commands_by_name_and_by_position(server: FakeServer) -> None:
             assert step.sensors.ctd.temperature == 15.25 and math.isnan(step.sensors.ctd.conductivity)
             broker.answer(command)  # type: ignore[arg-type]  # an empty mapping, too
             broker.poll(0.0)
-            assert until(lambda t=tick: any(d.tick == t for d in server.events_of(session.StepDone, "a")))
-            assert server.events_of(session.StepDone, "a")[-1].command == wanted
+            assert until(lambda t=tick: any(d.message.tick == t for d in server.events_of(session.StepDone, "a")))
+            assert server.events_of(session.StepDone, "a")[-1].message.command == wanted
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_an_answer_that_cannot_be_is_refused_here_and_the_step_still_waits(
             broker.answer(command, estimate)
         broker.answer({"propeller": 1.0})
         broker.poll(0.1)
-        assert [d.command for d in server.events_of(session.StepDone, "a")] == [(1.0, None)]
+        assert [d.message.command for d in server.events_of(session.StepDone, "a")] == [(1.0, None)]
         assert server.sessions.drops["fields"] == 0
 
 

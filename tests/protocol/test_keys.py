@@ -47,7 +47,7 @@ def test_a_sealed_session_works_like_an_open_one(loss: float) -> None:
         link.run(0.02)
     link.run(10.0)
     assert [e.time_ns for e in link.events if isinstance(e, RunStateChanged)] == list(range(100))
-    commands = [h.command[0] for h in link.server_events if isinstance(h, session.Actuated)]
+    commands = [h.message.command[0] for h in link.server_events if isinstance(h, session.Actuated)]
     assert commands == sorted(commands) and len(commands) > 20
 
 
@@ -335,7 +335,7 @@ def test_forged_datagrams_cost_a_sealed_session_none_of_its_rate() -> None:
             link.run(1.0)
     assert everybody.drops["seal"] > 20_000 and everybody.drops["rate"] == 0
     assert len(everybody.by_token) == 1 and link.client.phase is Phase.JOINED
-    commands = [h.command[0] for h in link.server_events if isinstance(h, session.Actuated)]
+    commands = [h.message.command[0] for h in link.server_events if isinstance(h, session.Actuated)]
     assert commands[-6:] == [5000.0 * k for k in range(6)], "each is heard among the forged ones"
 
 

@@ -80,7 +80,11 @@ def mine(link: InMemoryLink) -> Session:
 
 
 def commands(link: InMemoryLink) -> list[float]:
-    return [h.command[0] for h in link.server_events if isinstance(h, session.Actuated) and h.command[0] is not None]
+    return [
+        h.message.command[0]
+        for h in link.server_events
+        if isinstance(h, session.Actuated) and h.message.command[0] is not None
+    ]
 
 
 @both

@@ -515,14 +515,14 @@ def test_an_answer_counts_for_its_own_step_and_after_its_requests() -> None:
     for tick in (25, 50):
         step, parts = make_step(mine, tick, {})
         link.sessions.step(mine, step, parts, link.now)
-    late = [session.StepDone(mine, 25, None, None)]
+    late = [session.StepDone(mine, m.Done(25, 0, None, None))]
     assert raw(link, Type.DONE, 25, 0, [1.0], list(range(10))) == late, "of a step before: it answers, and no more"
     assert raw(link, Type.DONE, 25, 0, [1.0], None) == [], "the same again"
     assert raw(link, Type.DONE, 75, 0, [1.0], None) == [], "of a step that was not asked"
     assert raw(link, Type.DONE, 50, 1, [1.0], None) == [], "its request has not come"
     happened = raw(link, Type.REQUESTS, 1, [[1, 1.0, None, None, None]])
     assert kinds(happened) == ["Requested", "StepDone"]
-    assert happened[1] == session.StepDone(mine, 50, (1.0,), None)
+    assert happened[1] == session.StepDone(mine, m.Done(50, 1, (1.0,), None))
     assert raw(link, Type.DONE, 50, 1, [1.0], None) == [], "once"
 
 
@@ -621,7 +621,7 @@ def test_a_session_follows_its_client_to_another_address_after_proof(key: bytes 
     link.server_events.clear()
     link.client.actuate([2.0])
     link.run(0.2)
-    assert link.server_events == [session.Actuated(mine, (2.0,))] and of(link) is mine
+    assert link.server_events == [session.Actuated(mine, m.Actuate((2.0,)))] and of(link) is mine
     link.client.leave()
     link.run(0.2)
     assert link.client.phase is Phase.CLOSED and link.sessions._by_join == {}
@@ -838,10 +838,12 @@ def test_what_happens_is_told_with_its_session() -> None:
     mine = of(link)
     link.sessions.step(mine, *make_step(mine, 25, {}), link.now)
     values = tuple(float(k) for k in range(10))
-    assert raw(link, Type.ACTUATE, [1.0], sequence=1) == [session.Actuated(mine, (1.0,))], "from the first number on"
-    assert raw(link, Type.ESTIMATE, list(values)) == [session.Estimated(mine, values)]
+    assert raw(link, Type.ACTUATE, [1.0], sequence=1) == [session.Actuated(mine, m.Actuate((1.0,)))], (
+        "from the first number on"
+    )
+    assert raw(link, Type.ESTIMATE, list(values)) == [session.Estimated(mine, m.Estimate(values))]
     assert raw(link, Type.REQUESTS, 1, [[1, 1.0, None, None, None]]) == [session.Requested(mine, 1, Ping(1.0))]
-    assert raw(link, Type.DONE, 25, 1, [2.0], list(values)) == [session.StepDone(mine, 25, (2.0,), values)]
+    assert raw(link, Type.DONE, 25, 1, [2.0], list(values)) == [session.StepDone(mine, m.Done(25, 1, (2.0,), values))]
 
 
 def test_what_is_latest_wins_for_itself_only() -> None:

@@ -85,7 +85,7 @@ def test_lockstep_over_a_lossy_link(loss: float) -> None:
         link.client.request(Ping(25e3))
         link.client.done(tick, [1.0], None)
         for _ in range(400):
-            if any(isinstance(h, session.StepDone) and h.tick == tick for h in link.server_events):
+            if any(isinstance(h, session.StepDone) and h.message.tick == tick for h in link.server_events):
                 break
             link.run(0.02)
         answers = [type(h).__name__ for h in link.server_events if isinstance(h, session.Requested | session.StepDone)]

@@ -306,7 +306,7 @@ class Harbour:
 
     @property
     def state(self) -> RunState:
-        return self.engine.state
+        return self.engine.run.state
 
 
 def done(harbour: Harbour, what: str) -> list[tuple[Any, ...]]:
@@ -316,9 +316,7 @@ def done(harbour: Harbour, what: str) -> list[tuple[Any, ...]]:
 
 def status(harbour: Harbour) -> Mapping[str, Any]:
     """The server's report of itself."""
-    from wavesim_server.network import status
-
-    return status.server_status(harbour.front)
+    return harbour.front.status()
 
 
 NEVER = math.inf

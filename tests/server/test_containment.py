@@ -114,7 +114,7 @@ def test_an_absurd_resume_is_refused(harbour: Harbour) -> None:
     for wrong in (1, 10_000_001, 2**62):
         again = harbour.join("a", previous=client.session.token, lockstep_ns=wrong)
         assert again.of(JoinRefused)
-    assert harbour.engine.lockstep == {0: 10}
+    assert harbour.engine.run.lockstep == {0: 10}
 
 
 def test_a_body_that_cannot_enter_costs_its_pilot_only(harbour: Harbour) -> None:
@@ -172,10 +172,10 @@ def test_a_record_that_the_engine_cannot_read_costs_nobody_else(
 ) -> None:
     client, other = harbour.join("a", lockstep_ns=100_000_000), harbour.join("b")
     harbour.order("start")
-    assert harbour.engine.awaits_release
+    assert harbour.engine.run.awaits_release
     harbour.commands.push(99, b"")
     harbour.commands.push(3, b"\xc1")
-    harbour.commands.push(6, msgpack.packb([0, [[0]]]))  # answers that are none: they are lost, and time goes on
+    harbour.commands.push(2, msgpack.packb([[0]]))  # a release that is none: time goes on
     harbour.run(0.05)
     assert harbour.sea.tick == 10 and not done(harbour, "command")
     assert capsys.readouterr().err.count("Traceback") == 3
@@ -211,7 +211,7 @@ def test_what_the_engine_says_arrives_whatever_it_quotes(harbour: Harbour) -> No
     for text in ("two\nlines\x00", "\ud800", "x" * 10_000):
         said = messages.SessionFailedEvent(0, client.session.token, text, 0)
         assert messages.decode_event(*messages.encode(said)).text.encode()[:4000]  # type: ignore[union-attr]
-    harbour.engine.emit(messages.SessionFailedEvent(0, client.session.token, "two\nlines", 0))
+    harbour.engine.events.emit(messages.SessionFailedEvent(0, client.session.token, "two\nlines", 0))
     harbour.run(0.05)
     assert [e.text for e in client.of(SessionClosed)] == ["two lines"]
 
@@ -223,7 +223,7 @@ def test_a_tick_that_fails_ends_the_run_with_one_line(
         raise ZeroDivisionError("here\nand there")
 
     monkeypatch.setattr(harbour.sea, "advance", broken)
-    harbour.commands.push(*messages.encode(messages.ExecuteCommand(1, commands.encode(Control("start", None)))))
+    harbour.commands.push(*messages.forward(Type.REQUESTS, -1, 1, commands.encode(Control("start", None))))
     assert process.run(harbour.engine, -1, os.getppid()) == messages.EXIT_FAILED == 70
     said = capsys.readouterr().err
     assert said.startswith(
@@ -304,7 +304,7 @@ def test_commands_that_cannot_be_told_to_the_engine_wait_for_nothing(harbour: Ha
 
 
 def test_a_command_that_fails_on_its_way_waits_for_no_answer() -> None:
-    def tell(_: object) -> None:
+    def tell(*_: object) -> None:
         raise OverflowError("in a test")
 
     from wavesim_sdk.wire.items import Control
@@ -321,7 +321,7 @@ def test_so_many_commands_are_under_way_and_no_more() -> None:
     from wavesim_sdk.wire.items import Control
     from wavesim_server.network.commands import MAX_PENDING, PendingCommands
 
-    under_way, told = PendingCommands(lambda _: None), list[str]()
+    under_way, told = PendingCommands(lambda *_: None), list[str]()
     for _ in range(MAX_PENDING):
         under_way.submit(Control("start"), "", lambda ok, text: told.append(text))
     with pytest.raises(ValueError, match=r"^too many pending commands; the maximum is 256$"):

@@ -209,10 +209,10 @@ def test_resuming_is_checked_as_a_new_join_is(harbour: Harbour) -> None:
     assert refused(harbour, "a", previous=token, lockstep_ns=5)[0] == Refusal.BAD_VALUE
     assert refused(harbour, "a", previous=token, role=LISTENER)[0] == Refusal.EXPIRED
     assert refused(harbour, "b", previous=token)[0] == Refusal.EXPIRED
-    assert harbour.engine.lockstep == {0: 10}
+    assert harbour.engine.run.lockstep == {0: 10}
     again = harbour.join("a", previous=token, lockstep_ns=20_000_000)
     assert again.session.welcome is not None and again.session.welcome.resumed == 1
-    assert harbour.engine.lockstep == {0: 2} and done(harbour, "enter") == [(0, 2, "c"), (0, 0, "a")]
+    assert harbour.engine.run.lockstep == {0: 2} and done(harbour, "enter") == [(0, 2, "c"), (0, 0, "a")]
     assert status(harbour)["clients_total"] == 1
 
 
@@ -281,11 +281,11 @@ def test_what_the_former_body_of_a_row_hears_and_is_told_is_not_its_successors(h
     successor = harbour.join(name, lockstep_ns=100_000_000, **more)
     assert successor.session.welcome.id == row
     engine = harbour.engine
-    engine.emit(next(signal_records(*sent(row, 0), harbour.sea.identity["generation"])))
+    engine.events.emit(next(signal_records(*sent(row, 0), harbour.sea.identity["generation"])))
     receptions = heard(row)
-    engine.emit(next(signal_records(*receptions, harbour.sea.identity["generation"])))
-    engine.emit(messages.NoticeEvent(0, row, name, "look", engine.generation(row)))
-    engine.emit(messages.LockstepDueEvent(harbour.sea.tick, [row], [engine.generation(row)]))
+    engine.events.emit(next(signal_records(*receptions, harbour.sea.identity["generation"])))
+    engine.events.emit(messages.NoticeEvent(0, row, name, "look", engine.run.generation(row)))
+    engine.events.emit(messages.LockstepDueEvent(harbour.sea.tick, [row], [engine.run.generation(row)]))
     harbour.run(0.05)
     assert [successor.of(kind) for kind in (SignalSent, Reception, Notice)] == [[], [], []] and not successor.states
     harbour.frozen = False
@@ -383,7 +383,7 @@ def test_an_answer_to_a_session_of_a_front_that_crashed_goes_to_nobody(harbour: 
     old.cut = True
     heir(harbour)
     new = harbour.join("a")
-    harbour.engine.emit(messages.SoundRefusedEvent(0, tag, "the transducer was recharging"))
+    harbour.engine.events.emit(messages.SoundRefusedEvent(0, tag, "the transducer was recharging"))
     harbour.run(0.1)
     assert new.states and not new.of(RequestRefused)
 

@@ -17,7 +17,7 @@ from wavesim_sdk.log import read
 from wavesim_sdk.shared_memory import OWNER, OWNER_START, SYNCHRONOUS, process_start
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire.items import Control
-from wavesim_sdk.wire.messages import Role
+from wavesim_sdk.wire.messages import Role, Type
 from wavesim_server import messages
 from wavesim_server.logbook import report
 from wavesim_server.logbook.writer import LogWriter
@@ -177,8 +177,9 @@ def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_na
 
     engine()  # what it tells nobody hears any more
     enter = messages.EnterCommand(row, 7, "two", "lauv", (0, 0, 0), (0, 0, 0), 0, int(front.generations[row]) + 1)
-    for command in (messages.LeaveCommand(row), enter, messages.LeaveCommand(row + 1)):
-        harbour.commands.push(*messages.encode(command))
+    leave = [messages.forward(Type.LEAVE, k, 0, messages.LEAVE_BODY) for k in (row, row + 1)]
+    for record in (leave[0], messages.encode(enter), leave[1]):
+        harbour.commands.push(*record)
     engine()
     log = LogWriter(tmp_path / "b.mcap", harbour.loaded, 1)
     harbour.front = Front(
@@ -240,10 +241,10 @@ def test_who_leaves_after_the_end_is_no_part_of_the_run_however_far_behind_the_l
     harbour.engine.end_tick = 100
     for name in "ab":
         harbour.join(name)
-    harbour.commands.push(*messages.encode(messages.ExecuteCommand(1, commands.encode(Control("start", None)))))
+    harbour.commands.push(*messages.forward(Type.REQUESTS, -1, 1, commands.encode(Control("start", None))))
     harbour.engine.poll(harbour.now)
     for row in (0, 1):
-        harbour.commands.push(*messages.encode(messages.LeaveCommand(row)))
+        harbour.commands.push(*messages.forward(Type.LEAVE, row, 0, messages.LEAVE_BODY))
         for _ in range(50):
             harbour.engine.poll(harbour.now)
     assert harbour.state is RunState.ENDED

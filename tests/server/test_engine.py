@@ -14,8 +14,9 @@ from tests.server.harbour import Harbour, done, status
 from wavesim_sdk import commands
 from wavesim_sdk.shared_memory import OWNER, OWNER_START, SYNCHRONOUS
 from wavesim_sdk.tables import RECEPTION, SENT, RunState
+from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.items import Control, Fault, Notice, Ping, Subscribe
-from wavesim_sdk.wire.messages import Role
+from wavesim_sdk.wire.messages import Done, Leave, Role, Type
 from wavesim_server import messages
 from wavesim_server.engine import core
 from wavesim_server.messages import MAX_RECORD_BYTES
@@ -104,20 +105,20 @@ def test_real_time_is_kept_by_the_core(config: Callable[..., LoadedConfig]) -> N
     tick, now = harbour.sea.tick, harbour.now
     harbour.run(1.0)
     assert harbour.sea.tick - tick == pytest.approx(100 * (harbour.now - now), abs=2)
-    assert harbour.engine.is_real_time
+    assert harbour.engine.run.is_real_time
     harbour.order("speed", factor=3)
-    assert not harbour.engine.is_real_time
+    assert not harbour.engine.run.is_real_time
     tick = harbour.sea.tick
     harbour.run(1.0)
     assert harbour.sea.tick - tick == pytest.approx(300, abs=5)
-    assert harbour.order("pause")[0] and not harbour.engine.is_real_time
+    assert harbour.order("pause")[0] and not harbour.engine.run.is_real_time
 
 
 def test_the_engine_says_when_it_must_be_called_again(harbour: Harbour) -> None:
     engine = harbour.engine
     assert engine.poll(harbour.now) == math.inf, "nothing moves before a command comes"
     engine.pacer.speed = 1.0
-    engine.set_state(RunState.RUNNING)
+    engine.run.set_state(RunState.RUNNING)
     assert engine.poll(200.0) == pytest.approx(200.01)
     assert engine.poll(200.005) == pytest.approx(200.01) and harbour.sea.tick == 0
     assert engine.poll(200.0101) <= 200.0101 and harbour.sea.tick == 1
@@ -233,18 +234,20 @@ def test_a_pilot_that_comes_back_free_is_waited_for_no_longer(harbour: Harbour) 
     harbour.order("start")
     again = harbour.join("a", previous=a.session.token)
     harbour.run(0.05)
-    assert harbour.sea.tick > 0 and harbour.engine.lockstep == {} and again.states
+    assert harbour.sea.tick > 0 and harbour.engine.run.lockstep == {} and again.states
 
 
 def test_an_answer_to_another_tick_releases_nothing(harbour: Harbour) -> None:
     harbour.join("a", lockstep_ns=10_000_000)
     harbour.order("start")
-    assert harbour.engine.awaits_release
+    assert harbour.engine.run.awaits_release
     for tick in (1, 7):
-        harbour.front.send_to_engine(messages.ReleaseCommand(tick, [messages.LockstepAnswer(0, 1, (1.0,), ())]))
+        queue = harbour.front.engine_queue
+        queue.forward(Type.DONE, 0, 1, codec.encode_body(Done(tick, 0, (1.0,), None))[1])
+        queue.send(messages.ReleaseCommand(tick))
     harbour.front.hand_over()
     harbour.engine.poll(harbour.now)
-    assert harbour.engine.awaits_release and done(harbour, "command") == []
+    assert harbour.engine.run.awaits_release and done(harbour, "command") == []
 
 
 # ------------------------------------------------------------------------------------------ who leaves
@@ -261,7 +264,7 @@ def test_nothing_of_a_body_stays_for_the_next_one_in_its_row(harbour: Harbour) -
     pilot.session.leave()
     harbour.run(0.05)
     assert table.snapshot()[1][row]["body"] == -1 and table.snapshot()[1][row]["fault"] == 0
-    assert harbour.engine.lockstep == {}
+    assert harbour.engine.run.lockstep == {}
     assert harbour.engine.watchdog._due.get(3) is None and harbour.engine.watchdog._names.get(3) is None
     assert not harbour.engine.fences._violating[:, 3].any()
     harbour.join("newer", model="lauv")
@@ -419,9 +422,9 @@ def test_records_for_the_log(config: Callable[..., LoadedConfig]) -> None:
     record = np.zeros(table.capacity, table.dtype)
     record["sequence"][0], record["generation"][0], record["heading"][0] = 1, 1, 2.5
     table.publish(record, 0)
-    engine.budget = 25
-    engine.set_state(RunState.RUNNING)
-    while engine.state is RunState.RUNNING:
+    engine.run.budget = 25
+    engine.run.set_state(RunState.RUNNING)
+    while engine.run.state is RunState.RUNNING:
         engine.poll(harbour.now)
     logged = list(events(harbour, messages.LogRecordsEvent))
     bodies = ["state", "actuation", "surroundings"]
@@ -457,8 +460,8 @@ def test_forces_are_told_to_those_who_ask(config: Callable[..., LoadedConfig]) -
 def test_forces_of_all_in_the_log(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET.replace("<log ", '<log effort="yes" ')), log=True)
     harbour.frozen = True
-    harbour.engine.budget = 1
-    harbour.engine.set_state(RunState.RUNNING)
+    harbour.engine.run.budget = 1
+    harbour.engine.run.set_state(RunState.RUNNING)
     harbour.engine.poll(harbour.now)
     logged = [e for e in events(harbour, messages.LogRecordsEvent) if e.table == "effort"]
     assert [np.frombuffer(e.rows, np.int64).tolist() for e in logged] == [[2]]
@@ -470,10 +473,10 @@ def test_lines_are_published_and_logged_and_told_of_when_they_break(config: Call
     <end body="c"/><end position="9 9 20 m"/></line></fleet>"""
     harbour = Harbour(config(FLEET.replace("</fleet>", line)), log=True)
     harbour.frozen = True
-    harbour.engine.budget = 25
-    harbour.engine.set_state(RunState.RUNNING)
+    harbour.engine.run.budget = 25
+    harbour.engine.run.set_state(RunState.RUNNING)
     harbour.sea.broken = [(130_000_000, "tether", 2, 812.3), (140_000_000, "between-anchors", -1, 5.0)]
-    while harbour.engine.state is RunState.RUNNING:
+    while harbour.engine.run.state is RunState.RUNNING:
         harbour.engine.poll(harbour.now)
     told = [messages.decode_event(*r) for r in harbour.events.pop_all()]
     logged = [e for e in told if isinstance(e, messages.LogRecordsEvent) and e.table == "lines"]
@@ -513,9 +516,9 @@ def test_faults_by_the_clock(config: Callable[..., LoadedConfig]) -> None:
 def test_faults_by_the_clock_are_told_for_the_log(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(PLANNED))
     harbour.frozen = True
-    harbour.engine.budget = 20
-    harbour.engine.set_state(RunState.RUNNING)
-    while harbour.engine.state is RunState.RUNNING:
+    harbour.engine.run.budget = 20
+    harbour.engine.run.set_state(RunState.RUNNING)
+    while harbour.engine.run.state is RunState.RUNNING:
         harbour.engine.poll(harbour.now)
     found = [(e.number, e.ok, e.time_ns, commands.decode(e.command)) for e in events(harbour, messages.ExecutedEvent)]
     assert found == [
@@ -544,11 +547,11 @@ def test_many_signals_go_in_several_records() -> None:
 def test_a_full_ring_holds_the_engine_and_loses_nothing(harbour: Harbour) -> None:
     harbour.frozen = True
     engine = harbour.engine
-    engine.budget = 10**6
+    engine.run.budget = 10**6
     sent = np.zeros(300, SENT.dtype)
     for _ in range(20):
         harbour.sea.signals.append((sent, np.zeros(0, RECEPTION.dtype)))
-    engine.set_state(RunState.RUNNING)
+    engine.run.set_state(RunState.RUNNING)
     ticks = []
     for _ in range(100):
         assert engine.poll(harbour.now) <= harbour.now + core.FULL_QUEUE_RETRY_S
@@ -569,29 +572,29 @@ def test_the_reader_of_a_large_record_is_rung_and_the_engine_comes_back_although
     """A record goes in pieces: the room for the rest is made by a reader who was told of nothing whole yet."""
     engine, rung = harbour.engine, list[int]()
     list(harbour.events.pop_all())
-    engine.events = harbour.events = Ring.create_private(4096)
-    engine._wake = lambda: rung.append(1)
-    engine.emit(messages.SignalsEvent(bytes(10_000), b"", b"", b""))
-    assert engine.state is RunState.STOPPED
+    engine.events._ring = harbour.events = Ring.create_private(4096)
+    engine.events._wake = lambda: rung.append(1)
+    engine.events.emit(messages.SignalsEvent(bytes(10_000), b"", b"", b""))
+    assert engine.run.state is RunState.STOPPED
     for _ in range(20):
         due = engine.poll(harbour.now)
-        assert due == (harbour.now + core.FULL_QUEUE_RETRY_S if engine._backlog else math.inf) and rung
+        assert due == (harbour.now + core.FULL_QUEUE_RETRY_S if engine.events.has_backlog else math.inf) and rung
         found = list(events(harbour, messages.SignalsEvent))
         rung.clear()
         if found:
             break
     assert found == [messages.SignalsEvent(bytes(10_000), b"", b"", b"")]
     # what could not be told in a turn after which the engine waits for a command
-    engine.events = harbour.events = Ring.create_private(64)
-    harbour.commands.push(*messages.encode(messages.ExecuteCommand(1, commands.encode(Control("pause")))))
-    assert engine.poll(harbour.now) == harbour.now + core.FULL_QUEUE_RETRY_S and engine._backlog
+    engine.events._ring = harbour.events = Ring.create_private(64)
+    harbour.commands.push(*messages.forward(Type.REQUESTS, -1, 1, commands.encode(Control("pause"))))
+    assert engine.poll(harbour.now) == harbour.now + core.FULL_QUEUE_RETRY_S and engine.events.has_backlog
 
 
 def test_the_engine_is_rung_for_the_room_of_a_large_command(harbour: Harbour) -> None:
     front, rung = harbour.front, list[int]()
-    front.to_engine = harbour.commands = Ring.create_private(4096)
-    front._wake = lambda: rung.append(1)
-    front.send_to_engine(messages.EffortCommand(tuple(range(10_000))))
+    front.engine_queue._ring = harbour.commands = Ring.create_private(4096)
+    front.engine_queue._wake = lambda: rung.append(1)
+    front.engine_queue.send(messages.EffortCommand(tuple(range(10_000))))
     found: list[Any] = []
     for _ in range(40):
         front.hand_over()
@@ -606,7 +609,7 @@ def test_the_engine_is_rung_for_the_room_of_a_large_command(harbour: Harbour) ->
 def test_in_real_time_a_full_ring_loses_log_records_only(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET), speed=1.0, log=True)
     harbour.frozen = True
-    harbour.engine.set_state(RunState.RUNNING)
+    harbour.engine.run.set_state(RunState.RUNNING)
     while harbour.events.push(9, bytes(1000)):
         pass
     while harbour.events.push(9, b""):
@@ -614,7 +617,7 @@ def test_in_real_time_a_full_ring_loses_log_records_only(config: Callable[..., L
     dropped = harbour.events.dropped
     for k in range(100):
         harbour.engine.poll(harbour.now + 0.01 * k)
-        harbour.engine._backlog.clear()
+        harbour.engine.events._backlog.clear()
     assert harbour.events.dropped > dropped and harbour.sea.tick > 80
 
 
@@ -622,10 +625,10 @@ def test_who_is_there_is_logged_when_time_starts(harbour: Harbour) -> None:
     harbour.join("a")
     harbour.frozen = True
     list(events(harbour, messages.BodyPresenceEvent))
-    harbour.engine.set_state(RunState.RUNNING)
+    harbour.engine.run.set_state(RunState.RUNNING)
     found = list(events(harbour, messages.BodyPresenceEvent))
     assert [(r.row, r.is_present, r.is_new, r.is_logged) for r in found] == [(0, 1, 0, 1), (2, 1, 0, 1)]
-    harbour.engine.command_executor._dispatch(messages.LeaveCommand(0))
+    harbour.engine.command_executor._dispatch(messages.ClientMessage(0, 0, Leave(), b""))
     assert [(r.row, r.is_present, r.is_new, r.is_logged) for r in events(harbour, messages.BodyPresenceEvent)] == [
         (0, 0, 1, 1)
     ]

@@ -56,8 +56,8 @@ def test_a_notice_of_any_length_is_told_short(config: Callable[..., LoadedConfig
     """A fence may have a name of three thousand letters: who crossed it lost its session."""
     harbour = Harbour(config(FLEET))
     client = harbour.join("a")
-    harbour.engine.emit(
-        messages.NoticeEvent(0, 0, "a", f"left the fence '{letter * 3000}'", harbour.engine.generation(0))
+    harbour.engine.events.emit(
+        messages.NoticeEvent(0, 0, "a", f"left the fence '{letter * 3000}'", harbour.engine.run.generation(0))
     )
     harbour.run(0.05)
     (notice,) = client.of(Notice)

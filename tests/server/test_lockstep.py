@@ -5,15 +5,19 @@ left.
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from wavesim_server.network.lockstep import Barrier, StepReply
+from wavesim_sdk.wire.messages import Done
+from wavesim_sdk.wire.session import StepDone
+from wavesim_server.network.lockstep import Barrier
 
 LIMIT = 2.0
 A, B, C = 11, 12, 13
+SESSION: Any = None  # the barrier does not use it
 
 
-def reply(value: float) -> StepReply:
-    return StepReply((value,), None)
+def reply(value: float) -> StepDone:
+    return StepDone(SESSION, Done(5, 0, (value,), None))
 
 
 def closed(*clients: int, tick: int = 5, now: float = 10.0) -> Barrier:

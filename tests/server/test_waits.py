@@ -201,13 +201,13 @@ def test_it_comes_back_to_the_same_account(make: Make) -> None:
     sail(harbour, 1.0)
     client.session.leave()
     sail(harbour, 0.01, grain=0.001)
-    account = harbour.front.waits.accounts["a"]
+    account = harbour.front.steps.waits.accounts["a"]
     assert account.waited_s == pytest.approx(1.0, abs=0.05)
     again = harbour.join("a", lockstep_ns=STEP_NS)
     sail(harbour, 1.0)
     harbour.join("a", lockstep_ns=STEP_NS, previous=again.session.token).session.leave()
     sail(harbour, 0.01, grain=0.001)
-    assert harbour.front.waits.accounts["a"] is account and account.waited_s == pytest.approx(2.1, abs=0.1)
+    assert harbour.front.steps.waits.accounts["a"] is account and account.waited_s == pytest.approx(2.1, abs=0.1)
 
 
 def test_a_single_answer_that_takes_for_ever_ends_at_the_budget(make: Make) -> None:
@@ -229,7 +229,7 @@ def test_nobody_is_waited_for_longer_than_its_share_and_budget(make: Make, secon
     harbour.order("start")
     for _ in range(20):
         sail(harbour, 1.0, thinker, grain=0.05)
-        waited = harbour.front.waits.accounts["a"].waited_s
+        waited = harbour.front.steps.waits.accounts["a"].waited_s
         assert waited <= 5.0 + SHARE * harbour.sea.tick * 0.02 + 0.2
     assert waited > 3.0
 
@@ -249,11 +249,11 @@ def test_a_front_that_stood_still_blames_nobody(make: Make) -> None:
     quick = Thinker(harbour, "a", 0.05)
     harbour.order("start")
     sail(harbour, 1.0, quick)
-    before = harbour.front.waits.accounts["a"].waited_s
+    before = harbour.front.steps.waits.accounts["a"].waited_s
     for _ in range(4):
         harbour.now += 2.0  # stopped, or without a processor
         sail(harbour, 0.2, quick)
-    assert quick.end is None and harbour.front.waits.accounts["a"].waited_s < before + 2.0
+    assert quick.end is None and harbour.front.steps.waits.accounts["a"].waited_s < before + 2.0
     assert status(harbour)["slow"] == []
 
 

@@ -237,6 +237,7 @@ def _bare(field: dataclasses.Field[Any]) -> bool:
 
 
 _known: dict[type[Any], Schema[Any]] = {}
+_pack = msgpack.Packer().pack  # one packer for all: each packer allocates its own buffer
 
 
 def schema_of(record: type[T]) -> Schema[T]:
@@ -275,6 +276,7 @@ class TaggedUnion:
         self.numbers = {record: int(number) for number, record in self.records.items()}
         self._decode = {int(n): schema_of(r).decode for n, r in self.records.items()}
         self._encode = {r: schema_of(r).encode for r in self.numbers}
+        self._lengths = {int(n): 1 + len(schema_of(r).fields) for n, r in self.records.items()}
 
     def encode(self, record: Any) -> tuple[Any, ...]:
         """Return number and values of a record."""
@@ -287,3 +289,17 @@ class TaggedUnion:
             raise Malformed("expected a list that begins with a number")
         decode = self._decode.get(values[0])
         return None if decode is None else decode(values[1:])
+
+    def pack(self, record: Any) -> bytes:
+        """Return number and values of a record as bytes."""
+        data: bytes = _pack(self.encode(record))
+        return data
+
+    def pack_checked(self, values: Any) -> bytes:
+        """Return number and values that :meth:`decode` has checked as bytes, without elements that it does not use."""
+        data: bytes = _pack(values[: self._lengths[values[0]]])
+        return data
+
+    def unpack(self, data: bytes) -> Any:
+        """Return the record in bytes of :meth:`pack` or :meth:`pack_checked`."""
+        return self.decode(msgpack.unpackb(data, use_list=False))

@@ -20,7 +20,6 @@ from wavesim_sdk.wire.codec import Dropped
 from wavesim_sdk.wire.items import EVENTS, REQUESTS, AnyEvent, EventKind, Notice, RequestRefused
 from wavesim_sdk.wire.messages import (
     HEADER_BYTES,
-    LATEST_WINS,
     MAX_DATAGRAM,
     MESSAGES,
     MIN_HELLO,
@@ -51,6 +50,7 @@ from wavesim_sdk.wire.recently_ended import RecentlyEnded
 from wavesim_sdk.wire.reliable import ACK_DELAY_S, MAX_PENDING
 from wavesim_sdk.wire.schema import Malformed, sanitise_text
 from wavesim_sdk.wire.session import (
+    MAX_SEQUENCE,
     Actuated,
     AddressMigrated,
     Admission,
@@ -69,7 +69,6 @@ from wavesim_sdk.wire.session import (
 if TYPE_CHECKING:  # a server without keys does not need the package for sealing
     from wavesim_sdk.wire.seal import KeyHolder, Keyring
 
-MAX_SEQUENCE = 2**32 - 2**20
 PROVE_BYTES = HEADER_BYTES + 10  #: maximum size of an unsealed PROVE in bytes
 DROP_NOTICE_INTERVAL_S = 1.0  #: minimum time in s between two notices to a client about its malformed datagrams
 _OF_REQUESTS = frozenset({EventKind.SENT, EventKind.REQUEST_REFUSED, EventKind.ANSWER})
@@ -153,28 +152,13 @@ class ServerSessions:
     ) -> list[Happening]:
         if session.address != address:
             return self._receive_from_new_address(session, header, data, address, now)
-        plain = codec.open_body(data, header, session.seal)
-        if not session.rate_limiter.consume(
-            now
-        ):  # checked after authentication, because forged datagrams must not use up the session's rate
-            raise Dropped("rate")
-        message = codec.decode_plain(plain, header.type)
-        if header.type in LATEST_WINS:
-            if header.sequence <= session.latest_sequences.get(header.type, 0):
-                raise Dropped("old")
-            session.latest_sequences[header.type] = header.sequence
-        session.last_heard = now
-        session.datagrams_in += 1
-        if header.sequence > session.newest_sequence:
-            session.newest_sequence = header.sequence
+        message, body = session.open(header, data, now)
         if header.sequence > MAX_SEQUENCE:
             self.bye(session, "this client has used up its sequence numbers; join again", "sequence")
             return []
-        if header.ack:
-            session.outbox.acknowledge(header.ack, now)
-            if session.outbox.has_unsent:
-                self.flush_events(session, now)
-        return self._handle(session, message, now)
+        if header.ack and session.outbox.has_unsent:
+            self.flush_events(session, now)
+        return self._handle(session, message, body, now)
 
     def _receive_from_new_address(
         self, session: Session, header: codec.Header, data: bytes, address: Address, now: float
@@ -349,19 +333,19 @@ class ServerSessions:
 
     # -- messages from clients -------------------------------------------------------------
 
-    def _handle(self, session: Session, message: Any, now: float) -> list[Happening]:
+    def _handle(self, session: Session, message: Any, body: bytes, now: float) -> list[Happening]:
         match message:
-            case Actuate(command):
-                return [Actuated(session, command)]
+            case Actuate():
+                return [Actuated(session, message, body)]
             case Done(tick):
                 question = session.pending_step
                 if question is not None and session.last_answered_tick < tick < question.tick:
                     session.last_answered_tick = (
                         tick  # too late for its content, but the server waits for this client again
                     )
-                    return [StepDone(session, tick, None, None)]
+                    return [StepDone(session, Done(tick, 0, None, None))]
                 if question is not None and tick == question.tick:
-                    session.pending_done = message
+                    session.pending_done = StepDone(session, message, body)
                 return self._release_done(session)
             case Requests(first, items):
                 session.ack_at = now + ACK_DELAY_S if session.ack_at is None else session.ack_at
@@ -374,8 +358,8 @@ class ServerSessions:
                 if sent is not None:
                     session.rtt_statistics.add_sample(now - sent)
                     session.rtt_estimator.add_sample(now - sent)
-            case Estimate(values):
-                return [Estimated(session, values)]
+            case Estimate():
+                return [Estimated(session, message)]
             case Leave():
                 self.bye(session, "left", "left")
         return []
@@ -390,15 +374,15 @@ class ServerSessions:
         if request is None:
             self.refuse(session, number, f"unknown kind of request: {item[0]}")
             return []
-        return [Requested(session, number, request)]
+        return [Requested(session, number, request, item)]
 
     def _release_done(self, session: Session) -> list[Happening]:
         done = session.pending_done
-        if done is None or session.inbox.received < done.last_request:
+        if done is None or session.inbox.received < done.message.last_request:
             return []
         session.pending_done = session.pending_step = None
-        session.last_answered_tick = done.tick
-        return [StepDone(session, done.tick, done.command, done.estimate)]
+        session.last_answered_tick = done.message.tick
+        return [done]
 
     # -- messages to clients ---------------------------------------------------------------
 

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.address_validation import Address, TokenBucket
+from wavesim_sdk.wire.codec import Dropped
 from wavesim_sdk.wire.items import ActuatorDescription, AnyRequest, SensorDescription
-from wavesim_sdk.wire.messages import Done, Join, Refusal, Resumption, Role, Type
+from wavesim_sdk.wire.messages import (
+    LATEST_WINS,
+    Actuate,
+    Done,
+    Estimate,
+    Join,
+    Refusal,
+    Resumption,
+    Role,
+    Type,
+)
 from wavesim_sdk.wire.reliable import Inbox, Outbox, RttEstimator
 
 if TYPE_CHECKING:  # a server without keys does not need the package for sealing
     from wavesim_sdk.wire.seal import SessionSeal
+
+MAX_SEQUENCE = 2**32 - 2**20
 
 
 class NotAdmitted(Exception):
@@ -98,7 +112,7 @@ class Session:
         self.keepalive_sent: dict[int, float] = {}
         self.ack_at: float | None = None
         self.pending_step: PendingStep | None = None
-        self.pending_done: Done | None = None  # a DONE that waits for the requests it counts
+        self.pending_done: StepDone | None = None  # a DONE that waits for the requests it counts
         self.last_answered_tick = -1  # the last tick with a DONE
         self.drop_notice_at = -math.inf  # time of the last notice about a malformed datagram
         self.rate_limiter = TokenBucket(math.inf)
@@ -115,6 +129,28 @@ class Session:
     @property
     def role(self) -> Role:
         return Role(self.join.role)
+
+    def open(self, header: codec.Header, data: bytes, now: float) -> tuple[Any, bytes]:
+        """Return the message and the body of a datagram from the session's address, decrypted and checked.
+
+        Raises Dropped if the datagram must be ignored. The rate is limited only after decryption, because forged
+        datagrams must not use up the session's rate.
+        """
+        plain = codec.open_body(data, header, self.seal)
+        if not self.rate_limiter.consume(now):
+            raise Dropped("rate")
+        message = codec.decode_plain(plain, header.type)
+        if header.type in LATEST_WINS:
+            if header.sequence <= self.latest_sequences.get(header.type, 0):
+                raise Dropped("old")
+            self.latest_sequences[header.type] = header.sequence
+        self.last_heard = now
+        self.datagrams_in += 1
+        if header.sequence > self.newest_sequence:
+            self.newest_sequence = header.sequence
+        if header.ack and header.sequence <= MAX_SEQUENCE:
+            self.outbox.acknowledge(header.ack, now)
+        return message, plain
 
 
 @dataclass(frozen=True)
@@ -147,10 +183,11 @@ class SessionGone:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # not frozen: that would triple the cost of making one, and each command brings one
 class Actuated:
     session: Session
-    command: Sequence[float | None]
+    message: Actuate
+    body: bytes = field(default=b"", compare=False, repr=False)  #: the message as received
 
 
 @dataclass(frozen=True)
@@ -158,24 +195,22 @@ class Requested:
     session: Session
     number: int
     request: AnyRequest
+    item: Sequence[Any] = field(default=(), compare=False, repr=False)  #: the request as received: number and values
 
 
 @dataclass(frozen=True)
 class Estimated:
     session: Session
-    values: Sequence[float | None]
+    message: Estimate
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class StepDone:
-    """A lockstep client answered a step. An answer to an earlier step than the pending one has no command and no
-    estimate.
-    """
+    """A lockstep client answered a step. The content of an answer to an earlier step than the pending one is unused."""
 
     session: Session
-    tick: int
-    command: Sequence[float | None] | None
-    estimate: Sequence[float | None] | None
+    message: Done
+    body: bytes = field(default=b"", compare=False, repr=False)  #: the message as received
 
 
 Happening = Joined | Resumed | AddressMigrated | SessionGone | Actuated | Requested | Estimated | StepDone

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,28 +19,30 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
-from wavesim_server.fault_schedule import FaultChange
+from wavesim_sdk.wire.messages import Actuate, Done, Leave
+from wavesim_server.engine.event_queue import EventQueue
+from wavesim_server.engine.publication import EngineTables
+from wavesim_server.engine.run_control import RunControl
+from wavesim_server.fault_schedule import FaultChange, FaultSchedule
+from wavesim_server.fences import Fences
+from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.messages import (
     COMMANDS,
-    ActuateCommand,
+    ClientMessage,
     EffortCommand,
     EngineCommand,
     EnterCommand,
-    ExecuteCommand,
     ExecutedEvent,
-    LeaveCommand,
     ReleaseCommand,
     SessionFailedEvent,
-    SoundCommand,
     SoundRefusedEvent,
     decode_command,
-    decode_request,
 )
+from wavesim_server.simulation import Simulation
+from wavesim_server.watchdog import Watchdog
 from wavesim_world.sensor_faults import parse_fault
 
-if TYPE_CHECKING:
-    from wavesim_server.engine.core import Engine
-
+_FAILED = "the server failed while executing"
 #: exceptions that the simulation raises for invalid values
 INVALID_COMMAND_ERRORS = (ValueError, WaveSimError)
 FEW = 20  #: maximum number of names in a refusal
@@ -48,8 +51,20 @@ FEW = 20  #: maximum number of names in a refusal
 class CommandExecutor:
     """Executes the commands of the front."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine, self.sim, self.instruments = engine, engine.sim, engine.instruments
+    def __init__(
+        self,
+        simulation: Simulation,
+        instruments: InstrumentRegistry,
+        run: RunControl,
+        events: EventQueue,
+        tables: EngineTables,
+        watchdog: Watchdog,
+        fences: Fences,
+        fault_schedule: FaultSchedule,
+    ) -> None:
+        self.sim, self.instruments, self.run, self.tables = simulation, instruments, run, tables
+        self.watchdog, self.fences, self.fault_schedule = watchdog, fences, fault_schedule
+        self.events = events
         self._traced: set[str] = set()
 
     def execute(self, kind: int, payload: bytes) -> None:
@@ -59,7 +74,7 @@ class CommandExecutor:
         except Exception as error:  # the front wrote an invalid record, so the sender is unknown
             self._print_traceback_once(error)
             if kind == COMMANDS.numbers[ReleaseCommand]:
-                self.engine.awaits_release = False  # the answers are lost; the simulation continues
+                self.run.awaits_release = False  # the answers are lost; the simulation continues
             return
         self._execute_safely(command)
 
@@ -69,14 +84,17 @@ class CommandExecutor:
             self._dispatch(command)
         except Exception as error:  # an internal error: it affects only the sender
             self._print_traceback_once(error)
-            text = f"the server failed while executing {type(command).__name__.removesuffix('Command')}"
             match command:
-                case ExecuteCommand():
-                    self._answer(command, False, f"{text}; see the server's standard error")
-                case SoundCommand():
-                    self.engine.emit(SoundRefusedEvent(command.row, command.number, text))
-                case ActuateCommand() | EnterCommand():
-                    self.engine.emit(SessionFailedEvent(command.row, command.session, text, 1))
+                case ClientMessage(row, number, items.Ping() | items.Send() | items.Range()):
+                    self.events.emit(SoundRefusedEvent(row, number, f"{_FAILED} Sound"))
+                case ClientMessage(row, session, Actuate() | Done()):
+                    self.events.emit(SessionFailedEvent(row, session, f"{_FAILED} Actuate", 1))
+                case EnterCommand(row, session):
+                    self.events.emit(SessionFailedEvent(row, session, f"{_FAILED} Enter", 1))
+                case ClientMessage(message=Leave()):
+                    pass
+                case ClientMessage():
+                    self._answer(command, False, f"{_FAILED} Execute; see the server's standard error")
 
     def _print_traceback_once(self, error: Exception) -> None:
         """Print a traceback on standard error, once per code location."""
@@ -88,82 +106,83 @@ class CommandExecutor:
 
     def _dispatch(self, command: EngineCommand) -> None:
         match command:
-            case ActuateCommand():
-                self._actuate(command)
-            case SoundCommand():
-                self._sound(command)
-            case ReleaseCommand():
-                self._release(command)
+            case ClientMessage(row, number, message):
+                match message:
+                    case Actuate(values):
+                        self._actuate(row, number, values)
+                    case Done():
+                        self._done(row, number, message)
+                    case items.Ping() | items.Send() | items.Range():
+                        self._sound(row, number, message)
+                    case Leave():
+                        self._leave(row)
+                    case _:
+                        self._execute(command, message)
+            case ReleaseCommand(tick):
+                if tick == self.sim.tick:
+                    self.run.awaits_release = False
             case EnterCommand():
                 self._enter(command)
-            case LeaveCommand():
-                self._leave(command.row)
-            case ExecuteCommand():
-                self._execute(command)
             case EffortCommand(rows):
-                self.engine.publication.requested_effort_rows = tuple(rows)
-                self.engine.publish()
+                self.tables.requested_effort_rows = tuple(rows)
+                self.run.publish()
 
     # -- clients ---------------------------------------------------------------------------------
 
-    def _actuate(self, c: ActuateCommand) -> None:
-        if c.row not in self.sim.occupants:
+    def _actuate(self, row: int, session: int, values: Sequence[float | None]) -> None:
+        if row not in self.sim.occupants:
             return
         try:
-            self.sim.command(c.row, c.values)
+            self.sim.command(row, values)
         except INVALID_COMMAND_ERRORS as error:
-            self.engine.emit(SessionFailedEvent(c.row, c.session, f"invalid actuator command: {error}", 0))
-        self.engine.watchdog.note_command(c.row, self.sim.tick)
+            self.events.emit(SessionFailedEvent(row, session, f"invalid actuator command: {error}", 0))
+        self.watchdog.note_command(row, self.sim.tick)
 
-    def _release(self, c: ReleaseCommand) -> None:
-        if not self.engine.awaits_release or c.tick != self.sim.tick:
+    def _done(self, row: int, session: int, done: Done) -> None:
+        """Apply the answer to a step, unless it was meant for an engine that has gone on."""
+        if not self.run.awaits_release or done.tick != self.sim.tick:
             return
-        self.engine.awaits_release = False
-        for answer in c.answers:
-            if answer.values is not None:
-                self._execute_safely(ActuateCommand(answer.row, answer.session, answer.values))
-            elif answer.row in self.sim.occupants:
-                self.engine.watchdog.note_command(answer.row, self.sim.tick)
-            for sound in answer.sounds:
-                self._execute_safely(sound)
+        if done.command is not None:
+            self._actuate(row, session, done.command)
+        elif row in self.sim.occupants:
+            self.watchdog.note_command(row, self.sim.tick)
 
-    def _sound(self, c: SoundCommand) -> None:
-        if c.row not in self.sim.occupants:
+    def _sound(self, row: int, number: int, request: items.Ping | items.Send | items.Range) -> None:
+        if row not in self.sim.occupants:
             return
         try:
-            match decode_request(c.request):
+            match request:
                 case items.Ping(frequency, level, at, code):
-                    self.sim.ping(c.row, frequency, level, at, code, number=c.number)
+                    self.sim.ping(row, frequency, level, at, code, number=number)
                 case items.Send(to, payload, level, at):
-                    self.sim.send(c.row, payload, to, level, at, number=c.number)
+                    self.sim.send(row, payload, to, level, at, number=number)
                 case items.Range(to, level, at):
-                    self.sim.range_request(c.row, to, level, at, number=c.number)
+                    self.sim.range_request(row, to, level, at, number=number)
         except INVALID_COMMAND_ERRORS as error:
-            self.engine.emit(SoundRefusedEvent(c.row, c.number, str(error)))
+            self.events.emit(SoundRefusedEvent(row, number, str(error)))
 
     def _enter(self, c: EnterCommand) -> None:
-        engine = self.engine
-        if c.row in self.sim.occupants and engine.generation(c.row) < c.generation:
+        if c.row in self.sim.occupants and self.run.generation(c.row) < c.generation:
             self._leave(c.row)  # added by a front that crashed, without the knowledge of the present front
         came = c.row not in self.sim.occupants
         if came:
             try:
                 self._let_in(c)
             except INVALID_COMMAND_ERRORS as error:
-                engine.emit(SessionFailedEvent(c.row, c.session, f"'{c.name}' cannot enter: {error}", 0))
+                self.events.emit(SessionFailedEvent(c.row, c.session, f"'{c.name}' cannot enter: {error}", 0))
                 return
         elif self.sim.occupants[c.row].name != c.name:
             raise RuntimeError(f"row {c.row} belongs to '{self.sim.occupants[c.row].name}'")
-        engine.lockstep.pop(c.row, None)
+        self.run.lockstep.pop(c.row, None)
         if c.lockstep:
-            engine.lockstep[c.row] = c.lockstep
-        engine.watchdog.watch(c.row, c.name, self.sim.tick)
+            self.run.lockstep[c.row] = c.lockstep
+        self.watchdog.watch(c.row, c.name, self.sim.tick)
         if came:
-            for change in engine.fault_schedule.active_faults(c.name, self.sim.tick):
+            for change in self.fault_schedule.active_faults(c.name, self.sim.tick):
                 self.apply_scheduled_fault(change)
-            engine.announce_body(c.row, present=True)
-            engine.publish()  # state before presence: a reader in between must not see a body without a state
-            engine.publication.publish_identity()
+            self.run.announce_body(c.row, present=True)
+            self.run.publish()  # state before presence: a reader in between must not see a body without a state
+            self.tables.publish_identity()
 
     def _let_in(self, c: EnterCommand) -> None:
         """Add the body with its instruments; on an error, add neither."""
@@ -175,25 +194,23 @@ class CommandExecutor:
             raise
 
     def _leave(self, row: int) -> None:
-        engine = self.engine
         if row not in self.sim.occupants:
             return
-        engine.announce_body(row, present=False)
+        self.run.announce_body(row, present=False)
         self.sim.leave(row)
         self.instruments.leave(row)
-        engine.lockstep.pop(row, None)
-        engine.watchdog.remove(row)
-        engine.fences.remove(row)
-        engine.publication.publish_identity()
-        engine.publish()
+        self.run.lockstep.pop(row, None)
+        self.watchdog.remove(row)
+        self.fences.remove(row)
+        self.tables.publish_identity()
+        self.run.publish()
 
     # -- commands ----------------------------------------------------------------------------------
 
-    def _answer(self, c: ExecuteCommand, ok: bool, text: str) -> None:
-        self.engine.emit(ExecutedEvent(c.number, int(ok), text, self.sim.time_ns, c.command))
+    def _answer(self, c: ClientMessage, ok: bool, text: str) -> None:
+        self.events.emit(ExecutedEvent(c.number, int(ok), text, self.sim.time_ns, c.body))
 
-    def _execute(self, c: ExecuteCommand) -> None:
-        command: commands.Command = decode_request(c.command)
+    def _execute(self, c: ClientMessage, command: Any) -> None:
         try:
             text = self._run_command(command)
         except INVALID_COMMAND_ERRORS as error:
@@ -225,7 +242,7 @@ class CommandExecutor:
                     self.sim.allocate(row, np.array(command.matrix, float).reshape(6, -1))
         except INVALID_COMMAND_ERRORS as error:
             raise ValueError(f"{verb} '{command.body}': {error}") from None
-        self.engine.publish()
+        self.run.publish()
         return f"{verb} '{command.body}' {since}"
 
     def _row_of(self, name: str) -> int:
@@ -258,35 +275,33 @@ class CommandExecutor:
             self._set_part_fault(row, change.part, change.kind, change.amount, "")
         fault = items.Fault(change.body, change.part, change.kind, amount, field)
         text = f"fault '{change.body}' from {self.sim.time_ns * 1e-9:.3f} s on"
-        self.engine.emit(ExecutedEvent(0, 1, text, self.sim.time_ns, commands.encode(fault)))
+        self.events.emit(ExecutedEvent(0, 1, text, self.sim.time_ns, commands.encode(fault)))
 
     def _control(self, c: items.Control) -> str:
         """Execute a command that changes the timer."""
-        engine = self.engine
+        run = self.run
         if c.verb == "shutdown":
-            engine.is_over = True
+            run.is_over = True
             return f"the server shuts down at {self.sim.time_ns * 1e-9:.3f} s"
         if c.verb == "speed":
-            engine.pacer.speed = float(c.value or 0.0)
-            engine.pacer.restart()
-            engine.publish()
-            return f"speed {engine.pacer.speed:g}" if engine.pacer.speed else "as fast as possible"
-        if engine.state is RunState.ENDED:
+            run.set_speed(float(c.value or 0.0))
+            return f"speed {run.pacer.speed:g}" if run.pacer.speed else "as fast as possible"
+        if run.state is RunState.ENDED:
             raise ValueError("the run has ended; restart the server for another run")
         if c.verb in ("start", "resume"):
-            engine.set_state(RunState.RUNNING)
+            run.set_state(RunState.RUNNING)
         elif c.verb == "stop":
-            engine.set_state(RunState.STOPPED)
+            run.set_state(RunState.STOPPED)
         elif c.verb == "pause":
-            engine.set_state(RunState.PAUSED)
+            run.set_state(RunState.PAUSED)
         elif c.verb == "step":
-            if engine.state is RunState.RUNNING:
+            if run.state is RunState.RUNNING:
                 raise ValueError("the simulation is running; pause it before you step")
-            engine.budget = int(c.value or 1)
-            engine.set_state(RunState.RUNNING)
+            run.budget = int(c.value or 1)
+            run.set_state(RunState.RUNNING)
         else:
             raise ValueError(f"no command named '{c.verb}'")
-        return f"{engine.state.name.lower()} at {self.sim.time_ns * 1e-9:.3f} s"
+        return f"{run.state.name.lower()} at {self.sim.time_ns * 1e-9:.3f} s"
 
     def _fault(self, row: int, c: items.Fault) -> None:
         wet = c.kind == "wet"  # its amount is a compartment, which the field names
@@ -304,7 +319,7 @@ class CommandExecutor:
             raise ValueError(f"part '{part}' is ambiguous: both an actuator and a sensor have this name")
         if part in sensors:
             self.instruments.set_fault(row, part, kind, amount or 0.0, field)
-            self.engine.publication.publish_instruments()
+            self.tables.publish_instruments()
             return amount if kind == "wet" else parse_fault(sensors[part], kind, amount or 0.0, field).amount
         if is_actuator:
             position = actuator_index(actuators, part)

@@ -93,7 +93,7 @@ def _run_loop(engine: Engine, commands_fd: int, supervisor: int) -> None:
     engine.begin(time.monotonic())
     while not engine.is_over and os.getppid() == supervisor:
         due = engine.poll(time.monotonic())
-        priority.set_realtime(engine.is_real_time)
+        priority.set_realtime(engine.run.is_real_time)
         if engine.pacer.slips > slips:
             slips = engine.pacer.slips
             priority.count_slip()
@@ -103,7 +103,7 @@ def _run_loop(engine: Engine, commands_fd: int, supervisor: int) -> None:
         if engine.emulators.pending:
             engine.emulators.wait(wait)
         elif (
-            engine.is_real_time and not engine.awaits_release
+            engine.run.is_real_time and not engine.run.awaits_release
         ):  # exact; no command takes effect before the next tick anyway
             time.sleep(wait)
         elif select.select([commands_fd], [], [], wait)[0]:

@@ -11,7 +11,7 @@ from wavesim_sdk.actuators import fault_amount
 from wavesim_sdk.commands import Command
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.wire import items
-from wavesim_server.messages import ExecuteCommand, ExecutedEvent
+from wavesim_server.messages import ExecutedEvent
 from wavesim_server.network.admission import BodyParts
 from wavesim_server.network.crews import Crews, SessionGrant
 from wavesim_world.sensor_faults import parse_fault
@@ -88,8 +88,8 @@ class _PendingCommand:
 class PendingCommands:
     """Commands that the engine has not yet answered."""
 
-    def __init__(self, tell: Callable[[ExecuteCommand], None]) -> None:
-        self._send = tell
+    def __init__(self, execute: Callable[[int, bytes], None]) -> None:
+        self._execute = execute  # sends a number and a command in the bytes of the wire to the engine
         self._pending: dict[int, _PendingCommand] = {}
         self._number = 0
 
@@ -97,9 +97,8 @@ class PendingCommands:
         """Send a command to the engine. Raises ValueError if too many commands are pending."""
         if len(self._pending) >= MAX_PENDING:
             raise ValueError(f"too many pending commands; the maximum is {MAX_PENDING}")
-        execute = ExecuteCommand(self._number + 1, commands.encode(command))
-        self._send(execute)  # if sending fails, no answer is awaited
-        self._number = execute.number
+        self._execute(self._number + 1, commands.encode(command))  # if this fails, no answer is awaited
+        self._number += 1
         self._pending[self._number] = _PendingCommand(by, answer)
 
     def complete(self, event: ExecutedEvent) -> tuple[str, Command]:

@@ -10,7 +10,6 @@ import math
 import random
 import secrets
 import traceback
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ import numpy as np
 from wavesim_sdk.commander import CommandReply
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import BodyType
-from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role
+from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role, Type
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import (
     Actuated,
@@ -37,20 +36,22 @@ from wavesim_sdk.wire.session import (
 from wavesim_server import messages
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import RecordQueue
-from wavesim_server.network import status
 from wavesim_server.network.admission import AdmissionPolicy, BodyParts, JoinResult, Roster
 from wavesim_server.network.broadcast import Address, DatagramRows, StateBroadcaster
 from wavesim_server.network.commands import COMMANDER, PendingCommands, check_mission_taker, parse_queue_command
 from wavesim_server.network.crews import CrewMember, Crews
 from wavesim_server.network.data_loss import DataLossReport
+from wavesim_server.network.engine_queue import EngineQueue
 from wavesim_server.network.event_dispatcher import EngineEventDispatcher
 from wavesim_server.network.frame_streaming import FrameLogger, FrameStreamer
 from wavesim_server.network.front_tables import FrontTables
 from wavesim_server.network.lockstep import Barrier
-from wavesim_server.network.lockstep import StepReply as StepReply
 from wavesim_server.network.observers import Observers
-from wavesim_server.network.requests import RequestHandler
-from wavesim_server.waits import SHARE, Waits
+from wavesim_server.network.requests import RequestAccess, RequestHandler
+from wavesim_server.network.run_reports import RunReports
+from wavesim_server.network.simulation_clock import SimulationClock
+from wavesim_server.network.status import StatusReport
+from wavesim_server.network.step_exchange import StepExchange
 from wavesim_world.config import LoadedConfig
 
 if TYPE_CHECKING:
@@ -98,15 +99,16 @@ class Front:
         print_line: Callable[[str], None] = lambda text: None,
         wake: Callable[[], None] = lambda: None,
     ) -> None:
-        self.loaded, self.config, self.name, self.seed, self.log = loaded, loaded.config, name, seed, log
-        self.areas, self.to_engine, self.events = areas, to_engine, events
-        self.print_line, self._wake = print_line, wake
-        self.step_ns = round(self.config.time.step * 1e9)
+        self.config, self.log = loaded.config, log
+        self.areas, self.events, self.print_line = areas, events, print_line
+        step_ns = round(self.config.time.step * 1e9)
         network = self.config.network
         self._rng = rng if rng is not None else secrets.SystemRandom()
+        self.clock = SimulationClock(areas["simulation"], step_ns)
+        self.engine_queue = EngineQueue(to_engine, wake)
         self.sessions = ServerSessions(
             self._admit,
-            self._tick_and_state,
+            self.clock.tick_and_state,
             network.keepalive_period,
             network.keepalive_timeout,
             keys,
@@ -121,30 +123,27 @@ class Front:
         #: returns the part of the status that the surrounding process contributes
         self.gauges: Callable[[], dict[str, Any]] = dict
         self.tables = FrontTables(areas["simulation"], areas["vehicles"])
-        self.admission_policy, self.crews = AdmissionPolicy(loaded, self.step_ns), Crews()
-        self.barrier = Barrier(network.lockstep_timeout)
-        self.waits = Waits(network.lockstep_budget)
-        self.slow_emulators: set[str] = set()  #: sensor types that the engine reports as slow
+        self.admission_policy, self.crews = AdmissionPolicy(loaded, step_ns), Crews()
         self._look_at = 0.0
         self.data_loss = DataLossReport(log, self.clock)
         self.observers = Observers(self.sessions.push)
-        self.pending_commands = PendingCommands(self.send_to_engine)
-        self.request_handler = RequestHandler(self)
+        self.pending_commands = PendingCommands(self.engine_queue.execute)
         #: row -> name and model of bodies that are in the simulation or about to enter it
         self.bodies: dict[int, tuple[str, str]] = {
             row: (b.name, b.model) for row, b in enumerate(self.config.fleet.bodies) if b.client == "none"
         }
+        self.reports = RunReports(print_line, self.tables, self.data_loss, self.clock, self.bodies)
         #: generation, by row, of the body whose sessions are served; events about earlier bodies concern no session
         self.generations = np.zeros(areas["vehicles"]["identity"].capacity, np.int64)
         self.generations[list(self.bodies)] = 1
         self.broadcast = StateBroadcaster(
             areas["vehicles"],
-            self.step_ns,
+            step_ns,
             self.sessions,
             self.crews,
             self.observers,
             self.bodies,
-            self._tick_and_state,
+            self.clock.tick_and_state,
             self.generations,
         )
         self.frame_streamer = FrameStreamer(name, self.sessions, self.broadcast.writer.instruments, network.frame_rate)
@@ -159,15 +158,51 @@ class Front:
             self.pending_commands,
             log,
             self.clock,
-            self.step_ns,
+            step_ns,
             print_line,
             self.generations,
             self.data_loss.count_omitted,
         )
+        self.request_handler = RequestHandler(
+            RequestAccess(
+                self.sessions,
+                self.crews,
+                self.observers,
+                self.frame_streamer,
+                self.pending_commands,
+                self.engine_queue,
+                self.clock,
+                self.broadcast.identity,
+                self.admission_policy.describe,
+                self.event_dispatcher.report_notice,
+            ),
+            network.acoustic_rate,
+        )
+        self.steps = StepExchange(
+            network,
+            self.sessions,
+            self.crews,
+            self.broadcast,
+            self.engine_queue,
+            self.clock,
+            self.reports,
+            self.request_handler.take_sounds,
+        )
+        self._status = StatusReport(
+            name,
+            loaded,
+            seed,
+            step_ns,
+            self.clock,
+            self.crews,
+            self.observers,
+            self.steps,
+            self.sessions.drops,
+            self.request_handler.acoustic_quota.refused,
+            self.data_loss,
+        )
         self.orphans: set[int] = set()  #: rows whose pilots belonged to an earlier front
         self._orphans_until = math.inf
-        self._backlog: deque[tuple[int, bytes]] = deque()
-        self._wake_due = False
         self._poll_sessions_at = 0.0
         self._effort_rows: tuple[int, ...] = ()
         self._traced: set[str] = set()
@@ -184,8 +219,7 @@ class Front:
             return
         self.stood_still_s += stalled_s
         self.sessions.exclude_stall(stalled_s, now)
-        self.barrier.forgive(stalled_s)
-        self.waits.forgive(stalled_s)
+        self.steps.forgive(stalled_s)
         self._orphans_until += stalled_s
         if stalled_s >= 1.0:
             self.print_line(f"the front stalled for {stalled_s:.1f} s")
@@ -203,10 +237,9 @@ class Front:
         try:
             event_ = messages.decode_event(kind, payload)
             if isinstance(event_, messages.LockstepDueEvent):
-                self._on_step(event_)
+                self.steps.begin(event_, self.generations, self.now)
             elif isinstance(event_, messages.SlowEmulator):
-                (self.slow_emulators.add if event_.slow else self.slow_emulators.discard)(event_.sensor)
-                self._tell_of(f"emulator {event_.sensor}", event_.text)
+                self.steps.report_emulator(event_)
             else:
                 self.event_dispatcher.dispatch(event_)
                 if isinstance(event_, messages.BodyPresenceEvent):
@@ -224,7 +257,7 @@ class Front:
 
         try:
             if message["verb"] == "status":
-                self.replies.append((message, CommandReply(True, "", status.server_status(self))))
+                self.replies.append((message, CommandReply(True, "", self.status())))
             else:
                 self.pending_commands.submit(
                     check_mission_taker(parse_queue_command(message, self._parts_of), self.crews), COMMANDER, answer
@@ -247,7 +280,8 @@ class Front:
             )
             self._handle_all(self.sessions.poll(now))
         if self.barrier.tick is not None and now >= self.barrier.since + LONG_S:
-            self._end_those_without_budget()
+            self.steps.end_those_without_budget(now)
+            self._handle_all(self.sessions.take_ended())
         states = math.inf
         try:
             states = min(self.broadcast.poll(now), self.frame_streamer.poll(now))
@@ -257,8 +291,8 @@ class Front:
                 self._remove_orphans()
             if now >= self._look_at:
                 self._look_at = now + LONG_S
-                self._name_the_slow()
-            self.tables.poll(now, self.tick, self.crews.by_token.values())
+                self.steps.report_slow(now)
+            self.tables.poll(now, self.clock.tick, self.crews.by_token.values())
             if self.observers.has_roll_calls:
                 self.observers.continue_roll_calls(self.broadcast.identity())
         except Exception as error:
@@ -271,13 +305,14 @@ class Front:
 
     def hand_over(self) -> None:
         """Forward the results of earlier input to the clients and the engine."""
-        self._release_barrier()
+        if self.barrier.tick is not None:
+            self.steps.release(self.now)
         if self.crews.effort_rows != self._effort_rows:
             self._effort_rows = self.crews.effort_rows
-            self.send_to_engine(messages.EffortCommand(self._effort_rows))
+            self.engine_queue.send(messages.EffortCommand(self._effort_rows))
         self.sessions.flush(self.now)
         self.broadcast.collect_session_datagrams()
-        self._push_backlog()
+        self.engine_queue.flush()
 
     @property
     def outgoing(self) -> list[list[tuple[bytes, Address]] | DatagramRows]:
@@ -294,38 +329,23 @@ class Front:
         for session in list(self.sessions.by_token.values()):
             self.sessions.bye(session, "the server shuts down")
         self.broadcast.collect_session_datagrams()
-        self.tables.flush(self.tick)
+        self.tables.flush(self.clock.tick)
         if self.frame_logger is not None:
             self.frame_logger.poll(now)
         if self.log is not None:
             self.data_loss.write_summary()
             self.log.close()
 
-    # -- the engine --------------------------------------------------------------------------------
-
-    def send_to_engine(self, command: messages.EngineCommand) -> None:
-        """Queue a command for the engine, in order, without blocking."""
-        self._backlog.append(messages.encode(command))
-
-    def _push_backlog(self) -> None:
-        while self._backlog and self.to_engine.push(*self._backlog[0]):
-            self._backlog.popleft()
-            self._wake_due = True
-        if self._wake_due or self._backlog:  # pieces of a large record wait until the reader makes room
-            self._wake_due = False
-            self._wake()
-
-    def clock(self) -> Any:
-        """Return the clock's record."""
-        return self.areas["simulation"]["clock"].snapshot()[1][0]
+    def status(self) -> dict[str, Any]:
+        """Return the answer to the commander's `status`."""
+        return self._status.make(self.now, self.gauges(), self.stood_still_s)
 
     @property
-    def tick(self) -> int:
-        return int(self.clock()["tick"])
+    def barrier(self) -> Barrier:
+        """The barrier of the present lockstep tick."""
+        return self.steps.barrier
 
-    def _tick_and_state(self) -> tuple[int, int]:
-        clock = self.clock()
-        return int(clock["tick"]), int(clock["state"])
+    # -- the engine --------------------------------------------------------------------------------
 
     def take_over(self, now: float) -> None:
         """Take over from a front that crashed. Bodies wait for its clients as long as for a silent client."""
@@ -343,10 +363,9 @@ class Front:
                 self.event_dispatcher.logged_generations[row] = identity["generation"][row]
         self.crews.start_new_epochs(self._rng)
         self._orphans_until = now + self.config.network.keepalive_timeout
-        self.send_to_engine(messages.EffortCommand(()))
-        self.send_to_engine(
-            messages.ReleaseCommand(int(clock["tick"]), ())
-        )  # the engine may wait for an answer that was lost
+        self.engine_queue.send(messages.EffortCommand(()))
+        # the engine may wait for an answer that was lost
+        self.engine_queue.send(messages.ReleaseCommand(int(clock["tick"])))
 
     def _on_body_presence(self, r: messages.BodyPresenceEvent) -> None:
         """Handle the departure of an orphaned body. Remove a body that enters because an earlier front requested it."""
@@ -354,9 +373,7 @@ class Front:
             self.orphans.discard(r.row)
             self.bodies.pop(r.row, None)
         elif r.is_present and r.is_new and r.row not in self.bodies:
-            self.send_to_engine(
-                messages.LeaveCommand(r.row)
-            )  # has no effect on a body of this front that has already left
+            self.engine_queue.leave(r.row)  # has no effect on a body of this front that has already left
 
     def _remove_orphans(self) -> None:
         self._orphans_until = math.inf
@@ -395,10 +412,7 @@ class Front:
     def _handle(self, h: Happening) -> None:
         session = h.session
         if type(h) is StepDone:  # by far the most frequent
-            spent = h.tick == self.barrier.tick and self._charge(session)
-            self.barrier.add_reply(session.token, h.tick, StepReply(h.command, h.estimate))
-            if spent:
-                self._end_without_budget(session)
+            self.steps.take(h, self.now)
             return
         member = self.crews.by_token.get(session.token)
         match h:
@@ -412,12 +426,12 @@ class Front:
                 self.print_line(
                     f"'{session.name}' moved from {_address_text(before)} to {_address_text(session.address)}"
                 )
-            case Actuated(command=command) if member is not None and member.role is Role.PILOT:
-                self.send_to_engine(messages.ActuateCommand(member.row, session.token, command))
-            case Estimated(values=values) if member is not None and member.role is Role.PILOT:
-                self._estimate(member, values, int(self.clock()["time_ns"]))
-            case Requested(number=number, request=request):
-                self.request_handler.handle(session, member, number, request)
+            case Actuated(body=body) if member is not None and member.role is Role.PILOT:
+                self.engine_queue.forward(Type.ACTUATE, member.row, session.token, body)
+            case Estimated(message=estimate) if member is not None and member.role is Role.PILOT:
+                self.reports.estimate(member, estimate.values, self.clock.time_ns)
+            case Requested():
+                self.request_handler.handle(h, member, self.now)
 
     def _on_joined(self, session: Session, previous: Session | None) -> None:
         assert isinstance(session.admission, JoinResult)
@@ -453,7 +467,7 @@ class Front:
             self.generations[member.row] += 1
         self.bodies[member.row] = grant.body, grant.model
         self.orphans.discard(member.row)
-        self.send_to_engine(
+        self.engine_queue.send(
             messages.EnterCommand(
                 member.row,
                 token,
@@ -465,12 +479,8 @@ class Front:
                 int(self.generations[member.row]),
             )
         )
-        if former is None or not self.barrier.replace_client(former.session.token, token, same):
-            return
-        if member.in_lockstep:
-            self._send_steps([member])
-        else:
-            self.barrier.remove_client(token)
+        if former is not None:
+            self.steps.replace(member, former.session, same, self.now)
 
     def _on_session_gone(self, session: Session, reason: str) -> None:
         if self.crews.by_token.get(session.token) is None and session.token not in self.observers.by_token:
@@ -483,23 +493,17 @@ class Front:
         member = self.crews.leave(session.token)
         if member is None or member.role is not Role.PILOT:
             return
-        self._charge(session)
-        self.barrier.remove_client(session.token)
+        self.steps.remove(session, self.now)
         self._remove_body(member.row, silent=reason != "left")
 
     def _remove_body(self, row: int, silent: bool) -> None:
         self.bodies.pop(row, None)
-        self.send_to_engine(messages.LeaveCommand(row))
+        self.engine_queue.leave(row)
         self.tables.mark_departed(row, 2 if silent else 3)
         for other in self.crews.members_of(row):
             other.is_aboard = False
             if other.grant.is_newcomer:  # its row may soon hold another body
                 self.sessions.bye(other.session, f"'{other.grant.body}' left the simulation")
-
-    def _estimate(self, member: CrewMember, values: Any, time_ns: int) -> None:
-        self.tables.estimate(member.row, values)
-        if self.log is not None:
-            self.log.estimate(time_ns, member.grant.body, values)
 
     def _on_error(self, error: Exception) -> None:
         """Print the traceback of an unexpected error on standard error, once."""
@@ -507,90 +511,6 @@ class Front:
         if place not in self._traced:
             self._traced.add(place)
             self.print_line("".join(traceback.format_exception(error)).rstrip())
-
-    # -- lockstep --------------------------------------------------------------------------------------
-
-    def _on_step(self, step: messages.LockstepDueEvent) -> None:
-        rows = [row for row, life in zip(step.rows, step.generations, strict=True) if life == self.generations[row]]
-        pilots = [m for row in rows if (m := self.crews.pilot(row)) is not None and m.in_lockstep]
-        self.barrier.begin(step.tick, [m.session.token for m in pilots], self.now)
-        self._send_steps(pilots)
-
-    def _send_steps(self, pilots: list[CrewMember]) -> None:
-        assert self.barrier.tick is not None
-        self.broadcast.send_steps(pilots, self.barrier.tick, self.now)
-
-    def _charge(self, session: Session) -> bool:
-        """Charge the wait for a client that has answered or is leaving; return whether its budget is used up."""
-        barrier = self.barrier
-        if barrier.tick is None or session.token not in barrier.waiting:
-            return False
-        return self.waits.charge(session.name, self.now - barrier.since, self.now, barrier.tick * self.step_ns * 1e-9)
-
-    def held(self) -> dict[str, float]:
-        """Return the lockstep clients that the engine is waiting for, and since when."""
-        waiting = (self.crews.by_token.get(token) for token in self.barrier.waiting)
-        return {member.session.name: self.barrier.since for member in waiting if member is not None}
-
-    def _end_those_without_budget(self) -> None:
-        assert self.barrier.tick is not None
-        time_s, waited = self.barrier.tick * self.step_ns * 1e-9, self.now - self.barrier.since
-        for token in sorted(self.barrier.waiting):
-            member = self.crews.by_token.get(token)
-            if member is not None and waited > self.waits.left(member.session.name, time_s):
-                self._end_without_budget(member.session)
-        self._handle_all(self.sessions.take_ended())
-
-    def _end_without_budget(self, session: Session) -> None:
-        self.sessions.bye(
-            session,
-            f"its answers delayed the simulation by more than {self.waits.budget_s:g} s beyond the {SHARE:g} s allowed per "
-            "simulated second (<network lockstep_budget>)",
-            "lockstep",
-        )
-
-    def _name_the_slow(self) -> None:
-        """Report slow participants on the console and, as a notice, in every viewer.
-
-        The status lists participants while they are slow.
-
-        Slow participants are not logged: the log describes the simulation, which does not depend on waiting times.
-        """
-        clock = self.clock()
-        for verdict in self.waits.look(self.now, int(clock["time_ns"]) * 1e-9, self.held()):
-            self._tell_of(verdict.name, verdict.text)
-
-    def _tell_of(self, name: str, text: str) -> None:
-        self.print_line(f"'{name}' is {text}")
-        row = next((row for row, (body, _) in self.bodies.items() if body == name), 0)
-        self.tables.notice(int(self.clock()["time_ns"]), row, name, text)
-
-    def _release_barrier(self) -> None:
-        tick, late, since = self.barrier.tick, self.barrier.waiting, self.barrier.since
-        replies = self.barrier.take_replies(self.now)
-        if replies is None or tick is None:
-            return
-        for member in filter(None, map(self.crews.by_token.get, sorted(late))):
-            text = f"'{member.session.name}' did not answer its step within {self.barrier.time_limit:g} s"
-            self.print_line(f"{text}; the server does not wait for this client until it answers again")
-            self.data_loss.record(text)
-            if self.waits.charge(member.session.name, self.now - since, self.now, tick * self.step_ns * 1e-9):
-                self._end_without_budget(member.session)
-        answers: list[messages.LockstepAnswer] = []
-        for member in sorted((m for m in map(self.crews.by_token.get, replies) if m is not None), key=lambda m: m.row):
-            token = member.session.token
-            reply = replies[token]
-            answers.append(
-                messages.LockstepAnswer(
-                    member.row, token, reply.command, self.request_handler.pending_sounds.pop(token, ())
-                )
-            )
-            if reply.estimate is not None:
-                try:
-                    self._estimate(member, reply.estimate, tick * self.step_ns)
-                except Exception as error:  # the engine waits and must be released in any case
-                    self.sessions.fail_session(member.session, error)
-        self.send_to_engine(messages.ReleaseCommand(tick, answers))
 
 
 def _address_text(address: Address) -> str:

@@ -7,18 +7,10 @@ not answered by then is dismissed: it still receives STEP, but the engine does n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-Values = Sequence[float | None]
-
-
-@dataclass(frozen=True)
-class StepReply:
-    """The reply of a client to a step."""
-
-    command: Values | None
-    estimate: Values | None
+from wavesim_sdk.wire.session import StepDone
 
 
 @dataclass
@@ -28,7 +20,7 @@ class Barrier:
     time_limit: float
     tick: int | None = None  #: tick at which the engine waits; None = it does not wait
     waiting: set[int] = field(default_factory=set)
-    replies: dict[int, StepReply] = field(default_factory=dict)
+    replies: dict[int, StepDone] = field(default_factory=dict)
     dismissed: set[int] = field(default_factory=set)
     deadline: float = math.inf
     since: float = 0.0  #: time at which the engine reached this tick
@@ -39,7 +31,7 @@ class Barrier:
         self.waiting = set(clients) - self.dismissed
         self.since, self.deadline = now, now + self.time_limit
 
-    def add_reply(self, client: int, tick: int, reply: StepReply) -> None:
+    def add_reply(self, client: int, tick: int, reply: StepDone) -> None:
         """Add a reply; ``tick`` shows whether the reply is in time."""
         self.dismissed.discard(client)
         if tick == self.tick:
@@ -70,7 +62,7 @@ class Barrier:
         self.deadline += seconds
         self.since += seconds
 
-    def take_replies(self, now: float) -> dict[int, StepReply] | None:
+    def take_replies(self, now: float) -> dict[int, StepDone] | None:
         """Return the replies when all have arrived or the time limit has passed, so that the engine may continue.
 
         Returns None while a client is awaited.

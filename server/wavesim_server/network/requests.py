@@ -3,60 +3,81 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from wavesim_sdk import commands
+from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.wire import items
-from wavesim_sdk.wire.items import AnyRequest
+from wavesim_sdk.wire.items import REQUESTS, SensorDescription
 from wavesim_sdk.wire.messages import TEXT_BYTES, Role
 from wavesim_sdk.wire.schema import sanitise_text
-from wavesim_sdk.wire.session import Session
-from wavesim_server import messages
+from wavesim_sdk.wire.server import ServerSessions
+from wavesim_sdk.wire.session import Requested, Session
 from wavesim_server.network.acoustic_events import RequestAllowance
 from wavesim_server.network.admission import MIN_PERIOD_NS, JoinResult
-from wavesim_server.network.commands import check_mission_taker, permit_command
-from wavesim_server.network.crews import CrewMember
-
-if TYPE_CHECKING:
-    from wavesim_server.network.front import Front
+from wavesim_server.network.commands import PendingCommands, check_mission_taker, permit_command
+from wavesim_server.network.crews import CrewMember, Crews
+from wavesim_server.network.engine_queue import EngineQueue
+from wavesim_server.network.frame_streaming import FrameStreamer
+from wavesim_server.network.observers import Observers
+from wavesim_server.network.simulation_clock import SimulationClock
+from wavesim_world.config.sensors import InstrumentConfig
 
 NOTICES_PER_S = 1.0  #: maximum number of notices per simulated second from one pilot
 MAX_PENDING_SOUNDS = 4096  #: maximum number of acoustic requests from one lockstep client for one step
 
 
+@dataclass(frozen=True)
+class RequestAccess:
+    """What requests are answered with."""
+
+    sessions: ServerSessions
+    crews: Crews
+    observers: Observers
+    frame_streamer: FrameStreamer
+    pending_commands: PendingCommands
+    engine_queue: EngineQueue
+    clock: SimulationClock
+    identity: Callable[[], Record]  #: returns the bodies of all rows
+    describe_sensors: Callable[[Sequence[InstrumentConfig]], Iterable[SensorDescription]]
+    report_notice: Callable[[int, CrewMember, str], None]  #: publishes a notice: time in ns, sender, text
+
+
 class RequestHandler:
     """Handles requests one by one, and answers each of them."""
 
-    def __init__(self, front: Front) -> None:
-        self._front = front
-        self.acoustic_quota = RequestAllowance(front.config.network.acoustic_rate)
+    def __init__(self, access: RequestAccess, acoustic_rate: float) -> None:
+        self._access = access
+        self.acoustic_quota = RequestAllowance(acoustic_rate)
         self.notice_quota = RequestAllowance(NOTICES_PER_S, "notices")
-        self.pending_sounds: dict[
-            int, list[messages.SoundCommand]
-        ] = {}  #: session -> acoustic requests for the current step
+        #: session -> acoustic requests for the current step: number for the result, item of REQUESTS
+        self.pending_sounds: dict[int, list[tuple[int, bytes]]] = {}
 
-    def handle(self, session: Session, member: CrewMember | None, number: int, request: AnyRequest) -> None:
+    def handle(self, happening: Requested, member: CrewMember | None, now: float) -> None:
         """Handle a request from a session; ``member`` is None for an observer."""
+        session, number, request = happening.session, happening.number, happening.request
         try:
             match request:
                 case items.Ping() | items.Send() | items.Range():
-                    self._sound(member, number, request)
+                    self._sound(member, number, happening.item)
                 case items.Observe():
-                    self._observe(session, request)
+                    self._observe(session, request, now)
                     self._answer(session, number, True, "")
                 case items.Subscribe():
-                    self._subscribe(member, request)
+                    self._subscribe(member, request, now)
                     self._answer(session, number, True, "")
                 case items.Missions():
                     self._missions(member, request)
                     self._answer(session, number, True, "")
                 case items.Frames():
-                    self._frames(member, request)
+                    self._frames(member, request, now)
                     self._answer(session, number, True, "")
                 case _:
                     self._command(session, number, request)
         except ValueError as error:
-            self._front.sessions.refuse(session, number, str(error))
+            self._access.sessions.refuse(session, number, str(error))
 
     def discard(self, session: Session) -> None:
         """Discard the pending requests of a session that ended."""
@@ -71,70 +92,72 @@ class RequestHandler:
         if same and sounds:
             self.pending_sounds[new.token] = sounds
 
-    def _answer(self, session: Session, number: int, ok: bool, text: str) -> None:
-        self._front.sessions.push(session, items.Answer(number, int(ok), sanitise_text(text, TEXT_BYTES)))
+    def take_sounds(self, token: int) -> Sequence[tuple[int, bytes]]:
+        """Return and remove the acoustic requests of a lockstep session for the current step."""
+        return self.pending_sounds.pop(token, ())
 
-    def _sound(self, member: CrewMember | None, number: int, request: items.Ping | items.Send | items.Range) -> None:
+    def _answer(self, session: Session, number: int, ok: bool, text: str) -> None:
+        self._access.sessions.push(session, items.Answer(number, int(ok), sanitise_text(text, TEXT_BYTES)))
+
+    def _sound(self, member: CrewMember | None, number: int, item: Sequence[Any]) -> None:
         if member is None or not member.grant.may_send:
             raise ValueError("this session may not send sound")
-        front, token = self._front, member.session.token
-        self.acoustic_quota.consume(token, member.session.name, int(front.clock()["time_ns"]))
-        sound = messages.SoundCommand(
-            member.row, front.crews.request_tag(member, number), items.REQUESTS.encode(request)
-        )
+        access, token = self._access, member.session.token
+        self.acoustic_quota.consume(token, member.session.name, access.clock.time_ns)
+        tag, data = access.crews.request_tag(member, number), REQUESTS.pack_checked(item)
         if not member.in_lockstep:
-            front.send_to_engine(sound)
+            access.engine_queue.request(member.row, tag, data)
             return
         waiting = self.pending_sounds.setdefault(token, [])
         if len(waiting) >= MAX_PENDING_SOUNDS:
             raise ValueError(f"more than {MAX_PENDING_SOUNDS} acoustic requests for one step; this request is dropped")
-        waiting.append(sound)
+        waiting.append((tag, data))
 
-    def _observe(self, session: Session, request: items.Observe) -> None:
+    def _observe(self, session: Session, request: items.Observe, now: float) -> None:
         if session.role is not Role.OBSERVER:
             raise ValueError("only an observer may send OBSERVE")
-        self._front.observers.set_view(session, request, self._front.now)
+        self._access.observers.set_view(session, request, now)
 
-    def _frames(self, member: CrewMember | None, request: items.Frames) -> None:
+    def _frames(self, member: CrewMember | None, request: items.Frames, now: float) -> None:
         if member is None:
             raise ValueError("an observer cannot receive frames: it has no body")
-        self._front.frame_streamer.subscribe(member, request.sensors, request.period_ns * 1e-9, self._front.now)
+        self._access.frame_streamer.subscribe(member, request.sensors, request.period_ns * 1e-9, now)
 
     def _missions(self, member: CrewMember | None, request: items.Missions) -> None:
         if member is None or member.role is not Role.PILOT:
             raise ValueError("only a pilot may accept missions")
         member.takes_missions = bool(request.take)
         if request.text:
-            now = int(self._front.clock()["time_ns"])
-            self.notice_quota.consume(member.session.token, member.session.name, now)
-            self._front.event_dispatcher.report_notice(now, member, request.text)
+            time_ns = self._access.clock.time_ns
+            self.notice_quota.consume(member.session.token, member.session.name, time_ns)
+            self._access.report_notice(time_ns, member, request.text)
 
-    def _subscribe(self, member: CrewMember | None, request: items.Subscribe) -> None:
+    def _subscribe(self, member: CrewMember | None, request: items.Subscribe, now: float) -> None:
         if member is None:
             raise ValueError("an observer cannot subscribe: it has no body")
-        front, session = self._front, member.session
+        access, session = self._access, member.session
         wrong = member.select_sensors(request.sensors)
         if wrong:
             raise ValueError(wrong)
-        for sensor in front.admission_policy.describe(member.grant.suite):
+        for sensor in access.describe_sensors(member.grant.suite):
             if sensor.number in member.sensor_numbers and sensor.number not in member.described_sensors:
-                front.sessions.push(session, sensor)
+                access.sessions.push(session, sensor)
                 member.described_sensors.add(sensor.number)
         if request.others and not member.wants_others:
-            front.observers.roll_call(session, front.areas["vehicles"]["identity"].snapshot()[1])
+            access.observers.roll_call(session, access.identity())
         member.wants_acoustics, member.wants_others = bool(request.acoustics), bool(request.others)
         if member.wants_effort != bool(request.effort):
             member.wants_effort, member.datagram_shape = bool(request.effort), None
         if request.state_period_ns and not member.in_lockstep:
             member.period = max(request.state_period_ns, MIN_PERIOD_NS) * 1e-9
-            member.next_state = min(member.next_state, front.now + member.period)
-        front.crews.rearrange()
+            member.next_state = min(member.next_state, now + member.period)
+        access.crews.rearrange()
         assert math.isfinite(member.period) or member.in_lockstep
 
     def _command(self, session: Session, number: int, request: commands.Command) -> None:
         assert isinstance(session.admission, JoinResult)
         command = permit_command(request, session.admission.grant)
-        check_mission_taker(command, self._front.crews)
-        self._front.pending_commands.submit(
+        check_mission_taker(command, self._access.crews)
+        self._access.pending_commands.submit(
             command, session.name, lambda ok, text: self._answer(session, number, ok, text)
         )

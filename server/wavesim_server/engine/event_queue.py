@@ -1,0 +1,56 @@
+"""The engine's events to the front, in order and without blocking."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from wavesim_server.engine.pace import TickPacer
+from wavesim_server.messages import EngineEvent, LogRecordsEvent, RecordQueue, encode
+
+
+class EventQueue:
+    """Events to the front. ``wake`` signals the reader that events are waiting."""
+
+    def __init__(self, ring: RecordQueue, pacer: TickPacer, wake: Callable[[], None]) -> None:
+        self._ring, self._pacer, self._wake = ring, pacer, wake
+        self._backlog: deque[tuple[int, bytes]] = deque()  # events that did not fit into the ring
+        self._wake_due = False
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether events wait for room in the ring."""
+        return bool(self._backlog)
+
+    @property
+    def dropped(self) -> int:
+        """Number of dropped events."""
+        return self._ring.dropped
+
+    def emit(self, event: EngineEvent) -> None:
+        """Send an event to the front.
+
+        In real time, log records that do not fit are dropped and counted; all other events wait.
+        """
+        record = encode(event)
+        if not self._backlog and self._ring.push(*record):
+            self._wake_due = True
+        elif self._pacer.speed > 0.0 and isinstance(event, LogRecordsEvent):
+            self._ring.count_dropped()
+        else:
+            self._backlog.append(record)
+
+    def push_backlog(self) -> bool:
+        """Write as many waiting events as there is room for; return whether none is left."""
+        while self._backlog and self._ring.push(*self._backlog[0]):
+            self._backlog.popleft()
+            self._wake_due = True
+        # pieces of a large record wait until the reader makes room
+        self._wake_due = self._wake_due or bool(self._backlog)
+        return not self._backlog
+
+    def wake_front(self) -> None:
+        """Signal the front if it has something to read."""
+        if self._wake_due:
+            self._wake_due = False
+            self._wake()

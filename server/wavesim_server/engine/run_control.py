@@ -1,0 +1,89 @@
+"""The state of a run: its timer, the lockstep participants, and what the front learns of both."""
+
+from __future__ import annotations
+
+from wavesim_sdk.tables import RunState
+from wavesim_server.engine.event_queue import EventQueue
+from wavesim_server.engine.pace import TickPacer
+from wavesim_server.engine.publication import EngineTables
+from wavesim_server.messages import BodyPresenceEvent, RunStateEvent
+from wavesim_server.simulation import Simulation
+
+
+class RunControl:
+    """State of the timer and of lockstep; every change is published and reported."""
+
+    def __init__(self, simulation: Simulation, pacer: TickPacer, tables: EngineTables, events: EventQueue) -> None:
+        self._sim, self.pacer, self._tables, self._events = simulation, pacer, tables, events
+        self.state = RunState.STOPPED
+        self.is_over = False
+        self.budget: int | None = None  #: remaining ticks of a `step` command
+        self.lockstep: dict[int, int] = {}  #: row -> period in ticks
+        self.awaits_release = False  #: True while the engine waits for ReleaseCommand
+        self.now = 0.0  #: wall time of the engine's present call
+        self._started = False
+
+    def is_halted(self) -> bool:
+        """Return whether the simulation is stopped until a command arrives."""
+        return self.is_over or self.state is not RunState.RUNNING or self.awaits_release
+
+    @property
+    def is_real_time(self) -> bool:
+        """Whether ticks follow wall time at real time or slower."""
+        return self.state is RunState.RUNNING and 0.0 < self.pacer.speed <= 1.0
+
+    def set_state(self, state: RunState) -> None:
+        """Change the state of the timer: start, stop, pause or end."""
+        if state is self.state:
+            return
+        self.state = state
+        if state is RunState.RUNNING:
+            self.pacer.restart()
+            if not self._started:
+                self._started = True
+                for row in self._sim.rows:
+                    self.announce_body(row, present=True, new=False)
+        else:
+            self.budget = None
+        self.publish()  # before the front receives the event and logs the counters
+        self._events.emit(RunStateEvent(int(state), self._sim.time_ns))
+
+    def set_speed(self, speed: float) -> None:
+        """Change the speed in simulated seconds per wall second; 0 = as fast as possible."""
+        self.pacer.speed = speed
+        self.pacer.restart()
+        self.publish()
+
+    def announce_body(self, row: int, present: bool, new: bool = True) -> None:
+        """Report the entry or the departure of a body.
+
+        The log contains the bodies that are in the simulation when the clock starts, then every change until the end of
+        the run. After the end, programs leave in any order, which is not logged.
+        """
+        o = self._sim.occupants[row]
+        logged = self._started and self.state is not RunState.ENDED
+        self._events.emit(
+            BodyPresenceEvent(
+                self._sim.time_ns,
+                row,
+                o.name,
+                o.model.name,
+                o.model.type,
+                int(present),
+                int(new),
+                int(logged),
+                self.generation(row),
+            )
+        )
+
+    def generation(self, row: int) -> int:
+        """Return the generation of the body in a row, or of the last body that occupied it."""
+        return int(self._sim.identity["generation"][row])
+
+    def publish(self) -> None:
+        """Publish the tables of this tick."""
+        self._tables.counts.events_dropped = self._events.dropped
+        self._tables.publish_tick(self.state, self.pacer, self.now)
+        if self.state is not RunState.RUNNING:  # while running, together with the ticks that are logged or viewed
+            self._tables.publish_surroundings()
+            self._tables.publish_lines()

@@ -1,0 +1,110 @@
+"""Preparation of a body's entry: everything is checked before the simulation changes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wavesim_server.acoustics.channel import AcousticChannel, PreparedTransducer
+from wavesim_server.argument_checks import MAX_COORDINATE, checked_numbers, checked_velocity
+from wavesim_server.dynamics import surge_trim
+from wavesim_server.dynamics.fleet import FleetDynamics, VehicleType
+from wavesim_server.environment import exposure
+from wavesim_server.environment.weather_model import WeatherModel
+from wavesim_server.start_clearance import StartClearance
+from wavesim_world.config import BodyConfig, LoadedConfig, Model, TransducerConfig
+from wavesim_world.config.validation import fail_at
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class PreparedEntry:
+    """Everything needed to add a body, checked in full before the simulation changes."""
+
+    vehicle_type: VehicleType
+    transducer: TransducerConfig | None
+    position: Array
+    attitude: Array
+    operators: exposure.ResponseOperators | None
+    acoustics: PreparedTransducer | None
+    body: BodyConfig | None = None  #: entry of the body in the configuration
+    commands: list[float | None] | None = None  #: commands that maintain the initial speed of the body
+
+
+class EntryChecker:
+    """Checks bodies against the configuration, the fleet, the weather, the medium and the sea bed."""
+
+    def __init__(
+        self,
+        loaded: LoadedConfig,
+        fleet: FleetDynamics,
+        weather_model: WeatherModel,
+        channel: AcousticChannel,
+        clearance: StartClearance,
+    ) -> None:
+        self._loaded, self._fleet, self._weather_model, self._channel = loaded, fleet, weather_model, channel
+        self._clearance = clearance
+        self._trims: dict[tuple[int, float], list[float | None]] = {}
+
+    def check_configuration(self) -> None:
+        """Refuse a model or a body that cannot be simulated now, before the first tick. Raises ConfigError."""
+        for model in self._loaded.models.values():
+            self._fleet.vehicle_type(model)
+            self._weather_model.operators(model)
+        for body in self._loaded.config.fleet.bodies:
+            self.prepare_configured(body)
+
+    def check_common_start(self) -> None:
+        """Raise ConfigError if two bodies of the configuration start inside each other."""
+        together = [b for b in self._loaded.config.fleet.bodies if b.client != "optional"]
+        pair = self._clearance.overlapping_pair(
+            [(self._loaded.model(b.model), b.position, b.attitude) for b in together]
+        )
+        if pair is not None:
+            first, second = (together[k] for k in pair)
+            fail_at(second.place, f"'{second.name}' starts inside '{first.name}'")
+
+    def prepare_configured(self, body: BodyConfig) -> PreparedEntry:
+        """Check a body of the configuration and prepare its entry. Raises ConfigError if the body cannot enter."""
+        model = self._loaded.model(body.model)
+        try:
+            p, e = (
+                checked_numbers("a position", body.position, 3, MAX_COORDINATE),
+                checked_numbers("an attitude", body.attitude, 3, MAX_COORDINATE),
+            )
+            checked_velocity([*body.velocity, *body.angular_velocity])
+            entry = self._prepare(model, self._loaded.transducer(body), p, e, True)
+            if not body.speed:
+                return dataclasses.replace(entry, body=body)
+            checked_velocity([body.speed, 0.0, 0.0, 0.0, 0.0, 0.0])
+            key = id(entry.vehicle_type), body.speed
+            if key not in self._trims:
+                self._trims[key] = surge_trim.trim_commands(entry.vehicle_type, body.speed)
+            return dataclasses.replace(entry, body=body, commands=self._trims[key])
+        except ValueError as error:
+            fail_at(body.place, f"'{body.name}': {error}")
+
+    def prepare_new(
+        self, model: Model, position: Sequence[float], attitude: Sequence[float], shared: bool
+    ) -> PreparedEntry:
+        """Check a body that is absent from the configuration. Raises ValueError or ConfigError if it cannot enter.
+
+        ``shared`` states whether other bodies may have the same model.
+        """
+        p, e = (
+            checked_numbers("a position", position, 3, MAX_COORDINATE),
+            checked_numbers("an attitude", attitude, 3, MAX_COORDINATE),
+        )
+        return self._prepare(model, model.transducer, p, e, shared)
+
+    def _prepare(
+        self, model: Model, transducer: TransducerConfig | None, position: Array, attitude: Array, shared: bool
+    ) -> PreparedEntry:
+        vehicle_type, operators = self._fleet.vehicle_type(model, shared), self._weather_model.operators(model)
+        self._clearance.check(model, position, attitude)
+        return PreparedEntry(vehicle_type, transducer, position, attitude, operators, self._channel.prepare(transducer))

@@ -1,0 +1,86 @@
+"""Tables that publish the state of a simulation, filled from its arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.tables import EFFORT, LINES, SURROUNDINGS
+from wavesim_server import tick
+from wavesim_server.dynamics import effort
+from wavesim_server.dynamics.bodies import TickScratch
+from wavesim_server.dynamics.fleet import FleetDynamics
+from wavesim_server.environment.weather_model import WeatherModel
+from wavesim_server.line_system import LineSystem
+from wavesim_server.occupants import Occupant
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Record = np.ndarray[Any, np.dtype[np.void]]
+
+
+class ResultTables:
+    """Fills the tables of the bodies. ``occupants`` holds the body in each occupied row."""
+
+    def __init__(
+        self,
+        fleet: FleetDynamics,
+        occupants: Mapping[int, Occupant],
+        scratch: TickScratch,
+        weather_model: WeatherModel,
+        line_system: LineSystem,
+    ) -> None:
+        self._fleet, self._occupants, self._scratch = fleet, occupants, scratch
+        self._weather_model, self._line_system = weather_model, line_system
+        self._effort_scratch = effort.make_scratch(fleet.work)
+
+    def fill_motion(self, state: Record, actuation: Record) -> None:
+        """Fill the tables `state` and `actuation` in place."""
+        f = self._fleet
+        tick.publish(
+            self._fleet.arrays,
+            self._scratch.order,
+            int(self._scratch.counters[0]),
+            f.feedback,
+            f.actuator_slots,
+            f.actuator_counts,
+            _flat_view(state),
+            _flat_view(actuation),
+        )
+
+    def effort(self, rows: Sequence[int] | None, table: Record | None) -> Record:
+        """Return the table `effort`, or a new one, with accelerations and forces of the given rows (default: all)."""
+        f, asked = self._fleet, self._present_rows(rows)
+        table = np.zeros(len(f.slots), EFFORT.dtype) if table is None else table
+        effort.fill_efforts(
+            self._fleet.arrays,
+            f.models,
+            self._effort_scratch,
+            asked[np.argsort(f.slots[asked])],
+            self._scratch.last_finite,
+            self._scratch.faults,
+            f.step,
+            _flat_view(table),
+        )
+        return table
+
+    def surroundings(self, rows: Sequence[int] | None, table: Record | None, time: float) -> Record:
+        """Return the table `surroundings`, or a new one, with water and air at the given rows (default: all)."""
+        table = np.zeros(len(self._fleet.slots), SURROUNDINGS.dtype) if table is None else table
+        self._weather_model.surroundings(_flat_view(table), self._present_rows(rows), self._fleet, time)
+        return table
+
+    def lines(self, count: int, table: Record | None) -> Record:
+        """Write the lines to the table `lines`, or to a new one with ``count`` rows, and return it."""
+        table = np.zeros(max(1, count), LINES.dtype) if table is None else table
+        self._line_system.publish(table)
+        return table
+
+    def _present_rows(self, rows: Sequence[int] | None) -> Any:
+        return np.array([k for k in (self._occupants if rows is None else rows) if k in self._occupants], np.int64)
+
+
+def _flat_view(table: Record) -> Array:
+    """View a table whose columns are all numbers as an array (rows, numbers)."""
+    return table.view(np.float64).reshape(len(table), -1)
