@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from wavesim_kernels.compiler import kernel
 from wavesim_server import array_tables
 from wavesim_server.acoustics import medium, medium_setup
 from wavesim_server.acoustics import medium_arrays as medium_memory
@@ -54,7 +54,7 @@ def pulse(acoustics: Any, level: float) -> Any:
     return wanted
 
 
-@nb.njit(cache=True, error_model="numpy")
+@kernel
 def drift(places: Any, start: Any, speed: Any, tick: int, h: float) -> None:
     """Move all nodes along straight lines."""
     after = places[tick & 1]
@@ -65,7 +65,7 @@ def drift(places: Any, start: Any, speed: Any, tick: int, h: float) -> None:
         place.vx, place.vy, place.vz = speed[j, 0], speed[j, 1], speed[j, 2]
 
 
-@nb.njit(cache=True, error_model="numpy")
+@kernel
 def pairwise(origins: Any, times: Any, done: Any, places: Any, now: float, reach: float) -> int:
     """Compare every live signal with every node: which nodes has the wavefront passed since the last tick?"""
     heard = 0
@@ -95,7 +95,8 @@ def measure(
     start = np.column_stack([rng.uniform(0, side, (nodes, 2)), rng.uniform(5, 100, nodes)])
     speed = np.column_stack([rng.uniform(-2, 2, (nodes, 2)), np.zeros(nodes)])
     for j in range(nodes):
-        medium_setup.set_node(m, loaded.config.acoustics, j, t, -1.0, j + 1, (0.0, 0.0), -1, -1)
+        installed = medium_setup.InstalledTransducer(t, j + 1, (0.0, 0.0))
+        medium_setup.set_node(m, loaded.config.acoustics, j, installed, -1.0)
         m.places[:, j].qw = 1.0
     sound = array_tables.address_table(m)
     scene = medium.AcousticScene(np.zeros((0, 17)), *_flat(), np.zeros(1, np.int64))
@@ -172,7 +173,8 @@ def memory(emissions: int = 100_000) -> tuple[int, int]:
     m = medium_setup.make_medium(loaded, Water(loaded), 50, STEP_NS * 1e-9)
     rng = np.random.default_rng(2)
     for j in range(50):
-        medium_setup.set_node(m, loaded.config.acoustics, j, t, -1.0, j + 1, (0.0, 0.0), -1, -1)
+        installed = medium_setup.InstalledTransducer(t, j + 1, (0.0, 0.0))
+        medium_setup.set_node(m, loaded.config.acoustics, j, installed, -1.0)
         place = m.places[:, j]
         (place.x, place.y), place.z, place.qw = rng.uniform(0, 1000, 2), 20.0, 1.0
     sound = array_tables.address_table(m)

@@ -22,7 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_server.acoustics import image_paths, ray_tubes, rays
+from wavesim_server.acoustics import eigenrays, image_paths, ray_tubes, rays
+from wavesim_server.acoustics.eigenrays import EigenraySearch
+from wavesim_server.acoustics.types import SoundSpeedProfile
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 BOUNCES, STEPS = 14, 41
@@ -134,20 +136,22 @@ def ours(case: Case, steps: int = STEPS) -> tuple[list[float], list[bool]]:
     z, c, none = case.z, case.c, np.zeros((0, 2))
     fan, found, out = (
         np.zeros(n, t.dtype).view(np.recarray)
-        for t, n in ((rays.FAN, rays.fan_size(len(z))), (rays.EIGENRAY, 256), (rays.RAY, 1))
+        for t, n in ((eigenrays.FAN, eigenrays.fan_size(len(z))), (eigenrays.EIGENRAY, 256), (rays.RAY, 1))
     )
-    count = rays.launch_fan(z, c, case.source, fan)
+    water = SoundSpeedProfile(z, c)
+    count = eigenrays.launch_fan(water, case.source, fan)
     losses, marked = [], []
     for depth, middle, w in case.receivers:
         total, bounded = 0.0, False
         for x in np.linspace(middle - w, middle + w, steps):
-            some, _ = rays.find_eigenrays(z, c, case.source, depth, x, BOUNCES, fan, count, found, none, out[0])
+            link = rays.Link(water, case.source, depth, float(x))
+            some, _ = eigenrays.find_eigenrays(EigenraySearch(link, BOUNCES, True, fan, found, none, out), count)
             for angle, down, reversals, *_ in found[:some].tolist():
                 if math.degrees(angle) > case.angles or not rays.trace_ray(
-                    z, c, case.source, depth, angle, down > 0, reversals, none, out[0]
+                    link, angle, down > 0, reversals, none, out[0]
                 ):
                     continue
-                loss, _ = ray_tubes.tube_spreading(z, c, case.source, depth, down > 0, reversals, out[0])
+                loss, _ = ray_tubes.tube_spreading(link, down > 0, reversals, out[0])
                 bounded |= loss < 20.0 * math.log10(out[0].length) - 12.0
                 if out[0].bottom:
                     speed, density, attenuation = case.bottom

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import WaveSimError
-from wavesim_server import Lab, cache
+from wavesim_server import Lab, compiling
 from wavesim_studies.campaign import runner, statistics
 from wavesim_studies.campaign.journal import Journal
 from wavesim_studies.campaign.plan import CampaignPlan
@@ -141,7 +141,7 @@ def kill(folder: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "wavesim_sdk.cli",
+        "wavesim_sdk",
         "campaign",
         "run",
         str(p.path),
@@ -239,7 +239,7 @@ def harm(folder: Path) -> None:
     for what, mount in (("a disk of 200 kB", "-o size=200k"), ("a disk that cannot be written", "-o ro")):
         out = folder / "small"
         out.mkdir(exist_ok=True)
-        script = f'mount -t tmpfs {mount} none "$2" || exit 99; "$0" -m wavesim_sdk.cli {run}; echo "exit code $?"; "$0" -m wavesim_sdk.cli campaign status "$1" --out "$2"'
+        script = f'mount -t tmpfs {mount} none "$2" || exit 99; "$0" -m wavesim_sdk {run}; echo "exit code $?"; "$0" -m wavesim_sdk campaign status "$1" --out "$2"'
         done = subprocess.run(
             ["unshare", "-Urm", "sh", "-c", script, sys.executable, str(folder / "many.xml"), str(out)],
             capture_output=True,
@@ -281,7 +281,7 @@ def dask(folder: Path) -> None:
 
 
 def main() -> None:
-    cache.ensure_compiled(print)
+    compiling.ensure_compiled(print)
     parts = {f.__name__: f for f in (runs, cost, kill, resume, gate, harm, dask)}
     for name in sys.argv[1:] or parts:
         with tempfile.TemporaryDirectory() as folder:

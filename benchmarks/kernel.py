@@ -25,8 +25,10 @@ import numpy as np
 
 from wavesim_kernels.compiler import kernel
 from wavesim_server import Simulation, tick
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import integrators
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import parameter_rows as P
+from wavesim_server.dynamics.sizes import SLOT_FIN, SLOTS
 from wavesim_world.config import library, load
 
 SIZES = (1, 10, 100, 1000, 10_000)
@@ -45,17 +47,7 @@ CORE = """<models><model name="core" type="underwater"><cylinder length="2 m" ra
 def step_all(table: Any, blocks: Any, h: float) -> None:
     """Return a kernel that computes only the motion of some blocks, as the tick does it."""
     w = tick.unpack_tick_state(table)
-    integrators.step_all(
-        w.bodies.blocks,
-        w.bodies.block_heads,
-        blocks,
-        w.bodies.params,
-        w.fleet.model_ints,
-        w.fleet.tables,
-        w.fleet.block_scratch,
-        h,
-        w.integrator,
-    )
+    integrators.step_all(w.bodies, w.fleet.models, blocks, w.fleet.block_scratch, h, w.integrator)
 
 
 def fleet(n: int, names: Sequence[str], extra: str = "") -> Simulation:
@@ -91,31 +83,31 @@ class NumpyTwin:
         b = np.stack([sim.fleet.body(k) for k in range(n)])
         p = np.stack([sim.fleet.coefficients(k) for k in range(n)])
         m = lambda row: p[:, row : row + 36].reshape(n, 6, 6).copy()  # noqa: E731  # a formula of one line, named as in the book
-        self.x = b[:, : r.RIGID_ROWS].copy()
+        self.x = b[:, : B.RIGID_ROWS].copy()
         self.M, self.Minv, self.DL, self.DQ, self.L = (
-            m(r.MASS),
-            m(r.MASS_INVERSE),
-            m(r.LINEAR_DRAG),
-            m(r.QUADRATIC_DRAG),
-            m(r.BODY_LIFT),
+            m(P.MASS),
+            m(P.MASS_INVERSE),
+            m(P.LINEAR_DRAG),
+            m(P.QUADRATIC_DRAG),
+            m(P.BODY_LIFT),
         )
-        self.W, self.B = p[:, r.WEIGHT, None], p[:, r.FULL_BUOYANCY, None]
+        self.W, self.B = p[:, P.WEIGHT, None], p[:, P.FULL_BUOYANCY, None]
         self.wg, self.rb = (
-            p[:, r.WEIGHT_MOMENT : r.WEIGHT_MOMENT + 3].copy(),
-            p[:, r.FULL_BUOYANCY_CENTRE : r.FULL_BUOYANCY_CENTRE + 3].copy(),
+            p[:, P.WEIGHT_MOMENT : P.WEIGHT_MOMENT + 3].copy(),
+            p[:, P.FULL_BUOYANCY_CENTRE : P.FULL_BUOYANCY_CENTRE + 3].copy(),
         )
-        self.H = p[:, r.THRUSTER_WRENCH : r.THRUSTER_WRENCH + 6].reshape(n, 1, 6).copy()
-        self.FH = p[:, r.FIN_WRENCH : r.FIN_WRENCH + 24].reshape(n, 4, 6).copy()
-        self.FK, self.FW = p[:, r.FIN_LIFT : r.FIN_LIFT + 4].copy(), p[:, r.FIN_INFLOW : r.FIN_INFLOW + 4].copy()
+        self.H = p[:, P.THRUSTER_WRENCH : P.THRUSTER_WRENCH + 6].reshape(n, 1, 6).copy()
+        self.FH = p[:, P.FIN_WRENCH : P.FIN_WRENCH + 24].reshape(n, 4, 6).copy()
+        self.FK, self.FW = p[:, P.FIN_LIFT : P.FIN_LIFT + 4].copy(), p[:, P.FIN_INFLOW : P.FIN_INFLOW + 4].copy()
         self.FY, self.FZ = (
-            p[:, r.FIN_PLACE_Y : r.FIN_PLACE_Y + 4].copy(),
-            p[:, r.FIN_PLACE_Z : r.FIN_PLACE_Z + 4].copy(),
+            p[:, P.FIN_PLACE_Y : P.FIN_PLACE_Y + 4].copy(),
+            p[:, P.FIN_PLACE_Z : P.FIN_PLACE_Z + 4].copy(),
         )
-        of = lambda a, row: a[:, [row, *range(row + r.SLOT_FIN, row + r.SLOT_FIN + 4)]]  # noqa: E731  # propeller and fins
-        self.cmd, self.a = of(b, r.ACTUATOR_COMMAND), of(b, r.ACTUATOR_STATE)
+        of = lambda a, row: a[:, [row, *range(row + SLOT_FIN, row + SLOT_FIN + 4)]]  # noqa: E731  # propeller and fins
+        self.cmd, self.a = of(b, B.ACTUATOR_COMMAND), of(b, B.ACTUATOR_STATE)
         # times 1 and 1/2 of the step
-        self.gain = [of(p, r.ACTUATOR_GAIN + r.SLOTS * k) for k in (0, 1)]
-        self.rate = of(p, r.ACTUATOR_RATE)
+        self.gain = [of(p, P.ACTUATOR_GAIN + SLOTS * k) for k in (0, 1)]
+        self.rate = of(p, P.ACTUATOR_RATE)
         self.current = np.array([0.2, 0.0, 0.0])
 
     def derivative(self, x: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -227,7 +219,7 @@ def main() -> None:
         sim.advance(5)
         for _ in range(5):
             twin.step(sim.step_ns * 1e-9)
-        state = np.stack([sim.fleet.body(k)[: r.RIGID_ROWS] for k in range(n)])
+        state = np.stack([sim.fleet.body(k)[: B.RIGID_ROWS] for k in range(n)])
         agreement = float(np.abs(state - twin.x).max())
         ours = per_vehicle(sim, n)
         theirs = best(lambda: twin.step(1e-6), max(2, 2000 // n)) / n * 1e9

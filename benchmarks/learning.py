@@ -3,7 +3,8 @@ of a policy.
 
 python -m benchmarks.learning [speed] [beside] [shells] [scores] [train]
 
-``train`` writes its policy and curve to the folder runs/learning; it takes minutes on two free cores.
+``train`` needs Stable-Baselines3. It writes its policy and curve to the folder runs/learning, and takes minutes on two
+free cores.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from statistics import median
 import numpy as np
 
 from wavesim_server.dynamics import integrators
-from wavesim_studies.learning import ppo
+from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_studies.learning.baselines import Pid, RandomPolicy, evaluate_policy
 from wavesim_studies.learning.core import Core
 from wavesim_studies.learning.env import VectorTaskEnv
@@ -58,9 +59,10 @@ def speed() -> None:
     f = cores["without noise"].fleet
     blocks = f.blocks.copy()
     turn = np.arange(len(blocks))
+    bodies = BodyArrays(blocks, np.zeros(0, np.int64), f.heads, f.params)
     acts: dict[str, Callable[[], object]] = {
         "bare kernel, one RK4 step": lambda: integrators.step_all(
-            blocks, f.heads, turn, f.params, f.kinds, f.tables, f.work, 0.05, integrators.RK4
+            bodies, ModelArrays(f.kinds, f.tables), turn, f.work, 0.05, integrators.RK4
         ),
         **{name: lambda core=core: core.step(actions) for name, core in cores.items()},  # type: ignore[misc]
         "Gymnasium's vector": lambda: envs.step(actions),
@@ -146,15 +148,56 @@ def scores() -> None:
 
 
 def train(samples: float = 6e6, limit: float = 900.0) -> None:
-    """Train a policy for station keeping, draw its learning curve, and score it over unseen episodes."""
+    """Train a policy for station keeping with Stable-Baselines3, draw its learning curve, and score it over unseen
+    episodes. Stop after ``samples`` samples or ``limit`` seconds.
+    """
+    import torch
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    from wavesim_studies.learning.sb3 import VecEnv, exported_policy
+
     OUT.mkdir(parents=True, exist_ok=True)
     curve: list[dict[str, float]] = []
+    start = time.perf_counter()
 
-    def say(now: dict[str, float]) -> None:
-        curve.append(now)
-        print({k: round(v, 3) for k, v in now.items()}, flush=True)
+    class Curve(BaseCallback):  # type: ignore[misc]
+        """Keep and print the reward per step and the success rate of the episodes that ended since the last update."""
 
-    policy = ppo.train(Core("StationKeeping", 1024), int(samples), say=say, limit=limit)
+        def _on_rollout_start(self) -> None:
+            self.outcomes: list[bool] = []
+
+        def _on_step(self) -> bool:
+            self.outcomes += [info["is_success"] for info in self.locals["infos"] if info]
+            return time.perf_counter() - start < limit
+
+        def _on_rollout_end(self) -> None:
+            curve.append(
+                {
+                    "samples": float(self.num_timesteps),
+                    "reward": float(self.locals["rewards"].mean()),
+                    "success": float(np.mean(self.outcomes)) if self.outcomes else float("nan"),
+                    "wall": time.perf_counter() - start,
+                }
+            )
+            print({k: round(v, 3) for k, v in curve[-1].items()}, flush=True)
+
+    torch.set_num_threads(1)  # the networks are so small that threads would cost more than they save
+    copies, steps = 1024, 32
+    model = PPO(
+        "MlpPolicy",
+        VecEnv("StationKeeping", copies, seed=1),
+        learning_rate=lambda left: 7e-4 * max(0.05, left),
+        n_steps=steps,
+        batch_size=copies * steps // 4,
+        n_epochs=4,
+        gamma=0.98,
+        ent_coef=0.001,
+        policy_kwargs={"log_std_init": -0.7},
+        seed=1,
+        device="cpu",
+    )
+    policy = exported_policy(model.learn(int(samples), callback=Curve()))
     policy.save(OUT / "station-keeping.npz")
     (OUT / "curve.json").write_text(json.dumps(curve))
     draw(curve, OUT / "curve.png")

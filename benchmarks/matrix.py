@@ -22,7 +22,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.tables import RunState
 from wavesim_server.resources import remove_leftovers
 
-CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+CLI = [sys.executable, "-m", "wavesim_sdk"]
 KINDS = ("supervisor", "engine", "front", "emulator", "program", "viewer")
 PHASES = ("start", "stand", "run", "end")  #: trial started; all ready, clock stopped; clock running; simulation ended
 SIGNALS = (signal.SIGKILL, signal.SIGSTOP)

@@ -33,7 +33,7 @@ from wavesim_server import Simulation
 from wavesim_server.address_layout import same_address_layout
 from wavesim_world.config import load as load_config
 
-CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+CLI = [sys.executable, "-m", "wavesim_sdk"]
 SECONDS = 8.0
 PER_SOCKET = 50
 

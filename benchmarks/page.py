@@ -30,7 +30,7 @@ from wavesim_sdk.tables import STATE
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_world.config import load
 
-CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+CLI = [sys.executable, "-m", "wavesim_sdk"]
 VEHICLES, SECONDS = 50, 60
 VESSELS = 12  #: number of vehicles on the surface
 CONFIG = """<wavesim name="page"><world><waves height="1 m" peak="0.9 rad/s" spreading="6"/><bed depth="40 m"><bump height="-12 m" north="60 m" east="40 m" alpha="0.02 1/m" beta="0.02 1/m"/></bed>

@@ -128,10 +128,8 @@ def resting() -> tuple[float, str]:
 
 def figures() -> tuple[dict[str, float], dict[str, str]]:
     """Measure the checkout whose sources are imported."""
-    from wavesim_server import cache
     from wavesim_world.config import library
 
-    cache.choose_cache_folder()
     time.perf_counter = time.process_time  # others use the machine: the processor's time is counted, not the wall's
     motion, medium = (importlib.import_module(f"benchmarks.{name}") for name in ("kernel", "acoustics"))
     times: dict[str, float] = {}

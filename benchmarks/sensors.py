@@ -37,7 +37,7 @@ WORLD = HILLS + WALLS + DYE
 COUNTS, FIVE = (1, 10, 100, 1000), -1
 TICKS, TURNS = 8, 3
 PAUSE_S = 5e-5  #: pause between two reads in s, because a reader without a pause would occupy a core
-CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+CLI = [sys.executable, "-m", "wavesim_sdk"]
 
 
 def configuration(inner: str) -> LoadedConfig:
@@ -109,7 +109,9 @@ def emulators(against: Path | None) -> None:
 
 def before(checkout: Path, name: str) -> dict[int, float]:
     """Measure with the packages of another checkout."""
-    path = os.pathsep.join(str(checkout / p) for p in ("broker_sdk", "kernels", "world", "devices", "conformance", "server", "emulators"))
+    path = os.pathsep.join(
+        str(checkout / p) for p in ("broker_sdk", "kernels", "world", "devices", "conformance", "server", "emulators")
+    )
     arguments = json.dumps({"world": WORLD, "names": [name], "counts": list(COUNTS), "ticks": TICKS})
     script = str(Path(__file__).with_name("sensors_before.py"))
     done = subprocess.run(

@@ -42,7 +42,7 @@ def main() -> None:
         f'<vehicle name="v{k}" model="lauv" position="0 {6 * k} 6 m"><sensors>{FORWARD if k < 2 else SIDE}</sensors></vehicle>'
         for k in range(4)
     )
-    command = [sys.executable, "-m", "wavesim_sdk.cli"]
+    command = [sys.executable, "-m", "wavesim_sdk"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "fleet.xml"
         file.write_text(WORLD.format(bodies))

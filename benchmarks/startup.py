@@ -27,7 +27,9 @@ spent = time.process_time_ns()
 own = [m for m in list(sys.modules.values()) if m.__name__.startswith("wavesim") and getattr(m, "__file__", None)]
 print(spent / 1e6, len(sys.modules), len(own), sum(os.path.getsize(m.__file__) for m in own))
 """
-    paths = os.pathsep.join(str(root / p) for p in ("broker_sdk", "kernels", "world", "devices", "conformance", "server"))
+    paths = os.pathsep.join(
+        str(root / p) for p in ("broker_sdk", "kernels", "world", "devices", "conformance", "server")
+    )
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

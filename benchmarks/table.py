@@ -31,10 +31,8 @@ FLOOR = "  the floor of its multiply-adds, ns"
 def of_a_core() -> dict[str, float]:
     """Measure the checkout whose sources are imported."""
     from benchmarks import acoustics, kernel, network, paired
-    from wavesim_server import cache
     from wavesim_world.config import library
 
-    cache.choose_cache_folder()
     time.perf_counter = time.process_time
     found = {}
     for n in (100, 1000):

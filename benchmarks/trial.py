@@ -23,7 +23,7 @@ from wavesim_server import Simulation
 from wavesim_server.serve import is_ready
 
 ROOT = Path(__file__).parent.parent
-CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+CLI = [sys.executable, "-m", "wavesim_sdk"]
 
 
 def real_time_factor() -> None:

@@ -21,7 +21,7 @@ import aiohttp
 
 from benchmarks.processes import cpu_s, memory_mb
 
-CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+CLI = [sys.executable, "-m", "wavesim_sdk"]
 RATE = 20.0
 NAME = "bench-viewer"
 

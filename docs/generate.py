@@ -1,4 +1,4 @@
-"""Write the generated parts of the documents; with --check, only say what is out of date."""
+"""Write the generated parts of the documents, and the generated sources; with --check, only say what is out of date."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
+import typescript
 
 from wavesim_bridges.ardupilot import parameter_files, parameters
-from wavesim_sdk import mailbox, tables
+from wavesim_sdk import layout, mailbox, tables
 from wavesim_sdk.imaging_frames import FRAME
 from wavesim_sdk.wire import protocol_export, vectors
+from wavesim_server.dynamics import block_rows, model_columns, parameter_rows, work_rows
+from wavesim_server.dynamics.row_tables import RowTable
 from wavesim_studies.campaign.metrics import LIBRARY
 from wavesim_studies.campaign.schema import Campaign
 from wavesim_world.config import export
@@ -87,6 +90,13 @@ def ardupilot_parameters() -> str:
     return "\n".join(["| file | parameters | why |", "|---|---|---|", *rows])
 
 
+def kernel_rows() -> str:
+    """Return the tables of all rows of the dynamics' arrays."""
+    modules = (block_rows, parameter_rows, work_rows, model_columns)
+    found = [t for m in modules for t in vars(m).values() if isinstance(t, RowTable)]
+    return "\n".join(table.markdown() for table in found).rstrip()
+
+
 def pages() -> dict[Path, str]:
     """Return every generated file with its expected content."""
     protocol = (ROOT / "docs/PROTOCOL.md").read_text()
@@ -101,7 +111,8 @@ def pages() -> dict[Path, str]:
     return {
         ROOT / "docs/PROTOCOL.md": protocol,
         protocol_export.FILE: protocol_export.protocol_json(),
-        ROOT / "docs/SHARED_MEMORY.md": between(shared, "tables", tables.tables_markdown()),
+        ROOT / "docs/SHARED_MEMORY.md": between(shared, "tables", layout.tables_markdown()),
+        ROOT / "docs/KERNEL_ROWS.md": between((ROOT / "docs/KERNEL_ROWS.md").read_text(), "rows", kernel_rows()),
         ROOT / "docs/sonars.md": between((ROOT / "docs/sonars.md").read_text(), "frame", offsets(FRAME)),
         ROOT / "docs/campaigns.md": campaign_page(),
         ROOT / "docs/bridges/ardupilot.md": between(
@@ -111,6 +122,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs/COMMANDS.md": commands(),
         ROOT / "docs/wavesim.xsd": export.xsd().decode(),
         ROOT / "examples/mailbox-c/wavesim_mailbox.h": mailbox.c_header(),
+        ROOT / typescript.FILE: typescript.declarations(),
     }
 
 

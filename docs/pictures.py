@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 from tests.examples.pages import at_desk, page_blocks  # noqa: E402
 
 IMAGES, RUNS = ROOT / "docs" / "images", ROOT / "runs"
-CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+CLI = [sys.executable, "-m", "wavesim_sdk"]
 MOST = 250_000  # bytes of a picture
 FLAGS = [
     "--no-sandbox",
@@ -118,8 +118,8 @@ def at(page: Page, time: float, before: float = 0.0) -> None:
 
 def drawn(page: Page) -> None:
     """Wait until nothing moves and no message covers the picture."""
-    page.evaluate("() => { document.querySelectorAll('.toast').forEach(t => t.remove()); wavesim.app.wake() }")
-    page.wait_for_function("() => !wavesim.app.turning")  # as sharp as the screen
+    page.evaluate("() => { document.querySelectorAll('.toast').forEach(t => t.remove()); wavesim.app.loop.wake() }")
+    page.wait_for_function("() => !wavesim.app.loop.turning")  # as sharp as the screen
 
 
 def shot(page: Page, name: str, selector: str = "") -> None:
@@ -138,14 +138,16 @@ def demo() -> None:
         shot(page, "mission-control")
         page.keyboard.press("o")
         page.keyboard.press("4")
-        page.evaluate("() => wavesim.app.choose(null)")
+        page.evaluate("() => wavesim.app.selection.choose(null)")
         page.keyboard.press("Shift+L")
         page.keyboard.press("]")
         shot(page, "chart")
         page.keyboard.press("]")
         page.keyboard.press("Shift+L")
         page.keyboard.press("1")
-        page.evaluate("() => { wavesim.app.choose(0); wavesim.view.show.magnify = false; wavesim.view.goTo(0) }")
+        page.evaluate(
+            "() => { wavesim.app.selection.choose(0); wavesim.view.show.magnify = false; wavesim.view.goTo(0) }"
+        )
         shot(page, "close")
 
 

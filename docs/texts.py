@@ -15,7 +15,19 @@ from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("broker_sdk", "kernels", "world", "devices", "conformance", "server", "emulators", "viz", "bridges", "studies", "examples")
+PACKAGES = (
+    "broker_sdk",
+    "kernels",
+    "world",
+    "devices",
+    "conformance",
+    "server",
+    "emulators",
+    "viz",
+    "bridges",
+    "studies",
+    "examples",
+)
 #: kinds of texts: a sample takes a quarter from each
 DOCUMENT, HELP, MESSAGE, DOCSTRING = KINDS = ("document", "help", "message", "docstring")
 #: calls whose texts are help: options of commands, and keys of the configuration

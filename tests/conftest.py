@@ -17,7 +17,7 @@ import pytest
 from tests.nursery import CLI, launch
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.errors import NotRunning
-from wavesim_server import cache
+from wavesim_server import compiling
 from wavesim_server.resources import remove_leftovers
 from wavesim_world.config import LoadedConfig, load
 
@@ -32,7 +32,7 @@ for _signal, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the kernels once, before workers or servers do so side by side."""
     if not hasattr(session.config, "workerinput"):
-        cache.ensure_compiled(lambda text: print(f"\n{text}", flush=True))
+        compiling.ensure_compiled(lambda text: print(f"\n{text}", flush=True))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -92,6 +92,15 @@ def wavesim(*arguments: str | Path, timeout: float = 120.0, **options: object) -
     return subprocess.run(
         [*CLI, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False, **options
     )  # type: ignore[call-overload,no-any-return]
+
+
+def run_trial(
+    config: str | Path, out: Path, name: str, *more: str, timeout: float = 120.0
+) -> subprocess.CompletedProcess[str]:
+    """Run a trial on a free port, without pictures."""
+    return wavesim(
+        "trial", config, "--out", out, "--name", name, "--port", "0", "--quiet", "--no-plots", *more, timeout=timeout
+    )
 
 
 class Server:

@@ -24,7 +24,7 @@ from typing import IO, Any
 from wavesim_sdk import console, forked_process
 from wavesim_server import compiling
 
-CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
+CLI = [sys.executable, "-m", "wavesim_sdk"]
 MOST_BYTES = 200_000  #: of a request
 #: of the test that runs; nobody but pytest reads it
 _OWN = ("PYTEST_CURRENT_TEST",)

@@ -27,7 +27,7 @@ from wavesim_bridges.core import (
     run_together,
     true_motion,
 )
-from wavesim_bridges.servo_outputs import Mixer, ServoOutput, chosen
+from wavesim_bridges.servo_outputs import Mixer, ServoOutput, autopilot_options, chosen
 from wavesim_bridges.vehicle_motion import Array, VehicleMotion
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.names import suggest_name
@@ -239,25 +239,10 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
 
 
 @bridge("ardupilot", period=0.0025)
-@click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Preset that assigns outputs to actuators.")
-@click.option(
-    "--output",
-    multiple=True,
-    metavar="N=ACTUATOR",
-    help="Output to add to the preset or to override in it. A minus sign reverses it: 3=-starboard. Repeatable.",
-)
-@click.option(
-    "--instance",
-    type=click.IntRange(0, (65535 - PORT) // PORTS_APART),
-    default=0,
-    show_default=True,
-    help="Instance number, as in ArduPilot's option `-I`; the UDP port is 9002 plus ten times this number.",
-)
-@click.option(
-    "--also",
-    multiple=True,
-    metavar="VEHICLE",
-    help="Additional vehicle of the same type, with the next instance number. Repeatable.",
+@autopilot_options(
+    FRAMES,
+    (65535 - PORT) // PORTS_APART,
+    "Instance number, as in ArduPilot's option `-I`; the UDP port is 9002 plus ten times this number.",
 )
 @click.option(
     "--parm",

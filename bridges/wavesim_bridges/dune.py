@@ -59,6 +59,19 @@ ENTITIES = {
     imc.UamTxStatus: "Acoustic Modem",
     imc.UamRxRange: "Acoustic Modem",
 }
+#: state of a vehicle whose on-board software is not running
+BOOT = imc.VehicleState(
+    op_mode=imc.VehicleState.VS_BOOT,
+    error_count=0,
+    error_ents="",
+    maneuver_type=0xFFFF,
+    maneuver_stime=-1.0,
+    maneuver_eta=0xFFFF,
+    control_loops=0,
+    flags=0,
+    last_error="",
+    last_error_time=-1.0,
+)
 Address = tuple[str, int]
 
 
@@ -121,11 +134,11 @@ class ImcSocket(asyncio.DatagramProtocol):
         self._heard_at = time.monotonic()
         if not self._numbers and self._heard_at - self._asked_at > ASK_AGAIN_S:
             self._asked_at = self._heard_at
-            self.send(imc.EntityList(imc.QUERY, ""), time.time())
+            self.send(imc.EntityList(imc.EntityList.OP_QUERY, ""), time.time())
         if asked is not None:
             self.commands[asked[0]] = asked[1]
-        elif isinstance(message, imc.EntityList) and message.op == imc.REPORT:
-            self._numbers = message.numbers
+        elif isinstance(message, imc.EntityList) and message.op == imc.EntityList.OP_REPORT:
+            self._numbers = entity_numbers(message.list)
         elif isinstance(message, (imc.UamTxFrame, imc.UamTxRange)):
             if self.sound is None:
                 raise MalformedMessage("no modem")
@@ -177,6 +190,12 @@ class ImcSocket(asyncio.DatagramProtocol):
     def close(self) -> None:
         if self._transport is not None:
             self._transport.close()
+
+
+def entity_numbers(text: str) -> dict[str, int]:
+    """Parse DUNE's list of entities, `Label=number;Label=number`. Skip invalid entries."""
+    pairs = (entry.rpartition("=")[::2] for entry in text.split(";"))
+    return {label: int(number) for label, number in pairs if number.isdecimal() and int(number) < UNKNOWN_ENTITY}
 
 
 class DuneBridge:
@@ -266,14 +285,16 @@ class DuneBridge:
                 north, east = (0.0, 0.0) if motion is None else map(float, motion.position[:2])
                 latitude, longitude = map(math.radians, reference.world.degrees(north, east))
                 services = f"imc+udp://127.0.0.1:{listen}/"
-                announce = imc.Announce(self.name, imc.UUV, EVERYBODY, latitude, longitude, 0.0, services)
+                announce = imc.Announce(
+                    self.name, imc.Announce.SYSTEMTYPE_UUV, EVERYBODY, latitude, longitude, 0.0, services
+                )
                 self.port.send(announce, now, *self._announce)
             if others := {*self._announce, *self.port.peers}:
                 self.port.send(imc.Heartbeat(), now, *others)
                 if motion is not None:
                     self.port.send(estimated_state(motion, reference), now, *others)
                 if self.port.client is None:
-                    self.port.send(imc.VehicleState(imc.BOOT), now, *others)
+                    self.port.send(BOOT, now, *others)
             beats += 1
             await asyncio.sleep(HEARTBEAT_S)
 

@@ -86,7 +86,7 @@ class DuneAcoustics:
                 await asyncio.sleep(RECONNECT_S)
             finally:
                 self._broker = None
-                self._finish(imc.FAILED, "the session was lost")
+                self._finish(imc.UamTxStatus.UTS_FAILED, "the session was lost")
 
     # -- requests from DUNE ----------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class DuneAcoustics:
         """Process a request from DUNE and answer it with a status; ignore other messages."""
         match message:
             case imc.UamTxFrame(seq=seq, sys_dst=name, flags=flags, data=data):
-                ranging = bool(flags & imc.ACKNOWLEDGED)
+                ranging = bool(flags & imc.UamTxFrame.UTF_ACK)
                 self._ask(seq, name, data if data or not ranging else None, ranging, TIMEOUT_S)
             case imc.UamTxRange(seq=seq, sys_dst=name, timeout=timeout):
                 given = math.isfinite(timeout) and timeout > 0.0
@@ -103,16 +103,16 @@ class DuneAcoustics:
     def _ask(self, seq: int, name: str, packet: bytes | None, ranging: bool, timeout: float) -> None:
         known = name in self._modems or (name == BROADCAST and not ranging)
         if not known or name == self.name:
-            self._status(seq, imc.INV_ADDR, "no such modem")
+            self._status(seq, imc.UamTxStatus.UTS_INV_ADDR, "no such modem")
         elif packet is not None and len(packet) > MAX_PAYLOAD:
-            self._status(seq, imc.INV_SIZE, f"more than {MAX_PAYLOAD} bytes")
+            self._status(seq, imc.UamTxStatus.UTS_INV_SIZE, f"more than {MAX_PAYLOAD} bytes")
         elif self._pending is not None:
-            self._status(seq, imc.BUSY)
+            self._status(seq, imc.UamTxStatus.UTS_BUSY)
         elif self._broker is None:
-            self._status(seq, imc.FAILED, "the transducer is not connected")
+            self._status(seq, imc.UamTxStatus.UTS_FAILED, "the transducer is not connected")
         else:
             self._pending = _PendingTransmission(name, timeout, packet, ranging, seq)
-            self._status(seq, imc.IN_PROGRESS)
+            self._status(seq, imc.UamTxStatus.UTS_IP)
             self._send(self._broker, self._pending)
 
     def _status(self, seq: int, value: int, error: str = "") -> None:
@@ -172,7 +172,7 @@ class DuneAcoustics:
                 order.deadline = now + order.timeout
             self._follow_request(order, step)
             if self._pending is order and now >= order.deadline:
-                self._finish(imc.FAILED, order.error)
+                self._finish(imc.UamTxStatus.UTS_FAILED, order.error)
             elif self._pending is order and not order.request and not order.signal and now >= order.retry_at:
                 self._send(broker, order)
         if self._pending is None:
@@ -190,7 +190,7 @@ class DuneAcoustics:
                 elif pending.ranging:
                     pending.packet = None  # its range follows
                 else:
-                    self._finish(imc.DONE)
+                    self._finish(imc.UamTxStatus.UTS_DONE)
         for refused in step.refused:
             if refused.request == pending.request:
                 pending.request, pending.error, pending.retry_at = 0, refused.text, step.time + AGAIN_AFTER_S
@@ -206,14 +206,16 @@ class DuneAcoustics:
             own = r.to_address in (0, self._modems.get(self.name))
             to = self._name_of(r.to_address) if r.to_address else BROADCAST
             self.send_to_dune(
-                imc.UamRxFrame(self._name_of(r.from_address), to, 0 if own else imc.PROMISCUOUS, r.payload)
+                imc.UamRxFrame(
+                    self._name_of(r.from_address), to, 0 if own else imc.UamRxFrame.URF_PROMISCUOUS, r.payload
+                )
             )
         elif pending is not None and r.range is not None and self._is_reply_to(r, pending):
             if pending.seq is None:
                 self.send_to_dune(imc.LblRange(pending.beacon, r.range))
             else:
                 self.send_to_dune(imc.UamRxRange(pending.seq, pending.name, r.range))
-            self._finish(imc.DONE)
+            self._finish(imc.UamTxStatus.UTS_DONE)
 
     def _name_of(self, address: int) -> str:
         return self._names.get(address, str(address))

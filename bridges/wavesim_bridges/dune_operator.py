@@ -71,7 +71,7 @@ class OperatorCommands:
     def handle(self, message: ImcMessage, answer: Answer) -> bool:
         """Process a message and return whether it came from an operator. Raise MalformedMessage if it is invalid."""
         match message:
-            case imc.GpsFix(type=imc.MANUAL_INPUT):
+            case imc.GpsFix(type=imc.GpsFix.GFT_MANUAL_INPUT):
                 self._fix(message)
             case imc.LeakSimulation(op=op, entities=entities):
                 self._leak(bool(op), [e.strip() for e in entities.split(",")] if entities else list(self._leaks))
@@ -117,10 +117,10 @@ class OperatorCommands:
     def _lbl(self, message: imc.LblConfig, answer: Answer) -> None:
         if self._acoustics is None:
             raise MalformedMessage("neither a modem nor a transponder is configured")
-        if message.op == imc.SET_CFG:
+        if message.op == imc.LblConfig.OP_SET_CFG:
             self._acoustics.configure(message.beacons)
-        elif message.op == imc.GET_CFG:
-            answer(imc.LblConfig(imc.CUR_CFG, self._acoustics.beacons))
+        elif message.op == imc.LblConfig.OP_GET_CFG:
+            answer(imc.LblConfig(imc.LblConfig.OP_CUR_CFG, self._acoustics.beacons))
 
     def _set(self, entity: str, values: Mapping[str, str]) -> None:
         for name, text in values.items():
@@ -193,7 +193,9 @@ class OperatorCommands:
         self._reported_leaks, self._reported_at = wet, step.time
         for label, where in self._leaks.items():
             leaks = wet[COMPARTMENTS.index(where)]
-            state, text = (imc.FAILURE, "leak detected") if leaks else (imc.NORMAL, "active")
+            state, text = (
+                (imc.EntityState.ESTA_FAILURE, "leak detected") if leaks else (imc.EntityState.ESTA_NORMAL, "active")
+            )
             self._send(imc.EntityState(state, 0, text), label)
 
 

@@ -1,398 +1,270 @@
-"""The IMC messages (protocol of DUNE and Neptus) that the bridge uses, each declared once. Angles in rad, other
-quantities in SI units.
-"""
+"""Messages of IMC 5.4.31, generated from IMC.xml by generate_imc.py: do not edit."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from wavesim_bridges.imc_codec import UNKNOWN_ENTITY, ImcMessage, register_message
+from wavesim_bridges.imc_codec import ImcMessage
 
 
-@register_message(1, "BBt")
-@dataclass(frozen=True)
-class EntityState(ImcMessage):
-    """State of the entity that sends the packet. Flag 1 means that the entity needs attention."""
-
-    state: int
-    flags: int
+class EntityState(ImcMessage, number=1, layout="BBt"):
+    state: int  #: Enumerated
+    flags: int  #: Bitfield
     description: str
+    ESTA_NORMAL = 1
+    ESTA_FAILURE = 4
 
 
-NORMAL, FAILURE = 1, 4  #: states of a DUNE entity
+class EntityList(ImcMessage, number=5, layout="Bt"):
+    op: int  #: Enumerated
+    list: str  #: TupleList
+    OP_REPORT = 0
+    OP_QUERY = 1
 
 
-@register_message(5, "Bt")
-@dataclass(frozen=True)
-class EntityList(ImcMessage):
-    """List of a system's entities. ``op`` 0 reports it in ``list``, as `Label=number;Label=number`; ``op`` 1 requests
-    it.
-    """
-
-    op: int
-    list: str
-
-    @property
-    def numbers(self) -> dict[str, int]:
-        """Return the numbers of the entities by label, without invalid entries."""
-        pairs = (entry.rpartition("=")[::2] for entry in self.list.split(";"))
-        return {label: int(number) for label, number in pairs if number.isdecimal() and int(number) < UNKNOWN_ENTITY}
-
-
-REPORT, QUERY = 0, 1
-
-
-@register_message(50, "ddf fff fff fff fff fff")
-@dataclass(frozen=True)
-class SimulatedState(ImcMessage):
-    """Simulated state: origin (rad, m); offset north, east, down (m); roll, pitch, heading (rad); velocity through the
-    water in the body frame (m/s); rates (rad/s); velocity of the water, north, east, down (m/s).
-    """
-
-    lat: float
-    lon: float
-    height: float
-    x: float
-    y: float
-    z: float
-    phi: float
-    theta: float
-    psi: float
-    u: float
-    v: float
-    w: float
-    p: float
-    q: float
-    r: float
-    svx: float
-    svy: float
-    svz: float
+class SimulatedState(ImcMessage, number=50, layout="ddffffffffffffffff"):
+    lat: float  #: rad
+    lon: float  #: rad
+    height: float  #: m
+    x: float  #: m
+    y: float  #: m
+    z: float  #: m
+    phi: float  #: rad
+    theta: float  #: rad
+    psi: float  #: rad
+    u: float  #: m/s
+    v: float  #: m/s
+    w: float  #: m/s
+    p: float  #: rad/s
+    q: float  #: rad/s
+    r: float  #: rad/s
+    svx: float  #: m/s
+    svy: float  #: m/s
+    svz: float  #: m/s
 
 
-@register_message(51, "Bt")
-@dataclass(frozen=True)
-class LeakSimulation(ImcMessage):
-    """Simulated leak. ``op`` 1: water enters at these sensors (comma-separated labels; empty means all). ``op`` 0: the
-    leak has ended.
-    """
-
-    op: int
+class LeakSimulation(ImcMessage, number=51, layout="Bt"):
+    op: int  #: Enumerated
     entities: str
 
 
-@register_message(150)
-@dataclass(frozen=True)
-class Heartbeat(ImcMessage):
-    """Indication that the sender is running."""
+class Heartbeat(ImcMessage, number=150, layout=""):
+    pass
 
 
-UUV = 2
-
-
-@register_message(151, "tBHddft")
-@dataclass(frozen=True)
-class Announce(ImcMessage):
-    """Identity, position (rad, m) and addresses of the sender."""
-
+class Announce(ImcMessage, number=151, layout="tBHddft"):
     sys_name: str
-    sys_type: int
+    sys_type: int  #: Enumerated
     owner: int
-    lat: float
-    lon: float
-    height: float
+    lat: float  #: rad
+    lon: float  #: rad
+    height: float  #: m
     services: str
+    SYSTEMTYPE_UUV = 2
 
 
-@register_message(200, "Bf")
-@dataclass(frozen=True)
-class LblRange(ImcMessage):
-    """Range to a beacon. ``id`` is the beacon's index in the configuration; ``range`` is in m."""
-
+class LblRange(ImcMessage, number=200, layout="Bf"):
     id: int
-    range: float
+    range: float  #: m
 
 
-@register_message(202, "tddfBBB")
-@dataclass(frozen=True)
-class LblBeacon(ImcMessage):
-    """Name and position (rad, m) of a beacon. The bridge ignores channels and delay (ms)."""
-
+class LblBeacon(ImcMessage, number=202, layout="tddfBBB"):
     beacon: str
-    lat: float
-    lon: float
-    depth: float
+    lat: float  #: rad
+    lon: float  #: rad
+    depth: float  #: m
     query_channel: int
     reply_channel: int
-    transponder_delay: int
+    transponder_delay: int  #: ms
 
 
-@register_message(203, "Bl")
-@dataclass(frozen=True)
-class LblConfig(ImcMessage):
-    """Beacons of the long baseline. ``op`` 0 sets them, 1 requests them, and 2 answers a request."""
-
-    op: int
+class LblConfig(ImcMessage, number=203, layout="Bl"):
+    op: int  #: Enumerated
     beacons: tuple[ImcMessage, ...]
+    OP_SET_CFG = 0
+    OP_GET_CFG = 1
+    OP_CUR_CFG = 2
 
 
-SET_CFG, GET_CFG, CUR_CFG = 0, 1, 2
+class Rpm(ImcMessage, number=250, layout="h"):
+    value: int  #: rpm
 
 
-@register_message(250, "h")
-@dataclass(frozen=True)
-class Rpm(ImcMessage):
-    value: int
-
-
-@register_message(253, "HBHBBfddfBffffff")
-@dataclass(frozen=True)
-class GpsFix(ImcMessage):
-    """GPS fix. With ``type`` 3, an operator sets the vehicle's position. Bits of ``validity``: date, time, position,
-    course, speed, hacc, vacc, hdop, vdop.
-    """
-
-    validity: int
-    type: int
+class GpsFix(ImcMessage, number=253, layout="HBHBBfddfBffffff"):
+    validity: int  #: Bitfield
+    type: int  #: Enumerated
     utc_year: int
     utc_month: int
     utc_day: int
-    utc_time: float
-    lat: float
-    lon: float
-    height: float
+    utc_time: float  #: s
+    lat: float  #: rad
+    lon: float  #: rad
+    height: float  #: m
     satellites: int
-    cog: float
-    sog: float
+    cog: float  #: rad
+    sog: float  #: m/s
     hdop: float
     vdop: float
-    hacc: float
-    vacc: float
+    hacc: float  #: m
+    vacc: float  #: m
+    GFT_MANUAL_INPUT = 3
 
 
-MANUAL_INPUT = 3
+class EulerAngles(ImcMessage, number=254, layout="ddddd"):
+    time: float  #: s
+    phi: float  #: rad
+    theta: float  #: rad
+    psi: float  #: rad
+    psi_magnetic: float  #: rad
 
 
-@register_message(254, "ddddd")
-@dataclass(frozen=True)
-class EulerAngles(ImcMessage):
-    time: float
-    phi: float
-    theta: float
-    psi: float
-    psi_magnetic: float
+class AngularVelocity(ImcMessage, number=256, layout="dddd"):
+    time: float  #: s
+    x: float  #: rad/s
+    y: float  #: rad/s
+    z: float  #: rad/s
 
 
-@register_message(256, "dddd")
-@dataclass(frozen=True)
-class AngularVelocity(ImcMessage):
-    time: float
-    x: float
-    y: float
-    z: float
+class Acceleration(ImcMessage, number=257, layout="dddd"):
+    time: float  #: s
+    x: float  #: m/s/s
+    y: float  #: m/s/s
+    z: float  #: m/s/s
 
 
-@register_message(257, "dddd")
-@dataclass(frozen=True)
-class Acceleration(ImcMessage):
-    time: float
-    x: float
-    y: float
-    z: float
+class GroundVelocity(ImcMessage, number=259, layout="Bddd"):
+    validity: int  #: Bitfield
+    x: float  #: m/s
+    y: float  #: m/s
+    z: float  #: m/s
 
 
-@register_message(259, "Bddd")
-@dataclass(frozen=True)
-class GroundVelocity(ImcMessage):
-    """Velocity over ground. Bits of ``validity``: x, y, z."""
-
-    validity: int
-    x: float
-    y: float
-    z: float
+class WaterVelocity(ImcMessage, number=260, layout="Bddd"):
+    validity: int  #: Bitfield
+    x: float  #: m/s
+    y: float  #: m/s
+    z: float  #: m/s
 
 
-@register_message(260, "Bddd")
-@dataclass(frozen=True)
-class WaterVelocity(ImcMessage):
-    """Velocity through the water. Bits of ``validity``: x, y, z."""
-
-    validity: int
-    x: float
-    y: float
-    z: float
-
-
-@register_message(262, "Bllf")
-@dataclass(frozen=True)
-class Distance(ImcMessage):
-    validity: int
+class Distance(ImcMessage, number=262, layout="Bllf"):
+    validity: int  #: Enumerated
     location: tuple[ImcMessage, ...]
     beam_config: tuple[ImcMessage, ...]
-    value: float
+    value: float  #: m
 
 
-@register_message(263, "f")
-@dataclass(frozen=True)
-class Temperature(ImcMessage):
-    value: float
+class Temperature(ImcMessage, number=263, layout="f"):
+    value: float  #: °C
 
 
-@register_message(265, "f")
-@dataclass(frozen=True)
-class Depth(ImcMessage):
-    value: float
+class Depth(ImcMessage, number=265, layout="f"):
+    value: float  #: m
 
 
-@register_message(269, "f")
-@dataclass(frozen=True)
-class Conductivity(ImcMessage):
-    value: float
+class Conductivity(ImcMessage, number=269, layout="f"):
+    value: float  #: S/m
 
 
-@register_message(281, "Bf")
-@dataclass(frozen=True)
-class ServoPosition(ImcMessage):
+class ServoPosition(ImcMessage, number=281, layout="Bf"):
+    id: int
+    value: float  #: rad
+
+
+class SetThrusterActuation(ImcMessage, number=301, layout="Bf"):
     id: int
     value: float
 
 
-@register_message(301, "Bf")
-@dataclass(frozen=True)
-class SetThrusterActuation(ImcMessage):
+class SetServoPosition(ImcMessage, number=302, layout="Bf"):
     id: int
-    value: float
+    value: float  #: rad
 
 
-@register_message(302, "Bf")
-@dataclass(frozen=True)
-class SetServoPosition(ImcMessage):
-    id: int
-    value: float
+class EstimatedState(ImcMessage, number=350, layout="ddffffffffffffffffff"):
+    lat: float  #: rad
+    lon: float  #: rad
+    height: float  #: m
+    x: float  #: m
+    y: float  #: m
+    z: float  #: m
+    phi: float  #: rad
+    theta: float  #: rad
+    psi: float  #: rad
+    u: float  #: m/s
+    v: float  #: m/s
+    w: float  #: m/s
+    vx: float  #: m/s
+    vy: float  #: m/s
+    vz: float  #: m/s
+    p: float  #: rad/s
+    q: float  #: rad/s
+    r: float  #: rad/s
+    depth: float  #: m
+    alt: float  #: m
 
 
-@register_message(350, "ddf fff fff fff fff fff ff")
-@dataclass(frozen=True)
-class EstimatedState(ImcMessage):
-    """Estimated state: reference (rad, m); offset north, east, down (m); roll, pitch, heading (rad); velocity over
-    ground in the body frame and in the world (m/s); rates (rad/s); depth and altitude (m; -1: unknown).
-    """
-
-    lat: float
-    lon: float
-    height: float
-    x: float
-    y: float
-    z: float
-    phi: float
-    theta: float
-    psi: float
-    u: float
-    v: float
-    w: float
-    vx: float
-    vy: float
-    vz: float
-    p: float
-    q: float
-    r: float
-    depth: float
-    alt: float
+class VehicleState(ImcMessage, number=500, layout="BBtHdHIBtd"):
+    op_mode: int  #: Enumerated
+    error_count: int
+    error_ents: str
+    maneuver_type: int
+    maneuver_stime: float  #: s
+    maneuver_eta: int  #: s
+    control_loops: int  #: Bitfield
+    flags: int  #: Bitfield
+    last_error: str
+    last_error_time: float  #: s
+    VS_BOOT = 5
 
 
-@register_message(500, "BBtHdHIBtd")
-@dataclass(frozen=True)
-class VehicleState(ImcMessage):
-    op_mode: int
-    error_count: int = 0
-    error_ents: str = ""
-    maneuver_type: int = 0xFFFF
-    maneuver_stime: float = -1.0
-    maneuver_eta: int = 0xFFFF
-    control_loops: int = 0
-    flags: int = 0
-    last_error: str = ""
-    last_error_time: float = -1.0
-
-
-BOOT = 5  #: operation mode in VehicleState of a vehicle whose on-board software is not running
-
-
-@register_message(801, "tt")
-@dataclass(frozen=True)
-class EntityParameter(ImcMessage):
+class EntityParameter(ImcMessage, number=801, layout="tt"):
     name: str
     value: str
 
 
-@register_message(802, "tl")
-@dataclass(frozen=True)
-class EntityParameters(ImcMessage):
-    """Current parameters of an entity."""
-
+class EntityParameters(ImcMessage, number=802, layout="tl"):
     name: str
     params: tuple[ImcMessage, ...]
 
 
-@register_message(804, "tl")
-@dataclass(frozen=True)
-class SetEntityParameters(ImcMessage):
-    """Parameters of an entity to set."""
-
+class SetEntityParameters(ImcMessage, number=804, layout="tl"):
     name: str
     params: tuple[ImcMessage, ...]
 
 
-@register_message(814, "HtBr")
-@dataclass(frozen=True)
-class UamTxFrame(ImcMessage):
-    """Packet to send by modem. Flag 1 requests an acknowledgement."""
-
+class UamTxFrame(ImcMessage, number=814, layout="HtBr"):
     seq: int
     sys_dst: str
-    flags: int
+    flags: int  #: Bitfield
     data: bytes
+    UTF_ACK = 1
 
 
-@register_message(815, "ttBr")
-@dataclass(frozen=True)
-class UamRxFrame(ImcMessage):
-    """Packet that a modem received. Flag 1 means that it was addressed to another modem."""
-
+class UamRxFrame(ImcMessage, number=815, layout="ttBr"):
     sys_src: str
     sys_dst: str
-    flags: int
+    flags: int  #: Bitfield
     data: bytes
+    URF_PROMISCUOUS = 1
 
 
-ACKNOWLEDGED = PROMISCUOUS = 1
-
-
-@register_message(816, "HBt")
-@dataclass(frozen=True)
-class UamTxStatus(ImcMessage):
-    """Status of the modem request ``seq``."""
-
+class UamTxStatus(ImcMessage, number=816, layout="HBt"):
     seq: int
-    value: int
+    value: int  #: Enumerated
     error: str
+    UTS_DONE = 0
+    UTS_FAILED = 1
+    UTS_BUSY = 3
+    UTS_INV_ADDR = 4
+    UTS_IP = 5
+    UTS_INV_SIZE = 7
 
 
-DONE, FAILED, CANCELED, BUSY, INV_ADDR, IN_PROGRESS, UNSUPPORTED, INV_SIZE = range(8)
-
-
-@register_message(817, "Htf")
-@dataclass(frozen=True)
-class UamRxRange(ImcMessage):
+class UamRxRange(ImcMessage, number=817, layout="Htf"):
     seq: int
     sys: str
-    value: float
+    value: float  #: m
 
 
-@register_message(818, "Htf")
-@dataclass(frozen=True)
-class UamTxRange(ImcMessage):
-    """Range request to a modem, with ``timeout`` in s."""
-
+class UamTxRange(ImcMessage, number=818, layout="Htf"):
     seq: int
     sys_dst: str
-    timeout: float
+    timeout: float  #: s

@@ -2,15 +2,15 @@
 
 The first two bytes indicate the byte order. Field layouts are those of :mod:`struct`, with three additions: ``t`` is a
 string after its length; ``r`` is raw bytes after their length; ``l`` is a list of messages without lists, each preceded
-by its message number. Known messages are those of :mod:`wavesim_bridges.imc`.
+by its message number. Known messages are those of :mod:`wavesim_bridges.imc`, which is generated from the
+standard's IMC.xml.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, dataclass_transform
 
 from wavesim_bridges.core import MalformedMessage
 
@@ -19,33 +19,29 @@ EVERYBODY = 0xFFFF
 UNKNOWN_ENTITY = 255
 _HEADER, _CRC = "HHHdHBHB", "H"
 HEADER_SIZE, CRC_SIZE = struct.calcsize("<" + _HEADER), struct.calcsize("<" + _CRC)
-_M = TypeVar("_M", bound="type[ImcMessage]")
-
-
-class ImcMessage:
-    """Return the fields of a message, in order."""
-
-    ID: ClassVar[int]
-    LAYOUT: ClassVar[str]
 
 
 MESSAGES: dict[int, type[ImcMessage]] = {}
 
 
-@dataclass(frozen=True)
+@dataclass_transform(frozen_default=True)
+class ImcMessage:
+    """Base class of the messages, which are frozen dataclasses. A message with a number is known to the codec."""
+
+    ID: ClassVar[int]
+    LAYOUT: ClassVar[str]
+
+    def __init_subclass__(cls, number: int | None = None, layout: str = "") -> None:
+        dataclass(frozen=True)(cls)
+        if number is not None:
+            cls.ID, cls.LAYOUT = number, layout
+            MESSAGES[number] = cls
+
+
 class UnknownMessage(ImcMessage):
     """Message that is not declared."""
 
     number: int
-
-
-def register_message(number: int, layout: str = "") -> Callable[[_M], _M]:
-    def note(kind: _M) -> _M:
-        kind.ID, kind.LAYOUT = number, layout.replace(" ", "")
-        MESSAGES[number] = kind
-        return kind
-
-    return note
 
 
 @dataclass(frozen=True)
@@ -82,8 +78,7 @@ def crc(data: bytes) -> int:
 
 def _payload(message: ImcMessage) -> bytes:
     found = b""
-    for code, f in zip(message.LAYOUT, fields(message), strict=True):  # type: ignore[arg-type]  # all are dataclasses
-        value = getattr(message, f.name)
+    for code, value in zip(message.LAYOUT, vars(message).values(), strict=True):
         match code:
             case "t" | "r":
                 data = value.encode() if code == "t" else value

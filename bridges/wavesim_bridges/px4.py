@@ -29,7 +29,7 @@ from wavesim_bridges.core import (
 from wavesim_bridges.geo_reference import origin_of, origin_options
 from wavesim_bridges.mavlink_codec import MavlinkMessage, MavlinkStream
 from wavesim_bridges.px4_sensors import FRAME_US, Px4Sensors
-from wavesim_bridges.servo_outputs import Mixer, ServoOutput, chosen
+from wavesim_bridges.servo_outputs import Mixer, ServoOutput, autopilot_options, chosen
 from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import WaveSimError
@@ -245,25 +245,10 @@ class Px4Bridge:
 
 
 @bridge("px4", period=0.004)
-@click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Preset that assigns outputs to actuators.")
-@click.option(
-    "--output",
-    multiple=True,
-    metavar="N=ACTUATOR",
-    help="Output to add to the preset or to override in it. A minus sign reverses it: 3=-starboard. Repeatable.",
-)
-@click.option(
-    "--instance",
-    type=click.IntRange(0, 65535 - PORT),
-    default=0,
-    show_default=True,
-    help="Instance number, as in PX4's option `-i`; the TCP port is 4560 plus this number.",
-)
-@click.option(
-    "--also",
-    multiple=True,
-    metavar="VEHICLE",
-    help="Additional vehicle of the same type, with the next instance number. Repeatable.",
+@autopilot_options(
+    FRAMES,
+    65535 - PORT,
+    "Instance number, as in PX4's option `-i`; the TCP port is 4560 plus this number.",
 )
 @click.option(
     "--odometry/--no-odometry", default=None, help="Send the true pose to PX4; default: only for the ROV presets."

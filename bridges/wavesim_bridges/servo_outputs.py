@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import click
 
 from wavesim_sdk.errors import BrokerError, WaveSimError
 from wavesim_sdk.names import suggest_name
@@ -44,6 +48,33 @@ def chosen(
     if not outputs:
         raise WaveSimError("outputs missing: use --frame, or --output for each output")
     return outputs
+
+
+def autopilot_options(
+    frames: Iterable[str], most_instances: int, instance_help: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the options of a bridge to an autopilot: outputs, which :func:`chosen` reads, and instances."""
+    options = (
+        click.option(
+            "--frame", "frame_", type=click.Choice(sorted(frames)), help="Preset that assigns outputs to actuators."
+        ),
+        click.option(
+            "--output",
+            multiple=True,
+            metavar="N=ACTUATOR",
+            help="Output to add to the preset or to override in it. A minus sign reverses it: 3=-starboard. Repeatable.",
+        ),
+        click.option(
+            "--instance", type=click.IntRange(0, most_instances), default=0, show_default=True, help=instance_help
+        ),
+        click.option(
+            "--also",
+            multiple=True,
+            metavar="VEHICLE",
+            help="Additional vehicle of the same type, with the next instance number. Repeatable.",
+        ),
+    )
+    return lambda function: reduce(lambda inner, option: option(inner), reversed(options), function)
 
 
 def moved_by(output: ServoOutput, actuators: Sequence[ActuatorDescription]) -> ActuatorDescription:

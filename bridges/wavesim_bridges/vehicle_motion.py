@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.frames import rotation
+from wavesim_sdk.frames import rotation, rotation_elements
 from wavesim_sdk.wire.state import State
 
 GRAVITY = 9.80665
@@ -53,13 +53,13 @@ def motion_of(state: State) -> VehicleMotion | None:
         return None
     # Written out: this runs four hundred times per second and vehicle, and calls on arrays of three would cost more
     # than all else.
-    w, x, y, z, u, v, ww, p, q, r = state.motion[3:13]
+    u, v, ww, p, q, r = state.motion[7:13]
+    r11, r12, r13, r21, r22, r23, *down = rotation_elements(*state.motion[3:7])
     du, dv, dw = state.effort.acceleration[:3] if state.effort is not None else (0.0, 0.0, 0.0)
-    down = 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)
     velocity = np.array(
         [
-            (1 - 2 * (y * y + z * z)) * u + 2 * (x * y - w * z) * v + 2 * (x * z + w * y) * ww,
-            2 * (x * y + w * z) * u + (1 - 2 * (x * x + z * z)) * v + 2 * (y * z - w * x) * ww,
+            r11 * u + r12 * v + r13 * ww,
+            r21 * u + r22 * v + r23 * ww,
             down[0] * u + down[1] * v + down[2] * ww,
         ]
     )

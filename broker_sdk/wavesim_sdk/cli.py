@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from wavesim_sdk import __version__, console
+from wavesim_sdk import __version__
 from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.cli_commands import server_option as server_option
 from wavesim_sdk.errors import LogError, WaveSimError
@@ -190,9 +190,3 @@ def commands() -> list[click.Command]:
     from wavesim_sdk.cli_commands import commands as server_commands
 
     return [*server_commands(), status, keys, mailbox]
-
-
-main = console.main
-
-if __name__ == "__main__":
-    main()

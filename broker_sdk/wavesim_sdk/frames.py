@@ -30,14 +30,28 @@ def _parts(q: Array) -> tuple[Array, Array, Array, Array]:
     return q[..., 0], q[..., 1], q[..., 2], q[..., 3]
 
 
+def rotation_elements(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
+    """Return R_WB of the unit quaternion q_WB, row by row, for numbers or arrays. Kernels compile this function."""
+    return (
+        1.0 - 2.0 * (y * y + z * z),
+        2.0 * (x * y - z * w),
+        2.0 * (x * z + y * w),
+        2.0 * (x * y + z * w),
+        1.0 - 2.0 * (x * x + z * z),
+        2.0 * (y * z - x * w),
+        2.0 * (x * z - y * w),
+        2.0 * (y * z + x * w),
+        1.0 - 2.0 * (x * x + y * y),
+    )
+
+
 def rotation(q_WB: Array) -> Array:
     """Return R_WB (..., 3, 3) of unit quaternions (..., 4): ``v_W = R_WB v_B``."""
     w, x, y, z = _parts(q_WB)
-    R = np.empty((*w.shape, 3, 3))
-    R[..., 0, 0], R[..., 0, 1], R[..., 0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)
-    R[..., 1, 0], R[..., 1, 1], R[..., 1, 2] = 2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)
-    R[..., 2, 0], R[..., 2, 1], R[..., 2, 2] = 2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)
-    return R
+    R = np.empty((*w.shape, 9))
+    for k, element in enumerate(rotation_elements(w, x, y, z)):
+        R[..., k] = element
+    return R.reshape(*w.shape, 3, 3)
 
 
 def roll(q_WB: Array) -> Array:

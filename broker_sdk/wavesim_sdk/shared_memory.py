@@ -25,8 +25,9 @@ import numpy as np
 import posix_ipc
 
 from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.layout import layout_hash
 from wavesim_sdk.names import server_name
-from wavesim_sdk.tables import LAYOUT_VERSION, Table, layout_hash
+from wavesim_sdk.tables import LAYOUT_VERSION, Table
 
 MAGIC = b"WVSMAREA"
 HEADER_BYTES = 64

@@ -10,7 +10,6 @@ Frames: W north-east-down, B forward-starboard-down, F the water at the body. Qu
 from __future__ import annotations
 
 import functools
-import hashlib
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -544,17 +543,6 @@ VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, EFFORT, SURROUNDINGS, IN
 HISTORY_ROWS = 512  #: number of records of SENT, RECEPTION and NOTICE kept in shared memory
 
 
-def layout_hash() -> str:
-    """Return the hash of the columns of all built-in tables. It is part of the header of every segment."""
-    from wavesim_sdk.sensors import SENSORS
-
-    tables = (*SIMULATION_TABLES, *VEHICLE_TABLES, *SENSORS.values())
-    layout = [
-        (t.name, t.writer, [(f.name, f.type, f.unit, f.shape, f.hidden) for f in t.fields]) for t in tables
-    ]  # without the texts, because a reworded text does not change the layout
-    return hashlib.sha256(repr((LAYOUT_VERSION, layout)).encode()).hexdigest()[:16]
-
-
 def ros2_definition(table: Table) -> str:
     """Return the table as a ROS 2 message definition. The CDR body of such a message is the bytes of the record."""
     lines = []
@@ -579,26 +567,3 @@ def c_struct(table: Table) -> str:
             f"    {kind} {f.name}{f'[{count}]' if count else ''}; /* {f.doc}{f' [{f.unit}]' if f.unit else ''} */"
         )
     return "\n".join([*lines, "};"])
-
-
-def tables_markdown() -> str:
-    """Return the generated part of docs/SHARED_MEMORY.md."""
-    from wavesim_sdk.mailbox_tables import RECORDS
-    from wavesim_sdk.sensors import SENSORS
-
-    lines: list[str] = []
-    for title, group in (
-        ("Area *simulation*", SIMULATION_TABLES),
-        ("Area *vehicles*", VEHICLE_TABLES),
-        ("Area *vehicles*: sensor types (only those that the configuration uses)", tuple(SENSORS.values())),
-        ("Records of the mailbox", RECORDS),
-    ):
-        lines += [f"## {title}", ""]
-        for t in group:
-            lines += [f"### {t.name}", "", f"{t.doc} Written by: {t.writer}. {t.dtype.itemsize} bytes per row.", ""]
-            lines += ["| column | type | unit | meaning |", "|---|---|---|---|"]
-            for f in t.fields:
-                shape = f" x {f.shape[0]}" if f.shape else ""
-                lines.append(f"| `{f.name}` | {f.type}{shape} | {f.unit} | {'*Hidden.* ' if f.hidden else ''}{f.doc} |")
-            lines.append("")
-    return "\n".join(lines)

@@ -1,12 +1,42 @@
-"""AIS sentences for the reports that a sensor `ais` lists."""
+"""AIS sentences for the reports that a sensor `ais` lists, encoded by pyais.
+
+Messages according to ITU-R M.1371-5: 1 (class A), 18 (class B), 21 (aids to navigation), 5 and 24 (name, call sign, type,
+size). An unknown value becomes the code for "not available".
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
+
+from pyais.encode import encode_msg
+from pyais.messages import (
+    MessageType1,
+    MessageType5,
+    MessageType18,
+    MessageType21,
+    MessageType24PartA,
+    MessageType24PartB,
+    Payload,
+)
 
 from wavesim_sdk import ais
 from wavesim_sdk.wire.state import Value
+
+STATIC_PERIOD = 360.0  #: interval of messages 5 and 24 in s
+EPFD_GPS = 1  #: type of the positioning device
+
+
+class VoyageData(MessageType5):
+    """Message 5. It keeps reserved types of ships, which pyais would replace by others."""
+
+    @classmethod
+    def fields(cls) -> tuple[Any, ...]:
+        plain = {"from_converter": None}
+        return tuple(
+            f.evolve(metadata={**f.metadata, **plain}) if f.name == "ship_type" else f for f in super().fields()
+        )
 
 
 class AisSentences:
@@ -27,12 +57,98 @@ class AisSentences:
             if r.time <= self._reported_at.get((r.mmsi, own), -math.inf) + 1e-3:
                 continue
             self._reported_at[r.mmsi, own] = r.time
-            yield from self._sentences(ais.position_report(r), own)
-            if r.time >= self._static.get((r.mmsi, own), -math.inf) + ais.STATIC_PERIOD:
+            yield from self._sentences(position_report(r), own)
+            if r.time >= self._static.get((r.mmsi, own), -math.inf) + STATIC_PERIOD:
                 self._static[r.mmsi, own] = r.time
-                for bits in ais.static_reports(r):
-                    yield from self._sentences(bits, own)
+                for message in static_reports(r):
+                    yield from self._sentences(message, own)
 
-    def _sentences(self, bits: ais.BitFields, own: bool) -> Iterator[bytes]:
+    def _sentences(self, message: Payload, own: bool) -> Iterator[bytes]:
         self._number += 1
-        yield from ais.sentences(bits, own, number=self._number)
+        yield from sentences(message, own, self._number)
+
+
+def sentences(message: Payload, own: bool = False, number: int = 0) -> Iterator[bytes]:
+    """Yield the sentences of a message: ``!AIVDM`` for others, ``!AIVDO`` for own station.
+
+    ``number`` distinguishes the parts of different multi-sentence messages.
+    """
+    for line in encode_msg(message, sentence_type="VDO" if own else "VDM", seq_id=number % 10):
+        yield f"{line}\r\n".encode("ascii")
+
+
+def position_report(r: ais.AisReport) -> Payload:
+    """Return message 1, 18 or 21, depending on the type of station."""
+    common = {
+        "mmsi": r.mmsi,
+        "accuracy": 1,
+        "lon": _in_steps(r.longitude, ais.STEP_ANGLE, 181 * 600_000) / 600_000,
+        "lat": _in_steps(r.latitude, ais.STEP_ANGLE, 91 * 600_000) / 600_000,
+        "second": math.floor(r.time) % 60,
+    }
+    if r.kind == ais.AID_TO_NAVIGATION:
+        aid: Any = MessageType21.create(
+            **common, aid_type=r.ship_type, name=ais.six_bit_text(r.name), epfd=EPFD_GPS, **_size(r)
+        )
+        aid.name_ext = None  # without it, the message has its shortest form
+        return aid  # type: ignore[no-any-return]
+    common["speed"] = (1023 if r.sog is None else min(1022, _in_steps(abs(r.sog), ais.STEP_SPEED))) / 10
+    common["course"] = (3600 if r.cog is None else _in_steps(r.cog, ais.STEP_COURSE) % 3600) / 10
+    common["heading"] = 511 if r.heading is None else _in_steps(r.heading, ais.STEP_HEADING) % 360
+    if r.kind == ais.CLASS_A:
+        return MessageType1.create(**common, status=r.status, turn=_turn(r.turn), maneuver=0)
+    return MessageType18.create(**common, cs=r.kind == ais.CLASS_B, band=1)
+
+
+def static_reports(r: ais.AisReport) -> Iterator[Payload]:
+    """Yield message 5 or both parts of message 24. An aid to navigation has neither: message 21 contains its name."""
+    name, callsign = ais.six_bit_text(r.name), ais.six_bit_text(r.callsign)
+    if r.kind == ais.CLASS_A:
+        yield VoyageData.create(
+            mmsi=r.mmsi,
+            ais_version=2,
+            callsign=callsign,
+            shipname=name,
+            ship_type=r.ship_type,
+            epfd=EPFD_GPS,
+            hour=24,
+            minute=60,
+            destination=ais.six_bit_text(r.destination),
+            **_size(r),
+        )
+    elif r.kind in (ais.CLASS_B, ais.CLASS_B_SO):
+        yield MessageType24PartA.create(mmsi=r.mmsi, shipname=name)
+        spare = bytes([EPFD_GPS << 4])  # the standard's edition 5 has the type of the positioning device there
+        yield MessageType24PartB.create(
+            mmsi=r.mmsi, partno=1, ship_type=r.ship_type, callsign=callsign, spare_1=spare, **_size(r)
+        )
+
+
+def _in_steps(value: float | None, step: float, unknown: int = 0) -> int:
+    """Round to the resolution of a report; halves round up."""
+    return unknown if value is None else math.floor(value / step + 0.5)
+
+
+def turn_code(turn: float | None) -> int:
+    """Return the rate-of-turn field of message 1: 4.733 sqrt(deg/min), signed, at most 126; -128 = not available."""
+    if turn is None:
+        return -128
+    code = min(126, _in_steps(4.733 * math.sqrt(math.degrees(abs(turn)) * 60.0), 1.0))
+    return code if turn >= 0.0 else -code
+
+
+def _turn(turn: float | None) -> float:
+    """Return the rate of turn in deg/min that pyais converts to the code; it keeps -128."""
+    code = turn_code(turn)
+    return -128.0 if turn is None else math.copysign((code / 4.733) ** 2, code)
+
+
+def _size(r: ais.AisReport) -> dict[str, int]:
+    """Return the distances to bow, stern, port and starboard from the reported position, the middle of the vessel."""
+    length, width = min(1022, _in_steps(r.length, 1.0)), min(126, _in_steps(r.width, 1.0))
+    return {
+        "to_bow": length // 2,
+        "to_stern": length - length // 2,
+        "to_port": width // 2,
+        "to_starboard": width - width // 2,
+    }

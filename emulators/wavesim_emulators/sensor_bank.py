@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_emulators.base import Batch, Emulator, Flags, Floats, Mounting, Noise, NoiseStreams, Rows, steady_weather
+from wavesim_emulators.batch import Batch, Flags, Floats, Measuring, Mounting, Noise, NoiseStreams, Rows, steady_weather
 from wavesim_kernels import randomness
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.errors import AttachError
@@ -32,7 +32,7 @@ KeyedInstrument = tuple[InstrumentConfig, int]  #: an instrument and the key of 
 class InstrumentGroup:
     """Instruments that differ only in name, mount, noise and body. One pass computes all of them."""
 
-    def __init__(self, emulator: Emulator, parameters: Any, period: int) -> None:
+    def __init__(self, emulator: Measuring, parameters: Any, period: int) -> None:
         self.parameters, self.period = parameters, period
         self.prepared = emulator.prepare(parameters)
         self.latency_ns = round(parameters.latency * 1e9)
@@ -60,7 +60,7 @@ class InstrumentGroup:
 class SensorBank:
     """All instruments of a sensor type. ``table`` contains their values, at the rows given by the table `instruments`."""
 
-    def __init__(self, emulator: Emulator, seed: int, table: Record) -> None:
+    def __init__(self, emulator: Measuring, seed: int, table: Record) -> None:
         self.emulator, self.seed, self.table = emulator, seed, table
         self.groups: dict[tuple[Any, int], InstrumentGroup] = {}
         names = table.dtype.names or ()

@@ -3,31 +3,29 @@
 The force is F = -drag abs(v_P) v_P, where v_P is the velocity of P through the water.
 """
 
-from typing import Any
-
-import numba as nb
-
+from wavesim_kernels.compiler import always_inline
+from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.extension_points import Term
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, sqrt
-from wavesim_server.dynamics.rows import FORCE, NU_R
+from wavesim_server.dynamics.types import Floats
 
 
-@nb.njit(cache=True, error_model="numpy", forceinline=True)
-def force(block: Any, params: Any, first: int, work: Any) -> None:
+@always_inline
+def force(block: Floats, params: Floats, first: int, work: Floats) -> None:
     drag = broadcast(params, first)  # 1/2 rho C_D A, kg/m
     x, y, z = broadcast(params, first + 1), broadcast(params, first + 2), broadcast(params, first + 3)
-    p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
-    u = load(work, NU_R) + q * z - r * y
-    v = load(work, NU_R + 1) + r * x - p * z
-    w = load(work, NU_R + 2) + p * y - q * x
+    p, q, r = load(work, W.NU_R + 3), load(work, W.NU_R + 4), load(work, W.NU_R + 5)
+    u = load(work, W.NU_R) + q * z - r * y
+    v = load(work, W.NU_R + 1) + r * x - p * z
+    w = load(work, W.NU_R + 2) + p * y - q * x
     size = -drag * sqrt(u * u + v * v + w * w)
     fx, fy, fz = size * u, size * v, size * w
-    add_to(work, FORCE, fx)
-    add_to(work, FORCE + 1, fy)
-    add_to(work, FORCE + 2, fz)
-    add_to(work, FORCE + 3, y * fz - z * fy)
-    add_to(work, FORCE + 4, z * fx - x * fz)
-    add_to(work, FORCE + 5, x * fy - y * fx)
+    add_to(work, W.FORCE, fx)
+    add_to(work, W.FORCE + 1, fy)
+    add_to(work, W.FORCE + 2, fz)
+    add_to(work, W.FORCE + 3, y * fz - z * fy)
+    add_to(work, W.FORCE + 4, z * fx - x * fz)
+    add_to(work, W.FORCE + 5, x * fy - y * fx)
 
 
 DROGUE = Term("drogue", ("drag", "x", "y", "z"), force)

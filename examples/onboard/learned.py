@@ -2,9 +2,9 @@
 
     python learned.py --config ../trials/learned.xml --vehicle rov [--policy station-keeping.npz]
 
-The policy was trained with `python -m benchmarks.learning train` in the environment wavesim/StationKeeping-v0: six
-million samples from copies of the vehicle that differ in current, thrust, weight and delay. Here it receives the same
-observations (docs/learning.md). It keeps the vehicle at the first waypoint, heading north.
+The policy was trained in the environment wavesim/StationKeeping-v0: six million samples from copies of the vehicle that
+differ in current, thrust, weight and delay. `python -m benchmarks.learning train` trains another one. Here the policy
+receives the same observations (docs/learning.md). It keeps the vehicle at the first waypoint, heading north.
 """
 
 from __future__ import annotations

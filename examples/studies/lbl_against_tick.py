@@ -89,9 +89,9 @@ def errors(tick_ms: float, fixes: int) -> tuple[Any, Any]:
 
 
 def _inverse_mass() -> range:
-    from wavesim_server.dynamics import rows
+    from wavesim_server.dynamics import parameter_rows as P
 
-    return range(rows.MASS_INVERSE, rows.MASS_INVERSE + 36)
+    return range(P.MASS_INVERSE, P.MASS_INVERSE + 36)
 
 
 def main() -> int:

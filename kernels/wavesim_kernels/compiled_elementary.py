@@ -1,7 +1,9 @@
-"""Compiled functions of :mod:`wavesim_sdk.elementary` and :mod:`wavesim_kernels.randomness`: bit-identical and faster.
+"""Compiled functions of :mod:`wavesim_sdk.elementary`, :mod:`wavesim_kernels.randomness` and :mod:`wavesim_sdk.frames`.
 
-Importing this module registers the elementary functions with Numba, for kernels.  It needs Numba, which an on-board
-computer need not have.
+Their results are bit-identical.
+
+Importing this module registers the elementary functions and the hash of the random numbers with Numba, for kernels.  It
+needs Numba, which an on-board computer need not have.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba import types
 from numba.extending import intrinsic, overload
 
-from wavesim_kernels.compiler import ALWAYS_INLINE_OPTIONS, device_function
-from wavesim_sdk import elementary
+from wavesim_kernels import randomness
+from wavesim_kernels.compiler import ALWAYS_INLINE_OPTIONS, always_inline, device_function
+from wavesim_sdk import elementary, frames
 
 _options: Any = {"error_model": "numpy"}
 _DOUBLE, _LONG = ir.DoubleType(), ir.IntType(64)
@@ -29,6 +32,11 @@ def lane_type(kind: Any, of: Any) -> Any:
 def lane_constant(kind: Any, value: float) -> Any:
     """Return a constant, repeated in all lanes of a vector type."""
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+
+
+def declared_function(builder: Any, name: str, kind: Any) -> Any:
+    """Return a function of LLVM, which is declared at its first use in a module."""
+    return builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
 
 
 def mantissa_code(builder: Any, x: Any) -> Any:
@@ -90,8 +98,7 @@ def _where(mask: Any, a: Any, b: Any) -> Any:
 def root_code(builder: Any, x: Any) -> Any:
     """Build the square-root instruction; ``math.sqrt`` would be a call that sets ``errno``."""
     name = f"llvm.sqrt.v{x.type.count}f64" if isinstance(x.type, ir.VectorType) else "llvm.sqrt.f64"
-    declare: Any = cgutils.get_or_insert_function
-    return builder.call(declare(builder.module, ir.FunctionType(x.type, [x.type]), name), [x])
+    return builder.call(declared_function(builder, name, ir.FunctionType(x.type, [x.type])), [x])
 
 
 define_intrinsic(elementary._root, root_code)
@@ -103,25 +110,19 @@ def _define(function: Any) -> None:
     overload(function, jit_options=ALWAYS_INLINE_OPTIONS, strict=False)(lambda *args: source)
 
 
-for _function in (*elementary.INTERNAL_FUNCTIONS, *elementary.FUNCTIONS):
+_RANDOM = (randomness.splitmix64, randomness.random_bits)
+for _function in (*elementary.INTERNAL_FUNCTIONS, *elementary.FUNCTIONS, *_RANDOM):
     _define(_function)
 
 _cos, _log = elementary.cos, elementary.log
-
-
-@device_function
-def _mix(x: Any) -> Any:
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+#: R_WB of a unit quaternion, row by row; numbers or vectors of all lanes
+rotation_elements = always_inline(frames.rotation_elements)
 
 
 @device_function
 def uniform(key: Any, counter: int, index: int) -> float:
     """Return the same number as :func:`wavesim_kernels.randomness.uniform`."""
-    n = np.uint64(2 * counter + 1) * np.uint64(0x9E3779B97F4A7C15)
-    n = n + np.uint64(index) * np.uint64(0xD1342543DE82EF95)
-    bits = _mix(_mix(key + n) + np.uint64(0x9E3779B97F4A7C15))
+    bits = randomness.random_bits(key, np.uint64(counter), np.uint64(index))
     return (np.float64(bits >> np.uint64(11)) + 0.5) * 2.0**-53
 
 

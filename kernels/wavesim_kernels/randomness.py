@@ -24,10 +24,21 @@ def key(seed: int, entity: str, purpose: str) -> int:
     return int.from_bytes(digest, "little")
 
 
-def _mix(x: Keys) -> Keys:
+def splitmix64(x: Any) -> Any:
+    """Return the output function of SplitMix64 for a 64-bit number or an array of them.
+
+    Kernels call this function and :func:`random_bits` too, once :mod:`wavesim_kernels.compiled_elementary` is imported.
+    """
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+def random_bits(key: Any, counter: Any, index: Any) -> Any:
+    """Return 64 random bits of a key; ``index`` separates several draws at one counter. All numbers are uint64."""
+    tick = (np.uint64(2) * counter + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    n = tick + index * np.uint64(0xD1342543DE82EF95)
+    return splitmix64(splitmix64(key + n) + np.uint64(0x9E3779B97F4A7C15))
 
 
 def stream(keys: Keys, purpose: str) -> Keys:
@@ -37,7 +48,7 @@ def stream(keys: Keys, purpose: str) -> Keys:
     """
     digest = hashlib.blake2b(purpose.encode(), digest_size=8).digest()
     with np.errstate(over="ignore"):
-        return _mix(np.asarray(keys, np.uint64) ^ np.uint64(int.from_bytes(digest, "little")))
+        return np.asarray(splitmix64(np.asarray(keys, np.uint64) ^ np.uint64(int.from_bytes(digest, "little"))))
 
 
 def uniform(keys: Keys, counter: Any, index: Any = 0) -> Floats:
@@ -46,9 +57,9 @@ def uniform(keys: Keys, counter: Any, index: Any = 0) -> Floats:
     ``counter`` and ``index`` may be arrays, which are broadcast against the keys.
     """
     with np.errstate(over="ignore"):
-        tick = (2 * np.asarray(counter).astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        n = tick + np.asarray(index, np.uint64) * np.uint64(0xD1342543DE82EF95)
-        bits = _mix(_mix(np.asarray(keys, np.uint64) + n) + np.uint64(0x9E3779B97F4A7C15))
+        bits: Keys = random_bits(
+            np.asarray(keys, np.uint64), np.asarray(counter).astype(np.uint64), np.asarray(index, np.uint64)
+        )
     return ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 

@@ -7,37 +7,23 @@ of its content when its functions were defined, not when this module is called.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba.core import types
+from numba import types
+
+from wavesim_kernels.cache import file_digest
 
 #: modules that are not followed, because the cache key already includes Numba's version
 _OUTSIDE = frozenset({*sys.stdlib_module_names, "numba", "numpy", "llvmlite"})
 _PLAIN = (int, float, complex, str, bytes, bool, np.generic, np.dtype, types.Type)
 #: file digests, recorded when a function became a device function or a kernel
 _noted: WeakKeyDictionary[FunctionType, str] = WeakKeyDictionary()
-
-
-@functools.lru_cache(maxsize=512)
-def _digest(path: str, modified_ns: int, size: int) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-
-
-def file_digest(path: str) -> str:
-    """Return the digest of a file's current content, or the path itself if the file does not exist."""
-    try:
-        found = Path(path).stat()
-        return _digest(path, found.st_mtime_ns, found.st_size)
-    except OSError:
-        return path
 
 
 def record_digest(function: Any) -> None:

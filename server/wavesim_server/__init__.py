@@ -2,15 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from wavesim_server import cache
-
 if TYPE_CHECKING:
     from wavesim_server.lab import Lab
     from wavesim_server.simulation import Simulation
 
 __all__ = ["Lab", "Simulation"]
-
-cache.choose_cache_folder()  # before any kernel is imported
 
 
 def __getattr__(name: str) -> Any:

@@ -22,14 +22,13 @@ from typing import Any, get_type_hints
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, config, types
-from numba.core.datamodel import models
-from numba.core.typing.templates import AttributeTemplate
-from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, register_model
-from numba.np import arrayobj
-from numba.np.numpy_support import from_dtype
+from numba import from_dtype, types
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, register_model
 
-JIT_DISABLED: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
+from wavesim_kernels import numba_internals
+from wavesim_kernels.compiled_elementary import declared_function
+from wavesim_kernels.compiler import JIT_DISABLED
+
 _WORDS = 3  #: words per array in the table: its address and up to two lengths
 _LONG = ir.IntType(64)
 
@@ -77,7 +76,7 @@ class _PointerModel(models.PrimitiveModel):
 
 
 @infer_getattr
-class _MemberTemplate(AttributeTemplate):
+class _MemberTemplate(numba_internals.AttributeTemplate):
     key = _ArrayTupleType
 
     def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]  # the base class declares another type
@@ -101,15 +100,8 @@ def _view(context: Any, builder: Any, of: Any, word: Any) -> Any:
     """Return a view of an array without a reference count. ``word(0)`` is the address of the array, ``word(1)`` its
     first length.
     """
-    array = context.make_array(of)(context, builder)
-    size = context.get_abi_sizeof(context.get_data_type(of.dtype))
     shape = [word(1 + k) for k in range(of.ndim)]
-    strides = [_LONG(size)]
-    for length in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], length))
-    address = builder.inttoptr(word(0), array.data.type)
-    arrayobj.populate_array(array, data=address, shape=shape, strides=strides, itemsize=size, meminfo=None)
-    return array._getvalue()
+    return numba_internals.array_view(context, builder, of, word(0), shape)
 
 
 def make_views(name: str, arrays: Mapping[str, tuple[Any, int]]) -> Any:
@@ -124,7 +116,7 @@ def make_views(name: str, arrays: Mapping[str, tuple[Any, int]]) -> Any:
     @intrinsic
     def made(typing_context: Any, table: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            return numba_internals.array_struct(context, builder, signature.args[0], arguments[0]).data
 
         return kind(table), build
 
@@ -199,7 +191,8 @@ def make_unpacker(of: Any) -> Any:
     def built(context: Any, builder: Any, pointer: Any, read: Any) -> Any:
         kind, where = read
         if isinstance(where, list):
-            return context.make_tuple(builder, kind, [built(context, builder, pointer, one) for one in where])
+            members = [built(context, builder, pointer, one) for one in where]
+            return numba_internals.tuple_of(context, builder, kind, members)
 
         def word(k: int, of: Any = _LONG) -> Any:
             place = builder.gep(pointer, [ir.IntType(64)(where + 8 * k)])
@@ -209,14 +202,14 @@ def make_unpacker(of: Any) -> Any:
             return _view(context, builder, kind, word)
         if isinstance(kind, types.Boolean):
             return builder.icmp_unsigned("!=", word(0), _LONG(0))
-        return word(0, context.get_value_type(kind))
+        return word(0, numba_internals.llvm_type(context, kind))
 
     @intrinsic
     def made(typing_context: Any, table: Any) -> Any:
         kind, read = members(table.dtype, of)
 
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            data = numba_internals.array_struct(context, builder, signature.args[0], arguments[0]).data
             return built(context, builder, builder.bitcast(data, ir.IntType(8).as_pointer()), read)
 
         return kind(table), build
@@ -231,16 +224,16 @@ def _prefetch() -> Any:
     @intrinsic
     def made(typing_context: Any, array: Any, row: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            view = context.make_array(signature.args[0])(context, builder, arguments[0])
+            view = numba_internals.array_struct(context, builder, signature.args[0], arguments[0])
             row = builder.sext(arguments[1], _LONG) if signature.args[1].bitwidth < 64 else arguments[1]
             stride = builder.extract_value(view.strides, 0)
             address = builder.add(builder.ptrtoint(view.data, _LONG), builder.mul(row, stride))
             byte = ir.IntType(8).as_pointer()
             kind = ir.FunctionType(ir.VoidType(), [byte, *[ir.IntType(32)] * 3])
-            called = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+            called = declared_function(builder, "llvm.prefetch.p0i8", kind)
             flags = [ir.IntType(32)(flag) for flag in (0, 3, 1)]  # for reading, high locality, data cache
             builder.call(called, [builder.inttoptr(address, byte), *flags])
-            return context.get_dummy_value()
+            return numba_internals.NONE
 
         return types.none(array, row), build
 

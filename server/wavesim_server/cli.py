@@ -10,7 +10,7 @@ import click
 
 from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.errors import CommanderError
-from wavesim_server import cache
+from wavesim_server import compiling
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def _load_and_compile(config: Path, threads: int = 1) -> LoadedConfig:
     data_files.check(loaded)
     for text in instrument_checks.drowned(loaded):
         click.echo(f"wavesim: {config}: {text}", err=True)
-    cache.ensure_compiled(threads=threads)
+    compiling.ensure_compiled(threads=threads)
     return loaded
 
 
@@ -304,7 +304,7 @@ def trial(
 @click.command("compile")
 def compile_() -> None:
     """Compile the kernels in advance. Other commands compile them automatically when needed."""
-    cache.ensure_compiled()
+    compiling.ensure_compiled()
 
 
 def commands() -> list[click.Command]:

@@ -1,6 +1,6 @@
-"""The program that compiles all kernels of a server in parallel: ``python -m wavesim_server.compiling THREADS``.
+"""Compile all kernels of a server before they are needed (:func:`ensure_compiled`).
 
-One process compiles the sound kernels while this one compiles motion. This process then forks a copy, which already has
+The compiler is a program, ``python -m wavesim_server.compiling THREADS``, which compiles in parallel. One process compiles the sound kernels while this one compiles motion. This process then forks a copy, which already has
 the motion kernels. The copy compiles the kernels of single bodies, while this process compiles the tick. A final pass
 compiles each kernel that one of the processes failed to compile, or reports the error.
 """
@@ -11,14 +11,71 @@ import contextlib
 import gc
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wavesim_kernels.cache import CompletionRecord, cache_folder
+from wavesim_kernels.numba_version import check_numba_version
 from wavesim_sdk import forked_process
+from wavesim_sdk.errors import WaveSimError
 
 if TYPE_CHECKING:
     from wavesim_server.simulation import Simulation
+
+
+def completion_record(threads: int) -> CompletionRecord:
+    """Return the record of the compiled kernels, those of multi-threaded ticks included if ``threads`` > 1."""
+    name = "complete" if threads == 1 else "complete-threads"
+    return CompletionRecord(name, Path(__file__).parent, "wavesim.dynamics")
+
+
+def print_to_stderr(text: str) -> None:
+    """Print a message of :func:`ensure_compiled` to standard error."""
+    sys.stderr.write(f"wavesim: {text}\n")
+
+
+def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: int = 1) -> None:
+    """Compile the kernels unless that has been done, including those of multi-threaded ticks if ``threads`` > 1.
+
+    ``report`` receives a message when compilation starts. The compiler runs in a separate program, because the caller
+    may have threads and must not keep the compiler in memory.
+    Raises WaveSimError if that program fails; the program has then already reported the reason.
+    """
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+        return
+    check_numba_version()
+    record = completion_record(threads)
+    if record.is_current():
+        return
+    if not _make_folder(record.path.parent):
+        report(f"cannot store kernels in {cache_folder()}, each process compiles its own; set NUMBA_CACHE_DIR")
+        return
+    if record.has_current_functions():
+        report("checking the compiled kernels, because other sources have changed")
+    elif threads > 1 and completion_record(1).is_current():
+        report("compiling the kernels for multi-threaded ticks (once, about half a minute)")
+    else:
+        report("compiling the kernels (once, about a minute)")
+    # in a session of its own: Ctrl-C reaches only this process, which stops the compiler
+    command = [sys.executable, "-m", "wavesim_server.compiling", str(threads)]
+    with subprocess.Popen(command, start_new_session=True) as program:
+        try:
+            code = program.wait()
+        except BaseException:
+            program.terminate()
+            raise
+    if code:
+        raise WaveSimError("the kernels could not be compiled (see above)")
+
+
+def _make_folder(folder: Path) -> bool:
+    """Create a folder and return whether this process can write to it."""
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 @contextlib.contextmanager
@@ -95,6 +152,10 @@ def main() -> None:
         if len(os.sched_getaffinity(0)) > 1:
             compile_in_parallel()
         exercise_all(threads)
+    from wavesim_kernels.numba_internals import used_sources
+
+    for count in {1, threads}:
+        completion_record(count).write(used_sources)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 import numba as nb
-from numba.core import cgutils, types
+from numba import types
 from numba.extending import intrinsic
 
-from wavesim_server.array_tables import JIT_DISABLED
+from wavesim_kernels import numba_internals
+from wavesim_kernels.compiler import JIT_DISABLED
 
 
 def kernel_address(kernel: Any, *arguments: Any) -> Any:
@@ -26,13 +27,10 @@ def kernel_address(kernel: Any, *arguments: Any) -> Any:
     """
     if JIT_DISABLED:
         return kernel
-    kinds = tuple(map(nb.typeof, arguments))
-    if kinds not in kernel.overloads:
-        kernel.compile(kinds)
-    made = kernel.overloads[kinds]
-    if made.signature.return_type != types.int64:
-        raise TypeError(f"{kernel.__name__} must return a 64-bit integer, but returns {made.signature.return_type}")
-    return made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
+    result, address = numba_internals.machine_code_address(kernel, tuple(map(nb.typeof, arguments)))
+    if result != types.int64:
+        raise TypeError(f"{kernel.__name__} must return a 64-bit integer, but returns {result}")
+    return address
 
 
 def _make_call() -> Any:
@@ -44,13 +42,7 @@ def _make_call() -> Any:
         kinds = (table, tick, start, end)
 
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            convention = context.call_conv
-            kind = convention.get_function_type(types.int64, kinds)
-            function = builder.inttoptr(arguments[0], kind.as_pointer())
-            status, result = convention.call_function(builder, function, types.int64, kinds, arguments[1:])
-            with cgutils.if_unlikely(builder, status.is_error):  # type: ignore[no-untyped-call]
-                convention.return_status_propagate(builder, status)
-            return result
+            return numba_internals.call_address(context, builder, types.int64, arguments[0], kinds, arguments[1:])
 
         return types.int64(address, *kinds), build
 

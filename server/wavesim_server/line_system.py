@@ -11,8 +11,9 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import dot, interpolate, matvec, norm
 from wavesim_sdk.tables import MAX_SEGMENTS
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import lines as w
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.dynamics.types import Floats
 from wavesim_world.config.lines import STRETCHED, Line
@@ -87,7 +88,7 @@ class LineSystem:
             ):
                 self._lay_line(k, fleet)
         if self.has_lines(row):
-            fleet.body(row)[r.LINE_WRENCH : r.LINE_WRENCH + 6] = 0.0
+            fleet.body(row)[B.LINE_WRENCH : B.LINE_WRENCH + 6] = 0.0
 
     def lay_anchored_lines(self, fleet: FleetDynamics) -> None:
         """Lay out the lines between two anchors, which exist from the start."""
@@ -133,9 +134,9 @@ class LineSystem:
         if body < 0:
             return place.copy(), np.zeros(3)
         b = fleet.body(int(self.arrays.rows[body]))
-        R_WB = frames.rotation(b[r.QW : r.QW + 4])
-        speed = b[r.NU : r.NU + 3] + np.cross(b[r.NU + 3 : r.NU + 6], place)
-        return b[r.PX : r.PX + 3] + matvec(R_WB, place), matvec(R_WB, speed)
+        R_WB = frames.rotation(b[B.QW : B.QW + 4])
+        speed = b[B.NU : B.NU + 3] + np.cross(b[B.NU + 3 : B.NU + 6], place)
+        return b[B.PX : B.PX + 3] + matvec(R_WB, place), matvec(R_WB, speed)
 
     def check_reach(self, row: int, position: Floats, q_WB: Floats, fleet: FleetDynamics) -> None:
         """Check that the lines of a body reach from its new position to their other ends.
@@ -245,7 +246,7 @@ def _point_mobility(params: Floats, arm: Sequence[float]) -> float:
     """Return the maximum acceleration of a point of a body per unit force at that point, 1/kg."""
     x, y, z = arm
     jacobian = np.hstack([np.eye(3), np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])])
-    inverse = params[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6)
+    inverse = params[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6)
     return sum(float(dot(jacobian[i], matvec(inverse, jacobian[i]))) for i in range(3))
 
 

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from wavesim_server import sailing
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_world.config import Model
 from wavesim_world.config.primitives import shape_of
@@ -163,13 +164,13 @@ def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> l
     count = round(END / EVERY) + 1
     times, tracks, helms = (
         EVERY * np.arange(count, dtype=np.float64),
-        np.zeros((count, len(runs), r.RIGID_ROWS)),
+        np.zeros((count, len(runs), B.RIGID_ROWS)),
         np.zeros((count, len(runs))),
     )
     begin = np.zeros(len(runs))
     for n in range(count):
         for k, row in enumerate(rows):
-            tracks[n, k] = sim.fleet.body(row)[: r.RIGID_ROWS]
+            tracks[n, k] = sim.fleet.body(row)[: B.RIGID_ROWS]
         now = headings(tracks[n, :, 3:7])
         if n == round(RUN_IN / EVERY):
             begin = now
@@ -180,7 +181,7 @@ def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> l
                 helm[k] = wanted
                 sailing.order(sim, rows[k], model, steer(model, share, wanted))
             if manoeuvre == "push" and n in (round(RUN_IN / EVERY), round((RUN_IN + PUSH) / EVERY)):
-                inertia = sim.fleet.coefficients(rows[k])[r.TOTAL_INERTIA + 35]
+                inertia = sim.fleet.coefficients(rows[k])[P.TOTAL_INERTIA + 35]
                 size = 0.1 * inertia if n == round(RUN_IN / EVERY) else 0.0
                 towed = TOWED.get(model.name, 0.0) * share * share
                 sim.push(rows[k], [towed, 0.0, 0.0], [0.0, 0.0, size])

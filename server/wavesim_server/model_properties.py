@@ -9,8 +9,9 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_server import manoeuvres, sailing
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import hull_mesh
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, track_row
 from wavesim_world.config import Model
@@ -81,10 +82,10 @@ def _natural_periods(model: Model) -> dict[str, float | None]:
     p = sim.fleet.coefficients(row)
     stiffness = np.zeros((6, 6))
     if model.restoring is not None:
-        stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
+        stiffness[:, 2:5] = p[P.RESTORING : P.RESTORING + 18].reshape(6, 3)
     else:
-        stiffness[3, 3] = stiffness[4, 4] = p[r.WEIGHT_MOMENT + 2] - p[r.FULL_BUOYANCY] * p[r.FULL_BUOYANCY_CENTRE + 2]
-    values, vectors = np.linalg.eig(p[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6) @ stiffness)
+        stiffness[3, 3] = stiffness[4, 4] = p[P.WEIGHT_MOMENT + 2] - p[P.FULL_BUOYANCY] * p[P.FULL_BUOYANCY_CENTRE + 2]
+    values, vectors = np.linalg.eig(p[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6) @ stiffness)
     scale = np.sqrt(np.maximum(np.diag(stiffness), 0.0))
     periods: dict[str, float | None] = {"heave": None, "roll": None, "pitch": None}
     for value, vector in zip(values, vectors.T, strict=True):
@@ -106,22 +107,22 @@ def _floating_properties(model: Model) -> dict[str, Any]:
         afloat = hull.afloat(model.mass.value, model.mass.centre, DENSITY)
         found["metacentric_height_m"] = {"roll": round(afloat.gm_roll, 3), "pitch": round(afloat.gm_pitch, 3)}
     periods: dict[str, float | None] = {}
-    for name, push, column in (("heave", 0, 3), ("roll", r.NU + 3, 4), ("pitch", r.NU + 4, 5)):
+    for name, push, column in (("heave", 0, 3), ("roll", B.NU + 3, 4), ("pitch", B.NU + 4, 5)):
         sim, row = _simulate_at_depth(model, z)
         own = sim.fleet.coefficients(row)  # damping reduced so that the period can be measured
         sim.fleet.override_parameters(
             row,
             {
                 k: 0.1 * own[k]
-                for k in (*range(r.LINEAR_DRAG, r.LINEAR_DRAG + 36), *range(r.QUADRATIC_DRAG, r.QUADRATIC_DRAG + 36))
+                for k in (*range(P.LINEAR_DRAG, P.LINEAR_DRAG + 36), *range(P.QUADRATIC_DRAG, P.QUADRATIC_DRAG + 36))
             },
         )
         b = sim.fleet.body(row)
-        b[r.QW : r.QW + 4] = frames.quaternion(*rest[4:7])
+        b[B.QW : B.QW + 4] = frames.quaternion(*rest[4:7])
         if push:
             b[push] = 0.05
         else:
-            b[r.PZ] += 0.01
+            b[B.PZ] += 0.01
         periods[name] = _period(_track(sim, 10.0)[:, column])
     return found | {"natural_periods_s": periods}
 

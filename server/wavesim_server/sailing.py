@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_world.config import Model
@@ -172,9 +173,9 @@ def _run_in_world(pairs: list[tuple[Model, str]], seconds: float, world: str) ->
         side = {"port": -1.0, "starboard": 1.0, "zig-zag": 1.0}.get(manoeuvre, 0.0)
         helms.append(side)
         order(sim, rows[k], model, commands | (hard_turn(model, side) if side else {}))
-    tracks = np.zeros((round(seconds / EVERY) + 1, len(rows), r.RIGID_ROWS))
+    tracks = np.zeros((round(seconds / EVERY) + 1, len(rows), B.RIGID_ROWS))
     for n in range(len(tracks)):
-        tracks[n] = [sim.fleet.body(row)[: r.RIGID_ROWS] for row in rows]
+        tracks[n] = [sim.fleet.body(row)[: B.RIGID_ROWS] for row in rows]
         for k, (model, manoeuvre) in enumerate(pairs):
             if manoeuvre == "zig-zag":
                 heading = frames.euler(tracks[n, k, 3:7])[2]
@@ -197,6 +198,6 @@ def order(sim: Simulation, row: int, model: Model, commands: dict[str, float]) -
 
 def _apply_push(sim: Simulation, row: int, begins: bool) -> None:
     """Start or end a push that causes accelerations of 0.1 m/s2 in sway and 0.1 rad/s2 in roll and yaw."""
-    inertia = sim.fleet.coefficients(row)[r.TOTAL_INERTIA : r.TOTAL_INERTIA + 36].reshape(6, 6).diagonal()
+    inertia = sim.fleet.coefficients(row)[P.TOTAL_INERTIA : P.TOTAL_INERTIA + 36].reshape(6, 6).diagonal()
     size = 0.1 if begins else 0.0
     sim.push(row, [0.0, size * inertia[1], 0.0], [size * inertia[3], 0.0, size * inertia[5]])

@@ -16,6 +16,7 @@ from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.bed import max_slope, triangulated_bed
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class BedParameters(NamedTuple):
@@ -31,8 +32,16 @@ class SoundingsMesh(NamedTuple):
     """Soundings as triangles: points (n, 3), corners (m, 3), neighbours (m, 3)."""
 
     points: Array
-    corners: Any
-    neighbours: Any
+    corners: Ints
+    neighbours: Ints
+
+
+class SeaBed(NamedTuple):
+    """The sea bed, and the triangle under each of the bodies, at which the next search begins."""
+
+    parameters: BedParameters
+    mesh: SoundingsMesh
+    cursors: Ints  # (rows,)
 
 
 def make_bed(loaded: LoadedConfig) -> tuple[BedParameters, SoundingsMesh]:
@@ -54,7 +63,7 @@ def make_bed(loaded: LoadedConfig) -> tuple[BedParameters, SoundingsMesh]:
 
 
 @device_function
-def bed_depth(bed: BedParameters, net: SoundingsMesh, cursor: Any, row: int, x: float, y: float) -> float:
+def bed_depth(bed: BedParameters, net: SoundingsMesh, cursor: Ints, row: int, x: float, y: float) -> float:
     """Return the depth of the bed under (x, y); NaN outside the soundings."""
     if not bed.has_soundings:
         depth = bed.plane[0] + bed.plane[1] * x + bed.plane[2] * y

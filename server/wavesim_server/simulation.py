@@ -45,11 +45,13 @@ from wavesim_server.acoustics import medium, medium_arrays
 from wavesim_server.acoustics.channel import AcousticChannel, PreparedTransducer
 from wavesim_server.argument_checks import MAX_COORDINATE, MAX_FORCE, checked_numbers, checked_velocity
 from wavesim_server.array_tables import pack
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import contact_events, contact_memory, effort, sleep, surge_trim
-from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.bodies import BodyArrays
+from wavesim_server.dynamics import parameter_rows as P
+from wavesim_server.dynamics.bodies import TickScratch
 from wavesim_server.dynamics.fleet import FleetDynamics, VehicleType
 from wavesim_server.dynamics.model_compiler import free_dofs
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.environment import exposure
 from wavesim_server.environment import weather as w
 from wavesim_server.environment.weather_model import WeatherModel
@@ -114,11 +116,13 @@ class Simulation:
         self.weather_model = WeatherModel(loaded, self.water, capacity, self.seed)
         self.stratification = Stratification(config.world, self.water, step)
         bed, net = seabed.make_bed(loaded)
-        self._environment = tick.Environment(bed, net, self.weather_model.flow, np.zeros(capacity, np.int64))
-        self._scratch = tick.TickScratch(
+        self._environment = tick.Environment(
+            seabed.SeaBed(bed, net, np.zeros(capacity, np.int64)), self.weather_model.flow
+        )
+        self._scratch = TickScratch(
             np.zeros(capacity, np.int64),
             np.zeros((capacity, 3)),
-            np.zeros((capacity, r.RIGID_ROWS)),
+            np.zeros((capacity, B.RIGID_ROWS)),
             np.zeros(capacity, np.int64),
             np.zeros(3, np.int64),
         )
@@ -131,7 +135,7 @@ class Simulation:
         self._start_clearance = StartClearance(parts, bed, net, fixed)
         self.channel = AcousticChannel(loaded, self.water, capacity, step, self.seed, self.weather_model.wind.mean)
         self._scene = medium.AcousticScene(self._contacts.obstacles, bed, net, np.zeros(1, np.int64))
-        self._effort_scratch = effort.scratch()
+        self._effort_scratch = effort.make_scratch(self.fleet.work)
         self.threads = TickThreads(threads)
         self._tick_state_sources: tuple[Any, ...] = (None,)  # arrays that the present tick state was built from
         self._tick_state: tuple[tick.TickState, Any]
@@ -314,14 +318,14 @@ class Simulation:
         """Set the initial motion of a body of the configuration."""
         b = self.fleet.body(row)
         if commands is None:
-            b[r.NU : r.NU + 6] = *body.velocity, *body.angular_velocity
+            b[B.NU : B.NU + 6] = *body.velocity, *body.angular_velocity
             return
         # the configured speed is through the water; the current does not move degrees of freedom that the model holds
         # fixed
-        v = vecmat(b[r.V_WF_W : r.V_WF_W + 3], frames.rotation(b[r.QW : r.QW + 4])) + [body.speed, 0.0, 0.0]
+        v = vecmat(b[B.V_WF_W : B.V_WF_W + 3], frames.rotation(b[B.QW : B.QW + 4])) + [body.speed, 0.0, 0.0]
         free = free_dofs(self.occupants[row].model)
         for k in range(3):
-            b[r.NU + k] = v[k] if k in free else 0.0
+            b[B.NU + k] = v[k] if k in free else 0.0
         self.fleet.command(row, commands)
         self.fleet.settle_actuators(row)
 
@@ -350,17 +354,11 @@ class Simulation:
             self._order_stale = False
             rows = np.array(self.rows, np.int64)
             seats, f = self.fleet.slots[rows], self.fleet
-            block, lane = seats // r.LANES, seats % r.LANES
-            low = (
-                f.blocks[block, r.PX * r.LANES + lane]
-                - f.params[f.block_heads[block, r.BLOCK_MODEL], r.BOUNDING_RADIUS]
-            )
+            block, lane = seats // LANES, seats % LANES
+            low = f.blocks[block, B.PX * LANES + lane] - f.params[f.block_heads[block, B.HEAD_MODEL], P.BOUNDING_RADIUS]
             self._scratch.order[: len(rows)] = rows[np.argsort(low, kind="stable")]
             self._scratch.counters[0] = len(rows)
             self._contacts.counters[contact_memory.N_STALE] = 1
-
-    def _bodies(self) -> BodyArrays:
-        return BodyArrays(self.fleet.blocks, self.fleet.slots, self.fleet.block_heads, self.fleet.params)
 
     def _refresh_surroundings(self, row: int) -> None:
         self._update_stratification([row])
@@ -377,7 +375,7 @@ class Simulation:
         """Reset the last finite state of a body to the current one after a change that no contact caused, and wake the
         body.
         """
-        self._scratch.last_finite[row] = self.fleet.body(row)[: r.RIGID_ROWS]
+        self._scratch.last_finite[row] = self.fleet.body(row)[: B.RIGID_ROWS]
         sleep.wake(self._contacts.sleep, row)
 
     def _place_transducer(self, row: int) -> None:
@@ -385,7 +383,7 @@ class Simulation:
         contains no jump.
         """
         self._single_scratch.order[0] = row
-        tick.update_transducers(self._bodies(), self._single_scratch, self.channel.table, self.tick)
+        tick.update_transducers(self.fleet.arrays, self._single_scratch, self.channel.table, self.tick)
         places = self.channel.medium.places
         places[(self.tick + 1) & 1, row] = places[self.tick & 1, row]
 
@@ -457,7 +455,7 @@ class Simulation:
         """Apply an external force (N) and torque (N m) in B at the origin of B. They act until changed."""
         self._occupant(row)
         values = *checked_numbers("a force", force, 3, MAX_FORCE), *checked_numbers("a torque", torque, 3, MAX_FORCE)
-        self.fleet.body(row)[r.EXTERNAL_WRENCH : r.EXTERNAL_WRENCH + 6] = values
+        self.fleet.body(row)[B.EXTERNAL_WRENCH : B.EXTERNAL_WRENCH + 6] = values
 
     def set_pose(
         self,
@@ -475,14 +473,14 @@ class Simulation:
         e = None if attitude is None else checked_numbers("an attitude", attitude, 3, MAX_COORDINATE)
         nu = None if velocity is None else checked_velocity(velocity)
         b = self.fleet.body(row)
-        q = b[r.QW : r.QW + 4] if e is None else frames.quaternion(*e)
-        self.line_system.check_reach(row, b[r.PX : r.PX + 3] if p is None else p, q, self.fleet)
+        q = b[B.QW : B.QW + 4] if e is None else frames.quaternion(*e)
+        self.line_system.check_reach(row, b[B.PX : B.PX + 3] if p is None else p, q, self.fleet)
         if p is not None:
-            b[r.PX : r.PX + 3] = p
-        b[r.QW : r.QW + 4] = q
+            b[B.PX : B.PX + 3] = p
+        b[B.QW : B.QW + 4] = q
         if nu is not None:
-            b[r.NU : r.NU + 6], b[r.MEMORY_STATE : r.STATE_ROWS] = nu, 0.0
-        b[r.CLEARANCE] = 0.0
+            b[B.NU : B.NU + 6], b[B.MEMORY_STATE : B.STATE_ROWS] = nu, 0.0
+        b[B.CLEARANCE] = 0.0
         if p is not None or e is not None:
             self.line_system.enter(row, self.fleet)
         self._scratch.faults[row] = 0
@@ -595,13 +593,13 @@ class Simulation:
         """
         f = self.fleet
         made_of = (
-            f.blocks, f.slots, f.block_heads, f.params, f.sequence, f.model_ints, f.tables, f.work, f.actuator_holds, f.hold_count, f.setpoints, f.speed_averages,
+            f.blocks, f.slots, f.block_heads, f.params, f.model_ints, f.tables, f.sequence, f.work, f.actuator_holds, f.hold_count, f.setpoints, f.speed_averages,
             f.average_windows, f.feedback, self._contacts, self.weather_model.weather, self._environment, self.line_system.arrays, self._scratch, self.channel.table,
             self._scene,
         )  # fmt: skip
         if not all(map(operator.is_, made_of, self._tick_state_sources)):
             tick_state = tick.TickState(
-                BodyArrays(*made_of[:4]), tick.FleetArrays(*made_of[4:14]), f.integrator, *made_of[14:]
+                f.arrays, tick.FleetArrays(f.models, *made_of[6:14]), f.integrator, *made_of[14:]
             )
             self._tick_state_sources, self._tick_state = made_of, (tick_state, pack(tick_state))
         return self._tick_state
@@ -620,8 +618,7 @@ class Simulation:
 
     def compile_motion(self) -> None:
         """Compile the motion kernels that the tick kernel calls."""
-        *movers, _ = self._current_tick_state()[0]
-        compile_for_types(tick.advance_motion, *movers, self.step_ns, self.tick)
+        compile_for_types(tick.advance_motion, self._current_tick_state()[0], self.step_ns, self.tick)
 
     def compile_tick(self) -> None:
         """Compile the kernel of a tick, without its sound."""
@@ -637,13 +634,13 @@ class Simulation:
         The tick checks for such bodies only before contacts, so the next tick would freeze them. Readers must not see
         the diverged state until then.
         """
-        if np.isfinite(self.fleet.blocks[:, : r.STATE_ROWS * r.LANES].sum()):
+        if np.isfinite(self.fleet.blocks[:, : B.STATE_ROWS * LANES].sum()):
             return
         for row in self.occupants:
             b = self.fleet.body(row)
-            if not np.isfinite(b[: r.STATE_ROWS]).all():
-                b[: r.NU] = self._scratch.last_finite[row, : r.NU]
-                b[r.NU : r.STATE_ROWS] = 0.0
+            if not np.isfinite(b[: B.STATE_ROWS]).all():
+                b[: B.NU] = self._scratch.last_finite[row, : B.NU]
+                b[B.NU : B.STATE_ROWS] = 0.0
                 self._scratch.faults[row] = 1
                 self._place_transducer(row)
 
@@ -658,7 +655,7 @@ class Simulation:
         self._reorder()
         f = self.fleet
         tick.publish(
-            self._bodies(),
+            self.fleet.arrays,
             self._scratch.order,
             int(self._scratch.counters[0]),
             f.feedback,
@@ -685,10 +682,8 @@ class Simulation:
         table = np.zeros(self.capacity, EFFORT.dtype) if table is None else table
         f, asked = self.fleet, self._present_rows(rows)
         effort.fill_efforts(
-            self._bodies(),
-            f.model_ints,
-            f.tables,
-            f.work,
+            self.fleet.arrays,
+            f.models,
             self._effort_scratch,
             asked[np.argsort(f.slots[asked])],
             self._scratch.last_finite,

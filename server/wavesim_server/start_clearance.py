@@ -10,10 +10,12 @@ import numpy as np
 from wavesim_kernels.compiler import kernel
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import norm
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import shapes
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.dynamics.model_compiler import contact_margin
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 from wavesim_world.config import Model
 from wavesim_world.config.primitives import shape_of
@@ -61,7 +63,7 @@ class StartClearance:
             row = int(np.flatnonzero(fleet.slots == seat)[0])
             b, c = fleet.body(row), fleet.coefficients(row)
             other = _geometry(
-                int(c[r.SHAPE]), c[r.HALF : r.HALF + 3], c[r.CONTACT_MARGIN], b[r.PX : r.PX + 3], b[r.QW : r.QW + 4]
+                int(c[P.SHAPE]), c[P.HALF : P.HALF + 3], c[P.CONTACT_MARGIN], b[B.PX : B.PX + 3], b[B.QW : B.QW + 4]
             )
             if self._overlap(g, other) > OVERLAP_TOLERANCE:
                 return row
@@ -116,14 +118,14 @@ def _next_near_body(blocks: Any, heads: Any, params: Any, place: Any, reach: flo
 
     A body is near if its bounding sphere meets the sphere with radius ``reach``.
     """
-    for seat in range(first, heads.shape[0] * r.LANES):
-        block, lane = seat // r.LANES, seat % r.LANES
-        if blocks[block, r.PRESENT * r.LANES + lane] != 0.0:
+    for seat in range(first, heads.shape[0] * LANES):
+        block, lane = seat // LANES, seat % LANES
+        if blocks[block, B.PRESENT * LANES + lane] != 0.0:
             away = 0.0
             for i in range(3):
-                d = blocks[block, (r.PX + i) * r.LANES + lane] - place[i]
+                d = blocks[block, (B.PX + i) * LANES + lane] - place[i]
                 away += d * d
-            near = reach + params[heads[block, r.BLOCK_MODEL], r.BOUNDING_RADIUS]
+            near = reach + params[heads[block, B.HEAD_MODEL], P.BOUNDING_RADIUS]
             if away < near * near:
                 return seat
     return -1

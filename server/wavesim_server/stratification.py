@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_world.config import Model
 from wavesim_world.config.primitives import shape_of
@@ -53,7 +53,7 @@ class Stratification:
         mine = [row for row in rows if models[row].restoring is None]
         if not self.period or not mine:
             return
-        p_W = np.array([fleet.body(row)[r.PX : r.PX + 3] for row in mine])
+        p_W = np.array([fleet.body(row)[B.PX : B.PX + 3] for row in mine])
         p_W = np.where(np.isfinite(p_W), p_W, 0.0)
         here = self._excess_rows(mine, models, p_W, time_s)
         below = self._excess_rows(mine, models, p_W + (0.0, 0.0, SPAN_M), time_s)

@@ -92,9 +92,8 @@ def equilibrium_depth(model: Model, density: float) -> float:
     above, below = -shape.bounding_radius, shape.bounding_radius  # of the origin: body out of the water, body submerged
     for _ in range(60):
         middle = 0.5 * (above + below)
-        wet = hydrostatics.submerged_share(shape.code, *shape.half_size, shape.bounding_radius, 0.0, 0.0, 1.0, -middle)[
-            0
-        ]
+        plane = hydrostatics.WaterPlane(0.0, 0.0, 1.0, -middle)
+        wet, *_ = hydrostatics.submerged_share(shape.code, *shape.half_size, shape.bounding_radius, plane)
         above, below = (above, middle) if wet > share else (middle, below)
     return 0.5 * (above + below)
 

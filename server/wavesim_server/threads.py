@@ -21,12 +21,13 @@ from wavesim_kernels.compiler import kernel
 from wavesim_server import array_tables
 from wavesim_server.acoustics import medium_arrays
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, sleep
-from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.bodies import BodyArrays
-from wavesim_server.dynamics.types import Floats, Ints
+from wavesim_server.dynamics import work_rows as W
+from wavesim_server.dynamics.bodies import BodyArrays, TickScratch
+from wavesim_server.dynamics.sizes import LANES
+from wavesim_server.dynamics.types import Floats, Ints, Packed
 from wavesim_server.environment import weather
 from wavesim_server.row_pool import aligned_zeros
-from wavesim_server.tick import TickScratch, TickState, advance_acoustics, unpack_tick_state, update_transducers
+from wavesim_server.tick import TickState, advance_acoustics, unpack_tick_state, update_transducers
 
 MIN_BODIES_PER_THREAD = 2500  #: minimum number of bodies per thread for which threads are worthwhile
 BLOCKS_AT_A_TIME = 16  #: number of blocks that a thread processes at a time
@@ -39,7 +40,7 @@ class ThreadShare(NamedTuple):
     """Work of one thread."""
 
     work: TickScratch  # for the bodies in its blocks, block by block
-    scratch: Floats  # (WORK,)
+    scratch: Floats  # (W.SIZE,)
     blocks: Ints
     ends: Ints  # (n, 2): ends of the groups of blocks taken at a time, and of their bodies
     fastest: Floats  # (1,): maximum speed of its bodies
@@ -49,7 +50,7 @@ unpack_share = array_tables.make_unpacker(ThreadShare)
 
 
 @kernel(nogil=True)
-def advance_independent(table: Any, own: Any, step_ns: int, tick: int, stages: int) -> None:
+def advance_independent(table: Packed, own: Packed, step_ns: int, tick: int, stages: int) -> None:
     """Run the independent stages of one thread's bodies from ``tick`` to the next. ``table`` describes all arrays, ``own``
     the work of this thread.
     """
@@ -61,19 +62,10 @@ def advance_independent(table: Any, own: Any, step_ns: int, tick: int, stages: i
     for i in range(share.ends.shape[0]):
         rows = share.work.order[body : share.ends[i, 1]]
         if stages & STAGE_WEATHER:
-            weather.apply_to_bodies(air, sea.flow, f.blocks, f.slots, rows, rows.shape[0], tick, start, h)
+            weather.apply_to_bodies(air, sea.flow, f, rows, rows.shape[0], tick, start, h)
         if stages & STAGE_STEP:
-            integrators.step_all(
-                f.blocks,
-                f.block_heads,
-                share.blocks[block : share.ends[i, 0]],
-                f.params,
-                machine.model_ints,
-                machine.tables,
-                share.scratch,
-                h,
-                integrator,
-            )
+            sequence = share.blocks[block : share.ends[i, 0]]
+            integrators.step_all(f, machine.models, sequence, share.scratch, h, integrator)
         if stages & STAGE_SURVEY:
             new, fastest = bodies.hold_diverged(f, rows, rows.shape[0], share.work.last_finite, share.work.faults)
             share.work.counters[2] += new
@@ -84,7 +76,7 @@ def advance_independent(table: Any, own: Any, step_ns: int, tick: int, stages: i
 
 
 @kernel(nogil=True)
-def advance_coupled(table: Any, step_ns: int, tick: int, fastest: float, stages: int) -> None:
+def advance_coupled(table: Packed, step_ns: int, tick: int, fastest: float, stages: int) -> None:
     """Run the coupled stages, in the order of :func:`wavesim_server.tick.advance_motion`."""
     f, machine, _, touch, air, sea, rig, work, _, _ = unpack_tick_state(table)
     h, start, n = step_ns * 1e-9, tick * step_ns * 1e-9, work.counters[0]
@@ -96,7 +88,7 @@ def advance_coupled(table: Any, step_ns: int, tick: int, fastest: float, stages:
     if stages & COUPLED_BEFORE_STEP:
         if tied:
             weather.apply_to_nodes(air, sea.flow, rig.nodes, start)
-            lines.update_bed_depths(rig, sea.bed, sea.soundings_mesh)
+            lines.update_bed_depths(rig, sea.sea_bed.parameters, sea.sea_bed.mesh)
             lines.store_before(f, rig)
         if asleep:
             sleep.wake_changed(f, touch.sleep, touch.events, work.order, n, tick)
@@ -107,9 +99,7 @@ def advance_coupled(table: Any, step_ns: int, tick: int, fastest: float, stages:
             sleep.restore_sleepers(f, touch.sleep, work.order, n) if touch.sleep.asleep_count[0] else 0
         )
     if stages & COUPLED_CONTACTS:
-        work.counters[1] += contact.resolve_contacts(
-            f, work.order, n, touch, work.last_finite, fastest, h, sea.bed, sea.soundings_mesh, sea.cursor, tick + 1
-        )
+        work.counters[1] += contact.resolve_contacts(f, work, touch, fastest, h, sea.sea_bed, tick + 1)
         if machine.speed_averages.shape[0]:
             fleet.average_shaft_speeds(
                 f.blocks, f.slots, machine.speed_averages, machine.average_windows, machine.feedback
@@ -189,7 +179,7 @@ def divide_blocks(f: BodyArrays, sequence: Ints, work: TickScratch, count: int) 
     place = np.full(len(f.block_heads), -1)
     place[sequence] = np.arange(len(sequence))
     seats = f.slots[rows]
-    at = place[seats // r.LANES]
+    at = place[seats // LANES]
     sort = np.lexsort((seats, at))
     rows, at = rows[sort], at[sort]
     found = []
@@ -206,7 +196,7 @@ def divide_blocks(f: BodyArrays, sequence: Ints, work: TickScratch, count: int) 
         found.append(
             ThreadShare(
                 work._replace(order=bodies_, counters=np.array([len(bodies_), 0, 0])),
-                aligned_zeros(r.WORK),
+                aligned_zeros(W.SIZE),
                 sequence[blocks],
                 ends.astype(np.int64).reshape(-1, 2),
                 np.zeros(1),

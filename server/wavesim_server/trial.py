@@ -168,7 +168,7 @@ class Trial:
             run = [str(self.loaded.data_file(program.run)), "--config", str(self.loaded.path), *here]
             return [*run, *shlex.split(program.options)]
         period = ["--period", f"{program.period:.9g}"]
-        return ["-m", "wavesim_sdk.cli", "bridge", program.bridge, *here, *period, *shlex.split(program.options)]
+        return ["-m", "wavesim_sdk", "bridge", program.bridge, *here, *period, *shlex.split(program.options)]
 
     def _run_participants(self, server: Supervisor) -> float:
         reader = SharedState(self.name)
@@ -304,7 +304,7 @@ class Trial:
         """Start a process that draws the pictures."""
         self._print("drawing pictures")
         return subprocess.Popen(
-            [sys.executable, "-m", "wavesim_sdk.cli", "plot", str(self.log)],
+            [sys.executable, "-m", "wavesim_sdk", "plot", str(self.log)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

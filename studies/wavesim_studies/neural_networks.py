@@ -29,6 +29,14 @@ def load(path: Path, what: str, least: int = 0) -> list[Array]:
         raise WaveSimError(f"{path} does not contain a valid {what}: {error}") from None
 
 
+def forward(parameters: Sequence[Array], x: Array) -> Array:
+    """Return the output of dense layers with tanh between them; ``parameters`` are weights and biases in turn."""
+    for k in range(0, len(parameters), 2):
+        x = x @ parameters[k] + parameters[k + 1]
+        x = np.tanh(x) if k + 2 < len(parameters) else x
+    return x
+
+
 class DenseNetwork:
     """Dense layers with tanh between them and explicit gradients."""
 

@@ -65,13 +65,14 @@ def test_a_packet_to_the_byte() -> None:
 
 
 def test_texts_and_lists() -> None:
-    announce = imc.Announce("lauv", imc.UUV, 0xFFFF, 0.0, 0.0, 0.0, "a://b/")
+    announce = imc.Announce("lauv", imc.Announce.SYSTEMTYPE_UUV, 0xFFFF, 0.0, 0.0, 0.0, "a://b/")
     payload = imc_codec.packed(imc_codec.ImcPacket(announce, 0.0, 1))[20:-2]
     assert payload == b"\x04\x00lauv" + b"\x02" + b"\xff\xff" + bytes(20) + b"\x06\x00a://b/"
     distance = imc_codec.packed(imc_codec.ImcPacket(imc.Distance(1, (), (), 2.0), 0.0, 1))[20:-2]
     assert distance == bytes.fromhex("01 0000 0000 00000040".replace(" ", ""))
     beacons = imc.LblConfig(
-        imc.SET_CFG, (imc.LblBeacon("a", 0.0, 0.0, 2.0, 1, 2, 3), imc.LblBeacon("", 0.0, 0.0, 0.0, 0, 0, 0))
+        imc.LblConfig.OP_SET_CFG,
+        (imc.LblBeacon("a", 0.0, 0.0, 2.0, 1, 2, 3), imc.LblBeacon("", 0.0, 0.0, 0.0, 0, 0, 0)),
     )
     data = imc_codec.packed(imc_codec.ImcPacket(beacons, 0.0, 1))
     one, two = b"\xca\x00\x01\x00a" + bytes(16) + b"\0\0\0\x40\1\2\3", b"\xca\x00\0\0" + bytes(23)

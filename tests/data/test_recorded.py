@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import wavesim
+from tests.conftest import run_trial
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import ESTIMATE, STATE
@@ -52,19 +52,7 @@ def test_odins_sea_trial_through_a_live_server(data_dir: Path, root: Path, tmp_p
     )
     name = f"sea{os.getpid()}"
     (tmp_path / "config.xml").write_text(TRIAL.format(name=name, fleet=fleet))
-    done = wavesim(
-        "trial",
-        tmp_path / "config.xml",
-        "--out",
-        tmp_path,
-        "--name",
-        name,
-        "--port",
-        "0",
-        "--quiet",
-        "--no-plots",
-        timeout=200,
-    )
+    done = run_trial(tmp_path / "config.xml", tmp_path, name, timeout=200)
     assert done.returncode == 0, done.stderr
     assert remove_leftovers(name) == []
     log = read(tmp_path / name / "run.mcap")
@@ -120,19 +108,7 @@ def test_a_model_boat_beside_its_measured_track(data_dir: Path, root: Path, tmp_
         f'<models>{own}</models><fleet><vehicle name="boat" model="boat" position="0 0 0 m" speed="0.5 m/s" client="required" truth="none">'
         f'<program run="recorded.py" period="20 ms" options="--commands commands.csv {orders}"/></vehicle></fleet></wavesim>'
     )
-    done = wavesim(
-        "trial",
-        tmp_path / "config.xml",
-        "--out",
-        tmp_path,
-        "--name",
-        name,
-        "--port",
-        "0",
-        "--quiet",
-        "--no-plots",
-        timeout=200,
-    )
+    done = run_trial(tmp_path / "config.xml", tmp_path, name, timeout=200)
     assert done.returncode == 0, done.stderr
     assert remove_leftovers(name) == []
     log = read(tmp_path / name / "run.mcap")

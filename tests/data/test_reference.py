@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.physics.twin import Twin
 from wavesim_sdk import frames
 from wavesim_server import Simulation
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics.sizes import SLOT_BUCKET, SLOT_FIN, SLOTS
 from wavesim_world.config import LoadedConfig, Model, library
+from wavesim_world.config.vehicle import CrossFlow
 
 pytestmark = [pytest.mark.data, pytest.mark.compiled]
 
@@ -53,48 +56,61 @@ def run_to(sim: Simulation, row: int, times: list[float]) -> list[Any]:
     return states
 
 
-def remus(same: bool) -> Model:
-    model = library()["remus100-fossen"]
-    if not same:
-        return model
-    assert model.cross_flow is not None
-    return dataclasses.replace(
-        model,
-        cross_flow=dataclasses.replace(model.cross_flow, strips=21),
-        thruster=(dataclasses.replace(model.thruster[0], inflow="total"),),
-    )
+class Original(Twin):
+    """Fossen's vehicles with actuators that lag, and cross-flow drag by 21 strips of L/20 or by the exact integral."""
+
+    def __init__(self, model: Model, commands: list[float], by_strips: bool) -> None:
+        super().__init__(model, 1026.0, 9.81, np.zeros(3), np.zeros(SLOTS))
+        actuators = [*model.thruster, *model.fin]
+        self.slots = [*range(len(model.thruster)), *(SLOT_FIN + k for k in range(len(model.fin)))]
+        self.goals, self.lags, self.by_strips = np.array(commands), np.array([a.lag for a in actuators]), by_strips
+
+    def derivative(self, x: Any) -> Any:
+        self.commands[self.slots] = x[B.RIGID_ROWS :]
+        return np.concatenate([super().derivative(x[: B.RIGID_ROWS]), (self.goals - x[B.RIGID_ROWS :]) / self.lags])
+
+    def strips(self, c: CrossFlow, a: float, b: float) -> tuple[Any, Any]:
+        if not self.by_strips:
+            return super().strips(c, a, b)
+        return np.linspace(-c.length / 2, c.length / 2, 21), np.full(21, c.length / 20)
+
+    def run_to(self, start: dict[str, Any], times: list[float]) -> list[Any]:
+        attitude = frames.quaternion(*start["eta0"][3:])
+        x, states = np.concatenate([start["eta0"][:3], attitude, start["nu0"], np.zeros(len(self.slots))]), []
+        for k in range(1, round(times[-1] / 0.005) + 1):
+            x = self.step(x, 0.005)
+            if k * 0.005 in times:
+                states.append(np.concatenate([x[:3], frames.euler(x[3:7]), x[7:13]]))
+        return states
 
 
-def otter(same: bool) -> Model:
-    model = library()["otter-fossen"]
-    assert model.cross_flow is not None
-    return dataclasses.replace(model, cross_flow=dataclasses.replace(model.cross_flow, strips=21 if same else 0))
+def model_of(case: str) -> tuple[Model, list[float]]:
+    """The library's model of a case, and its commands."""
+    if case in OTTER:
+        return library()["otter-fossen"], [n / (2 * math.pi) for n in OTTER[case]]
+    rudder, stern, rpm = REMUS[case]
+    return library()["remus100-fossen"], [rpm / 60.0, rudder, stern]
 
 
-def fossen(config: Callable[..., LoadedConfig], data_dir: Path, case: str, same: bool) -> tuple[list[Any], list[Any]]:
-    """(ours, theirs) at the times of a case."""
+def fossen(data_dir: Path, case: str) -> tuple[dict[str, Any], list[float], list[Any]]:
+    """The original's start, times and states."""
     reference = json.loads((data_dir / "reference/remus100_otter_fossen.json").read_text())["cases"][case]
     samples = reference["rk4_dt0.005"]
-    if case in REMUS:
-        rudder, stern, rpm = REMUS[case]
-        sim, row = simulate(config, remus(same), 'density="1026 kg/m3"', 5.0, reference["eta0"][2])
-        sim.command(row, [rpm / 60.0, rudder, stern])
-    else:
-        left, right = (n / (2 * math.pi) for n in OTTER[case])
-        sim, row = simulate(config, otter(same), 'density="1026 kg/m3"', 5.0, reference["eta0"][2])
-        sim.command(row, [left, right])
-    sim.set_pose(row, reference["eta0"][:3], reference["eta0"][3:], reference["nu0"])
-    ours = run_to(sim, row, [s["t"] for s in samples])
-    return ours, [np.array(s["eta"] + s["nu"]) for s in samples]
+    return reference, [s["t"] for s in samples], [np.array(s["eta"] + s["nu"]) for s in samples]
+
+
+SCALE = [1, 1, 1, 0.1, 0.1, 1, 1, 1, 1, 0.1, 0.1, 0.1]
 
 
 @pytest.mark.parametrize("case", [*REMUS, *OTTER])
-def test_fossens_remus_and_otter_with_their_terms(
-    config: Callable[..., LoadedConfig], data_dir: Path, case: str
-) -> None:
-    for ours, theirs in zip(*fossen(config, data_dir, case, same=True), strict=True):
-        scale = np.maximum(np.abs(theirs), [1, 1, 1, 0.1, 0.1, 1, 1, 1, 1, 0.1, 0.1, 0.1])
-        assert np.abs(errors(ours, theirs) / scale).max() < 1e-6
+def test_fossens_remus_and_otter_with_their_terms(data_dir: Path, case: str) -> None:
+    """The twin of the kernels, for 10 s: the kernels have the exact integral instead of strips."""
+    model, commands = model_of(case)
+    if case in REMUS:
+        model = dataclasses.replace(model, thruster=(dataclasses.replace(model.thruster[0], inflow="total"),))
+    start, times, states = fossen(data_dir, case)
+    for ours, theirs in zip(Original(model, commands, True).run_to(start, times[:2]), states[:2], strict=True):
+        assert np.abs(errors(ours, theirs) / np.maximum(np.abs(theirs), SCALE)).max() < 1e-6
 
 
 @pytest.mark.parametrize(("case", "bound"), [*((c, 0.05) for c in REMUS), *((c, 0.02) for c in OTTER)])
@@ -103,7 +119,14 @@ def test_what_the_better_terms_change(
 ) -> None:
     """The exact cross-flow integral instead of 21 strips, and the propeller's own inflow, change speeds by little:
     straight ahead hardly at all, in a turn by what 5 % of sway drag and 21 % of yaw moment are worth."""
-    ours, theirs = fossen(config, data_dir, case, same=False)
+    model, commands = model_of(case)
+    start, times, theirs = fossen(data_dir, case)
+    sim, row = simulate(config, model, 'density="1026 kg/m3"', 5.0, start["eta0"][2])
+    sim.command(row, commands)
+    sim.set_pose(row, start["eta0"][:3], start["eta0"][3:], start["nu0"])
+    ours = run_to(sim, row, times)
+    for kernels, twin in zip(ours[:2], Original(model, commands, False).run_to(start, times[:2]), strict=True):
+        assert np.abs(errors(kernels, twin) / np.maximum(np.abs(twin), SCALE)).max() < 1e-8
     difference = errors(ours[-1].copy(), theirs[-1])[6:]
     speed = np.linalg.norm(theirs[-1][6:9])
     assert np.abs(difference[:3]).max() < bound * speed
@@ -177,7 +200,7 @@ def test_odin_against_its_authors_simulator(config: Callable[..., LoadedConfig],
         loaded = config(f'<time step="5 ms"/><world density="1000 kg/m3">{air}</world>')
         sim = Simulation(dataclasses.replace(loaded, models={model.name: model}))
         row = sim.enter("v", model.name, (0.0, 0.0, 0.0))
-        sim.fleet.body(row)[r.ACTUATOR_STATE + r.SLOT_BUCKET : r.ACTUATOR_STATE + r.SLOT_BUCKET + 2] = 0.0
+        sim.fleet.body(row)[B.ACTUATOR_STATE + SLOT_BUCKET : B.ACTUATOR_STATE + SLOT_BUCKET + 2] = 0.0
         path = error = 0.0
         for wanted in reference[: int(reference[-1, 0])]:
             while sim.time_ns < wanted[0] * 1e9 - 1:
@@ -251,7 +274,7 @@ def test_the_supply_vessels_memory_and_wave_forces(config: Callable[..., LoadedC
     heave, angle = [], []
     for _ in range(1500):
         sim.advance(1)
-        heave.append(sim.fleet.body(row)[r.ENVIRONMENT_WRENCH + 2])
+        heave.append(sim.fleet.body(row)[B.ENVIRONMENT_WRENCH + 2])
         p = sim.fleet.body(row)[:2]
         t = (sim.tick - 1) * 0.02
         angle.append(

@@ -55,7 +55,7 @@ def run(
         server = serve(loaded.path, "--speed", "0", "--log", str(log))
     finally:
         del os.environ["NUMBA_NUM_THREADS"]
-    command = [sys.executable, "-m", "wavesim_sdk.cli", "emulate"]
+    command = [sys.executable, "-m", "wavesim_sdk", "emulate"]
     others = [
         subprocess.Popen([*command, s, str(loaded.path), "-s", server.name], stderr=subprocess.DEVNULL)
         for s in ("ctd", "ahrs")

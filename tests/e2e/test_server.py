@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from benchmarks.processes import children
 
-from tests.conftest import Server, wavesim
+from tests.conftest import Server, run_trial, wavesim
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import AsyncBroker, Broker
 from wavesim_sdk.commander import Commander
@@ -394,8 +394,6 @@ def test_a_trial_of_five_hundred_required_bodies_starts_and_ends(
         '<shared vehicles="500"/><time duration="0.2 s" step="20 ms"/><log state_rate="10 Hz"/>'
         f'<network state_rate="1 Hz"/><fleet>{fleet}</fleet>'
     ).path
-    done = wavesim(
-        "trial", path, "--out", tmp_path, "--name", name, "--port", "0", "--quiet", "--no-plots", timeout=120
-    )
+    done = run_trial(path, tmp_path, name)
     assert done.returncode == 0, done.stderr
     assert len(read(tmp_path / name / "run.mcap").bodies) == 500

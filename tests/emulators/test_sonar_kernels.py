@@ -120,37 +120,19 @@ def test_energy_is_shared_as_a_loop_over_finer_rays_would(config: Any) -> None:
     def fan(columns: int, rays: int) -> Any:
         a, da = (np.arange(columns) + 0.5) / columns * 0.2 - 0.1, 0.2 / columns
         e, de = (np.arange(rays) + 0.5) / rays * 0.9 + 0.5, 0.9 / rays
-        out, what = w.cast_fan(p, R, np.sin(a), e, 60.0)
-        return np.sin(a), da, e, de, out, what
+        return np.sin(a), da, e, de, w.cast_fan(p, R, np.sin(a), e, 60.0)
 
-    u, da, e, de, out, what = fan(3, 64)
+    u, da, e, de, hits = fan(3, 64)
     energy, none = np.zeros((3, bins)), np.zeros((0, 0))
     kernels.bin_energy(
-        p,
-        R,
-        u,
-        e,
-        np.full(3, da),
-        np.full(64, de),
-        np.ones(3),
-        np.ones(64),
-        out,
-        what,
-        tables,
-        0.02,
-        w.palette.patches,
-        w.palette.cells,
-        np.uint64(1),
-        np.zeros(2),
-        np.zeros(3),
-        1500.0,
-        0.0,
-        bin_,
-        energy,
-        none,
-        np.zeros((0, 0, 2), np.int32),
+        kernels.Fan(p, R, u, e),
+        kernels.FanWeights(np.full(3, da), np.full(64, de), np.ones(3), np.ones(64)),
+        hits,
+        kernels.Backscatter(tables, w.palette.patches, w.palette.cells, np.uint64(1)),
+        kernels.EchoPath(0.02, 1500.0, np.zeros(3), np.zeros(2)),
+        kernels.EchoBins(0.0, bin_, energy, none, np.zeros((0, 0, 2), np.int32)),
     )
-    u, da, e, de, out, what = fan(10, 10_000)
+    u, da, e, de, (out, _) = fan(10, 10_000)
     r, cosine = out[..., 0], out[..., 1]
     angle = np.degrees(np.arccos(cosine))
     s_b = np.interp(angle, np.arange(91.0), tables[0])

@@ -11,6 +11,7 @@ import pyais
 import pytest
 
 from tests.emulators.bench import STEP_NS, Bench, bench
+from wavesim_devices import ais as encoder
 from wavesim_emulators.ais import AisEmulator
 from wavesim_emulators.radar import RadarEmulator, horizon
 from wavesim_sdk import ais
@@ -243,7 +244,7 @@ def test_pyais_reads_what_the_sensor_told(config: Make, station: str) -> None:
         length=got["length"],
         width=got["width"],
     )
-    read = pyais.decode(*ais.sentences(ais.position_report(report))).asdict()
+    read = pyais.decode(*encoder.sentences(encoder.position_report(report))).asdict()
     assert read["mmsi"] == 257000001
     assert math.radians(float(read["lat"])) == pytest.approx(got["latitude"], abs=ais.STEP_ANGLE / 2)
     assert math.radians(float(read["lon"])) == pytest.approx(got["longitude"], abs=ais.STEP_ANGLE / 2)
@@ -252,7 +253,7 @@ def test_pyais_reads_what_the_sensor_told(config: Make, station: str) -> None:
     else:
         assert float(read["speed"]) == pytest.approx(14.1, abs=1e-9) and float(read["course"]) == pytest.approx(302.7)
         assert read["heading"] == 303
-        statics = [pyais.decode(*ais.sentences(bits)).asdict() for bits in ais.static_reports(report)]
+        statics = [pyais.decode(*encoder.sentences(bits)).asdict() for bits in encoder.static_reports(report)]
         assert statics[0]["shipname"] == "NORTH STAR" and int(statics[-1]["ship_type"]) == 52
         assert statics[-1]["to_bow"] + statics[-1]["to_stern"] == 100
     if station == "A":

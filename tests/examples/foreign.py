@@ -8,6 +8,7 @@ import math
 import os
 import random
 import re
+import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -24,10 +25,11 @@ from wavesim_sdk.wire import items as i
 from wavesim_sdk.wire import messages as m
 from wavesim_sdk.wire import seal
 from wavesim_sdk.wire.codec import encode
+from wavesim_sdk.wire.messages import MESSAGES
 from wavesim_sdk.wire.schema import schema_of
 from wavesim_sdk.wire.session import Requested, SessionGone, StepDone
 from wavesim_sdk.wire.state import Body, State
-from wavesim_sdk.wire.vectors import TOKEN
+from wavesim_sdk.wire.vectors import TOKEN, VECTORS
 
 COOKIE = bytes(range(16))
 NONCE = 7
@@ -241,3 +243,26 @@ def emulators(config: Path, server: str, *types: str) -> Iterator[None]:
             process.terminate()
         for process in running:
             process.wait(60)
+
+
+def feed_broken_datagrams(program: list[str | Path]) -> None:
+    """Feed a client's fuzzer: it takes all vectors, and neither fails nor grows by 60 000 broken ones of them."""
+    good = [
+        encode(message, token, sequence, 0)
+        for token, sequence, _, message in [*VECTORS, *((TOKEN, 50 + k, 0, m) for k, m in enumerate(parts()))]
+        if not next(m[0] for m in MESSAGES.values() if m[2] is type(message))
+    ]
+    described = encode(DESCRIBED, TOKEN, 2)
+
+    def feed(datagrams: list[bytes]) -> tuple[int, int, int]:
+        stream = b"".join(struct.pack("<H", len(d)) + d for d in [described, *datagrams])
+        done = subprocess.run(program, input=stream, capture_output=True, timeout=100)
+        assert done.returncode == 0, done.stderr.decode()[-3000:]
+        taken, count, events = re.findall(r"(\d+) of (\d+) taken, (\d+) events", done.stdout.decode())[0]
+        return int(taken), int(count), int(events)
+
+    known = [d for d in good if d[5] not in (2, 5) and d[8:16] != bytes(8)]
+    assert feed(known)[:2] == (len(known) + 1, len(known) + 1)
+    bad = broken(good, 60_000, 4)
+    taken, count, events = feed(bad)
+    assert count == len(bad) + 1 and 1000 < taken < count and events > 1000

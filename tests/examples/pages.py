@@ -187,7 +187,7 @@ def at_desk(folder: Path, names: dict[str, str]) -> Iterator[Follower]:
     (site / "all.pth").write_text(
         "\n".join(f"import site; site.addsitedir({p!r})" for p in sys.path if p.endswith("site-packages"))
     )
-    for name, module in (("wavesim", "wavesim_sdk.cli"), ("pip", "pip")):
+    for name, module in (("wavesim", "wavesim_sdk"), ("pip", "pip")):
         (desk / "bin" / name).write_text(f'#!/bin/sh\nexec "{desk}/bin/python" -m {module} "$@"\n')
         (desk / "bin" / name).chmod(0o755)
     environment = {

@@ -42,7 +42,7 @@ def test_the_tour(readme: str, root: Path, tmp_path: Path, serve: Callable[..., 
         else:
             pytest.fail("the boat did not move")
         emulator = subprocess.Popen(
-            [sys.executable, "-m", "wavesim_sdk.cli", "emulate", "ctd", str(root / "config.xml"), "-s", name],
+            [sys.executable, "-m", "wavesim_sdk", "emulate", "ctd", str(root / "config.xml"), "-s", name],
             stderr=subprocess.DEVNULL,
         )
         from wavesim_sdk.attach import SharedState

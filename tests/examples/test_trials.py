@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import wavesim
+from tests.conftest import run_trial, wavesim
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import RECEPTION, STATE, Outcome
 from wavesim_server.resources import remove_leftovers
@@ -24,21 +24,7 @@ pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("tri
 
 def trial(root: Path, out: Path, which: str, seconds: int) -> dict[str, Any]:
     name = f"{which}{os.getpid()}"
-    done = wavesim(
-        "trial",
-        root / f"examples/trials/{which}.xml",
-        "--out",
-        out,
-        "--name",
-        name,
-        "--port",
-        "0",
-        "--quiet",
-        "--duration",
-        str(seconds),
-        "--no-plots",
-        timeout=180,
-    )
+    done = run_trial(root / f"examples/trials/{which}.xml", out, name, "--duration", str(seconds), timeout=180)
     assert done.returncode == 0, done.stderr
     assert remove_leftovers(name) == []
     table: dict[str, Any] = json.loads((out / name / "table.json").read_text())

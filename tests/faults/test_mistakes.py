@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.conftest import CLI, Server, wavesim
+from tests.conftest import CLI, Server, run_trial, wavesim
 from wavesim_sdk.attach import SharedState
 from wavesim_server.resources import AlreadyRunning, NameLock, remove_leftovers
 from wavesim_world.config import LoadedConfig
@@ -224,7 +224,7 @@ def test_a_program_that_fails_ends_the_trial_with_its_last_words(
         '<time duration="1 s" pace="fast"/><fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="required"><program run="bad.py"/></vehicle></fleet>'
     ).path
     clear(
-        wavesim("trial", path, "--out", tmp_path, "--name", name, "--port", "0", "--quiet"),
+        run_trial(path, tmp_path, name),
         10,
         "program-a ended with code 1: my battery is empty",
     )
@@ -242,7 +242,7 @@ def test_a_program_that_fails_in_mid_trial_stands_in_the_table(
     path = config(
         '<time duration="2 s" pace="fast"/><fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="required"><program run="bad.py"/></vehicle></fleet>'
     ).path
-    done = wavesim("trial", path, "--out", tmp_path, "--name", name, "--port", "0", "--quiet", "--no-plots")
+    done = run_trial(path, tmp_path, name)
     assert done.returncode == 12 and "program-a ended early (code 1)" in done.stderr, done.stderr
     lines = (tmp_path / name / "table.txt").read_text().splitlines()
     at = lines.index("program-a ended early (code 1)")
@@ -264,7 +264,7 @@ def test_a_program_that_hangs_in_mid_trial_stands_in_the_table(
         '<time duration="2 s" pace="fast"/><network lockstep_timeout="0.4 s" keepalive_timeout="0.5 s" keepalive_period="0.1 s"/><fleet>'
         '<vehicle name="a" model="lauv" position="0 0 5 m" client="required"><program run="stuck.py"/></vehicle></fleet>'
     ).path
-    done = wavesim("trial", path, "--out", tmp_path, "--name", name, "--port", "0", "--quiet", "--no-plots")
+    done = run_trial(path, tmp_path, name)
     said = "'a' did not answer its step within 0.4 s, at 0.6 s"
     assert done.returncode == 12 and f"the trial is incomplete: {said}" in done.stderr, done.stderr
     table = (tmp_path / name / "table.txt").read_text()

@@ -12,7 +12,7 @@ import pytest
 from tests.physics.sea import ANSWERS, PLAIN, heard, node, outcomes, records, run, sea
 from wavesim_sdk.tables import Outcome
 from wavesim_server.acoustics import image_paths, medium_setup
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
 from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
@@ -147,7 +147,8 @@ def test_a_turning_receiver_with_a_lever_arm(config: Make) -> None:
 
 @pytest.mark.parametrize("profile", ["munk", "steps", "duct"])
 def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) -> None:
-    from wavesim_server.acoustics import rays
+    from wavesim_server.acoustics import eigenrays, rays
+    from wavesim_server.acoustics.types import SoundSpeedProfile
     from wavesim_world.ocean.sound import munk
 
     z, c = {
@@ -159,13 +160,15 @@ def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) 
         profile
     ]
     fan, found, out, none = (
-        records(rays.FAN, rays.fan_size(len(z))),
-        records(rays.EIGENRAY, 32),
-        records(rays.RAY, 1)[0],
+        records(eigenrays.FAN, eigenrays.fan_size(len(z))),
+        records(eigenrays.EIGENRAY, 32),
+        records(rays.RAY, 1),
         np.zeros((0, 2)),
     )
-    n = rays.launch_fan(z, c, source, fan)
-    count, _ = rays.find_eigenrays(z, c, source, receiver, x, 2, fan, n, found, none, out)
+    water = SoundSpeedProfile(z, c)
+    link = rays.Link(water, source, receiver, x)
+    n = eigenrays.launch_fan(water, source, fan)
+    count, _ = eigenrays.find_eigenrays(eigenrays.EigenraySearch(link, 2, True, fan, found, none, out), n)
     assert count >= 3
     for theta, down, reversals, seconds, *_ in found[:count].tolist():
         end, depth, time, length = integrate(
@@ -174,8 +177,8 @@ def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) 
         assert depth == pytest.approx(receiver, abs=0.02 if profile != "munk" else 0.5), (theta, down, reversals)
         # the ODE's miss in depth, corrected along the front, leaves its travel time
         assert time == pytest.approx(seconds, abs=2e-6 if profile != "munk" else 1e-4)
-        assert rays.trace_ray(z, c, source, receiver, theta, bool(down), reversals, none, out)
-        assert length == pytest.approx(out.length, abs=0.02 if profile != "munk" else 0.5)
+        assert rays.trace_ray(link, theta, bool(down), reversals, none, out[0])
+        assert length == pytest.approx(out[0].length, abs=0.02 if profile != "munk" else 0.5)
         assert end == x
 
 
@@ -288,8 +291,8 @@ def test_detection_by_signal_to_noise_ratio(config: Make) -> None:
             sim = sea(config, "20 ms", quiet, ear, extra='noise_model="wenz"', world=world)
             # the receiver passes the mark at 2 m/s sideways at the time of arrival
             a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, x)
-            sim.fleet.body(b)[r.NU + 1] = 2.0 if self_noise != "0 dB" else 0.0
-            sim.fleet.body(b)[r.PY] = -2.0 * x / 1500.0 if self_noise != "0 dB" else 0.0
+            sim.fleet.body(b)[B.NU + 1] = 2.0 if self_noise != "0 dB" else 0.0
+            sim.fleet.body(b)[B.PY] = -2.0 * x / 1500.0 if self_noise != "0 dB" else 0.0
             sim.ping(a, 25e3, level)
             _, receptions = run(sim, 1.0)
             assert outcomes(receptions, b) == [expected]

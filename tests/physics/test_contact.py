@@ -9,8 +9,8 @@ import pytest
 
 from tests.physics.test_dynamics import BARE, energy, set_velocity
 from wavesim_server import Simulation
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics.impulses import ROLLING_RESISTANCE
-from wavesim_server.dynamics.rows import ASLEEP, NU
 from wavesim_world.config import LoadedConfig
 
 HEAVY = BARE.format(volume=0.23, rb="0.1 0 -0.1", d=30, lag=0)
@@ -138,6 +138,6 @@ def test_a_torpedo_does_not_rock_on_the_bed(config: Callable[..., LoadedConfig],
         sim.advance(25)
         assert sim.tick < 5000
     sim.advance(3000)
-    assert np.abs(sim.fleet.body(row)[NU : NU + 6]).max() < 1e-3, "twelve seconds after it touched"
+    assert np.abs(sim.fleet.body(row)[B.NU : B.NU + 6]).max() < 1e-3, "twelve seconds after it touched"
     sim.advance(5000)
-    assert sim.fleet.body(row)[ASLEEP], "and sleeps"
+    assert sim.fleet.body(row)[B.ASLEEP], "and sleeps"

@@ -11,7 +11,9 @@ import pytest
 
 from tests.physics.twin import Twin
 from wavesim_server import Simulation
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import parameter_rows as P
+from wavesim_server.dynamics.sizes import SLOTS
 from wavesim_world.config import LoadedConfig, library
 
 BARE = """<models><model name="bare" type="underwater"><cylinder length="2 m" radius="0.2 m"/><mass value="250 kg" centre="0.1 0.02 0.03 m"/>
@@ -28,15 +30,15 @@ def place(
 
 
 def set_velocity(sim: Simulation, row: int, nu: Any) -> None:
-    sim.fleet.body(row)[r.NU : r.NU + 6] = nu
+    sim.fleet.body(row)[B.NU : B.NU + 6] = nu
 
 
 def settle_actuators(sim: Simulation, row: int, values: list[float]) -> Any:
     """Command actuators and skip their lag."""
     sim.command(row, values)
     b = sim.fleet.body(row)
-    b[r.ACTUATOR_STATE : r.ACTUATOR_STATE + r.SLOTS] = b[r.ACTUATOR_COMMAND : r.ACTUATOR_COMMAND + r.SLOTS]
-    return b[r.ACTUATOR_COMMAND : r.ACTUATOR_COMMAND + r.SLOTS].copy()
+    b[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS] = b[B.ACTUATOR_COMMAND : B.ACTUATOR_COMMAND + SLOTS]
+    return b[B.ACTUATOR_COMMAND : B.ACTUATOR_COMMAND + SLOTS].copy()
 
 
 @pytest.mark.parametrize("model", ["lauv", "remus100"])
@@ -51,11 +53,11 @@ def test_the_kernel_agrees_with_the_slow_twin(config: Callable[..., LoadedConfig
     commands = settle_actuators(sim, row, [6.0, 0.1, 0.12, -0.05, -0.08])
     world = sim.config.world
     twin = Twin(library()[model], world.density, world.gravity, np.array([0.3, -0.2, 0.0]), commands)
-    x = sim.fleet.body(row)[: r.RIGID_ROWS].copy()
+    x = sim.fleet.body(row)[: B.RIGID_ROWS].copy()
     for _ in range(300):
         sim.advance(1)
         x = twin.step(x, 0.01)
-        assert np.allclose(sim.fleet.body(row)[: r.RIGID_ROWS], x, rtol=1e-10, atol=1e-11)
+        assert np.allclose(sim.fleet.body(row)[: B.RIGID_ROWS], x, rtol=1e-10, atol=1e-11)
     assert np.abs(x[7:] - nu).max() > 0.1, "it moved"
 
 
@@ -72,15 +74,15 @@ def test_fourth_order_with_lagging_actuators(config: Callable[..., LoadedConfig]
         set_velocity(sim, row, [1.0, 0.4, -0.3, 0.8, 0.5, -0.6])
         sim.command(row, [80.0])
         sim.advance(4000 // ms)
-        ends[ms] = sim.fleet.body(row)[: r.RIGID_ROWS].copy()
+        ends[ms] = sim.fleet.body(row)[: B.RIGID_ROWS].copy()
     errors = [np.abs(ends[ms] - ends[5]).max() for ms in (40, 20, 10)]
     assert math.log2(errors[0] / errors[1]) == pytest.approx(4.0, abs=0.35)
     assert errors[2] < 5e-6
 
 
 def energy(sim: Simulation, row: int) -> float:
-    nu = sim.fleet.body(row)[r.NU : r.NU + 6]
-    M = np.linalg.inv(sim.fleet.coefficients(row)[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6))
+    nu = sim.fleet.body(row)[B.NU : B.NU + 6]
+    M = np.linalg.inv(sim.fleet.coefficients(row)[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6))
     return float(0.5 * nu @ M @ nu)
 
 
@@ -142,7 +144,7 @@ def test_terminal_speeds(config: Callable[..., LoadedConfig]) -> None:
     sim.command(remus, [3.86])
     # neutral, so that they go level
     for row in (lauv, remus):
-        sim.fleet.override_parameters(row, {r.FULL_BUOYANCY: sim.fleet.coefficients(row)[r.WEIGHT]})
+        sim.fleet.override_parameters(row, {P.FULL_BUOYANCY: sim.fleet.coefficients(row)[P.WEIGHT]})
     sim.advance(10_000)
     speeds = sim.state()["v_FB_B"][:, 0]
     assert speeds[lauv] == pytest.approx(1.5, rel=1e-6)
@@ -213,7 +215,7 @@ def test_a_broken_state_is_frozen_and_the_others_go_on(config: Callable[..., Loa
     bad, good = place(sim, "bad", "lauv"), sim.enter("good", "lauv", (50.0, 0.0, 20.0))
     sim.command(good, [8.0])
     sim.advance(10)
-    sim.fleet.body(bad)[r.NU] = math.nan
+    sim.fleet.body(bad)[B.NU] = math.nan
     sim.advance(200)
     assert sim.frozen_bodies == ["bad"]
     assert np.isfinite(sim.state()["p_WB_W"][bad]).all()

@@ -13,8 +13,9 @@ from wavesim_sdk import frames
 from wavesim_sdk.tables import EFFORT
 from wavesim_server import Simulation
 from wavesim_server.argument_checks import checked_numbers
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import hydrostatics
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics.model_compiler import free_dofs, mass_matrices
 from wavesim_world.config import LoadedConfig, library
 
@@ -30,14 +31,17 @@ def share(sim: Simulation, row: int) -> float:
     model, p, b = sim.occupants[row].model, sim.fleet.coefficients(row), sim.fleet.body(row)
     if model.restoring is not None or 2 not in free_dofs(model):
         return 1.0
-    up = np.array([-b[r.WATER_SLOPE], -b[r.WATER_SLOPE + 1], 1.0]) / math.sqrt(
-        1.0 + b[r.WATER_SLOPE] ** 2 + b[r.WATER_SLOPE + 1] ** 2
+    up = np.array([-b[B.WATER_SLOPE], -b[B.WATER_SLOPE + 1], 1.0]) / math.sqrt(
+        1.0 + b[B.WATER_SLOPE] ** 2 + b[B.WATER_SLOPE + 1] ** 2
     )
-    normal = frames.rotation(b[r.QW : r.QW + 4]).T @ up
+    normal = frames.rotation(b[B.QW : B.QW + 4]).T @ up
     part = hydrostatics.submerged_share(
-        p[r.SHAPE], *p[r.HALF : r.HALF + 3], p[r.BOUNDING_RADIUS], *normal, -up[2] * (b[r.PZ] - b[r.WATER_LEVEL])
+        p[P.SHAPE],
+        *p[P.HALF : P.HALF + 3],
+        p[P.BOUNDING_RADIUS],
+        hydrostatics.WaterPlane(*normal, -up[2] * (b[B.PZ] - b[B.WATER_LEVEL])),
     )[0]
-    wet = min(1.0, part * p[r.FULL_BUOYANCY] / min(p[r.FULL_BUOYANCY], p[r.WEIGHT]))
+    wet = min(1.0, part * p[P.FULL_BUOYANCY] / min(p[P.FULL_BUOYANCY], p[P.WEIGHT]))
     return float(wet * (2.0 - wet))
 
 
@@ -61,10 +65,10 @@ def derivative(sim: Simulation, row: int) -> np.ndarray:
     from wavesim_server.dynamics import integrators
 
     f = sim.fleet
-    before, blocks = f.body(row)[r.NU : r.NU + 6].copy(), f.blocks.copy()
+    before, blocks = f.body(row)[B.NU : B.NU + 6].copy(), f.blocks.copy()
     h = 1e-7
-    integrators.step_all(f.blocks, f.block_heads, f.sequence, f.params, f.model_ints, f.tables, f.work, h, f.integrator)
-    after = f.body(row)[r.NU : r.NU + 6].copy()
+    integrators.step_all(f.arrays, f.models, f.sequence, f.work, h, f.integrator)
+    after = f.body(row)[B.NU : B.NU + 6].copy()
     f.blocks[:] = blocks
     return (after - before) / h
 
@@ -168,7 +172,7 @@ def test_only_what_is_asked_for(config: Callable[..., LoadedConfig]) -> None:
 def test_a_body_that_was_frozen_has_none(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<world><bed depth="1000 m"/></world>'))
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
-    sim.fleet.body(row)[r.NU] = math.nan
+    sim.fleet.body(row)[B.NU] = math.nan
     sim.advance(1)
     assert sim.frozen_bodies == ["v"] and not sim.effort()[row]["total"].any()
     sim.set_pose(row, velocity=[0.0] * 6)

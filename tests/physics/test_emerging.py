@@ -16,9 +16,11 @@ from tests.physics.test_terms import model_text
 from tests.physics.twin import Twin
 from wavesim_sdk import frames
 from wavesim_server import Simulation
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import hydrostatics
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics.model_compiler import free_dofs, mass_matrices
+from wavesim_server.dynamics.sizes import SLOTS
 from wavesim_world.config import LoadedConfig, library
 
 Make = Callable[..., LoadedConfig]
@@ -42,10 +44,10 @@ def fly(sim: Simulation, row: int, centre: np.ndarray, within: float) -> int:
     for _ in range(3000):
         sim.advance(1)
         b = sim.fleet.body(row)
-        R_WB = frames.rotation(b[r.QW : r.QW + 4])
+        R_WB = frames.rotation(b[B.QW : B.QW + 4])
         if share(sim, row) == 0.0:
-            v = R_WB @ (b[r.NU : r.NU + 3] + np.cross(b[r.NU + 3 : r.NU + 6], centre))
-            found.append(np.concatenate([b[r.PX : r.PX + 3] + R_WB @ centre, v]))
+            v = R_WB @ (b[B.NU : B.NU + 3] + np.cross(b[B.NU + 3 : B.NU + 6], centre))
+            found.append(np.concatenate([b[B.PX : B.PX + 3] + R_WB @ centre, v]))
         elif found:
             break
     t = h * np.arange(len(found))[:, None]
@@ -65,7 +67,7 @@ def test_a_sphere_that_is_thrown_out_flies_a_parabola(config: Make) -> None:
     assert fly(sim, row, np.zeros(3), 1e-9) > 300
     sim.advance(3000)
     b = sim.fleet.body(row)
-    v = frames.rotation(b[r.QW : r.QW + 4]) @ b[r.NU : r.NU + 3]
+    v = frames.rotation(b[B.QW : B.QW + 4]) @ b[B.NU : B.NU + 3]
     assert np.allclose(v, [0.4, 0.0, 0.0], rtol=0.0, atol=0.05), "the current has it again"
 
 
@@ -81,7 +83,7 @@ def test_an_auv_that_broaches(config: Make, name: str) -> None:
     assert fly(sim, row, np.array(library()[name].mass.centre), 1e-5) > 50
     sim.command(row, [0.0] * len(sim.actuators(row)))
     sim.advance(5000)
-    assert share(sim, row) > 0.9 and np.abs(sim.fleet.body(row)[r.NU : r.NU + 6]).max() < 0.3, "it floats again"
+    assert share(sim, row) > 0.9 and np.abs(sim.fleet.body(row)[B.NU : B.NU + 6]).max() < 0.3, "it floats again"
 
 
 def test_everybody_falls_alike(config: Make) -> None:
@@ -101,11 +103,11 @@ def test_everybody_falls_alike(config: Make) -> None:
         b, found, (rigid, _) = sim.fleet.body(row), effort[row], mass_matrices(model)
         assert len(free_dofs(model)) == 6
         centre = np.array(model.mass.centre)
-        nu, a = b[r.NU : r.NU + 6], found["acceleration"]
+        nu, a = b[B.NU : B.NU + 6], found["acceleration"]
         of_centre = (
             a[:3] + np.cross(nu[3:], nu[:3]) + np.cross(a[3:], centre) + np.cross(nu[3:], np.cross(nu[3:], centre))
         )
-        down = frames.rotation(b[r.QW : r.QW + 4])[2]
+        down = frames.rotation(b[B.QW : B.QW + 4])[2]
         assert np.allclose(rigid[:3, :3], model.mass.value * np.eye(3), rtol=1e-2), f"{name}: its mass has two values"
         assert np.allclose(of_centre, G * down, rtol=0.0, atol=0.02), name
         assert not found["actuators"].any() or model.ballast, name
@@ -130,8 +132,8 @@ def test_energy_only_falls(config: Make, mass: float) -> None:
     for _ in range(4000):
         sim.advance(1)
         b = sim.fleet.body(row)
-        held.append(energy(sim, row, mass, b[r.PZ], b[r.NU : r.NU + 3].copy()))
-        heights.append(b[r.PZ])
+        held.append(energy(sim, row, mass, b[B.PZ], b[B.NU : B.NU + 3].copy()))
+        heights.append(b[B.PZ])
     steps = np.diff(held)
     assert min(heights) < -0.5 and max(heights[1000:]) > 0.2, "out and in"
     assert steps.max() < 1e-5 * held[0], "more by the step's own error only"
@@ -144,10 +146,10 @@ def test_a_drop_shares_its_momentum(config: Make, step: str) -> None:
     sim = ball(config, step=step)
     row = sim.enter("b", "ball", (0.0, 0.0, -0.3))
     sim.set_pose(row, velocity=[0.4, 0.0, 20.0, 0.0, 0.0, 0.0])
-    while sim.fleet.body(row)[r.PZ] < R:
+    while sim.fleet.body(row)[B.PZ] < R:
         sim.advance(1)
-    assert sim.fleet.body(row)[r.NU + 2] == pytest.approx(math.sqrt(400.0 + 0.2 * G) / 1.5, rel=0.01)
-    assert sim.fleet.body(row)[r.NU] == pytest.approx(0.4, abs=1e-9), "with the current already"
+    assert sim.fleet.body(row)[B.NU + 2] == pytest.approx(math.sqrt(400.0 + 0.2 * G) / 1.5, rel=0.01)
+    assert sim.fleet.body(row)[B.NU] == pytest.approx(0.4, abs=1e-9), "with the current already"
 
 
 class Emerging(Twin):
@@ -156,22 +158,22 @@ class Emerging(Twin):
     def __init__(self, sim: Simulation, row: int, model: Any, commands: np.ndarray) -> None:
         world, b, p = sim.config.world, sim.fleet.body(row), sim.fleet.coefficients(row)
         super().__init__(model, world.density, world.gravity, np.array([0.3, -0.2, 0.0]), commands)
-        x = b[: r.RIGID_ROWS].copy()
+        x = b[: B.RIGID_ROWS].copy()
         s = share(sim, row)
         # where it is a moment later, through the water
         later, q = 1e-5, x[3:7]
-        b[r.PX : r.PX + 3] += later * (frames.rotation(q) @ x[7:10] - self.current)
+        b[B.PX : B.PX + 3] += later * (frames.rotation(q) @ x[7:10] - self.current)
         w = x[10:13]
         rate = np.array([-q[1:] @ w, *(q[0] * w + np.cross(q[1:], w))])
-        b[r.QW : r.QW + 4] = (q + 0.5 * later * rate) / np.linalg.norm(q + 0.5 * later * rate)
+        b[B.QW : B.QW + 4] = (q + 0.5 * later * rate) / np.linalg.norm(q + 0.5 * later * rate)
         self.grows = max((share(sim, row) - s) / later, 0.0)
-        b[: r.RIGID_ROWS] = x
+        b[: B.RIGID_ROWS] = x
         self.s, self.blow = s, self.MA.copy()
         normal = frames.rotation(q)[2]
         part, *centre = hydrostatics.submerged_share(
-            p[r.SHAPE], *p[r.HALF : r.HALF + 3], p[r.BOUNDING_RADIUS], *normal, -x[2]
+            p[P.SHAPE], *p[P.HALF : P.HALF + 3], p[P.BOUNDING_RADIUS], hydrostatics.WaterPlane(*normal, -x[2])
         )
-        self.B, self.rb = p[r.FULL_BUOYANCY] * part, self.rb + centre
+        self.B, self.rb = p[P.FULL_BUOYANCY] * part, self.rb + centre
         for name in ("MA", "MAs", "MAc", "DL", "DQ", "L"):
             setattr(self, name, s * getattr(self, name))
         self.Minv = np.linalg.inv(self.MRB + self.MA)
@@ -197,9 +199,9 @@ def test_partly_out_it_agrees_with_the_slow_twin(config: Make, name: str, down: 
     sim.command(row, [0.3 * a.maximum for a in sim.actuators(row)])
     sim.fleet.settle_actuators(row)
     b = sim.fleet.body(row)
-    twin = Emerging(sim, row, sim.occupants[row].model, b[r.ACTUATOR_STATE : r.ACTUATOR_STATE + r.SLOTS].copy())
+    twin = Emerging(sim, row, sim.occupants[row].model, b[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS].copy())
     assert 0.1 < twin.s < 0.9 and (twin.grows > 0.5) == (down > 0.0)
-    expected = twin.derivative(b[: r.RIGID_ROWS].copy())[7:13]
+    expected = twin.derivative(b[: B.RIGID_ROWS].copy())[7:13]
     assert np.allclose(sim.effort()[row]["acceleration"], expected, rtol=1e-4, atol=1e-4)
     assert np.allclose(derivative(sim, row), expected, rtol=1e-4, atol=1e-4)
 
@@ -225,12 +227,12 @@ def test_at_its_draft_and_deeper_it_has_its_own_coefficients(config: Make) -> No
                 sim.fleet.override_parameters(
                     row,
                     dict.fromkeys(
-                        (*range(r.ADDED_MASS, r.ADDED_MASS + 36), *range(r.ADDED_MOMENTUM, r.ADDED_MOMENTUM + 36)), 1e3
+                        (*range(P.ADDED_MASS, P.ADDED_MASS + 36), *range(P.ADDED_MOMENTUM, P.ADDED_MOMENTUM + 36)), 1e3
                     ),
                 )
-            sim.fleet.body(row)[r.NU : r.NU + 6] = 0.5, 0.3, 0.0, 0.1, 0.0, 0.2
+            sim.fleet.body(row)[B.NU : B.NU + 6] = 0.5, 0.3, 0.0, 0.1, 0.0, 0.2
         sim.advance(3)
-        ends.append([sim.fleet.body(row)[: r.RIGID_ROWS].tobytes() for row in rows])
+        ends.append([sim.fleet.body(row)[: B.RIGID_ROWS].tobytes() for row in rows])
     assert ends[0] == ends[1] == ends[2]
 
 
@@ -239,5 +241,5 @@ def test_small_motions_about_the_draft_have_its_coefficients_too(config: Make) -
     sim = Simulation(config('<time step="5 ms"/>'))
     row = sim.enter("b", "box-buoy", (0.0, 0.0, 0.0))
     assert share(sim, row) == pytest.approx(1.0, abs=1e-15), "its draft"
-    sim.fleet.body(row)[r.PZ] = -0.003
+    sim.fleet.body(row)[B.PZ] = -0.003
     assert 1.0 - share(sim, row) == pytest.approx(1e-4, rel=1e-6)

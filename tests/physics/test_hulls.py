@@ -15,8 +15,9 @@ from wavesim_sdk import frames
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.dynamics import hydrostatics
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics.hull_mesh import MAX_FACES
+from wavesim_server.dynamics.sizes import TABLE_FACES, TABLE_POINTS
 from wavesim_world.config import LoadedConfig
 from wavesim_world.hull import Hull
 
@@ -53,24 +54,24 @@ def model(hull: str = "", **numbers: float) -> str:
 
 def test_the_compiled_twin_of_a_cut_hull() -> None:
     """Volume and moments of a ship at random planes against the readable one."""
-    assert len(SHIP) > r.TABLE_FACES
+    assert len(SHIP) > TABLE_FACES
     coarse = Hull(wigley_of(15, 9))
     faces = coarse.triangles.reshape(-1, 9)
-    kind, tables = np.zeros(r.MODEL_INTS, np.int64), []
-    kind[r.MODEL_FACES] = len(faces)
-    assert r.TABLE_FACES < len(faces) <= MAX_FACES
-    for k, first in enumerate(range(0, len(faces), r.TABLE_FACES)):
-        table = np.zeros(2 * r.TABLE_POINTS)
-        some = faces[first : first + r.TABLE_FACES].ravel()
+    kind, tables = np.zeros(M.COLUMNS, np.int64), []
+    kind[M.FACES] = len(faces)
+    assert TABLE_FACES < len(faces) <= MAX_FACES
+    for k, first in enumerate(range(0, len(faces), TABLE_FACES)):
+        table = np.zeros(2 * TABLE_POINTS)
+        some = faces[first : first + TABLE_FACES].ravel()
         table[: len(some)] = some
-        kind[r.MODEL_HULL + k] = k
+        kind[M.HULL + k] = k
         tables.append(table.reshape(2, -1))
     rng = np.random.default_rng(5)
     for _ in range(40):
         n = rng.normal(size=3)
         n /= np.linalg.norm(n)
         d = rng.uniform(-3.0, 3.0)
-        volume, *moments = hydrostatics.mesh_volume(kind, np.array(tables), *n, d)
+        volume, *moments = hydrostatics.mesh_volume(kind, np.array(tables), hydrostatics.WaterPlane(*n, d))
         twin = coarse.wetted_part(n, d)
         assert volume == pytest.approx(twin.volume, abs=1e-9)
         assert np.allclose(moments, twin.volume * twin.centre, atol=1e-9)

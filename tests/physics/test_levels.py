@@ -15,7 +15,9 @@ import pytest
 from benchmarks import bellhop
 
 from tests.physics.sea import PLAIN, heard, node, records, run, sea
-from wavesim_server.acoustics import image_paths, ray_tubes, rays
+from wavesim_server.acoustics import eigenrays, image_paths, ray_tubes, rays
+from wavesim_server.acoustics.eigenrays import EigenraySearch
+from wavesim_server.acoustics.types import SoundSpeedProfile
 from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.sound import munk
 
@@ -65,17 +67,19 @@ def bundle(z: Array, c: Array, source: float, receiver: float, distance: float, 
 def rayed(z: Array, c: Array, source: float, receiver: float, distance: float, bounces: int) -> list[float]:
     """The loss of each eigenray."""
     fan, found, out, none = (
-        records(rays.FAN, rays.fan_size(len(z))),
-        records(rays.EIGENRAY, 64),
-        records(rays.RAY, 1)[0],
+        records(eigenrays.FAN, eigenrays.fan_size(len(z))),
+        records(eigenrays.EIGENRAY, 64),
+        records(rays.RAY, 1),
         np.zeros((0, 2)),
     )
-    n = rays.launch_fan(z, c, source, fan)
-    count, _ = rays.find_eigenrays(z, c, source, receiver, distance, bounces, fan, n, found, none, out)
+    water = SoundSpeedProfile(z, c)
+    link = rays.Link(water, source, receiver, distance)
+    n = eigenrays.launch_fan(water, source, fan)
+    count, _ = eigenrays.find_eigenrays(EigenraySearch(link, bounces, True, fan, found, none, out), n)
     losses = []
     for theta, down, reversals, *_ in found[:count].tolist():
-        assert rays.trace_ray(z, c, source, receiver, theta, down > 0, reversals, none, out)
-        losses.append(ray_tubes.tube_spreading(z, c, source, receiver, down > 0, reversals, out)[0])
+        assert rays.trace_ray(link, theta, down > 0, reversals, none, out[0])
+        losses.append(ray_tubes.tube_spreading(link, down > 0, reversals, out[0])[0])
     return losses
 
 
@@ -163,13 +167,19 @@ def test_a_leaky_duct_by_circles() -> None:
 def test_an_eigenray_meets_its_receiver() -> None:
     """All that the search finds in the duct, at the range asked for."""
     z, c, none = bellhop.DUCT_Z, bellhop.DUCT_C, np.zeros((0, 2))
-    fan, found, out = records(rays.FAN, rays.fan_size(len(z))), records(rays.EIGENRAY, 64), records(rays.RAY, 1)[0]
-    n = rays.launch_fan(z, c, 25.0, fan)
-    count, _ = rays.find_eigenrays(z, c, 25.0, 100.0, 40e3, 6, fan, n, found, none, out)
+    fan, found, out = (
+        records(eigenrays.FAN, eigenrays.fan_size(len(z))),
+        records(eigenrays.EIGENRAY, 64),
+        records(rays.RAY, 1),
+    )
+    water = SoundSpeedProfile(z, c)
+    link = rays.Link(water, 25.0, 100.0, 40e3)
+    n = eigenrays.launch_fan(water, 25.0, fan)
+    count, _ = eigenrays.find_eigenrays(EigenraySearch(link, 6, True, fan, found, none, out), n)
     assert count >= 8
     for theta, down, reversals, *_ in found[:count].tolist():
-        assert rays.trace_ray(z, c, 25.0, 100.0, theta, down > 0, reversals, none, out)
-        assert out.x == pytest.approx(40e3, abs=rays.MAX_MISS)
+        assert rays.trace_ray(link, theta, down > 0, reversals, none, out[0])
+        assert out[0].x == pytest.approx(40e3, abs=eigenrays.MAX_MISS)
 
 
 def test_tubes_are_spheres_in_still_water_and_know_an_arc_in_closed_form() -> None:

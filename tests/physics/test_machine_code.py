@@ -18,8 +18,11 @@ import numba as nb
 import numpy as np
 import pytest
 
+from wavesim_kernels import cache as kernel_cache
+from wavesim_server import tick
 from wavesim_server.acoustics import medium_arrays
-from wavesim_server.dynamics import kernel, terms
+from wavesim_server.dynamics import effort, kernel, terms
+from wavesim_server.environment import weather
 
 _A, _I = nb.float64[::1], nb.int64
 
@@ -102,7 +105,9 @@ def test_no_kernel_writes_text() -> None:
 
     Fails with ``legs[NOW] = legs[NEXT]`` in :mod:`wavesim_server.acoustics.range_dependent_rays`.
     """
-    kernels = {p.name.partition("-")[0]: p.read_bytes() for p in Path(os.environ["NUMBA_CACHE_DIR"]).glob("*/*.nbc")}
+    folders = [kernel_cache.folder_for(Path(module.__file__).parent) for module in (tick, effort, weather)]
+    files = sorted((p for f in folders for p in f.glob("*.nbc")), key=lambda p: p.stat().st_mtime)
+    kernels = {p.name.partition("-")[0]: p.read_bytes() for p in files}  # of each the newest
     assert {
         "tick.run_ticks",
         "tick.advance_acoustics",

@@ -14,7 +14,8 @@ from tests.physics.sea import ANSWERS, GHOST, PLAIN, TICKS, heard, node, run, se
 from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
 from wavesim_server.acoustics import medium_arrays, reception
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.tick import advance_acoustics
 from wavesim_world.config import LoadedConfig
 
@@ -309,8 +310,8 @@ def test_a_turning_receiver_against_bisection(config: Callable[..., LoadedConfig
     """On a circle of 10 m at 2 m/s (0.4 m/s2) the straight line inside the tick errs by a dt^2/8 = 20 um."""
     sim = sea(config, tick, PLAIN)
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 0, 700.0, 2.0)
-    sim.fleet.body(b)[r.NU + 5] = 0.2
-    sim.fleet.override_parameters(b, {r.MASS_INVERSE + k: 0.0 for k in range(36)})  # no forces: keep u and r, and turn
+    sim.fleet.body(b)[B.NU + 5] = 0.2
+    sim.fleet.override_parameters(b, {P.MASS_INVERSE + k: 0.0 for k in range(36)})  # no forces: keep u and r, and turn
     sim.ping(a, 25e3)
     _, receptions = run(sim, 1.0)
     centre = np.array([700.0, 10.0, 1000.0])

@@ -14,7 +14,9 @@ import pytest
 from tests.physics.sea import PLAIN, node, records, run, sea
 from tests.physics.test_slopes import A, B, wedge
 from wavesim_kernels.compiler import kernel
-from wavesim_server.acoustics import fans, image_paths, range_dependent_rays, rays
+from wavesim_server.acoustics import eigenrays, fans, image_paths, range_dependent_rays, rays
+from wavesim_server.acoustics.range_dependent_rays import RayStart
+from wavesim_server.acoustics.types import SoundSpeedProfile, Vector
 from wavesim_server.elementary import cos, sin
 from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.sound import munk
@@ -149,7 +151,7 @@ def dense(
     kind, sine = surface + 2 * bed, np.sqrt(np.maximum(1.0 - (p * cr) ** 2, 0.0))
     found = []
     for down in (False, True):
-        for r in range(rays.REVERSALS + 1):
+        for r in range(eigenrays.REVERSALS + 1):
             if r == 0:
                 x = np.abs(way) if (receiver > source) == down else np.full_like(way, np.nan)
             else:
@@ -171,11 +173,13 @@ def searched(
     z: Array, c: Array, source: float, receiver: float, distance: float, order: int
 ) -> list[tuple[int, int, float]]:
     """(down, reversals, launch angle) of all rays that the medium finds."""
-    fan, found = records(rays.FAN, rays.fan_size(len(z))), records(rays.EIGENRAY, 512)
-    n = rays.launch_fan(z, c, source, fan)
-    count, left = rays.find_eigenrays(
-        z, c, source, receiver, distance, order, fan, n, found, np.zeros((0, 2)), records(rays.RAY, 1)[0]
+    fan, found = records(eigenrays.FAN, eigenrays.fan_size(len(z))), records(eigenrays.EIGENRAY, 512)
+    water = SoundSpeedProfile(z, c)
+    n = eigenrays.launch_fan(water, source, fan)
+    search = eigenrays.EigenraySearch(
+        rays.Link(water, source, receiver, distance), order, True, fan, found, np.zeros((0, 2)), records(rays.RAY, 1)
     )
+    count, left = eigenrays.find_eigenrays(search, n)
     assert left == 0 or count == 512 or any(e.reversals > 25 for e in found[:count])
     return [(int(e.down), int(e.reversals), float(e.angle)) for e in found[:count]]
 
@@ -240,9 +244,7 @@ def test_turns_are_no_bounces(case: Any, turns: int) -> None:
 
 @kernel
 def shot(
-    z: Array,
-    c: Array,
-    g: Any,
+    guide: Any,
     source: float,
     receiver: float,
     sign: float,
@@ -255,25 +257,10 @@ def shot(
     beds: Array,
 ) -> None:
     """Where each leg of rays comes, what they have met till there, and how often the bed."""
+    last = range_dependent_rays.MAX_LEGS - 1
     for k in range(len(angles)):
-        level, rise = cos(angles[k]), sign * sin(angles[k])
-        range_dependent_rays.trace_ray(
-            z,
-            c,
-            g,
-            0.0,
-            0.0,
-            source,
-            level,
-            0.0,
-            rise,
-            receiver,
-            range_dependent_rays.MAX_LEGS - 1,
-            False,
-            legs,
-            none,
-            out,
-        )
+        start = RayStart(Vector(0.0, 0.0, source), Vector(cos(angles[k]), 0.0, sign * sin(angles[k])))
+        range_dependent_rays.trace_ray(guide, start, receiver, last, False, legs, none, out)
         for r in range(range_dependent_rays.MAX_LEGS):
             x[k, r], kinds[k, r], beds[k, r] = (
                 legs[r, range_dependent_rays.X],
@@ -282,42 +269,34 @@ def shot(
             )
 
 
+def waveguide_of(sim: Any, order: int, distance: float) -> Any:
+    """Water and bed from the origin to a point north of it."""
+    m = sim.channel.medium
+    return range_dependent_rays.waveguide_between(
+        SoundSpeedProfile(m.profile_z, m.profile_c),
+        sim._scene,
+        order,
+        Vector(0.0, 0.0, 0.0),
+        Vector(distance, 0.0, 0.0),
+    )
+
+
 def bundle(sim: Any, source: float, receiver: float, distance: float) -> list[tuple[int, float, float]]:
     """(reversals, time, loss) of the rays over the bed between two of 15 000 to each side, each then aimed."""
     m = sim.channel.medium
-    z, c, legs, out = (
-        m.profile_z,
-        m.profile_c,
-        range_dependent_rays.legs_view(m.legs),
-        records(range_dependent_rays.SHOT, 1)[0],
-    )
-    g = range_dependent_rays.bed_along_path(sim._scene, int(m.water[0].order), 0.0, 0.0, distance, 0.0)
+    legs, out = range_dependent_rays.legs_view(m.legs), records(range_dependent_rays.SHOT, 1)[0]
+    a, b = Vector(0.0, 0.0, source), Vector(distance, 0.0, receiver)
+    guide = waveguide_of(sim, int(m.water[0].order), distance)
     angles = np.concatenate([np.geomspace(1e-5, 0.02, 3000), np.linspace(0.02, 2.1, 12_001)[1:]])
     found: list[tuple[int, float, float]] = []
     for sign in (-1.0, 1.0):
         ahead, kinds, beds = np.full((3, len(angles), range_dependent_rays.MAX_LEGS), np.nan)
-        shot(z, c, g, source, receiver, sign, angles, legs[0], m.no_points, out, ahead, kinds, beds)
+        shot(guide, source, receiver, sign, angles, legs[0], m.no_points, out, ahead, kinds, beds)
         ahead -= distance
         for k, r in np.argwhere((kinds[1:] == kinds[:-1]) & (beds[1:] > 0) & (ahead[1:] * ahead[:-1] <= 0.0)):
             angle = angles[k] + ahead[k, r] / (ahead[k, r] - ahead[k + 1, r]) * (angles[k + 1] - angles[k])
-            if range_dependent_rays.aim_ray(
-                z,
-                c,
-                g,
-                0.0,
-                0.0,
-                source,
-                distance,
-                0.0,
-                receiver,
-                int(r),
-                math.cos(angle),
-                0.0,
-                sign * math.sin(angle),
-                legs,
-                m.no_points,
-                out,
-            ):
+            direction = Vector(math.cos(angle), 0.0, sign * math.sin(angle))
+            if range_dependent_rays.aim_ray(guide, a, b, int(r), direction, legs, m.no_points, out):
                 loss = range_dependent_rays.bed_loss(
                     legs[range_dependent_rays.NOW], int(out.bottom), 1.9, 1500.0 / 1650.0, 0.8, False
                 )[0]
@@ -363,18 +342,11 @@ def over_ground(config: Make, tmp_path: Path, seed: int, scenes: int) -> tuple[i
         extra = f'absorption="0 dB/m" profile="file" file="{tmp_path / "c.txt"}"'
         sim = sea(config, "100 ms", PLAIN, world=world, extra=extra, inner=f'<multipath order="{order}"/>')
         m = sim.channel.medium
-        found, out = records(rays.EIGENRAY, 512), records(range_dependent_rays.SHOT, 1)[0]
-        g = range_dependent_rays.bed_along_path(sim._scene, order, 0.0, 0.0, far, 0.0)
+        found, out = records(eigenrays.EIGENRAY, 512), records(range_dependent_rays.SHOT, 1)[0]
         count, left = fans.scan(
-            m.profile_z,
-            m.profile_c,
-            g,
-            0.0,
-            0.0,
-            source,
-            far,
-            0.0,
-            receiver,
+            waveguide_of(sim, order, far),
+            Vector(0.0, 0.0, source),
+            Vector(far, 0.0, receiver),
             found,
             0,
             range_dependent_rays.legs_view(m.legs),

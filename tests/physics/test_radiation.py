@@ -18,7 +18,7 @@ from tests.physics.test_waves import regular
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.cli_vehicles import vehicles
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.environment import exposure, weather
 from wavesim_server.importers import panel_results, read, retardation
 from wavesim_world.config import LoadedConfig, Model
@@ -63,7 +63,7 @@ def test_oscillators_against_their_equations(config: Make) -> None:
     big = expm(np.block([[a, np.array([50.0 / mass, 0, 0, 0, 0])[:, None]], [np.zeros((1, 6))]]) * 5.0)
     sim.advance(500)
     body = sim.fleet.body(row)
-    assert np.allclose([body[r.NU], *body[r.MEMORY_STATE : r.MEMORY_STATE + 4]], big[:5, 5], atol=1e-7)
+    assert np.allclose([body[B.NU], *body[B.MEMORY_STATE : B.MEMORY_STATE + 4]], big[:5, 5], atol=1e-7)
 
 
 def test_operators_of_motion_know_the_oscillators() -> None:

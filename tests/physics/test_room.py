@@ -10,7 +10,7 @@ import pytest
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
 from wavesim_world.config import LoadedConfig
 
 BED = '<bed depth="20 m" slope_north="0.1"/>'
@@ -97,4 +97,4 @@ def test_what_is_stuck_comes_out_gently(config: Callable[..., LoadedConfig]) -> 
     assert here[0][2] < 20.0
     assert here[1][0] > 62.0 and abs(here[1][1] - 30.0) < 3.0, "out by the side that was nearest"
     assert math.dist(here[2], here[3]) > 0.3
-    assert np.abs([sim.fleet.body(k)[r.NU : r.NU + 6] for k in range(4)]).max() < 1.0
+    assert np.abs([sim.fleet.body(k)[B.NU : B.NU + 6] for k in range(4)]).max() < 1.0

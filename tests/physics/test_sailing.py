@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.model_properties import derived_properties
 from wavesim_server.sailing import IN_WAVES, MAX_TILT, SEA, ManoeuvreRun, is_surface_model, run_manoeuvres
 from wavesim_server.study import empty_sea
@@ -65,12 +65,12 @@ def test_a_push_does_not_leave_jolner_spinning() -> None:
         sim.push(row, [0.0] * 3, [0.0, 0.0, 2.0])
     sim.advance(100)
     for row in boats:
-        assert abs(sim.fleet.body(row)[r.NU + 5]) > math.radians(0.5)
+        assert abs(sim.fleet.body(row)[B.NU + 5]) > math.radians(0.5)
         sim.push(row, [0.0] * 3, [0.0] * 3)
     sim.advance(3000)
     for row, speed in zip(boats, (1.2, 3.0), strict=True):
-        assert abs(sim.fleet.body(row)[r.NU + 5]) < math.radians(0.01)
-        assert sim.fleet.body(row)[r.NU] == pytest.approx(speed, rel=0.01)
+        assert abs(sim.fleet.body(row)[B.NU + 5]) < math.radians(0.01)
+        assert sim.fleet.body(row)[B.NU] == pytest.approx(speed, rel=0.01)
 
 
 def test_jolner_turns_as_its_authors_parameter_file_lets_it() -> None:
@@ -82,7 +82,7 @@ def test_jolner_turns_as_its_authors_parameter_file_lets_it() -> None:
         row = sim.enter(f"j{k}", "jolner", (0.0, 2000.0 * k, 0.0))
         sim.push(row, [ahead, 0.0, 0.0], [0.0, 0.0, moment])
     sim.advance(10_000)
-    rates = [sim.fleet.body(k)[r.NU + 5] for k in range(len(turns))]
+    rates = [sim.fleet.body(k)[B.NU + 5] for k in range(len(turns))]
     assert rates == pytest.approx(list(turns.values()), rel=0.25)
 
 

@@ -11,7 +11,8 @@ import pytest
 from tests.physics.test_dynamics import set_velocity
 from wavesim_sdk import frames
 from wavesim_server import Simulation
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import shapes
 from wavesim_world.config import LoadedConfig
 
@@ -72,8 +73,8 @@ def shot(config: Callable[..., LoadedConfig], shape: str, world: str, weight: fl
 
 
 def kinetic(sim: Simulation, row: int) -> float:
-    nu = sim.fleet.body(row)[r.NU : r.NU + 6]
-    mass = np.linalg.inv(sim.fleet.coefficients(row)[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6))
+    nu = sim.fleet.body(row)[B.NU : B.NU + 6]
+    mass = np.linalg.inv(sim.fleet.coefficients(row)[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6))
     return float(0.5 * nu @ mass @ nu)
 
 
@@ -104,7 +105,7 @@ def test_rest_on_the_bottom_is_still(config: Callable[..., LoadedConfig], shape:
     sim = shot(config, shape, '<bed depth="20 m"/>', weight=1.3)
     own = sim.loaded.models["shot"]
     row = sim.enter("s", "shot", (0.0, 0.0, 19.6), (0.1, 0.05, 0.0))
-    sim.fleet.override_parameters(row, {r.LINEAR_DRAG + 7 * k: 20.0 * own.mass.value / 50 for k in range(6)})
+    sim.fleet.override_parameters(row, {P.LINEAR_DRAG + 7 * k: 20.0 * own.mass.value / 50 for k in range(6)})
     sim.advance(10_000)
     before = sim.state()[row].copy()
     sim.advance(5_000)

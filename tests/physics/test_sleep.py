@@ -9,8 +9,9 @@ import pytest
 
 from tests.physics.test_dynamics import BARE
 from wavesim_server import Simulation
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import sleep
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_world.config import LoadedConfig
 
 #: level as it is put down, so that it does not rock
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.compiled
 
 
 def asleep(sim: Simulation, row: int) -> bool:
-    return bool(sim.fleet.body(row)[r.ASLEEP])
+    return bool(sim.fleet.body(row)[B.ASLEEP])
 
 
 def insomnia(sim: Simulation) -> Simulation:
@@ -115,7 +116,7 @@ def test_whom_another_body_touches_wakes_before_the_blow(config: Callable[..., L
         return sim
 
     sim, awake = struck(lying(config)), struck(insomnia(lying(config)))
-    assert asleep(sim, 0) and sim.fleet.slots[0] // r.LANES == sim.fleet.slots[1] // r.LANES
+    assert asleep(sim, 0) and sim.fleet.slots[0] // LANES == sim.fleet.slots[1] // LANES
     start = pose(sim, 0)
     woke = None
     for k in range(2500):

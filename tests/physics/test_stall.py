@@ -10,7 +10,7 @@ import pytest
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics.model_compiler import aerofoil_table
 from wavesim_world.config import LoadedConfig, library
 
@@ -35,7 +35,7 @@ def coefficients(
         body = sim.fleet.body(row)
         sim.command(row, [math.radians(rudder)])
         slot = next(a.slot for a in sim.actuators(row))
-        body[r.ACTUATOR_STATE + slot] = math.radians(rudder)
+        body[B.ACTUATOR_STATE + slot] = math.radians(rudder)
     return np.array([sim.effort()["actuators"][k][1] / FORCE for k in range(len(angles))])
 
 

@@ -13,17 +13,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba as nb
 import numpy as np
 import pytest
 
 from tests.physics.twin import Twin
+from wavesim_kernels.compiler import kernel
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import FIRST_SLOT, ActuatorKind
 from wavesim_server import Simulation
 from wavesim_server import elementary as el
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics.lanes import LANES, load, store
+from wavesim_server.dynamics.sizes import SLOTS
 from wavesim_server.study import batch, varied
 from wavesim_world.config import LoadedConfig, library
 
@@ -191,31 +193,15 @@ def test_every_term_against_the_twin(config: Callable[..., LoadedConfig], name: 
     sim.command(row, [values[a.kind][a.slot - FIRST_SLOT[a.kind]] for a in sim.actuators(row)])
     world = sim.config.world
     model = sim.loaded.models["m"]
-    values = sim.fleet.body(row)[r.ACTUATOR_COMMAND : r.ACTUATOR_COMMAND + r.SLOTS].copy()
+    values = sim.fleet.body(row)[B.ACTUATOR_COMMAND : B.ACTUATOR_COMMAND + SLOTS].copy()
     twin = Twin(model, world.density, world.gravity, np.array([0.3, -0.2, 0.0]), values)
-    x = sim.fleet.body(row)[: r.RIGID_ROWS].copy()
+    x = sim.fleet.body(row)[: B.RIGID_ROWS].copy()
     start = x.copy()
     for _ in range(50 if sys.gettrace() is None else 10):
         sim.advance(1)
         x = twin.step(x, 0.01)
-        assert np.allclose(sim.fleet.body(row)[: r.RIGID_ROWS], x, rtol=1e-10, atol=1e-11)
+        assert np.allclose(sim.fleet.body(row)[: B.RIGID_ROWS], x, rtol=1e-10, atol=1e-11)
     assert np.abs(x[7:] - start[7:]).max() > 0.01, "it moved"
-
-
-def test_strips_approach_the_integral(config: Callable[..., LoadedConfig]) -> None:
-    """n strips of L/(n - 1), as some codes have them, count the ends fully: their error falls as 1/n."""
-    forces = []
-    for strips in (0, 21, 41, 81):
-        text = model_text("cross-flow").replace('pitch="70', f'strips="{strips}" pitch="70')
-        sim = Simulation(config(f"<world><bed depth='1000 m'/></world>{text}"))
-        row = sim.enter("v", "m", (0.0, 0.0, 100.0))
-        sim.set_pose(row, velocity=[0, 0.5, 0.2, 0, 0.3, 0.4])
-        sim.advance(1)
-        forces.append(sim.fleet.body(row)[r.NU : r.NU + 6].copy())
-    errors = [np.abs(f - forces[0]).max() for f in forces[1:]]
-    assert errors[0] > 1e-6
-    for a, b in itertools.pairwise(errors):
-        assert a / b == pytest.approx(2.0, rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +233,7 @@ def test_fluid_memory_against_its_transfer_function(
     big = expm(np.block([[A, b[:, None]], [np.zeros((1, n + 2))]]) * 5.0)
     sim.advance(500)
     body = sim.fleet.body(row)
-    assert np.allclose([body[r.NU], *body[r.MEMORY_STATE : r.MEMORY_STATE + n]], big[: n + 1, n + 1], atol=1e-7)
+    assert np.allclose([body[B.NU], *body[B.MEMORY_STATE : B.MEMORY_STATE + n]], big[: n + 1, n + 1], atol=1e-7)
 
 
 def test_frozen_axes_stay_at_rest_and_carry_their_load(config: Callable[..., LoadedConfig]) -> None:
@@ -256,7 +242,7 @@ def test_frozen_axes_stay_at_rest_and_carry_their_load(config: Callable[..., Loa
     row = sim.enter("v", "m", (0.0, 0.0, 100.0))
     sim.push(row, [50.0, 20.0, 30.0], [5.0, 5.0, 5.0])
     sim.advance(1000)
-    nu = sim.fleet.body(row)[r.NU : r.NU + 6]
+    nu = sim.fleet.body(row)[B.NU : B.NU + 6]
     assert np.all(nu[[2, 3, 4]] == 0.0) and np.all(np.abs(nu[[0, 1, 5]]) > 0.01)
     assert sim.state()["p_WB_W"][row][2] == 100.0
 
@@ -284,7 +270,7 @@ def test_order_of_each_integrator(config: Callable[..., LoadedConfig], integrato
         sim.set_pose(row, velocity=[1.0, 0.4, -0.3, 0.8, 0.5, -0.6])
         sim.command(row, [80.0])
         sim.advance(round(4000 / ms))
-        ends.append(sim.fleet.body(row)[: r.RIGID_ROWS].copy())
+        ends.append(sim.fleet.body(row)[: B.RIGID_ROWS].copy())
     errors = [float(np.abs(e - ends[-1]).max()) for e in ends[:-1]]
     for a, b in itertools.pairwise(errors):
         assert math.log2(a / b) == pytest.approx(order, abs=0.4)
@@ -346,7 +332,7 @@ def test_faults_of_actuators(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<time step="10 ms"/><world><bed depth="500 m"/></world>'))
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
     actual = lambda k: float(sim.actuation()["actual"][row][k])  # noqa: E731
-    effect = lambda k: float(sim.fleet.body(row)[r.ACTUATOR_EFFECT + k])  # noqa: E731
+    effect = lambda k: float(sim.fleet.body(row)[B.ACTUATOR_EFFECT + k])  # noqa: E731
     sim.command(row, [8.0, 0.2])
     sim.advance(300)
     sim.fail(row, "rudder-top", "stuck")
@@ -427,8 +413,8 @@ def test_free_decay_of_a_ship_by_its_matrices(config: Callable[..., LoadedConfig
     sim = Simulation(config(f"<time step='5 ms'/><world><bed depth='1000 m'/></world>{text}"))
     row = sim.enter("v", "m", (0.0, 0.0, 99.001))
     p = sim.fleet.coefficients(row)
-    m, g = p[r.MASS : r.MASS + 36].reshape(6, 6), np.zeros((6, 6))
-    g[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
+    m, g = p[P.MASS : P.MASS + 36].reshape(6, 6), np.zeros((6, 6))
+    g[:, 2:5] = p[P.RESTORING : P.RESTORING + 18].reshape(6, 3)
     d = np.diag([8.0, 9, 10, 3, 4, 5])
     system = np.block([[np.zeros((6, 6)), np.eye(6)], [-np.linalg.solve(m, g), -np.linalg.solve(m, d)]])
     from scipy.linalg import expm
@@ -467,7 +453,7 @@ def test_bad_derivatives_are_named() -> None:
     assert derivative_factors("N_uv_ar") == (5, ["u", "v", "ar"])
 
 
-@nb.njit(error_model="numpy")
+@kernel
 def _on_lanes(a: Any, out: Any) -> None:
     x, y, z = load(a, 0), load(a, 1), load(a, 2)
     store(out, 0, el.atan2(x, y))
@@ -479,7 +465,7 @@ def _on_lanes(a: Any, out: Any) -> None:
     store(out, 5, el.exp(y))
 
 
-@nb.njit(error_model="numpy")
+@kernel
 def _one_by_one(a: Any, out: Any) -> None:
     for l in range(LANES):
         x, y, z = a[l], a[LANES + l], a[2 * LANES + l]

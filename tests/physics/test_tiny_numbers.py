@@ -18,7 +18,7 @@ from tests.physics.test_terms import TERMS, model_text
 from wavesim_sdk import frames
 from wavesim_sdk.elementary import LEAST
 from wavesim_server import Simulation
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
 from wavesim_world.config import LoadedConfig, library
 
 Config = Callable[..., LoadedConfig]
@@ -59,13 +59,13 @@ class Extremes:
         for k, row in enumerate(self.sim.rows):
             b = self.sim.fleet.body(row)
             b[:] = self.start[row]
-            b[r.PZ] += z
-            b[r.QW : r.QW + 4] = frames.quaternion(*angles)
-            b[r.NU : r.NU + 6] = np.roll(nu, k)
-            b[r.V_WF_W : r.V_WF_W + 3] = water
+            b[B.PZ] += z
+            b[B.QW : B.QW + 4] = frames.quaternion(*angles)
+            b[B.NU : B.NU + 6] = np.roll(nu, k)
+            b[B.V_WF_W : B.V_WF_W + 3] = water
             for j, actuator in enumerate(self.sim.actuators(row)):
                 value = min(max(nu[(j + k) % 6], actuator.minimum), actuator.maximum)
-                b[r.ACTUATOR_STATE + actuator.slot] = b[r.ACTUATOR_COMMAND + actuator.slot] = value
+                b[B.ACTUATOR_STATE + actuator.slot] = b[B.ACTUATOR_COMMAND + actuator.slot] = value
 
     def forces(self) -> None:
         """All parts of all forces at the state as it stands are finite."""
@@ -78,7 +78,7 @@ class Extremes:
         """A tick leaves all bodies finite: their states after it."""
         self.sim.advance(1)
         assert self.sim.frozen_bodies == []
-        found = np.array([self.sim.fleet.body(row)[: r.STATE_ROWS] for row in self.sim.rows])
+        found = np.array([self.sim.fleet.body(row)[: B.STATE_ROWS] for row in self.sim.rows])
         assert np.isfinite(found).all()
         return found
 
@@ -86,7 +86,7 @@ class Extremes:
         """Forces are finite, and a step ends with numbers that are zero or of at least LEAST."""
         self.put(nu, angles, z, water)
         self.forces()
-        assert is_settled(np.delete(self.step(), slice(r.QW, r.NU), axis=1))
+        assert is_settled(np.delete(self.step(), slice(B.QW, B.NU), axis=1))
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,7 @@ def test_commands_of_any_size(config: Config) -> None:
     sim.command(row, [1e-50])
     sim.advance(2)
     assert now()[0] > 0.0
-    sim.fleet.body(row)[r.ACTUATOR_STATE] = 1e-70
+    sim.fleet.body(row)[B.ACTUATOR_STATE] = 1e-70
     sim.command(row, [0.0])
     sim.advance(1)
     assert not now().any()
@@ -176,7 +176,7 @@ def test_a_state_that_is_no_number_has_no_place_in_a_table(config: Config, what:
         sim.command(row, [0.5 * a.maximum for a in sim.actuators(row)])
     for value in (math.nan, math.inf, 1e200):
         sim.set_pose(bad, velocity=[0.0] * 6)
-        sim.fleet.body(bad)[r.NU : r.NU + 2] = value
+        sim.fleet.body(bad)[B.NU : B.NU + 2] = value
         with np.errstate(all="ignore"):
             sim.advance(3)
         assert sim.frozen_bodies == ["bad"]
@@ -198,10 +198,10 @@ def check_rest(sim: Simulation) -> None:
     sim.advance(1)
     moving = []
     for row in sim.rows:
-        state = sim.fleet.body(row)[: r.STATE_ROWS]
+        state = sim.fleet.body(row)[: B.STATE_ROWS]
         assert np.isfinite(state).all()
-        if not is_settled(np.delete(state, slice(r.QW, r.NU))):  # an attitude is made a unit quaternion afterwards
-            moving.append((sim.occupants[row].model.name, state[: r.NU + 6].tolist()))
+        if not is_settled(np.delete(state, slice(B.QW, B.NU))):  # an attitude is made a unit quaternion afterwards
+            moving.append((sim.occupants[row].model.name, state[: B.NU + 6].tolist()))
     assert moving == [], "subnormal, or about to be"
 
 
@@ -240,7 +240,7 @@ def test_sound_straight_up_and_nearly_so(config: Config, water: str) -> None:
         for name, x, z in (("low", off, 40.0), ("high", 0.0, 10.0)):
             row = sim.enter(name, "lauv", (x, -x, z))
             b = sim.fleet.body(row)
-            b[r.PX : r.PX + 2], b[r.NU : r.NU + 6] = (x, -x), off
+            b[B.PX : B.PX + 2], b[B.NU : B.NU + 6] = (x, -x), off
         sim.ping(0, 25e3)
         sim.advance(40)
         _, receptions = sim.take_signals()

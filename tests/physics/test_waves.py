@@ -14,7 +14,8 @@ import pytest
 from wavesim_sdk import frames
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.environment import exposure
 from wavesim_world.config import LoadedConfig, library
 from wavesim_world.config.vehicle import Rao
@@ -73,8 +74,8 @@ def test_the_water_moves_by_airys_theory(config: Callable[..., LoadedConfig], de
             gradient += size * w * k * flat * math.sin(angle) * (np.outer(n, n) - np.outer(down, down))
             gradient -= size * w * k * tall * math.cos(angle) * (np.outer(n, down) + np.outer(down, n))
         body = sim.fleet.body(row)
-        assert np.allclose(body[r.V_WF_W : r.V_WF_W + 3], v + [0.3, 0.0, 0.0], atol=2e-4)
-        assert np.allclose(body[r.A_WF_W : r.A_WF_W + 3], a + gradient @ v, atol=4e-4)
+        assert np.allclose(body[B.V_WF_W : B.V_WF_W + 3], v + [0.3, 0.0, 0.0], atol=2e-4)
+        assert np.allclose(body[B.A_WF_W : B.A_WF_W + 3], a + gradient @ v, atol=4e-4)
 
 
 @pytest.mark.compiled
@@ -83,7 +84,7 @@ def test_a_small_neutral_sphere_follows_the_orbit(config: Callable[..., LoadedCo
     w, z, height = 0.8, 4.0, 0.4
     sim = Simulation(config(f"<time step='10 ms'/><world>{regular(height, w, depth=depth)}</world>{BALL}"))
     row = sim.enter("b", "ball", (0.0, 0.0, z))
-    sim.set_pose(row, velocity=(*sim.fleet.body(row)[r.V_WF_W : r.V_WF_W + 3], 0.0, 0.0, 0.0))
+    sim.set_pose(row, velocity=(*sim.fleet.body(row)[B.V_WF_W : B.V_WF_W + 3], 0.0, 0.0, 0.0))
     track = []
     for _ in range(round(4 * 2 * math.pi / w / 0.05)):
         sim.advance(5)
@@ -108,7 +109,7 @@ def test_an_auv_below_a_rough_sea_heaves(config: Callable[..., LoadedConfig]) ->
     world = '<waves height="3 m" peak="0.5127 rad/s"/><bed depth="500 m"/>'
     sim = Simulation(config(f"<time step='20 ms'/><world>{world}</world>"))
     row = sim.enter("v", "lauv", (0.0, 0.0, 3.0))
-    sim.fleet.override_parameters(row, {r.FULL_BUOYANCY: sim.fleet.coefficients(row)[r.WEIGHT]})  # trimmed
+    sim.fleet.override_parameters(row, {P.FULL_BUOYANCY: sim.fleet.coefficients(row)[P.WEIGHT]})  # trimmed
     z = []
     for _ in range(600):
         sim.advance(25)
@@ -200,7 +201,7 @@ def test_drift_forces_of_the_table(config: Callable[..., LoadedConfig], data_dir
     times = np.arange(0.0, 40_000.0, 7.3)
     for t in times:
         sim.weather_model.refresh(row, sim.fleet, 0, float(t))
-        forces.append(sim.fleet.body(row)[r.ENVIRONMENT_WRENCH : r.ENVIRONMENT_WRENCH + 6].copy())
+        forces.append(sim.fleet.body(row)[B.ENVIRONMENT_WRENCH : B.ENVIRONMENT_WRENCH + 6].copy())
     angle = np.outer(times, sea[:, surface.S_FREQUENCY]) + sea[:, surface.S_PHASE]
     linear = (np.cos(angle) * sea[:, surface.S_AMPLITUDE]) @ first[:, :, 0] - (
         np.sin(angle) * sea[:, surface.S_AMPLITUDE]
@@ -217,7 +218,7 @@ def test_air_drags_without_wind_too(config: Callable[..., LoadedConfig]) -> None
         row = sim.enter("s", "supply")
         sim.set_pose(row, velocity=(8.0, 0.0, 0.0, 0.0, 0.0, 0.0))
         sim.advance(1)
-        forces.append(float(sim.fleet.body(row)[r.ENVIRONMENT_WRENCH]))
+        forces.append(float(sim.fleet.body(row)[B.ENVIRONMENT_WRENCH]))
     assert forces[0] == pytest.approx(-0.5 * 1.25 * 64.0 * 0.55 * 300.0, rel=1e-3)
     assert forces[0] == pytest.approx(forces[1], rel=1e-3)
 
@@ -239,7 +240,7 @@ def test_the_wing_of_a_hull_that_goes_straight_astern(config: Callable[..., Load
         row = sim.enter("b", "ball", (0.0, 0.0, 50.0))
         sim.set_pose(row, velocity=(-1.0, 0.0, across, 0.0, 0.0, 0.0))
         sim.advance(1)
-        found.append(sim.fleet.body(row)[r.NU : r.NU + 3].copy())
+        found.append(sim.fleet.body(row)[B.NU : B.NU + 3].copy())
     assert np.allclose(found[0], found[1], rtol=1e-6) and found[0][0] > -0.999
 
 

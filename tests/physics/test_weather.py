@@ -11,7 +11,8 @@ import pytest
 
 from wavesim_kernels import randomness
 from wavesim_server import Simulation, rng
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.environment import spectra, weather
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.world import Waves
@@ -93,7 +94,7 @@ def test_drift_statistics(config: Callable[..., LoadedConfig]) -> None:
     assert speed.min() >= 0.2 - 1e-12 and speed.max() <= 0.8 + 1e-12
     assert speed.mean() == pytest.approx(0.5, abs=0.02) and speed.std() == pytest.approx(0.1, rel=0.12)
     assert heading.mean() == pytest.approx(90.0, abs=2.0) and heading.std() == pytest.approx(9.8, rel=0.12)
-    assert np.allclose(sim.fleet.body(row)[r.V_WF_W : r.V_WF_W + 2], rows[-1][[weather.W_NORTH, weather.W_EAST]])
+    assert np.allclose(sim.fleet.body(row)[B.V_WF_W : B.V_WF_W + 2], rows[-1][[weather.W_NORTH, weather.W_EAST]])
 
 
 def test_layers_and_tide(config: Callable[..., LoadedConfig]) -> None:
@@ -103,11 +104,11 @@ def test_layers_and_tide(config: Callable[..., LoadedConfig]) -> None:
     )
     sim = Simulation(config(world))
     rows = [sim.enter(f"b{k}", "buoy", (50.0 * k, 0.0, z)) for k, z in enumerate((10.0, 500.0))]
-    flow = [sim.fleet.body(k)[r.V_WF_W : r.V_WF_W + 2] for k in rows]
+    flow = [sim.fleet.body(k)[B.V_WF_W : B.V_WF_W + 2] for k in rows]
     assert np.allclose(flow[0], [0.75, 0.1]) and np.allclose(flow[1], [0.5, 0.2])
     assert np.allclose(sim.water.current(np.array([0.0, 0.0, 10.0]), 0.0)[:2], [0.75, 0.1])
     sim.advance(1)
-    assert sim.fleet.body(rows[0])[r.WATER_LEVEL] == pytest.approx(-1.5, abs=1e-6), "high water at the start"
+    assert sim.fleet.body(rows[0])[B.WATER_LEVEL] == pytest.approx(-1.5, abs=1e-6), "high water at the start"
 
 
 @pytest.mark.data
@@ -154,7 +155,7 @@ def test_wind_forces(config: Callable[..., LoadedConfig]) -> None:
         row = sim.enter("o", "odin", (0.0, 0.0, 0.0), (0.0, 0.0, math.radians(heading)))
         sim.advance(1)
         q = 0.5 * 1.25 * (10.0 * wind.wind_profile(0.003, 0.4)) ** 2
-        force = sim.fleet.body(row)[r.ENVIRONMENT_WRENCH : r.ENVIRONMENT_WRENCH + 6]
+        force = sim.fleet.body(row)[B.ENVIRONMENT_WRENCH : B.ENVIRONMENT_WRENCH + 6]
         assert np.allclose(force[:2], [q * x * 6.4, q * y * 11.31], atol=1e-6 * q)
         if heading == 90.0:  # wind from the north comes from port of a boat that heads east
             assert force[5] == pytest.approx(1.2 * force[1], rel=1e-9), "s_L times Y"
@@ -169,11 +170,11 @@ def test_wave_filter(config: Callable[..., LoadedConfig]) -> None:
         )
     )
     row = sim.enter("o", "odin-hilsim", (0.0, 0.0, 0.0))
-    sim.fleet.override_parameters(row, {r.MASS_INVERSE + k: 0.0 for k in range(36)})  # held in place: no encounter
+    sim.fleet.override_parameters(row, {P.MASS_INVERSE + k: 0.0 for k in range(36)})  # held in place: no encounter
     values = []
     for _ in range(20_000):
         sim.advance(4)
-        values.append(sim.fleet.body(row)[r.ENVIRONMENT_WRENCH + 2])
+        values.append(sim.fleet.body(row)[B.ENVIRONMENT_WRENCH + 2])
     assert np.var(values) == pytest.approx(13193.0**2 / (4 * 0.1017 * 0.8), rel=0.15)
     power = np.abs(np.fft.rfft(np.array(values) * np.hanning(len(values)))) ** 2
     frequency = np.fft.rfftfreq(len(values), 0.2) * 2 * math.pi

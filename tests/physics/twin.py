@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.model_compiler import HORIZONTAL_DOFS, derivative_factors, mass_matrices
+from wavesim_server.dynamics.sizes import SLOT_ANGLE, SLOT_BALLAST, SLOT_BUCKET, SLOT_FIN
 from wavesim_world.config import Model, matrix
-from wavesim_world.config.vehicle import Fin
+from wavesim_world.config.vehicle import CrossFlow, Fin
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -66,10 +65,10 @@ class Twin:
             v = nu_r[:3] + np.cross(nu[3:], at)
             inflow = normal @ v if f.inflow else 0.0
             force = (
-                0.5 * self.density * f.area * f.lift_slope * abs(v[0]) * (v[0] * self.commands[r.SLOT_FIN + k] - inflow)
+                0.5 * self.density * f.area * f.lift_slope * abs(v[0]) * (v[0] * self.commands[SLOT_FIN + k] - inflow)
             )
             if f.stall:
-                force = self.stalled(f, self.commands[r.SLOT_FIN + k], v[0], float(normal @ v), force)
+                force = self.stalled(f, self.commands[SLOT_FIN + k], v[0], float(normal @ v), force)
             tau += np.concatenate([normal * force, np.cross(at, normal * force)])
         down = R.T @ np.array([0.0, 0.0, 1.0])
         tau[:3] += (self.W - self.B) * down
@@ -135,8 +134,8 @@ class Twin:
                 thrust = max(-t.thrust_limit, min(t.thrust_limit, thrust))
             f = d * thrust
             if t.swivel is not None or t.deflector is not None:
-                angle = self.commands[r.SLOT_ANGLE + k]
-                along = thrust * np.cos(angle) * (self.commands[r.SLOT_BUCKET + k] if t.deflector else 1.0)
+                angle = self.commands[SLOT_ANGLE + k]
+                along = thrust * np.cos(angle) * (self.commands[SLOT_BUCKET + k] if t.deflector else 1.0)
                 f = d * along + np.array([-d[1], d[0], 0.0]) * thrust * np.sin(angle)
             tau += np.concatenate([f, np.cross(at, f) + d * torque])
         return tau
@@ -153,7 +152,7 @@ class Twin:
             weight = R.T @ np.array([0, 0, load.mass * self.gravity])
             tau += np.concatenate([weight, np.cross(load.position, weight)])
         for k, tank in enumerate(m.ballast):
-            weight = R.T @ np.array([0, 0, self.commands[r.SLOT_BALLAST + k] * self.gravity])
+            weight = R.T @ np.array([0, 0, self.commands[SLOT_BALLAST + k] * self.gravity])
             tau += np.concatenate([weight, np.cross(tank.position, weight)])
         if m.cross_flow is not None:
             c = m.cross_flow
@@ -162,15 +161,10 @@ class Twin:
                 a, b = nu_d[i], sign * nu_d[j]
                 if i == 1 and abs(a) < c.still:
                     continue
-                cuts = [c.centre - c.length / 2, c.centre + c.length / 2]
-                if b and cuts[0] < -a / b < cuts[1]:
-                    cuts.insert(1, -a / b)
-                for low, high in itertools.pairwise(cuts):
-                    points, weights = np.polynomial.legendre.leggauss(4)
-                    s = low + (points + 1) * (high - low) / 2
-                    f = weights * (high - low) / 2 * (a + b * s) * np.abs(a + b * s)
-                    tau[i] -= linear * f.sum()
-                    tau[j] -= sign * turn * (s * f).sum()
+                s, lengths = self.strips(c, a, b)
+                f = lengths * (a + b * s) * np.abs(a + b * s)
+                tau[i] -= linear * f.sum()
+                tau[j] -= sign * turn * (s * f).sum()
         if m.surge_friction is not None:
             c = m.surge_friction
             rn = max(abs(u) * c.length / c.viscosity, 1000.0)
@@ -198,7 +192,7 @@ class Twin:
                 speed = d.speed or U
                 for factor in factors:
                     if factor[0] == "d":
-                        value *= self.commands[r.SLOT_FIN + (int(factor[1]) - 1 if factor[1:].isdigit() else 0)]
+                        value *= self.commands[SLOT_FIN + (int(factor[1]) - 1 if factor[1:].isdigit() else 0)]
                         continue
                     motion = nu_r["uvwpqr".index(factor[-1])]
                     if d.system == "prime":
@@ -208,7 +202,7 @@ class Twin:
                     value *= 0.5 * self.density * d.length ** (2 + (axis > 2)) * speed**2
                 tau[axis] += value
         for k, f in enumerate(m.fin):
-            angle = self.commands[r.SLOT_FIN + k]
+            angle = self.commands[SLOT_FIN + k]
             chord = np.array(f.chord) / np.linalg.norm(f.chord)
             normal = np.array(f.normal) / np.linalg.norm(f.normal)
             if f.law == "coefficients":
@@ -225,6 +219,15 @@ class Twin:
                 force = size * ((cl * over - cd * along) * chord + (cl * along - cd * over) * normal)
                 tau += np.concatenate([force, np.cross(f.position, force)])
         return tau
+
+    def strips(self, c: CrossFlow, a: float, b: float) -> tuple[Array, Array]:
+        """Places and lengths of the strips of a hull: Gauss points, apart on both sides of where the flow changes sides."""
+        cuts = [c.centre - c.length / 2, c.centre + c.length / 2]
+        if b and cuts[0] < -a / b < cuts[1]:
+            cuts.insert(1, -a / b)
+        points, weights = np.polynomial.legendre.leggauss(4)
+        half = np.diff(cuts)[:, None] / 2
+        return (np.array(cuts[:-1])[:, None] + half * (points + 1)).ravel(), (half * weights).ravel()
 
     def step(self, x: Array, h: float) -> Array:
         k1 = self.derivative(x)

@@ -192,9 +192,7 @@ def emulator_findings(sensor: str, *command: str) -> dict[str, bool]:
 def test_our_own_emulators_keep_every_rule(sensor: str, tmp_path: Path) -> None:
     path = tmp_path / "c.xml"
     path.write_text(SENSORS.format(sensor=sensor, mounted=MOUNTED.get(sensor, "")))
-    found = emulator_findings(
-        sensor, sys.executable, "-m", "wavesim_sdk.cli", "emulate", sensor, str(path), "-s", "{name}"
-    )
+    found = emulator_findings(sensor, sys.executable, "-m", "wavesim_sdk", "emulate", sensor, str(path), "-s", "{name}")
     assert len(found) == 20 and all(found.values()), [r for r, ok in found.items() if not ok]
 
 

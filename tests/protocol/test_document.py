@@ -282,7 +282,9 @@ def test_the_shipped_schema_is_that_of_the_code(root: Path) -> None:
     """As package data, and printed on request."""
     assert protocol_export.FILE.read_text() == protocol_export.protocol_json()
     assert "wire/protocol.json" in (root / "broker_sdk" / "pyproject.toml").read_text()
-    done = subprocess.run([sys.executable, "-m", "wavesim_sdk.wire.schema"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "wavesim_sdk.wire.protocol_export"], capture_output=True, text=True, check=True
+    )
     assert json.loads(done.stdout) == protocol_export.protocol() and done.stderr == ""
 
 

@@ -18,6 +18,7 @@ import pytest
 from wavesim_sdk import tables
 from wavesim_sdk.attach import ClaimLock, create_semaphores, remove_semaphores
 from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.layout import layout_hash
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.shared_memory import (
     BEGUN,
@@ -81,7 +82,7 @@ def test_a_foreign_layout_is_refused_with_both_versions(
 ) -> None:
     monkeypatch.setattr("wavesim_sdk.shared_memory.layout_hash", lambda: "0" * 16)
     with pytest.raises(
-        AttachError, match=f"version 1 of the layout \\({tables.layout_hash()}\\), but this program expects 1 \\(0000"
+        AttachError, match=f"version 1 of the layout \\({layout_hash()}\\), but this program expects 1 \\(0000"
     ):
         SharedMemoryArea.attach(NAME)
 
@@ -214,7 +215,7 @@ def test_the_segment_is_as_its_document_says(area: SharedMemoryArea) -> None:
     area["state"].header[OWNER : SYNCHRONOUS + 1] = (11, 12, 13, 14)
     data = (Path("/dev/shm") / NAME[1:]).read_bytes()
     magic, version, digest, size, pid, start, length = struct.unpack_from("<8sq16sqqqq", data)
-    assert (magic, version, digest, size) == (b"WVSMAREA", 1, tables.layout_hash().encode(), len(data))
+    assert (magic, version, digest, size) == (b"WVSMAREA", 1, layout_hash().encode(), len(data))
     assert (pid, start) == (os.getpid(), process_start(os.getpid()))
     layout = json.loads(data[64 : 64 + length])
     assert [(t["name"], t["capacity"], t["writer"]) for t in layout] == [

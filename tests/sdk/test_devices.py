@@ -15,6 +15,7 @@ from brping import Ping360, PingMessage, PingParser, definitions
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wavesim_devices import ais as encoder
 from wavesim_devices import dvl, nanomodem, nmea, ping1d, ping360, seabird
 from wavesim_devices.sensor_selection import select_sensors
 from wavesim_sdk import ais
@@ -497,7 +498,7 @@ def test_pyais_reads_every_report(
 ) -> None:
     report = ais.AisReport(mmsi, kind, latitude, longitude, sog, cog, cog, turn, 12.0)
     for own in (False, True):
-        read = pyais.decode(*ais.sentences(ais.position_report(report), own)).asdict()
+        read = pyais.decode(*encoder.sentences(encoder.position_report(report), own)).asdict()
         assert read["mmsi"] == mmsi and read["second"] == 12
         assert math.radians(float(read["lat"])) == pytest.approx(latitude, abs=0.51 * ais.STEP_ANGLE + 1e-8)
         assert math.radians(float(read["lon"])) == pytest.approx(longitude, abs=0.51 * ais.STEP_ANGLE + 1e-8)
@@ -507,7 +508,7 @@ def test_pyais_reads_every_report(
 
 
 def test_what_a_station_does_not_know() -> None:
-    read = pyais.decode(*ais.sentences(ais.position_report(ais.AisReport(5)))).asdict()
+    read = pyais.decode(*encoder.sentences(encoder.position_report(ais.AisReport(5)))).asdict()
     assert (read["lat"], read["lon"], read["speed"], read["course"], read["heading"]) == (
         91.0,
         181.0,

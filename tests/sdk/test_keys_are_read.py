@@ -14,7 +14,18 @@ from wavesim_studies.campaign.schema import Campaign
 from wavesim_world.config.model import Config, Models
 from wavesim_world.config.schema import child_elements, keys
 
-PACKAGES = ("wavesim_sdk", "wavesim_kernels", "wavesim_world", "wavesim_devices", "wavesim_conformance", "wavesim_server", "wavesim_emulators", "wavesim_viz", "wavesim_bridges", "wavesim_studies")
+PACKAGES = (
+    "wavesim_sdk",
+    "wavesim_kernels",
+    "wavesim_world",
+    "wavesim_devices",
+    "wavesim_conformance",
+    "wavesim_server",
+    "wavesim_emulators",
+    "wavesim_viz",
+    "wavesim_bridges",
+    "wavesim_studies",
+)
 
 
 def elements(of: type, seen: set[type]) -> Iterator[type]:

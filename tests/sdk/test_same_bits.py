@@ -12,7 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("broker_sdk/wavesim_sdk", "kernels/wavesim_kernels", "world/wavesim_world", "devices/wavesim_devices", "conformance/wavesim_conformance", "server/wavesim_server", "emulators/wavesim_emulators", "examples/onboard")
+PARTS = (
+    "broker_sdk/wavesim_sdk",
+    "kernels/wavesim_kernels",
+    "world/wavesim_world",
+    "devices/wavesim_devices",
+    "conformance/wavesim_conformance",
+    "server/wavesim_server",
+    "emulators/wavesim_emulators",
+    "examples/onboard",
+)
 #: of ``math`` and NumPy: what is not rounded correctly, or summed in an order that the processor chooses
 LIBRARY = frozenset(
     """sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log1p log2 log10 pow

@@ -47,10 +47,9 @@ def test_nothing_is_compiled_or_loaded_once_time_runs(
 def main(path: Path, threads: int) -> None:
     import numba.core.dispatcher
 
-    from wavesim_server import cache, compiling
+    from wavesim_server import compiling
     from wavesim_server.simulation import Simulation
 
-    cache.choose_cache_folder()
     compiling.exercise_all(threads)
     compiled = numba.core.dispatcher.Dispatcher.compile
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from mcap.writer import CompressionType, Writer
-from wavesim_sdk.config.xml import parse
 
 from tests.conftest import wavesim
 from wavesim_sdk.errors import ConfigError, LogError
@@ -23,6 +22,7 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz import scene
 from wavesim_viz.replay import ReplaySource
 from wavesim_world.config import LoadedConfig
+from wavesim_world.config.xml import parse
 
 FLEET = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
 GOOD = {"row": 0, "name": "b", "model": "buoy", "type": "buoy", "present": True}

@@ -106,7 +106,7 @@ def test_a_trial_with_a_frozen_body_has_an_exit_code_of_its_own(
         return trial._finish(plots, wall=1.0)
 
     monkeypatch.setattr(Trial, "run", logged)
-    monkeypatch.setattr(cli.cache, "ensure_compiled", lambda **_: None)
+    monkeypatch.setattr(cli.compiling, "ensure_compiled", lambda **_: None)
     arguments = [str(loaded.path), "--out", str(tmp_path), "--duration", "1", "--no-plots", "--quiet"]
     done = CliRunner().invoke(cli.trial, arguments)
     assert isinstance(done.exception, Diverged) and done.exception.exit_code == 13

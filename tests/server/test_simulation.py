@@ -15,8 +15,9 @@ import pytest
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import contact_memory
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.study import varied
 from wavesim_world.config import LoadedConfig, library
 
@@ -167,7 +168,7 @@ def test_a_step_that_is_too_long_in_the_flow_is_refused_with_one_that_will_do(
     sim = stream(float(str(told.value).split("at most ")[1].split()[0]), 'east="10 m/s"')
     while sim.time_ns < 10e9:
         sim.advance(50)
-    assert np.linalg.norm(sim.fleet.body(0)[r.NU : r.NU + 3]) == pytest.approx(10.0, rel=0.05)
+    assert np.linalg.norm(sim.fleet.body(0)[B.NU : B.NU + 3]) == pytest.approx(10.0, rel=0.05)
 
 
 def test_a_current_on_the_way_is_held_against_the_step_as_one_of_the_configuration(
@@ -288,7 +289,7 @@ def test_nothing_of_a_broken_body_stays_for_the_next_one_in_its_row(config: Call
     for part, fault in ((0, "reversed"), (1, "stuck"), (2, "lost")):
         sim.fail(row, part, fault)
     sim.advance(5)
-    sim.fleet.body(row)[r.NU] = np.nan
+    sim.fleet.body(row)[B.NU] = np.nan
     sim.advance(1)
     assert sim.frozen_bodies == ["bad"]
     sim.leave(row)
@@ -445,7 +446,7 @@ def test_entering_costs_no_more_in_a_large_simulation(config: Callable[..., Load
         grown += sim.fleet.blocks is not before
         before = sim.fleet.blocks
     assert grown <= 9
-    assert len(sim.fleet.sequence) == 128 and sim.fleet.block_heads[:128, r.BLOCK_BODIES].tolist() == [8] * 128
+    assert len(sim.fleet.sequence) == 128 and sim.fleet.block_heads[:128, B.HEAD_BODIES].tolist() == [8] * 128
 
 
 def test_bodies_that_leave_make_room_in_their_blocks(config: Callable[..., LoadedConfig]) -> None:
@@ -466,12 +467,12 @@ def test_bodies_that_leave_make_room_in_their_blocks(config: Callable[..., Loade
                 else np.ones((6, 8)),
             )
         heads, f = sim.fleet.block_heads, sim.fleet
-        blocks = f.blocks.reshape(-1, r.BLOCK_ROWS, r.LANES)
-        assert heads[:, r.BLOCK_BODIES].tolist() == blocks[:, r.PRESENT].sum(axis=1).tolist()
-        assert heads[:, r.BLOCK_BODIES].sum() == len(sim.rows)
+        blocks = f.blocks.reshape(-1, B.ROWS, LANES)
+        assert heads[:, B.HEAD_BODIES].tolist() == blocks[:, B.PRESENT].sum(axis=1).tolist()
+        assert heads[:, B.HEAD_BODIES].sum() == len(sim.rows)
         seats = [int(f.slots[row]) for row in sim.rows]
         assert len(set(seats)) == len(seats)
-        assert all(f.body(row)[r.PRESENT] == 1.0 for row in sim.rows)
+        assert all(f.body(row)[B.PRESENT] == 1.0 for row in sim.rows)
     sim.advance(2)
     assert sim.frozen_bodies == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from wavesim_sdk.errors import ConfigError, WaveSimError
-from wavesim_server import Simulation, cache, threads
+from wavesim_server import Simulation, compiling, threads
 from wavesim_server.cli import serve
 from wavesim_server.engine import process
 from wavesim_server.serve import ProcessArguments, default_options
@@ -109,7 +110,7 @@ def test_a_server_of_several_threads_has_their_kernels_before_it_starts(
         seen.append(threads)
         raise ConfigError("enough")
 
-    monkeypatch.setattr(cache, "ensure_compiled", refusing)
+    monkeypatch.setattr(compiling, "ensure_compiled", refusing)
     refused = CliRunner().invoke(serve, [str(config("").path), "--threads", "3"]).exception
     assert isinstance(refused, ConfigError)
     assert seen == [3]
@@ -118,23 +119,67 @@ def test_a_server_of_several_threads_has_their_kernels_before_it_starts(
 def test_kernels_of_several_threads_are_compiled_once_and_it_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stand-in for Python notes what it is asked to run."""
+    """A stand-in for Python notes what it is asked to run, and leaves the records of the compiler."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    records = {count: compiling.completion_record(count) for count in (1, 2)}
+    records[1].path.parent.mkdir(parents=True)
+    source = tmp_path / "kernel.py"
+    source.write_text("a kernel")
+    for count, record in records.items():
+        record.write([str(source)])
+        record.path.rename(tmp_path / f"record{count}")
     program = tmp_path / "program"
-    program.write_text(f"#!/bin/sh\necho $* >> {tmp_path}/asked\nexit $(cat {tmp_path}/code)\n")
+    copies = [f"cp {tmp_path}/record{count} {record.path}" for count, record in records.items()]
+    program.write_text(
+        f"#!/bin/sh\necho $* >> {tmp_path}/asked\n[ $(cat {tmp_path}/code) = 0 ] || exit 1\n"
+        f"{copies[0]}\n[ $3 = 1 ] || {copies[1]}\n"
+    )
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
     said: list[str] = []
     (tmp_path / "code").write_text("1")
     with pytest.raises(WaveSimError, match="could not be compiled"):
-        cache.ensure_compiled(said.append)
+        compiling.ensure_compiled(said.append)
     (tmp_path / "code").write_text("0")
     for count in (1, 1, 2, 3):
-        cache.ensure_compiled(said.append, count)
+        compiling.ensure_compiled(said.append, count)
     asked = [line.split()[-2:] for line in (tmp_path / "asked").read_text().splitlines()]
     assert asked == [["wavesim_server.compiling", count] for count in ("1", "1", "2")]
     assert ["multi-threaded" in text for text in said] == [False, False, True]
-    (tmp_path / "complete").unlink(), (tmp_path / "complete-threads").unlink()
-    cache.ensure_compiled(said.append, 2)
-    assert {p.name for p in tmp_path.glob("complete*")} == {"complete", "complete-threads"}
+    for record in records.values():
+        record.path.unlink()
+    compiling.ensure_compiled(said.append, 2)
+    assert all(record.is_current() for record in records.values())
+    said.clear()
+    source.write_text("another kernel")
+    compiling.ensure_compiled(said.append, 2)
+    assert said == ["compiling the kernels (once, about a minute)"]
+
+
+def test_only_a_changed_kernel_is_announced_as_a_compilation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program also starts when another module of the same packages has changed, because of the constants in it."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    record = compiling.completion_record(1)
+    record.path.parent.mkdir(parents=True)
+    record.write([str(Path(threads.__file__))])
+    assert record.is_current()
+    known = json.loads(record.path.read_text())
+    assert str(Path(compiling.__file__)) in known["imports"]
+    known["imports"][str(Path(compiling.__file__))] = "another"
+    record.path.write_text(json.dumps(known))
+    assert not record.is_current() and record.has_current_functions()
+    known["installed"]["extensions"] = ["a term of another package"]
+    record.path.write_text(json.dumps(known))
+    assert not record.has_current_functions()
+
+
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    said: list[str] = []
+    compiling.ensure_compiled(said.append)
+    assert said == [
+        f"cannot store kernels in {tmp_path}/file/cache, each process compiles its own; set NUMBA_CACHE_DIR"
+    ]

@@ -31,17 +31,6 @@ from wavesim_studies.campaign.run import execute_run, folder_of
 from wavesim_studies.campaign.schema import WorkersConfig
 from wavesim_world.config import load
 
-BASE = """<wavesim><time step="20 ms"/><world><current north="0.1 m/s"/></world><fleet><sensors><ctd/></sensors>
-<vehicle name="a" model="lauv" position="0 0 10 m"><waypoint north="20 m" east="0 m" depth="10 m"/></vehicle>
-<vehicle name="b" model="lauv" position="0 30 10 m"/></fleet></wavesim>"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "base.xml").write_text(BASE)
-    shutil.copy(Path(__file__).with_name("programs.py"), tmp_path / "programs.py")
-    return tmp_path
-
 
 def plan(folder: Path, inner: str, attributes: str = 'config="base.xml"', name: str = "c") -> CampaignPlan:
     (folder / f"{name}.xml").write_text(f'<campaign name="{name}" seed="3" {attributes}>{inner}</campaign>')

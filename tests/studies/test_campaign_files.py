@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.studies.test_campaign import BASE
+from tests.studies.conftest import BASE
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.campaign import runner
 from wavesim_studies.campaign.cli import campaign

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,19 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import wavesim
-from tests.studies.test_campaign import BASE, function, table
+from tests.studies.test_campaign import function, table
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.campaign import clusters
 from wavesim_studies.campaign.plan import CampaignPlan
 
 FACTOR = '<factor name="a" values="1 | 2 | 3 | 4 | 5 | 6"/>'
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "base.xml").write_text(BASE)
-    shutil.copy(Path(__file__).with_name("programs.py"), tmp_path / "programs.py")
-    return tmp_path
 
 
 @pytest.fixture

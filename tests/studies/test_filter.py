@@ -94,7 +94,7 @@ def test_derivatives_of_measurements(name: str) -> None:
         s, H, z = base.copy(), np.zeros((4, n)), np.zeros(4)
         forward_filter.inject_error(s.x, FULL.state_indices, s.clones, s.count, error)
         assert measurement_models.expected_measurement(
-            row, s.x, FULL.state_indices, s.clones, s.count, w + base.x[10:13] - s.x[10:13], 0, H, z
+            row, s.arrays, FULL.state_indices, w + base.x[10:13] - s.x[10:13], 0, H, z
         )
         return z[:m], H[:m]
 
@@ -109,12 +109,12 @@ def test_derivatives_of_motion() -> None:
     """Block by block, over one sample of 10 ms."""
     base, dt, earth = _somewhere(), 0.01, np.array(FULL.earth)
     rates, force = np.array([0.05, -0.08, 0.3]), np.array([0.4, -0.3, -9.7])
-    noise = FilterDesign(earth=FULL.earth).noise
+    noise, memory = FilterDesign(earth=FULL.earth).noise, np.concatenate([np.zeros(8), rates, force])
 
     def moved(error: Array) -> FilterState:
         s, w, f, g = base.copy(), np.empty(3), np.empty(3), np.empty((2, 3))
         forward_filter.inject_error(s.x, FULL.state_indices, s.clones, s.count, error)
-        strapdown.corrected_rates(s.x, rates, force, earth, w, f)
+        strapdown.corrected_rates(s.x, memory, earth, w, f)
         strapdown.transition(s.x[6:10], w, f, dt, earth, F, g)
         strapdown.propagate_state(s.x, w, dt, 9.81, earth, FULL.state_indices, noise, g)
         return s

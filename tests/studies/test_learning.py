@@ -22,12 +22,14 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 import wavesim_studies.learning  # noqa: E402, F401
 from wavesim_sdk.errors import ConfigError, WaveSimError  # noqa: E402
 from wavesim_server.study import empty_sea  # noqa: E402
-from wavesim_studies.learning import kernels, ppo  # noqa: E402
+from wavesim_studies.learning import kernels  # noqa: E402
 from wavesim_studies.learning.baselines import Pid, RandomPolicy, evaluate_policy  # noqa: E402
 from wavesim_studies.learning.core import Core  # noqa: E402
 from wavesim_studies.learning.env import VectorTaskEnv  # noqa: E402
+from wavesim_studies.learning.policy import Policy  # noqa: E402
 from wavesim_studies.learning.tasks import TASKS  # noqa: E402
 from wavesim_studies.navigation.learned_dead_reckoning import DeadReckoningNetwork  # noqa: E402
+from wavesim_studies.neural_networks import DenseNetwork, forward  # noqa: E402
 from wavesim_world.config import load  # noqa: E402
 
 
@@ -146,7 +148,7 @@ def test_what_is_no_policy_is_one_line(tmp_path: Path, content: bytes | None) ->
     if content is not None:
         path.write_bytes(content)
     for load_, said in (
-        (ppo.Policy.load, "does not contain a valid policy"),
+        (Policy.load, "does not contain a valid policy"),
         (DeadReckoningNetwork.load, "does not contain a valid network"),
     ):
         with pytest.raises(WaveSimError, match=said):
@@ -182,7 +184,8 @@ class Twin:
     """What each mode means, in plain words, made of copies that never begin anew by themselves."""
 
     def __init__(self, mode: int, n: int, steps: int) -> None:
-        self.core = Core("StationKeeping", n, mode=kernels.DISABLED)
+        self.core = Core("StationKeeping", n)
+        self.core.set_reset_mode(kernels.DISABLED)
         self.core.rules = self.core.rules._replace(steps=steps)
         self.core.seed(2)
         self.core.reset_copies()
@@ -253,10 +256,10 @@ def test_a_controller_keeps_station_and_chance_does_not() -> None:
 
 def test_the_gradients_of_the_networks() -> None:
     random = np.random.default_rng(1)
-    network = ppo.DenseNetwork((3, 8, 8, 2), random, 1.0)
+    network = DenseNetwork((3, 8, 8, 2), random, 1.0)
     network.parameters = [p.astype(np.float64) for p in network.parameters]
     x, d = random.normal(size=(5, 3)), random.normal(size=(5, 2))
-    network(x)
+    assert (network(x) == forward(network.parameters, x)).all()
     for p, g in zip(network.parameters, network.gradients(d), strict=True):
         at = tuple(int(random.integers(k)) for k in p.shape)
         old = p[at]
@@ -274,7 +277,7 @@ ONBOARD = Path(__file__).parents[2] / "examples" / "onboard"
 def test_the_policy_that_ships_keeps_station_in_episodes_it_has_not_seen() -> None:
     """Training had the seeds from 1 on. 276 of 300 are Wilson's least bound of 95 % successes; PID beside it: 88 %."""
     core = Core("StationKeeping", 300)
-    found = evaluate_policy(core, ppo.Policy.load(ONBOARD / "station-keeping.npz"), 1_000_000)
+    found = evaluate_policy(core, Policy.load(ONBOARD / "station-keeping.npz"), 1_000_000)
     assert found["success"] * 300 >= 276 and found["distance"] < 0.1
 
 
@@ -285,7 +288,7 @@ def test_on_board_it_is_told_the_same_as_in_training(monkeypatch: pytest.MonkeyP
     loaded = load(ONBOARD.parent / "trials" / "learned.xml")
     options = argparse.Namespace(policy=ONBOARD / "station-keeping.npz")
     rov = learned.Rov(loaded, loaded.config.fleet.bodies[0], options)
-    core, policy = Core("StationKeeping", 1, vary=0.0, noise=0.0), ppo.Policy.load(options.policy)
+    core, policy = Core("StationKeeping", 1, vary=0.0, noise=0.0), Policy.load(options.policy)
     core.seed(3)
     core.reset_copies()
     assert rov.most == core.rules.max_command

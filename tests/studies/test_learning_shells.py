@@ -8,7 +8,8 @@ import importlib
 import importlib.util
 import sys
 from abc import ABC, abstractmethod
-from types import ModuleType
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ import pytest
 pytest.importorskip("gymnasium")
 
 from wavesim_sdk.errors import WaveSimError
-from wavesim_studies.learning import kernels
 from wavesim_studies.learning.core import Core
+from wavesim_studies.learning.policy import Policy
 
 N, STEPS = 11, 6
 #: what a VecEnv must have (Stable-Baselines3, base_vec_env)
@@ -97,7 +98,7 @@ def actions(steps: int) -> Any:
 
 
 def core(seed: int) -> Core:
-    made = Core("StationKeeping", N, mode=kernels.SAME_STEP)
+    made = Core("StationKeeping", N)
     made.rules = made.rules._replace(steps=STEPS)
     made.seed(seed)
     made.reset_copies()
@@ -133,6 +134,31 @@ def test_stable_baselines_is_told_what_the_core_says(sb3: Any) -> None:
     with pytest.raises(WaveSimError, match="no individual attributes"):
         envs.set_attr("x", 1)
     envs.close()
+
+
+class Numbers:
+    """What the trainer keeps its parameters in: an array that must be detached and copied to the host first."""
+
+    def __init__(self, values: Any) -> None:
+        self.detach = self.cpu = lambda: self
+        self.numpy = lambda: values
+
+
+def test_an_exported_policy_computes_what_its_model_did(sb3: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    layers = [
+        SimpleNamespace(
+            weight=Numbers(rng.normal(size=(b, a)).astype("f4")), bias=Numbers(rng.normal(size=b).astype("f4"))
+        )
+        for a, b in ((26, 64), (64, 64), (64, 6))
+    ]
+    net = [layers[0], SimpleNamespace(), layers[1], SimpleNamespace()]
+    policy = SimpleNamespace(mlp_extractor=SimpleNamespace(policy_net=net), action_net=layers[2])
+    sb3.exported_policy(SimpleNamespace(policy=policy)).save(tmp_path / "p.npz")
+    x = 0.2 * rng.normal(size=(5, 26)).astype("f4")
+    (W1, b1), (W2, b2), (W3, b3) = ((layer.weight.numpy(), layer.bias.numpy()) for layer in layers)
+    wanted = [W3 @ np.tanh(W2 @ np.tanh(W1 @ row + b1) + b2) + b3 for row in x]
+    assert Policy.load(tmp_path / "p.npz").act(x) == pytest.approx(np.clip(wanted, -1.0, 1.0), abs=1e-5)
 
 
 @pytest.mark.parametrize("given", [False, True])

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import CLI, ROOT
+from tests.viz.protocol import Listener
 
 SCREENS = ROOT / "runs" / "screens"
 FLAGS = [
@@ -89,8 +90,14 @@ class Page:
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type in ("error", "warning") else None)
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
         self.page.on("request", lambda r: self.requests.append(r.url))
+        self.protocol = Listener()
+        self.page.on("websocket", self._listen)
         self.page.goto(url)
         self.origin = url.split("//")[1].split("/")[0]
+
+    def _listen(self, socket: Any) -> None:
+        socket.on("framereceived", self.protocol.received)
+        socket.on("framesent", self.protocol.sent)
 
     def wait(self, condition: str, timeout: float = 60.0) -> Any:
         """Until a JavaScript expression is true."""
@@ -113,7 +120,7 @@ class Page:
         return path
 
     def clean(self) -> None:
-        """No error was told, no request left for another place."""
+        """No error was told, no request left for another place, and every message was as the protocol declares it."""
         ours = ("blob:", "data:")
         foreign = [u for u in self.requests if not u.startswith(ours) and u.split("//")[1].split("/")[0] != self.origin]
         # Chromium tells of what its software renderer cannot do fast: that is not ours
@@ -124,3 +131,4 @@ class Page:
         ]
         assert not foreign, foreign
         assert not errors, errors
+        assert not self.protocol.faults, self.protocol.faults[:10]

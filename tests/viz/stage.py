@@ -14,7 +14,7 @@ from aiohttp import web
 
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.frame import ViewerFrame, bodies
-from wavesim_viz.requests import CommanderRequest, FaultRequest
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
 from wavesim_viz.s57 import ChartCell
 from wavesim_viz.tiles import Tileset
 from wavesim_viz.web import AccessPolicy, make_app

@@ -16,8 +16,8 @@ from wavesim_sdk import frames
 from wavesim_viz.beams import beams
 from wavesim_viz.equipment import actuator, body_equipment, described_instruments
 from wavesim_viz.frame import ViewerFrame, bodies
-from wavesim_viz.requests import CommanderRequest, FaultRequest
-from wavesim_viz.scene import model_look
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
+from wavesim_viz.scene import model_info
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig, library
 from wavesim_world.config.sensors import (
@@ -138,7 +138,7 @@ class Aboard(Stage):
         super().__init__()
         body, _ = loaded.config.fleet.vehicle
         model = loaded.models["barge"]
-        self.described["models"] = {"barge": model_look(model)}
+        self.described["models"] = {"barge": model_info(model)}
         self.kits[0] = body_equipment(0, 1, model, described_instruments(loaded.suite(body)), loaded)
         self.actual = [10.0, 30.0, 0.2, -0.3, -1.0, 5.0]
         self.values: dict[str, dict[str, Any]] = {}
@@ -409,7 +409,7 @@ def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Cal
 def test_models_of_the_library_are_known_whole() -> None:
     """Every actuator of every model has a part of the drawing, or none by right (an allocation matrix has no places)."""
     for model in library().values():
-        drawn = model_look(model)
+        drawn = model_info(model)
         parts = {
             "thruster": "thrusters",
             "angle": "thrusters",

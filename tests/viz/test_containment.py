@@ -18,15 +18,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from tests.viz.browser import Page
 from tests.viz.stage import Stage, on_stage
 from wavesim_viz.error_registry import ErrorRegistry, LogThrottle
-from wavesim_viz.requests import (
-    AcknowledgeRequest,
-    CommanderRequest,
-    ControlRequest,
-    FaultRequest,
-    InvalidRequest,
-    WatchRequest,
-    parse_request,
-)
+from wavesim_viz.page_protocol import AcknowledgeRequest, CommanderRequest, ControlRequest, FaultRequest, WatchRequest
+from wavesim_viz.requests import InvalidRequest, parse_request
 from wavesim_viz.web import ACCESS, HUB, AccessPolicy, make_app
 
 

@@ -177,7 +177,7 @@ def test_alarms_come_and_go() -> None:
     look(4.0)
     assert kinds(alarms) == [] and alarms.version > version and alarms.all[-1].until == 4.0
     alarms.note({"time": 4.5, "row": 0, "name": "a", "text": "left the fence 'bay'"})
-    assert kinds(alarms, lasting=False)[-1] == ("fence", "a") and alarms.to_messages()[-1]["seen"] is False
+    assert kinds(alarms, lasting=False)[-1] == ("fence", "a") and alarms.all[-1].seen is False
     assert alarms.acknowledge(alarms.all[-1].id) and not alarms.acknowledge(alarms.all[-1].id)
     assert alarms.acknowledge(None) and all(a.seen for a in alarms.all) and not alarms.acknowledge(None)
     for k in range(1000):

@@ -187,7 +187,7 @@ def test_places_lengths_and_symbols_of_the_chart(bay: tuple[Bay, str], open_page
     assert painted(page, -40, 42, TEAL) and painted(page, -40, 36, TEAL), "the cross and the line"
     around = [painted(page, -40 + 2 * np.cos(a), 42 + 2 * np.sin(a), TEAL, 0) for a in np.arange(0.3, 6.0, 0.11)]
     assert 0.15 < np.mean(around) < 0.85 and not painted(page, -38.3, 28.3, PALE)
-    page.see("wavesim.app.choose(1)")
+    page.see("wavesim.app.selection.choose(1)")
     assert painted(page, -38.3, 28.3, PALE) and not painted(page, -38.3, 30, PALE), "corners"
     page.page.keyboard.press("?")
     assert page.see("document.querySelectorAll('#legend canvas').length") > 8
@@ -203,7 +203,9 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     page = open_page(url)
     loaded(page)
     page.see("wavesim.app.bottom.show('signals')")
-    page.wait("performance.now() > wavesim.app.awakeUntil && !wavesim.app.stale")  # it draws nothing of itself any more
+    page.wait(
+        "performance.now() > wavesim.app.loop.awakeUntil && !wavesim.app.loop.stale"
+    )  # it draws nothing of itself any more
     page.page.select_option("select[aria-label='Event filter']", "heard")
     cells = "[...document.querySelectorAll('#events tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     page.wait(f"({cells}).length === 3")
@@ -234,7 +236,7 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     assert page.see(chips)["8"] == ["collision 1", True] and page.see(f"({at})(15.36, {lane[1]})") < 100
     page.page.click("#sound-ranges")
     assert page.see(chips)["0"][0] == "heard 2", "without the pulse"
-    page.see("wavesim.app.choose(1)")
+    page.see("wavesim.app.selection.choose(1)")
     page.page.click("#sound-own")
     assert page.see(chips)["0"][0] == "heard 0" and page.see(chips)["8"][0] == "collision 1"
     page.page.click("#sound-own")
@@ -254,7 +256,7 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     page.wait(f"({chips})[0][0] === 'heard 0'")
     source.now = NOW
     page.wait(f"wavesim.store.time === {NOW}")
-    page.see("wavesim.app.choose(0)")
+    page.see("wavesim.app.selection.choose(0)")
     page.see("wavesim.app.bottom.show('ranges')")
     page.wait(
         "document.querySelector('#ranges-told').textContent === '2 of ship: 1 one-way (rings); error rms 0.250 m, line: true'"
@@ -346,12 +348,12 @@ def test_sky_selection_and_belief_in_the_picture(bay: tuple[Bay, str], open_page
 
     with_belief = above()
     assert not corner(-40, 30) and not corner(-40, 42)
-    page.see("wavesim.app.choose(1)")
+    page.see("wavesim.app.selection.choose(1)")
     page.wait("wavesim.store.kit?.row === 1")
     chosen = above()
     assert corner(-40, 30) and not corner(-40, 42), "around the body, not around what it believes"
     page.shot("belief-3d")
-    page.see("wavesim.app.choose(null); wavesim.store.beliefs = new Map()")
+    page.see("wavesim.app.selection.choose(null); wavesim.store.beliefs = new Map()")
     without = above()
     h, w, _ = without.shape
     right = slice(w // 2 + w // 30, None)
@@ -427,13 +429,13 @@ def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Ca
     for field in ("depth, m", "speed, m/s"):
         page.page.select_option("select[aria-label='Field of the line']", label=field)
         page.page.click("#add-line")
-    data = "wavesim.app.logCharts.charts.map(c => c.plot?.plot.data.map(d => Array.from(d)) ?? [])"
+    data = "wavesim.app.bottom.charts.charts.map(c => c.plot?.plot.data.map(d => Array.from(d)) ?? [])"
     page.wait(f"({data}).length === 2 && ({data}).every(d => d.length === 3 && d[0].length > 50)")
     (x, one, two), _ = page.see(data)
     assert np.array(one) == pytest.approx(10.0 * np.array(x), abs=1e-3) and np.array(two) == pytest.approx(
         20.0 * np.array(x), abs=1e-3
     )
-    assert page.see("wavesim.app.logCharts.charts[0].plot.plot.scales.y.dir") == -1, "depths point down"
+    assert page.see("wavesim.app.bottom.charts.charts[0].plot.plot.scales.y.dir") == -1, "depths point down"
     # the pointer over one chart tells the values of all at that time
     over = page.page.locator("#log-charts .plot .u-over")
     box = over.first.bounding_box()
@@ -445,7 +447,7 @@ def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Ca
     assert depth == pytest.approx(10 * t, abs=0.06) and other == pytest.approx(20 * t, abs=0.11) and also == t
     page.shot("two-logs")
     # ticks
-    ticks = "wavesim.app.logCharts.charts.flatMap(c => c.plot.plot.axes.flatMap(a => a._values))"
+    ticks = "wavesim.app.bottom.charts.charts.flatMap(c => c.plot.plot.axes.flatMap(a => a._values))"
     assert not [v for v in page.see(ticks) if v.startswith("-0") and float(v) == 0.0] and "0" in page.see(ticks)
     # closer
     page.page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 20)

@@ -20,8 +20,9 @@ from wavesim_sdk.attach import SharedState
 from wavesim_sdk.frame_rings import FrameReader
 from wavesim_sdk.log import frames
 from wavesim_viz.image_streams import ImageStream, LoggedFrames, ReceivedFrames, picture
+from wavesim_viz.page_protocol import PicturesRequest
 from wavesim_viz.remote import RemoteSource
-from wavesim_viz.requests import InvalidRequest, PicturesRequest, parse_request
+from wavesim_viz.requests import InvalidRequest, parse_request
 from wavesim_world.config import LoadedConfig
 
 SONARS = ("ahead", "side", "bed", "head")
@@ -44,7 +45,7 @@ WINDOW = "[...wavesim.sonars.windows.values()].find(w => w.name === '{}')"
 
 
 def open_all(page: Page) -> None:
-    page.see("wavesim.app.choose(0)")
+    page.see("wavesim.app.selection.choose(0)")
     for name in EYES:
         page.page.click(f"#instruments details[data-name='{name}'] button.picture")
 

@@ -160,7 +160,7 @@ def test_what_is_pressed_is_done(sea: tuple[Sea, str, Any], open_page: Callable[
     page.page.click("#tab-notices")
     page.wait("document.querySelector('#notices tbody').textContent.includes(\"left the fence 'bay'\")")
     most = page.see(
-        "(() => { const e = wavesim.app.events, one = wavesim.store.events[0]; for (let k = 0; k < 3000; k++) e.add([one]); return e.pending.length })()"
+        "(() => { const e = wavesim.app.bottom.signals, one = wavesim.store.events[0]; for (let k = 0; k < 3000; k++) e.add([one]); return e.pending.length })()"
     )
     assert most <= 250
     source.noisy = 0
@@ -209,7 +209,7 @@ def test_it_draws_when_something_changes(sea: tuple[Sea, str, Any], open_page: C
     page.page.locator("#fleet tr[data-row='0']").click()
     page.wait("(wavesim.app.details.charts.series('nav.error')?.time[0] ?? 9) < 1")
     source.state = 2
-    page.wait("!wavesim.app.turning")
+    page.wait("!wavesim.app.loop.turning")
     told = page.see("[...document.querySelectorAll('#navigation .cell b')].map(e => e.textContent)")
     error = np.hypot(1.0 - page.see("wavesim.store.panel.motion.position[0]"), 2.0)
     assert float(told[0]) == pytest.approx(error, abs=0.006) and told[1] == "0.71"
@@ -249,7 +249,7 @@ def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: 
     alive = ["running", "● 0.1 s", "pilot"]
     page.wait(f"({GREEN}).join() === '{','.join(alive)}'")
     source.state = 2  # time stands: no other data come from now on
-    page.wait("wavesim.store.last.state === 2 && !wavesim.app.turning")
+    page.wait("wavesim.store.last.state === 2 && !wavesim.app.loop.turning")
     look = "[document.querySelector('#stat-state').textContent, document.querySelector('#stat-factor').textContent, document.querySelector('#instruments .num').textContent]"
     page.page.keyboard.press("j")
     page.see("wavesim.app.helm.driving = 'a'")  # somebody drives
@@ -271,7 +271,7 @@ def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: 
         "(() => { const say = (m) => wavesim.link.socket.onmessage({ data: JSON.stringify(m) });"
         " say({ type: 'panel', row: 0, panel: { ...wavesim.store.panel, time: 99 } }); say({ type: 'trouble', text: 'gone' }) })()"
     )
-    page.wait("wavesim.app.panelAt?.time === 99 && !wavesim.app.turning")
+    page.wait("wavesim.app.selection.shown?.time === 99 && !wavesim.app.loop.turning")
     assert page.see(GREEN) == [] and page.see(look)[2] == "○ no data"
     page.see("wavesim.link.socket.onmessage({ data: JSON.stringify({ type: 'trouble', text: '' }) })")
     page.wait(f"({GREEN}).join() === '{','.join(alive[1:])}'")
@@ -280,10 +280,10 @@ def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: 
         source.state, source.absent = 1, 0
         page.wait("wavesim.store.bodies.size === 2 && wavesim.store.chosen === null")
         if meanwhile is not None:
-            page.see(f"wavesim.app.choose({meanwhile})")
+            page.see(f"wavesim.app.selection.choose({meanwhile})")
         source.absent = -1
         page.wait(f"wavesim.store.bodies.size === 3 && wavesim.store.chosen === {meanwhile or 0}")
-    page.see("wavesim.app.choose(0)")
+    page.see("wavesim.app.selection.choose(0)")
     page.wait(f"({GREEN}).join() === '{','.join(alive)}'")
     page.clean()
     stack.close()  # the viewer's server itself

@@ -33,6 +33,10 @@ from wavesim_world.config import LoadedConfig
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 
 
+MESSAGES = {"hello", "scene", "roster", "tracks", "sounds", "alarms", "weather", "sea", "kit", "panel", "reply"}
+REQUESTS = {"do watch", "do control"}
+
+
 def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:
     """Scene, joins and leaves, a click, numbers as in shared memory, keys, signals, notices, no stranger, no error."""
     server, _ = sea
@@ -124,6 +128,7 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         page.page.keyboard.press("x")
         server.wait(lambda s: s["state"] == "stopped")
         page.clean()
+        assert page.protocol.seen >= MESSAGES | REQUESTS | {"do drive"}, "checked against the protocol"
     finally:
         emulator.terminate()
         emulator.wait(10)
@@ -357,6 +362,7 @@ def test_replay(
     page.wait("wavesim.store.last.state === 1 && wavesim.store.time > 5.5 && wavesim.view.sounds.shown > 0")
     page.shot("replay")
     page.clean()
+    assert page.protocol.seen >= MESSAGES | REQUESTS | {"marks"}, "checked against the protocol"
     # a log that was cut says so
     cut = tmp_path / "cut.mcap"
     cut.write_bytes(log.read_bytes()[: int(0.6 * log.stat().st_size)])
@@ -383,19 +389,19 @@ def whole_log(page: Page, log: Log, at: float) -> None:
     for body, field in (("0", "depth, m"), ("1", "speed, m/s")):
         page.page.select_option("select[aria-label='Body of the line']", body)
         page.wait(
-            f"wavesim.app.logCharts.fields.some(f => f.key === 'motion.depth') && document.querySelector(\"select[aria-label='Body of the line']\").value === '{body}'"
+            f"wavesim.app.bottom.charts.fields.some(f => f.key === 'motion.depth') && document.querySelector(\"select[aria-label='Body of the line']\").value === '{body}'"
         )
         page.page.select_option("select[aria-label='Field of the line']", label=field)
         page.page.click("#add-line")
     page.wait(
-        "document.querySelectorAll('#log-charts .plot').length === 2 && wavesim.app.logCharts.charts.every(c => c.plot?.plot.data[0].length > 10)"
+        "document.querySelectorAll('#log-charts .plot').length === 2 && wavesim.app.bottom.charts.charts.every(c => c.plot?.plot.data[0].length > 10)"
     )
-    x, y = page.see("wavesim.app.logCharts.charts[1].plot.plot.data.map(d => Array.from(d))")
+    x, y = page.see("wavesim.app.bottom.charts.charts[1].plot.plot.data.map(d => Array.from(d))")
     speeds = np.linalg.norm(log.get("/state/boat", STATE).records["v_WB_B"], axis=1)
     assert max(y) == pytest.approx(speeds.max(), rel=1e-5) and x[-1] == pytest.approx(20.0, abs=0.2)
     page.shot("log-charts")
     assert {"fence", "notice"} & {
-        word for m in page.see("wavesim.app.replay.marks") for word in (m["kind"], *m["text"].split())
+        word for m in page.see("wavesim.app.bottom.timeline.marks") for word in (m["kind"], *m["text"].split())
     }
     lat, lon, _ = pymap3d.ned2geodetic(
         *page.see("wavesim.store.panel.motion.position"), *page.see("wavesim.store.scene.origin"), 0.0

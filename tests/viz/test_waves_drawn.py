@@ -57,7 +57,7 @@ def test_sea_and_traffic_as_the_server_has_them(
 
     # a sea that stands still is not drawn again
     page.page.keyboard.press("1")
-    page.wait("!wavesim.app.turning")
+    page.wait("!wavesim.app.loop.turning")
     frames = page.see("wavesim.view.frames")
     page.page.wait_for_timeout(600)
     assert page.see("wavesim.view.frames") == frames
@@ -116,7 +116,7 @@ def traffic_is_drawn(page: Any, shared: SharedState) -> None:
     state = shared.snapshot().state
     rows = {decode_text(n): k for k, n in enumerate(shared.snapshot().identity["name"]) if decode_text(n)}
     v = np.einsum("nij,nj->ni", rotation(state["q_WB"]), state["v_WB_B"])[:, :2]
-    page.see(f"wavesim.app.choose({rows['own']})")
+    page.see(f"wavesim.app.selection.choose({rows['own']})")
     page.page.click("#tab-traffic")
     page.wait(
         "document.querySelectorAll('#traffic tbody tr').length === 2 && document.querySelector('#traffic tbody td:nth-child(7)').textContent"

@@ -16,6 +16,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from lxml import etree
 
+from tests.viz.protocol import Listener, faults
 from tests.viz.stage import Stage
 from wavesim_sdk.tables import SIGNALS
 from wavesim_sdk.wire.items import ActuatorDescription
@@ -23,7 +24,23 @@ from wavesim_viz import hub as hubs
 from wavesim_viz.configurator import Configurator, preset
 from wavesim_viz.frame import HeldBodyDetector, ViewerFrame, bodies, signals, to_json_value
 from wavesim_viz.manual_control import command
-from wavesim_viz.requests import DriveRequest, InvalidRequest, parse_request
+from wavesim_viz.page_protocol import (
+    BodyEquipment,
+    ChartData,
+    DriveRequest,
+    ElementRule,
+    ErrorAnswer,
+    ModelCheck,
+    ModelEntry,
+    SavedFile,
+    SavedMission,
+    SavedModel,
+    SimulatedMotion,
+    VehicleEntry,
+    VehicleInstruments,
+    XmlTree,
+)
+from wavesim_viz.requests import InvalidRequest, parse_request
 from wavesim_viz.web import HUB, AccessPolicy, make_app
 from wavesim_viz.xml_trees import RequestFailed, to_element, to_text, to_tree
 from wavesim_world.config import LoadedConfig, library, load
@@ -329,6 +346,59 @@ def test_a_vehicles_instruments_are_written_beside_its_configuration(
         with pytest.raises(RequestFailed):
             c.save_instruments({"file_out": "o.xml", **bad})
     assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("client", [("127.0.0.1", True)], indirect=True)
+async def test_answers_are_as_declared(client: TestClient[Any, Any], config: Callable[..., LoadedConfig]) -> None:
+    loaded = config(SEA)
+    client.app[HUB].source.described["file"] = str(loaded.path)  # type: ignore[union-attr,index]
+    headers = {"Origin": origin(client)}
+
+    async def get(path: str, declared: Any) -> Any:
+        found = await (await client.get(path)).json()
+        assert not list(faults(found, declared, path))
+        return found
+
+    async def post(path: str, declared: Any, **body: Any) -> Any:
+        found = await (await client.post(path, json=body, headers=headers)).json()
+        assert not list(faults(found, declared, path))
+        return found
+
+    await get("/series?line=0/motion.depth", ChartData)
+    await get("/kit?row=0", BodyEquipment)
+    await get("/kit?row=x", ErrorAnswer)
+    await get("/api/models", list[ModelEntry])
+    await get("/api/schema", dict[str, ElementRule])
+    await get("/api/vehicles", list[VehicleEntry])
+    await get(f"/api/vehicle?file={loaded.path.name}&name=a", VehicleInstruments)
+    model = await get("/api/model?name=lauv", XmlTree)
+    await post(
+        "/api/import", list[XmlTree], file="m.xml", text=to_text(to_element({"tag": "models", "children": [model]}))
+    )
+    assert (await post("/api/check", ModelCheck, model=model))["ok"]
+    assert not (await post("/api/check", ModelCheck, model={**model, "children": []}))["ok"]
+    own = {"file": loaded.path.name, "vehicle": "a", "sensors": {"tag": "sensors", "children": [{"tag": "gps"}]}}
+    assert (await post("/api/fit", ModelCheck, **own))["ok"]
+    await post("/api/mount", SavedFile, **own, file_out="own.xml")
+    await post("/api/save", SavedModel, file="x.xml", model=model)
+    await post("/api/mission", SavedMission, file="m.xml", waypoints={"a": [[1, 2, 3, 1.5]]})
+    await post("/api/test", SimulatedMotion, model=model, seconds=1.0)
+
+
+def test_what_the_protocol_does_not_declare_is_found() -> None:
+    """The comparison that the tests with a browser make for every message."""
+    entry = {"file": "m.xml", "name": "a", "model": "lauv"}
+    assert not list(faults(entry, VehicleEntry))
+    assert list(faults({**entry, "name": 1, "other": 2}, VehicleEntry, "v")) == [
+        "v.other is not declared",
+        "v.name: 1 is no str",
+    ]
+    assert list(faults([entry, {}], list[VehicleEntry])) and list(faults(None, VehicleEntry))
+    listener = Listener()
+    listener.received('{"type":"reply","ok":true,"text":null}')
+    listener.sent('{"do":"watch","row":"0"}')
+    listener.received('{"type":"mystery"}')
+    assert len(listener.faults) == 3 and listener.seen == {"reply", "do watch", "mystery"}
 
 
 ODD: list[Any] = [[], 1, "x", None, True, {"a": 1}, [1], [[1]], [None], "..", "a\0b", "x" * 5000, 1e400, -1]

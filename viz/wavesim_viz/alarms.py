@@ -19,6 +19,7 @@ import numpy as np
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_viz.frame import HELD, INVALID, ViewerFrame
+from wavesim_viz.page_protocol import Alarm, Notice
 
 CONDITIONS = {
     HELD: "frozen by the server: its state diverged (NaN or infinity)",
@@ -67,20 +68,6 @@ class BodyHealth:
     battery: dict[int, float] = field(default_factory=dict)  #: row -> battery charge, as a fraction of its capacity
 
 
-@dataclass
-class Alarm:
-    """One alarm, with its start and end in s of simulation time."""
-
-    id: int
-    kind: str
-    name: str
-    row: int
-    text: str
-    since: float
-    until: float | None = None  #: time in s at which the condition ended; None = still active
-    seen: bool = False
-
-
 Found = Iterable[tuple[str, int, str, str]]  #: alarms found now: kind, row, subject, text
 
 
@@ -93,7 +80,7 @@ class AlarmMonitor:
 
     def clear(self) -> None:
         """Clear everything, because simulation time has restarted."""
-        self.all: list[Alarm] = []
+        self.all: list[Alarm] = []  #: newest last
         self._lasting: dict[tuple[str, int, str], Alarm] = {}
         self._time, self.version = -math.inf, 1
 
@@ -114,11 +101,11 @@ class AlarmMonitor:
             else:
                 known.text = text  # sent with the next change
 
-    def note(self, notice: Mapping[str, Any]) -> None:
+    def note(self, notice: Notice) -> None:
         """Add an instantaneous event that the server has reported."""
-        text = str(notice["text"])
+        text = notice["text"]
         kind = next((k for k in ("fence", "contact", "frozen") if k in text), "notice")
-        alarm = self._add(kind, int(notice["row"]), str(notice["name"]), text, float(notice["time"]))
+        alarm = self._add(kind, notice["row"], notice["name"], text, notice["time"])
         alarm.until = alarm.since
 
     def _add(self, kind: str, row: int, name: str, text: str, time: float) -> Alarm:
@@ -136,10 +123,6 @@ class AlarmMonitor:
             a.seen = True
         self.version += bool(unseen)
         return bool(unseen)
-
-    def to_messages(self) -> list[dict[str, Any]]:
-        """Return the alarms as they are sent to the page, newest last."""
-        return [dataclasses.asdict(a) for a in self.all]
 
     # -- rules ---------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_viz.page_protocol import BeamInfo
 from wavesim_world.config.sensors import (
     DvlConfig,
     EchosounderConfig,
@@ -29,7 +30,7 @@ def mounting(sensor: SensorConfig) -> np.ndarray[Any, np.dtype[np.float64]]:
     return frames.rotation(frames.quaternion(roll, pitch, yaw))
 
 
-def beams(sensor: SensorConfig) -> dict[str, Any] | None:
+def beams(sensor: SensorConfig) -> BeamInfo | None:
     """Return the beams of an instrument: origin and unit vector of each beam in B (``rays``, six values per beam);
     None if the instrument has no beams.
 

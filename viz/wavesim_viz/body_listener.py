@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 from wavesim_sdk.actuators import FIRST_SLOT, MAX_ACTUATORS, Actuator, ActuatorKind
 from wavesim_sdk.broker import Broker
@@ -16,6 +15,7 @@ from wavesim_viz.equipment import InstrumentDescription, actuator, instrument, m
 from wavesim_viz.frame import to_json_value
 from wavesim_viz.image_streams import ReceivedFrames
 from wavesim_viz.live import effort, motion
+from wavesim_viz.page_protocol import BodyEquipment, BodyPanel, InstrumentInfo, SensorValue
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.sensors import InstrumentConfig
@@ -29,7 +29,7 @@ class BodyListener:
 
     def __init__(self, row: int, name: str, model: str, server: tuple[str, int], loaded: LoadedConfig | None) -> None:
         self.row, self.name, self.model, self.server, self.loaded = row, name, model, server, loaded
-        self.equipment: dict[str, Any] | None = None
+        self.equipment: BodyEquipment | None = None
         self.trouble = ""  #: reason why no instrument values arrive
         self._state: State | None = None
         self._values: dict[str, Value] = {}  # newest value of each instrument, including currently invalid ones
@@ -95,7 +95,7 @@ class BodyListener:
 
     def _describe(
         self, actuators: tuple[ActuatorDescription, ...], sensors: tuple[SensorDescription, ...]
-    ) -> dict[str, Any]:
+    ) -> BodyEquipment:
         """Build the description of the equipment from the server's data. Mounts and actuator laws come from the
         configuration or the library, if its model equals the server's.
         """
@@ -120,28 +120,26 @@ class BodyListener:
             "sensors": [instrument(t, known, self.loaded) for t in told],
         }
 
-    def panel(self) -> dict[str, Any]:
-        """Return the panel data other than the pose."""
+    def complete(self, panel: BodyPanel) -> None:
+        """Add what the session receives to the panel data of the body."""
+        panel["note"] = self.trouble
         kit, state = self.equipment, self._state
         if kit is None or state is None:
-            return {}
+            return
         count = len(kit["actuators"])
-        found: dict[str, Any] = {
-            "actuation": {
-                "command": [None] * count,
-                "actual": to_json_value(list(state.actuation)),
-                "feedback": [None] * count,
-            },
-            "sensors": {s["name"]: self._value(s, state) for s in kit["sensors"]},
+        panel["actuation"] = {
+            "command": [None] * count,
+            "actual": to_json_value(list(state.actuation)),
+            "feedback": [None] * count,
         }
+        panel["sensors"] = {s["name"]: self._value(s, state) for s in kit["sensors"]}
         if state.effort is not None:
-            found["effort"] = effort(vars(state.effort))
+            panel["effort"] = effort(vars(state.effort))
         if state.motion is not None:
             m = state.motion
-            found["motion"] = motion(m[0:3], m[3:7], m[7:10], m[10:13], m[13:16])
-        return found
+            panel["motion"] = motion(m[0:3], m[3:7], m[7:10], m[10:13], m[13:16])
 
-    def _value(self, look: dict[str, Any], state: State) -> dict[str, Any]:
+    def _value(self, look: InstrumentInfo, state: State) -> SensorValue:
         value = self._values.get(look["name"])
         if value is None:
             return {"valid": False, "age": None, "fault": "", "fields": {}}

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from wavesim_viz.frame import decode_text, to_json_value
+from wavesim_viz.page_protocol import CableInfo
 
 
-def cable_messages(records: Any) -> list[dict[str, Any]]:
+def cable_messages(records: Any) -> list[CableInfo]:
     """Return the current lines from records of the table ``lines``: name, maximum tension (N), broken segment (-1:
     none), and node positions (m, W) one after the other.
     """

@@ -16,6 +16,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.log import Log
 from wavesim_sdk.tables import ACTUATION, EFFORT, ESTIMATE, STATE
+from wavesim_viz.page_protocol import ChartData
 from wavesim_viz.xml_trees import RequestFailed
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -112,7 +113,7 @@ def _seconds(time_ns: Any) -> Array:
     return np.asarray(time_ns, float) * 1e-9
 
 
-def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: int) -> dict[str, Any]:
+def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: int) -> ChartData:
     """Resample the lines of one chart to common times: those of the first line, and those of the other lines before its
     start and after its end. Each line has its newest value at these times. A long line keeps the minimum and maximum of
     each interval, so that peaks are not lost.

@@ -24,8 +24,22 @@ from lxml import etree
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.log_validation import is_number, is_short_text
 from wavesim_viz.equipment import described_instruments, instrument
-from wavesim_viz.scene import model_look
-from wavesim_viz.xml_trees import RequestFailed, Tree, classes, parse, root_of, to_element, to_text, to_tree
+from wavesim_viz.page_protocol import (
+    ElementRule,
+    InstrumentInfo,
+    ModelCheck,
+    ModelEntry,
+    ModelInfo,
+    SavedFile,
+    SavedMission,
+    SavedModel,
+    SimulatedMotion,
+    VehicleEntry,
+    VehicleInstruments,
+    XmlTree,
+)
+from wavesim_viz.scene import model_info
+from wavesim_viz.xml_trees import RequestFailed, classes, parse, root_of, to_element, to_text, to_tree
 from wavesim_world.config import LoadedConfig, Model, library, load
 from wavesim_world.config.build import read_models
 from wavesim_world.config.sensors import InstrumentConfig
@@ -62,14 +76,14 @@ class Configurator:
                 found[m.name] = (m, Path(m.place.rpartition(":")[0]))
         return found
 
-    def models(self, _query: Any) -> list[dict[str, str]]:
+    def models(self, _query: Any) -> list[ModelEntry]:
         """List all models that can be opened."""
         return [
             {"name": m.name, "title": m.title, "type": m.type, "file": path.name}
             for m, path in self._sources().values()
         ]
 
-    def model(self, query: Any) -> Tree:
+    def model(self, query: Any) -> XmlTree:
         """Return one model as a tree."""
         name = str(query.get("name", ""))
         if name not in (known := self._sources()):
@@ -79,7 +93,7 @@ class Configurator:
                 return to_tree(element)
         raise RequestFailed(f"the file of '{name}' has changed")
 
-    def schema(self, _query: Any) -> dict[str, Any]:
+    def schema(self, _query: Any) -> dict[str, ElementRule]:
         """Describe every element of a model, including its instruments: keys with unit, default, range, meaning."""
         return classes(Model, {})
 
@@ -92,9 +106,9 @@ class Configurator:
                 found[path.name] = path
         return found
 
-    def vehicles(self, _query: Any) -> list[dict[str, str]]:
+    def vehicles(self, _query: Any) -> list[VehicleEntry]:
         """List the configurations' bodies whose own instruments can be edited."""
-        found = []
+        found: list[VehicleEntry] = []
         for name, path in self._configurations().items():
             try:
                 root = parse(path.read_bytes())
@@ -107,16 +121,21 @@ class Configurator:
             ]
         return found
 
-    def vehicle(self, query: Any) -> dict[str, Any]:
+    def vehicle(self, query: Any) -> VehicleInstruments:
         """Return a body of a configuration: its own <sensors>, the drawing of its model, and the instruments that it
         inherits.
         """
         path = self._configuration_of(query)
         element = _body(parse(path.read_bytes()), str(query.get("name", "")))
         own = element.find("sensors")
-        return {"sensors": to_tree(own) if own is not None else None, "file": path.name} | self._describe_body(
-            path, element
-        )
+        model, instruments, inherited = self._describe_body(path, element)
+        return {
+            "file": path.name,
+            "sensors": to_tree(own) if own is not None else None,
+            "look": model,
+            "instruments": instruments,
+            "given": inherited,
+        }
 
     def _configuration_of(self, query: Any) -> Path:
         name, known = str(query.get("file", "")), self._configurations()
@@ -125,21 +144,18 @@ class Configurator:
         return known[name]
 
     @staticmethod
-    def _describe_body(path: Path, element: Any) -> dict[str, Any]:
-        """Return the drawing and all instruments of a body, as the configuration reader resolves them. ``given`` lists
+    def _describe_body(path: Path, element: Any) -> tuple[ModelInfo, list[InstrumentInfo], list[str]]:
+        """Return the drawing and all instruments of a body, as the configuration reader resolves them, and the names of
         the inherited instruments.
         """
         loaded = load(path)
         body = next(b for b in loaded.config.fleet.bodies if b.name == element.get("name"))
         own = {i.name for i in body.sensors.instruments} if body.sensors is not None else set()
         suite = loaded.suite(body)
-        return {
-            "look": model_look(loaded.model(body.model)),
-            "instruments": _instruments(suite, loaded),
-            "given": [i.name for i in suite if i.name not in own],
-        }
+        inherited = [i.name for i in suite if i.name not in own]
+        return model_info(loaded.model(body.model)), _instruments(suite, loaded), inherited
 
-    def import_model(self, body: Any) -> list[Tree]:
+    def import_model(self, body: Any) -> list[XmlTree]:
         """Read the models of an uploaded file, in WaVeSim's format or in a format that `wavesim vehicles import` reads."""
         name, text = Path(_word(body, "file", "model.xml")).name, _of(str, body.get("text", ""), "text")
         if not name or name == "..":
@@ -155,7 +171,7 @@ class Configurator:
 
     # -- checking and testing -------------------------------------------------------------------------
 
-    def check(self, body: Any) -> dict[str, Any]:
+    def check(self, body: Any) -> ModelCheck:
         """Check a model with the configuration reader. Return the result and, if the model can be simulated, its
         drawing.
         """
@@ -167,13 +183,14 @@ class Configurator:
         except WaveSimError as error:
             return {"ok": False, "error": getattr(error, "message", str(error))}
         suite = model.sensors.instruments if model.sensors is not None else ()
-        return {"ok": True, "look": model_look(model), "instruments": _instruments(suite), "given": []}
+        return {"ok": True, "look": model_info(model), "instruments": _instruments(suite), "given": []}
 
-    def check_instruments(self, body: Any) -> dict[str, Any]:
+    def check_instruments(self, body: Any) -> ModelCheck:
         """Check a vehicle whose own instruments were changed with the configuration reader, and return the result."""
         try:
             with self._draft(body) as (draft, element):
-                return {"ok": True} | self._describe_body(draft, element)
+                model, instruments, inherited = self._describe_body(draft, element)
+                return {"ok": True, "look": model, "instruments": instruments, "given": inherited}
         except RequestFailed:
             raise
         except WaveSimError as error:
@@ -222,7 +239,7 @@ class Configurator:
         check_model(model)
         return model
 
-    def test_drive(self, body: Any) -> dict[str, Any]:
+    def test_drive(self, body: Any) -> SimulatedMotion:
         """Simulate the model; ``commands`` (actuator -> value) apply from 1 s on. Return its motion, one column per
         quantity.
         """
@@ -258,7 +275,7 @@ class Configurator:
             _run(arguments, folder)
             with (folder / "track.csv").open(newline="") as file:
                 rows = list(csv.reader(file))
-        columns = list(zip(*([float(v) for v in row] for row in rows[1:]), strict=True))
+        columns = [list(map(float, column)) for column in zip(*rows[1:], strict=True)]
         return {"commands": commands, "columns": dict(zip(rows[0], columns, strict=True))}
 
     # -- saving -----------------------------------------------------------------------------------------
@@ -271,7 +288,7 @@ class Configurator:
             raise RequestFailed(f"{name} already exists; use another name, or tick 'replace'")
         return target
 
-    def save(self, body: Any) -> dict[str, Any]:
+    def save(self, body: Any) -> SavedModel:
         """Write a models file, and next to it a configuration that simulates the model with its instruments."""
         overwrite = body.get("replace") is True
         target = self._target(body.get("file"), overwrite)
@@ -290,14 +307,14 @@ class Configurator:
             raise RequestFailed(f"cannot write to {self.folder}: {error.strerror}") from None
         return {"file": str(target), "trial": str(trial)}
 
-    def save_instruments(self, body: Any) -> dict[str, Any]:
+    def save_instruments(self, body: Any) -> SavedFile:
         """Write a configuration in which a vehicle's own instruments are changed."""
         base = self._configuration_of(body)
         target = self._target_beside(base, body)
         with self._draft(body) as (draft, _):
             return self._put(draft, target)
 
-    def mission(self, body: Any) -> dict[str, Any]:
+    def mission(self, body: Any) -> SavedMission:
         """Write the scene's configuration with changed waypoints, beacons and fences."""
         base = Path(self._configuration())
         if base.suffix != ".xml" or not base.is_file():
@@ -310,7 +327,7 @@ class Configurator:
         self._missions(fleet, body)
         with self._beside(base, root) as draft:
             warnings = _waypoints_below_bed(load(draft), body.get("waypoints") or {})
-            return self._put(draft, target) | {"warnings": warnings}
+            return {**self._put(draft, target), "warnings": warnings}
 
     def _target_beside(self, base: Path, body: Any) -> Path:
         """Return the path for a changed configuration. It is next to the original, because file names in the
@@ -326,7 +343,7 @@ class Configurator:
         return target
 
     @staticmethod
-    def _put(draft: Path, target: Path) -> dict[str, Any]:
+    def _put(draft: Path, target: Path) -> SavedFile:
         try:
             draft.replace(target)
         except OSError as error:
@@ -430,7 +447,7 @@ def _trial_configuration(model: Model, models_file: str) -> str:
     return to_text(root)
 
 
-def _instruments(suite: Sequence[InstrumentConfig], loaded: LoadedConfig | None = None) -> list[dict[str, Any]]:
+def _instruments(suite: Sequence[InstrumentConfig], loaded: LoadedConfig | None = None) -> list[InstrumentInfo]:
     """Return the drawing data of instruments."""
     return [instrument(t, (), loaded) for t in described_instruments(suite)]
 
@@ -460,7 +477,7 @@ def _run(arguments: list[str], folder: Path) -> str:
     """Run a `wavesim` command in a separate process; return its output, or its one-line error message."""
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "wavesim_sdk.cli", *arguments],
+            [sys.executable, "-m", "wavesim_sdk", *arguments],
             cwd=folder,
             capture_output=True,
             text=True,

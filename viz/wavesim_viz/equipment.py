@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from wavesim_sdk.actuators import FIRST_SLOT, Actuator, ActuatorKind
 from wavesim_sdk.sensors import all_sensor_tables, value_fields
 from wavesim_sdk.tables import Field
 from wavesim_viz.beams import beams
+from wavesim_viz.page_protocol import ActuatorInfo, ActuatorKindName, BodyEquipment, FieldInfo, InstrumentInfo
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig, Model, library
 from wavesim_world.config.sensors import InstrumentConfig, LeakConfig, SensorConfig
@@ -49,7 +50,7 @@ def body_equipment(
     model: Model | None,
     instruments: Sequence[InstrumentDescription],
     loaded: LoadedConfig | None = None,
-) -> dict[str, Any]:
+) -> BodyEquipment:
     """Describe all equipment of one body."""
     actuators = actuators_of(model) if model is not None else ()
     return {
@@ -60,7 +61,7 @@ def body_equipment(
     }
 
 
-def actuator(a: Actuator, model: Model | None) -> dict[str, Any]:
+def actuator(a: Actuator, model: Model | None) -> ActuatorInfo:
     """Describe one actuator; limits in the unit of its values."""
     part = a.slot - FIRST_SLOT[a.kind]
     low, high = a.minimum, a.maximum
@@ -69,7 +70,7 @@ def actuator(a: Actuator, model: Model | None) -> dict[str, Any]:
         low, high = (math.copysign(offset, c) * (c != 0.0) + slope * c for c in (low, high))
     return {
         "name": a.name,
-        "kind": a.kind.name.lower(),
+        "kind": cast("ActuatorKindName", a.kind.name.lower()),
         "unit": a.actual_unit,
         "minimum": low,
         "maximum": high,
@@ -81,7 +82,7 @@ def actuator(a: Actuator, model: Model | None) -> dict[str, Any]:
 
 def instrument(
     description: InstrumentDescription, actuators: Sequence[Actuator] = (), loaded: LoadedConfig | None = None
-) -> dict[str, Any]:
+) -> InstrumentInfo:
     """Describe one instrument: quantities, period, mount, beams."""
     table = all_sensor_tables().get(description.type)
     labels = _labels(description, actuators, loaded)
@@ -98,7 +99,7 @@ def instrument(
     }
 
 
-def _field(f: Field, labels: list[str] | None, units: list[str] | None) -> dict[str, Any]:
+def _field(f: Field, labels: list[str] | None, units: list[str] | None) -> FieldInfo:
     count = math.prod(f.shape)
     if labels is not None:
         count = min(count, len(labels))

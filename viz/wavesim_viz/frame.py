@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_viz.page_protocol import RosterEntry, SentSignal, SignalReception
+
 Array = np.ndarray[Any, np.dtype[np.float32]]
 _HEAD = struct.Struct("<4sIddffffIIIIfI")
 BODY = 10  #: number of values per body: row, position (3), attitude (4), velocity over ground, condition
@@ -108,9 +110,7 @@ class HeldBodyDetector:
         self._begun, self._moved = begun or {}, set[tuple[Any, ...]]()
         self._tick, self._held = -1, np.zeros(0, bool)
 
-    def update(
-        self, tick: int, roster: Sequence[Sequence[Any]], rows: Any, p_WB_W: Any, v_WB_B: Any, w_WB_B: Any
-    ) -> Any:
+    def update(self, tick: int, roster: Sequence[RosterEntry], rows: Any, p_WB_W: Any, v_WB_B: Any, w_WB_B: Any) -> Any:
         """Return one boolean per row: whether the body is frozen."""
         if tick == self._tick and len(self._held) == len(rows):
             return self._held
@@ -163,41 +163,45 @@ def to_json_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-_SENT = ("id", "source", "query", "kind", "outcome", "frequency", "source_level", "duration")
-_RECEPTION = (
-    "id",
-    "source",
-    "receiver",
-    "query",
-    "kind",
-    "outcome",
-    "level",
-    "range",
-    "distance",
-    "measured",
-    "one_way",
-    "duration",
-    "azimuth",
-    "elevation",
-)
-
-
-def sent_rows(records: Any) -> list[dict[str, Any]]:
+def sent_rows(records: Any) -> list[SentSignal]:
     """Build messages about sent signals, for the event list."""
     return [
-        {k: to_json_value(r[k]) for k in _SENT}
-        | {"time": int(r["emission_ns"]) * 1e-9, "at": to_json_value(r["origin_W"])}
+        {
+            "id": int(r["id"]),
+            "source": int(r["source"]),
+            "query": int(r["query"]),
+            "kind": int(r["kind"]),
+            "outcome": int(r["outcome"]),
+            "frequency": to_json_value(r["frequency"]),
+            "source_level": to_json_value(r["source_level"]),
+            "duration": to_json_value(r["duration"]),
+            "time": int(r["emission_ns"]) * 1e-9,
+            "at": to_json_value(r["origin_W"]),
+        }
         for r in records
     ]
 
 
-def reception_rows(records: Any) -> list[dict[str, Any]]:
+def reception_rows(records: Any) -> list[SignalReception]:
     """Build messages about the outcomes of signals, from which the page draws flashes, range lines and the event
     list.
     """
     return [
-        {k: to_json_value(r[k]) for k in _RECEPTION}
-        | {
+        {
+            "id": int(r["id"]),
+            "source": int(r["source"]),
+            "receiver": int(r["receiver"]),
+            "query": int(r["query"]),
+            "kind": int(r["kind"]),
+            "outcome": int(r["outcome"]),
+            "level": to_json_value(r["level"]),
+            "range": to_json_value(r["range"]),
+            "distance": to_json_value(r["distance"]),
+            "measured": to_json_value(r["measured"]),
+            "one_way": to_json_value(r["one_way"]),
+            "duration": to_json_value(r["duration"]),
+            "azimuth": to_json_value(r["azimuth"]),
+            "elevation": to_json_value(r["elevation"]),
             "time": int(r["arrival_ns"]) * 1e-9,
             "emission": int(r["emission_ns"]) * 1e-9,
             "at": to_json_value(r["position_W"]),

@@ -11,6 +11,15 @@ import numpy as np
 
 from wavesim_viz.chart_series import EMPTY_SERIES, ChartSeries, motion_series, navigation_series
 from wavesim_viz.frame import INVALID, Array, ViewerFrame, to_json_value
+from wavesim_viz.page_protocol import (
+    Notice,
+    Numbers,
+    RosterEntry,
+    SentSignal,
+    SignalEvents,
+    SignalReception,
+    TrackPoints,
+)
 
 MAX_SAMPLES, FIRST_S = (
     1500,
@@ -25,10 +34,10 @@ class HistorySource(Protocol):
     is the log.
     """
 
-    def events(self) -> dict[str, Any]:
+    def events(self) -> SignalEvents:
         """Return the newest signals and notices, as in the message ``sounds``."""
 
-    def tracks(self) -> dict[str, Any]:
+    def tracks(self) -> dict[str, TrackPoints]:
         """Return the tracks so far: row -> times and positions, and the navigator's estimates."""
 
     def line(self, row: int, key: str) -> ChartSeries:
@@ -63,11 +72,11 @@ class History:
         self.moments: list[MotionSample] = []
         self._every = FIRST_S
         self._since: dict[int, tuple[Any, float]] = {}  # row -> body in it, and since when
-        self._sent: deque[dict[str, Any]] = deque(maxlen=MOST_SENT)
-        self._heard: deque[dict[str, Any]] = deque(maxlen=MOST_HEARD)
-        self._notices: deque[dict[str, Any]] = deque(maxlen=MOST_NOTICES)
+        self._sent: deque[SentSignal] = deque(maxlen=MOST_SENT)
+        self._heard: deque[SignalReception] = deque(maxlen=MOST_HEARD)
+        self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
 
-    def add(self, frame: ViewerFrame, roster: Sequence[Sequence[Any]], beliefs: Sequence[Sequence[float]]) -> None:
+    def add(self, frame: ViewerFrame, roster: Sequence[RosterEntry], beliefs: Sequence[Numbers]) -> None:
         """Add a sample if the last one is old enough."""
         if self.moments and frame.time_s < self.moments[-1].time:
             self.clear()
@@ -82,13 +91,13 @@ class History:
             self.moments = self.moments[::2]
             self._every *= 2.0
 
-    def add_events(self, sounds: dict[str, Any]) -> None:
+    def add_events(self, sounds: SignalEvents) -> None:
         """Add events from a source."""
         self._sent.extend(sounds["sent"])
         self._heard.extend(sounds["receptions"])
         self._notices.extend(sounds["notices"])
 
-    def events(self) -> dict[str, Any]:
+    def events(self) -> SignalEvents:
         return {"sent": list(self._sent), "receptions": list(self._heard), "notices": list(self._notices), "missed": 0}
 
     def _of(self, row: int) -> list[MotionSample]:
@@ -108,10 +117,10 @@ class History:
         e = np.array([m.belief(row) for m in found], float)
         return times, navigation_series(rest, b[:, 1:4], e[:, 1:4], e[:, 4:7])
 
-    def tracks(self) -> dict[str, Any]:
+    def tracks(self) -> dict[str, TrackPoints]:
         rows = {int(r) for m in self.moments[-1:] for r in m.bodies[:, 0]}
         thin = max(1, -(-len(rows) * len(self.moments) // TRACK_POINTS))
-        told = {}
+        told: dict[str, TrackPoints] = {}
         for row in rows:
             found = self._of(row)[::thin]
             believed = [(m.time, b[1:4]) for m in found if (b := m.belief(row)) is not None and np.isfinite(b[1])]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import dataclasses
 import itertools
 import json
 import time
@@ -27,8 +28,21 @@ from wavesim_viz.history import History, HistorySource
 from wavesim_viz.image_streams import ImageStream
 from wavesim_viz.live import ViewerSource
 from wavesim_viz.manual_control import ManualControlSession
+from wavesim_viz.page_protocol import (
+    BodyEquipment,
+    CableInfo,
+    CommanderRequest,
+    ControlRequest,
+    DriveRequest,
+    FaultRequest,
+    HelloMessage,
+    Numbers,
+    RosterEntry,
+    ServerMessage,
+    TilesetInfo,
+    WeatherReport,
+)
 from wavesim_viz.replay import ReplaySource
-from wavesim_viz.requests import CommanderRequest, ControlRequest, DriveRequest, FaultRequest
 from wavesim_viz.traffic import encounter_table
 
 PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S = 0.1, 0.2, 0.2, 0.5, 0.5, 1.0
@@ -38,11 +52,16 @@ _numbers = itertools.count(1)
 MOST_WAITING = 200  #: maximum number of messages, other than frames, queued for a viewer
 
 
-def encode_message(message: dict[str, Any]) -> str:
+def _plain(value: Any) -> Any:
+    """Convert a dataclass or a sequence for JSON."""
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else list(value)  # type: ignore[arg-type]
+
+
+def encode_message(message: ServerMessage) -> str:
     """Encode a message. Raise ValueError if it contains values that JSON does not support, because a page could not
     read it.
     """
-    return json.dumps(message, separators=(",", ":"), default=list, allow_nan=False)
+    return json.dumps(message, separators=(",", ":"), default=_plain, allow_nan=False)
 
 
 class Viewer:
@@ -52,7 +71,7 @@ class Viewer:
         self.ws, self.transport = ws, transport
         self.number, self.address = next(_numbers), address_of(transport)
         self.watched: int | None = None
-        self.kit: dict[str, Any] | None = None  #: equipment that was last sent for the body that this page shows
+        self.kit: BodyEquipment | None = None  #: equipment that was last sent for the body that this page shows
         self.panel = ""  #: panel data that was last sent for the body that this page shows
         self.traffic = ""  #: encounters that were last sent for the body that this page shows
         self.fresh = asyncio.Event()
@@ -62,7 +81,7 @@ class Viewer:
         #: sonar that this page shows -> number of its images that the page has received
         self.pictures: dict[tuple[int, str], int] = {}
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: ServerMessage) -> None:
         """Queue a message for this viewer."""
         self.texts.append(encode_message(message))
         self.fresh.set()
@@ -81,28 +100,33 @@ class Hub:
         self._frame: tuple[int, bytes] = (0, b"")
         self._scene: tuple[int, str] = (0, "")
         self._roster: tuple[int, str] = (0, "")
-        self._listed: list[list[Any]] | None = None
+        self._listed: list[RosterEntry] | None = None
         self._jumps = 0
         self._screens: dict[tuple[int, str], ImageStream] = {}
         self.history: HistorySource = source if isinstance(source, ReplaySource) else History()
-        self._beliefs: list[list[float]] = []
-        self._weather: dict[str, Any] | None = None
+        self._beliefs: list[Numbers] = []
+        self._weather: WeatherReport | None = None
         self._sea: list[list[float]] | None = None
-        self._cables: list[dict[str, Any]] = []
+        self._cables: list[CableInfo] = []
         self._due = {"panel": 0.0, "traffic": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
         self._trouble = ""
         self._sent_errors: dict[str, str] = {}
         # a dedicated thread: a command waits only for other commands
         self._commands = concurrent.futures.ThreadPoolExecutor(1, "control")
 
-    def hello(self) -> dict[str, Any]:
-        """Return the first message to a viewer."""
+    def hello(self, control: bool, write: bool, tiles: TilesetInfo | None, chart: bool) -> HelloMessage:
+        """Return the first message to a viewer, with its rights and the user's charts."""
         s = self.source
         return {
+            "type": "hello",
             "kind": s.kind if s else "none",
             "name": s.name if s else "",
             "period": self.period,
             "version": __version__,
+            "control": control,
+            "write": write,
+            "tiles": tiles,
+            "chart": chart,
         }
 
     def add(self, viewer: Viewer) -> None:
@@ -120,9 +144,9 @@ class Hub:
                 )
                 if isinstance(self.history, ReplaySource):
                     viewer.send({"type": "marks", "marks": self.history.marks()})
-                viewer.send({"type": "sounds", "anew": True, **self.history.events()})
+                viewer.send({"type": "sounds", **self.history.events(), "anew": True})
                 viewer.send({"type": "beliefs", "bodies": self._beliefs})
-                viewer.send({"type": "alarms", "alarms": self.alarms.to_messages()})
+                viewer.send({"type": "alarms", "alarms": self.alarms.all})
 
     def remove(self, viewer: Viewer) -> None:
         self.viewers.discard(viewer)
@@ -313,7 +337,7 @@ class Hub:
     def _tell_alarms(self) -> None:
         if self.alarms.version != self._alarmed:
             self._alarmed = self.alarms.version
-            self._tell_all({"type": "alarms", "alarms": self.alarms.to_messages()})
+            self._tell_all({"type": "alarms", "alarms": self.alarms.all})
 
     def acknowledge(self, number: int | None) -> tuple[bool, str]:
         """Acknowledge an alarm; None acknowledges all."""
@@ -337,7 +361,7 @@ class Hub:
             self._sent_errors = dict(self.errors.failed_parts)
             self._tell_all({"type": "mishaps", "total": self.errors.total, "parts": self._sent_errors})
 
-    def _tell_all(self, message: dict[str, Any]) -> None:
+    def _tell_all(self, message: ServerMessage) -> None:
         text = encode_message(message)
         for viewer in self.viewers:
             viewer.texts.append(text)

@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -24,25 +24,12 @@ from wavesim_sdk.frame_rings import FrameReader
 from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS, ImagingFrame
 from wavesim_sdk.log import frames
 from wavesim_viz.frame import decode_text, to_json_value
+from wavesim_viz.page_protocol import ImageHeader, ImageKind, ImageMessage
 
 #: number of images kept for pages that connect later, by kind: enough for a full circle, or for a screen of lines
 MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1}
 RETRY_S = 0.5
 MAX_RECEIVED = 64  #: maximum number of frames that were received but not read yet
-_NUMBERS = (
-    "range",
-    "sector",
-    "azimuth",
-    "tilt",
-    "frequency",
-    "altitude",
-    "gain",
-    "tvg",
-    "hold",
-    "absorption",
-    "floor",
-    "span",
-)
 _Y, _SIGMA, _DETECTION = (SOUNDING_COLUMNS.index(n) for n in ("y", "sigma_z", "detection"))
 
 
@@ -139,12 +126,12 @@ class LoggedFrames:
 def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
     """Pack a frame for a page; a new ``epoch`` voids all earlier frames."""
     r = frame.record
-    head = {
+    head: ImageHeader = {
         "row": row,
         "body": frame.body,
         "name": frame.name,
         "preset": decode_text(r["preset"]),
-        "kind": frame.kind,
+        "kind": cast("ImageKind", frame.kind),
         "epoch": epoch,
         "number": int(r["number"]),
         "time": int(r["time_ns"]) * 1e-9,
@@ -153,7 +140,18 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
         "saturated": int(r["saturated"]),
         "heading": float(np.degrees(r["euler"][2])),
         "at": r["p_WS_W"],
-        **{name: float(r[name]) for name in _NUMBERS},
+        "range": float(r["range"]),
+        "sector": float(r["sector"]),
+        "azimuth": float(r["azimuth"]),
+        "tilt": float(r["tilt"]),
+        "frequency": float(r["frequency"]),
+        "altitude": float(r["altitude"]),
+        "gain": float(r["gain"]),
+        "tvg": float(r["tvg"]),
+        "hold": float(r["hold"]),
+        "absorption": float(r["absorption"]),
+        "floor": float(r["floor"]),
+        "span": float(r["span"]),
     }
     if frame.kind == "bathymetry":
         s = frame.samples
@@ -204,7 +202,7 @@ class ImageStream:
             while len(self.pictures) > MAX_KEPT[frame.kind]:
                 self.pictures.popleft()
 
-    def to_message(self) -> dict[str, Any]:
+    def to_message(self) -> ImageMessage:
         """Return the status message with the error and the epoch. A page may not know the epoch yet, because no image
         has announced it.
         """

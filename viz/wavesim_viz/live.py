@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -33,7 +33,24 @@ from wavesim_viz.frame import (
     signals,
     to_json_value,
 )
-from wavesim_viz.requests import CommanderRequest, FaultRequest
+from wavesim_viz.page_protocol import (
+    Actuation,
+    BodyEquipment,
+    BodyMotion,
+    BodyPanel,
+    CableInfo,
+    CommanderRequest,
+    Effort,
+    FaultRequest,
+    Notice,
+    Numbers,
+    RosterEntry,
+    Scene,
+    SensorValue,
+    SessionInfo,
+    SignalEvents,
+    WeatherReport,
+)
 from wavesim_viz.sea_surface import SeaState, SeaSurface
 from wavesim_world.config import LoadedConfig, load
 
@@ -49,19 +66,19 @@ class ViewerSource(Protocol):
     name: str
     trouble: str  #: reason why the source has no data; empty = it has data
 
-    def scene(self) -> tuple[int, dict[str, Any]]:
+    def scene(self) -> tuple[int, Scene]:
         """Return the version and the static scene."""
 
-    def roster(self) -> list[list[Any]]:
+    def roster(self) -> list[RosterEntry]:
         """Return [row, name, model, type, generation] of each body in the last frame."""
 
     def frame(self) -> ViewerFrame | None:
         """Return the newest frame; None if the source has no frame yet."""
 
-    def new_signals(self) -> dict[str, Any] | None:
+    def new_signals(self) -> SignalEvents | None:
         """Return the signals since the last call."""
 
-    def beliefs(self) -> list[list[float]]:
+    def beliefs(self) -> list[Numbers]:
         """Return [row, north, east, down, three standard deviations] of each navigator's estimate."""
 
     def sea_components(self) -> list[list[float]] | None:
@@ -69,19 +86,19 @@ class ViewerSource(Protocol):
         unknown.
         """
 
-    def cables(self) -> list[dict[str, Any]]:
+    def cables(self) -> list[CableInfo]:
         """Return the current tethers, moorings and tow cables (``cables.py``)."""
 
     def health(self) -> BodyHealth:
         """Return the inputs of alarms other than motion and estimates."""
 
-    def weather(self) -> dict[str, Any]:
+    def weather(self) -> WeatherReport:
         """Return flow, wind and water level, and the clients with their round-trip times."""
 
-    def equipment(self, row: int) -> dict[str, Any] | None:
+    def equipment(self, row: int) -> BodyEquipment | None:
         """Return the equipment of a body (``equipment.py``), the same object until another body occupies the row."""
 
-    def panel(self, row: int) -> dict[str, Any] | None:
+    def panel(self, row: int) -> BodyPanel | None:
         """Return the current data of one body, with actuators and instruments in the order of its equipment."""
 
     def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
@@ -100,7 +117,7 @@ class ViewerSource(Protocol):
         """Release the resources of the source."""
 
 
-def motion(p: Any, q: Any, v: Any, w: Any, v_water: Any = None) -> dict[str, Any]:
+def motion(p: Any, q: Any, v: Any, w: Any, v_water: Any = None) -> BodyMotion:
     """Format the pose and velocities of a body for the data panel."""
     return {
         "position": to_json_value(np.asarray(p)),
@@ -111,24 +128,24 @@ def motion(p: Any, q: Any, v: Any, w: Any, v_water: Any = None) -> dict[str, Any
     }
 
 
-def actuation(record: Any, count: int) -> dict[str, Any]:
+def actuation(record: Any, count: int) -> Actuation:
     """Return commands and values of a body's actuators, in actuator order."""
-    return {name: to_json_value(record[name][:count]) for name in ("command", "actual", "feedback")}
+    return {
+        "command": to_json_value(record["command"][:count]),
+        "actual": to_json_value(record["actual"][:count]),
+        "feedback": to_json_value(record["feedback"][:count]),
+    }
 
 
-#: components of the force and moment on a body
-PARTS = ("total", "restoring", "drag", "actuators", "environment", "external", "contact")
-
-
-def effort(record: Any) -> dict[str, Any] | None:
+def effort(record: Any) -> Effort | None:
     """Return forces (N) and moments (N m) on a body, total and by component; None if no client has requested them from
     the server.
     """
-    found = {p: to_json_value(record[p]) for p in PARTS}
-    return found if any(any(v for v in six) for six in found.values()) else None
+    found = {part: to_json_value(record[part]) for part in Effort.__annotations__}
+    return cast("Effort", found) if any(any(six) for six in found.values()) else None
 
 
-def _session(record: Any, role: str) -> dict[str, Any]:
+def _session(record: Any, role: str) -> SessionInfo:
     """Describe a session of a body for the data panel."""
     return {
         "role": role,
@@ -137,11 +154,11 @@ def _session(record: Any, role: str) -> dict[str, Any]:
         "silent": to_json_value(record["silent"]),
         "rtt_ms": to_json_value(record["rtt_mean"] * 1e3),
         "lockstep_ms": 0.0,
-        "datagrams": [int(record["datagrams_in"]), int(record["datagrams_out"])],
+        "datagrams": (int(record["datagrams_in"]), int(record["datagrams_out"])),
     }
 
 
-def sensor_value(value: Any, entry: Any, fields: Sequence[str], time_ns: int) -> dict[str, Any]:
+def sensor_value(value: Any, entry: Any, fields: Sequence[str], time_ns: int) -> SensorValue:
     """Return the newest value of an instrument, with its age at a time and its injected faults."""
     there = value["sequence"] > 0 and value["generation"] == entry["generation"]
     return {
@@ -152,7 +169,7 @@ def sensor_value(value: Any, entry: Any, fields: Sequence[str], time_ns: int) ->
     }
 
 
-def sound_message(sent: Any, receptions: Any, missed: int, notices: list[dict[str, Any]]) -> dict[str, Any] | None:
+def sound_message(sent: Any, receptions: Any, missed: int, notices: list[Notice]) -> SignalEvents | None:
     """Return the message about signals and notices; None if there is nothing to send."""
     if not len(sent) and not len(receptions) and not missed and not notices:
         return None
@@ -182,7 +199,7 @@ class LiveSource:
         with Commander(self.name) as commander:
             status = commander.send("status").data
         self._seen = {t: self.state.simulation[t].snapshot()[0] for t in ("sent", "reception", "notice")}
-        self._kits: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._kits: dict[int, tuple[Any, BodyEquipment]] = {}
         self.trouble = ""
         self._identity: Any = self.state.snapshot().identity
         self._roster, self._written = self._list(self._identity), -1
@@ -204,7 +221,7 @@ class LiveSource:
         self._held_detector = HeldBodyDetector({b["name"]: b["position"] for b in self._scene["bodies"]})
         self._version += 1
 
-    def scene(self) -> tuple[int, dict[str, Any]]:
+    def scene(self) -> tuple[int, Scene]:
         return self._version, self._scene
 
     def _alive(self) -> bool:
@@ -245,23 +262,23 @@ class LiveSource:
             v_WB_B=v,
         )
 
-    def roster(self) -> list[list[Any]]:
+    def roster(self) -> list[RosterEntry]:
         return self._roster
 
     @staticmethod
-    def _list(i: Any) -> list[list[Any]]:
+    def _list(i: Any) -> list[RosterEntry]:
         return [
-            [
+            RosterEntry(
                 int(r),
                 decode_text(i["name"][r]),
                 decode_text(i["model"][r]),
                 BodyType(int(i["type"][r])).name.lower(),
                 int(i["generation"][r]),
-            ]
+            )
             for r in np.flatnonzero(i["present"])
         ]
 
-    def new_signals(self) -> dict[str, Any] | None:
+    def new_signals(self) -> SignalEvents | None:
         new, missed = {}, 0
         for table, seen in self._seen.items():
             total, new[table] = self.state.history(table, seen)
@@ -282,15 +299,15 @@ class LiveSource:
             ],
         )
 
-    def beliefs(self) -> list[list[float]]:
+    def beliefs(self) -> list[Numbers]:
         e = self.state.estimates()
         rows = np.flatnonzero(np.any(e["sigma"] != 0.0, axis=1) | np.any(e["p_WB_W"] != 0.0, axis=1))
         return [[int(r), *to_json_value(e["p_WB_W"][r]), *to_json_value(e["sigma"][r])] for r in rows]
 
-    def weather(self) -> dict[str, Any]:
+    def weather(self) -> WeatherReport:
         clients, crew = self.state.clients(), self.state.crew()
         on = np.flatnonzero(clients["status"] == 1)
-        told = [{"row": int(r), **_session(clients[r], "pilot")} for r in on[:MOST_TOLD]]
+        told: list[SessionInfo] = [{"row": int(r), **_session(clients[r], "pilot")} for r in on[:MOST_TOLD]]
         told += [{"row": int(r["body"]), **_session(r, Role(int(r["role"])).name.lower())} for r in crew[:MOST_TOLD]]
         return {"weather": to_json_value(self.state.weather()), "clients": told, "connected": len(on) + len(crew)}
 
@@ -302,7 +319,7 @@ class LiveSource:
             SeaState(*(float(now[f"wave_{n}"]) for n in ("height", "peak", "direction")))
         )
 
-    def cables(self) -> list[dict[str, Any]]:
+    def cables(self) -> list[CableInfo]:
         return cables.cable_messages(self.state.vehicles["lines"].snapshot()[1])
 
     def health(self) -> BodyHealth:
@@ -330,17 +347,18 @@ class LiveSource:
         mine = table[table["body"] == row]
         return list(mine[np.argsort(mine["number"])])
 
-    def _sessions_of(self, row: int) -> list[dict[str, Any]]:
+    def _sessions_of(self, row: int) -> list[SessionInfo]:
         """Return the clients of a body: its pilot first, even if the pilot was removed."""
         pilot = self.state.clients()[row]
-        found = []
+        found: list[SessionInfo] = []
         if pilot["status"]:
             status = ("", "connected", "removed: silent", "left")[int(pilot["status"])]
-            found.append(_session(pilot, "pilot") | {"status": status, "lockstep_ms": int(pilot["lockstep_ns"]) * 1e-6})
+            session = _session(pilot, "pilot")
+            found.append({**session, "status": status, "lockstep_ms": int(pilot["lockstep_ns"]) * 1e-6})
         crew = self.state.crew()
         return found + [_session(r, Role(int(r["role"])).name.lower()) for r in crew[crew["body"] == row]]
 
-    def equipment(self, row: int) -> dict[str, Any] | None:
+    def equipment(self, row: int) -> BodyEquipment | None:
         if not 0 <= row < len(self._identity) or not self._identity["present"][row]:
             return None
         who, entries = self._identity[row], self._instruments_of(row)
@@ -350,7 +368,7 @@ class LiveSource:
             self._kits[row] = known = (key, self._describe(row, who, entries))
         return known[1]
 
-    def _describe(self, row: int, who: Any, entries: list[Any]) -> dict[str, Any]:
+    def _describe(self, row: int, who: Any, entries: list[Any]) -> BodyEquipment:
         """Return the equipment of a body from shared memory, with mounts and limits from the configuration."""
         name, model = decode_text(who["name"]), decode_text(who["model"])
         found = model_of(self._loaded, model)
@@ -369,7 +387,7 @@ class LiveSource:
         fields = layout["fields"][HEAD_COLUMNS:] if layout is not None else []
         return tuple(Field(f["name"], f["type"], f["unit"], f["doc"], tuple(f["shape"])) for f in fields)
 
-    def panel(self, row: int) -> dict[str, Any] | None:
+    def panel(self, row: int) -> BodyPanel | None:
         vehicles = self.state.vehicles
         if not 0 <= row < len(self._identity) or not self._identity["present"][row]:
             return None

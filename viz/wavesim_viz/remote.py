@@ -18,7 +18,20 @@ from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.body_listener import BodyListener
 from wavesim_viz.frame import SIGNAL, HeldBodyDetector, ViewerFrame, bodies
 from wavesim_viz.live import MOST_TOLD, motion
-from wavesim_viz.requests import CommanderRequest, FaultRequest
+from wavesim_viz.page_protocol import (
+    BodyEquipment,
+    BodyPanel,
+    CableInfo,
+    CommanderRequest,
+    FaultRequest,
+    Numbers,
+    RosterEntry,
+    Scene,
+    SentSignal,
+    SignalEvents,
+    SignalReception,
+    WeatherReport,
+)
 from wavesim_world.config import load
 
 RETRY_S = 2.0
@@ -45,8 +58,8 @@ class RemoteSource:
         self._newest: FleetFrame | None = None
         self._failed: Exception | None = None
         self._signals: dict[int, Any] = {}
-        self._sent: list[dict[str, Any]] = []
-        self._receptions: list[dict[str, Any]] = []
+        self._sent: list[SentSignal] = []
+        self._receptions: list[SignalReception] = []
         self._missed = 0
         self._pace: tuple[float, float, float] = (time.monotonic(), 0.0, 0.0)
         self._closed = threading.Event()
@@ -99,7 +112,7 @@ class RemoteSource:
                         "source_level": s.level,
                         "duration": 0.0,
                         "time": s.emission_ns * 1e-9,
-                        "at": list(s.origin),
+                        "at": (s.origin[0], s.origin[1], s.origin[2]),
                     }
                 )
             for f in seen.fates:
@@ -132,14 +145,15 @@ class RemoteSource:
             old = seen.time_ns - LIFE_S * 1e9
             self._signals = {k: s for k, s in self._signals.items() if s.emission_ns > old}
 
-    def scene(self) -> tuple[int, dict[str, Any]]:
+    def scene(self) -> tuple[int, Scene]:
         return 1, self._described
 
-    def roster(self) -> list[list[Any]]:
+    def roster(self) -> list[RosterEntry]:
         kinds = {n: m["type"] for n, m in self._described["models"].items()}
         names, models = dict(self._observer.names), dict(self._observer.models)
         return [
-            [r, n, models.get(r, ""), kinds.get(models.get(r, ""), "underwater"), 0] for r, n in sorted(names.items())
+            RosterEntry(r, n, models.get(r, ""), kinds.get(models.get(r, ""), "underwater"), 0)
+            for r, n in sorted(names.items())
         ]
 
     def frame(self) -> ViewerFrame | None:
@@ -166,30 +180,35 @@ class RemoteSource:
         packed = bodies(b["id"], b["p_WB_W"], b["q_WB"], b["v_WB_B"], held)
         return ViewerFrame(t, seen.tick, seen.run_state, packed, table, factor=factor)
 
-    def new_signals(self) -> dict[str, Any] | None:
+    def new_signals(self) -> SignalEvents | None:
         with self._lock:
             if not self._sent and not self._receptions:
                 return None
-            message = {"sent": self._sent, "receptions": self._receptions, "notices": [], "missed": self._missed}
+            message: SignalEvents = {
+                "sent": self._sent,
+                "receptions": self._receptions,
+                "notices": [],
+                "missed": self._missed,
+            }
             self._sent, self._receptions, self._missed = [], [], 0
         return message
 
-    def beliefs(self) -> list[list[float]]:
+    def beliefs(self) -> list[Numbers]:
         return []
 
     def sea_components(self) -> list[list[float]] | None:
         return None  # the server does not send the seed to an observer
 
-    def cables(self) -> list[dict[str, Any]]:
+    def cables(self) -> list[CableInfo]:
         return []  # the server does not send them to an observer
 
     def health(self) -> BodyHealth:
         return BodyHealth()
 
-    def weather(self) -> dict[str, Any]:
+    def weather(self) -> WeatherReport:
         return {"weather": None, "clients": [], "connected": None}
 
-    def panel(self, row: int) -> dict[str, Any] | None:
+    def panel(self, row: int) -> BodyPanel | None:
         if (seen := self._newest) is None:
             return None
         found = np.flatnonzero(seen.bodies["id"] == row)
@@ -197,14 +216,16 @@ class RemoteSource:
             return None
         b = seen.bodies[found[0]]
         heard = self._listener(row)
-        return {
+        panel: BodyPanel = {
             "row": row,
             "time": seen.time_ns * 1e-9,
             "identity": {"name": self._observer.names.get(row, ""), "model": self._observer.models.get(row, "")},
             "motion": motion(b["p_WB_W"], b["q_WB"], b["v_WB_B"], b["w_WB_B"]),
-            "note": heard.trouble if heard is not None else "",
-            **(heard.panel() if heard is not None else {}),
+            "note": "",
         }
+        if heard is not None:
+            heard.complete(panel)
+        return panel
 
     def _listener(self, row: int) -> BodyListener | None:
         """Return the session that listens to the body in a row."""
@@ -230,7 +251,7 @@ class RemoteSource:
                 listening.close()
                 del self._listening[row]
 
-    def equipment(self, row: int) -> dict[str, Any] | None:
+    def equipment(self, row: int) -> BodyEquipment | None:
         heard = self._listener(row)
         return heard.equipment if heard is not None else None
 

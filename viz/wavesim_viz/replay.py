@@ -33,7 +33,24 @@ from wavesim_viz.equipment import InstrumentDescription, body_equipment, describ
 from wavesim_viz.frame import SIGNAL, ViewerFrame, bodies, reception_rows, sent_rows, to_json_value
 from wavesim_viz.history import MOST_HEARD, MOST_NOTICES, MOST_SENT
 from wavesim_viz.live import actuation, effort, motion, sound_message
-from wavesim_viz.requests import CommanderRequest, FaultRequest
+from wavesim_viz.page_protocol import (
+    BodyEquipment,
+    BodyPanel,
+    CableInfo,
+    CommanderRequest,
+    FaultRequest,
+    HullShape,
+    ModelInfo,
+    Notice,
+    Numbers,
+    RosterEntry,
+    Scene,
+    SensorValue,
+    SignalEvents,
+    TimeMark,
+    TrackPoints,
+    WeatherReport,
+)
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 
 TRACK_POINTS = 3000
@@ -59,9 +76,9 @@ class ReplaySource:
         self.end = self.log.end_ns * 1e-9
         self._scene, self._loaded = scene.of_log(self.log)
         self._seas, self._weathers = self._sea_of_log()
-        self._kits: dict[int, dict[str, Any]] = {}
+        self._kits: dict[int, BodyEquipment] = {}
         self._scene["models"] |= {
-            b["model"]: self._default_look(b)
+            b["model"]: self._default_model_info(b)
             for b in self.log.bodies.values()
             if b["model"] not in self._scene["models"]
         }
@@ -89,7 +106,7 @@ class ReplaySource:
         for t, b in self.log.json.get("/bodies", []):
             presence.setdefault(int(b["row"]), []).append((t, bool(b["present"])))
         self._presence = presence
-        self._roster: list[list[Any]] = []
+        self._roster: list[RosterEntry] = []
         self.playing, self.speed, self._at = True, 1.0, self.start
         self._wall, self._told_until = time.monotonic(), self.start
         self._jumped, self._is_restarted = True, False
@@ -126,10 +143,13 @@ class ReplaySource:
         return SeaSurface(self._loaded, int(seed), bed.get("mean")), states
 
     @staticmethod
-    def _default_look(body: dict[str, Any]) -> dict[str, Any]:
+    def _default_model_info(body: dict[str, Any]) -> ModelInfo:
         """Return a placeholder for a model of which the log has only the name."""
-        kind = {"buoy": "sphere", "surface": "box"}.get(body["type"], "cylinder")
-        size = {"sphere": [1.0] * 3, "box": [2.0, 0.8, 0.6], "cylinder": [2.0, 0.2, 0.2]}[kind]
+        shapes: dict[str, HullShape] = {
+            "buoy": {"kind": "sphere", "size": (1.0, 1.0, 1.0)},
+            "surface": {"kind": "box", "size": (2.0, 0.8, 0.6)},
+            "underwater": {"kind": "cylinder", "size": (2.0, 0.2, 0.2)},
+        }
         return {
             "name": body["model"],
             "type": body["type"],
@@ -137,7 +157,7 @@ class ReplaySource:
             "source": "",
             "validated": "",
             "appearance": "",
-            "shape": {"kind": kind, "size": size},
+            "shape": shapes.get(body["type"], shapes["underwater"]),
             "mass": None,
             "thrusters": [],
             "fins": [],
@@ -198,7 +218,7 @@ class ReplaySource:
 
     # -- frames -----------------------------------------------------------------------------------
 
-    def scene(self) -> tuple[int, dict[str, Any]]:
+    def scene(self) -> tuple[int, Scene]:
         return 1, self._scene
 
     def _present(self, row: int, time_ns: float) -> bool:
@@ -220,7 +240,7 @@ class ReplaySource:
             q.append(_between(state["q_WB"], after["q_WB"], f))
             v.append(state["v_WB_B"] + f * (after["v_WB_B"] - state["v_WB_B"]))
             held.append(_state_at(self._frozen.get(body["name"], []), ns))
-            roster.append([row, body["name"], body["model"], body["type"], 0])
+            roster.append(RosterEntry(row, body["name"], body["model"], body["type"], 0))
         self._roster = roster
         packed = bodies(rows, p, q, v, np.array(held, bool))
         jumped, self._jumped = self._jumped, False
@@ -257,10 +277,10 @@ class ReplaySource:
             )
         return table
 
-    def roster(self) -> list[list[Any]]:
+    def roster(self) -> list[RosterEntry]:
         return self._roster
 
-    def new_signals(self) -> dict[str, Any] | None:
+    def new_signals(self) -> SignalEvents | None:
         if self._is_restarted:
             self._is_restarted = False
             return {"anew": True, **self.events()}
@@ -271,14 +291,14 @@ class ReplaySource:
         sent = _span(self._sent, "emission_ns", since, t)
         return sound_message(sent, _span(self._receptions, "arrival_ns", since, t), 0, self._notices(since, t))
 
-    def _notices(self, since: float, until: float) -> list[dict[str, Any]]:
+    def _notices(self, since: float, until: float) -> list[Notice]:
         return [
             {"time": ns * 1e-9, "row": -1, "name": n["body"], "text": n["text"]}
             for ns, n in self.log.json.get("/notices", [])
             if since < ns * 1e-9 <= until
         ]
 
-    def events(self) -> dict[str, Any]:
+    def events(self) -> SignalEvents:
         """Return the newest signals and notices before the current time."""
         t = self._told_until
         sent = _span(self._sent, "emission_ns", -1.0, t)[-MOST_SENT:]
@@ -290,7 +310,7 @@ class ReplaySource:
             "notices": self._notices(-1.0, t)[-MOST_NOTICES:],
         }
 
-    def beliefs(self) -> list[list[float]]:
+    def beliefs(self) -> list[Numbers]:
         found, ns = [], self._at * 1e9
         for row, (body, _) in self._series.items():
             e = self.log.get(f"/estimate/{body['name']}", ESTIMATE)
@@ -305,14 +325,14 @@ class ReplaySource:
         k = bisect.bisect_right(self._weathers, self._at * 1e9, key=lambda w: w[0]) - 1
         return self._seas.components(self._weathers[k][1] if k >= 0 else AS_CONFIGURED)
 
-    def cables(self) -> list[dict[str, Any]]:
+    def cables(self) -> list[CableInfo]:
         found = (self._at_time(topic, LINES) for topic in self.log.series if topic.startswith("/lines/"))
         return cables.cable_messages([r for r in found if r is not None])
 
     def health(self) -> BodyHealth:
         return BodyHealth()
 
-    def weather(self) -> dict[str, Any]:
+    def weather(self) -> WeatherReport:
         return {
             "weather": None,
             "clients": [],
@@ -326,18 +346,19 @@ class ReplaySource:
             },
         }
 
-    def panel(self, row: int) -> dict[str, Any] | None:
+    def panel(self, row: int) -> BodyPanel | None:
         if row not in self._series:
             return None
         (body, series), ns = self._series[row], self._at * 1e9
         if not self._present(row, ns + 1.0):
             return None
         s = series.records[max(int(np.searchsorted(series.time_ns, ns, "right")) - 1, 0)]
-        name, sensors = body["name"], {}
+        name = body["name"]
+        sensors: dict[str, SensorValue] = {}
         acting = self.log.get(f"/actuation/{name}", ACTUATION)
         k = int(np.searchsorted(acting.time_ns, ns, "right")) - 1
-        known = self.equipment(row) or {"sensors": [], "actuators": []}
-        for look in known["sensors"]:
+        known = self.equipment(row)
+        for look in known["sensors"] if known is not None else ():
             values = self.log.sensors(name)[look["name"]]
             i = int(np.searchsorted(values.time_ns, ns, "right")) - 1
             sensors[look["name"]] = {
@@ -353,7 +374,9 @@ class ReplaySource:
             "time": self._at,
             "identity": {"name": name, "model": body["model"], "type": int(BodyType[body["type"].upper()])},
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
-            "actuation": actuation(acting.records[k], len(known["actuators"])) if k >= 0 else None,
+            "actuation": actuation(acting.records[k], len(known["actuators"]) if known is not None else 0)
+            if k >= 0
+            else None,
             "effort": effort(forces) if (forces := self._at_time(f"/effort/{name}", EFFORT)) is not None else None,
             "surroundings": to_json_value(self._at_time(f"/surroundings/{name}", SURROUNDINGS)),
             "sensors": sensors,
@@ -365,7 +388,7 @@ class ReplaySource:
         k = int(np.searchsorted(series.time_ns, self._at * 1e9, "right")) - 1
         return series.records[k] if k >= 0 else None
 
-    def equipment(self, row: int) -> dict[str, Any] | None:
+    def equipment(self, row: int) -> BodyEquipment | None:
         """Return the equipment of a body: the instruments that have values in the log, as the configuration declares
         them. None: no such body.
         """
@@ -381,7 +404,7 @@ class ReplaySource:
             self._kits[row] = body_equipment(row, 0, model, told, loaded)
         return self._kits[row]
 
-    def marks(self) -> list[dict[str, Any]]:
+    def marks(self) -> list[TimeMark]:
         """Return the events for the time slider: notices, faults, commands, joins and leaves, and losses that carry
         information.
         """
@@ -448,11 +471,11 @@ class ReplaySource:
     def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
         return False, "a replay does not accept changes"
 
-    def tracks(self) -> dict[str, Any]:
+    def tracks(self) -> dict[str, TrackPoints]:
         """Return, by row, the times and positions of the whole track of each body and of its navigator's estimates,
         both reduced to fewer points.
         """
-        found = {}
+        found: dict[str, TrackPoints] = {}
         for row, (body, series) in self._series.items():
             thin = slice(None, None, max(1, len(series.time_ns) // TRACK_POINTS))
             e = self.log.get(f"/estimate/{body['name']}", ESTIMATE)

@@ -1,14 +1,23 @@
-"""Messages that a page sends on its websocket, which are validated here before they have any effect."""
+"""Validation of the requests that a page sends on its websocket, before they have any effect."""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from wavesim_sdk.actuators import MAX_ACTUATORS
 from wavesim_sdk.errors import WaveSimError
+from wavesim_viz.page_protocol import (
+    AcknowledgeRequest,
+    CommanderRequest,
+    ControlRequest,
+    DriveRequest,
+    FaultRequest,
+    PageRequest,
+    PicturesRequest,
+    WatchRequest,
+)
 
 MOST_ROW = 1 << 24
 MOST_VALUE = 1e12
@@ -26,81 +35,11 @@ class InvalidRequest(WaveSimError):
         self.kind = kind
 
 
-@dataclass(frozen=True, slots=True)
-class WatchRequest:
-    """Request the data of one body; None: request no data."""
-
-    row: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class PicturesRequest:
-    """Request the frames of exactly these sonars; each is given as (row, name)."""
-
-    sonars: tuple[tuple[int, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ControlRequest:
-    """Control the simulation or the replay: start, stop, seek and other verbs."""
-
-    verb: str
-    value: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class FaultRequest:
-    """Inject a fault into a part of a body."""
-
-    row: int
-    part: str
-    kind: str
-    amount: str
-    field: str
-
-
-@dataclass(frozen=True, slots=True)
-class AcknowledgeRequest:
-    """Acknowledge an alarm; None acknowledges all."""
-
-    number: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class CommanderRequest:
-    """Commander verb with its values: apply a force, move a body, change the weather, or send a mission. ``row`` is
-    None if the verb does not concern a body.
-    """
-
-    verb: str
-    row: int | None
-    values: dict[str, float | list[float]]
-
-
-@dataclass(frozen=True, slots=True)
-class DriveRequest:
-    """Drive a body from a page. The values are fractions of the actuators' ranges, -1 to 1; None: leave the body."""
-
-    body: str
-    shares: tuple[float | None, ...] | None
-
-
 def _no_constant(name: str) -> Any:
     raise InvalidRequest("number", f"{name} is not a JSON number")
 
 
-Request = (
-    WatchRequest
-    | PicturesRequest
-    | ControlRequest
-    | FaultRequest
-    | AcknowledgeRequest
-    | CommanderRequest
-    | DriveRequest
-)
-
-
-def parse_request(text: str) -> Request:
+def parse_request(text: str) -> PageRequest:
     """Decode the request in a message from a page. Raise :class:`InvalidRequest` if it is not valid."""
     try:
         message = json.loads(text, parse_constant=_no_constant)

@@ -14,6 +14,7 @@ import numpy as np
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.geodesy import Origin
+from wavesim_viz.page_protocol import ChartContent
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: S-57 object classes that are drawn; areas and lines with the attribute that states their depth
@@ -52,7 +53,7 @@ class ChartCell:
     soundings: Array = field(default_factory=lambda: np.zeros((0, 3)))  #: soundings: latitude, longitude, depth
     marks: list[tuple[str, str, float, float]] = field(default_factory=list)  #: marks: class, name, latitude, longitude
 
-    def to_message(self) -> dict[str, Any]:
+    def to_message(self) -> ChartContent:
         """Return the content of the cell as plain data for the page."""
         return {
             "name": self.name,
@@ -63,7 +64,7 @@ class ChartCell:
             "soundings": np.column_stack([self.soundings[:, :2].round(7), self.soundings[:, 2].round(2)])
             .ravel()
             .tolist(),
-            "marks": [{"kind": k, "name": n, "at": [lat, lon]} for k, n, lat, lon in self.marks],
+            "marks": [{"kind": k, "name": n, "at": (lat, lon)} for k, n, lat, lon in self.marks],
         }
 
     def bed(self, origin: Origin) -> Array:

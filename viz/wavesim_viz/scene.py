@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.log import Log
-from wavesim_viz.frame import to_json_value
+from wavesim_viz.page_protocol import BedGrid, HullKind, HullShape, ModelInfo, Scene
 from wavesim_world.config import LoadedConfig, Model, library
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.standalone_xml import load_standalone
@@ -20,13 +20,13 @@ from wavesim_world.ocean.scene import obstacle_boxes
 BED_POINTS, BED_SHARE = 97, 0.5
 
 
-def shape(model: Model) -> dict[str, Any]:
+def shape(model: Model) -> HullShape:
     """Return the primitive shape of a model and its size (length, width, height) in m."""
     found = shape_of(model)
-    return {"kind": found.kind, "size": list(found.size)}
+    return {"kind": cast("HullKind", found.kind), "size": found.size}
 
 
-def model_look(model: Model) -> dict[str, Any]:
+def model_info(model: Model) -> ModelInfo:
     """Describe how to draw a model."""
     return {
         "name": model.name,
@@ -56,22 +56,22 @@ def model_look(model: Model) -> dict[str, Any]:
     }
 
 
-def describe(loaded: LoadedConfig) -> dict[str, Any]:
+def describe(loaded: LoadedConfig) -> Scene:
     """Build the scene of a configuration."""
     world, fleet = loaded.config.world, loaded.config.fleet
     triangles = mesh.all_triangles(loaded)
     return {
         "name": loaded.config.name,
         "file": str(loaded.path),
-        "origin": [math.degrees(world.latitude), math.degrees(world.longitude)],
+        "origin": (math.degrees(world.latitude), math.degrees(world.longitude)),
         "sound": {"speed": loaded.config.acoustics.sound_speed, "noise": loaded.config.acoustics.ambient_noise},
-        "bed": bed_around_fleet(loaded, BED_POINTS, BED_SHARE),
+        "bed": cast("BedGrid", bed_around_fleet(loaded, BED_POINTS, BED_SHARE)),
         "boxes": obstacle_boxes(world.obstacles).round(4).tolist(),
         "piers": [[*p.position, p.radius, p.height] for p in world.obstacles.pier],
         "triangles": np.asarray(triangles, np.float32).round(3).ravel().tolist(),
         "waves": world.waves.height if world.waves.beaufort < 0 else None,
         "fences": [
-            {"name": f.name, "keep": f.keep, "corners": [[c.north, c.east] for c in f.corner]} for f in fleet.fence
+            {"name": f.name, "keep": f.keep, "corners": [(c.north, c.east) for c in f.corner]} for f in fleet.fence
         ],
         "bodies": [
             {
@@ -81,17 +81,17 @@ def describe(loaded: LoadedConfig) -> dict[str, Any]:
                 "attitude": b.attitude,
                 "client": b.client,
                 "buoy": b in fleet.buoy,
-                "waypoints": [[w.north, w.east, w.depth, w.speed] for w in b.waypoint],
+                "waypoints": [(w.north, w.east, w.depth, w.speed) for w in b.waypoint],
                 "anchor": b.mooring.anchor if b.mooring is not None else None,
                 "transducer": b.transducer.position if b.transducer is not None else None,
             }
             for b in fleet.bodies
         ],
-        "models": {name: model_look(m) for name, m in {**library(), **loaded.models}.items()},
+        "models": {name: model_info(m) for name, m in {**library(), **loaded.models}.items()},
     }
 
 
-def empty(name: str) -> dict[str, Any]:
+def empty(name: str) -> Scene:
     """Build the scene of a server whose configuration is not on this machine, with models from the library and without a
     bed.
     """
@@ -107,11 +107,11 @@ def empty(name: str) -> dict[str, Any]:
         "waves": None,
         "fences": [],
         "bodies": [],
-        "models": {n: model_look(m) for n, m in library().items()},
+        "models": {n: model_info(m) for n, m in library().items()},
     }
 
 
-def of_log(log: Log) -> tuple[dict[str, Any], LoadedConfig | None]:
+def of_log(log: Log) -> tuple[Scene, LoadedConfig | None]:
     """Build the scene of a log, from its configuration (without the files to which it refers) and the sea bed that
     these files defined.
     """
@@ -123,11 +123,5 @@ def of_log(log: Log) -> tuple[dict[str, Any], LoadedConfig | None]:
         scene, surveyed = empty(log.metadata.get("server", "log")), True
     scene["file"] = str(log.path)
     if surveyed:
-        scene["bed"] = next((m for _, m in log.json.get("/world/bed", [])), None)
+        scene["bed"] = cast("BedGrid | None", next((m for _, m in log.json.get("/world/bed", [])), None))
     return scene, loaded
-
-
-def text(scene: dict[str, Any]) -> dict[str, Any]:
-    """Convert a value for JSON."""
-    found: dict[str, Any] = to_json_value(scene)
-    return found

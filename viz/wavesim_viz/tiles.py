@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from wavesim_sdk.errors import ConfigError
+from wavesim_viz.page_protocol import TilesetInfo
 
 #: first bytes of an image format -> its type
 PICTURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
 DEEPEST = 24  #: maximum zoom level
 MOST_LETTERS = 200
 ARCHIVE = b"PMTiles"  #: first bytes of a PMTiles file
-
-
-@dataclass(frozen=True)
-class TilesetInfo:
-    """Description of a chart for the page."""
-
-    name: str
-    attribution: str
-    least: int  #: minimum zoom level of the tiles
-    most: int
 
 
 class Tileset(Protocol):

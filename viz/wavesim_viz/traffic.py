@@ -6,21 +6,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.guidance.encounters import closest_approach, domain, role
 from wavesim_viz.frame import INVALID, ViewerFrame, to_json_value
+from wavesim_viz.page_protocol import ModelInfo, RosterEntry, Traffic
 
 MOST_TOLD = 60
 STOPPED_SPEED = 0.05  #: speed in m/s below which the heading counts as course
 
 
 def encounter_table(
-    frame: ViewerFrame, roster: Sequence[Sequence[Any]], row: int, models: Mapping[str, Any]
-) -> dict[str, Any] | None:
+    frame: ViewerFrame, roster: Sequence[RosterEntry], row: int, models: Mapping[str, ModelInfo]
+) -> Traffic | None:
     """Return the encounters of the surface vessel in ``row``: the vessel's length, the radii of its domain (m), and one
     entry per other vessel. An entry has row, range (m), true bearing and course over ground (rad), speed over ground
     (m/s), DCPA (m), TCPA (s), own ship's role under the collision regulations, and the positions of both vessels at the
@@ -65,7 +65,7 @@ def encounter_table(
                 "other_at": places[k] + then * v[k],
             }
         )
-    told: dict[str, Any] = to_json_value(
+    told: Traffic = to_json_value(
         {
             "row": row,
             "time": frame.time_s,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import dataclasses
 import hmac
 import ipaddress
 import secrets
@@ -30,17 +29,9 @@ from wavesim_viz.connection_limits import BODY_S, upgraded
 from wavesim_viz.frame import to_json_value
 from wavesim_viz.hub import Hub, Viewer
 from wavesim_viz.live import ViewerSource
+from wavesim_viz.page_protocol import AcknowledgeRequest, DriveRequest, PageRequest, PicturesRequest, WatchRequest
 from wavesim_viz.replay import ReplaySource
-from wavesim_viz.requests import (
-    MOST_ROW,
-    AcknowledgeRequest,
-    DriveRequest,
-    InvalidRequest,
-    PicturesRequest,
-    Request,
-    WatchRequest,
-    parse_request,
-)
+from wavesim_viz.requests import MOST_ROW, InvalidRequest, parse_request
 from wavesim_viz.s57 import ChartCell
 from wavesim_viz.tiles import Tileset
 from wavesim_viz.xml_trees import RequestFailed
@@ -173,9 +164,9 @@ async def static(request: web.Request) -> web.StreamResponse:
 async def appearance(request: web.Request) -> web.StreamResponse:
     """Return the glTF file of a model of this scene."""
     source = request.app[HUB].source
-    scene: dict[str, Any] = source.scene()[1] if source is not None else {"models": {}, "file": ""}
-    model = scene["models"].get(request.match_info["model"])
-    if model is None or not model["appearance"]:
+    scene = source.scene()[1] if source is not None else None
+    model = scene["models"].get(request.match_info["model"]) if scene is not None else None
+    if scene is None or model is None or not model["appearance"]:
         raise web.HTTPNotFound
     folder = Path(scene["file"]).parent.resolve()
     file = (folder / model["appearance"]).resolve()
@@ -213,12 +204,6 @@ async def kit(request: web.Request) -> web.StreamResponse:
     return web.json_response(to_json_value(source.equipment(int(row))))
 
 
-def tiles_of(request: web.Request) -> dict[str, Any] | None:
-    """Describe the user's chart for the page."""
-    tiles = request.app[TILES]
-    return None if tiles is None else dataclasses.asdict(tiles.described)
-
-
 async def tile(request: web.Request) -> web.StreamResponse:
     """Return an image of the user's chart."""
     tiles = request.app[TILES]
@@ -247,15 +232,14 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     hub.add(viewer)
     may_control = role_of(request) == "control" or isinstance(hub.source, ReplaySource)
     # files and programs need control rights; the clock of a log is open to all
+    tiles = request.app[TILES]
     viewer.send(
-        {
-            "type": "hello",
-            **hub.hello(),
-            "control": may_control,
-            "write": role_of(request) == "control",
-            "tiles": tiles_of(request),
-            "chart": request.app[CELL] is not None,
-        }
+        hub.hello(
+            control=may_control,
+            write=role_of(request) == "control",
+            tiles=tiles.described if tiles is not None else None,
+            chart=request.app[CELL] is not None,
+        )
     )
     hub.send_history(viewer)
     sender = asyncio.create_task(hub.serve(viewer))
@@ -290,7 +274,7 @@ def _is_local(address: str) -> bool:
     return ipaddress.ip_address(address.partition("%")[0] or "::").is_loopback
 
 
-async def _act(hub: Hub, viewer: Viewer, wanted: Request, may_control: bool) -> None:
+async def _act(hub: Hub, viewer: Viewer, wanted: PageRequest, may_control: bool) -> None:
     """Execute a request from a page."""
     if isinstance(wanted, WatchRequest):
         viewer.watched, viewer.kit, viewer.panel, viewer.traffic = wanted.row, None, "", ""
@@ -302,7 +286,7 @@ async def _act(hub: Hub, viewer: Viewer, wanted: Request, may_control: bool) -> 
     elif isinstance(wanted, DriveRequest):
         hub.drive(viewer, wanted)
     elif isinstance(wanted, AcknowledgeRequest):
-        ok, said = hub.acknowledge(wanted.number)
+        ok, said = hub.acknowledge(wanted.alarm)
         viewer.send({"type": "reply", "ok": ok, "text": said})
     else:
         ok, said = await hub.control(wanted)

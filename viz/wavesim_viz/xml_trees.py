@@ -9,17 +9,16 @@ from lxml import etree
 
 from wavesim_sdk import units
 from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_viz.page_protocol import ElementRule, XmlTree
 from wavesim_world.config import xml
 from wavesim_world.config.schema import child_elements, keys, type_name
-
-Tree = dict[str, Any]
 
 
 class RequestFailed(WaveSimError):
     """Request that cannot be fulfilled; the text explains the reason to the user."""
 
 
-def to_tree(element: etree._Element) -> Tree:
+def to_tree(element: etree._Element) -> XmlTree:
     """Convert an element to plain data."""
     return {
         "tag": str(element.tag),
@@ -46,7 +45,7 @@ def to_text(root: etree._Element) -> str:
     return etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="utf-8").decode()
 
 
-def declared(of: type) -> dict[str, Any]:
+def declared(of: type) -> ElementRule:
     return {
         "doc": " ".join((of.__doc__ or "").split()),
         "keys": [
@@ -81,7 +80,7 @@ def written(value: Any, quantity: str, kind: str) -> str:
     return value if isinstance(value, str) else units.format_quantity(float(value), quantity)
 
 
-def classes(root: type, found: dict[str, Any]) -> dict[str, Any]:
+def classes(root: type, found: dict[str, ElementRule]) -> dict[str, ElementRule]:
     if type_name(root) not in found:
         found[type_name(root)] = declared(root)
         for _, c in child_elements(root):

@@ -14,7 +14,13 @@ await build({
   legalComments: "none",
   logLevel: "warning",
 });
-await build({ entryPoints: ["src/style.css"], bundle: true, minify: true, outfile: `${out}/style.css`, logLevel: "warning" });
+await build({
+  entryPoints: ["src/style.css"],
+  bundle: true,
+  minify: true,
+  outfile: `${out}/style.css`,
+  logLevel: "warning",
+});
 copyFileSync("src/index.html", `${out}/index.html`);
 copyFileSync("src/icon.svg", `${out}/icon.svg`);
 writeFileSync(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from wavesim_sdk.actuators import FIRST_SLOT, Actuator, ActuatorKind
-from wavesim_world.config.vehicle import Model, Thruster
+
+if TYPE_CHECKING:
+    from wavesim_world.config.vehicle import Model, Thruster  # the configuration imports this module
 
 
 def actuators_of(model: Model) -> tuple[Actuator, ...]:

@@ -1,18 +1,34 @@
-"""Parse faults of an instrument, which affect a whole value or one of its fields."""
+"""Parse faults of an instrument, which affect a whole value or one of its fields.
+
+The configuration checks its faults with this module, which therefore imports nothing of the configuration.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from wavesim_sdk import units
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import find_columns, value_count, value_fields
-from wavesim_sdk.tables import SensorFault
-from wavesim_world.config.sensors import InstrumentConfig, LeakConfig
+from wavesim_sdk.tables import SensorFault, Table
 
 FAULT_NAMES: dict[str, SensorFault] = {f.name.lower(): f for f in SensorFault}
 _ONLY = {SensorFault.WET: "leak", SensorFault.UNLOCKED: "dvl"}  #: faults that only one sensor type can have
+
+
+class Instrument(Protocol):
+    """Instrument of a body, as the configuration describes it (:class:`wavesim_world.config.sensors.InstrumentConfig`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def table(self) -> Table: ...
+    @property
+    def parameters(self) -> Any: ...
 
 
 def fault_names_of(type_: str) -> list[str]:
@@ -32,7 +48,7 @@ class InstrumentFault:
     amount: float
 
 
-def parse_fault(instrument: InstrumentConfig, kind: str, amount: float | str = 0.0, field: str = "") -> InstrumentFault:
+def parse_fault(instrument: Instrument, kind: str, amount: float | str = 0.0, field: str = "") -> InstrumentFault:
     """Parse a fault of an instrument.
 
     ``amount`` is a number in the unit of the field, or a string with a unit (`5 deg`); for `wet` it is the compartment.
@@ -66,7 +82,7 @@ def parse_fault(instrument: InstrumentConfig, kind: str, amount: float | str = 0
     return InstrumentFault(found, first, count, value)
 
 
-def _one_unit(instrument: InstrumentConfig) -> str:
+def _one_unit(instrument: Instrument) -> str:
     """Return the common unit of all fields of a value. Raises ValueError if they differ, because then a field must be
     named.
     """
@@ -94,10 +110,9 @@ def _quantity(kind: str, amount: float | str, unit: str) -> float:
     return float(amount)
 
 
-def _compartment(instrument: InstrumentConfig, name: str) -> float:
-    """Return the bit mask of a compartment."""
-    parameters = instrument.parameters
-    assert isinstance(parameters, LeakConfig)
-    if name not in parameters.names:
-        raise ValueError(f"unknown compartment '{name}'; use one of {', '.join(parameters.names)}")
-    return float(1 << parameters.names.index(name))
+def _compartment(instrument: Instrument, name: str) -> float:
+    """Return the bit mask of a compartment of a leak detector."""
+    names = instrument.parameters.names
+    if name not in names:
+        raise ValueError(f"unknown compartment '{name}'; use one of {', '.join(names)}")
+    return float(1 << names.index(name))

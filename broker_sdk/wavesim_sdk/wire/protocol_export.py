@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from enum import IntEnum
 from pathlib import Path
@@ -187,3 +188,7 @@ def protocol() -> dict[str, Any]:
 def protocol_json() -> str:
     """Return the machine-readable schema as shipped (``protocol.json``)."""
     return json.dumps(protocol(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(protocol_json())

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
@@ -288,9 +287,3 @@ class TaggedUnion:
             raise Malformed("expected a list that begins with a number")
         decode = self._decode.get(values[0])
         return None if decode is None else decode(values[1:])
-
-
-if __name__ == "__main__":
-    from wavesim_sdk.wire.protocol_export import protocol_json
-
-    sys.stdout.write(protocol_json())

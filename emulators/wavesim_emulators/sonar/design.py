@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_emulators.sonar.types import Array
 from wavesim_world.sonars import patterns
 from wavesim_world.sonars.presets import Preset
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 RAYS = 64  #: number of rays per column of an image
 #: numbers of rays of a side-scan sonar: down in equal steps of range, and up to the surface

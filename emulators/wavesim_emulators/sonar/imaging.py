@@ -16,10 +16,9 @@ from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.design import RayFan, SonarDesign
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_emulators.sonar.targets import PointTargets
+from wavesim_emulators.sonar.types import Array
 from wavesim_kernels import randomness
 from wavesim_world.sonars import patterns
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 SLICES = 8  #: number of parts into which a ping is divided if the receiver turns during the ping
 STEADY_TURN = 0.1  #: a turn of the receiver during a ping is neglected below this fraction of the beam width
@@ -114,16 +113,20 @@ class ImagingSonar:
         """Return (energy (columns, bins), labels) of the echoes of a fan."""
         d = self.design
         R = pose.R @ axes
-        out, what = self.world.cast_fan(pose.p, R, rays.u, rays.e, 1.02 * d.range, level, d.surface)
+        hits = self.world.cast_fan(pose.p, R, rays.u, rays.e, 1.02 * d.range, level, d.surface)
         energy = np.zeros((len(rays.u), d.bins))
         strongest = np.zeros((len(rays.u) if d.labels else 0, d.bins))
         labels = np.full((len(rays.u) if d.labels else 0, d.bins, 2), -1, np.int32)
-        wide = np.array([self.side, patterns.HALF_POWER * d.wavelength / d.array])
+        aperture = np.array([self.side, patterns.HALF_POWER * d.wavelength / d.array])
+        palette = self.world.palette
         k.bin_energy(
-            pose.p, R, rays.u, rays.e, rays.du, rays.de, d.energy_per_ray * rays.gain_u, rays.gain_e, out, what,
-            self.tables, d.decay, self.world.palette.patches, self.world.palette.cells, self.ground_key, wide,
-            R.T @ pose.v, d.sound_speed, 0.0, d.bin, energy, strongest, labels,
-        )  # fmt: skip
+            k.Fan(pose.p, R, rays.u, rays.e),
+            k.FanWeights(rays.du, rays.de, d.energy_per_ray * rays.gain_u, rays.gain_e),
+            hits,
+            k.Backscatter(self.tables, palette.patches, palette.cells, self.ground_key),
+            k.EchoPath(d.decay, d.sound_speed, R.T @ pose.v, aperture),
+            k.EchoBins(0.0, d.bin, energy, strongest, labels),
+        )
         return energy, (strongest, labels)
 
     def reverberation(self, solid: Array) -> Array:

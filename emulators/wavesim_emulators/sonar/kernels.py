@@ -1,21 +1,22 @@
 """Compiled kernels: rays in the world, their energy over range, speckle, gain. They are pure functions on arrays; the
 caller supplies the output arrays.
 
-All kernels are in one file, because Numba's cache checks only the file of a function. Lengths are in m, angles in rad,
-levels linear unless a name says dB. W is north-east-down. A *fan* has y along the array, x broadside, and z across
-both. A ray is ``sqrt(1 - u^2) (cos e x + sin e z) + u y``, where u is the sine of the angle off broadside and e the
-elevation around the array.
+Lengths are in m, angles in rad, levels linear unless a name says dB. W is north-east-down. A *fan* has y along the
+array, x broadside, and z across both. A ray is ``sqrt(1 - u^2) (cos e x + sin e z) + u y``, where u is the sine of the
+angle off broadside and e the elevation around the array. Functions that are called for each ray take single arrays
+instead of records, because a call counts a reference to every array of a record.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
-_jit: Any = nb.njit(cache=True, error_model="numpy")
-_inline: Any = nb.njit(cache=True, error_model="numpy", inline="always")
+from wavesim_emulators.sonar.types import Array, Ints, Ints32, Levels, Singles
+from wavesim_kernels import compiled_elementary as _compiled  # noqa: F401  # registers the random numbers with Numba
+from wavesim_kernels.compiler import device_function, kernel
+from wavesim_kernels.randomness import random_bits, splitmix64
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: types of objects
 # columns of an object: type, centre, rotation to W (row by row), half sizes, radius of the bounding sphere, material,
@@ -39,12 +40,114 @@ NO_HIT = -1
 BED, SURFACE = 0, 1  #: labels of the bed and the surface, as hit by rays; objects are numbered from 2
 
 
+class Fan(NamedTuple):
+    """Rays of a fan: its origin in W, its axes (columns, in W), and the sines u and elevations e of its rays."""
+
+    origin: Array
+    R: Array
+    u: Array
+    e: Array
+
+
+class FanWeights(NamedTuple):
+    """Widths of the rays of a fan, in angle off broadside and in elevation (rad), and their beam patterns (linear)."""
+
+    du: Array
+    de: Array
+    gain_u: Array
+    gain_e: Array
+
+
+class Bed(NamedTuple):
+    """The bed D0 + D1 x + D2 y + bumps, and its materials.
+
+    ``plane`` holds D0, D1, D2, the steepest slope, and whether triangles replace this bed. The material of a point is
+    that of the last region that contains it, of the raster (``grid``: north and east of its origin, cell), or ``material``.
+    """
+
+    plane: Array
+    bumps: Array
+    material: int
+    regions: Array
+    grid: Array
+    raster: Ints
+
+
+class TriangleHits(NamedTuple):
+    """Range and number of the triangle that each ray hits (columns, rays), as another library found it; -1 = none.
+
+    Both may have length 0. ``triangles`` (n, 5) are their normals in W, materials and labels.
+    """
+
+    range: Singles
+    number: Ints32
+    triangles: Array
+
+
+class SeaSurface(NamedTuple):
+    """Level of the sea surface above 0 (m), and its material; -1 = surface ignored."""
+
+    level: float
+    material: int
+
+
+class FanHits(NamedTuple):
+    """What the rays of a fan hit.
+
+    ``geometry`` (columns, rays, 4) is the range (FAR = no hit), the cosine of incidence, and the components of the
+    normal along the directions in which u and e increase. ``labels`` (columns, rays, 2) are material and object
+    (NO_HIT = none).
+    """
+
+    geometry: Array
+    labels: Ints
+
+
+class Backscatter(NamedTuple):
+    """Backscattering strengths s_b by degree of incidence (materials, 91); quantiles of the patches of each material,
+    the size of their cells (m, 0 = none), and the key of their random numbers.
+    """
+
+    tables: Array
+    patches: Array
+    cells: Array
+    key: np.uint64
+
+
+class EchoPath(NamedTuple):
+    """The water and the receiver of an echo.
+
+    ``decay`` (1/m) is the absorption of both ways together. ``v_S`` is the velocity of the sonar in the axes of the
+    fan: a moving receiver receives the echo at another position. ``aperture`` contains the length of the array, which
+    is the minimum width of its footprint, and its energy width in rad (0 = not used).
+    """
+
+    decay: float
+    sound_speed: float
+    v_S: Array
+    aperture: Array
+
+
+class EchoBins(NamedTuple):
+    """Bins of range for each column: the start of the first, the size (m), and the energy (columns, bins).
+
+    ``strongest`` and ``labels`` (columns, bins and 2) record the strongest ray of a bin; arrays of length 0 are not
+    filled.
+    """
+
+    first: float
+    size: float
+    energy: Array
+    strongest: Array
+    labels: Ints32
+
+
 # ------------------------------------------------------------------ the world
 
 
-@_jit
-def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any, bumps: Any) -> float:
-    """Return the range at which a ray hits the bed D0 + D1 x + D2 y + bumps. The search advances in steps limited by
+@device_function
+def bed_analytic(o: Array, dx: float, dy: float, dz: float, reach: float, bed: Array, bumps: Array) -> float:
+    """Return the range at which a ray hits the plane and the bumps of the bed. The search advances in steps limited by
     the steepest slope; the result is exact for a plane.
     """
     closing = bed[1] * dx + bed[2] * dy - dz
@@ -60,9 +163,9 @@ def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any
     for _ in range(MARCH):
         x, y = o[0] + t * dx, o[1] + t * dy
         c = clear + closing * t
-        for b in range(len(bumps)):
-            p, q = bumps[b, 3] * (x - bumps[b, 1]), bumps[b, 4] * (y - bumps[b, 2])
-            c += bumps[b, 0] * np.exp(-(p * p + q * q))
+        for k in range(len(bumps)):
+            p, q = bumps[k, 3] * (x - bumps[k, 1]), bumps[k, 4] * (y - bumps[k, 2])
+            c += bumps[k, 0] * np.exp(-(p * p + q * q))
         if c <= CLOSE:
             return t
         t += c / fall
@@ -71,8 +174,8 @@ def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any
     return FAR
 
 
-@_jit
-def intersect_object(p: Any, v: Any, shape: Any, n: Any) -> float:
+@device_function
+def intersect_object(p: Array, v: Array, shape: Array, n: Array) -> float:
     """Return the range at which a ray hits an object: FAR = no hit, 0 from inside. Ray and object are in the object's
     axes. ``n`` is set to the normal at the hit.
     """
@@ -135,8 +238,8 @@ def intersect_object(p: Any, v: Any, shape: Any, n: Any) -> float:
     return low
 
 
-@_jit
-def material_at(x: float, y: float, base: int, regions: Any, grid: Any, raster: Any) -> int:
+@device_function
+def material_at(x: float, y: float, base: int, regions: Array, grid: Array, raster: Ints) -> int:
     """Return the material number of the bed at a point: that of the last region that contains the point, or of the
     grid, or ``base``.
     """
@@ -153,8 +256,8 @@ def material_at(x: float, y: float, base: int, regions: Any, grid: Any, raster: 
     return base
 
 
-@_jit
-def ray_directions(R: Any, u: Any, e: Any, out: Any) -> None:
+@kernel
+def ray_directions(R: Array, u: Array, e: Array, out: Singles) -> None:
     """Return unit vectors (columns, rays, 3) in W of the rays of a fan."""
     cosines, sines = np.cos(e), np.sin(e)
     for j in range(len(u)):
@@ -166,8 +269,8 @@ def ray_directions(R: Any, u: Any, e: Any, out: Any) -> None:
                 out[j, k, i] = R[i, 0] * c + R[i, 1] * side + R[i, 2] * s
 
 
-@_jit
-def angular_extent(p: Any, shape: Any, R: Any, around: Any) -> None:
+@device_function
+def angular_extent(p: Array, shape: Array, R: Array, around: Array) -> None:
     """Bound an object in u (``around[0]``, ``around[1]``) for a sonar at ``p`` in the object's axes. ``R`` rotates the
     axes of the fan into W. The bound follows from the box of the object: its corners limit y; its nearest point and
     its farthest corner limit the range. It may be larger than the object, but never smaller.
@@ -198,20 +301,15 @@ def angular_extent(p: Any, shape: Any, R: Any, around: Any) -> None:
     around[1] = (high / near if high > 0.0 else high / far) + 1e-9
 
 
-@_jit
+@kernel
 def cast_fan(
-    o: Any, R: Any, u: Any, e: Any, reach: float, level: float, bed: Any, bumps: Any, far: Any, which: Any,
-    triangles: Any, objects: Any, base: int, regions: Any, grid: Any, raster: Any, surface: int, out: Any, what: Any,
-) -> None:  # fmt: skip
-    """Trace the rays of a fan.
-
-    ``R`` rotates the axes of the fan into W. ``far`` and ``which`` (columns, rays) are range and number of the triangle
-    that another library found (-1 = none); they may have length 0. ``triangles`` (n, 5) are their normals in W,
-    materials and labels. A bed without triangles is analytic (``bed[4]`` = 0). ``out`` (columns, rays, 4) receives
-    range (FAR = no hit), cosine of incidence, and the components of the normal along the directions in which u and e
-    increase. ``what`` (columns, rays, 2) receives material and label (-1 = no hit). ``surface`` is the material of the
-    sea surface; -1 = surface ignored.
-    """
+    fan: Fan, reach: float, bed: Bed, objects: Array, triangles: TriangleHits, surface: SeaSurface, hits: FanHits
+) -> None:
+    """Trace the rays of a fan up to a range; ``hits`` receives what they hit."""
+    o, R, u, e = fan.origin, fan.R, fan.u, fan.e
+    plane, bumps, far, which = bed.plane, bed.bumps, triangles.range, triangles.number
+    regions, grid, raster = bed.regions, bed.grid, bed.raster
+    out, what = hits.geometry, hits.labels
     v, n, d = np.empty(3), np.empty(3), np.empty(3)
     own = np.empty((len(objects), 3))  # the sonar's position in each object's axes
     around, some = np.empty((len(objects), 2)), np.empty(len(objects), np.int64)
@@ -243,11 +341,11 @@ def cast_fan(
                 d[i] = R[i, 0] * ahead * c + R[i, 1] * side + R[i, 2] * ahead * s
             best, material, label = reach, -1, NO_HIT
             nx = ny = nz = 0.0
-            if bed[4] == 0.0:
-                t = bed_analytic(o, d[0], d[1], d[2], reach, bed, bumps)
+            if plane[4] == 0.0:
+                t = bed_analytic(o, d[0], d[1], d[2], reach, plane, bumps)
                 if t <= best:
                     best, label = t, BED
-                    nx, ny = bed[1], bed[2]
+                    nx, ny = plane[1], plane[2]
                     x, y = o[0] + t * d[0], o[1] + t * d[1]
                     for b in range(len(bumps)):
                         q, w = bumps[b, 3] * (x - bumps[b, 1]), bumps[b, 4] * (y - bumps[b, 2])
@@ -258,14 +356,15 @@ def cast_fan(
                     nx, ny, nz = nx * h, ny * h, -h
             if len(far) > 0 and which[j, k] >= 0 and far[j, k] < best:
                 f = which[j, k]
-                best, nx, ny, nz = float(far[j, k]), triangles[f, 0], triangles[f, 1], triangles[f, 2]
-                material, label = int(triangles[f, 3]), int(triangles[f, 4])
+                facet = triangles.triangles[f]
+                best, nx, ny, nz = float(far[j, k]), facet[0], facet[1], facet[2]
+                material, label = int(facet[3]), int(facet[4])
             if label == BED:
-                material = material_at(o[0] + best * d[0], o[1] + best * d[1], base, regions, grid, raster)
-            if surface >= 0 and d[2] < 0.0:
-                t = -(o[2] + level) / d[2]
+                material = material_at(o[0] + best * d[0], o[1] + best * d[1], bed.material, regions, grid, raster)
+            if surface.material >= 0 and d[2] < 0.0:
+                t = -(o[2] + surface.level) / d[2]
                 if 0.0 <= t < best:
-                    best, material, label = t, surface, SURFACE
+                    best, material, label = t, surface.material, SURFACE
                     nx, ny, nz = 0.0, 0.0, 1.0
             for m in range(there):
                 b = some[m]
@@ -303,37 +402,26 @@ def cast_fan(
 # ------------------------------------------------------------------ energy
 
 
-@_inline
-def splitmix64(x: Any) -> Any:
-    """Finalise a SplitMix64 hash, as in wavesim_kernels.randomness."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@_jit
-def ground_texture(x: float, y: float, cell: float, key: Any, quantiles: Any) -> float:
+@device_function
+def ground_texture(x: float, y: float, cell: float, key: np.uint64, quantiles: Array) -> float:
     """Return a gamma-distributed random number of mean 1 for a cell of the ground. All sonars use the same patches."""
     i, j = np.uint64(np.int64(np.floor(x / cell))), np.uint64(np.int64(np.floor(y / cell)))
     h = splitmix64(splitmix64(key + i * np.uint64(0x9E3779B97F4A7C15)) + j * np.uint64(0xD1342543DE82EF95))
-    return quantiles[h >> np.uint64(52)]  # 4096 quantiles
+    return float(quantiles[h >> np.uint64(52)])  # 4096 quantiles
 
 
-@_jit
+@kernel
 def bin_energy(
-    o: Any, R: Any, u: Any, e: Any, du: Any, de: Any, gain_u: Any, gain_e: Any, out: Any, what: Any, tables: Any,
-    decay: float, patches: Any, patch_cells: Any, key: Any, aperture: Any, v_S: Any, sound_speed: float,
-    first: float, bin_: float, energy: Any, strongest: Any, labels: Any,
-) -> None:  # fmt: skip
+    fan: Fan, weights: FanWeights, hits: FanHits, backscatter: Backscatter, path: EchoPath, echoes: EchoBins
+) -> None:
     """Add the energy of each ray to the bins of its column: b s_b dOmega e^(-decay r) / (r^2 cos theta). The energy is
     uniform over the ranges that the width of the ray covers, up to the hits of its neighbours.
-
-    ``du`` are the widths in angle off broadside. ``gain_u`` (columns) and ``gain_e`` (rays) are the beam patterns.
-    ``tables`` (materials, 91) are s_b by degree of incidence. ``aperture`` contains the length of the array, which is
-    the minimum width of its footprint, and its energy width in rad (0 = not used). ``v_S`` is the velocity of the sonar
-    in the axes of the fan: a moving receiver receives the echo at another position. ``strongest`` and ``labels``
-    (columns, bins and 2) record the strongest ray of a bin; arrays of length 0 are not filled.
     """
+    o, R, u, e = fan.origin, fan.R, fan.u, fan.e
+    du, de, gain_u, gain_e = weights.du, weights.de, weights.gain_u, weights.gain_e
+    out, what, tables, v_S = hits.geometry, hits.labels, backscatter.tables, path.v_S
+    energy, strongest, labels = echoes.energy, echoes.strongest, echoes.labels
+    first, size, aperture = echoes.first, echoes.size, path.aperture
     bins = energy.shape[1]
     for j in range(len(u)):
         side = u[j]
@@ -349,13 +437,14 @@ def bin_energy(
             part = angle - row
             s_b = tables[material, row] * (1.0 - part) + tables[material, row + 1] * part
             c, s = np.cos(e[k]), np.sin(e[k])
-            power = gain_u[j] * gain_e[k] * s_b * ahead * du[j] * de[k] * np.exp(-decay * r) / (r * r * grazing)
+            power = gain_u[j] * gain_e[k] * s_b * ahead * du[j] * de[k] * np.exp(-path.decay * r) / (r * r * grazing)
             if aperture[0] > 0.0:
                 power *= max(1.0, aperture[0] / (r * aperture[1]))
-            if patch_cells[material] > 0.0:
+            cell = backscatter.cells[material]
+            if cell > 0.0:
                 x = o[0] + r * (R[0, 0] * ahead * c + R[0, 1] * side + R[0, 2] * ahead * s)
                 y = o[1] + r * (R[1, 0] * ahead * c + R[1, 1] * side + R[1, 2] * ahead * s)
-                power *= ground_texture(x, y, patch_cells[material], key, patches[material])
+                power *= ground_texture(x, y, cell, backscatter.key, backscatter.patches[material])
             # the tangent plane gives the ranges at which the edges of the ray hit the surface
             tilt_e, tilt_u = out[j, k, 3] * ahead * 0.5 * de[k], out[j, k, 2] * 0.5 * du[j]
             low, high = (
@@ -386,11 +475,11 @@ def bin_energy(
                     if 0 <= other < len(u) and what[other, k, 1] == what[j, k, 1]:
                         reach = max(reach, abs(out[other, k, 0] - r))
                 wide = min(wide, reach)
-            if wide > 0.5 * bin_:
+            if wide > 0.5 * size:
                 grown = 0.5 * (np.sqrt((high - low) ** 2 + wide * wide) - (high - low))
                 low, high = low - grown, high + grown
-            shift = -r * (v_S[0] * ahead * c + v_S[1] * side + v_S[2] * ahead * s) / sound_speed
-            a, b = (low + shift - first) / bin_, (high + shift - first) / bin_
+            shift = -r * (v_S[0] * ahead * c + v_S[1] * side + v_S[2] * ahead * s) / path.sound_speed
+            a, b = (low + shift - first) / size, (high + shift - first) / size
             if b <= 0.0 or a >= bins:
                 continue
             share = power / max(b - a, 1e-9)
@@ -403,21 +492,21 @@ def bin_energy(
                     labels[j, i, 0], labels[j, i, 1] = what[j, k, 0], what[j, k, 1]
 
 
-@_jit
-def convolve_pulse(energy: Any, kernel: Any, out: Any) -> None:
+@kernel
+def convolve_pulse(energy: Array, pulse: Array, out: Array) -> None:
     """Convolve each row over the bins with a pulse envelope of odd length."""
-    half = len(kernel) // 2
+    half = len(pulse) // 2
     bins = energy.shape[1]
     for j in range(energy.shape[0]):
         for i in range(bins):
             total = 0.0
             for k in range(max(-half, i - bins + 1), min(half, i) + 1):
-                total += energy[j, i - k] * kernel[half + k]
+                total += energy[j, i - k] * pulse[half + k]
             out[j, i] = total
 
 
-@_jit
-def pattern_matrix(u_beams: Any, u_columns: Any, shift: Any, table: Any, per: float, out: Any) -> None:
+@kernel
+def pattern_matrix(u_beams: Array, u_columns: Array, shift: Array, table: Array, per: float, out: Array) -> None:
     """Interpolate receive gains (beams, columns) in a table of the beam pattern. The position in the table is ``per`` times
     the absolute difference in u between beam and shifted column; beyond the table the gain is 0.
     """
@@ -431,9 +520,16 @@ def pattern_matrix(u_beams: Any, u_columns: Any, shift: Any, table: Any, per: fl
 # ------------------------------------------------------------------ the receiver
 
 
-@_jit
+@kernel
 def apply_speckle(
-    power: Any, noise: Any, key: Any, ping: int, old: Any, memory: Any, normal: Any, exponential: Any
+    power: Array,
+    noise: Array,
+    key: np.uint64,
+    ping: int,
+    old: Singles,
+    memory: Array,
+    normal: Array,
+    exponential: Array,
 ) -> None:
     """Multiply mean powers (beams, bins) by |z|^2 and add exponentially distributed noise, in place.
 
@@ -441,25 +537,21 @@ def apply_speckle(
     sqrt(1 - m^2) w``, where m is ``memory`` (beams). Random numbers are hashes of (key, ping, beam and bin), mapped to
     their distributions by quantile tables.
     """
-    counter = key + np.uint64(2 * ping + 1) * np.uint64(0x9E3779B97F4A7C15)
     bins = power.shape[1]
     top = np.uint64(65535)
     for j in range(power.shape[0]):
         m = memory[j]
         fresh = np.sqrt(max(0.0, 1.0 - m * m))
         for i in range(bins):
-            h = splitmix64(
-                splitmix64(counter + np.uint64(j * bins + i) * np.uint64(0xD1342543DE82EF95))
-                + np.uint64(0x9E3779B97F4A7C15)
-            )
+            h = random_bits(key, np.uint64(ping), np.uint64(j * bins + i))
             a = np.float32(m * old[j, i, 0] + fresh * normal[h & top])
             b = np.float32(m * old[j, i, 1] + fresh * normal[(h >> np.uint64(16)) & top])
             old[j, i, 0], old[j, i, 1] = a, b
             power[j, i] = power[j, i] * (a * a + b * b) + noise[i] * exponential[(h >> np.uint64(32)) & top]
 
 
-@_jit
-def to_levels(power: Any, gain_dB: Any, floor_dB: float, per_dB: float, top: int, out: Any) -> int:
+@kernel
+def to_levels(power: Array, gain_dB: Array, floor_dB: float, per_dB: float, top: int, out: Levels) -> int:
     """Convert powers (beams, bins) to integers ``(10 log10 power + gain - floor) per_dB``, limited to 0 to ``top``.
     Return the number of saturated values.
     """

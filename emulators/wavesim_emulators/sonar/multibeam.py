@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -12,10 +11,9 @@ from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.design import SonarDesign
 from wavesim_emulators.sonar.imaging import DOWN, PingResult, SonarPose
 from wavesim_emulators.sonar.scene import SonarScene
+from wavesim_emulators.sonar.types import Array
 from wavesim_kernels import randomness
 from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS as SOUNDING_COLUMNS
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 DETECTION_SNR_DB = 10.0  #: signal-to-noise ratio in dB below which the sounding of a beam is lost
 MIN_PHASE_CELLS = 2.0  #: minimum number of range cells in a footprint for phase detection

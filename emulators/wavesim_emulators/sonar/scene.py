@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_emulators.sonar import kernels as k
+from wavesim_emulators.sonar.types import Array
 from wavesim_sdk import frames
 from wavesim_world.config import imaging_checks
 from wavesim_world.config.loaded import LoadedConfig
@@ -18,7 +19,6 @@ from wavesim_world.ocean.bodies import BOX, CYLINDER, BodyObstacles
 from wavesim_world.ocean.scene import obstacle_boxes
 from wavesim_world.sonars import materials
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 QUANTILES = 4096
 FIRST_LABEL = 1000  #: first label of obstacles; a smaller label is that of a body: its row + 2
 HULL_MATERIAL = "steel"  #: name of the material of all bodies
@@ -101,35 +101,38 @@ class SonarScene:
         world = loaded.config.world
         self.palette = MaterialPalette(world)
         self.ground = self.palette[world.ground.material]
-        self._bed(loaded)
-        self.regions = np.array(
-            [
-                (
-                    *r.position,
-                    math.cos(r.heading),
-                    math.sin(r.heading),
-                    0.5 * r.size[0],
-                    0.5 * r.size[1],
-                    float(r.round),
-                    self.palette[r.material],
-                )
-                for r in world.ground.region
-            ]
-        ).reshape(-1, k.REGION_WIDTH)
-        self.grid, self.raster = np.zeros(3), np.zeros((0, 0), np.int64)
+        self._triangulated_bed = bed.triangulated_bed(loaded)
+        self.bed = self._bed(loaded)
         self.targets = world.target
         self.labels: dict[int, str] = {k.BED: "bed", k.SURFACE: "surface"}
         self.fixed = self._obstacles(world)
         self.objects = self.fixed
         self._triangles(loaded)
 
-    def _bed(self, loaded: LoadedConfig) -> None:
-        self._triangulated_bed = bed.triangulated_bed(loaded)
-        b = loaded.config.world.bed
-        self.bed = np.array(
-            [b.depth, b.slope_north, b.slope_east, bed.max_slope(loaded), float(self._triangulated_bed is not None)]
+    def _bed(self, loaded: LoadedConfig) -> k.Bed:
+        world = loaded.config.world
+        b = world.bed
+        plane = (b.depth, b.slope_north, b.slope_east, bed.max_slope(loaded), float(self._triangulated_bed is not None))
+        regions = [
+            (
+                *r.position,
+                math.cos(r.heading),
+                math.sin(r.heading),
+                0.5 * r.size[0],
+                0.5 * r.size[1],
+                float(r.round),
+                self.palette[r.material],
+            )
+            for r in world.ground.region
+        ]
+        return k.Bed(
+            plane=np.array(plane),
+            bumps=np.array([(b.height, b.north, b.east, b.alpha, b.beta) for b in b.bump]).reshape(-1, 5),
+            material=self.ground,
+            regions=np.array(regions).reshape(-1, k.REGION_WIDTH),
+            grid=np.zeros(3),
+            raster=np.zeros((0, 0), np.int64),
         )
-        self.bumps = np.array([(b.height, b.north, b.east, b.alpha, b.beta) for b in b.bump]).reshape(-1, 5)
 
     def _label(self, name: str) -> int:
         number = FIRST_LABEL + len(self.labels)
@@ -206,37 +209,37 @@ class SonarScene:
         """Return the depth of the bed in m; NaN outside the bed."""
         if self._triangulated_bed is not None:
             return float(self._triangulated_bed(np.array(north), np.array(east)))
-        b = self.bed
-        bumps = sum(h * math.exp(-((a * (north - n)) ** 2) - (c * (east - e)) ** 2) for h, n, e, a, c in self.bumps)
+        b = self.bed.plane
+        bumps = sum(h * math.exp(-((a * (north - n)) ** 2) - (c * (east - e)) ** 2) for h, n, e, a, c in self.bed.bumps)
         return float(b[0] + b[1] * north + b[2] * east + bumps)
 
     def cast_fan(
         self, p: Array, R: Array, u: Array, e: Array, reach: float, level: float = 0.0, surface: bool = True
-    ) -> tuple[Array, Any]:
-        """Return (out, what) of :func:`~wavesim_emulators.sonar.kernels.cast_fan` for a fan at ``p`` with axes ``R``
-        in W.
-        """
-        out, what = np.empty((len(u), len(e), 4)), np.empty((len(u), len(e), 2), np.int64)
-        far, which = self._on_triangles(p, R, u, e, reach)
+    ) -> k.FanHits:
+        """Return what the rays of a fan at ``p`` with axes ``R`` in W hit."""
+        hits = k.FanHits(np.empty((len(u), len(e), 4)), np.empty((len(u), len(e), 2), np.int64))
         k.cast_fan(
-            p, R, u, e, reach, level, self.bed, self.bumps, far, which, self.triangles, self.near(p, reach), self.ground,
-            self.regions, self.grid, self.raster, len(self.palette.names) - 1 if surface else -1, out, what,
-        )  # fmt: skip
-        return out, what
+            k.Fan(p, R, u, e),
+            reach,
+            self.bed,
+            self.near(p, reach),
+            self._on_triangles(p, R, u, e, reach),
+            k.SeaSurface(level, len(self.palette.names) - 1 if surface else -1),
+            hits,
+        )
+        return hits
 
-    def _on_triangles(self, p: Array, R: Array, u: Array, e: Array, reach: float) -> tuple[Any, Any]:
-        """Return the range and the number of the triangle (-1 = none) for each ray, as two arrays (columns, rays). Both
-        arrays are empty if no triangle can be within reach.
-        """
+    def _on_triangles(self, p: Array, R: Array, u: Array, e: Array, reach: float) -> k.TriangleHits:
+        """Return the triangle that each ray hits; without any ray if no triangle can be within reach."""
         if self.scene is None or np.linalg.norm(self.middle - p) > reach + self.wide:
-            return np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32)
+            return k.TriangleHits(np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32), self.triangles)
         rays = np.empty((len(u), len(e), 3), np.float32)
         k.ray_directions(R, u, e, rays)
         start = np.empty((len(u) * len(e), 3), np.float32)
         start[:] = p - self.middle
         found = self.scene.run(start, rays.reshape(-1, 3), output=True)
         shape = len(u), len(e)
-        return found["tfar"].reshape(shape), found["primID"].reshape(shape)
+        return k.TriangleHits(found["tfar"].reshape(shape), found["primID"].reshape(shape), self.triangles)
 
 
 def fan_directions(u: Array, e: Array) -> Array:

@@ -11,10 +11,9 @@ import numpy as np
 
 from wavesim_emulators.sonar.design import SonarDesign
 from wavesim_emulators.sonar.scene import SonarScene
+from wavesim_emulators.sonar.types import Array
 from wavesim_world.config.imaging import TargetConfig
 from wavesim_world.sonars import materials, patterns
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def strength(t: TargetConfig, wavelength: float, r: float, from_W: Array) -> float:

@@ -108,7 +108,8 @@ class AcousticChannel:
         beam = self._beam(t.beam, fittings.pattern) if t.beam is not None else -1
         node = self.nodes[row] = ActiveTransducer(name, t, self._clock_of(name, t), head)
         key = randomness.key(self.seed, name, "acoustics")
-        medium_setup.set_node(self.medium, self.acoustics, row, t, time, key, node.clock, beam, head)
+        installed = medium_setup.InstalledTransducer(t, key, node.clock, beam, head)
+        medium_setup.set_node(self.medium, self.acoustics, row, installed, time)
         self._set_carrier_conditions(row, t)
         self._count_listener(t, +1)
 

@@ -6,8 +6,21 @@ heap holds only the events of the current tick and the events that are planned t
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics.medium_arrays import ISOVELOCITY, WHEEL_TICKS, Medium
+
+
+class FollowedPath(NamedTuple):
+    """A path that a candidate follows: its index, whether the signal is expected to arrive on it first, and for rays
+    the launch angle (rad) and travel time (s).
+    """
+
+    path: int
+    first: bool
+    angle: float
+    travel: float
 
 
 @device_function
@@ -61,16 +74,16 @@ def pop_event(m: Medium) -> None:
 
 
 @device_function
-def new_candidate(m: Medium, signal: int, node: int, path: int, angle: float, travel: float) -> int:
+def new_candidate(m: Medium, signal: int, node: int, followed: FollowedPath) -> int:
     """Use a free record for a candidate; :func:`schedule_candidate` sets its tick."""
     k = m.counters[0].free_candidate
     candidate = m.candidates[k]
     m.counters[0].free_candidate = candidate.next
     m.counters[0].left_candidates -= 1
-    candidate.signal, candidate.node, candidate.path = signal, node, path
-    candidate.bed = 0
+    candidate.signal, candidate.node, candidate.path = signal, node, followed.path
+    candidate.first, candidate.bed = 1 if followed.first else 0, 0
     if m.water[0].mode != ISOVELOCITY:
-        m.kept_rays[k].angle, m.kept_rays[k].travel = angle, travel
+        m.kept_rays[k].angle, m.kept_rays[k].travel = followed.angle, followed.travel
     m.signals[signal].pending += 1
     return int(k)
 

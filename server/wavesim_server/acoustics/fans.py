@@ -14,7 +14,7 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
-from wavesim_server.acoustics import range_dependent_rays, rays
+from wavesim_server.acoustics import eigenrays, range_dependent_rays
 from wavesim_server.acoustics.range_dependent_rays import (
     BEDS_MET,
     BEFORE,
@@ -27,12 +27,14 @@ from wavesim_server.acoustics.range_dependent_rays import (
     MAX_LEGS,
     NEXT,
     TRIED,
-    BedAlongPath,
+    RayStart,
+    Waveguide,
     X,
     Y,
     copy,
 )
-from wavesim_server.acoustics.types import Array, Record, Records
+from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow_bracket
+from wavesim_server.acoustics.types import Array, Record, Records, Vector
 from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
 ANGLES, BACK = 332, 12  #: number of rays of the fan to each side, and number of rays beyond the vertical
@@ -44,21 +46,15 @@ DIVISIONS = 64  #: maximum number of changes of history that are located between
 
 
 class Course(NamedTuple):
-    """Data of a scan: profile and bed, source and receiver, horizontal direction between them, and its arrays."""
+    """Data of a scan: water and bed, source and receiver, horizontal direction between them, and its arrays."""
 
-    z: Array
-    c: Array
-    g: BedAlongPath
-    ax: float
-    ay: float
-    az: float
-    bx: float
-    by: float
-    bz: float
+    guide: Waveguide
+    a: Vector
+    b: Vector
     lx: float
     ly: float
     legs: Array
-    none: Array
+    no_points: Array
     found: Records
 
 
@@ -70,82 +66,68 @@ def _angle(k: int) -> float:
     if k >= ANGLES - BACK:
         return 1.5706 + 0.05 * (k - (ANGLES - BACK) + 1)
     u = k * asinh(1.5706 / FLAT) / (ANGLES - BACK - 1)
-    return max(0.5 * FLAT * (exp(u) - exp(-u)), rays.MIN_LAUNCH_ANGLE)
+    return max(0.5 * FLAT * (exp(u) - exp(-u)), eigenrays.MIN_LAUNCH_ANGLE)
 
 
 @device_function
 def scan(
-    z: Array,
-    c: Array,
-    g: BedAlongPath,
-    ax: float,
-    ay: float,
-    az: float,
-    bx: float,
-    by: float,
-    bz: float,
-    found: Records,
-    count: int,
-    legs: Array,
-    none: Array,
-    out: Record,
+    guide: Waveguide, a: Vector, b: Vector, found: Records, count: int, legs: Array, no_points: Array, shot: Record
 ) -> tuple[int, int]:
-    """Add all rays from a to b that bounce off the bed, with at most ``g.order`` bounces, to the ``count`` rays that
+    """Add all rays from a to b that bounce off the bed, with at most ``guide.max_bounces`` bounces, to the ``count`` rays that
     have already been found.
 
     Returns (new number of rays, lower bound of the number of dropped rays). Rays are dropped if there is no room for
     them or if they have too many reversals.
     """
-    far = hypot(bx - ax, by - ay)
-    lx, ly = ((bx - ax) / far, (by - ay) / far) if far > 1e-9 else (1.0, 0.0)
-    w = Course(z, c, g, ax, ay, az, bx, by, bz, lx, ly, legs, none, found)
+    far = hypot(b.x - a.x, b.y - a.y)
+    lx, ly = ((b.x - a.x) / far, (b.y - a.y) / far) if far > 1e-9 else (1.0, 0.0)
+    w = Course(guide, a, b, lx, ly, legs, no_points, found)
     left, cut = 0, 0
     for side in range(2):
         sign = 1.0 if side == 1 else -1.0
         before = math.nan
         for k in range(ANGLES):
             angle = _angle(k)
-            _shoot(w, sign, angle, NEXT, out)
+            _shoot(w, sign, angle, NEXT, shot)
             if legs[NEXT, MAX_LEGS - 1, BEDS_MET] > 0.0 and _ahead(w, legs[NEXT, MAX_LEGS - 1]) < 0.0:
                 cut = 1
             if before == before:
-                count, left = _interval(w, sign, before, angle, count, left, out)
+                count, left = _interval(w, sign, before, angle, count, left, shot)
             before = angle
             copy(legs[NEXT], legs[BEFORE])
     return count, left + cut
 
 
 @device_function
-def _shoot(w: Course, sign: float, angle: float, slot: int, out: Record) -> None:
+def _shoot(w: Course, sign: float, angle: float, slot: int, shot: Record) -> None:
     """Follow a ray of the fan; ``legs[slot]`` receives its legs."""
-    level, rise = cos(angle), sign * sin(angle)
     range_dependent_rays.trace_ray(
-        w.z,
-        w.c,
-        w.g,
-        w.ax,
-        w.ay,
-        w.az,
-        level * w.lx,
-        level * w.ly,
-        rise,
-        w.bz,
+        w.guide,
+        RayStart(w.a, _direction(w, sign, angle)),
+        w.b.z,
         MAX_LEGS - 1,
         False,
         w.legs[slot],
-        w.none,
-        out,
+        w.no_points,
+        shot,
     )
+
+
+@device_function
+def _direction(w: Course, sign: float, angle: float) -> Vector:
+    """Return the direction of a launch angle, towards the receiver."""
+    level = cos(angle)
+    return Vector(level * w.lx, level * w.ly, sign * sin(angle))
 
 
 @device_function
 def _ahead(w: Course, leg: Array) -> float:
     """Return the distance in m by which a leg of a ray passes the receiver."""
-    return float((leg[X] - w.bx) * w.lx + (leg[Y] - w.by) * w.ly)
+    return float((leg[X] - w.b.x) * w.lx + (leg[Y] - w.b.y) * w.ly)
 
 
 @device_function
-def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int, out: Record) -> tuple[int, int]:
+def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int, shot: Record) -> tuple[int, int]:
     """Add the rays to the receiver between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``.
 
     Each interval in which the rays have the same history is searched separately.
@@ -153,7 +135,7 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
     legs, edge = w.legs, False
     copy(legs[BEFORE], legs[LOW])
     for division in range(DIVISIONS + 1):
-        if _alike(w.g, legs[LOW], legs[NEXT], w.ax, w.ay):
+        if _alike(w, legs[LOW], legs[NEXT]):
             break
         if division == DIVISIONS:
             return count, left + 1
@@ -162,8 +144,8 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
         copy(legs[NEXT], legs[BEYOND])
         while high - low > 1e-6:
             middle = 0.5 * (low + high)
-            _shoot(w, sign, middle, TRIED, out)
-            if _alike(w.g, legs[LOW], legs[TRIED], w.ax, w.ay):
+            _shoot(w, sign, middle, TRIED, shot)
+            if _alike(w, legs[LOW], legs[TRIED]):
                 low = middle
                 copy(legs[TRIED], legs[EDGE])
             else:
@@ -171,18 +153,18 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
                 copy(legs[TRIED], legs[BEYOND])
         if low > a:
             copy(legs[EDGE], legs[HIGH])
-            count, left = _refined(w, sign, a, low, True, count, left, out)
+            count, left = _refined(w, sign, a, low, True, count, left, shot)
         a, edge = high, True
         copy(legs[BEYOND], legs[LOW])
     if a < b:
         copy(legs[NEXT], legs[HIGH])
-        count, left = _refined(w, sign, a, b, edge, count, left, out)
+        count, left = _refined(w, sign, a, b, edge, count, left, shot)
     return count, left
 
 
 @device_function
 def _refined(
-    w: Course, sign: float, a: float, b: float, edge: bool, count: int, left: int, out: Record
+    w: Course, sign: float, a: float, b: float, edge: bool, count: int, left: int, shot: Record
 ) -> tuple[int, int]:
     """Add the rays to the receiver between ``legs[LOW]`` and ``legs[HIGH]``, from low to high.
 
@@ -203,13 +185,13 @@ def _refined(
         size = (b - a) / (1 << depth)
         if (halve >> depth) & 1 and depth < DEEP:
             depth, i = depth + 1, 2 * i
-            _shoot(w, sign, a + (i + 1) * 0.5 * size, HIGH + depth, out)
+            _shoot(w, sign, a + (i + 1) * 0.5 * size, HIGH + depth, shot)
             if depth > ALWAYS:
                 halve &= ~(1 << depth)
             if _bends(w, legs[LOW], legs[HIGH + depth], legs[ends]):
                 halve |= 1 << depth
             continue
-        count, left = _between(w, sign, a + i * size, a + (i + 1) * size, ends, count, left, out)
+        count, left = _between(w, sign, a + i * size, a + (i + 1) * size, ends, count, left, shot)
         copy(legs[ends], legs[LOW])
         while depth > 0 and i & 1:
             depth, i = depth - 1, i >> 1
@@ -224,7 +206,7 @@ def _within_reach(w: Course, low: Array, high: Array) -> bool:
     for r in range(MAX_LEGS):
         if low[r, HISTORY] == high[r, HISTORY] and low[r, BEDS_MET] > 0.0:
             a, b = _ahead(w, low[r]), _ahead(w, high[r])
-            if min(abs(a), abs(b)) < abs(b - a) + REACH * w.g.max_range:
+            if min(abs(a), abs(b)) < abs(b - a) + REACH * w.guide.max_range:
                 return True
     return False
 
@@ -246,19 +228,20 @@ def _bends(w: Course, low: Array, middle: Array, high: Array) -> bool:
 
 
 @device_function
-def _alike(g: BedAlongPath, one: Array, other: Array, ax: float, ay: float) -> bool:
+def _alike(w: Course, one: Array, other: Array) -> bool:
     """Return whether two rays have the same history up to the receiver."""
+    ax, ay = w.a.x, w.a.y
     for r in range(MAX_LEGS):
         a, b = hypot(one[r, X] - ax, one[r, Y] - ay), hypot(other[r, X] - ax, other[r, Y] - ay)
         away = a != a or b != b or one[r, HISTORY] != other[r, HISTORY]
-        if away and (a < 0.8 * g.max_range or b < 0.8 * g.max_range):
+        if away and (a < 0.8 * w.guide.max_range or b < 0.8 * w.guide.max_range):
             return False
     return True
 
 
 @device_function
 def _between(
-    w: Course, sign: float, a: float, b: float, end: int, count: int, left: int, out: Record
+    w: Course, sign: float, a: float, b: float, end: int, count: int, left: int, shot: Record
 ) -> tuple[int, int]:
     """Add the rays to the receiver between the launch angles of ``legs[LOW]`` and ``legs[end]``.
 
@@ -272,59 +255,48 @@ def _between(
         fa, fb = _ahead(w, low[r]), _ahead(w, high[r])
         if not fa * fb <= 0.0:
             continue
-        angle = _root(w, sign, a, fa, b, fb, r, kinds, out)
+        angle = _root(w, sign, Bracket(a, fa, b, fb, 0), r, kinds, shot)
         if angle != angle:
             continue
-        level, rise = cos(angle), sign * sin(angle)
-        if not range_dependent_rays.aim_ray(
-            w.z, w.c, w.g, w.ax, w.ay, w.az, w.bx, w.by, w.bz, r, level * w.lx, level * w.ly, rise, w.legs, w.none, out
-        ) or _known(w, count, r, out):
+        direction = _direction(w, sign, angle)
+        if not range_dependent_rays.aim_ray(w.guide, w.a, w.b, r, direction, w.legs, w.no_points, shot) or _known(
+            w, count, r, shot
+        ):
             continue
         if count >= w.found.shape[0]:
             left += 1
             continue
         eigenray = w.found[count]
-        eigenray.angle, eigenray.down, eigenray.reversals = angle, 1 if out.sz > 0.0 else 0, r
-        eigenray.time, eigenray.sx, eigenray.sy, eigenray.bed = out.time, out.sx, out.sy, 1
+        eigenray.angle, eigenray.down, eigenray.reversals = angle, 1 if shot.sz > 0.0 else 0, r
+        eigenray.time, eigenray.sx, eigenray.sy, eigenray.bed = shot.time, shot.sx, shot.sy, 1
         count += 1
     return count, left
 
 
 @device_function
-def _known(w: Course, count: int, reversals: int, out: Record) -> bool:
+def _known(w: Course, count: int, reversals: int, shot: Record) -> bool:
     """Return whether an aimed ray has already been found: Newton's method can jump between the two rays of a pair."""
     for k in range(count):
         ray = w.found[k]
-        same = ray.bed and ray.reversals == reversals and (ray.down > 0) == (out.sz > 0.0)
-        if same and hypot(ray.sx - out.sx, ray.sy - out.sy) < 1e-9 and abs(ray.time - out.time) < 1e-9:
+        same = ray.bed and ray.reversals == reversals and (ray.down > 0) == (shot.sz > 0.0)
+        if same and hypot(ray.sx - shot.sx, ray.sy - shot.sy) < 1e-9 and abs(ray.time - shot.time) < 1e-9:
             return True
     return False
 
 
 @device_function
-def _root(w: Course, sign: float, a: float, fa: float, b: float, fb: float, r: int, kinds: float, out: Record) -> float:
-    """Return the launch angle between two others at which a leg meets the receiver (Illinois method); NaN if the range
-    jumps past the receiver.
+def _root(w: Course, sign: float, bracket: Bracket, r: int, kinds: float, shot: Record) -> float:
+    """Return the launch angle within a bracket at which a leg meets the receiver; NaN if the range jumps past the
+    receiver.
     """
-    side, middle, f = 0, a, fa
+    angle, miss = bracket.low, bracket.f_low
     for _ in range(60):
-        middle = (a * fb - b * fa) / (fb - fa) if fa != fb else 0.5 * (a + b)
-        if not a < middle < b:
-            middle = 0.5 * (a + b)
-        _shoot(w, sign, middle, TRIED, out)
+        angle = estimate_root(bracket)
+        _shoot(w, sign, angle, TRIED, shot)
         if w.legs[TRIED, r, HISTORY] != kinds:
             return math.nan
-        f = _ahead(w, w.legs[TRIED, r])
-        if abs(f) < CLOSE or b - a < 1e-14:
+        miss = _ahead(w, w.legs[TRIED, r])
+        if abs(miss) < CLOSE or bracket.high - bracket.low < 1e-14:
             break
-        if f * fb > 0.0:
-            b, fb = middle, f
-            if side == 1:
-                fa *= 0.5
-            side = 1
-        else:
-            a, fa = middle, f
-            if side == -1:
-                fb *= 0.5
-            side = -1
-    return middle if abs(f) < 10.0 * CLOSE else math.nan
+        bracket = narrow_bracket(bracket, angle, miss)
+    return angle if abs(miss) < 10.0 * CLOSE else math.nan

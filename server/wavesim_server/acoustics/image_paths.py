@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
-from wavesim_server.acoustics.types import Array, Ints
+from wavesim_server.acoustics.types import Array, Ints, Vector
 from wavesim_server.dynamics.shapes import BOX, CORE, POSE, SHAPE_CODE, TRIANGLE, is_over_triangle, triangle_normal
 from wavesim_server.elementary import atan2, log10
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
@@ -171,20 +171,18 @@ def is_path_blocked(scene: AcousticScene, points: Array, n: int, bed: bool) -> b
 
 
 @device_function
-def unfold_image_path(
-    path: int, bottom: float, ax: float, ay: float, az: float, bx: float, by: float, bz: float, points: Array
-) -> int:
+def unfold_image_path(path: int, bottom: float, a: Vector, b: Vector, points: Array) -> int:
     """Fill in the corners of an image path from a to b; return their number."""
     n = path // 2
-    total = abs(image_depth(az, bottom, path) - bz)
-    points[0, 0], points[0, 1], points[0, 2] = ax, ay, az
+    total = abs(image_depth(a.z, bottom, path) - b.z)
+    points[0, 0], points[0, 1], points[0, 2] = a.x, a.y, a.z
     at_bottom = path % 2 == 1
-    way = bottom - az if at_bottom else az
+    way = bottom - a.z if at_bottom else a.z
     for i in range(n):
         k = way / total if total > 0.0 else 0.0
-        points[i + 1, 0], points[i + 1, 1] = ax + k * (bx - ax), ay + k * (by - ay)
+        points[i + 1, 0], points[i + 1, 1] = a.x + k * (b.x - a.x), a.y + k * (b.y - a.y)
         points[i + 1, 2] = bottom if at_bottom else 0.0
         at_bottom = not at_bottom
         way += bottom
-    points[n + 1, 0], points[n + 1, 1], points[n + 1, 2] = bx, by, bz
+    points[n + 1, 0], points[n + 1, 1], points[n + 1, 2] = b.x, b.y, b.z
     return n + 2

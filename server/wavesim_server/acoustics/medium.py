@@ -14,22 +14,29 @@ Functions identify signals, nodes, candidates and emissions by their rows in the
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from wavesim_kernels.compiler import device_function, kernel
 from wavesim_sdk.tables import SignalKind
-from wavesim_server.acoustics import image_paths, ray_tubes, rays
+from wavesim_server.acoustics import eigenrays, image_paths, ray_tubes, rays
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.event_queues import (
+    FollowedPath,
     free_candidate,
     new_candidate,
     pop_event,
     push_event,
     schedule_candidate,
 )
-from wavesim_server.acoustics.medium_arrays import Medium
-from wavesim_server.acoustics.propagation import find_bed_eigenrays, found_way, source_image, travel_time
+from wavesim_server.acoustics.medium_arrays import Medium, MediumTable
+from wavesim_server.acoustics.propagation import (
+    eigenray_search,
+    find_bed_eigenrays,
+    found_way,
+    source_image,
+    travel_time,
+)
 from wavesim_server.acoustics.reception import (
+    Arrival,
     begin_arrival,
     detection_range,
     finish_reception,
@@ -38,7 +45,7 @@ from wavesim_server.acoustics.reception import (
     transmission_loss,
 )
 from wavesim_server.acoustics.transducer_motion import TickInterval, clock_reading, position_and_velocity
-from wavesim_server.acoustics.types import Record, Records
+from wavesim_server.acoustics.types import Record, Records, Vector
 from wavesim_server.array_tables import prefetch
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import hypot
@@ -262,7 +269,7 @@ def _spread_to_nodes(
     slack = a.MAX_SPEED * w.step  # positions are those at the end of the tick
     angles = 0
     if mode == a.RAYS:
-        angles = rays.launch_fan(m.profile_z, m.profile_c, min(max(z, 0.0), m.profile_z[-1]), m.fan)
+        angles = eigenrays.launch_fan(a.sound_speed_profile(m), min(max(z, 0.0), m.profile_z[-1]), m.fan)
     is_within = 0
     after = m.places[tick.number & 1]
     limit = signal.reach * max_speed / c + slack
@@ -276,27 +283,29 @@ def _spread_to_nodes(
         distance = math.sqrt(square)
         near = max(distance - slack, 0.0)
         if square > limit:
-            record_loss(m, s, j, 0, a.FADED, time + signal.reach / c, place.x, place.y, place.z)
+            record_loss(m, Arrival(s, j, 0, time + signal.reach / c), a.FADED, Vector(place.x, place.y, place.z))
             continue
         is_within += 1
         if mode == a.ISOVELOCITY:
-            _add_candidate(m, s, j, 0, True, 0.0, 0.0, time + near / max_speed, tick)
+            _add_candidate(m, s, j, FollowedPath(0, True, 0.0, 0.0), time + near / max_speed, tick)
             for path in range(2, 2 * w.order + 2):
-                ox, oy, oz = source_image(m, scene, s, path, place.x, place.y, place.z)
+                ox, oy, oz = source_image(m, scene, s, path, Vector(place.x, place.y, place.z))
                 if ox != ox:
                     continue  # this path does not exist
                 ix, iy, up = place.x - ox, place.y - oy, place.z - oz
                 way = max(math.sqrt(ix * ix + iy * iy + up * up) - slack, 0.0)
                 if way * c / max_speed <= signal.reach:
-                    _add_candidate(m, s, j, path, False, 0.0, 0.0, time + way / max_speed, tick)
+                    _add_candidate(m, s, j, FollowedPath(path, False, 0.0, 0.0), time + way / max_speed, tick)
         elif mode == a.GRADIENT:
             if rays.gradient_arc(w.speed, w.gradient, w.bottom, z, place.z, math.sqrt(dx * dx + dy * dy), m.ray[0]):
-                _add_candidate(m, s, j, 0, True, 0.0, 0.0, time + near / max_speed, tick)
+                _add_candidate(m, s, j, FollowedPath(0, True, 0.0, 0.0), time + near / max_speed, tick)
             else:
-                record_loss(m, s, j, 0, a.SHADOW, time + distance / c, place.x, place.y, place.z)
+                record_loss(m, Arrival(s, j, 0, time + distance / c), a.SHADOW, Vector(place.x, place.y, place.z))
         else:
             _add_eigenray_candidates(m, scene, s, j, time, tick, angles)
-    schedule_candidate(m, new_candidate(m, s, a.RETIRE_NODE, 0, 0.0, 0.0), time + signal.reach / c, tick.number)
+    schedule_candidate(
+        m, new_candidate(m, s, a.RETIRE_NODE, FollowedPath(0, False, 0.0, 0.0)), time + signal.reach / c, tick.number
+    )
     return int(m.counters[0].nodes - 1 - is_within)
 
 
@@ -311,18 +320,15 @@ def _add_eigenray_candidates(
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     signal, w = m.signals[s], m.water[0]
     across = hypot(x - signal.x, y - signal.y)
-    zs, zr, across = rays.clamp_to_water(m.profile_z, signal.z, z, across)
-    level = w.uneven == 0
-    count, dropped = rays.find_eigenrays(
-        m.profile_z, m.profile_c, zs, zr, across, w.order, m.fan, angles, m.eigenrays, m.no_points, m.ray[0], level
-    )
-    if not level:
-        count, more = find_bed_eigenrays(m, scene, s, x, y, z, count)
+    link = rays.link_in_water(a.sound_speed_profile(m), signal.z, z, across)
+    count, dropped = eigenrays.find_eigenrays(eigenray_search(m, link), angles)
+    if w.uneven != 0:
+        count, more = find_bed_eigenrays(m, scene, s, Vector(x, y, z), count)
         dropped += more
     if count == 0:
         m.counters[0].paths_dropped += dropped
-        far = hypot(across, zr - zs)
-        record_loss(m, s, j, 0, a.SHADOW, time + far / w.fastest, x, y, z)
+        far = hypot(link.distance, link.receiver - link.source)
+        record_loss(m, Arrival(s, j, 0, time + far / w.fastest), a.SHADOW, Vector(x, y, z))
         return
     first = 0
     for k in range(1, count):
@@ -339,7 +345,7 @@ def _add_eigenray_candidates(
             found = m.eigenrays[k]
             path = 2 * found.reversals + found.down
             earliest = time + found.time * slower - 2.0 * w.step
-            e = _add_candidate(m, s, j, path, k == first, found.angle, found.time, earliest, tick)
+            e = _add_candidate(m, s, j, FollowedPath(path, k == first, found.angle, found.time), earliest, tick)
             m.candidates[e].bed, m.kept_rays[e].sx, m.kept_rays[e].sy = found.bed, found.sx, found.sy
 
 
@@ -352,7 +358,7 @@ def _weigh(
     """
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     for k in range(count):
-        there, way = found_way(m, scene, s, k, x, y, z)
+        there, way = found_way(m, scene, s, k, Vector(x, y, z))
         m.eigenrays[k].level = level_of(m, s, j, way, tick, time) if there else -math.inf
     m.eigenrays[first].level = math.inf
 
@@ -370,12 +376,9 @@ def _among_strongest(m: Medium, k: int, count: int) -> bool:
 
 
 @device_function
-def _add_candidate(
-    m: Medium, s: int, j: int, path: int, first: bool, angle: float, travel: float, earliest: float, tick: TickInterval
-) -> int:
+def _add_candidate(m: Medium, s: int, j: int, followed: FollowedPath, earliest: float, tick: TickInterval) -> int:
     """Add a candidate; one that may arrive in this tick is checked before the next event."""
-    e = new_candidate(m, s, j, path, angle, travel)
-    m.candidates[e].first = 1 if first else 0
+    e = new_candidate(m, s, j, followed)
     schedule_candidate(m, e, earliest, tick.number if earliest > tick.end else tick.number - 1)
     return e
 
@@ -412,7 +415,7 @@ def _check_straight_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickI
     signal = m.signals[s]
     now, before = m.places[tick.number & 1, j], m.places[(tick.number - 1) & 1, j]
     c, h, emission = w.speed, w.step, signal.emission
-    ox, oy, oz = source_image(m, scene, s, path, now.x, now.y, now.z)
+    ox, oy, oz = source_image(m, scene, s, path, Vector(now.x, now.y, now.z))
     if ox != ox:
         return True, math.nan
     dx, dy, dz = now.x - ox, now.y - oy, now.z - oz
@@ -425,7 +428,7 @@ def _check_straight_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickI
     t = emission + crossing_time(c, dx + vx * back, dy + vy * back, dz + vz * back, vx, vy, vz)
     for _ in range(2):
         x, y, z, vx, vy, vz = position_and_velocity(m, tick, j, t)
-        ox, oy, oz = source_image(m, scene, s, path, x, y, z)
+        ox, oy, oz = source_image(m, scene, s, path, Vector(x, y, z))
         dx, dy, dz = x - ox, y - oy, z - oz
         far = math.sqrt(dx * dx + dy * dy + dz * dz)
         closing = (dx * vx + dy * vy + dz * vz) / max(far, 1e-9) - c
@@ -442,7 +445,7 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
     emission = signal.emission
     if m.nodes[j].active == 0 or m.nodes[j].since > emission:
         if candidate.first:
-            record_loss(m, s, j, path, a.RECEIVER_LEFT, end, place.x, place.y, place.z)
+            record_loss(m, Arrival(s, j, path, end), a.RECEIVER_LEFT, Vector(place.x, place.y, place.z))
         free_candidate(m, e)
         return
     if w.mode == a.ISOVELOCITY:
@@ -453,10 +456,10 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
         t = end
         for k in range(4):  # at the end of the tick, then at the node position of the improved time
             x, y, z, _, _, _ = position_and_velocity(m, tick, j, t)
-            travel = travel_time(m, scene, s, e, x, y, z)
+            travel = travel_time(m, scene, s, e, Vector(x, y, z))
             if travel != travel:
                 if candidate.first:
-                    record_loss(m, s, j, path, a.SHADOW, end, x, y, z)
+                    record_loss(m, Arrival(s, j, path, end), a.SHADOW, Vector(x, y, z))
                 free_candidate(m, e)
                 return
             gap = travel - (end - emission)
@@ -466,7 +469,7 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
             t = emission + travel
     if t != t:  # the state of one of them diverged in this tick: no sound arrives
         if candidate.first:
-            record_loss(m, s, j, path, a.FADED, end, place.x, place.y, place.z)
+            record_loss(m, Arrival(s, j, path, end), a.FADED, Vector(place.x, place.y, place.z))
         free_candidate(m, e)
         return
     t = min(max(t, emission, tick.start), end)
@@ -502,7 +505,7 @@ def _prefetch_candidates(m: Medium, e: int, tick: TickInterval) -> None:
 
 
 @device_function
-def advance(t: Any, scene: AcousticScene, number: int, start: float, end: float, capacity: int) -> int:
+def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end: float, capacity: int) -> int:
     """Process every event of tick ``number``, which ends at ``end``.
 
     Returns OK when no event is left. GROW or FLUSH = enlarge the arrays or collect the records, then call again.
@@ -563,7 +566,7 @@ def advance(t: Any, scene: AcousticScene, number: int, start: float, end: float,
 
 
 @kernel
-def request_emission(t: Any, node: int, time: float, wanted: Records) -> bool:
+def request_emission(t: MediumTable, node: int, time: float, wanted: Records) -> bool:
     """Plan the emission ``wanted`` (1,), ignoring its fields ``entry`` and ``next``.
 
     Returns False if there is no room (grow, then call again).
@@ -580,13 +583,13 @@ def request_emission(t: Any, node: int, time: float, wanted: Records) -> bool:
 
 
 @kernel
-def plan_first_ping(t: Any, node: int, time: float) -> bool:
+def plan_first_ping(t: MediumTable, node: int, time: float) -> bool:
     """Plan the first ping of a pinger; False if there is no room (grow, then call again)."""
     return bool(_plan_next_ping(a.unpack_medium(t), node, time))
 
 
 @kernel
-def fill_live_signals(t: Any, time: float, table: Records) -> int:
+def fill_live_signals(t: MediumTable, time: float, table: Records) -> int:
     """Fill rows of the table `signals` with the signals in transit; return their number."""
     k, m = 0, a.unpack_medium(t)
     for s in range(m.signals.shape[0]):

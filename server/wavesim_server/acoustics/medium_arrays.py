@@ -9,16 +9,19 @@ Frames: W north-east-down, B the body. Times are seconds since the start; in the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from wavesim_kernels.compiler import device_function
 from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, Table, integer, value
 from wavesim_server import array_tables
+from wavesim_server.acoustics.eigenrays import EIGENRAY, FAN, REVERSALS, fan_size
 from wavesim_server.acoustics.range_dependent_rays import COLUMNS, LEG_ARRAYS, MAX_LEGS, SHOT
-from wavesim_server.acoustics.rays import EIGENRAY, FAN, RAY, REVERSALS, fan_size
-from wavesim_server.acoustics.types import Array, Ints, Records
+from wavesim_server.acoustics.rays import RAY
+from wavesim_server.acoustics.types import Array, Ints, Records, SoundSpeedProfile
 
 MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
 MAX_HYDROPHONES = 8
@@ -383,10 +386,18 @@ ARRAY_SPECS: dict[str, ArraySpec] = Medium._field_defaults
 _CHAINED = {name: a.free_chain for name, a in ARRAY_SPECS.items() if a.free_chain}
 
 
+#: the table of the addresses of the medium's arrays; with compilation off, the medium itself
+MediumTable = Ints | Medium
 #: inside a kernel, rebuilds the medium from the table of its addresses
-unpack_medium: Any = array_tables.make_views(
+unpack_medium: Callable[[MediumTable], Medium] = array_tables.make_views(
     "Medium", {name: (a.dtype, len(a.lengths)) for name, a in ARRAY_SPECS.items()}
 )
+
+
+@device_function
+def sound_speed_profile(m: Medium) -> SoundSpeedProfile:
+    """Return the sound speed profile of the medium."""
+    return SoundSpeedProfile(m.profile_z, m.profile_c)
 
 
 def make_record(of: Table) -> Records:

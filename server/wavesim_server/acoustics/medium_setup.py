@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -148,7 +149,7 @@ def bessel_j1(x: Array) -> Array:
     return np.asarray(cos(a - x[:, None] * sin(a)).mean(axis=1))
 
 
-def head_records(head: UsblHead, position: Any, assumed: float) -> tuple[Records, Records]:
+def head_records(head: UsblHead, position: Sequence[float], assumed: float) -> tuple[Records, Records]:
     """Return the records of a head and of its hydrophones.
 
     The records hold the positions p of the hydrophones relative to the transducer. They also hold the least-squares
@@ -180,31 +181,30 @@ _COPIED_FIELDS = (
 )  # fmt: skip
 
 
-def set_node(
-    m: Medium,
-    a: Acoustics,
-    row: int,
-    t: TransducerConfig,
-    time: float,
-    key: int,
-    clock: tuple[float, float],
-    beam: int,
-    head: int,
-) -> None:
-    """Turn a row into a node that can receive and send from now on.
-
-    ``clock`` is its (offset, drift). ``beam`` and ``head`` are rows of the arrays of beam patterns and hydrophone
-    heads; -1 for none.
+class InstalledTransducer(NamedTuple):
+    """A transducer with the values that it has in this run: key of its random numbers, offset (s) and drift of its
+    clock, rows of its beam pattern and of its hydrophone head (-1 = none).
     """
+
+    transducer: TransducerConfig
+    key: int
+    clock: tuple[float, float]
+    beam: int = -1
+    head: int = -1
+
+
+def set_node(m: Medium, a: Acoustics, row: int, installed: InstalledTransducer, time: float) -> None:
+    """Turn a row into a node that can receive and send from now on."""
+    t = installed.transducer
     m.counters[0].nodes += 1
     n = m.nodes[row]
     entry, emitted = n.entry + 1, n.emitted  # counters that continue from one transducer of a row to the next
     m.nodes[row] = 0
-    n.active, n.entry, n.emitted, n.since, n.key = 1, entry, emitted, time, key
+    n.active, n.entry, n.emitted, n.since, n.key = 1, entry, emitted, time, installed.key
     for name in _COPIED_FIELDS:
         n[name] = getattr(t, name)
     n.snr = t.snr if t.detection == "snr" else math.nan
-    n.clock_offset, n.clock_drift = clock
+    n.clock_offset, n.clock_drift = installed.clock
     n.sound_speed = a.sound_speed
     if t.modem is not None:
         b = t.modem
@@ -212,7 +212,7 @@ def set_node(
         n.preamble, n.bit_error = b.preamble, b.bit_error
     if t.pinger is not None:
         n.ping_period, n.ping_offset, n.ping_frequency = t.pinger.period, t.pinger.offset, t.pinger.frequency
-    n.beam, n.head = beam, head
+    n.beam, n.head = installed.beam, installed.head
     if t.beam is not None:
         n.axis_x, n.axis_y, n.axis_z = np.array(t.beam.axis) / norm(t.beam.axis)
     n.sending_from = n.sending_until = n.ready = -math.inf

@@ -6,10 +6,21 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import always_inline, device_function
-from wavesim_server.acoustics import fans, image_paths, range_dependent_rays, ray_tubes, rays, sloping_bed_images
+from wavesim_server.acoustics import (
+    eigenrays,
+    fans,
+    image_paths,
+    range_dependent_rays,
+    ray_tubes,
+    rays,
+    sloping_bed_images,
+)
 from wavesim_server.acoustics import medium_arrays as a
+from wavesim_server.acoustics.eigenrays import EigenraySearch
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium
+from wavesim_server.acoustics.range_dependent_rays import RayStart, Waveguide
+from wavesim_server.acoustics.types import Vector
 from wavesim_server.elementary import cos
 
 
@@ -40,7 +51,7 @@ class PropagationPath(NamedTuple):
 
 
 @device_function
-def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: float, z: float) -> float:
+def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -> float:
     """Return the travel time of a candidate's path to a point, under a profile; NaN if there is no path. ``m.ray`` or
     ``m.shot`` then holds the ray.
 
@@ -50,33 +61,18 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: fl
     signal, w, ray = m.signals[s], m.water[0], m.ray[0]
     candidate, kept = m.candidates[e], m.kept_rays[e]
     if candidate.bed:
-        return _bed_travel_time(m, scene, s, e, x, y, z)
-    dx, dy = x - signal.x, y - signal.y
+        return _bed_travel_time(m, scene, s, e, point)
+    dx, dy = point.x - signal.x, point.y - signal.y
     across = math.sqrt(dx * dx + dy * dy)
     if w.mode == a.GRADIENT:
-        if not rays.gradient_arc(w.speed, w.gradient, w.bottom, signal.z, z, across, ray):
+        if not rays.gradient_arc(w.speed, w.gradient, w.bottom, signal.z, point.z, across, ray):
             return math.nan
         return float(ray.time)
-    zs, zr, across = rays.clamp_to_water(m.profile_z, signal.z, z, across)
+    link = rays.link_in_water(a.sound_speed_profile(m), signal.z, point.z, across)
     path = a.to_row(candidate.path)
-    angle = rays.refine_eigenray(
-        m.profile_z, m.profile_c, zs, zr, across, kept.angle, path % 2 == 1, path // 2, m.no_points, ray
-    )
+    angle = eigenrays.refine_eigenray(link, kept.angle, path % 2 == 1, path // 2, m.no_points, ray)
     if angle != angle:
-        k = rays.match_by_travel_time(
-            m.profile_z,
-            m.profile_c,
-            zs,
-            zr,
-            across,
-            w.order,
-            kept.travel,
-            m.fan,
-            m.eigenrays,
-            m.no_points,
-            ray,
-            w.uneven == 0,
-        )
+        k = eigenrays.match_by_travel_time(eigenray_search(m, link), kept.travel)
         if k < 0:
             return math.nan
         found = m.eigenrays[k]
@@ -87,60 +83,57 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: fl
 
 
 @device_function
-def find_bed_eigenrays(
-    m: Medium, scene: AcousticScene, s: int, x: float, y: float, z: float, found: int
-) -> tuple[int, int]:
+def eigenray_search(m: Medium, link: rays.Link) -> EigenraySearch:
+    """Return a search in the arrays of the medium. Rays off a bed that is not level are not part of it: see
+    :func:`find_bed_eigenrays`.
+    """
+    w = m.water[0]
+    return EigenraySearch(link, w.order, w.uneven == 0, m.fan, m.eigenrays, m.no_points, m.ray)
+
+
+@device_function
+def _waveguide(m: Medium, scene: AcousticScene, s: int, point: Vector) -> tuple[Waveguide, Vector, Vector]:
+    """Return (water and bed between a signal's source and a point, the source, the point), both limited to the water."""
+    signal, profile = m.signals[s], a.sound_speed_profile(m)
+    source = Vector(signal.x, signal.y, signal.z)
+    guide = range_dependent_rays.waveguide_between(profile, scene, m.water[0].order, source, point)
+    link = rays.link_in_water(profile, signal.z, point.z, 0.0)
+    return guide, Vector(signal.x, signal.y, link.source), Vector(point.x, point.y, link.receiver)
+
+
+@device_function
+def find_bed_eigenrays(m: Medium, scene: AcousticScene, s: int, point: Vector, found: int) -> tuple[int, int]:
     """Find eigenrays to a point that bounce off a bed that is not level, and append them to the ``found`` eigenrays
     that the medium holds.
 
     Returns (new number of eigenrays, number of eigenrays dropped for lack of room).
     """
-    signal, w = m.signals[s], m.water[0]
-    ground = range_dependent_rays.bed_along_path(scene, w.order, signal.x, signal.y, x, y)
-    zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, 0.0)
-    return fans.scan(
-        m.profile_z,
-        m.profile_c,
-        ground,
-        signal.x,
-        signal.y,
-        zs,
-        x,
-        y,
-        zr,
-        m.eigenrays,
-        found,
-        range_dependent_rays.legs_view(m.legs),
-        m.no_points,
-        m.shot[0],
-    )
+    guide, source, receiver = _waveguide(m, scene, s, point)
+    legs = range_dependent_rays.legs_view(m.legs)
+    return fans.scan(guide, source, receiver, m.eigenrays, found, legs, m.no_points, m.shot[0])
 
 
 @device_function
-def found_way(
-    m: Medium, scene: AcousticScene, s: int, k: int, x: float, y: float, z: float
-) -> tuple[bool, PropagationPath]:
+def found_way(m: Medium, scene: AcousticScene, s: int, k: int, point: Vector) -> tuple[bool, PropagationPath]:
     """Return (whether the path exists, the path) of eigenray ``k`` among those found to a point."""
     signal, found = m.signals[s], m.eigenrays[k]
     path = 2 * found.reversals + found.down
     if found.bed:
-        there = _aim_at_point(m, scene, s, path, found.sx, found.sy, x, y, z)
-        return there, reflected_path(m, s, z)
-    dx, dy = x - signal.x, y - signal.y
-    zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, math.sqrt(dx * dx + dy * dy))
-    rays.trace_ray(
-        m.profile_z, m.profile_c, zs, zr, found.angle, found.down > 0, found.reversals, m.no_points, m.ray[0]
-    )
-    return True, refracted_path(m, s, path, x, y, z)
+        there = _aim_at_point(m, scene, s, path, found.sx, found.sy, point)
+        return there, reflected_path(m, s, point.z)
+    dx, dy = point.x - signal.x, point.y - signal.y
+    link = rays.link_in_water(a.sound_speed_profile(m), signal.z, point.z, math.sqrt(dx * dx + dy * dy))
+    rays.trace_ray(link, found.angle, found.down > 0, found.reversals, m.no_points, m.ray[0])
+    return True, refracted_path(m, s, path, point)
 
 
 @device_function
-def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: float, z: float) -> float:
+def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -> float:
     """Return the travel time of a ray that bounces off a bed that is not level. The ray itself is stored in ``m.shot``."""
     candidate, kept, shot = m.candidates[e], m.kept_rays[e], m.shot[0]
-    if not _aim_at_point(m, scene, s, a.to_row(candidate.path), kept.sx, kept.sy, x, y, z):
+    if not _aim_at_point(m, scene, s, a.to_row(candidate.path), kept.sx, kept.sy, point):
         best, gap = -1, 1e-3
-        count, _ = find_bed_eigenrays(m, scene, s, x, y, z, 0)
+        count, _ = find_bed_eigenrays(m, scene, s, point, 0)
         for k in range(count):
             away = abs(m.eigenrays[k].time - kept.travel)
             if away < gap:
@@ -149,45 +142,26 @@ def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, 
             return math.nan
         found = m.eigenrays[best]
         candidate.path = 2 * found.reversals + found.down
-        if not _aim_at_point(m, scene, s, a.to_row(candidate.path), found.sx, found.sy, x, y, z):
+        if not _aim_at_point(m, scene, s, a.to_row(candidate.path), found.sx, found.sy, point):
             return math.nan
     kept.sx, kept.sy, kept.travel = shot.sx, shot.sy, shot.time
     return float(shot.time)
 
 
 @device_function
-def _aim_at_point(
-    m: Medium, scene: AcousticScene, s: int, path: int, sx: float, sy: float, x: float, y: float, z: float
-) -> bool:
+def _aim_at_point(m: Medium, scene: AcousticScene, s: int, path: int, sx: float, sy: float, point: Vector) -> bool:
     """Return whether a ray near a direction reaches a point; the ray is stored in ``m.shot``."""
-    signal = m.signals[s]
-    ground = range_dependent_rays.bed_along_path(scene, m.water[0].order, signal.x, signal.y, x, y)
-    zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, 0.0)
+    guide, source, receiver = _waveguide(m, scene, s, point)
     sz = math.sqrt(max(1.0 - sx * sx - sy * sy, 0.0))
-    return range_dependent_rays.aim_ray(
-        m.profile_z,
-        m.profile_c,
-        ground,
-        signal.x,
-        signal.y,
-        zs,
-        x,
-        y,
-        zr,
-        path // 2,
-        sx,
-        sy,
-        sz if path % 2 == 1 else -sz,
-        range_dependent_rays.legs_view(m.legs),
-        m.no_points,
-        m.shot[0],
-    )
+    direction = Vector(sx, sy, sz if path % 2 == 1 else -sz)
+    legs = range_dependent_rays.legs_view(m.legs)
+    return range_dependent_rays.aim_ray(guide, source, receiver, path // 2, direction, legs, m.no_points, m.shot[0])
 
 
 @device_function
 def reflected_path(m: Medium, s: int, z: float) -> PropagationPath:
     """Return the path of the ray in ``m.shot``, over a bed that is not level."""
-    signal, w, shot = m.signals[s], m.water[0], m.shot[0]
+    w, shot, profile = m.water[0], m.shot[0], a.sound_speed_profile(m)
     bottom_loss, turned = range_dependent_rays.bed_loss(
         range_dependent_rays.legs_view(m.legs)[range_dependent_rays.NOW],
         shot.bottom,
@@ -197,10 +171,8 @@ def reflected_path(m: Medium, s: int, z: float) -> PropagationPath:
         w.summing == a.COHERENT,
     )
     spread = shot.spread if w.spreading == 0.0 else -1.0
-    c_source, c_receiver = (
-        rays.sound_speed_at(m.profile_z, m.profile_c, signal.z),
-        rays.sound_speed_at(m.profile_z, m.profile_c, z),
-    )
+    c_source = rays.sound_speed_at(profile, m.signals[s].z)
+    c_receiver = rays.sound_speed_at(profile, z)
     return PropagationPath(
         shot.length,
         shot.sx,
@@ -228,9 +200,7 @@ def meets_sloping_bed(m: Medium, path: int) -> bool:
 
 
 @always_inline
-def source_image(
-    m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float
-) -> tuple[float, float, float]:
+def source_image(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> tuple[float, float, float]:
     """Return the position of the image source of a path to a point, in water with a uniform sound speed; NaN if the
     path does not exist.
 
@@ -238,31 +208,28 @@ def source_image(
     """
     if path == 0:  # nearly all paths: avoids a call
         return m.signals[s].x, m.signals[s].y, m.signals[s].z
-    return _mirrored_source(m, scene, s, path, x, y, z)
+    return _mirrored_source(m, scene, s, path, point)
 
 
 @device_function
-def _mirrored_source(
-    m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float
-) -> tuple[float, float, float]:
+def _mirrored_source(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> tuple[float, float, float]:
     """Return the image position of the source of a path with bounces."""
     signal = m.signals[s]
     if not meets_sloping_bed(m, path):
         return signal.x, signal.y, image_paths.image_depth(signal.z, m.water[0].bottom, path)
-    if not sloping_bed_images.find_reflections(scene, path, signal.x, signal.y, signal.z, x, y, z, m.points):
+    source = Vector(signal.x, signal.y, signal.z)
+    if not sloping_bed_images.find_reflections(scene, path, source, point, m.points):
         return math.nan, math.nan, math.nan
     k = 2 * (path // 2) + 2
     return m.points[k, 0], m.points[k, 1], m.points[k, 2]
 
 
 @device_function
-def _sloping_bed_path(
-    m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float
-) -> PropagationPath:
+def _sloping_bed_path(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> PropagationPath:
     """Return the path that meets a bed that is not level; its length is NaN if there is none."""
     w = m.water[0]
-    ox, oy, oz = source_image(m, scene, s, path, x, y, z)
-    dx, dy, dz = x - ox, y - oy, z - oz
+    ox, oy, oz = source_image(m, scene, s, path, point)
+    dx, dy, dz = point.x - ox, point.y - oy, point.z - oz
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     sx, sy, sz = sloping_bed_images.leg_direction(m.points, 0)
     rx, ry, rz = sloping_bed_images.leg_direction(m.points, path // 2)
@@ -276,12 +243,12 @@ def _sloping_bed_path(
 
 
 @device_function
-def straight_path(m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float) -> PropagationPath:
+def straight_path(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> PropagationPath:
     """Return the path in water of uniform sound speed; its length is NaN if there is none."""
     if meets_sloping_bed(m, path):
-        return _sloping_bed_path(m, scene, s, path, x, y, z)
+        return _sloping_bed_path(m, scene, s, path, point)
     signal, w = m.signals[s], m.water[0]
-    dx, dy, dz = x - signal.x, y - signal.y, z - image_paths.image_depth(signal.z, w.bottom, path)
+    dx, dy, dz = point.x - signal.x, point.y - signal.y, point.z - image_paths.image_depth(signal.z, w.bottom, path)
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     safe_length = max(length, 1e-9)
     rx, ry, rz = dx / safe_length, dy / safe_length, dz / safe_length
@@ -298,25 +265,24 @@ def straight_path(m: Medium, scene: AcousticScene, s: int, path: int, x: float, 
 
 
 @device_function
-def refracted_path(m: Medium, s: int, path: int, x: float, y: float, z: float) -> PropagationPath:
+def refracted_path(m: Medium, s: int, path: int, point: Vector) -> PropagationPath:
     """Return the path of the ray in ``m.ray``."""
     signal, w, ray = m.signals[s], m.water[0], m.ray[0]
-    dx, dy = x - signal.x, y - signal.y
+    dx, dy = point.x - signal.x, point.y - signal.y
     far = math.sqrt(dx * dx + dy * dy)
     hx, hy = (dx / far, dy / far) if far > 1e-9 else (1.0, 0.0)
     surface = bottom = caustics = 0
     sine_top = bottom_loss = turned = 0.0
     spread = -1.0
     if w.mode == a.GRADIENT:
-        c_source, c_receiver = w.speed + w.gradient * signal.z, w.speed + w.gradient * z
+        c_source, c_receiver = w.speed + w.gradient * signal.z, w.speed + w.gradient * point.z
         sz, rz = ray.sin_source, ray.sin_receiver
         if w.spreading == 0.0:
             spread = ray_tubes.arc_spreading(far, ray.length, sz, c_source, c_receiver)
     else:
-        c_source, c_receiver = (
-            rays.sound_speed_at(m.profile_z, m.profile_c, signal.z),
-            rays.sound_speed_at(m.profile_z, m.profile_c, z),
-        )
+        profile = a.sound_speed_profile(m)
+        c_source = rays.sound_speed_at(profile, signal.z)
+        c_receiver = rays.sound_speed_at(profile, point.z)
         down = path % 2 == 1
         sz = ray.sin_source if down else -ray.sin_source
         arrives_down = down == (path // 2 % 2 == 0)
@@ -324,8 +290,8 @@ def refracted_path(m: Medium, s: int, path: int, x: float, y: float, z: float) -
         surface, bottom = ray.surface, ray.bottom
         sine_top = rays.sine_from_cosine(ray.invariant * m.profile_c[0])
         if w.spreading == 0.0:
-            zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, far)
-            spread, caustics = ray_tubes.tube_spreading(m.profile_z, m.profile_c, zs, zr, down, path // 2, ray)
+            link = rays.link_in_water(profile, signal.z, point.z, far)
+            spread, caustics = ray_tubes.tube_spreading(link, down, path // 2, ray)
         if bottom:
             bottom_loss = bottom * image_paths.bottom_loss(
                 ray.sin_bottom, w.density_ratio, w.speed_ratio, w.attenuation
@@ -356,56 +322,40 @@ def refracted_path(m: Medium, s: int, path: int, x: float, y: float, z: float) -
 
 
 @device_function
-def is_blocked(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: float, z: float) -> bool:
+def is_blocked(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -> bool:
     """Return whether anything blocks a candidate's path to a point."""
     signal, candidate, n = m.signals[s], m.candidates[e], 0
-    path = a.to_row(candidate.path)
+    path, source = a.to_row(candidate.path), Vector(signal.x, signal.y, signal.z)
     if m.water[0].mode == a.ISOVELOCITY and meets_sloping_bed(m, path):
-        if not sloping_bed_images.find_reflections(scene, path, signal.x, signal.y, signal.z, x, y, z, m.points):
+        if not sloping_bed_images.find_reflections(scene, path, source, point, m.points):
             return True
         n = path // 2 + 2
     elif m.water[0].mode == a.ISOVELOCITY:
-        n = image_paths.unfold_image_path(path, m.water[0].bottom, signal.x, signal.y, signal.z, x, y, z, m.points)
+        n = image_paths.unfold_image_path(path, m.water[0].bottom, source, point, m.points)
     elif candidate.bed:
-        return _is_bed_ray_blocked(m, scene, s, path, x, y, z)
+        return _is_bed_ray_blocked(m, scene, s, path, point)
     else:
-        n = _ray_points(m, s, path, m.kept_rays[e].angle, x, y, z)
+        n = _ray_points(m, s, path, m.kept_rays[e].angle, point)
     return image_paths.is_path_blocked(scene, m.points, n, True)
 
 
 @device_function
-def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float) -> bool:
+def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> bool:
     """Return whether an obstacle blocks the ray in ``m.shot``; the bed does not, because it has reflected the ray."""
-    signal, shot = m.signals[s], m.shot[0]
-    ground = range_dependent_rays.bed_along_path(scene, m.water[0].order, signal.x, signal.y, x, y)
-    zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, 0.0)
-    p = m.points
-    p[0, 0], p[0, 1], p[0, 2] = signal.x, signal.y, zs
-    n = range_dependent_rays.trace_ray(
-        m.profile_z,
-        m.profile_c,
-        ground,
-        signal.x,
-        signal.y,
-        zs,
-        shot.sx,
-        shot.sy,
-        shot.sz,
-        zr,
-        path // 2,
-        False,
-        range_dependent_rays.legs_view(m.legs)[range_dependent_rays.BESIDE],
-        p,
-        shot,
-    )
+    shot, p = m.shot[0], m.points
+    guide, source, receiver = _waveguide(m, scene, s, point)
+    p[0, 0], p[0, 1], p[0, 2] = source.x, source.y, source.z
+    start = RayStart(source, Vector(shot.sx, shot.sy, shot.sz))
+    legs = range_dependent_rays.legs_view(m.legs)[range_dependent_rays.BESIDE]
+    n = range_dependent_rays.trace_ray(guide, start, receiver.z, path // 2, False, legs, p, shot)
     return image_paths.is_path_blocked(scene, p, n, False)
 
 
 @device_function
-def _ray_points(m: Medium, s: int, path: int, angle: float, x: float, y: float, z: float) -> int:
+def _ray_points(m: Medium, s: int, path: int, angle: float, point: Vector) -> int:
     """Fill in points along a ray, for obstacles; return their number."""
     signal = m.signals[s]
-    dx, dy = x - signal.x, y - signal.y
+    dx, dy = point.x - signal.x, point.y - signal.y
     across = math.sqrt(dx * dx + dy * dy)
     p = m.points
     p[0, 0], p[0, 1], p[0, 2] = signal.x, signal.y, signal.z
@@ -419,28 +369,27 @@ def _ray_points(m: Medium, s: int, path: int, angle: float, x: float, y: float, 
             p[n, 0], p[n, 1] = signal.x + u * dx, signal.y + u * dy
             p[n, 2] = (
                 signal.z
-                + u * u * (3.0 - 2.0 * u) * (z - signal.z)
+                + u * u * (3.0 - 2.0 * u) * (point.z - signal.z)
                 + across * (u * w * w * slope_a - u * u * w * slope_b)
             )
             n += 1
     else:
-        profile_depth = m.profile_z[-1]
+        profile = a.sound_speed_profile(m)
+        profile_depth = profile.z[-1]
         here, level = 0.0, min(max(signal.z, 0.0), profile_depth)
-        invariant = cos(angle) / rays.sound_speed_at(m.profile_z, m.profile_c, level)
+        invariant = cos(angle) / rays.sound_speed_at(profile, level)
         down = path % 2 == 1
-        room = p.shape[0] - m.profile_z.shape[0] - 2  # each knot once between two reversals
+        room = p.shape[0] - profile.z.shape[0] - 2  # each knot once between two reversals
         track = p[room:, :2]
         for r in range(path // 2 + 1):
             last = r == path // 2
-            stop = z if last else (profile_depth + 1.0 if down else -1.0)
-            leg_range, _, _, end, _, count = rays.march_ray(
-                m.profile_z, m.profile_c, invariant, level, down, stop, track
-            )
+            stop = point.z if last else (profile_depth + 1.0 if down else -1.0)
+            leg_range, _, _, end, _, count = rays.march_ray(profile, invariant, level, down, stop, track)
             for i in range(count):
                 if n < room:
                     k = (here + track[i, 0]) / across if across > 0.0 else 0.0
                     p[n, 0], p[n, 1], p[n, 2] = signal.x + k * dx, signal.y + k * dy, track[i, 1]
                     n += 1
             here, level, down = here + leg_range, end, not down
-    p[n, 0], p[n, 1], p[n, 2] = x, y, z
+    p[n, 0], p[n, 1], p[n, 2] = point.x, point.y, point.z
     return n + 1

@@ -19,10 +19,11 @@ from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
 from wavesim_sdk.tables import Table, integer, value
-from wavesim_server.acoustics import image_paths, rays, sloping_bed_images
+from wavesim_server.acoustics import eigenrays, image_paths, rays, sloping_bed_images
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.ray_tubes import MAX_FOCUSING_DB
-from wavesim_server.acoustics.types import Array, Record
+from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow_bracket
+from wavesim_server.acoustics.types import Array, Record, SoundSpeedProfile, Vector
 from wavesim_server.elementary import hypot, log10
 from wavesim_server.seabed import bed_depth
 
@@ -48,7 +49,7 @@ SHOT = Table(
         integer("caustics", "", "Number of caustics passed."),
     ),
 )
-MAX_LEGS = rays.REVERSALS + 1  #: maximum number of legs between reversals
+MAX_LEGS = eigenrays.REVERSALS + 1  #: maximum number of legs between reversals
 DEEP = 10  #: maximum number of times that the angle between two rays of the fan is halved
 LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
 #: indices of the arrays of legs; from HIGH on they are for halved angles
@@ -65,18 +66,48 @@ AIM_TOLERANCE = 1e-3
 MAX_AIM_STEPS = 24
 
 
-class BedAlongPath(NamedTuple):
-    """Bed along a path, with its minimum depth and maximum slope there.
+class Waveguide(NamedTuple):
+    """Water and bed along a path, with the bed's minimum depth and maximum slope there.
 
     Rays search for the bed with a minimum step and up to a maximum range (m), and have a maximum number of bounces.
     """
 
+    profile: SoundSpeedProfile
     scene: AcousticScene
     min_depth: float
     max_slope: float
     min_step: float
     max_range: float
     max_bounces: int
+
+
+class RayStart(NamedTuple):
+    """Where a ray starts, and its direction there (a unit vector)."""
+
+    position: Vector
+    direction: Vector
+
+
+class LayerArc(NamedTuple):
+    """The part of a ray within one layer: an arc of a circle in a vertical plane.
+
+    It starts at (x, y, z) and leads towards the unit vector (hx, hy) over a range, down or up by ``rise``. The sines of
+    its angles to the horizontal are those of its two ends, the cosine that of its start; ``turn`` is the decrease of
+    the sine per metre of range.
+    """
+
+    x: float
+    y: float
+    z: float
+    hx: float
+    hy: float
+    down: bool
+    rise: float
+    range: float
+    sine_start: float
+    sine_end: float
+    cosine_start: float
+    turn: float
 
 
 @device_function
@@ -93,13 +124,14 @@ def _met(kinds: float, what: float) -> float:
 
 
 @device_function
-def bed_depth_at(g: BedAlongPath, x: float, y: float) -> float:
-    return float(bed_depth(g.scene.bed, g.scene.soundings_mesh, g.scene.cursor, 0, x, y))
+def bed_depth_at(guide: Waveguide, x: float, y: float) -> float:
+    return float(bed_depth(guide.scene.bed, guide.scene.soundings_mesh, guide.scene.cursor, 0, x, y))
 
 
 @device_function
-def bed_along_path(scene: AcousticScene, order: int, ax: float, ay: float, bx: float, by: float) -> BedAlongPath:
-    """Return the bed between two positions, sampled in 32 steps."""
+def waveguide_between(profile: SoundSpeedProfile, scene: AcousticScene, order: int, a: Vector, b: Vector) -> Waveguide:
+    """Return the water and bed between two positions; the bed is sampled in 32 steps."""
+    ax, ay, bx, by = a.x, a.y, b.x, b.y
     horizontal_range, min_depth, max_slope = hypot(bx - ax, by - ay), math.inf, 0.0
     before = math.nan
     for k in range(33):
@@ -112,7 +144,7 @@ def bed_along_path(scene: AcousticScene, order: int, ax: float, ay: float, bx: f
     max_slope = min(2.0 * max_slope + 0.05, scene.bed.max_slope)
     reach = max(horizontal_range, 0.0) / 64.0 + scene.bed.max_slope * max(min_depth, 0.0)
     limit = 1.5 * horizontal_range + 2.0 * max(min_depth, 1.0)
-    return BedAlongPath(scene, min_depth - max_slope * reach, max_slope, max(limit / 128.0, 0.25), limit, order)
+    return Waveguide(profile, scene, min_depth - max_slope * reach, max_slope, max(limit / 128.0, 0.25), limit, order)
 
 
 @device_function
@@ -128,74 +160,49 @@ def circle_step(sa: float, ca: float, turn: float, way: float) -> tuple[float, f
 
 
 @device_function
-def range_to_bed(
-    g: BedAlongPath,
-    x: float,
-    y: float,
-    z: float,
-    hx: float,
-    hy: float,
-    down: bool,
-    rise: float,
-    way: float,
-    sa: float,
-    sb: float,
-    ca: float,
-    turn: float,
-) -> float:
-    """Return the range from (x, y, z) at which the part of a ray in one layer meets the bed; -1 if it does not.
-
-    ``rise`` is the change of the ray's depth over the range ``way``.
-    """
-    sign = 1.0 if down else -1.0
-    if max(z, z + sign * rise) < g.min_depth:
+def range_to_bed(guide: Waveguide, arc: LayerArc) -> float:
+    """Return the range along an arc at which it meets the bed; -1 if it does not."""
+    sign = 1.0 if arc.down else -1.0
+    if max(arc.z, arc.z + sign * arc.rise) < guide.min_depth:
         return -1.0
-    clear = bed_depth_at(g, x, y) - z
-    if clear > (rise if down else 0.0) + g.max_slope * way:
+    clear = bed_depth_at(guide, arc.x, arc.y) - arc.z
+    if clear > (arc.rise if arc.down else 0.0) + guide.max_slope * arc.range:
         return -1.0
-    u, cosine, most = 0.0, ca, max(sa, sb)
+    u, cosine, most = 0.0, arc.cosine_start, max(arc.sine_start, arc.sine_end)
     while True:
-        step = max(max(clear, 0.0) / ((most if down else 0.0) + g.max_slope + 1e-9), g.min_step)
-        ahead = u + max(step * cosine, 1e-9 * way)
-        if ahead >= way:
-            ahead, drop = way, rise
+        step = max(max(clear, 0.0) / ((most if arc.down else 0.0) + guide.max_slope + 1e-9), guide.min_step)
+        ahead = u + max(step * cosine, 1e-9 * arc.range)
+        if ahead >= arc.range:
+            ahead, drop = arc.range, arc.rise
         else:
-            drop, _, cosine = circle_step(sa, ca, turn, ahead)
-        over = bed_depth_at(g, x + hx * ahead, y + hy * ahead) - (z + sign * drop)
+            drop, _, cosine = circle_step(arc.sine_start, arc.cosine_start, arc.turn, ahead)
+        over = bed_depth_at(guide, arc.x + arc.hx * ahead, arc.y + arc.hy * ahead) - (arc.z + sign * drop)
         if over <= 0.0:
             break
-        if ahead >= way:
+        if ahead >= arc.range:
             return -1.0
         u, clear = ahead, over
-    a, fa, b, fb, side = u, max(clear, 0.0), ahead, over, 0
+    bracket = Bracket(u, max(clear, 0.0), ahead, over, 0)
     for _ in range(60):
-        if b - a < 1e-11 * max(way, 1.0) or fa <= 0.0:
+        if bracket.high - bracket.low < 1e-11 * max(arc.range, 1.0) or bracket.f_low <= 0.0:
             break
-        middle = (a * fb - b * fa) / (fb - fa)
-        drop, _, _ = circle_step(sa, ca, turn, middle)
-        f = bed_depth_at(g, x + hx * middle, y + hy * middle) - (z + sign * drop)
-        if abs(f) < 1e-10:
+        middle = estimate_root(bracket)
+        drop, _, _ = circle_step(arc.sine_start, arc.cosine_start, arc.turn, middle)
+        over = bed_depth_at(guide, arc.x + arc.hx * middle, arc.y + arc.hy * middle) - (arc.z + sign * drop)
+        if abs(over) < 1e-10:
             return middle
-        if f < 0.0:
-            b, fb = middle, f
-            if side == 1:
-                fa *= 0.5
-            side = 1
-        else:
-            a, fa = middle, f
-            if side == -1:
-                fb *= 0.5
-            side = -1
-    return a
+        bracket = narrow_bracket(bracket, middle, over)
+    return bracket.low
 
 
 @device_function
 def _layer_ahead(
-    z: Array, c: Array, here: float, down: bool, receiver: float, limit: float
+    profile: SoundSpeedProfile, here: float, down: bool, receiver: float, limit: float
 ) -> tuple[float, float, bool]:
     """Return the depth at which the layer that a ray enters ends, its dc/dz, and whether it contains the receiver's
     depth. Below the profile the speed is constant.
     """
+    z, c = profile.z, profile.c
     bottom = z.shape[0] - 1
     if here > z[bottom] or (down and here == z[bottom]):
         edge, fall = (here + limit if down else z[bottom]), 0.0
@@ -209,19 +216,20 @@ def _layer_ahead(
 
 @device_function
 def _reflect_off_bed(
-    g: BedAlongPath, x: float, y: float, qx: float, qy: float, qz: float
+    guide: Waveguide, x: float, y: float, qx: float, qy: float, qz: float
 ) -> tuple[float, float, float, float]:
     """Return (slowness after a bounce off the bed, normal component before it), s/m. The latter is not positive for a
     ray from below.
     """
-    nx, ny, nz, _ = sloping_bed_images.tangent_plane(g.scene, x, y)
+    nx, ny, nz, _ = sloping_bed_images.tangent_plane(guide.scene, x, y)
     along = qx * nx + qy * ny + qz * nz
     return qx - 2.0 * along * nx, qy - 2.0 * along * ny, qz - 2.0 * along * nz, -along
 
 
 @device_function
-def _crest(z: Array, c: Array, depth: float) -> float:
+def _crest(profile: SoundSpeedProfile, depth: float) -> float:
     """Return 1 if a depth is that of a knot of the profile at which the sound speed has a maximum, otherwise 0."""
+    z, c = profile.z, profile.c
     k = rays.layer_of(z, depth)
     return 1.0 if z[k] == depth and k > 0 and c[k] > c[k - 1] and c[k] >= c[k + 1] else 0.0
 
@@ -236,40 +244,34 @@ def copy(legs: Array, to: Array) -> None:
 
 @device_function
 def trace_ray(
-    z: Array,
-    c: Array,
-    g: BedAlongPath,
-    x: float,
-    y: float,
-    depth: float,
-    sx: float,
-    sy: float,
-    sz: float,
+    guide: Waveguide,
+    start: RayStart,
     receiver: float,
     last: int,
     with_time: bool,
     legs: Array,
     track: Array,
-    out: Record,
+    shot: Record,
 ) -> int:
-    """Follow a ray from a position and direction; ``legs`` receives the point where each leg between reversals crosses
+    """Follow a ray from its start; ``legs`` receives the point where each leg between reversals crosses
     the receiver's depth.
 
-    The search ends where the leg after ``last`` reversals crosses that depth; it then fills in ``out``. Returns 1, or
+    The search ends where the leg after ``last`` reversals crosses that depth; it then fills in ``shot``. Returns 1, or
     the number of points if ``track`` (n, 3) has room for them. Returns 0 if the ray does not reach the depth. Times and
-    lengths are computed only if ``whole`` is true.
+    lengths are computed only if ``with_time`` is true.
     """
     legs[:, X], legs[:, HISTORY] = math.nan, 0.0
-    here, down = depth, sz > 0.0
-    ca = rays.sound_speed_at(z, c, here)
-    qx, qy = sx / ca, sy / ca
-    x0, y0, leg, history, n = x, y, 0, 0.0, 1
+    profile, direction = guide.profile, start.direction
+    x, y, here, down = start.position.x, start.position.y, start.position.z, direction.z > 0.0
+    ca = rays.sound_speed_at(profile, here)
+    qx, qy = direction.x / ca, direction.y / ca
+    leg, history, n = 0, 0.0, 1
     time = length = top = crests = 0.0
     surface = beds = water = 0
     for _ in range(100_000):  # a ray ends long before
         p = max(hypot(qx, qy), 1e-13)
         hx, hy = qx / p, qy / p
-        edge, fall, crosses = _layer_ahead(z, c, here, down, receiver, g.max_range)
+        edge, fall, crosses = _layer_ahead(profile, here, down, receiver, guide.max_range)
         target = receiver if crosses else edge
         cb = ca + fall * (target - here)
         turns = p * cb >= 1.0 and abs(fall) > 0.0 and (fall > 0.0) == down
@@ -280,7 +282,8 @@ def trace_ray(
         rise = abs(target - here)
         leg_range = p * (ca + cb) / (sa + sb) * rise if sa + sb > 0.0 else 0.0
         turn = p * fall if down else -p * fall
-        meeting = range_to_bed(g, x, y, here, hx, hy, down, rise, leg_range, sa, sb, p * ca, turn)
+        arc = LayerArc(x, y, here, hx, hy, down, rise, leg_range, sa, sb, p * ca, turn)
+        meeting = range_to_bed(guide, arc)
         if meeting >= 0.0:
             rise, sb, _ = circle_step(sa, p * ca, turn, meeting)
             leg_range, turns, crosses = meeting, False, False
@@ -300,67 +303,65 @@ def trace_ray(
                 break
         is_reversal = False
         if meeting >= 0.0:
-            qx, qy, qz, sine = _reflect_off_bed(g, x, y, qx, qy, sb / ca if down else -sb / ca)
+            qx, qy, qz, sine = _reflect_off_bed(guide, x, y, qx, qy, sb / ca if down else -sb / ca)
             if not sine > 0.0:
                 break
             legs[min(beds, MAX_LEGS - 1), SINE] = sine * ca
             beds, history, is_reversal = beds + 1, _met(history, BED), (qz > 0.0) != down
         elif turns:  # a ray beyond a maximum of the speed has jumped there
             water, history, is_reversal = water + 1, _met(history, TURNED + 4.0 * crests), True
-        elif not down and target == z[0]:
+        elif not down and target == profile.z[0]:
             surface, top, history, is_reversal = surface + 1, top + sb, _met(history, SURFACE), True
         else:  # on to the next layer
-            crests += _crest(z, c, target)
+            crests += _crest(profile, target)
         if is_reversal:
             down, leg, crests = not down, leg + 1, 0.0
         # finished, left the area, or the bed is unknown
-        spent = leg > last or beds + surface > g.max_bounces
-        if spent or not hypot(x - x0, y - y0) < g.max_range or here > z[-1] + g.max_range:
+        spent = leg > last or beds + surface > guide.max_bounces
+        if (
+            spent
+            or not hypot(x - start.position.x, y - start.position.y) < guide.max_range
+            or here > profile.z[-1] + guide.max_range
+        ):
             break
     if leg != last or legs[last, X] != legs[last, X]:
         return 0
-    out.x, out.y, out.time, out.length = x, y, time, length
-    out.sx, out.sy, out.sz = sx, sy, sz
-    out.rx, out.ry, out.rz = qx * ca, qy * ca, (sb if down else -sb)
-    out.surface, out.bottom, out.sine_top = surface, beds, top / max(surface, 1)
+    shot.x, shot.y, shot.time, shot.length = x, y, time, length
+    shot.sx, shot.sy, shot.sz = direction.x, direction.y, direction.z
+    shot.rx, shot.ry, shot.rz = qx * ca, qy * ca, (sb if down else -sb)
+    shot.surface, shot.bottom, shot.sine_top = surface, beds, top / max(surface, 1)
     return n
 
 
 @device_function
 def aim_ray(
-    z: Array,
-    c: Array,
-    g: BedAlongPath,
-    ax: float,
-    ay: float,
-    az: float,
-    bx: float,
-    by: float,
-    bz: float,
+    guide: Waveguide,
+    a: Vector,
+    b: Vector,
     reversals: int,
-    sx: float,
-    sy: float,
-    sz: float,
+    direction: Vector,
     legs: Array,
-    none: Array,
-    out: Record,
+    no_points: Array,
+    shot: Record,
 ) -> bool:
-    """Find the ray from a to b near a direction, with the given number of reversals (Newton); ``out`` receives it.
+    """Find the ray from a to b near a direction, with the given number of reversals (Newton); ``shot`` receives it.
     Returns False if there is none.
     """
     e = f = h = i = 0.0  # displacement of its end point per rad: up and down (e, f), sideways (h, i)
     tx = ty = tz = ux = uy = 0.0
     caustics, history, previous, fresh, whole = 0, 0.0, math.inf, False, False
+    sx, sy, sz = direction.x, direction.y, direction.z
     px, py, pz = sx, sy, sz
     for _ in range(MAX_AIM_STEPS):
-        if trace_ray(z, c, g, ax, ay, az, sx, sy, sz, bz, reversals, True, legs[NOW], none, out) == 0 or (
+        start = RayStart(a, Vector(sx, sy, sz))
+        if trace_ray(guide, start, b.z, reversals, True, legs[NOW], no_points, shot) == 0 or (
             history > 0.0 and legs[NOW, reversals, HISTORY] != history
         ):
             if math.isinf(previous):
                 return False
             sx, sy, sz = 0.5 * (sx + px), 0.5 * (sy + py), 0.5 * (sz + pz)  # back by half of the step
             continue
-        mx, my = bx - out.x, by - out.y
+        mx, my = b.x - shot.x, b.y - shot.y
         miss = hypot(mx, my)
         if miss > previous:
             sx, sy, sz = 0.5 * (sx + px), 0.5 * (sy + py), 0.5 * (sz + pz)
@@ -371,13 +372,11 @@ def aim_ray(
             ux, uy = -sy / level, sx / level
             tx, ty, tz = -sz * sx / level, -sz * sy / level, level
             good, caustics, e, f = _neighbour_shift(
-                z, c, g, ax, ay, az, sx, sy, sz, tx, ty, tz, bz, reversals, legs, none, out
+                guide, start, Vector(tx, ty, tz), b.z, reversals, legs, no_points, shot
             )
             if not good:
                 return False
-            good, _, h, i = _neighbour_shift(
-                z, c, g, ax, ay, az, sx, sy, sz, ux, uy, 0.0, bz, reversals, legs, none, out
-            )
+            good, _, h, i = _neighbour_shift(guide, start, Vector(ux, uy, 0.0), b.z, reversals, legs, no_points, shot)
             if not good:
                 return False
             fresh = miss < 1.0
@@ -394,59 +393,52 @@ def aim_ray(
         sx, sy, sz = sx + up * tx + aside * ux, sy + up * ty + aside * uy, sz + up * tz
         size = math.sqrt(sx * sx + sy * sy + sz * sz)
         sx, sy, sz = sx / size, sy / size, sz / size
-    if not whole and trace_ray(z, c, g, ax, ay, az, sx, sy, sz, bz, reversals, True, legs[NOW], none, out) == 0:
+    if not whole:
+        start = RayStart(a, Vector(sx, sy, sz))
+        if trace_ray(guide, start, b.z, reversals, True, legs[NOW], no_points, shot) == 0:
+            return False
+    mx, my = b.x - shot.x, b.y - shot.y
+    if not hypot(mx, my) < eigenrays.MAX_MISS:
         return False
-    mx, my = bx - out.x, by - out.y
-    if not hypot(mx, my) < rays.MAX_MISS:
-        return False
-    ca, cb = rays.sound_speed_at(z, c, az), rays.sound_speed_at(z, c, bz)
-    more = out.rx * mx + out.ry * my
-    out.time += more / cb
-    length: float = out.length + more
-    out.length = length
-    tube = abs(e * i - f * h) * abs(out.rz) * ca / cb
-    out.spread = max(10.0 * log10(max(tube, 1.0)), 20.0 * log10(max(length, 1.0)) - MAX_FOCUSING_DB)
-    out.caustics = caustics
+    ca, cb = rays.sound_speed_at(guide.profile, a.z), rays.sound_speed_at(guide.profile, b.z)
+    more = shot.rx * mx + shot.ry * my
+    shot.time += more / cb
+    length: float = shot.length + more
+    shot.length = length
+    tube = abs(e * i - f * h) * abs(shot.rz) * ca / cb
+    shot.spread = max(10.0 * log10(max(tube, 1.0)), 20.0 * log10(max(length, 1.0)) - MAX_FOCUSING_DB)
+    shot.caustics = caustics
     return True
 
 
 @device_function
 def _neighbour_shift(
-    z: Array,
-    c: Array,
-    g: BedAlongPath,
-    ax: float,
-    ay: float,
-    az: float,
-    sx: float,
-    sy: float,
-    sz: float,
-    tx: float,
-    ty: float,
-    tz: float,
+    guide: Waveguide,
+    start: RayStart,
+    tilt: Vector,
     depth: float,
     reversals: int,
     legs: Array,
-    none: Array,
-    out: Record,
+    no_points: Array,
+    shot: Record,
 ) -> tuple[bool, int, float, float]:
     """Return (whether it exists, caustics between the two rays, displacement per rad) for a neighbour of ray
-    ``legs[NOW]``.
+    ``legs[NOW]``, whose direction is tilted towards ``tilt``.
 
     Before a turning point, the steeper ray reaches the depth at a shorter range; after one, at a longer range. Each
     crossing of the two rays (a caustic) reverses this.
     """
     for k in range(2):
         d = NEIGHBOUR_ANGLE if k == 0 else -NEIGHBOUR_ANGLE
-        ok = trace_ray(
-            z, c, g, ax, ay, az, sx + d * tx, sy + d * ty, sz + d * tz, depth, reversals, False, legs[BESIDE], none, out
-        )
+        s = start.direction
+        tilted = RayStart(start.position, Vector(s.x + d * tilt.x, s.y + d * tilt.y, s.z + d * tilt.z))
+        ok = trace_ray(guide, tilted, depth, reversals, False, legs[BESIDE], no_points, shot)
         if ok and legs[BESIDE, reversals, HISTORY] == legs[NOW, reversals, HISTORY]:
-            count, before = 0, -d * sz
+            count, before = 0, -d * s.z
             for r in range(reversals + 1):
                 dx, dy = legs[BESIDE, r, X] - legs[NOW, r, X], legs[BESIDE, r, Y] - legs[NOW, r, Y]
                 if dx == dx:
-                    ahead = dx * (legs[NOW, r, X] - ax) + dy * (legs[NOW, r, Y] - ay)
+                    ahead = dx * (legs[NOW, r, X] - start.position.x) + dy * (legs[NOW, r, Y] - start.position.y)
                     if legs[NOW, r, TURNS_MET] % 2.0 == 1.0:
                         ahead = -ahead
                     if ahead * before < 0.0:

@@ -22,7 +22,7 @@ import math
 
 from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics import rays
-from wavesim_server.acoustics.types import Array, Record
+from wavesim_server.acoustics.types import Record
 from wavesim_server.elementary import log10, power
 
 MAX_FOCUSING_DB = 20.0  #: maximum gain of a ray's level over 20 log10 of its length
@@ -31,16 +31,16 @@ _FLAT = 1e-12
 
 
 @device_function
-def tube_spreading(
-    z: Array, c: Array, source: float, receiver: float, down: bool, reversals: int, ray: Record
-) -> tuple[float, int]:
-    """Return (spreading loss in dB re 1 m, caustics passed) of a ray (record RAY, see :func:`rays.ray`)."""
+def tube_spreading(link: rays.Link, down: bool, reversals: int, ray: Record) -> tuple[float, int]:
+    """Return (spreading loss in dB re 1 m, caustics passed) of a ray (record RAY, see :func:`rays.trace_ray`)."""
+    profile, source, receiver = link.profile, link.source, link.receiver
+    z, c = profile.z, profile.c
     p, bottom = ray.invariant, z.shape[0] - 2
-    here, ca = source, rays.sound_speed_at(z, c, source)
+    here, ca = source, rays.sound_speed_at(profile, source)
     k = rays.layer_of(z, source)
     if not down and k > 0 and source <= z[k]:
         k -= 1
-    cs, cr = ca, rays.sound_speed_at(z, c, receiver)
+    cs, cr = ca, rays.sound_speed_at(profile, receiver)
     slope, turns, caustics, side = 0.0, 0, 0, 1.0
     turned = False  # whether the part begins at a turning point
     for r in range(reversals + 1):

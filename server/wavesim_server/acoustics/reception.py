@@ -6,6 +6,7 @@ Functions identify signals, nodes and candidates by their rows (s, j, e) in the 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics import image_paths, ray_tubes
@@ -22,10 +23,19 @@ from wavesim_server.acoustics.propagation import (
     travel_time,
 )
 from wavesim_server.acoustics.transducer_motion import TickInterval, attitude, clock_reading, position_and_velocity
-from wavesim_server.acoustics.types import Record
+from wavesim_server.acoustics.types import Record, Vector
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import acos, atan2, exp, hypot, log, log10, power, sin_cos
 from wavesim_server.rng import normal, uniform
+
+
+class Arrival(NamedTuple):
+    """The arrival of a signal at a node: their rows, the path, and the exact time."""
+
+    signal: int
+    node: int
+    path: int
+    time: float
 
 
 @device_function
@@ -67,38 +77,31 @@ def detection_range(excess: float, spreading: float, alpha: float) -> float:
 
 
 @device_function
-def fill_reception(m: Medium, record: Record, s: int, j: int, path: int, outcome: int, time: float) -> None:
-    """Fill a record of a reception with the properties of the signal."""
-    signal = m.signals[s]
-    record.id, record.source, record.receiver, record.query = signal.id, signal.source, j, signal.query
+def fill_reception(m: Medium, record: Record, arrival: Arrival, outcome: int, point: Vector) -> None:
+    """Fill a record of a reception with the properties of the signal and the position at which its front met the node."""
+    signal = m.signals[arrival.signal]
+    record.id, record.source, record.receiver, record.query = signal.id, signal.source, arrival.node, signal.query
     record.query_source, record.outcome, record.kind = signal.query_source, outcome, signal.kind
     record.code, record.from_address, record.to_address = signal.code, signal.from_address, signal.to_address
     record.surface = record.bottom = 0
     if m.water[0].mode == a.ISOVELOCITY:
-        record.surface, record.bottom = image_paths.bounce_counts(path)
-    record.emission_ns, record.arrival_ns = round(signal.emission * 1e9), round(time * 1e9)
+        record.surface, record.bottom = image_paths.bounce_counts(arrival.path)
+    record.emission_ns, record.arrival_ns = round(signal.emission * 1e9), round(arrival.time * 1e9)
     record.reported_ns = record.arrival_ns
     record.frequency, record.duration, record.noise = signal.frequency, signal.duration, signal.noise
     record.doppler = record.level = record.range = record.measured = record.one_way = math.nan
     record.azimuth = record.elevation = record.heard_frequency = record.heard_level = math.nan
-
-
-@device_function
-def fill_reception_place(m: Medium, record: Record, s: int, x: float, y: float, z: float) -> None:
-    """Fill in the position at which the front of a signal met a node, and its distance from the source."""
-    signal = m.signals[s]
-    dx, dy, dz = x - signal.x, y - signal.y, z - signal.z
+    dx, dy, dz = point.x - signal.x, point.y - signal.y, point.z - signal.z
     record.distance = math.sqrt(dx * dx + dy * dy + dz * dz)
-    record.position_W[0], record.position_W[1], record.position_W[2] = x, y, z
+    record.position_W[0], record.position_W[1], record.position_W[2] = point.x, point.y, point.z
 
 
 @device_function
-def record_loss(m: Medium, s: int, j: int, path: int, outcome: int, time: float, x: float, y: float, z: float) -> None:
+def record_loss(m: Medium, arrival: Arrival, outcome: int, point: Vector) -> None:
     """Record a signal that did not lead to a reception."""
     record = m.receptions[m.counters[0].receptions]
     m.counters[0].receptions += 1
-    fill_reception(m, record, s, j, path, outcome, time)
-    fill_reception_place(m, record, s, x, y, z)
+    fill_reception(m, record, arrival, outcome, point)
 
 
 @device_function
@@ -152,16 +155,16 @@ def _noise_level(m: Medium, s: int, j: int, speed: float) -> float:
 
 
 @device_function
-def _detection_outcome(m: Medium, s: int, j: int, level: float, noise: float, time: float) -> int:
+def _detection_outcome(m: Medium, arrival: Arrival, level: float, noise: float) -> int:
     """Return the outcome of a reception at its start, before other signals can interfere."""
-    node = m.nodes[j]
+    node, time = m.nodes[arrival.node], arrival.time
     if node.sending_from <= time < node.sending_until:
         return a.TRANSMITTING
     if node.deaf_in_recharge != 0 and time < node.ready:
         return a.RECHARGING
     if (level - noise < node.snr) if node.snr == node.snr else (level < node.threshold):
         return a.BELOW_THRESHOLD
-    if m.water[0].echoes != 0 and _is_already_detected(m, j, m.signals[s].id):
+    if m.water[0].echoes != 0 and _is_already_detected(m, arrival.node, m.signals[arrival.signal].id):
         return a.ECHO
     return a.HEARD
 
@@ -173,18 +176,20 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
     s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
     signal, node = m.signals[s], m.nodes[j]
     x, y, z, vx, vy, vz = position_and_velocity(m, tick, j, time)
+    point = Vector(x, y, z)
     if w.mode == a.ISOVELOCITY:
-        propagation_path = straight_path(m, scene, s, path, x, y, z)
+        propagation_path = straight_path(m, scene, s, path, point)
         if propagation_path.length != propagation_path.length:  # no such path leads to its current position
             return -1
     else:
-        travel = travel_time(m, scene, s, e, x, y, z)
+        travel = travel_time(m, scene, s, e, point)
         if travel != travel:
             if candidate.first:
-                record_loss(m, s, j, path, a.SHADOW, time, x, y, z)
+                record_loss(m, Arrival(s, j, path, time), a.SHADOW, point)
             return -1
         path = a.to_row(candidate.path)  # it may have become another
-        propagation_path = reflected_path(m, s, z) if candidate.bed else refracted_path(m, s, path, x, y, z)
+        propagation_path = reflected_path(m, s, z) if candidate.bed else refracted_path(m, s, path, point)
+    arrival = Arrival(s, j, path, time)
     level = level_of(m, s, j, propagation_path, tick, time)
     toward = propagation_path.rx * vx + propagation_path.ry * vy + propagation_path.rz * vz
     left = propagation_path.sx * signal.vx + propagation_path.sy * signal.vy + propagation_path.sz * signal.vz
@@ -199,14 +204,14 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
         outcome = a.FADED
     elif frequency < node.listen_low or frequency > node.listen_high:
         outcome = a.OUT_OF_BAND
-    if outcome == a.HEARD and w.blocking != 0 and is_blocked(m, scene, s, e, x, y, z):
+    if outcome == a.HEARD and w.blocking != 0 and is_blocked(m, scene, s, e, point):
         outcome = a.BLOCKED
     if outcome != a.HEARD and not candidate.first:
         return -1  # an inaudible echo leaves no trace
     begun = outcome == a.HEARD
     slot = -1
     if begun:
-        outcome = _detection_outcome(m, s, j, level, noise, time)
+        outcome = _detection_outcome(m, arrival, level, noise)
         slot = m.counters[0].free_hearing
         m.counters[0].free_hearing = m.hearings[slot].next
         m.counters[0].left_hearings -= 1
@@ -214,26 +219,23 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
     else:
         record = m.receptions[m.counters[0].receptions]
         m.counters[0].receptions += 1
-    fill_reception(m, record, s, j, path, outcome, time)
-    fill_reception_place(m, record, s, x, y, z)
+    fill_reception(m, record, arrival, outcome, point)
     record.surface, record.bottom = propagation_path.surface, propagation_path.bottom
     record.level, record.doppler, record.noise, record.range = level, shift, noise, propagation_path.length
     if begun:
-        _begin_reception(m, s, j, slot, path, propagation_path, outcome, time)
+        _begin_reception(m, arrival, slot, propagation_path, outcome)
         _resolve_collisions(m, j, slot)
         if m.ongoing_receptions[slot].outcome == a.HEARD and node.head >= 0:
-            _measure_bearing(m, scene, s, j, path, slot, time, tick, propagation_path)
+            _measure_bearing(m, scene, arrival, slot, tick, propagation_path)
         m.hearings[slot].node, m.hearings[slot].next = j, node.first_hearing
         node.first_hearing = slot
     return int(slot)
 
 
 @device_function
-def _begin_reception(
-    m: Medium, s: int, j: int, slot: int, path: int, propagation_path: PropagationPath, outcome: int, time: float
-) -> None:
+def _begin_reception(m: Medium, arrival: Arrival, slot: int, propagation_path: PropagationPath, outcome: int) -> None:
     """Fill in the additional data of a reception in progress."""
-    signal, hearing, w = m.signals[s], m.hearings[slot], m.water[0]
+    signal, hearing, w, time = m.signals[arrival.signal], m.hearings[slot], m.water[0], arrival.time
     if w.summing != 0:
         phase = 0.0
         if w.summing == a.COHERENT:
@@ -243,12 +245,12 @@ def _begin_reception(
             )
             cycles = signal.frequency * (time - signal.emission)
             phase = turns - 2.0 * math.pi * (cycles - math.floor(cycles))
-        _add_multipath(m, j, slot, outcome == a.ECHO, m.ongoing_receptions[slot].level, phase)
+        _add_multipath(m, arrival.node, slot, outcome == a.ECHO, m.ongoing_receptions[slot].level, phase)
     hearing.end, hearing.half_band, hearing.bits = time + signal.duration, 0.5 * signal.band, signal.bits
     hearing.query_emission, hearing.turn_around = signal.query_emission, signal.turn_around
     hearing.clock, hearing.arrival = signal.clock, time
-    hearing.draw = signal.draw * 64 + path
-    hearing.key = m.nodes[j].key ^ (signal.key * 3)
+    hearing.draw = signal.draw * 64 + arrival.path
+    hearing.key = m.nodes[arrival.node].key ^ (signal.key * 3)
 
 
 @device_function
@@ -292,21 +294,19 @@ def _resolve_collisions(m: Medium, j: int, slot: int) -> None:
 def _measure_bearing(
     m: Medium,
     scene: AcousticScene,
-    s: int,
-    j: int,
-    path: int,
+    arrival: Arrival,
     slot: int,
-    time: float,
     tick: TickInterval,
     propagation_path: PropagationPath,
 ) -> None:
     """Compute the direction of arrival from the times at the hydrophones, with the sound speed that the head assumes."""
+    s, j, time = arrival.signal, arrival.node, arrival.time
     row, c = m.nodes[j].head, propagation_path.c_receiver
     head, signal, hearing = m.heads[row], m.signals[s], m.hearings[slot]
     sx = sy = sz = ox = oy = oz = 0.0
     if m.water[0].mode == a.ISOVELOCITY:
         x, y, z, vx, vy, vz = position_and_velocity(m, tick, j, time)
-        ox, oy, oz = source_image(m, scene, s, path, x, y, z)
+        ox, oy, oz = source_image(m, scene, s, arrival.path, Vector(x, y, z))
     for k in range(head.phones):
         phone = m.phones[row, k]
         t = time

@@ -14,7 +14,7 @@ import math
 from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics import image_paths
 from wavesim_server.acoustics.image_paths import AcousticScene
-from wavesim_server.acoustics.types import Array
+from wavesim_server.acoustics.types import Array, Vector
 from wavesim_server.seabed import bed_depth
 
 MAX_ITERATIONS = 24  #: maximum number of iterations of the planes
@@ -40,9 +40,7 @@ def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, floa
 
 
 @device_function
-def find_reflections(
-    scene: AcousticScene, path: int, ax: float, ay: float, az: float, bx: float, by: float, bz: float, points: Array
-) -> bool:
+def find_reflections(scene: AcousticScene, path: int, a: Vector, b: Vector, points: Array) -> bool:
     """Fill ``points`` (rows of three) with the n + 2 corners of a path of n bounces from a to b. Returns False if there
     is no such path.
 
@@ -50,15 +48,17 @@ def find_reflections(
     origin, and scratch of the search.
     """
     n = path // 2
-    bottom = max(bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, 0.5 * (ax + bx), 0.5 * (ay + by)), az, bz)
+    bottom = max(
+        bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, 0.5 * (a.x + b.x), 0.5 * (a.y + b.y)), a.z, b.z
+    )
     if bottom != bottom:
         return False
-    image_paths.unfold_image_path(path, bottom, ax, ay, az, bx, by, bz, points)
+    image_paths.unfold_image_path(path, bottom, a, b, points)
     first_down = path % 2 == 1
     images, normals, wanted, before = n + 2, 2 * n + 3, 4 * n + 3, 5 * n + 3
     share, moved = 1.0, 0.0
     for turn in range(MAX_ITERATIONS):
-        x, y, z = ax, ay, az
+        x, y, z = a.x, a.y, a.z
         for i in range(n):  # the source, mirrored in one plane after the other
             nx, ny, nz, d = 0.0, 0.0, 1.0, 0.0
             if first_down == (i % 2 == 0):
@@ -70,7 +70,7 @@ def find_reflections(
             _set_point(points, images + i + 1, x, y, z)
             _set_point(points, normals + i, nx, ny, nz)
             points[normals + n + i, 0] = d
-        x, y, z = bx, by, bz
+        x, y, z = b.x, b.y, b.z
         for i in range(n - 1, -1, -1):  # and the intersections of its path with them, from the receiver back
             nx, ny, nz = points[normals + i, 0], points[normals + i, 1], points[normals + i, 2]
             d, image = points[normals + n + i, 0], points[images + i + 1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,3 +10,18 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Record = np.record  #: a record whose members are attributes, as its table declares them
 Records = np.recarray[Any, np.dtype[Any]]  #: an array of records whose members are attributes
+
+
+class Vector(NamedTuple):
+    """A position (m) or a direction, in W."""
+
+    x: float
+    y: float
+    z: float
+
+
+class SoundSpeedProfile(NamedTuple):
+    """Sound speed c (m/s) at the knots z (m, ascending) of a water column; it is linear between them."""
+
+    z: Array
+    c: Array

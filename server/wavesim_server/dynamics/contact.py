@@ -12,8 +12,9 @@ the skin.
 from __future__ import annotations
 
 from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import sleep
-from wavesim_server.dynamics.bodies import BodyArrays, is_asleep
+from wavesim_server.dynamics.bodies import BodyArrays, TickScratch, is_asleep
 from wavesim_server.dynamics.broad_phase import SKIN, list_pairs
 from wavesim_server.dynamics.contact_events import BED, record_contact
 from wavesim_server.dynamics.contact_memory import (
@@ -35,31 +36,22 @@ from wavesim_server.dynamics.impulses import (
     rolling_impulse,
 )
 from wavesim_server.dynamics.narrow_phase import contacts_of_pair, contacts_with_bed, may_touch
-from wavesim_server.dynamics.rows import ASLEEP, CLEARANCE, LANES
-from wavesim_server.dynamics.types import Floats, Ints
-from wavesim_server.seabed import BedParameters, SoundingsMesh
+from wavesim_server.dynamics.sizes import LANES
+from wavesim_server.dynamics.types import Floats
+from wavesim_server.seabed import SeaBed
 
 ITERATIONS = 24  #: number of sweeps through the contacts
 
 
 @device_function
 def resolve_contacts(
-    f: BodyArrays,
-    order: Ints,
-    count: int,
-    t: ContactMemory,
-    last: Floats,
-    fastest: float,
-    h: float,
-    bed: BedParameters,
-    net: SoundingsMesh,
-    cursor: Ints,
-    tick: int,
+    f: BodyArrays, scratch: TickScratch, t: ContactMemory, fastest: float, h: float, sea_bed: SeaBed, tick: int
 ) -> int:
     """Solve all contacts of this tick and return the number of contacts that touch.
 
-    ``last`` holds the states of the bodies before the contacts; ``fastest`` is the speed of the fastest body.
+    ``scratch`` holds the states of the bodies before the contacts; ``fastest`` is the speed of the fastest body.
     """
+    order, count = scratch.order, scratch.counters[0]
     t.moved_since_listing[0] += 2.0 * fastest * h
     if t.moved_since_listing[0] > SKIN or t.counters[N_STALE]:
         t.counters[N_STALE] = 0
@@ -75,15 +67,15 @@ def resolve_contacts(
     # A body is checked only when it may have used up its last clearance, if it were as fast as the fastest body. The
     # test is inline because a call costs more than everything else in it (reference counts of NamedTuples change at
     # each call).
-    way = fastest * h * (1.0 + bed.max_slope)
+    way = fastest * h * (1.0 + sea_bed.parameters.max_slope)
     for i in range(count):
         slot = f.slots[order[i]]
         block, l = f.blocks[slot // LANES], slot % LANES
-        if block[ASLEEP * LANES + l] != 0.0:
+        if block[B.ASLEEP * LANES + l] != 0.0:
             continue
-        block[CLEARANCE * LANES + l] -= way
-        if not block[CLEARANCE * LANES + l] > 0.0:
-            n = contacts_with_bed(f, t, n, order[i], h, bed, net, cursor)
+        block[B.CLEARANCE * LANES + l] -= way
+        if not block[B.CLEARANCE * LANES + l] > 0.0:
+            n = contacts_with_bed(f, t, n, order[i], h, sea_bed)
     if n == 0:
         return 0
     for i in range(n):
@@ -100,7 +92,7 @@ def resolve_contacts(
         c = t.contacts[i]
         if c[C_IMPULSE] > 0.0 and c[C_B] < 0.0:
             rolling_impulse(f, c, t.levers[i], t.directions[0])
-    return _finish_contacts(f, t, n, last, h, tick)
+    return _finish_contacts(f, t, n, scratch.last_finite, h, tick)
 
 
 @always_inline

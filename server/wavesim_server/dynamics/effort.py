@@ -13,38 +13,57 @@ mooring and the impulses of contacts averaged over the last tick.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_kernels.compiler import kernel as entry
+from wavesim_sdk import tables
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import immersion, kernel, terms, water_exit
-from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.bodies import BodyArrays
+from wavesim_server.dynamics import model_columns as M
+from wavesim_server.dynamics import parameter_rows as P
+from wavesim_server.dynamics import work_rows as W
+from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.lanes import element, load, splat, store
+from wavesim_server.dynamics.row_tables import flat_columns, row_numbers
+from wavesim_server.dynamics.sizes import LANES, SLOTS
 from wavesim_server.dynamics.types import Floats, Ints
 
 #: columns of a row of the table `effort`
-ACCELERATION, TOTAL, RESTORING, DRAG, ACTUATORS, ENVIRONMENT, EXTERNAL, CONTACT, EFFORT = range(0, 54, 6)
+ACCELERATION, TOTAL, RESTORING, DRAG, ACTUATORS, ENVIRONMENT, EXTERNAL, CONTACT = (
+    flat_columns(tables.EFFORT)[name]
+    for name in ("acceleration", "total", "restoring", "drag", "actuators", "environment", "external", "contact")
+)
+EFFORT = row_numbers(tables.EFFORT)
 # terms that are computed on all lanes of a block at once
 _ACTUATORS, _HULL, _RESTORING, _MOORING, _LANE_PARTS = range(0, 30, 6)
 
 
-def scratch() -> Floats:
-    """Return scratch arrays for the terms of a block."""
-    return np.zeros(_LANE_PARTS * r.LANES)
+class EffortScratch(NamedTuple):
+    """Scratch arrays for a block."""
+
+    work: Floats  # (W.SIZE,)
+    parts: Floats  # terms that are computed on all lanes of a block at once
+
+
+def make_scratch(work: Floats) -> EffortScratch:
+    """Return the scratch arrays for a block, of which ``work`` is one."""
+    return EffortScratch(work, np.zeros(_LANE_PARTS * LANES))
 
 
 @always_inline
 def _clear(work: Floats) -> None:
     for i in range(6):
-        store(work, r.FORCE + i, splat(0.0))
+        store(work, W.FORCE + i, splat(0.0))
 
 
 @always_inline
 def _move_to_part(work: Floats, parts: Floats, part: int) -> None:
     """Copy the force rows to the result of one term, and clear them for the next term."""
     for i in range(6):
-        store(parts, part + i, load(work, r.FORCE + i))
+        store(parts, part + i, load(work, W.FORCE + i))
     _clear(work)
 
 
@@ -53,27 +72,27 @@ def _block_parts(
     block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, moored: bool, parts: Floats
 ) -> None:
     """Compute the terms of all bodies of a block; rotation, velocities and buoyancy remain in the work array."""
-    flags, k = model_ints[r.MODEL_FLAGS], r.DERIVATIVES
-    for i in range(model_ints[r.MODEL_STATES]):
-        store(work, r.STATE + i, load(block, i))
-    for i in range(r.SLOTS):
-        store(work, r.STAGE_ACTUATORS + i, load(block, r.ACTUATOR_STATE + i))
+    flags, k = model_ints[M.FLAGS], W.DERIVATIVES
+    for i in range(model_ints[M.STATES]):
+        store(work, W.STATE + i, load(block, i))
+    for i in range(SLOTS):
+        store(work, W.STAGE_ACTUATORS + i, load(block, B.ACTUATOR_STATE + i))
     kernel.kinematics(block, params, work, k)
-    if flags & r.HAS_RESTORING == 0 and immersion.is_afloat(block, params):
+    if flags & M.HAS_RESTORING == 0 and immersion.is_afloat(block, params):
         kernel.surface_buoyancy(block, params, work, model_ints, tables)
     else:
         immersion.submerged_buoyancy(params, work)
     _clear(work)
-    if flags & (r.HAS_THRUSTER_LAW | r.HAS_DERIVATIVES):
-        terms.derivative_basis(work, model_ints[r.MODEL_FINS])
+    if flags & (M.HAS_THRUSTER_LAW | M.HAS_DERIVATIVES):
+        terms.derivative_basis(work, model_ints[M.FIN_COUNT])
     kernel.actuator_forces(block, params, work, model_ints, tables)
     _move_to_part(work, parts, _ACTUATORS)
     kernel.hull_forces(block, params, work, model_ints, 0)
     _move_to_part(work, parts, _HULL)
-    if flags & r.HAS_RESTORING:
+    if flags & M.HAS_RESTORING:
         terms.restoring(block, params, work)
-    if flags & r.HAS_BALLAST:
-        terms.ballast(params, work, model_ints[r.MODEL_TANKS])
+    if flags & M.HAS_BALLAST:
+        terms.ballast(params, work, model_ints[M.TANKS])
     _move_to_part(work, parts, _RESTORING)
     if moored:
         kernel.mooring(block, work, k)
@@ -86,23 +105,23 @@ def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Flo
 
     ``turn`` is the acceleration of the water, in B.
     """
-    wet = element(work, r.WET_SHARE, l)
+    wet = element(work, W.WET_SHARE, l)
     for i in range(6):
         load = o[RESTORING + i] + o[DRAG + i] + o[ACTUATORS + i] + o[ENVIRONMENT + i] + o[EXTERNAL + i] + o[CONTACT + i]
-        work[(r.LOADS + i) * r.LANES + l] = load
+        work[(W.LOADS + i) * LANES + l] = load
     if wet < 1.0:
         water_exit.solve_accelerations(params, work)
         for i in range(6):
-            o[ACCELERATION + i] = turn[i] + jump[i] / h + element(work, r.LOADS + i, l)
+            o[ACCELERATION + i] = turn[i] + jump[i] / h + element(work, W.LOADS + i, l)
     else:
         for i in range(6):
             o[ACCELERATION + i] = turn[i] + jump[i] / h
             for k in range(6):
-                o[ACCELERATION + i] += params[r.MASS_INVERSE + 6 * i + k] * element(work, r.LOADS + k, l)
+                o[ACCELERATION + i] += params[P.MASS_INVERSE + 6 * i + k] * element(work, W.LOADS + k, l)
     for i in range(6):
         for k in range(6):
-            if params[r.FREE_DOFS + i] != 0.0 and params[r.FREE_DOFS + k] != 0.0:
-                inertia = params[r.TOTAL_INERTIA + 6 * i + k] - (1.0 - wet) * params[r.ADDED_MASS + 6 * i + k]
+            if params[P.FREE_DOFS + i] != 0.0 and params[P.FREE_DOFS + k] != 0.0:
+                inertia = params[P.TOTAL_INERTIA + 6 * i + k] - (1.0 - wet) * params[P.ADDED_MASS + 6 * i + k]
                 o[DRAG + i] += inertia * turn[k]
                 o[CONTACT + i] += inertia * jump[k] / h
 
@@ -113,21 +132,21 @@ def _fill_row(
 ) -> None:
     """Fill in the row of one body; ``jump`` is the change of its velocity due to contacts in the last tick."""
     nu, momentum, turn = np.empty(6), np.zeros(6), np.zeros(6)
-    wet = element(work, r.WET_SHARE, l)
+    wet = element(work, W.WET_SHARE, l)
     for i in range(6):
-        nu[i] = element(work, r.NU_R + i, l)
+        nu[i] = element(work, W.NU_R + i, l)
     # weight and buoyancy
-    buoyancy = element(work, r.BUOYANCY, l)
-    net = params[r.WEIGHT] - buoyancy
-    down = np.array([element(work, r.G_EFF_B, l), element(work, r.G_EFF_B + 1, l), element(work, r.G_EFF_B + 2, l)])
+    buoyancy = element(work, W.BUOYANCY, l)
+    net = params[P.WEIGHT] - buoyancy
+    down = np.array([element(work, W.G_EFF_B, l), element(work, W.G_EFF_B + 1, l), element(work, W.G_EFF_B + 2, l)])
     lever = np.array(
-        [params[r.WEIGHT_MOMENT + i] - buoyancy * element(work, r.BUOYANCY_CENTRE + i, l) for i in range(3)]
+        [params[P.WEIGHT_MOMENT + i] - buoyancy * element(work, W.BUOYANCY_CENTRE + i, l) for i in range(3)]
     )
     for i in range(6):
         o[RESTORING + i] = element(parts, _RESTORING + i, l)
         o[ACTUATORS + i] = wet * element(parts, _ACTUATORS + i, l)
-        o[ENVIRONMENT + i] = element(block, r.ENVIRONMENT_WRENCH + i, l)
-        o[EXTERNAL + i] = element(block, r.EXTERNAL_WRENCH + i, l)
+        o[ENVIRONMENT + i] = element(block, B.ENVIRONMENT_WRENCH + i, l)
+        o[EXTERNAL + i] = element(block, B.EXTERNAL_WRENCH + i, l)
         o[CONTACT + i] = element(parts, _MOORING + i, l)
         o[DRAG + i] = wet * element(parts, _HULL + i, l)
     for i in range(3):
@@ -137,24 +156,24 @@ def _fill_row(
     # drag, and -C(nu_r) nu_r by the momentum M nu_r
     for i in range(6):
         for k in range(6):
-            speed = element(work, r.HEAVE_SPEED, l) if k == 2 else nu[k]
+            speed = element(work, W.HEAVE_SPEED, l) if k == 2 else nu[k]
             o[DRAG + i] -= wet * (
-                (params[r.LINEAR_DRAG + 6 * i + k] + params[r.QUADRATIC_DRAG + 6 * i + k] * abs(speed)) * speed
+                (params[P.LINEAR_DRAG + 6 * i + k] + params[P.QUADRATIC_DRAG + 6 * i + k] * abs(speed)) * speed
             )
-            momentum[i] += (params[r.MASS + 6 * i + k] - (1.0 - wet) * params[r.ADDED_MOMENTUM + 6 * i + k]) * nu[k]
+            momentum[i] += (params[P.MASS + 6 * i + k] - (1.0 - wet) * params[P.ADDED_MOMENTUM + 6 * i + k]) * nu[k]
             if wet < 1.0:
-                o[DRAG + i] -= element(work, r.WET_SHARE_RATE, l) * params[r.ADDED_MASS + 6 * i + k] * nu[k]
+                o[DRAG + i] -= element(work, W.WET_SHARE_RATE, l) * params[P.ADDED_MASS + 6 * i + k] * nu[k]
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         o[DRAG + i] -= nu[3 + j] * momentum[k] - nu[3 + k] * momentum[j]
         o[DRAG + 3 + i] -= nu[3 + j] * momentum[3 + k] - nu[3 + k] * momentum[3 + j]
         o[DRAG + 3 + i] -= nu[j] * momentum[k] - nu[k] * momentum[j]
         turn[i] = (
-            element(work, r.V_WF_B + j, l) * nu[3 + k]
-            - element(work, r.V_WF_B + k, l) * nu[3 + j]
-            + element(work, r.A_WF_B + i, l)
+            element(work, W.V_WF_B + j, l) * nu[3 + k]
+            - element(work, W.V_WF_B + k, l) * nu[3 + j]
+            + element(work, W.A_WF_B + i, l)
         )
-        turn[i] *= params[r.FREE_DOFS + i]
+        turn[i] *= params[P.FREE_DOFS + i]
     _accelerations(params, work, l, turn, jump, h, o)
     for i in range(6):
         o[TOTAL + i] = (
@@ -165,10 +184,8 @@ def _fill_row(
 @entry
 def fill_efforts(
     f: BodyArrays,
-    all_model_ints: Ints,
-    tables: Floats,
-    work: Floats,
-    parts: Floats,
+    models: ModelArrays,
+    scratch: EffortScratch,
     rows: Ints,
     last: Floats,
     faults: Ints,
@@ -180,20 +197,21 @@ def fill_efforts(
     ``last`` holds the state of each body before its last contacts. The function is fastest if the rows are in the order
     of their slots.
     """
-    jump = np.zeros(6)
+    jump, work, parts = np.zeros(6), scratch.work, scratch.parts
     before = -1
     for i in range(rows.shape[0]):
         row = rows[i]
-        block, l = f.slots[row] // r.LANES, f.slots[row] % r.LANES
-        b, k = f.blocks[block], f.block_heads[block, r.BLOCK_MODEL]
+        block, l = f.slots[row] // LANES, f.slots[row] % LANES
+        b, k = f.blocks[block], f.block_heads[block, B.HEAD_MODEL]
         p = f.params[k]
         if faults[row]:  # its state diverged, and it is frozen
             for c in range(EFFORT):
                 out[row, c] = 0.0
             continue
         if block != before:
-            _block_parts(b, p, work, all_model_ints[k], tables, f.block_heads[block, r.BLOCK_MOORED] != 0, parts)
+            moored = f.block_heads[block, B.HEAD_MOORED] != 0
+            _block_parts(b, p, work, models.ints[k], models.tables, moored, parts)
             before = block
         for c in range(6):
-            jump[c] = element(b, r.NU + c, l) - last[row, r.NU + c]
+            jump[c] = element(b, B.NU + c, l) - last[row, B.NU + c]
         _fill_row(b, p, work, l, parts, jump, h, out[row])

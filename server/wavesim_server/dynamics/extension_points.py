@@ -1,9 +1,10 @@
 """Extension points for packages that add terms, types of actuators or integrators to the dynamics (docs/extending.md).
 
 A package publishes an object of one of these classes as an entry point of the group ``wavesim.dynamics``. Forces are
-compiled functions, ``numba.njit(error_model="numpy", forceinline=True)``. They use the operations of
-:mod:`wavesim_server.dynamics.lanes` and the rows of :mod:`wavesim_server.dynamics.rows`, and add forces (N) and moments
-(N m) in B to the rows ``FORCE`` of the work array.
+compiled functions, decorated by :func:`wavesim_kernels.compiler.always_inline`. They use the operations of
+:mod:`wavesim_server.dynamics.lanes`, read the rows of :mod:`~wavesim_server.dynamics.work_rows` and
+:mod:`~wavesim_server.dynamics.parameter_rows`, and add forces (N) and moments (N m) in B to the rows ``W.FORCE`` of the
+work array.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wavesim_server.dynamics.rows import GAINS, OTHER_COEFFICIENTS, STAGES
+from wavesim_server.dynamics.sizes import GAINS, OTHER_COEFFICIENTS, STAGES
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,14 @@ from wavesim_kernels.compiler import device_function
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import Actuator
 from wavesim_sdk.elementary import LEAST
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import integrators, registry
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import model_columns as M
+from wavesim_server.dynamics import parameter_rows as P
+from wavesim_server.dynamics import work_rows as W
+from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.model_compiler import CompiledModel, check_step_stability, compile_model
+from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, TABLE_POINTS, THRUSTERS
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.row_pool import RowPool, aligned_zeros, grown_to
 from wavesim_world.actuators import actuators_of
@@ -44,12 +49,12 @@ def release_holds(
     i = 0
     while i < count[0]:
         row, slot = int(actuator_holds[i, 0]), int(actuator_holds[i, 1])
-        b, l = blocks[slots[row] // r.LANES], slots[row] % r.LANES
+        b, l = blocks[slots[row] // LANES], slots[row] % LANES
         if time < actuator_holds[i, 2]:
-            b[(r.ACTUATOR_COMMAND + slot) * r.LANES + l] = b[(r.ACTUATOR_STATE + slot) * r.LANES + l]
+            b[(B.ACTUATOR_COMMAND + slot) * LANES + l] = b[(B.ACTUATOR_STATE + slot) * LANES + l]
             i += 1
         else:
-            b[(r.ACTUATOR_COMMAND + slot) * r.LANES + l] = setpoints[row, slot]
+            b[(B.ACTUATOR_COMMAND + slot) * LANES + l] = setpoints[row, slot]
             count[0] -= 1
             for k in range(3):
                 actuator_holds[i, k] = actuator_holds[count[0], k]
@@ -59,12 +64,12 @@ def release_holds(
 def average_shaft_speeds(
     blocks: Floats, slots: Ints, speed_averages: Ints, average_windows: Floats, feedback: Floats
 ) -> None:
-    """Update the moving averages of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, number of
+    """Update the moving averages of reported shaft speeds. ``speed_averages`` (n, 4): row, slot, window in ticks, number of
     ticks in the average.
     """
     for i in range(speed_averages.shape[0]):
         row, slot, window, seen = speed_averages[i, 0], speed_averages[i, 1], speed_averages[i, 2], speed_averages[i, 3]
-        value = blocks[slots[row] // r.LANES, (r.ACTUATOR_STATE + slot) * r.LANES + slots[row] % r.LANES]
+        value = blocks[slots[row] // LANES, (B.ACTUATOR_STATE + slot) * LANES + slots[row] % LANES]
         average_windows[i, seen % window] = value
         speed_averages[i, 3] = seen + 1
         n = min(window, seen + 1)
@@ -133,17 +138,15 @@ class FleetDynamics:
         self.slots = np.full(capacity, -1, np.int64)
         #: (row, position) of an actuator -> (last command beyond its limits, number of such commands)
         self.clipped: dict[tuple[int, int], tuple[float, int]] = {}
-        self.blocks = np.zeros((0, r.BLOCK))
-        self.block_heads = np.zeros((0, 3), np.int64)
-        self.params = np.zeros((0, r.PARAMS))
-        self.model_ints = np.zeros((0, r.MODEL_INTS), np.int64)
-        self.tables = np.zeros((1, 2, r.TABLE_POINTS))
-        self.work = aligned_zeros(r.WORK)
-        self.setpoints = np.zeros((capacity, r.SLOTS))
-        self.feedback = np.zeros((capacity, r.SLOTS))
-        self.actuator_slots = np.zeros(
-            (capacity, r.SLOTS), np.int64
-        )  # slots of the actuators, in the order of the model
+        self.blocks = np.zeros((0, B.SIZE))
+        self.block_heads = np.zeros((0, B.HEAD_SIZE), np.int64)
+        self.params = np.zeros((0, P.ROWS))
+        self.model_ints = np.zeros((0, M.COLUMNS), np.int64)
+        self.tables = np.zeros((1, 2, TABLE_POINTS))
+        self.work = aligned_zeros(W.SIZE)
+        self.setpoints = np.zeros((capacity, SLOTS))
+        self.feedback = np.zeros((capacity, SLOTS))
+        self.actuator_slots = np.zeros((capacity, SLOTS), np.int64)  # slots of the actuators, in the order of the model
         self.actuator_counts = np.zeros(capacity, np.int64)
         self.actuator_holds = np.zeros((16, 3))
         self.hold_count = np.zeros(1, np.int64)
@@ -165,14 +168,24 @@ class FleetDynamics:
 
     # -- views -------------------------------------------------------------------------------
 
+    @property
+    def arrays(self) -> BodyArrays:
+        """The arrays of all bodies, for kernels."""
+        return BodyArrays(self.blocks, self.slots, self.block_heads, self.params)
+
+    @property
+    def models(self) -> ModelArrays:
+        """Integers and tables of all models, for kernels."""
+        return ModelArrays(self.model_ints, self.tables)
+
     def body(self, row: int) -> Floats:
-        """Return the state and inputs of one body, as a view of BLOCK_ROWS numbers."""
+        """Return the state and inputs of one body, as a view of B.ROWS numbers."""
         slot = self.slots[row]
-        return self.blocks[slot // r.LANES].reshape(r.BLOCK_ROWS, r.LANES)[:, slot % r.LANES]
+        return self.blocks[slot // LANES].reshape(B.ROWS, LANES)[:, slot % LANES]
 
     def coefficients(self, row: int) -> Floats:
-        """Return the parameters of one body, as a copy of PARAMS numbers."""
-        return self.params[self.block_heads[self.slots[row] // r.LANES, r.BLOCK_MODEL]].copy()
+        """Return the parameters of one body, as a copy of P.ROWS numbers."""
+        return self.params[self.block_heads[self.slots[row] // LANES, B.HEAD_MODEL]].copy()
 
     def actuators(self, row: int) -> tuple[Actuator, ...]:
         """Return the actuators of a body, in the order of its model."""
@@ -182,8 +195,8 @@ class FleetDynamics:
     def sequence(self) -> Ints:
         """The blocks, in the order of their models."""
         if self._sequence is None:
-            used = np.flatnonzero(self.block_heads[:, r.BLOCK_BODIES])
-            self._sequence = used[np.argsort(self.block_heads[used, r.BLOCK_MODEL], kind="stable")]
+            used = np.flatnonzero(self.block_heads[:, B.HEAD_BODIES])
+            self._sequence = used[np.argsort(self.block_heads[used, B.HEAD_MODEL], kind="stable")]
         return self._sequence
 
     # -- bodies ------------------------------------------------------------------------------
@@ -235,15 +248,15 @@ class FleetDynamics:
             self._own_models[row] = kind, tables
         self._assign_lane(row, kind)
         b = self.body(row)
-        b[r.PX : r.PX + 3] = position
-        b[r.QW : r.QW + 4] = frames.quaternion(*attitude)
-        b[r.ACTUATOR_STATE : r.ACTUATOR_STATE + r.SLOTS] = b[r.ACTUATOR_COMMAND : r.ACTUATOR_COMMAND + r.SLOTS] = (
+        b[B.PX : B.PX + 3] = position
+        b[B.QW : B.QW + 4] = frames.quaternion(*attitude)
+        b[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS] = b[B.ACTUATOR_COMMAND : B.ACTUATOR_COMMAND + SLOTS] = (
             vehicle_type.compiled.rest_values
         )
-        b[r.ACTUATOR_EFFECT : r.ACTUATOR_EFFECT + r.THRUSTERS + r.FINS] = 1.0
+        b[B.ACTUATOR_EFFECT : B.ACTUATOR_EFFECT + THRUSTERS + FINS] = 1.0
         if mooring is not None:
-            b[r.MOORING : r.MOORING + 6] = (*mooring.anchor, mooring.length, mooring.stiffness, mooring.damping)
-        b[r.HAS_LINES] = float(has_lines)
+            b[B.MOORING : B.MOORING_DAMPING + 1] = (*mooring.anchor, mooring.length, mooring.stiffness, mooring.damping)
+        b[B.HAS_LINES] = float(has_lines)
         self._update_occupancy(row, +1)
         self.setpoints[row], self.feedback[row] = vehicle_type.compiled.rest_values, 0.0
         self.actuator_counts[row] = n = len(vehicle_type.actuators)
@@ -277,7 +290,7 @@ class FleetDynamics:
     def override_parameters(self, row: int, parameters: dict[int, float]) -> None:
         """Change parameters of one body (row of the parameter -> value), which then has its own copy of the parameters."""
         if row not in self._own_models:
-            body, old = self.body(row).copy(), int(self.block_heads[self.slots[row] // r.LANES, r.BLOCK_MODEL])
+            body, old = self.body(row).copy(), int(self.block_heads[self.slots[row] // LANES, B.HEAD_MODEL])
             self._clear_lane(row)
             kind = self._acquire_model_row()
             self.model_ints[kind], self.params[kind] = (
@@ -306,7 +319,7 @@ class FleetDynamics:
         for place, table in zip(tables, kind.tables, strict=True):
             self.tables[place] = table
         ints = kind.ints.copy()
-        for k in range(r.MODEL_TABLE, r.MODEL_INTS):
+        for k in range(M.ACTUATOR_TABLES, M.COLUMNS):
             if ints[k] >= 0:
                 ints[k] = tables[ints[k]]
         self.model_ints[row], self.params[row] = ints, kind.params
@@ -326,26 +339,26 @@ class FleetDynamics:
             if block >= len(self.blocks):
                 old = len(self.blocks)
                 self.blocks, self.block_heads = grown_to(self.blocks, block + 1), grown_to(self.block_heads, block + 1)
-                self.blocks[old:, r.QW * r.LANES : (r.QW + 1) * r.LANES] = 1.0
+                self.blocks[old:, B.QW * LANES : (B.QW + 1) * LANES] = 1.0
             self.block_heads[block] = 0, kind, 0
             blocks[block] = None
         block = next(iter(blocks))
-        present = self.blocks[block, r.PRESENT * r.LANES : (r.PRESENT + 1) * r.LANES]
-        self.slots[row] = block * r.LANES + int(np.argmin(present))
+        present = self.blocks[block, B.PRESENT * LANES : (B.PRESENT + 1) * LANES]
+        self.slots[row] = block * LANES + int(np.argmin(present))
 
     def _update_occupancy(self, row: int, by: int) -> None:
         """Update the number of bodies in a block: a body has entered its slot (+1) or is leaving it (-1)."""
-        block, b = int(self.slots[row]) // r.LANES, self.body(row)
+        block, b = int(self.slots[row]) // LANES, self.body(row)
         head = self.block_heads[block]
-        b[r.PRESENT] = float(by > 0)
-        head[r.BLOCK_BODIES] += by
-        head[r.BLOCK_MOORED] += by * int(b[r.MOORING + 4] > 0.0 or b[r.HAS_LINES] > 0.0)
-        blocks = self._open_blocks.setdefault(int(head[r.BLOCK_MODEL]), {})
-        if head[r.BLOCK_BODIES] == r.LANES or head[r.BLOCK_BODIES] == 0:
+        b[B.PRESENT] = float(by > 0)
+        head[B.HEAD_BODIES] += by
+        head[B.HEAD_MOORED] += by * int(b[B.MOORING + 4] > 0.0 or b[B.HAS_LINES] > 0.0)
+        blocks = self._open_blocks.setdefault(int(head[B.HEAD_MODEL]), {})
+        if head[B.HEAD_BODIES] == LANES or head[B.HEAD_BODIES] == 0:
             blocks.pop(block, None)
         else:
             blocks[block] = None
-        if not head[r.BLOCK_BODIES]:
+        if not head[B.HEAD_BODIES]:
             self._block_pool.release(block)
         self._sequence = None
 
@@ -353,7 +366,7 @@ class FleetDynamics:
         self._update_occupancy(row, -1)
         b = self.body(row)
         b[:] = 0.0
-        b[r.QW] = 1.0
+        b[B.QW] = 1.0
 
     def _start_averaging(self, row: int, slot: int, ticks: int) -> None:
         """Report the moving average of an actuator over a window."""
@@ -400,12 +413,12 @@ class FleetDynamics:
         self.setpoints[row, slot] = value
         if not (self.hold_count[0] and self._is_held(row, slot)):
             seat = self.slots[row]
-            self.blocks[seat // r.LANES, (r.ACTUATOR_COMMAND + slot) * r.LANES + seat % r.LANES] = value
+            self.blocks[seat // LANES, (B.ACTUATOR_COMMAND + slot) * LANES + seat % LANES] = value
 
     def settle_actuators(self, row: int) -> None:
         """Set the actuators to their commanded values without delay."""
         b = self.body(row)
-        b[r.ACTUATOR_STATE : r.ACTUATOR_STATE + r.SLOTS] = b[r.ACTUATOR_COMMAND : r.ACTUATOR_COMMAND + r.SLOTS] = (
+        b[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS] = b[B.ACTUATOR_COMMAND : B.ACTUATOR_COMMAND + SLOTS] = (
             self.setpoints[row]
         )
 
@@ -420,7 +433,7 @@ class FleetDynamics:
         if fault in ("stuck", "frozen"):
             self._hold_actuator(row, slot, HOLD_FOREVER if fault == "stuck" else now + amount)
         elif fault in ("lost", "reduced"):
-            b[r.ACTUATOR_EFFECT + slot] = 0.0 if fault == "lost" else amount
+            b[B.ACTUATOR_EFFECT + slot] = 0.0 if fault == "lost" else amount
         elif fault == "reversed":
             actuator_state.signs[position] = -1.0
             self._apply_setpoint(row, actuator_state, position)
@@ -428,14 +441,14 @@ class FleetDynamics:
             self._remove_hold(row, slot)
             if actuator_state.start_delays.get(slot, 0.0) > now:
                 self._hold_actuator(row, slot, actuator_state.start_delays[slot])
-            if slot < r.THRUSTERS + r.FINS:
-                b[r.ACTUATOR_EFFECT + slot] = 1.0
+            if slot < THRUSTERS + FINS:
+                b[B.ACTUATOR_EFFECT + slot] = 1.0
             actuator_state.signs[position] = 1.0
             self._apply_setpoint(row, actuator_state, position)
 
     def allocate(self, row: int, matrix: Floats) -> None:
         """Set the thruster allocation matrix (6, thrusters) of one body."""
-        self.override_parameters(row, {r.THRUSTER_WRENCH + i: float(v) for i, v in enumerate(matrix.T.ravel())})
+        self.override_parameters(row, {P.THRUSTER_WRENCH + i: float(v) for i, v in enumerate(matrix.T.ravel())})
 
     def _is_held(self, row: int, slot: int) -> bool:
         held = self.actuator_holds[: self.hold_count[0]]

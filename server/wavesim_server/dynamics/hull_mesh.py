@@ -9,7 +9,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import matvec
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.dynamics.rows import HULL_TABLES, TABLE_FACES
+from wavesim_server.dynamics.sizes import HULL_TABLES, TABLE_FACES
 from wavesim_world.config import Model
 from wavesim_world.hull import Hull
 from wavesim_world.ocean import mesh

@@ -1,20 +1,33 @@
 """Exact buoyancy of partly submerged boxes, cylinders, spheres and closed meshes.
 
-Each function takes the water plane in body axes, ``n . x = d`` with ``n`` the unit vector that points
-down in B: the part with ``n . x > d`` is under water. It returns the submerged volume and its first
-moments (volume times centroid), in closed form.
+Each function takes the water plane in body axes. It returns the submerged volume and its first moments (volume times
+centroid), in closed form.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple, TypeAlias
 
-from wavesim_kernels.compiler import device_function
-from wavesim_server.dynamics.rows import MODEL_FACES, MODEL_HULL, TABLE_FACES, TABLE_POINTS
+from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_server.dynamics import model_columns as M
+from wavesim_server.dynamics.sizes import TABLE_FACES, TABLE_POINTS
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import asin
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes of primitives
+
+
+Point: TypeAlias = tuple[float, float, float]  #: a point or vector in B
+
+
+class WaterPlane(NamedTuple):
+    """The water plane ``n . x = d`` in B. ``n`` is the unit vector that points down: water is where ``n . x > d``."""
+
+    nx: float
+    ny: float
+    nz: float
+    d: float
 
 
 @device_function
@@ -41,14 +54,13 @@ def _chord(s: float, radius: float) -> tuple[float, float, float]:
 
 
 @device_function
-def cylinder(
-    half: float, radius: float, nx: float, ny: float, nz: float, d: float
-) -> tuple[float, float, float, float]:
+def cylinder(half: float, radius: float, plane: WaterPlane) -> tuple[float, float, float, float]:
     """Return the submerged (volume, mx, my, mz) of a cylinder along x.
 
     At each point of the circular section, the submerged length is a linear function of ``s``, the coordinate along the
     tilt of the plane, clamped to the range 0 to 2 half. Its integral follows from the moments of the chord.
     """
+    nx, ny, nz, d = plane
     tilt = math.sqrt(ny * ny + nz * nz)
     sign = 1.0 if nx >= 0.0 else -1.0
     ey, ez = (ny / tilt, nz / tilt) if tilt > 1e-12 else (0.0, 1.0)
@@ -82,22 +94,22 @@ def cylinder(
 
 @device_function
 def submerged_share(
-    shape: float, h0: float, h1: float, h2: float, reach: float, nx: float, ny: float, nz: float, d: float
+    shape: float, h0: float, h1: float, h2: float, reach: float, plane: WaterPlane
 ) -> tuple[float, float, float, float]:
     """Return (submerged fraction of the volume, centroid) of a box (shape 0), cylinder (1) or sphere (2)."""
-    if d <= -reach:
+    if plane.d <= -reach:
         return 1.0, 0.0, 0.0, 0.0
-    if d >= reach:
+    if plane.d >= reach:
         return 0.0, 0.0, 0.0, 0.0
     if shape == BOX:
-        volume, mx, my, mz = box(h0, h1, h2, nx, ny, nz, d)
+        volume, mx, my, mz = box(h0, h1, h2, plane)
         whole = 8.0 * h0 * h1 * h2
     elif shape == CYLINDER:
-        volume, mx, my, mz = cylinder(h0, h1, nx, ny, nz, d)
+        volume, mx, my, mz = cylinder(h0, h1, plane)
         whole = 2.0 * math.pi * h1 * h1 * h0
     else:
-        volume, m = sphere_cap(h0, d)
-        mx, my, mz = m * nx, m * ny, m * nz
+        volume, m = sphere_cap(h0, plane.d)
+        mx, my, mz = m * plane.nx, m * plane.ny, m * plane.nz
         whole = 4.0 / 3.0 * math.pi * (h0 * h0 * h0)
     if volume <= 0.0:
         return 0.0, 0.0, 0.0, 0.0
@@ -105,12 +117,11 @@ def submerged_share(
 
 
 @device_function
-def box(
-    hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float
-) -> tuple[float, float, float, float]:
+def box(hx: float, hy: float, hz: float, plane: WaterPlane) -> tuple[float, float, float, float]:
     """Return the submerged (volume, mx, my, mz) of a box about the origin, for a plane that cuts only its upright
     edges.
     """
+    nx, ny, nz, d = plane
     if abs(nx) * hx + abs(ny) * hy + abs(d) < abs(nz) * hz:
         # The plane cuts the four upright edges only: the depth of a column is linear in x and y.
         area, at = 4.0 * hx * hy, d / nz
@@ -123,53 +134,62 @@ def box(
             side * area * ty * hy * hy / 3.0,
             side * 0.5 * area * (hz * hz - square),
         )
-    return clipped_box(hx, hy, hz, nx, ny, nz, d)
+    return clipped_box(hx, hy, hz, plane)
+
+
+@always_inline
+def _clipped_vertex(a: Point, b: Point, plane: WaterPlane, step: int) -> tuple[bool, float, float, float]:
+    """Return whether an edge of a face contributes a vertex to the wet part of the face, and that vertex.
+
+    Step 0 of an edge from ``a`` to ``b`` is ``a`` itself, if it is wet; step 1 is the point where the edge crosses the
+    plane. The steps of all edges in turn yield the vertices of the wet part in order (Sutherland and Hodgman 1974).
+    """
+    da = plane.nx * a[0] + plane.ny * a[1] + plane.nz * a[2] - plane.d
+    if step == 0:
+        return not da < 0.0, a[0], a[1], a[2]
+    db = plane.nx * b[0] + plane.ny * b[1] + plane.nz * b[2] - plane.d
+    if (da < 0.0) == (db < 0.0):
+        return False, 0.0, 0.0, 0.0
+    t = da / (da - db)
+    return True, a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]), a[2] + t * (b[2] - a[2])
+
+
+@always_inline
+def _tetrahedron(a: Point, b: Point, c: Point) -> float:
+    """Return the volume of a tetrahedron with the apex at the origin."""
+    return (
+        a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) + a[2] * (b[0] * c[1] - b[1] * c[0])
+    ) / 6.0
 
 
 @device_function
-def clipped_box(
-    hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float
-) -> tuple[float, float, float, float]:
+def clipped_box(hx: float, hy: float, hz: float, plane: WaterPlane) -> tuple[float, float, float, float]:
     """Return the submerged (volume, mx, my, mz) of a box at any attitude.
 
     Each face is clipped by the plane and joined to a point of the plane. The tetrahedra of the clipped faces add up to
     the submerged body, and the cut surface itself contributes nothing.
     """
-    ox, oy, oz = nx * d, ny * d, nz * d  # the apex, on the plane
+    ox, oy, oz = plane.nx * plane.d, plane.ny * plane.d, plane.nz * plane.d  # the apex, on the plane
     volume = mx = my = mz = 0.0
     for axis in range(3):
         for side in range(2):
             sign = 1.0 if side == 1 else -1.0
-            # first vertex of the fan, previous vertex, number of vertices emitted
+            # first vertex of the fan, previous vertex, number of vertices
             fx = fy = fz = px = py = pz = 0.0
             count = 0
             for corner in range(4):
-                ax, ay, az = _corner(axis, sign, corner, hx, hy, hz)
-                bx, by, bz = _corner(axis, sign, (corner + 1) % 4, hx, hy, hz)
-                da = nx * ax + ny * ay + nz * az - d
-                db = nx * bx + ny * by + nz * bz - d
+                a = _corner(axis, sign, corner, hx, hy, hz)
+                b = _corner(axis, sign, (corner + 1) % 4, hx, hy, hz)
                 for step in range(2):
-                    # step 0: the corner itself, if wet; step 1: the crossing of the edge
-                    if step == 0:
-                        if da < 0.0:
-                            continue
-                        vx, vy, vz = ax, ay, az
-                    else:
-                        if (da < 0.0) == (db < 0.0):
-                            continue
-                        t = da / (da - db)
-                        vx, vy, vz = ax + t * (bx - ax), ay + t * (by - ay), az + t * (bz - az)
+                    is_vertex, vx, vy, vz = _clipped_vertex(a, b, plane, step)
+                    if not is_vertex:
+                        continue
                     if count == 0:
                         fx, fy, fz = vx, vy, vz
                     elif count >= 2:
-                        e1x, e1y, e1z = fx - ox, fy - oy, fz - oz
-                        e2x, e2y, e2z = px - ox, py - oy, pz - oz
-                        e3x, e3y, e3z = vx - ox, vy - oy, vz - oz
-                        v6 = (
-                            e1x * (e2y * e3z - e2z * e3y)
-                            + e1y * (e2z * e3x - e2x * e3z)
-                            + e1z * (e2x * e3y - e2y * e3x)
-                        ) / 6.0
+                        v6 = _tetrahedron(
+                            (fx - ox, fy - oy, fz - oz), (px - ox, py - oy, pz - oz), (vx - ox, vy - oy, vz - oz)
+                        )
                         volume += v6
                         mx += v6 * 0.25 * (ox + fx + px + vx)
                         my += v6 * 0.25 * (oy + fy + py + vy)
@@ -180,7 +200,7 @@ def clipped_box(
 
 
 @device_function
-def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float) -> tuple[float, float, float]:
+def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float) -> Point:
     """Return corner 0..3 of a face, counter-clockwise as seen from outside."""
     a = 1.0 if corner == 1 or corner == 2 else -1.0
     b = 1.0 if corner >= 2 else -1.0
@@ -193,45 +213,29 @@ def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float
 
 
 @device_function
-def mesh_volume(
-    model_ints: Ints, tables: Floats, nx: float, ny: float, nz: float, d: float
-) -> tuple[float, float, float, float]:
+def mesh_volume(model_ints: Ints, tables: Floats, plane: WaterPlane) -> tuple[float, float, float, float]:
     """Return the submerged (volume, mx, my, mz) of a model's closed mesh.
 
     The wetted part of each face is joined to a point of the water plane, as in :func:`clipped_box`.
     :class:`wavesim_world.hull.Hull` uses the same method in more readable code.
     """
-    ox, oy, oz = nx * d, ny * d, nz * d
+    ox, oy, oz = plane.nx * plane.d, plane.ny * plane.d, plane.nz * plane.d
     volume = mx = my = mz = 0.0
-    for f in range(model_ints[MODEL_FACES]):
-        table, at = tables[model_ints[MODEL_HULL + f // TABLE_FACES]], 9 * (f % TABLE_FACES)
+    for f in range(model_ints[M.FACES]):
+        table, at = tables[model_ints[M.HULL + f // TABLE_FACES]], 9 * (f % TABLE_FACES)
         fx = fy = fz = px = py = pz = 0.0
         count = 0
         for corner in range(3):
-            ax, ay, az = (
-                _number(table, at + 3 * corner),
-                _number(table, at + 3 * corner + 1),
-                _number(table, at + 3 * corner + 2),
-            )
-            o = at + 3 * ((corner + 1) % 3)
-            bx, by, bz = _number(table, o), _number(table, o + 1), _number(table, o + 2)
-            da = nx * ax + ny * ay + nz * az - d
-            db = nx * bx + ny * by + nz * bz - d
-            for step in range(2):  # the corner itself, if wet; the crossing of the edge
-                if step == 0:
-                    if da < 0.0:
-                        continue
-                    vx, vy, vz = ax, ay, az
-                else:
-                    if (da < 0.0) == (db < 0.0):
-                        continue
-                    t = da / (da - db)
-                    vx, vy, vz = ax + t * (bx - ax), ay + t * (by - ay), az + t * (bz - az)
+            a, b = _mesh_corner(table, at, corner), _mesh_corner(table, at, (corner + 1) % 3)
+            for step in range(2):
+                is_vertex, vx, vy, vz = _clipped_vertex(a, b, plane, step)
+                if not is_vertex:
+                    continue
                 vx, vy, vz = vx - ox, vy - oy, vz - oz
                 if count == 0:
                     fx, fy, fz = vx, vy, vz
                 elif count >= 2:
-                    v6 = (fx * (py * vz - pz * vy) + fy * (pz * vx - px * vz) + fz * (px * vy - py * vx)) / 6.0
+                    v6 = _tetrahedron((fx, fy, fz), (px, py, pz), (vx, vy, vz))
                     volume += v6
                     mx += v6 * (ox + 0.25 * (fx + px + vx))
                     my += v6 * (oy + 0.25 * (fy + py + vy))
@@ -239,6 +243,13 @@ def mesh_volume(
                 px, py, pz = vx, vy, vz
                 count += 1
     return volume, mx, my, mz
+
+
+@always_inline
+def _mesh_corner(table: Floats, at: int, corner: int) -> Point:
+    """Return a corner of the triangle whose numbers begin at ``at`` in a table."""
+    k = at + 3 * corner
+    return _number(table, k), _number(table, k + 1), _number(table, k + 2)
 
 
 @device_function

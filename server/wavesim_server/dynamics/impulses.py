@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 
 from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.contact_memory import (
@@ -27,24 +29,8 @@ from wavesim_server.dynamics.contact_memory import (
     L_RESPONSE,
     OVERLAP_TOLERANCE,
 )
-from wavesim_server.dynamics.rows import (
-    BLOCK_MODEL,
-    FREE_DOFS,
-    HALF,
-    LANES,
-    MASS_INVERSE,
-    NU,
-    PX,
-    PY,
-    PZ,
-    QW,
-    QX,
-    QY,
-    QZ,
-    SHAPE,
-    TOTAL_INERTIA,
-)
 from wavesim_server.dynamics.shapes import BOX
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.dynamics.types import Floats
 
 OVERLAP_CORRECTION = 0.2  #: fraction of the overlap that is removed per tick
@@ -81,22 +67,22 @@ def _set_jacobian(lever: Floats, x: float, y: float, z: float, j: Floats, first:
 @always_inline
 def _inverse_mass(f: BodyArrays, row: int, j: Floats, first: int) -> float:
     """Return the inverse effective mass of a body at a contact point along a direction."""
-    p = f.params[f.block_heads[f.slots[row] // LANES, BLOCK_MODEL]]
+    p = f.params[f.block_heads[f.slots[row] // LANES, B.HEAD_MODEL]]
     inverse = 0.0
     for i in range(6):
         for k in range(6):
-            inverse += j[first + i] * p[MASS_INVERSE + 6 * i + k] * j[first + k]
+            inverse += j[first + i] * p[P.MASS_INVERSE + 6 * i + k] * j[first + k]
     return inverse
 
 
 @always_inline
 def _set_response(f: BodyArrays, row: int, j: Floats, first: int, response: Floats, at: int) -> None:
     """Write the change of velocity due to a unit impulse along a direction to ``response``, starting at response[at]."""
-    p = f.params[f.block_heads[f.slots[row] // LANES, BLOCK_MODEL]]
+    p = f.params[f.block_heads[f.slots[row] // LANES, B.HEAD_MODEL]]
     for i in range(6):
         change = 0.0
         for k in range(6):
-            change += p[MASS_INVERSE + 6 * i + k] * j[first + k]
+            change += p[P.MASS_INVERSE + 6 * i + k] * j[first + k]
         response[at + i] = change
 
 
@@ -106,7 +92,7 @@ def _point_speed(f: BodyArrays, row: int, j: Floats, first: int) -> float:
     slot, speed = f.slots[row], 0.0
     b, l = f.blocks[slot // LANES], slot % LANES
     for i in range(6):
-        speed += j[first + i] * b[(NU + i) * LANES + l]
+        speed += j[first + i] * b[(B.NU + i) * LANES + l]
     return speed
 
 
@@ -116,7 +102,7 @@ def _apply_impulse(f: BodyArrays, row: int, response: Floats, at: int, size: flo
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     for i in range(6):
-        b[(NU + i) * LANES + l] += response[at + i] * size
+        b[(B.NU + i) * LANES + l] += response[at + i] * size
 
 
 @device_function
@@ -132,13 +118,13 @@ def prepare_contact(f: BodyArrays, c: Floats, levers: Floats) -> None:
         slot = f.slots[row]
         b, l = f.blocks[slot // LANES], slot % LANES
         r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation.matrix(
-            b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
+            b[B.QW * LANES + l], b[B.QX * LANES + l], b[B.QY * LANES + l], b[B.QZ * LANES + l]
         )
         lever[0], lever[1], lever[2], lever[3], lever[4], lever[5] = r11, r12, r13, r21, r22, r23
         lever[6], lever[7], lever[8] = r31, r32, r33
-        dx = c[C_POINT] - b[PX * LANES + l]
-        dy = c[C_POINT + 1] - b[PY * LANES + l]
-        dz = c[C_POINT + 2] - b[PZ * LANES + l]
+        dx = c[C_POINT] - b[B.PX * LANES + l]
+        dy = c[C_POINT + 1] - b[B.PY * LANES + l]
+        dz = c[C_POINT + 2] - b[B.PZ * LANES + l]
         lever[L_ARM] = r11 * dx + r21 * dy + r31 * dz
         lever[L_ARM + 1] = r12 * dx + r22 * dy + r32 * dz
         lever[L_ARM + 2] = r13 * dx + r23 * dy + r33 * dz
@@ -230,11 +216,11 @@ def rolling_impulse(f: BodyArrays, c: Floats, levers: Floats, twist: Floats) -> 
     """
     row, lever = int(c[C_A]), levers[0]
     slot = f.slots[row]
-    p = f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
-    if p[SHAPE] == BOX:
+    p = f.params[f.block_heads[slot // LANES, B.HEAD_MODEL]]
+    if p[P.SHAPE] == BOX:
         return
     b, l = f.blocks[slot // LANES], slot % LANES
-    wx, wy, wz = b[(NU + 3) * LANES + l], b[(NU + 4) * LANES + l], b[(NU + 5) * LANES + l]
+    wx, wy, wz = b[(B.NU + 3) * LANES + l], b[(B.NU + 4) * LANES + l], b[(B.NU + 5) * LANES + l]
     turning = math.sqrt(wx * wx + wy * wy + wz * wz)
     if turning < 1e-12:
         return
@@ -243,17 +229,17 @@ def rolling_impulse(f: BodyArrays, c: Floats, levers: Floats, twist: Floats) -> 
     twist[0], twist[1], twist[2] = ry * wz - rz * wy, rz * wx - rx * wz, rx * wy - ry * wx
     twist[3], twist[4], twist[5] = wx, wy, wz
     for i in range(6):
-        twist[i] *= p[FREE_DOFS + i]
+        twist[i] *= p[P.FREE_DOFS + i]
     inertia = momentum = 0.0
     for i in range(6):
         for k in range(6):
-            both = 0.5 * (p[TOTAL_INERTIA + 6 * i + k] + p[TOTAL_INERTIA + 6 * k + i]) * twist[i]
+            both = 0.5 * (p[P.TOTAL_INERTIA + 6 * i + k] + p[P.TOTAL_INERTIA + 6 * k + i]) * twist[i]
             inertia += both * twist[k]
-            momentum += both * b[(NU + k) * LANES + l]
-    size = min(momentum, ROLLING_RESISTANCE * p[HALF + 1] * c[C_IMPULSE])
+            momentum += both * b[(B.NU + k) * LANES + l]
+    size = min(momentum, ROLLING_RESISTANCE * p[P.HALF + 1] * c[C_IMPULSE])
     if size > 0.0 and inertia > 0.0:
         for i in range(6):
-            b[(NU + i) * LANES + l] -= size / inertia * twist[i]
+            b[(B.NU + i) * LANES + l] -= size / inertia * twist[i]
 
 
 @device_function
@@ -277,6 +263,6 @@ def correct_overlap(f: BodyArrays, c: Floats, levers: Floats, h: float) -> None:
 def _translate(f: BodyArrays, row: int, by: float, nx: float, ny: float, nz: float) -> None:
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
-    b[PX * LANES + l] += by * nx
-    b[PY * LANES + l] += by * ny
-    b[PZ * LANES + l] += by * nz
+    b[B.PX * LANES + l] += by * nx
+    b[B.PY * LANES + l] += by * ny
+    b[B.PZ * LANES + l] += by * nz

@@ -13,40 +13,16 @@ import numpy as np
 from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import shorten, suggest_name
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import registry
+from wavesim_server.dynamics import work_rows as W
+from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.extension_points import Integrator
 from wavesim_server.dynamics.immersion import is_afloat, submerged_buoyancy
-from wavesim_server.dynamics.kernel import evaluate_stage, kinematics, lag_actuators
+from wavesim_server.dynamics.kernel import Stage, evaluate_stage, kinematics, lag_actuators
 from wavesim_server.dynamics.lanes import add_to, load, sqrt, store
-from wavesim_server.dynamics.rows import (
-    ACTUATOR_STATE,
-    ASLEEP,
-    BLOCK_BODIES,
-    BLOCK_MODEL,
-    BLOCK_MOORED,
-    DERIVATIVES,
-    HAS_BALLAST,
-    HAS_OTHER,
-    HAS_RESTORING,
-    HAS_SWIVEL,
-    LANES,
-    MODEL_FINS,
-    MODEL_FLAGS,
-    MODEL_STATES,
-    MODEL_THRUSTERS,
-    NU,
-    QW,
-    QX,
-    QY,
-    QZ,
-    SLOT_ANGLE,
-    SLOT_FIN,
-    SLOTS,
-    STAGE_ACTUATORS,
-    STAGES,
-    STATE,
-    STATE_ROWS,
-)
+from wavesim_server.dynamics.sizes import LANES, SLOT_ANGLE, SLOT_FIN, SLOTS, STAGES
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import flush
 
@@ -99,7 +75,7 @@ for _k, _i in enumerate(ALL):
 def _keep_actuators(block: Floats, work: Floats, first: int, last: int) -> None:
     """Store the actuators of the last stage for the next step."""
     for k in range(first, last):
-        store(block, ACTUATOR_STATE + k, flush(load(work, STAGE_ACTUATORS + k)))
+        store(block, B.ACTUATOR_STATE + k, flush(load(work, W.STAGE_ACTUATORS + k)))
 
 
 @always_inline
@@ -108,7 +84,7 @@ def _add_weighted_stages(to: Floats, work: Floats, first: int, n: int, h: float,
     for s in range(stages):
         weight = weights[s] * h
         if weight != 0.0:
-            k = DERIVATIVES + STATE_ROWS * s
+            k = W.DERIVATIVES + B.STATE_ROWS * s
             for i in range(n):
                 add_to(to, first + i, weight * load(work, k + i))
 
@@ -125,37 +101,36 @@ def step_block(
     moored: bool,
 ) -> None:
     """Advance one block by one step."""
-    flags = model_ints[MODEL_FLAGS]
+    flags = model_ints[M.FLAGS]
     # Far below the surface the buoyancy is constant within a step.
-    afloat = flags & HAS_RESTORING == 0 and is_afloat(block, params)
+    afloat = flags & M.HAS_RESTORING == 0 and is_afloat(block, params)
     if not afloat:
         submerged_buoyancy(params, work)
-    n = model_ints[MODEL_STATES]
+    n = model_ints[M.STATES]
     stages = _COUNT[integrator]
     for s in range(stages):
         if integrator == RK4:  # only one earlier stage counts
             weight = _WEIGHTS[RK4, s, max(s - 1, 0)] * h
-            k = DERIVATIVES + STATE_ROWS * max(s - 1, 0)
+            k = W.DERIVATIVES + B.STATE_ROWS * max(s - 1, 0)
             for i in range(n):
-                store(work, STATE + i, load(block, i) + weight * load(work, k + i) if s else load(block, i))
+                store(work, W.STATE + i, load(block, i) + weight * load(work, k + i) if s else load(block, i))
         else:
             for i in range(n):
-                store(work, STATE + i, load(block, i))
-            _add_weighted_stages(work, work, STATE, n, h, _WEIGHTS[integrator, s], s)
-        evaluate_stage(
-            block, params, work, model_ints, tables, s, _GAIN[integrator, s], _TIME[integrator, s], afloat, moored
-        )
+                store(work, W.STATE + i, load(block, i))
+            _add_weighted_stages(work, work, W.STATE, n, h, _WEIGHTS[integrator, s], s)
+        stage = Stage(s, _GAIN[integrator, s], _TIME[integrator, s])
+        evaluate_stage(block, params, work, model_ints, tables, stage, afloat, moored)
     if integrator == EULER:  # new velocities first, then position and attitude with them
-        for i in range(NU, n):
-            add_to(work, STATE + i, h * load(work, DERIVATIVES + i))
-        kinematics(block, params, work, DERIVATIVES)
+        for i in range(B.NU, n):
+            add_to(work, W.STATE + i, h * load(work, W.DERIVATIVES + i))
+        kinematics(block, params, work, W.DERIVATIVES)
         lag_actuators(block, params, work, model_ints, 0, 1.0)
     if integrator == RK4:
         k1, k2, k3, k4 = (
-            DERIVATIVES,
-            DERIVATIVES + STATE_ROWS,
-            DERIVATIVES + 2 * STATE_ROWS,
-            DERIVATIVES + 3 * STATE_ROWS,
+            W.DERIVATIVES,
+            W.DERIVATIVES + B.STATE_ROWS,
+            W.DERIVATIVES + 2 * B.STATE_ROWS,
+            W.DERIVATIVES + 3 * B.STATE_ROWS,
         )
         for i in range(n):
             total = load(work, k1 + i) + 2.0 * (load(work, k2 + i) + load(work, k3 + i)) + load(work, k4 + i)
@@ -164,41 +139,25 @@ def step_block(
         _add_weighted_stages(block, work, 0, n, h, _SUM[integrator], stages)
         for i in range(n):
             store(block, i, flush(load(block, i)))
-    _keep_actuators(block, work, 0, model_ints[MODEL_THRUSTERS])
-    _keep_actuators(block, work, SLOT_FIN, SLOT_FIN + model_ints[MODEL_FINS])
-    if flags & (HAS_SWIVEL | HAS_BALLAST | HAS_OTHER):
+    _keep_actuators(block, work, 0, model_ints[M.THRUSTER_COUNT])
+    _keep_actuators(block, work, SLOT_FIN, SLOT_FIN + model_ints[M.FIN_COUNT])
+    if flags & (M.HAS_SWIVEL | M.HAS_BALLAST | M.HAS_OTHER):
         _keep_actuators(block, work, SLOT_ANGLE, SLOTS)
-    e0, x, y, z = load(block, QW), load(block, QX), load(block, QY), load(block, QZ)
+    e0, x, y, z = load(block, B.QW), load(block, B.QX), load(block, B.QY), load(block, B.QZ)
     unit = 1.0 / sqrt(e0 * e0 + x * x + y * y + z * z)
-    store(block, QW, e0 * unit)
-    store(block, QX, x * unit)
-    store(block, QY, y * unit)
-    store(block, QZ, z * unit)
+    store(block, B.QW, e0 * unit)
+    store(block, B.QX, x * unit)
+    store(block, B.QY, y * unit)
+    store(block, B.QZ, z * unit)
 
 
 @device_function
-def step_all(
-    blocks: Floats,
-    heads: Ints,
-    sequence: Ints,
-    params: Floats,
-    all_model_ints: Ints,
-    tables: Floats,
-    work: Floats,
-    h: float,
-    integrator: int,
-) -> None:
-    """Advance every block by one step.
-
-    ``blocks`` (n, BLOCK), ``heads`` (n, 3), ``sequence`` (n) the order of the blocks, ``params`` (kinds, PARAMS),
-    ``kinds`` (kinds, KIND), ``tables`` (t, 2, TABLE_POINTS), ``work`` (WORK).
-    """
+def step_all(f: BodyArrays, models: ModelArrays, sequence: Ints, work: Floats, h: float, integrator: int) -> None:
+    """Advance the blocks in ``sequence`` by one step. ``work`` (W.SIZE) is scratch."""
     for i in sequence:
-        awake = float(heads[i, BLOCK_BODIES])
+        awake = float(f.block_heads[i, B.HEAD_BODIES])
         for l in range(LANES):
-            awake -= blocks[i, ASLEEP * LANES + l]
+            awake -= f.blocks[i, B.ASLEEP * LANES + l]
         if awake:
-            k = heads[i, BLOCK_MODEL]
-            step_block(
-                blocks[i], params[k], work, all_model_ints[k], tables, h, integrator, heads[i, BLOCK_MOORED] != 0
-            )
+            k, moored = f.block_heads[i, B.HEAD_MODEL], f.block_heads[i, B.HEAD_MOORED] != 0
+            step_block(f.blocks[i], f.params[k], work, models.ints[k], models.tables, h, integrator, moored)

@@ -15,15 +15,13 @@ from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core import config as _config
-from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
-from numba.extending import intrinsic, lower_builtin, models, overload, register_model
+from numba import types
+from numba.extending import intrinsic, lower_builtin, models, overload, register_model, type_callable
 
-from wavesim_kernels import compiled_elementary
-from wavesim_kernels.compiler import always_inline
+from wavesim_kernels import compiled_elementary, numba_internals
+from wavesim_kernels.compiler import JIT_DISABLED, always_inline
 from wavesim_sdk import elementary
-from wavesim_server.dynamics.rows import LANES
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.dynamics.types import Floats, Lanes, Mask
 
 __all__ = ["add_to", "broadcast", "element", "load", "maximum", "minimum", "select", "splat", "sqrt", "store"]
@@ -43,7 +41,6 @@ class LaneMaskType(types.Type):
         super().__init__(name=f"mask{LANES}")
 
 
-nb_config: Any = _config
 VECTOR, MASK = LaneVectorType(), LaneMaskType()
 _DOUBLES, _BITS = ir.VectorType(ir.DoubleType(), LANES), ir.VectorType(ir.IntType(1), LANES)
 _F = types.float64
@@ -72,10 +69,10 @@ def _to_vector(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """Convert a value to a vector."""
     if kind == VECTOR:
         return value
-    return _splat(builder, context.cast(builder, value, kind, _F))
+    return _splat(builder, numba_internals.as_float(context, builder, kind, value))
 
 
-_MIXED = [(VECTOR, VECTOR), (VECTOR, _F), (_F, VECTOR)]
+_MIXED = [(VECTOR, VECTOR), (VECTOR, types.Number), (types.Number, VECTOR)]
 _ARITHMETIC = {
     operator.add: "fadd",
     operator.sub: "fsub",
@@ -91,11 +88,15 @@ _ORDER = {operator.gt: ">", operator.lt: "<", operator.ge: ">=", operator.le: "<
 def _define_binary(function: Any, result: Any, body: Any) -> None:
     """Define type and code of a binary operator on vectors."""
 
-    class Template(ConcreteTemplate):
-        key = function
-        cases = [signature(result, *pair) for pair in _MIXED]  # noqa: RUF012  # Numba reads it from the class
+    @type_callable(function)
+    def _(context: Any) -> Any:
+        def of(a: Any, b: Any) -> Any:
+            vectors = [kind == VECTOR for kind in (a, b)]
+            numbers = [isinstance(kind, types.Number) for kind in (a, b)]
+            return result if any(vectors) and all(map(operator.or_, vectors, numbers)) else None
 
-    infer_global(function)(Template)
+        return of
+
     for pair in _MIXED:
 
         def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -114,17 +115,16 @@ _define_binary(min, VECTOR, lambda builder, a, b: builder.select(builder.fcmp_or
 
 
 def _define_unary(function: Any, body: Any) -> None:
-    class Template(ConcreteTemplate):
-        key = function
-        cases = [signature(VECTOR, VECTOR)]  # noqa: RUF012  # Numba reads it from the class
+    @type_callable(function)
+    def _(context: Any) -> Any:
+        return lambda a: VECTOR if a == VECTOR else None
 
-    infer_global(function)(Template)
     lower_builtin(function, VECTOR)(lambda context, builder, sig, args: body(builder, args[0]))
 
 
 def _call(builder: Any, name: str, value: Any) -> Any:
     kind = ir.FunctionType(_DOUBLES, [_DOUBLES])
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{LANES}f64"), [value])
+    return builder.call(compiled_elementary.declared_function(builder, f"llvm.{name}.v{LANES}f64", kind), [value])
 
 
 _define_unary(operator.neg, lambda builder, a: builder.fsub(ir.Constant(_DOUBLES, [-0.0] * LANES), a))
@@ -133,7 +133,7 @@ _define_unary(abs, lambda builder, a: _call(builder, "fabs", a))
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, row: Any) -> Any:
     """Return the address of a row of a flat array."""
-    data = cgutils.create_struct_proxy(kind)(context, builder, value=array).data
+    data = numba_internals.array_struct(context, builder, kind, array).data
     first = builder.mul(row, ir.Constant(row.type, LANES))
     return builder.bitcast(builder.gep(data, [first]), _DOUBLES.as_pointer())
 
@@ -154,7 +154,7 @@ def _store(typing: Any, array: Any, row: Any, value: Any) -> Any:
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         pointer = _pointer(context, builder, sig.args[0], args[0], args[1])
         builder.store(_to_vector(context, builder, sig.args[2], args[2]), pointer, align=8)
-        return context.get_dummy_value()
+        return numba_internals.NONE
 
     return types.void(array, types.intp, VECTOR if value == VECTOR else _F), code
 
@@ -212,7 +212,7 @@ def element(array: Floats, row: int, lane: int) -> float:
 @intrinsic
 def _broadcast_one(typing: Any, array: Any, index: Any) -> Any:
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        data = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0]).data
+        data = numba_internals.array_struct(context, builder, sig.args[0], args[0]).data
         return _splat(builder, builder.load(builder.gep(data, [args[1]])))
 
     return VECTOR(array, types.intp), code
@@ -228,7 +228,7 @@ splat = cast("Callable[[float], Lanes]", _splat_number)
 maximum = cast("Callable[[Lanes, Lanes | float], Lanes]", max)
 minimum = cast("Callable[[Lanes, Lanes | float], Lanes]", min)
 
-if nb_config.DISABLE_JIT:  # twins of the intrinsics
+if JIT_DISABLED:  # twins of the intrinsics
 
     def _row(array: Any, row: int) -> Any:
         return array[row * LANES : row * LANES + LANES]

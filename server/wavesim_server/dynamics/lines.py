@@ -25,9 +25,11 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import rotation
-from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import BodyArrays
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import flush
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
@@ -74,6 +76,17 @@ B_BEFORE, B_AFTER, B_DEPARTURE_VELOCITY, B_DEPARTURE, B_WRENCH_SUM, BODY = 0, 13
 G_LINE, G_LINES, G_BODY, G_BODIES, G_STEPS, GROUP = range(6)
 
 
+class Wrench(NamedTuple):
+    """Force and moment, B."""
+
+    x: float
+    y: float
+    z: float
+    k: float
+    m: float
+    n: float
+
+
 class LineArrays(NamedTuple):
     """All lines of a run."""
 
@@ -93,9 +106,9 @@ def _store_bodies(f: BodyArrays, rig: LineArrays, to: int) -> None:
     for k in range(rig.rows.shape[0]):
         slot = f.slots[rig.rows[k]]
         if slot >= 0:
-            b, l = f.blocks[slot // r.LANES], slot % r.LANES
-            for i in range(r.RIGID_ROWS):
-                rig.bodies[k, to + i] = b[i * r.LANES + l]
+            b, l = f.blocks[slot // LANES], slot % LANES
+            for i in range(B.RIGID_ROWS):
+                rig.bodies[k, to + i] = b[i * LANES + l]
 
 
 @device_function
@@ -281,7 +294,7 @@ def _apply_end_force(end: Floats, node: Floats, o: Floats, params: Floats, dt: f
     )
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
     k, m, n = ay * z - az * y, az * x - ax * z, ax * y - ay * x
-    _apply_wrench(o, params, x, y, z, k, m, n, dt)
+    _apply_wrench(o, params, Wrench(x, y, z, k, m, n), dt)
     o[B_WRENCH_SUM] += x
     o[B_WRENCH_SUM + 1] += y
     o[B_WRENCH_SUM + 2] += z
@@ -291,19 +304,17 @@ def _apply_end_force(end: Floats, node: Floats, o: Floats, params: Floats, dt: f
 
 
 @device_function
-def _apply_wrench(
-    o: Floats, params: Floats, x: float, y: float, z: float, k: float, m: float, n: float, dt: float
-) -> None:
-    """Apply a force and a moment, both in B, to a body for a given time."""
+def _apply_wrench(o: Floats, params: Floats, w: Wrench, dt: float) -> None:
+    """Apply a force and a moment to a body for a given time."""
     for i in range(6):
-        row = r.MASS_INVERSE + 6 * i
+        row = P.MASS_INVERSE + 6 * i
         o[B_DEPARTURE_VELOCITY + i] += dt * (
-            params[row] * x
-            + params[row + 1] * y
-            + params[row + 2] * z
-            + params[row + 3] * k
-            + params[row + 4] * m
-            + params[row + 5] * n
+            params[row] * w.x
+            + params[row + 1] * w.y
+            + params[row + 2] * w.z
+            + params[row + 3] * w.k
+            + params[row + 4] * w.m
+            + params[row + 5] * w.n
         )
 
 
@@ -319,18 +330,16 @@ def _substep(f: BodyArrays, rig: LineArrays, g: Ints, s: float, dt: float, h: fl
     for k in range(g[G_BODY], g[G_BODIES]):
         slot, o = f.slots[rig.rows[k]], rig.bodies[k]
         if slot >= 0:  # force that already acted in the body's own step
-            b, l = f.blocks[slot // r.LANES], slot % r.LANES
-            _apply_wrench(
-                o,
-                f.params[f.block_heads[slot // r.LANES, r.BLOCK_MODEL]],
-                b[r.LINE_WRENCH * r.LANES + l],
-                b[(r.LINE_WRENCH + 1) * r.LANES + l],
-                b[(r.LINE_WRENCH + 2) * r.LANES + l],
-                b[(r.LINE_WRENCH + 3) * r.LANES + l],
-                b[(r.LINE_WRENCH + 4) * r.LANES + l],
-                b[(r.LINE_WRENCH + 5) * r.LANES + l],
-                -dt,
+            b, l = f.blocks[slot // LANES], slot % LANES
+            held = Wrench(
+                b[B.LINE_WRENCH * LANES + l],
+                b[(B.LINE_WRENCH + 1) * LANES + l],
+                b[(B.LINE_WRENCH + 2) * LANES + l],
+                b[(B.LINE_WRENCH + 3) * LANES + l],
+                b[(B.LINE_WRENCH + 4) * LANES + l],
+                b[(B.LINE_WRENCH + 5) * LANES + l],
             )
+            _apply_wrench(o, f.params[f.block_heads[slot // LANES, B.HEAD_MODEL]], held, -dt)
     for m in range(g[G_LINE], g[G_LINES]):
         ints = rig.ints[m]
         for j in range(2):
@@ -338,7 +347,7 @@ def _substep(f: BodyArrays, rig: LineArrays, g: Ints, s: float, dt: float, h: fl
             if ints[I_BOTH_PRESENT] and k >= 0:
                 i = ints[I_FIRST] + j * ints[I_SEGMENTS]
                 _drag_at_end(rig.nodes, rig.lines[m], ints, i)
-                params = f.params[f.block_heads[f.slots[rig.rows[k]] // r.LANES, r.BLOCK_MODEL]]
+                params = f.params[f.block_heads[f.slots[rig.rows[k]] // LANES, B.HEAD_MODEL]]
                 _apply_end_force(rig.ends[2 * m + j], rig.nodes[i], rig.bodies[k], params, dt)
     for k in range(g[G_BODY], g[G_BODIES]):
         for i in range(6):
@@ -359,7 +368,7 @@ def _store_body_motion(f: BodyArrays, rig: LineArrays, k: int, steps: int) -> No
     step.
     """
     slot, o = f.slots[rig.rows[k]], rig.bodies[k]
-    b, l = f.blocks[slot // r.LANES], slot % r.LANES
+    b, l = f.blocks[slot // LANES], slot % LANES
     total = 0.0
     for i in range(18):
         total += o[B_DEPARTURE_VELOCITY + i]
@@ -367,9 +376,9 @@ def _store_body_motion(f: BodyArrays, rig: LineArrays, k: int, steps: int) -> No
         return
     w, x, y, z = o[B_AFTER + 3], o[B_AFTER + 4], o[B_AFTER + 5], o[B_AFTER + 6]
     dx, dy, dz = rotation.to_world(w, x, y, z, o[B_DEPARTURE], o[B_DEPARTURE + 1], o[B_DEPARTURE + 2])
-    b[r.PX * r.LANES + l] += dx
-    b[r.PY * r.LANES + l] += dy
-    b[r.PZ * r.LANES + l] += dz
+    b[B.PX * LANES + l] += dx
+    b[B.PY * LANES + l] += dy
+    b[B.PZ * LANES + l] += dz
     p, q, s = 0.5 * o[B_DEPARTURE + 3], 0.5 * o[B_DEPARTURE + 4], 0.5 * o[B_DEPARTURE + 5]
     qw, qx, qy, qz = (
         w - x * p - y * q - z * s,
@@ -378,11 +387,11 @@ def _store_body_motion(f: BodyArrays, rig: LineArrays, k: int, steps: int) -> No
         z + w * s + x * q - y * p,
     )
     by = 1.0 / math.sqrt(qw * qw + qx * qx + qy * qy + qz * qz)
-    b[r.QW * r.LANES + l], b[r.QX * r.LANES + l] = qw * by, qx * by
-    b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l] = qy * by, qz * by
+    b[B.QW * LANES + l], b[B.QX * LANES + l] = qw * by, qx * by
+    b[B.QY * LANES + l], b[B.QZ * LANES + l] = qy * by, qz * by
     for i in range(6):
-        b[(r.NU + i) * r.LANES + l] += o[B_DEPARTURE_VELOCITY + i]
-        b[(r.LINE_WRENCH + i) * r.LANES + l] = o[B_WRENCH_SUM + i] / steps
+        b[(B.NU + i) * LANES + l] += o[B_DEPARTURE_VELOCITY + i]
+        b[(B.LINE_WRENCH + i) * LANES + l] = o[B_WRENCH_SUM + i] / steps
 
 
 @device_function
@@ -393,7 +402,7 @@ def _step_group(f: BodyArrays, rig: LineArrays, g: Ints, h: float, tick: int) ->
         if f.slots[rig.rows[k]] >= 0:
             for i in range(B_DEPARTURE_VELOCITY, BODY):
                 rig.bodies[k, i] = 0.0
-            for i in range(r.RIGID_ROWS):
+            for i in range(B.RIGID_ROWS):
                 total += rig.bodies[k, B_AFTER + i]
     if not math.isfinite(total):
         return  # the body will be held at its previous state

@@ -13,9 +13,24 @@ from wavesim_sdk.algebra import dot, interpolate, matmul, norm
 from wavesim_sdk.algebra import inverse as matrix_inverse
 from wavesim_sdk.elementary import expm1, sin
 from wavesim_sdk.names import shorten, suggest_name
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import hull_mesh, integrators, registry
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import model_columns as M
+from wavesim_server.dynamics import parameter_rows as P
+from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.extension_points import ActuatorType, Term
+from wavesim_server.dynamics.sizes import (
+    FINS,
+    OTHER_COEFFICIENTS,
+    SLOT_ANGLE,
+    SLOT_BALLAST,
+    SLOT_BUCKET,
+    SLOT_FIN,
+    SLOTS,
+    SWIVELS,
+    TABLE_FACES,
+    TABLE_POINTS,
+)
 from wavesim_server.dynamics.types import Floats, Ints, Mask
 from wavesim_world.config import Model, matrix
 from wavesim_world.config.primitives import PrimitiveShape, shape_of
@@ -73,8 +88,8 @@ def free_dofs(model: Model) -> list[int]:
 class CompiledModel:
     """Compiled model: parameters for the kernel, and limits and laws for its commands."""
 
-    params: Floats  # (PARAMS,)
-    ints: Ints  # (KIND,)
+    params: Floats  # (P.ROWS,)
+    ints: Ints  # (M.COLUMNS,)
     tables: list[Floats]  # each (2, TABLE_POINTS)
     limits: Floats  # (SLOTS, 2), for commands
     dead_bands: Floats  # (SLOTS,)
@@ -94,45 +109,45 @@ def compile_model(model: Model, world: World, step: float, integrator: int) -> C
 
 
 def _compile_model(model: Model, world: World, step: float, integrator: int) -> CompiledModel:
-    p, ints = np.zeros(r.PARAMS), np.zeros(r.MODEL_INTS, np.int64)
-    ints[r.MODEL_TABLE :] = -1
+    p, ints = np.zeros(P.ROWS), np.zeros(M.COLUMNS, np.int64)
+    ints[M.ACTUATOR_TABLES :] = -1
     kind = CompiledModel(
         p,
         ints,
         [],
-        np.zeros((r.SLOTS, 2)),
-        np.zeros(r.SLOTS),
-        np.tile([0.0, 1.0], (r.SLOTS, 1)),
-        np.zeros(r.SLOTS),
-        np.zeros(r.SLOTS),
-        np.zeros(r.SLOTS),
-        np.zeros(r.SLOTS, bool),
+        np.zeros((SLOTS, 2)),
+        np.zeros(SLOTS),
+        np.tile([0.0, 1.0], (SLOTS, 1)),
+        np.zeros(SLOTS),
+        np.zeros(SLOTS),
+        np.zeros(SLOTS),
+        np.zeros(SLOTS, bool),
     )
-    kind.rest_values[r.SLOT_BUCKET : r.SLOT_BUCKET + r.SWIVELS] = 1.0
-    p[r.ACTUATOR_RATE : r.ACTUATOR_RATE + r.SLOTS] = 1e300
+    kind.rest_values[SLOT_BUCKET : SLOT_BUCKET + SWIVELS] = 1.0
+    p[P.ACTUATOR_RATE : P.ACTUATOR_RATE + SLOTS] = 1e300
     timing = (step, integrators.ALL[integrator].gains)
     for k in range(len(timing[1])):
-        p[r.ACTUATOR_GAIN + r.SLOTS * k : r.ACTUATOR_GAIN + r.SLOTS * (k + 1)] = 1.0
+        p[P.ACTUATOR_GAIN + SLOTS * k : P.ACTUATOR_GAIN + SLOTS * (k + 1)] = 1.0
     hull = hull_mesh.hull_of(model)
     _set_rigid_body(p, model, world, hull)
     if hull is not None:
         _set_hull_mesh(kind, hull)
     flags = 0
     if any(_couples_planes(matrix(m)) for m in _coupling_matrices(model)) or _couples_planes(mass_matrices(model)[0]):
-        flags |= r.COUPLES_PLANES
+        flags |= M.COUPLES_PLANES
     if model.lift is not None:
-        flags |= r.HAS_LIFT
+        flags |= M.HAS_LIFT
     flags |= _set_hull_terms(p, ints, model, world)
     flags |= _set_thrusters(kind, model, world, timing)
     flags |= _set_fins(kind, model, world, timing)
     for k, tank in enumerate(model.ballast):
-        flags |= r.HAS_BALLAST
-        p[r.BALLAST_PLACE + 3 * k : r.BALLAST_PLACE + 3 * k + 3] = tank.position
-        slot = r.SLOT_BALLAST + k
+        flags |= M.HAS_BALLAST
+        p[P.BALLAST_PLACE + 3 * k : P.BALLAST_PLACE + 3 * k + 3] = tank.position
+        slot = SLOT_BALLAST + k
         kind.limits[slot] = tank.minimum, tank.maximum
         _set_actuator_lag(kind, slot, 0.0, tank.rate, timing)
-    ints[r.MODEL_TANKS] = len(model.ballast)
-    ints[r.MODEL_FLAGS] = flags | _set_extensions(kind, model, timing)
+    ints[M.TANKS] = len(model.ballast)
+    ints[M.FLAGS] = flags | _set_extensions(kind, model, timing)
     check_step_stability(p, model, step, integrator, world.current.max_speed)
     return kind
 
@@ -141,19 +156,19 @@ def check_step_stability(p: Floats, model: Model, step: float, integrator: int, 
     """Refuse a time step with which the linearised motions of a model would diverge: at rest, at 2 m/s, or stationary
     in the flow.
 
-    Takes the parameters (PARAMS,), a step in s and a flow in m/s. Raises ConfigError if a motion would diverge.
+    Takes the parameters (P.ROWS,), a step in s and a flow in m/s. Raises ConfigError if a motion would diverge.
     """
-    inverse, stiffness = p[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6), np.zeros((6, 6))
-    stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
+    inverse, stiffness = p[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6), np.zeros((6, 6))
+    stiffness[:, 2:5] = p[P.RESTORING : P.RESTORING + 18].reshape(6, 3)
     if model.restoring is None:  # for a floating primitive: waterplane area; for any body: weight above buoyancy
         shape = shape_of(model)
         plane = 4.0 * shape.half_size[0] * shape.half_size[1]
-        stiffness[2, 2] = p[r.FULL_BUOYANCY] / max(p[r.VOLUME] or shape.volume, 1e-9) * plane
+        stiffness[2, 2] = p[P.FULL_BUOYANCY] / max(p[P.VOLUME] or shape.volume, 1e-9) * plane
         stiffness[3, 3] = stiffness[4, 4] = max(
-            p[r.WEIGHT_MOMENT + 2] - p[r.FULL_BUOYANCY] * p[r.FULL_BUOYANCY_CENTRE + 2], 0.0
+            p[P.WEIGHT_MOMENT + 2] - p[P.FULL_BUOYANCY] * p[P.FULL_BUOYANCY_CENTRE + 2], 0.0
         )
-    fading = np.diag(p[r.FADING_DRAG : r.FADING_DRAG + 6])
-    dl, dq, lift = (p[row : row + 36].reshape(6, 6) for row in (r.LINEAR_DRAG, r.QUADRATIC_DRAG, r.BODY_LIFT))
+    fading = np.diag(p[P.FADING_DRAG : P.FADING_DRAG + 6])
+    dl, dq, lift = (p[row : row + 36].reshape(6, 6) for row in (P.LINEAR_DRAG, P.QUADRATIC_DRAG, P.BODY_LIFT))
     fastest = 0.0
     for drag in (dl + fading, dl + max(2.0, flow) * (lift + 2.0 * dq)):
         system = np.block([[np.zeros((6, 6)), np.eye(6)], [-inverse @ stiffness, -inverse @ drag]])
@@ -185,11 +200,11 @@ def _couples_planes(m: Floats) -> bool:
 def _set_hull_mesh(kind: CompiledModel, hull: Hull) -> None:
     """Store the triangles of a hull in tables."""
     faces = hull.triangles.reshape(-1, 9)
-    kind.ints[r.MODEL_FACES] = len(faces)
-    for k, first in enumerate(range(0, len(faces), r.TABLE_FACES)):
-        table, some = np.zeros(2 * r.TABLE_POINTS), faces[first : first + r.TABLE_FACES]
+    kind.ints[M.FACES] = len(faces)
+    for k, first in enumerate(range(0, len(faces), TABLE_FACES)):
+        table, some = np.zeros(2 * TABLE_POINTS), faces[first : first + TABLE_FACES]
         table[: some.size] = some.ravel()
-        kind.ints[r.MODEL_HULL + k] = len(kind.tables)
+        kind.ints[M.HULL + k] = len(kind.tables)
         kind.tables.append(table.reshape(2, -1))
 
 
@@ -198,123 +213,122 @@ def _set_rigid_body(p: Floats, model: Model, world: World, hull: Hull | None) ->
     rigid, added = mass_matrices(model)
     total = rigid + added
     if model.coriolis_added == "plane":
-        p[r.HEAVE_ADDED_MASS : r.HEAVE_ADDED_MASS + 6] = added[:, 2] if model.coriolis else total[:, 2]
+        p[P.HEAVE_ADDED_MASS : P.HEAVE_ADDED_MASS + 6] = added[:, 2] if model.coriolis else total[:, 2]
     if model.coriolis:  # C is computed from this momentum; because the matrix is symmetric it does no work
         swept = added if model.coriolis_added == "whole" else added * np.outer(HORIZONTAL_DOFS, HORIZONTAL_DOFS)
         carried = rigid + swept
-        p[r.MASS : r.MASS + 36] = (0.5 * (carried + carried.T)).ravel()
-        p[r.ADDED_MOMENTUM : r.ADDED_MOMENTUM + 36] = (0.5 * (swept + swept.T)).ravel()
-    p[r.TOTAL_INERTIA : r.TOTAL_INERTIA + 36] = total.ravel()
-    p[r.ADDED_MASS : r.ADDED_MASS + 36] = added.ravel()
+        p[P.MASS : P.MASS + 36] = (0.5 * (carried + carried.T)).ravel()
+        p[P.ADDED_MOMENTUM : P.ADDED_MOMENTUM + 36] = (0.5 * (swept + swept.T)).ravel()
+    p[P.TOTAL_INERTIA : P.TOTAL_INERTIA + 36] = total.ravel()
+    p[P.ADDED_MASS : P.ADDED_MASS + 36] = added.ravel()
     free = free_dofs(model)
-    p[r.FREE_DOFS : r.FREE_DOFS + 6] = [float(i in free) for i in range(6)]
+    p[P.FREE_DOFS : P.FREE_DOFS + 6] = [float(i in free) for i in range(6)]
     inverse = np.zeros((6, 6))
     inverse[np.ix_(free, free)] = matrix_inverse(total[np.ix_(free, free)])
-    p[r.MASS_INVERSE : r.MASS_INVERSE + 36] = inverse.ravel()
+    p[P.MASS_INVERSE : P.MASS_INVERSE + 36] = inverse.ravel()
     for row, m in (
-        (r.LINEAR_DRAG, model.linear_drag),
-        (r.QUADRATIC_DRAG, model.quadratic_drag),
-        (r.BODY_LIFT, model.lift),
+        (P.LINEAR_DRAG, model.linear_drag),
+        (P.QUADRATIC_DRAG, model.quadratic_drag),
+        (P.BODY_LIFT, model.lift),
     ):
         p[row : row + 36] = matrix(m).ravel()
-    p[r.GRAVITY], p[r.INVERSE_GRAVITY] = world.gravity, 1.0 / world.gravity if world.gravity > 0.0 else 0.0
-    p[r.SHAPE], p[r.BOUNDING_RADIUS] = shape.code, shape.bounding_radius
-    p[r.HALF : r.HALF + 3] = shape.half_size
-    p[r.CONTACT_MARGIN] = contact_margin(shape)
+    p[P.GRAVITY], p[P.INVERSE_GRAVITY] = world.gravity, 1.0 / world.gravity if world.gravity > 0.0 else 0.0
+    p[P.SHAPE], p[P.BOUNDING_RADIUS] = shape.code, shape.bounding_radius
+    p[P.HALF : P.HALF + 3] = shape.half_size
+    p[P.CONTACT_MARGIN] = contact_margin(shape)
     if model.restoring is None:
         if hull is not None:
             volume, centre = hull.volume, tuple(hull.wetted_part((0.0, 0.0, 1.0), -1e9).centre)
-            p[r.VOLUME] = volume
-            p[r.BOUNDING_RADIUS] = max(shape.bounding_radius, float(norm(hull.triangles).max()))
+            p[P.VOLUME] = volume
+            p[P.BOUNDING_RADIUS] = max(shape.bounding_radius, float(norm(hull.triangles).max()))
         else:
             volume, centre = (
                 (model.buoyancy.volume, model.buoyancy.centre) if model.buoyancy else (shape.volume, (0.0,) * 3)
             )
-        p[r.FULL_BUOYANCY] = world.density * world.gravity * volume
-        p[r.FULL_BUOYANCY_CENTRE : r.FULL_BUOYANCY_CENTRE + 3] = centre
-        p[r.WEIGHT] = model.mass.value * world.gravity
-        p[r.WEIGHT_MOMENT : r.WEIGHT_MOMENT + 3] = p[r.WEIGHT] * np.array(model.mass.centre)
+        p[P.FULL_BUOYANCY] = world.density * world.gravity * volume
+        p[P.FULL_BUOYANCY_CENTRE : P.FULL_BUOYANCY_CENTRE + 3] = centre
+        p[P.WEIGHT] = model.mass.value * world.gravity
+        p[P.WEIGHT_MOMENT : P.WEIGHT_MOMENT + 3] = p[P.WEIGHT] * np.array(model.mass.centre)
     for load in model.load:
-        p[r.WEIGHT] += load.mass * world.gravity
-        p[r.WEIGHT_MOMENT : r.WEIGHT_MOMENT + 3] += load.mass * world.gravity * np.array(load.position)
+        p[P.WEIGHT] += load.mass * world.gravity
+        p[P.WEIGHT_MOMENT : P.WEIGHT_MOMENT + 3] += load.mass * world.gravity * np.array(load.position)
 
 
 def _set_hull_terms(p: Floats, ints: Ints, model: Model, world: World) -> int:
     flags = 0
     if model.coriolis_added == "plane":
-        flags |= r.ON_SURFACE
+        flags |= M.ON_SURFACE
     if model.restoring is not None:
-        flags |= r.HAS_RESTORING
-        p[r.RESTORING : r.RESTORING + 18] = matrix(model.restoring)[:, 2:5].ravel()
-        p[r.RESTORING_DEPTH] = model.restoring.z
+        flags |= M.HAS_RESTORING
+        p[P.RESTORING : P.RESTORING + 18] = matrix(model.restoring)[:, 2:5].ravel()
+        p[P.RESTORING_DEPTH] = model.restoring.z
     if (c := model.cross_flow) is not None:
-        flags |= r.HAS_STRIPS if c.strips else r.HAS_CROSS
-        ints[r.MODEL_STRIPS] = c.strips
+        flags |= M.HAS_CROSS
         yaw, pitch = c.sway if c.yaw < 0 else c.yaw, c.heave if c.pitch < 0 else c.pitch
-        p[r.CROSS_SWAY : r.CROSS_STILL + 1] = c.sway, yaw, c.heave, pitch, 0.5 * c.length, c.centre, c.still
+        p[P.CROSS_SWAY : P.CROSS_STILL + 1] = c.sway, yaw, c.heave, pitch, 0.5 * c.length, c.centre, c.still
     if (f := model.surge_friction) is not None:
-        flags |= r.HAS_FRICTION
-        p[r.FRICTION : r.FRICTION_REYNOLDS + 1] = f.factor, f.residual, f.length / f.viscosity
+        flags |= M.HAS_FRICTION
+        p[P.FRICTION : P.FRICTION_REYNOLDS + 1] = f.factor, f.residual, f.length / f.viscosity
     if model.fading_drag is not None:
-        flags |= r.HAS_FADE
-        p[r.FADING_DRAG : r.FADING_RATE + 1] = *model.fading_drag.diagonal, model.fading_drag.fade
+        flags |= M.HAS_FADE
+        p[P.FADING_DRAG : P.FADING_RATE + 1] = *model.fading_drag.diagonal, model.fading_drag.fade
     if (b := model.body_lift) is not None:
-        flags |= r.HAS_WING
+        flags |= M.HAS_WING
         aspect = b.span * b.span / b.area
         slope = math.pi * aspect / (1.0 + math.sqrt(1.0 + 0.25 * aspect * aspect))
-        p[r.WING_AREA : r.WING_INDUCED + 1] = (
+        p[P.WING_AREA : P.WING_INDUCED + 1] = (
             0.5 * world.density * b.area,
             slope,
             b.drag,
             1 / (math.pi * b.efficiency * aspect),
         )
     if model.coriolis_without:
-        flags |= r.HAS_MUNK
+        flags |= M.HAS_MUNK
         elements = ["15", "16", "26", "35", "51", "53", "61", "62"]
         for name in model.coriolis_without.split():
-            p[r.OMITTED_MUNK + elements.index(name)] = 1.0
+            p[P.OMITTED_MUNK + elements.index(name)] = 1.0
         added = matrix(model.added_mass)
-        p[r.ADDED_MASS_ROWS : r.ADDED_MASS_ROWS + 18] = (0.5 * (added + added.T))[:3].ravel()
+        p[P.ADDED_MASS_ROWS : P.ADDED_MASS_ROWS + 18] = (0.5 * (added + added.T))[:3].ravel()
     first = 0
     for m, memory in enumerate(model.memory):
-        flags |= r.HAS_MEMORY
+        flags |= M.HAS_MEMORY
         order = len(memory.a)
-        p[r.MEMORY_DENOMINATOR + first : r.MEMORY_DENOMINATOR + first + order] = memory.a
-        p[r.MEMORY_NUMERATOR + first : r.MEMORY_NUMERATOR + first + order] = memory.c
-        system = r.MODEL_MEMORIES + r.MEMORY_INTS * m
-        ints[system : system + r.MEMORY_INTS] = (
-            r.HEAVE_SPEED if memory.source == "w" else r.NU_R + MOTIONS.index(memory.source),
+        p[P.MEMORY_DENOMINATOR + first : P.MEMORY_DENOMINATOR + first + order] = memory.a
+        p[P.MEMORY_NUMERATOR + first : P.MEMORY_NUMERATOR + first + order] = memory.c
+        system = M.MEMORIES + M.MEMORY_SIZE * m
+        ints[system : system + M.MEMORY_SIZE] = (
+            W.HEAVE_SPEED if memory.source == "w" else W.NU_R + MOTIONS.index(memory.source),
             AXES.index(memory.force),
             order,
             first,
         )
         first += order
-    ints[r.MODEL_MEMORY], ints[r.MODEL_FIRST_OSCILLATOR] = len(model.memory), first
+    ints[M.MEMORY_COUNT], ints[M.FIRST_OSCILLATOR] = len(model.memory), first
     if model.radiation is not None:
-        flags |= r.HAS_RADIATION
-        n = ints[r.MODEL_OSCILLATORS] = len(model.radiation.oscillator)
-        rows = r.OSCILLATOR_SQUARE, r.OSCILLATOR_DAMPING, r.OSCILLATOR_COUPLING
+        flags |= M.HAS_RADIATION
+        n = ints[M.OSCILLATOR_COUNT] = len(model.radiation.oscillator)
+        rows = P.OSCILLATOR_SQUARE, P.OSCILLATOR_DAMPING, P.OSCILLATOR_COUPLING
         for row, part in zip(rows, radiation_oscillators(model.radiation), strict=True):
             p[row : row + part.size] = part.ravel()
         first += 2 * n
-    ints[r.MODEL_STATES] = r.RIGID_ROWS + first
+    ints[M.STATES] = B.RIGID_ROWS + first
     if model.derivatives is not None:
-        flags |= r.HAS_DERIVATIVES
+        flags |= M.HAS_DERIVATIVES
         terms = derivative_terms(model.derivatives, world.density, len(model.fin))
-        ints[r.MODEL_DERIVATIVES] = len(terms)
+        ints[M.DERIVATIVE_COUNT] = len(terms)
         for t, (axis, factors, value) in enumerate(terms):
-            term = r.MODEL_DERIVATIVE + r.TERM_INTS * t
-            ints[term + r.TERM_AXIS] = axis
-            ints[term + r.TERM_FACTORS : term + r.TERM_INTS] = [*factors, *[0] * (4 - len(factors))]
-            p[r.DERIVATIVE_COEFFICIENT + t] = value
+            term = M.DERIVATIVES + M.TERM_SIZE * t
+            ints[term + M.TERM_AXIS] = axis
+            ints[term + M.TERM_FACTORS : term + M.TERM_SIZE] = [*factors, *[0] * (4 - len(factors))]
+            p[P.DERIVATIVE_COEFFICIENT + t] = value
     return flags
 
 
 #: factors of a named hydrodynamic derivative -> index of their product in the basis
 BASIS_INDEX = {c: 1 + i for i, c in enumerate(MOTIONS)} | {f"a{c}": 7 + i for i, c in enumerate(MOTIONS)}
 _U, _U2, _INVERSE, _DELTA = 13, 14, 15, 16
-BASIS_INDEX |= {"d": _DELTA, "dr": _DELTA} | {f"d{1 + k}": _DELTA + k for k in range(r.FINS)}
-_FACTOR = re.compile(rf"a[uvwpqr]|dr|d[1-{r.FINS}]?|[uvwpqr]")
+BASIS_INDEX |= {"d": _DELTA, "dr": _DELTA} | {f"d{1 + k}": _DELTA + k for k in range(FINS)}
+_FACTOR = re.compile(rf"a[uvwpqr]|dr|d[1-{FINS}]?|[uvwpqr]")
 
 
 def derivative_factors(name: str) -> tuple[int, list[str]]:
@@ -331,7 +345,7 @@ def derivative_factors(name: str) -> tuple[int, list[str]]:
             match = _FACTOR.match(part, at)
             if match is None:
                 raise ValueError(
-                    f"derivative '{name}': unknown factor '{part[at:]}'; allowed are u v w p q r, au .. ar, d, d1 .. d{r.FINS}"
+                    f"derivative '{name}': unknown factor '{part[at:]}'; allowed are u v w p q r, au .. ar, d, d1 .. d{FINS}"
                 )
             found.append(match[0])
             at = match.end()
@@ -371,12 +385,10 @@ def _set_actuator_lag(
     step, times = timing
     kind.has_actuator[slot] = True
     for k, part in enumerate(times):
-        kind.params[r.ACTUATOR_GAIN + r.SLOTS * k + slot] = (
-            -expm1(-part * step / lag) if lag > MIN_TIME_CONSTANT else 1.0
-        )
-    kind.params[r.ACTUATOR_IMMEDIATE + slot] = float(lag <= MIN_TIME_CONSTANT and rate <= 0.0)
+        kind.params[P.ACTUATOR_GAIN + SLOTS * k + slot] = -expm1(-part * step / lag) if lag > MIN_TIME_CONSTANT else 1.0
+    kind.params[P.ACTUATOR_IMMEDIATE + slot] = float(lag <= MIN_TIME_CONSTANT and rate <= 0.0)
     if rate > 0.0:
-        kind.params[r.ACTUATOR_RATE + slot] = rate * step
+        kind.params[P.ACTUATOR_RATE + slot] = rate * step
 
 
 def _set_extensions(kind: CompiledModel, model: Model, timing: tuple[float, Sequence[float]]) -> int:
@@ -392,13 +404,13 @@ def _set_extensions(kind: CompiledModel, model: Model, timing: tuple[float, Sequ
             term.name, names, term.coefficient
         )
     for n, a in enumerate(model.actuator, len(model.ballast)):
-        flags |= r.HAS_OTHER
+        flags |= M.HAS_OTHER
         k = _find_extension(a.type, registry.ACTUATOR_TYPES, "type of actuator")
-        kind.ints[r.MODEL_OTHER + n] = 1 + k
-        names, first = registry.ACTUATOR_TYPES[k].coefficients, r.OTHER_COEFFICIENT + r.OTHER_COEFFICIENTS * n
+        kind.ints[M.OTHER_TYPES + n] = 1 + k
+        names, first = registry.ACTUATOR_TYPES[k].coefficients, P.OTHER_COEFFICIENT + OTHER_COEFFICIENTS * n
         kind.params[first : first + len(names)] = _ordered_coefficients(a.name, names, a.coefficient)
-        kind.limits[r.SLOT_BALLAST + n] = a.minimum, a.maximum
-        _set_actuator_lag(kind, r.SLOT_BALLAST + n, a.lag, a.rate, timing)
+        kind.limits[SLOT_BALLAST + n] = a.minimum, a.maximum
+        _set_actuator_lag(kind, SLOT_BALLAST + n, a.lag, a.rate, timing)
     return flags
 
 
@@ -424,40 +436,40 @@ def _ordered_coefficients(whose: str, names: Sequence[str], given: Sequence[Coef
 
 def _set_thrusters(kind: CompiledModel, model: Model, world: World, timing: tuple[float, Sequence[float]]) -> int:
     p, flags = kind.params, 0
-    kind.ints[r.MODEL_THRUSTERS] = len(model.thruster)
+    kind.ints[M.THRUSTER_COUNT] = len(model.thruster)
     for k, t in enumerate(model.thruster):
         direction = np.array(t.direction) / norm(t.direction)
-        p[r.THRUSTER_WRENCH + 6 * k : r.THRUSTER_WRENCH + 6 * k + 6] = (*direction, *np.cross(t.position, direction))
-        p[r.PROPELLER_TORQUE_AXIS + 3 * k : r.PROPELLER_TORQUE_AXIS + 3 * k + 3] = direction
-        law = p[r.THRUSTER_LAW + r.LAW * k : r.THRUSTER_LAW + r.LAW * (k + 1)]
+        p[P.THRUSTER_WRENCH + 6 * k : P.THRUSTER_WRENCH + 6 * k + 6] = (*direction, *np.cross(t.position, direction))
+        p[P.PROPELLER_TORQUE_AXIS + 3 * k : P.PROPELLER_TORQUE_AXIS + 3 * k + 3] = direction
+        law = p[P.THRUSTER_LAW + P.LAW_SIZE * k : P.THRUSTER_LAW + P.LAW_SIZE * (k + 1)]
         flags |= _set_thruster_law(kind, law, k, t, world)
-        law[r.LAW_WHOLE], law[r.LAW_WAKE] = float(t.inflow == "total"), 1.0 - t.wake
+        law[P.LAW_WHOLE], law[P.LAW_WAKE] = float(t.inflow == "total"), 1.0 - t.wake
         if t.thrust_limit > 0.0:
-            flags |= r.HAS_THRUSTER_LAW
-        law[r.LAW_LIMIT] = t.thrust_limit or 1e300
+            flags |= M.HAS_THRUSTER_LAW
+        law[P.LAW_LIMIT] = t.thrust_limit or 1e300
         kind.limits[k] = t.minimum, t.maximum
         kind.motor_laws[k] = t.motor
         kind.dead_bands[k], kind.start_delays[k], kind.averaging_windows[k] = t.dead_band, t.start, t.feedback
         _set_actuator_lag(kind, k, t.lag, 0.0, timing)
         if t.swivel is not None:
-            flags |= r.HAS_SWIVEL | r.HAS_THRUSTER_LAW
-            slot = r.SLOT_ANGLE + k
+            flags |= M.HAS_SWIVEL | M.HAS_THRUSTER_LAW
+            slot = SLOT_ANGLE + k
             kind.limits[slot] = t.swivel.minimum, t.swivel.maximum
             _set_actuator_lag(kind, slot, t.swivel.lag, t.swivel.rate, timing)
             turned = np.array([-direction[1], direction[0], 0.0])
-            p[r.THRUSTER_WRENCH_TURNED + 6 * k : r.THRUSTER_WRENCH_TURNED + 6 * k + 6] = (
+            p[P.THRUSTER_WRENCH_TURNED + 6 * k : P.THRUSTER_WRENCH_TURNED + 6 * k + 6] = (
                 *turned,
                 *np.cross(t.position, turned),
             )
         if t.deflector is not None:
-            flags |= r.HAS_SWIVEL | r.HAS_THRUSTER_LAW
-            slot = r.SLOT_BUCKET + k
+            flags |= M.HAS_SWIVEL | M.HAS_THRUSTER_LAW
+            slot = SLOT_BUCKET + k
             kind.limits[slot] = t.deflector.minimum, t.deflector.maximum
             _set_actuator_lag(kind, slot, t.deflector.lag, 0.0, timing)
     if model.allocation is not None:
         n = len(model.thruster)
         columns = np.array(model.allocation.rows).reshape(6, n)
-        p[r.THRUSTER_WRENCH : r.THRUSTER_WRENCH + 6 * n] = columns.T.ravel()
+        p[P.THRUSTER_WRENCH : P.THRUSTER_WRENCH + 6 * n] = columns.T.ravel()
     return flags
 
 
@@ -465,63 +477,63 @@ def _set_thruster_law(kind: CompiledModel, law: Floats, k: int, t: Thruster, wor
     """Set the rows of a thruster's law; return its flags."""
     o = t.open_water
     if o is None:
-        law[r.LAW_AHEAD : r.LAW_AHEAD + 3] = t.coefficients
-        law[r.LAW_ASTERN : r.LAW_ASTERN + 3] = t.reverse or t.coefficients
-        return 0 if t.coefficients == (1.0, 0.0, 0.0) and not t.reverse else r.HAS_THRUSTER_LAW
+        law[P.LAW_AHEAD : P.LAW_AHEAD + 3] = t.coefficients
+        law[P.LAW_ASTERN : P.LAW_ASTERN + 3] = t.reverse or t.coefficients
+        return 0 if t.coefficients == (1.0, 0.0, 0.0) and not t.reverse else M.HAS_THRUSTER_LAW
     d4 = world.density * math.prod([o.diameter] * 4)
     share = 1.0 - o.deduction
-    law[r.LAW_AHEAD + 1] = law[r.LAW_ASTERN + 1] = share * d4 * o.kt[0]
-    law[r.LAW_AHEAD + 2] = share * d4 / o.diameter * o.kt[1]
+    law[P.LAW_AHEAD + 1] = law[P.LAW_ASTERN + 1] = share * d4 * o.kt[0]
+    law[P.LAW_AHEAD + 2] = share * d4 / o.diameter * o.kt[1]
     q = o.torque_share * d4 * o.diameter
-    law[r.LAW_TORQUE_AHEAD] = law[r.LAW_TORQUE_ASTERN] = q * o.kq[0]
-    law[r.LAW_TORQUE_AHEAD + 1] = q / o.diameter * o.kq[1]
-    flags = r.HAS_THRUSTER_LAW | (r.HAS_TORQUE if any(o.kq) else 0)
+    law[P.LAW_TORQUE_AHEAD] = law[P.LAW_TORQUE_ASTERN] = q * o.kq[0]
+    law[P.LAW_TORQUE_AHEAD + 1] = q / o.diameter * o.kq[1]
+    flags = M.HAS_THRUSTER_LAW | (M.HAS_TORQUE if any(o.kq) else 0)
     if o.rows:
         table = np.array(o.rows).reshape(-1, 2)
         low, high = table[0, 0], table[-1, 0]
-        grid = np.linspace(low, high, r.TABLE_POINTS)
-        kind.ints[r.MODEL_TABLE + r.FINS + k] = len(kind.tables)
+        grid = np.linspace(low, high, TABLE_POINTS)
+        kind.ints[M.ACTUATOR_TABLES + FINS + k] = len(kind.tables)
         kind.tables.append(np.stack([interpolate(grid, table[:, 0], table[:, 1]), np.zeros(len(grid))]))
-        law[r.LAW_AHEAD : r.LAW_AHEAD + 6] = 0.0
-        law[r.LAW_SCALE], law[r.LAW_DIAMETER] = share * d4, o.diameter
-        law[r.LAW_LEAST_J], law[r.LAW_PER_J] = low, (r.TABLE_POINTS - 1) / (high - low)
-        flags |= r.HAS_KT_TABLE
+        law[P.LAW_AHEAD : P.LAW_AHEAD + 6] = 0.0
+        law[P.LAW_SCALE], law[P.LAW_DIAMETER] = share * d4, o.diameter
+        law[P.LAW_LEAST_J], law[P.LAW_PER_J] = low, (TABLE_POINTS - 1) / (high - low)
+        flags |= M.HAS_KT_TABLE
     return flags
 
 
 def _set_fins(kind: CompiledModel, model: Model, world: World, timing: tuple[float, Sequence[float]]) -> int:
     p, flags = kind.params, 0
-    kind.ints[r.MODEL_FINS] = len(model.fin)
+    kind.ints[M.FIN_COUNT] = len(model.fin)
     for k, f in enumerate(model.fin):
         normal = np.array(f.normal) / norm(f.normal)
         chord = np.array(f.chord) / norm(f.chord)
-        slot = r.SLOT_FIN + k
+        slot = SLOT_FIN + k
         kind.limits[slot] = -f.limit, f.limit
         _set_actuator_lag(kind, slot, f.lag, f.rate, timing)
         if f.law == "linear":
-            flags |= r.HAS_FIN | (r.HAS_STALL if f.stall > 0.0 else 0)
-            p[r.FIN_LIFT + k] = 0.5 * world.density * f.area * f.lift_slope
-            p[r.FIN_WRENCH + 6 * k : r.FIN_WRENCH + 6 * k + 6] = (*normal, *np.cross(f.position, normal))
-            p[r.FIN_INFLOW + k] = float(f.inflow)
-            p[r.FIN_PLACE_Y + k], p[r.FIN_PLACE_Z + k] = f.position[1], f.position[2]
-            p[r.F_STALL + k], p[r.F_SLOPE + k], p[r.F_PLATE + k] = f.stall, f.lift_slope, f.plate
+            flags |= M.HAS_FIN | (M.HAS_STALL if f.stall > 0.0 else 0)
+            p[P.FIN_LIFT + k] = 0.5 * world.density * f.area * f.lift_slope
+            p[P.FIN_WRENCH + 6 * k : P.FIN_WRENCH + 6 * k + 6] = (*normal, *np.cross(f.position, normal))
+            p[P.FIN_INFLOW + k] = float(f.inflow)
+            p[P.FIN_PLACE_Y + k], p[P.FIN_PLACE_Z + k] = f.position[1], f.position[2]
+            p[P.FIN_STALL + k], p[P.FIN_SLOPE + k], p[P.FIN_PLATE + k] = f.stall, f.lift_slope, f.plate
         elif f.law == "coefficients":
-            flags |= r.HAS_FIN_COEFFICIENTS
+            flags |= M.HAS_FIN_COEFFICIENTS
             if f.speed == "plane":
-                p[r.FIN_SPAN + 3 * k : r.FIN_SPAN + 3 * k + 3] = np.cross(chord, normal)
-            p[r.FIN_PER_ANGLE + 6 * k : r.FIN_PER_ANGLE + 6 * k + 6] = f.per_angle
-            p[r.FIN_PER_SQUARE + 6 * k : r.FIN_PER_SQUARE + 6 * k + 6] = f.per_square
+                p[P.FIN_SPAN + 3 * k : P.FIN_SPAN + 3 * k + 3] = np.cross(chord, normal)
+            p[P.FIN_PER_ANGLE + 6 * k : P.FIN_PER_ANGLE + 6 * k + 6] = f.per_angle
+            p[P.FIN_PER_SQUARE + 6 * k : P.FIN_PER_SQUARE + 6 * k + 6] = f.per_square
         elif f.law == "aerofoil":
-            flags |= r.HAS_AEROFOIL
+            flags |= M.HAS_AEROFOIL
             across = normal - dot(normal, chord) * chord
             across /= norm(across)
-            p[r.FIN_FOIL + r.FOIL * k : r.FIN_FOIL + r.FOIL * (k + 1)] = (
+            p[P.FIN_FOIL + P.FOIL_SIZE * k : P.FIN_FOIL + P.FOIL_SIZE * (k + 1)] = (
                 *f.position,
                 *chord,
                 *across,
                 0.5 * world.density * f.area,
             )
-            kind.ints[r.MODEL_TABLE + k] = len(kind.tables)
+            kind.ints[M.ACTUATOR_TABLES + k] = len(kind.tables)
             assert f.aerofoil is not None
             kind.tables.append(aerofoil_table(f.aerofoil, f.plate))
     return flags
@@ -533,7 +545,7 @@ def aerofoil_table(a: Aerofoil, across: float) -> Floats:
     The normal force of the plate is `across` times the sine of the angle.
     """
     rows = np.array(a.rows).reshape(-1, 3)
-    alpha = np.linspace(-180.0, 180.0, r.TABLE_POINTS)
+    alpha = np.linspace(-180.0, 180.0, TABLE_POINTS)
     rad = np.radians(alpha)
     plate = across * np.stack([0.5 * sin(2 * rad), sin(rad) * sin(rad)])
     given = np.stack([interpolate(alpha, rows[:, 0], rows[:, k]) for k in (1, 2)])

@@ -5,8 +5,10 @@ step; compiled.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import shapes
 from wavesim_server.dynamics.bodies import BodyArrays, bounding_sphere, geometry, speed_bound
 from wavesim_server.dynamics.contact_events import BED
@@ -25,7 +27,6 @@ from wavesim_server.dynamics.contact_memory import (
     POINT,
     ContactMemory,
 )
-from wavesim_server.dynamics.rows import CLEARANCE, LANES
 from wavesim_server.dynamics.shapes import (
     BOX,
     CORE,
@@ -47,25 +48,37 @@ from wavesim_server.dynamics.shapes import (
     Z,
     to_body,
 )
-from wavesim_server.dynamics.types import Floats, Ints
-from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
+from wavesim_server.dynamics.sizes import LANES
+from wavesim_server.dynamics.types import Floats
+from wavesim_server.seabed import SeaBed, bed_depth
 
 FEATURE_TOLERANCE = 0.01  #: m, points of a flat side at most this much farther than the nearest point also carry load
 EDGE_TOLERANCE = 1e-3  #: m, tolerance for a contact point beyond the edge of the other body's side
 
 
+class ContactPoint(NamedTuple):
+    """Point between two bodies, W: its position, the normal from the first body to the second, and the gap."""
+
+    x: float
+    y: float
+    z: float
+    nx: float
+    ny: float
+    nz: float
+    gap: float
+
+
 @device_function
-def _add_contact(
-    t: ContactMemory, n: int, a: int, b: int, x: float, y: float, z: float, nx: float, ny: float, nz: float, gap: float
-) -> int:
+def _add_contact(t: ContactMemory, n: int, a: int, b: int, at: ContactPoint) -> int:
+    """Add a contact between the bodies ``a`` and ``b`` and return the number of contacts."""
     if n >= t.contacts.shape[0]:
         t.counters[N_LOST] += 1
         return n
     c = t.contacts[n]
     c[C_A], c[C_B] = a, b
-    c[C_POINT], c[C_POINT + 1], c[C_POINT + 2] = x, y, z
-    c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2] = nx, ny, nz
-    c[C_GAP], c[C_IMPULSE] = gap, 0.0
+    c[C_POINT], c[C_POINT + 1], c[C_POINT + 2] = at.x, at.y, at.z
+    c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2] = at.nx, at.ny, at.nz
+    c[C_GAP], c[C_IMPULSE] = at.gap, 0.0
     c[C_FRICTION], c[C_FRICTION + 1], c[C_FRICTION + 2] = 0.0, 0.0, 0.0
     return n + 1
 
@@ -102,12 +115,11 @@ def contacts_of_pair(f: BodyArrays, t: ContactMemory, n: int, ra: int, rb: int, 
             nx, ny, nz = facing * gb[R11 + axis], facing * gb[R21 + axis], facing * gb[R31 + axis]
         s = math.sqrt(nx * nx + ny * ny + nz * nz)
         nx, ny, nz = (nx / s, ny / s, nz / s) if s > 1e-9 else (0.0, 0.0, 1.0)
-        return _add_contact(
-            t, n, ra, other, 0.5 * (ga[X] + gb[X]), 0.5 * (ga[Y] + gb[Y]), 0.5 * (ga[Z] + gb[Z]), nx, ny, nz, -round_
-        )
+        x, y, z = 0.5 * (ga[X] + gb[X]), 0.5 * (ga[Y] + gb[Y]), 0.5 * (ga[Z] + gb[Z])
+        return _add_contact(t, n, ra, other, ContactPoint(x, y, z, nx, ny, nz, -round_))
     nx, ny, nz = (pb[0] - pa[0]) / far, (pb[1] - pa[1]) / far, (pb[2] - pa[2]) / far
     x, y, z = pa[0] + ga[CORE_MARGIN] * nx, pa[1] + ga[CORE_MARGIN] * ny, pa[2] + ga[CORE_MARGIN] * nz
-    n = _add_contact(t, n, ra, other, x, y, z, nx, ny, nz, far - round_)
+    n = _add_contact(t, n, ra, other, ContactPoint(x, y, z, nx, ny, nz, far - round_))
     for side in range(2):
         g, o = (ga, gb) if side == 0 else (gb, ga)
         sign = 1.0 if side == 0 else -1.0
@@ -122,19 +134,12 @@ def contacts_of_pair(f: BodyArrays, t: ContactMemory, n: int, ra: int, rb: int, 
             if not _is_in_core(o, px, py, pz):
                 continue
             away = g[CORE_MARGIN]
-            n = _add_contact(
-                t,
-                n,
-                ra,
-                other,
+            x, y, z = (
                 point[0] + sign * away * nx,
                 point[1] + sign * away * ny,
                 point[2] + sign * away * nz,
-                nx,
-                ny,
-                nz,
-                gap - round_,
             )
+            n = _add_contact(t, n, ra, other, ContactPoint(x, y, z, nx, ny, nz, gap - round_))
     return n
 
 
@@ -169,19 +174,18 @@ def _is_in_core(g: Floats, x: float, y: float, z: float) -> bool:
 
 
 @device_function
-def contacts_with_bed(
-    f: BodyArrays, t: ContactMemory, n: int, row: int, h: float, bed: BedParameters, net: SoundingsMesh, cursor: Ints
-) -> int:
+def contacts_with_bed(f: BodyArrays, t: ContactMemory, n: int, row: int, h: float, sea_bed: SeaBed) -> int:
     """Find the contacts of a body with the sea bed, and update its clearance."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
+    bed, net, cursor = sea_bed.parameters, sea_bed.mesh, sea_bed.cursors
     way = speed_bound(f, row) * h * (1.0 + bed.max_slope)
     x, y, z, reach = bounding_sphere(f, row)
     gap = bed_depth(bed, net, cursor, row, x, y) - z - reach * (1.0 + bed.max_slope) - way
     if not gap <= 0.0:  # far above the bed, or the bed is unknown here
-        b[CLEARANCE * LANES + l] = gap if gap > 0.0 else 1.0
+        b[B.CLEARANCE * LANES + l] = gap if gap > 0.0 else 1.0
         return n
-    b[CLEARANCE * LANES + l] = 0.0
+    b[B.CLEARANCE * LANES + l] = 0.0
     g, point = t.shapes[0], t.scratch[POINT]
     geometry(f, row, g)
     for i in range(MAX_FEATURES if g[SHAPE_CODE] != SPHERE else 1):
@@ -194,7 +198,6 @@ def contacts_with_bed(
         if gap > way + OVERLAP_TOLERANCE or not math.isfinite(gap + s):
             continue
         nx, ny, nz, away = -sx * s, -sy * s, s, g[CORE_MARGIN]
-        n = _add_contact(
-            t, n, row, BED, point[0] + away * nx, point[1] + away * ny, point[2] + away * nz, nx, ny, nz, gap
-        )
+        x, y, z = point[0] + away * nx, point[1] + away * ny, point[2] + away * nz
+        n = _add_contact(t, n, row, BED, ContactPoint(x, y, z, nx, ny, nz, gap))
     return n

@@ -11,19 +11,11 @@ from importlib.metadata import entry_points
 
 from wavesim_kernels.compiler import always_inline
 from wavesim_sdk.errors import ConfigError
+from wavesim_server.dynamics import model_columns as M
+from wavesim_server.dynamics import parameter_rows as P
+from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.extension_points import ActuatorType, Integrator, Term
-from wavesim_server.dynamics.rows import (
-    BALLASTS,
-    EXTENSION_COEFFICIENT,
-    FIRST_EXTRA_FLAG,
-    MAX_EXTENSION_COEFFICIENTS,
-    MODEL_FLAGS,
-    MODEL_OTHER,
-    OTHER_COEFFICIENT,
-    OTHER_COEFFICIENTS,
-    SLOT_BALLAST,
-    STAGE_ACTUATORS,
-)
+from wavesim_server.dynamics.sizes import BALLASTS, MAX_EXTENSION_COEFFICIENTS, OTHER_COEFFICIENTS, SLOT_BALLAST
 from wavesim_server.dynamics.types import Floats, Ints
 
 GROUP = "wavesim.dynamics"
@@ -63,16 +55,18 @@ TERMS: tuple[Term, ...] = tuple(t for t in _all if isinstance(t, Term))
 ACTUATOR_TYPES: tuple[ActuatorType, ...] = tuple(t for t in _all if isinstance(t, ActuatorType))
 INTEGRATORS: tuple[Integrator, ...] = tuple(t for t in _all if isinstance(t, Integrator))
 #: row of the first coefficient of each term
-FIRST_COEFFICIENT = [EXTENSION_COEFFICIENT + sum(len(t.coefficients) for t in TERMS[:k]) for k in range(len(TERMS) + 1)]
-if FIRST_COEFFICIENT[-1] > EXTENSION_COEFFICIENT + MAX_EXTENSION_COEFFICIENTS or len(TERMS) > MAX_TERMS:
+FIRST_COEFFICIENT = [
+    P.EXTENSION_COEFFICIENT + sum(len(t.coefficients) for t in TERMS[:k]) for k in range(len(TERMS) + 1)
+]
+if FIRST_COEFFICIENT[-1] > P.EXTENSION_COEFFICIENT + MAX_EXTENSION_COEFFICIENTS or len(TERMS) > MAX_TERMS:
     load_error = ConfigError(
-        f"{len(TERMS)} terms with {FIRST_COEFFICIENT[-1] - EXTENSION_COEFFICIENT} coefficients are registered; the maximum is {MAX_TERMS} terms with {MAX_EXTENSION_COEFFICIENTS} coefficients"
+        f"{len(TERMS)} terms with {FIRST_COEFFICIENT[-1] - P.EXTENSION_COEFFICIENT} coefficients are registered; the maximum is {MAX_TERMS} terms with {MAX_EXTENSION_COEFFICIENTS} coefficients"
     )
 
 
 def term_flag(k: int) -> int:
     """Return the flag of models that have term k."""
-    return FIRST_EXTRA_FLAG << k
+    return M.FIRST_EXTRA_FLAG << k
 
 
 @always_inline
@@ -84,7 +78,7 @@ def _chain_term(before: Forces, force: Callable[..., None], flag: int, first: in
     @always_inline
     def forces(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
         before(block, params, work, kind)
-        if kind[MODEL_FLAGS] & flag:
+        if kind[M.FLAGS] & flag:
             force(block, params, first, work)
 
     return forces
@@ -95,9 +89,13 @@ def _chain_actuator_type(before: Forces, force: Callable[..., None], number: int
     def forces(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
         before(block, params, work, kind)
         for k in range(BALLASTS):
-            if kind[MODEL_OTHER + k] == number:
+            if kind[M.OTHER_TYPES + k] == number:
                 force(
-                    block, params, OTHER_COEFFICIENT + OTHER_COEFFICIENTS * k, STAGE_ACTUATORS + SLOT_BALLAST + k, work
+                    block,
+                    params,
+                    P.OTHER_COEFFICIENT + OTHER_COEFFICIENTS * k,
+                    W.STAGE_ACTUATORS + SLOT_BALLAST + k,
+                    work,
                 )
 
     return forces

@@ -1,32 +1,23 @@
-"""Attitude functions, compiled. Each function accepts either single numbers or vectors of all lanes, so the types are
-``Any``.
-"""
+"""Attitude functions, compiled. Each function accepts either single numbers or vectors of all lanes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
+from wavesim_kernels.compiled_elementary import rotation_elements
 from wavesim_kernels.compiler import always_inline
+from wavesim_server.dynamics.types import Number
+
+#: a 3x3 matrix, row by row
+Matrix: TypeAlias = tuple[Number, Number, Number, Number, Number, Number, Number, Number, Number]
+
+matrix = rotation_elements
 
 
 @always_inline
-def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Return R_WB of the unit quaternion q_WB, row by row."""
-    return (
-        1.0 - 2.0 * (y * y + z * z),
-        2.0 * (x * y - z * w),
-        2.0 * (x * z + y * w),
-        2.0 * (x * y + z * w),
-        1.0 - 2.0 * (x * x + z * z),
-        2.0 * (y * z - x * w),
-        2.0 * (x * z - y * w),
-        2.0 * (y * z + x * w),
-        1.0 - 2.0 * (x * x + y * y),
-    )
-
-
-@always_inline
-def to_world(w: Any, x: Any, y: Any, z: Any, bx: Any, by: Any, bz: Any) -> tuple[Any, Any, Any]:
+def to_world(
+    w: Number, x: Number, y: Number, z: Number, bx: Number, by: Number, bz: Number
+) -> tuple[Number, Number, Number]:
     """Rotate a vector from B to W by q_WB. For a single vector, this is cheaper than the matrix."""
     tx, ty, tz = 2.0 * (y * bz - z * by), 2.0 * (z * bx - x * bz), 2.0 * (x * by - y * bx)
     return bx + w * tx + y * tz - z * ty, by + w * ty + z * tx - x * tz, bz + w * tz + x * ty - y * tx

@@ -22,27 +22,11 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.contact_events import LAST_TICK, PARTNERS, ContactEvents
-from wavesim_server.dynamics.rows import (
-    ACTUATOR_COMMAND,
-    ACTUATOR_STATE,
-    ASLEEP,
-    BLOCK_MODEL,
-    BLOCK_ROWS,
-    BOUNDING_RADIUS,
-    ENVIRONMENT_WRENCH,
-    HAS_LINES,
-    LANES,
-    MOORING,
-    NU,
-    PX,
-    PZ,
-    QW,
-    SLOTS,
-    V_WF_W,
-    WATER_LEVEL,
-)
+from wavesim_server.dynamics.sizes import LANES, SLOTS
 from wavesim_server.dynamics.types import Floats, Ints
 
 SETTLE_S = 1.0  #: time in s for which a body must be at rest before it sleeps
@@ -57,7 +41,7 @@ LAST_AT_REST, AT_REST_SINCE, LAST_BODY_CONTACT = 0, 1, 2
 class SleepState(NamedTuple):
     """Memory of bodies that sleep or may soon sleep."""
 
-    resting_state: Floats  # (rows, BLOCK_ROWS): state of a body when it came to rest
+    resting_state: Floats  # (rows, B.ROWS): state of a body when it came to rest
     rest_ticks: Ints  # (rows, 3)
     half_displacement: Floats  # (rows,): displacement in the first half of its time, m
     asleep_count: Ints  # (1,): number of sleeping bodies
@@ -67,7 +51,7 @@ class SleepState(NamedTuple):
 def make_sleep_state(capacity: int, step: float) -> SleepState:
     """Create the memory for a fleet of this size; ``step`` is the tick in s."""
     return SleepState(
-        np.zeros((capacity, BLOCK_ROWS)),
+        np.zeros((capacity, B.ROWS)),
         np.full((capacity, 3), -1, np.int64),
         np.zeros(capacity),
         np.zeros(1, np.int64),
@@ -86,11 +70,11 @@ def _is_driven_alike(b: Floats, l: int, kept: Floats) -> bool:
     sleep.
     """
     alike = True
-    for k in range(ACTUATOR_COMMAND, V_WF_W):
+    for k in range(B.ACTUATOR_COMMAND, B.V_WF_W):
         alike &= b[k * LANES + l] == kept[k]
-    for k in range(V_WF_W, WATER_LEVEL):
+    for k in range(B.V_WF_W, B.WATER_LEVEL):
         alike &= abs(b[k * LANES + l] - kept[k]) <= FLOW_TOLERANCE
-    for k in range(ENVIRONMENT_WRENCH, HAS_LINES + 1):
+    for k in range(B.ENVIRONMENT_WRENCH, B.HAS_LINES + 1):
         alike &= b[k * LANES + l] == kept[k]
     return alike
 
@@ -98,22 +82,22 @@ def _is_driven_alike(b: Floats, l: int, kept: Floats) -> bool:
 @always_inline
 def _is_deep(f: BodyArrays, slot: int) -> bool:
     """Return whether a body is deep enough that the surface does not affect its buoyancy."""
-    b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
-    return b[PZ * LANES + l] - b[WATER_LEVEL * LANES + l] >= 1.5 * p[BOUNDING_RADIUS] + 1.0
+    b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.block_heads[slot // LANES, B.HEAD_MODEL]]
+    return b[B.PZ * LANES + l] - b[B.WATER_LEVEL * LANES + l] >= 1.5 * p[P.BOUNDING_RADIUS] + 1.0
 
 
 @always_inline
 def _max_displacement(f: BodyArrays, slot: int, kept: Floats) -> float:
     """Return an upper bound of the displacement of any point of a body."""
-    b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
+    b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.block_heads[slot // LANES, B.HEAD_MODEL]]
     way = turn = 0.0
     for k in range(3):
-        step = b[(PX + k) * LANES + l] - kept[PX + k]
+        step = b[(B.PX + k) * LANES + l] - kept[B.PX + k]
         way += step * step
     for k in range(4):
-        step = b[(QW + k) * LANES + l] - kept[QW + k]
+        step = b[(B.QW + k) * LANES + l] - kept[B.QW + k]
         turn += step * step
-    return math.sqrt(way) + 2.0 * float(p[BOUNDING_RADIUS]) * math.sqrt(turn)
+    return math.sqrt(way) + 2.0 * float(p[P.BOUNDING_RADIUS]) * math.sqrt(turn)
 
 
 @device_function
@@ -135,13 +119,13 @@ def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int)
             still = False  # from here on, if it does not sleep now
             if abs(way - 2.0 * s.half_displacement[row]) <= EVENNESS_TOLERANCE * way + HAIR and _may_sleep(f, slot):
                 for k in range(6):  # contacts act on it as before
-                    last[row, NU + k] -= b[(NU + k) * LANES + l]
-                    b[(NU + k) * LANES + l] = 0.0
-                b[ASLEEP * LANES + l] = 1.0
+                    last[row, B.NU + k] -= b[(B.NU + k) * LANES + l]
+                    b[(B.NU + k) * LANES + l] = 0.0
+                b[B.ASLEEP * LANES + l] = 1.0
                 s.asleep_count[0] += 1
     if not still:
         note[AT_REST_SINCE] = tick
-        for k in range(BLOCK_ROWS):
+        for k in range(B.ROWS):
             kept[k] = b[k * LANES + l]
 
 
@@ -149,14 +133,14 @@ def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int)
 def _may_sleep(f: BodyArrays, slot: int) -> bool:
     """Return whether a body may sleep: it is deep and free, and its actuators are at their commanded values."""
     b, l = f.blocks[slot // LANES], slot % LANES
-    if b[HAS_LINES * LANES + l] != 0.0 or b[(MOORING + 4) * LANES + l] != 0.0 or not _is_deep(f, slot):
+    if b[B.HAS_LINES * LANES + l] != 0.0 or b[B.MOORING_STIFFNESS * LANES + l] != 0.0 or not _is_deep(f, slot):
         return False
-    for k in range(NU + 6, ACTUATOR_STATE):  # memory of its own waves
+    for k in range(B.NU + 6, B.ACTUATOR_STATE):  # memory of its own waves
         if b[k * LANES + l] != 0.0:
             return False
     for k in range(SLOTS):
-        goal = b[(ACTUATOR_COMMAND + k) * LANES + l]
-        if not abs(b[(ACTUATOR_STATE + k) * LANES + l] - goal) <= 1e-9 * abs(goal):
+        goal = b[(B.ACTUATOR_COMMAND + k) * LANES + l]
+        if not abs(b[(B.ACTUATOR_STATE + k) * LANES + l] - goal) <= 1e-9 * abs(goal):
             return False
     return True
 
@@ -165,7 +149,7 @@ def _may_sleep(f: BodyArrays, slot: int) -> bool:
 def wake_body(f: BodyArrays, s: SleepState, m: ContactEvents, row: int, tick: int) -> None:
     """Wake a body in its pose at rest. Its contacts count as uninterrupted during its sleep."""
     slot = f.slots[row]
-    f.blocks[slot // LANES, ASLEEP * LANES + slot % LANES] = 0.0
+    f.blocks[slot // LANES, B.ASLEEP * LANES + slot % LANES] = 0.0
     s.asleep_count[0] -= 1
     for k in range(PARTNERS):
         if m.last_contacts[row, k, LAST_TICK] == s.rest_ticks[row, LAST_AT_REST]:
@@ -179,7 +163,7 @@ def wake_changed(f: BodyArrays, s: SleepState, m: ContactEvents, order: Ints, co
     for i in range(count):
         slot = f.slots[order[i]]
         b, l = f.blocks[slot // LANES], slot % LANES
-        if b[ASLEEP * LANES + l] != 0.0 and not (
+        if b[B.ASLEEP * LANES + l] != 0.0 and not (
             _is_driven_alike(b, l, s.resting_state[order[i]]) and _is_deep(f, slot)
         ):
             wake_body(f, s, m, order[i], tick)
@@ -192,8 +176,8 @@ def restore_sleepers(f: BodyArrays, s: SleepState, order: Ints, count: int) -> i
     for i in range(count):
         slot = f.slots[order[i]]
         b, l = f.blocks[slot // LANES], slot % LANES
-        if b[ASLEEP * LANES + l] != 0.0:
+        if b[B.ASLEEP * LANES + l] != 0.0:
             asleep += 1
-            for k in range(ACTUATOR_COMMAND):
+            for k in range(B.ACTUATOR_COMMAND):
                 b[k * LANES + l] = s.resting_state[order[i], k]
     return asleep

@@ -10,10 +10,14 @@ import math
 import numpy as np
 
 from wavesim_sdk.algebra import dot, matvec, norm, pseudo_inverse, vecmat
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import effort
-from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.bodies import BodyArrays
+from wavesim_server.dynamics import model_columns as M
+from wavesim_server.dynamics import parameter_rows as P
+from wavesim_server.dynamics import work_rows as W
+from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.fleet import ActuatorState, VehicleType
+from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, TABLE_POINTS, THRUSTERS
 from wavesim_server.dynamics.types import Floats
 from wavesim_server.row_pool import aligned_zeros, grown_to
 
@@ -32,38 +36,36 @@ class TowedModel:
         kind = form.compiled
         self.vehicle_type, self.actuator_state = form, ActuatorState(form)
         self._ints = kind.ints.copy()
-        self._ints[r.MODEL_TABLE :][self._ints[r.MODEL_TABLE :] >= 0] += 1
-        self._tables = grown_to(np.zeros((1, 2, r.TABLE_POINTS)), 1 + len(kind.tables))
+        self._ints[M.ACTUATOR_TABLES :][self._ints[M.ACTUATOR_TABLES :] >= 0] += 1
+        self._tables = grown_to(np.zeros((1, 2, TABLE_POINTS)), 1 + len(kind.tables))
         for k, table in enumerate(kind.tables):
             self._tables[1 + k] = table
-        block = np.zeros((r.BLOCK_ROWS, r.LANES))
-        block[r.QW] = block[r.PRESENT] = 1.0
-        block[r.PZ] = 100.0 * kind.params[r.BOUNDING_RADIUS]  # fully submerged; heave, roll and pitch are ignored
-        block[r.ACTUATOR_EFFECT : r.ACTUATOR_EFFECT + r.THRUSTERS + r.FINS] = 1.0
-        block[r.NU] = speed
-        self._rest = np.tile(kind.rest_values[:, None], r.LANES)
-        self._block, self._work, self._parts = block, aligned_zeros(r.WORK), effort.scratch()
-        self._out, self._last = np.zeros((r.LANES, effort.EFFORT)), np.zeros((r.LANES, r.RIGID_ROWS))
-        self._last[:, r.NU] = speed
+        block = np.zeros((B.ROWS, LANES))
+        block[B.QW] = block[B.PRESENT] = 1.0
+        block[B.PZ] = 100.0 * kind.params[P.BOUNDING_RADIUS]  # fully submerged; heave, roll and pitch are ignored
+        block[B.ACTUATOR_EFFECT : B.ACTUATOR_EFFECT + THRUSTERS + FINS] = 1.0
+        block[B.NU] = speed
+        self._rest = np.tile(kind.rest_values[:, None], LANES)
+        self._block, self._scratch = block, effort.make_scratch(aligned_zeros(W.SIZE))
+        self._out, self._last = np.zeros((LANES, effort.EFFORT)), np.zeros((LANES, B.RIGID_ROWS))
+        self._last[:, B.NU] = speed
 
     def forces(self, actual: Floats) -> tuple[Floats, Floats]:
         """Return (actuator forces, hull forces), each (6, lanes), for actuator values (SLOTS, lanes)."""
-        self._block[r.ACTUATOR_STATE : r.ACTUATOR_STATE + r.SLOTS] = actual
+        self._block[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS] = actual
         bodies = BodyArrays(
             self._block.reshape(1, -1),
-            np.arange(r.LANES),
-            np.array([[r.LANES, 0, 0]]),
+            np.arange(LANES),
+            np.array([[LANES, 0, 0]]),
             self.vehicle_type.compiled.params[None],
         )
         effort.fill_efforts(
             bodies,
-            self._ints[None],
-            self._tables,
-            self._work,
-            self._parts,
-            np.arange(r.LANES),
+            ModelArrays(self._ints[None], self._tables),
+            self._scratch,
+            np.arange(LANES),
             self._last,
-            np.zeros(r.LANES, np.int64),
+            np.zeros(LANES, np.int64),
             1.0,
             self._out,
         )
@@ -82,8 +84,8 @@ class TowedModel:
         """Return the thrust of thruster k for each command, along the thruster's column of the allocation matrix."""
         column = self.column(k)[:3]
         found = []
-        for first in range(0, len(commands), r.LANES):
-            some = commands[first : first + r.LANES]
+        for first in range(0, len(commands), LANES):
+            some = commands[first : first + LANES]
             actual = self.at_rest()
             for l, command in enumerate(some):
                 self.actuator_state.commands[k] = float(command)
@@ -93,7 +95,7 @@ class TowedModel:
 
     def column(self, k: int) -> Floats:
         """Return force and moment of unit thrust."""
-        return self.vehicle_type.compiled.params[r.THRUSTER_WRENCH + 6 * k : r.THRUSTER_WRENCH + 6 * k + 6]
+        return self.vehicle_type.compiled.params[P.THRUSTER_WRENCH + 6 * k : P.THRUSTER_WRENCH + 6 * k + 6]
 
 
 def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
@@ -111,7 +113,7 @@ def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
     idle, drag = towed.forces(towed.at_rest())
     wanted = -(idle + drag)[STRAIGHT_DOFS, 0]
     matrix = np.array([columns[k][STRAIGHT_DOFS] for k in pushing]).T
-    scale = np.array([1.0, 1.0, 2.0 / form.compiled.params[r.BOUNDING_RADIUS]])
+    scale = np.array([1.0, 1.0, 2.0 / form.compiled.params[P.BOUNDING_RADIUS]])
     thrust = matvec(pseudo_inverse(matrix * scale[:, None], 1e-9)[0], wanted * scale)
     left = np.abs((matvec(matrix, thrust) - wanted) * scale)
     if left.max() > MAX_IMBALANCE * abs(wanted[0]) + 1e-9:
@@ -147,9 +149,9 @@ def _least_command(towed: TowedModel, k: int, thrust: float) -> float | None:
             continue
         low, high = float(grid[reached[0]]), float(grid[reached[0] + 1])
         while abs(high - low) > 1e-14 * max(abs(high), 1e-3):
-            parts = np.linspace(low, high, r.LANES + 2)
+            parts = np.linspace(low, high, LANES + 2)
             enough = (towed.thrusts(k, parts[1:-1]) - thrust) * math.copysign(1.0, thrust) >= 0.0
-            j = int(np.argmax(enough)) if enough.any() else r.LANES
+            j = int(np.argmax(enough)) if enough.any() else LANES
             if (low, high) == (parts[j], parts[j + 1]):
                 break
             low, high = float(parts[j]), float(parts[j + 1])

@@ -9,6 +9,10 @@ from __future__ import annotations
 import math
 
 from wavesim_kernels.compiler import always_inline
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import model_columns as M
+from wavesim_server.dynamics import parameter_rows as P
+from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.lanes import (
     add_to,
     broadcast,
@@ -21,104 +25,16 @@ from wavesim_server.dynamics.lanes import (
     sqrt,
     store,
 )
-from wavesim_server.dynamics.rows import (
-    ABS_NU_R,
-    ACTUATOR_EFFECT,
-    ADDED_MASS_ROWS,
-    BALLAST_PLACE,
-    CROSS_CENTRE,
-    CROSS_HALF,
-    CROSS_HEAVE,
-    CROSS_PITCH,
-    CROSS_STILL,
-    CROSS_SWAY,
-    CROSS_YAW,
-    DERIVATIVE_BASIS,
-    DERIVATIVE_COEFFICIENT,
-    DERIVATIVES,
-    FADING_DRAG,
-    FADING_RATE,
-    FIN_ANGLES,
-    FIN_FOIL,
-    FIN_INFLOW,
-    FIN_LIFT,
-    FIN_PER_ANGLE,
-    FIN_PER_SQUARE,
-    FIN_PLACE_Y,
-    FIN_PLACE_Z,
-    FIN_SPAN,
-    FIN_WRENCH,
+from wavesim_server.dynamics.sizes import (
     FINS,
-    FOIL,
-    FOIL_AREA,
-    FOIL_CHORD,
-    FOIL_NORMAL,
-    FOIL_PLACE,
-    FORCE,
-    FRICTION,
-    FRICTION_RESIDUAL,
-    FRICTION_REYNOLDS,
-    GRAVITY,
-    HEAVE_ADDED_MASS,
-    HEAVE_SPEED,
-    LANE_SCRATCH,
     LANES,
-    LAW,
-    LAW_AHEAD,
-    LAW_ASTERN,
-    LAW_DIAMETER,
-    LAW_LEAST_J,
-    LAW_LIMIT,
-    LAW_PER_J,
-    LAW_SCALE,
-    LAW_TORQUE_AHEAD,
-    LAW_TORQUE_ASTERN,
-    LAW_WAKE,
-    LAW_WHOLE,
-    MEMORY_DENOMINATOR,
-    MEMORY_FIRST,
-    MEMORY_FORCE,
-    MEMORY_INTS,
-    MEMORY_NUMERATOR,
-    MEMORY_ORDER,
-    MEMORY_SOURCE,
-    MEMORY_STATE,
-    MODEL_DERIVATIVE,
-    MODEL_MEMORIES,
-    MODEL_TABLE,
-    NU_R,
-    OMITTED_MUNK,
-    PROPELLER_TORQUE_AXIS,
-    PZ,
-    RESTORING,
-    RESTORING_DEPTH,
-    RIGID_ROWS,
-    ROT,
     SLOT_ANGLE,
     SLOT_BALLAST,
     SLOT_BUCKET,
     SLOT_FIN,
-    SPEED_POWERS,
-    STAGE_ACTUATORS,
-    STATE,
-    STATE_ROWS,
     SWIVELS,
     TABLE_POINTS,
-    TERM_AXIS,
-    TERM_FACTORS,
-    TERM_INTS,
-    THRUST,
-    THRUSTER_LAW,
-    THRUSTER_WRENCH,
-    THRUSTER_WRENCH_TURNED,
     THRUSTERS,
-    WATER_LEVEL,
-    WATER_SLOPE,
-    WET_SHARE,
-    WING_AREA,
-    WING_DRAG,
-    WING_INDUCED,
-    WING_SLOPE,
 )
 from wavesim_server.dynamics.types import Floats, Ints, Lanes
 from wavesim_server.elementary import LEAST, atan2, exp, log10, sin_cos
@@ -130,12 +46,12 @@ def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
     nu_r.
     """
     return (
-        broadcast(params, row) * load(work, NU_R)
-        + broadcast(params, row + 1) * load(work, NU_R + 1)
-        + broadcast(params, row + 2) * load(work, NU_R + 2)
-        + broadcast(params, row + 3) * load(work, NU_R + 3)
-        + broadcast(params, row + 4) * load(work, NU_R + 4)
-        + broadcast(params, row + 5) * load(work, NU_R + 5)
+        broadcast(params, row) * load(work, W.NU_R)
+        + broadcast(params, row + 1) * load(work, W.NU_R + 1)
+        + broadcast(params, row + 2) * load(work, W.NU_R + 2)
+        + broadcast(params, row + 3) * load(work, W.NU_R + 3)
+        + broadcast(params, row + 4) * load(work, W.NU_R + 4)
+        + broadcast(params, row + 5) * load(work, W.NU_R + 5)
     )
 
 
@@ -143,7 +59,7 @@ def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
 def _add_wrench(work: Floats, params: Floats, row: int, size: Lanes) -> None:
     """Add a column of the parameters times size to the force rows."""
     for i in range(6):
-        add_to(work, FORCE + i, broadcast(params, row + i) * size)
+        add_to(work, W.FORCE + i, broadcast(params, row + i) * size)
 
 
 # ------------------------------------------------------------------ actuators
@@ -154,20 +70,23 @@ def simple_thrusters(block: Floats, params: Floats, work: Floats, count: int) ->
     """Add thrust that equals the lagged command."""
     for k in range(count):
         _add_wrench(
-            work, params, THRUSTER_WRENCH + 6 * k, load(work, STAGE_ACTUATORS + k) * load(block, ACTUATOR_EFFECT + k)
+            work,
+            params,
+            P.THRUSTER_WRENCH + 6 * k,
+            load(work, W.STAGE_ACTUATORS + k) * load(block, B.ACTUATOR_EFFECT + k),
         )
 
 
 @always_inline
 def _thrust_by_law(params: Floats, work: Floats, k: int) -> Lanes:
     """Return the thrust c1 n + abs(n) (c2 n + c3 u_a), with coefficients that depend on the sign of n."""
-    n = load(work, STAGE_ACTUATORS + k)
-    forward, astern = THRUSTER_LAW + LAW * k + LAW_AHEAD, THRUSTER_LAW + LAW * k + LAW_ASTERN
+    n = load(work, W.STAGE_ACTUATORS + k)
+    forward, astern = P.THRUSTER_LAW + P.LAW_SIZE * k + P.LAW_AHEAD, P.THRUSTER_LAW + P.LAW_SIZE * k + P.LAW_ASTERN
     ahead = n > 0.0
     c1 = select(ahead, broadcast(params, forward), broadcast(params, astern))
     c2 = select(ahead, broadcast(params, forward + 1), broadcast(params, astern + 1))
     c3 = select(ahead, broadcast(params, forward + 2), broadcast(params, astern + 2))
-    most = broadcast(params, THRUSTER_LAW + LAW * k + LAW_LIMIT)
+    most = broadcast(params, P.THRUSTER_LAW + P.LAW_SIZE * k + P.LAW_LIMIT)
     return minimum(maximum(c1 * n + abs(n) * (c2 * n + c3 * _advance_speed(params, work, k)), -most), most)
 
 
@@ -176,10 +95,10 @@ def _advance_speed(params: Floats, work: Floats, k: int) -> Lanes:
     """Return the advance speed u_a: speed along the thruster or total speed through the water (DUNE, Fossen's REMUS),
     times 1 - wake.
     """
-    whole = broadcast(params, THRUSTER_LAW + LAW * k + LAW_WHOLE)
-    along = speed_along(params, THRUSTER_WRENCH + 6 * k, work)
-    return ((1.0 - whole) * along + whole * load(work, SPEED_POWERS)) * broadcast(
-        params, THRUSTER_LAW + LAW * k + LAW_WAKE
+    whole = broadcast(params, P.THRUSTER_LAW + P.LAW_SIZE * k + P.LAW_WHOLE)
+    along = speed_along(params, P.THRUSTER_WRENCH + 6 * k, work)
+    return ((1.0 - whole) * along + whole * load(work, W.SPEED_POWERS)) * broadcast(
+        params, P.THRUSTER_LAW + P.LAW_SIZE * k + P.LAW_WAKE
     )
 
 
@@ -187,46 +106,55 @@ def _advance_speed(params: Floats, work: Floats, k: int) -> Lanes:
 def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: bool) -> None:
     """Add thrust from the thruster laws, and propeller torque."""
     for k in range(count):
-        effect = load(block, ACTUATOR_EFFECT + k)
+        effect = load(block, B.ACTUATOR_EFFECT + k)
         size = _thrust_by_law(params, work, k) * effect
-        store(work, THRUST + k, size)
-        _add_wrench(work, params, THRUSTER_WRENCH + 6 * k, size)
+        store(work, W.THRUST + k, size)
+        _add_wrench(work, params, P.THRUSTER_WRENCH + 6 * k, size)
         if torque:
-            n = load(work, STAGE_ACTUATORS + k)
-            forward, astern = THRUSTER_LAW + LAW * k + LAW_TORQUE_AHEAD, THRUSTER_LAW + LAW * k + LAW_TORQUE_ASTERN
+            n = load(work, W.STAGE_ACTUATORS + k)
+            forward, astern = (
+                P.THRUSTER_LAW + P.LAW_SIZE * k + P.LAW_TORQUE_AHEAD,
+                P.THRUSTER_LAW + P.LAW_SIZE * k + P.LAW_TORQUE_ASTERN,
+            )
             ahead = n > 0.0
             q2 = select(ahead, broadcast(params, forward), broadcast(params, astern))
             q3 = select(ahead, broadcast(params, forward + 1), broadcast(params, astern + 1))
             moment = abs(n) * (q2 * n + q3 * _advance_speed(params, work, k)) * effect
             for i in range(3):
-                add_to(work, FORCE + 3 + i, moment * broadcast(params, PROPELLER_TORQUE_AXIS + 3 * k + i))
+                add_to(work, W.FORCE + 3 + i, moment * broadcast(params, P.PROPELLER_TORQUE_AXIS + 3 * k + i))
 
 
 @always_inline
 def table_thrusters(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, count: int) -> None:
     """Add thrust rho D^4 KT(J) n abs(n), J = u_a/(n D), KT from a table."""
     for k in range(count):
-        table = model_ints[MODEL_TABLE + FINS + k]
+        table = model_ints[M.ACTUATOR_TABLES + FINS + k]
         if table < 0:
             continue
-        o, n = THRUSTER_LAW + LAW * k, load(work, STAGE_ACTUATORS + k)
-        advance_ratio = _advance_speed(params, work, k) / (n * broadcast(params, o + LAW_DIAMETER))
+        o, n = P.THRUSTER_LAW + P.LAW_SIZE * k, load(work, W.STAGE_ACTUATORS + k)
+        advance_ratio = _advance_speed(params, work, k) / (n * broadcast(params, o + P.LAW_DIAMETER))
         store(
-            work, LANE_SCRATCH, (advance_ratio - broadcast(params, o + LAW_LEAST_J)) * broadcast(params, o + LAW_PER_J)
+            work,
+            W.LANE_SCRATCH,
+            (advance_ratio - broadcast(params, o + P.LAW_LEAST_J)) * broadcast(params, o + P.LAW_PER_J),
         )
         for l in range(LANES):
-            place = element(work, LANE_SCRATCH, l)
-            if element(work, STAGE_ACTUATORS + k, l) == 0.0 or not place > 0.0:  # NaN cannot index a table
+            place = element(work, W.LANE_SCRATCH, l)
+            if element(work, W.STAGE_ACTUATORS + k, l) == 0.0 or not place > 0.0:  # NaN cannot index a table
                 place = 0.0
             place = min(place, TABLE_POINTS - 1.000001)
             i = int(place)
             kt = tables[table, 0, i] + (place - i) * (tables[table, 0, i + 1] - tables[table, 0, i])
-            work[LANE_SCRATCH * LANES + l] = kt
+            work[W.LANE_SCRATCH * LANES + l] = kt
         _add_wrench(
             work,
             params,
-            THRUSTER_WRENCH + 6 * k,
-            broadcast(params, o + LAW_SCALE) * load(work, LANE_SCRATCH) * n * abs(n) * load(block, ACTUATOR_EFFECT + k),
+            P.THRUSTER_WRENCH + 6 * k,
+            broadcast(params, o + P.LAW_SCALE)
+            * load(work, W.LANE_SCRATCH)
+            * n
+            * abs(n)
+            * load(block, B.ACTUATOR_EFFECT + k),
         )
 
 
@@ -237,39 +165,44 @@ def swivels(params: Floats, work: Floats, count: int) -> None:
     The thrust has already been added along the fixed direction. A deflector scales the part along that direction.
     """
     for k in range(min(count, SWIVELS)):
-        sine, cosine = sin_cos(load(work, STAGE_ACTUATORS + SLOT_ANGLE + k))
-        size = load(work, THRUST + k)
+        sine, cosine = sin_cos(load(work, W.STAGE_ACTUATORS + SLOT_ANGLE + k))
+        size = load(work, W.THRUST + k)
         _add_wrench(
-            work, params, THRUSTER_WRENCH + 6 * k, size * (cosine * load(work, STAGE_ACTUATORS + SLOT_BUCKET + k) - 1.0)
+            work,
+            params,
+            P.THRUSTER_WRENCH + 6 * k,
+            size * (cosine * load(work, W.STAGE_ACTUATORS + SLOT_BUCKET + k) - 1.0),
         )
-        _add_wrench(work, params, THRUSTER_WRENCH_TURNED + 6 * k, size * sine)
+        _add_wrench(work, params, P.THRUSTER_WRENCH_TURNED + 6 * k, size * sine)
 
 
 @always_inline
 def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Add linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
     for k in range(count):
-        u, q, r = load(work, NU_R), load(work, NU_R + 4), load(work, NU_R + 5)
-        along = u + q * broadcast(params, FIN_PLACE_Z + k) - r * broadcast(params, FIN_PLACE_Y + k)
-        wn = speed_along(params, FIN_WRENCH + 6 * k, work) * broadcast(params, FIN_INFLOW + k)
-        lift = broadcast(params, FIN_LIFT + k) * abs(along) * (along * load(work, STAGE_ACTUATORS + SLOT_FIN + k) - wn)
-        _add_wrench(work, params, FIN_WRENCH + 6 * k, lift * load(block, ACTUATOR_EFFECT + THRUSTERS + k))
+        u, q, r = load(work, W.NU_R), load(work, W.NU_R + 4), load(work, W.NU_R + 5)
+        along = u + q * broadcast(params, P.FIN_PLACE_Z + k) - r * broadcast(params, P.FIN_PLACE_Y + k)
+        wn = speed_along(params, P.FIN_WRENCH + 6 * k, work) * broadcast(params, P.FIN_INFLOW + k)
+        lift = (
+            broadcast(params, P.FIN_LIFT + k) * abs(along) * (along * load(work, W.STAGE_ACTUATORS + SLOT_FIN + k) - wn)
+        )
+        _add_wrench(work, params, P.FIN_WRENCH + 6 * k, lift * load(block, B.ACTUATOR_EFFECT + THRUSTERS + k))
 
 
 @always_inline
 def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Add force and torque per angle and angle^2, times the square of the speed across the span."""
     for k in range(count):
-        u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
+        u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
         along = (
-            u * broadcast(params, FIN_SPAN + 3 * k)
-            + v * broadcast(params, FIN_SPAN + 3 * k + 1)
-            + w * broadcast(params, FIN_SPAN + 3 * k + 2)
+            u * broadcast(params, P.FIN_SPAN + 3 * k)
+            + v * broadcast(params, P.FIN_SPAN + 3 * k + 1)
+            + w * broadcast(params, P.FIN_SPAN + 3 * k + 2)
         )
-        angle = load(work, STAGE_ACTUATORS + SLOT_FIN + k)
-        size = (u * u + v * v + w * w - along * along) * angle * load(block, ACTUATOR_EFFECT + THRUSTERS + k)
-        _add_wrench(work, params, FIN_PER_ANGLE + 6 * k, size)
-        _add_wrench(work, params, FIN_PER_SQUARE + 6 * k, size * angle)
+        angle = load(work, W.STAGE_ACTUATORS + SLOT_FIN + k)
+        size = (u * u + v * v + w * w - along * along) * angle * load(block, B.ACTUATOR_EFFECT + THRUSTERS + k)
+        _add_wrench(work, params, P.FIN_PER_ANGLE + 6 * k, size)
+        _add_wrench(work, params, P.FIN_PER_SQUARE + 6 * k, size * angle)
 
 
 @always_inline
@@ -281,60 +214,60 @@ def _load_vector(params: Floats, first: int) -> tuple[float, float, float]:
 def aerofoils(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, count: int) -> None:
     """Add lift and drag from a table at the local angle of attack; lift across, drag along the local flow."""
     for k in range(count):
-        table = model_ints[MODEL_TABLE + k]
+        table = model_ints[M.ACTUATOR_TABLES + k]
         if table < 0:
             continue
-        o = FIN_FOIL + FOIL * k
+        o = P.FIN_FOIL + P.FOIL_SIZE * k
         for l in range(LANES):
-            x, y, z = _load_vector(params, o + FOIL_PLACE)
-            vp, vq, vr = element(work, NU_R + 3, l), element(work, NU_R + 4, l), element(work, NU_R + 5, l)
-            u = element(work, NU_R, l) + vq * z - vr * y
-            v = element(work, NU_R + 1, l) + vr * x - vp * z
-            h = element(work, NU_R + 2, l) + vp * y - vq * x
-            cx, cy, cz = _load_vector(params, o + FOIL_CHORD)
-            nx, ny, nz = _load_vector(params, o + FOIL_NORMAL)
+            x, y, z = _load_vector(params, o + P.FOIL_PLACE)
+            vp, vq, vr = element(work, W.NU_R + 3, l), element(work, W.NU_R + 4, l), element(work, W.NU_R + 5, l)
+            u = element(work, W.NU_R, l) + vq * z - vr * y
+            v = element(work, W.NU_R + 1, l) + vr * x - vp * z
+            h = element(work, W.NU_R + 2, l) + vp * y - vq * x
+            cx, cy, cz = _load_vector(params, o + P.FOIL_CHORD)
+            nx, ny, nz = _load_vector(params, o + P.FOIL_NORMAL)
             along, across = u * cx + v * cy + h * cz, u * nx + v * ny + h * nz
             speed2 = along * along + across * across
             if speed2 == 0.0:
                 continue
             if not speed2 < math.inf:  # the state has diverged; NaN cannot index a table
-                work[FORCE * LANES + l] = math.nan
+                work[W.FORCE * LANES + l] = math.nan
                 continue
-            attack = element(work, STAGE_ACTUATORS + SLOT_FIN + k, l) - atan2(across, along)
+            attack = element(work, W.STAGE_ACTUATORS + SLOT_FIN + k, l) - atan2(across, along)
             turns = attack / (2.0 * math.pi)
             place = (turns - math.floor(turns + 0.5) + 0.5) * (TABLE_POINTS - 1)
             i = min(int(place), TABLE_POINTS - 2)
             cl = tables[table, 0, i] + (place - i) * (tables[table, 0, i + 1] - tables[table, 0, i])
             cd = tables[table, 1, i] + (place - i) * (tables[table, 1, i + 1] - tables[table, 1, i])
-            size = params[o + FOIL_AREA] * math.sqrt(speed2) * element(block, ACTUATOR_EFFECT + THRUSTERS + k, l)
+            size = params[o + P.FOIL_AREA] * math.sqrt(speed2) * element(block, B.ACTUATOR_EFFECT + THRUSTERS + k, l)
             fc = size * (cl * across - cd * along)
             fn = size * (cl * along - cd * across)
             fx, fy, fz = fc * cx + fn * nx, fc * cy + fn * ny, fc * cz + fn * nz
-            work[FORCE * LANES + l] += fx
-            work[(FORCE + 1) * LANES + l] += fy
-            work[(FORCE + 2) * LANES + l] += fz
-            work[(FORCE + 3) * LANES + l] += y * fz - z * fy
-            work[(FORCE + 4) * LANES + l] += z * fx - x * fz
-            work[(FORCE + 5) * LANES + l] += x * fy - y * fx
+            work[W.FORCE * LANES + l] += fx
+            work[(W.FORCE + 1) * LANES + l] += fy
+            work[(W.FORCE + 2) * LANES + l] += fz
+            work[(W.FORCE + 3) * LANES + l] += y * fz - z * fy
+            work[(W.FORCE + 4) * LANES + l] += z * fx - x * fz
+            work[(W.FORCE + 5) * LANES + l] += x * fy - y * fx
 
 
 @always_inline
 def ballast(params: Floats, work: Floats, count: int) -> None:
     """Add the weight of the ballast in each tank, kg times g; its small inertia is neglected."""
     for k in range(count):
-        weight = load(work, STAGE_ACTUATORS + SLOT_BALLAST + k) * broadcast(params, GRAVITY)
-        fx, fy, fz = weight * load(work, ROT + 6), weight * load(work, ROT + 7), weight * load(work, ROT + 8)
+        weight = load(work, W.STAGE_ACTUATORS + SLOT_BALLAST + k) * broadcast(params, P.GRAVITY)
+        fx, fy, fz = weight * load(work, W.ROT + 6), weight * load(work, W.ROT + 7), weight * load(work, W.ROT + 8)
         x, y, z = (
-            broadcast(params, BALLAST_PLACE + 3 * k),
-            broadcast(params, BALLAST_PLACE + 3 * k + 1),
-            broadcast(params, BALLAST_PLACE + 3 * k + 2),
+            broadcast(params, P.BALLAST_PLACE + 3 * k),
+            broadcast(params, P.BALLAST_PLACE + 3 * k + 1),
+            broadcast(params, P.BALLAST_PLACE + 3 * k + 2),
         )
-        add_to(work, FORCE, fx)
-        add_to(work, FORCE + 1, fy)
-        add_to(work, FORCE + 2, fz)
-        add_to(work, FORCE + 3, y * fz - z * fy)
-        add_to(work, FORCE + 4, z * fx - x * fz)
-        add_to(work, FORCE + 5, x * fy - y * fx)
+        add_to(work, W.FORCE, fx)
+        add_to(work, W.FORCE + 1, fy)
+        add_to(work, W.FORCE + 2, fz)
+        add_to(work, W.FORCE + 3, y * fz - z * fy)
+        add_to(work, W.FORCE + 4, z * fx - x * fz)
+        add_to(work, W.FORCE + 5, x * fy - y * fx)
 
 
 # ------------------------------------------------------------------ hull
@@ -343,17 +276,17 @@ def ballast(params: Floats, work: Floats, count: int) -> None:
 @always_inline
 def derivative_basis(work: Floats, fins: int) -> None:
     """Compute abs(nu_r), U, U^2, 1/U and the fin angles, for the terms that need them."""
-    u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
+    u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
     square = u * u + v * v + w * w
     speed = sqrt(square)
-    store(work, DERIVATIVE_BASIS, splat(1.0))
-    store(work, SPEED_POWERS, speed)
-    store(work, SPEED_POWERS + 1, square)
-    store(work, SPEED_POWERS + 2, 1.0 / maximum(speed, 1e-6))
+    store(work, W.DERIVATIVE_BASIS, splat(1.0))
+    store(work, W.SPEED_POWERS, speed)
+    store(work, W.SPEED_POWERS + 1, square)
+    store(work, W.SPEED_POWERS + 2, 1.0 / maximum(speed, 1e-6))
     for i in range(6):
-        store(work, ABS_NU_R + i, abs(load(work, NU_R + i)))
+        store(work, W.ABS_NU_R + i, abs(load(work, W.NU_R + i)))
     for i in range(fins):
-        store(work, FIN_ANGLES + i, load(work, STAGE_ACTUATORS + SLOT_FIN + i))
+        store(work, W.FIN_ANGLES + i, load(work, W.STAGE_ACTUATORS + SLOT_FIN + i))
 
 
 @always_inline
@@ -364,30 +297,30 @@ def seakeeping(params: Floats, work: Floats) -> None:
     speed, as in linear seakeeping theory (Fossen 2021, sec. 6.3 and 5.4). If they acted along the body's z axis, the
     hull would porpoise at speed.
     """
-    u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
-    store(work, HEAVE_SPEED, load(work, ROT + 6) * u + load(work, ROT + 7) * v + load(work, ROT + 8) * w)
-    turn = u * load(work, NU_R + 4) - v * load(work, NU_R + 3)
+    u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
+    store(work, W.HEAVE_SPEED, load(work, W.ROT + 6) * u + load(work, W.ROT + 7) * v + load(work, W.ROT + 8) * w)
+    turn = u * load(work, W.NU_R + 4) - v * load(work, W.NU_R + 3)
     for i in range(6):
-        add_to(work, FORCE + i, broadcast(params, HEAVE_ADDED_MASS + i) * turn)
+        add_to(work, W.FORCE + i, broadcast(params, P.HEAVE_ADDED_MASS + i) * turn)
 
 
 @always_inline
 def named_derivatives(params: Floats, work: Floats, model_ints: Ints, count: int) -> None:
     """Add named hydrodynamic derivatives: coefficient times up to four factors, added to one axis."""
     for t in range(count):
-        term = MODEL_DERIVATIVE + TERM_INTS * t
-        first = term + TERM_FACTORS
+        term = M.DERIVATIVES + M.TERM_SIZE * t
+        first = term + M.TERM_FACTORS
         factors = (
-            load(work, DERIVATIVE_BASIS + model_ints[first])
-            * load(work, DERIVATIVE_BASIS + model_ints[first + 1])
-            * load(work, DERIVATIVE_BASIS + model_ints[first + 2])
+            load(work, W.DERIVATIVE_BASIS + model_ints[first])
+            * load(work, W.DERIVATIVE_BASIS + model_ints[first + 1])
+            * load(work, W.DERIVATIVE_BASIS + model_ints[first + 2])
         )
         force = (
-            broadcast(params, DERIVATIVE_COEFFICIENT + t)
+            broadcast(params, P.DERIVATIVE_COEFFICIENT + t)
             * factors
-            * load(work, DERIVATIVE_BASIS + model_ints[first + 3])
+            * load(work, W.DERIVATIVE_BASIS + model_ints[first + 3])
         )
-        add_to(work, FORCE + model_ints[term + TERM_AXIS], force)
+        add_to(work, W.FORCE + model_ints[term + M.TERM_AXIS], force)
 
 
 @always_inline
@@ -411,29 +344,15 @@ def _strip_integrals(v: Lanes, r: Lanes, h: Lanes) -> tuple[Lanes, Lanes]:
 @always_inline
 def cross_flow(params: Floats, work: Floats) -> None:
     """Add cross-flow drag along the hull (Faltinsen 1990): exact integral, sway-yaw and heave-pitch."""
-    h, x = broadcast(params, CROSS_HALF), broadcast(params, CROSS_CENTRE)
-    v, r, q = load(work, NU_R + 1), load(work, NU_R + 5), -load(work, NU_R + 4)
+    h, x = broadcast(params, P.CROSS_HALF), broadcast(params, P.CROSS_CENTRE)
+    v, r, q = load(work, W.NU_R + 1), load(work, W.NU_R + 5), -load(work, W.NU_R + 4)
     y, n = _strip_integrals(v + x * r, r, h)
-    z, m = _strip_integrals(load(work, HEAVE_SPEED) + x * q, q, h)
-    still = abs(v) < broadcast(params, CROSS_STILL)
-    add_to(work, FORCE + 1, select(still, 0.0, -broadcast(params, CROSS_SWAY) * y))
-    add_to(work, FORCE + 5, select(still, 0.0, -broadcast(params, CROSS_YAW) * (n + x * y)))
-    add_to(work, FORCE + 2, -broadcast(params, CROSS_HEAVE) * z)
-    add_to(work, FORCE + 4, broadcast(params, CROSS_PITCH) * (m + x * z))
-
-
-@always_inline
-def cross_flow_strips(params: Floats, work: Floats, strips: int) -> None:
-    """Add cross-flow drag as a sum over strips, each of width L/(strips - 1), as some codes compute it; for comparison."""
-    h = broadcast(params, CROSS_HALF)
-    dx = 2.0 * h / float(strips - 1)
-    for i in range(strips):
-        x = float(i) * dx - h
-        s, t = load(work, NU_R + 1) + x * load(work, NU_R + 5), load(work, NU_R + 2) - x * load(work, NU_R + 4)
-        add_to(work, FORCE + 1, -broadcast(params, CROSS_SWAY) * s * abs(s) * dx)
-        add_to(work, FORCE + 5, -broadcast(params, CROSS_YAW) * x * s * abs(s) * dx)
-        add_to(work, FORCE + 2, -broadcast(params, CROSS_HEAVE) * t * abs(t) * dx)
-        add_to(work, FORCE + 4, broadcast(params, CROSS_PITCH) * x * t * abs(t) * dx)
+    z, m = _strip_integrals(load(work, W.HEAVE_SPEED) + x * q, q, h)
+    still = abs(v) < broadcast(params, P.CROSS_STILL)
+    add_to(work, W.FORCE + 1, select(still, 0.0, -broadcast(params, P.CROSS_SWAY) * y))
+    add_to(work, W.FORCE + 5, select(still, 0.0, -broadcast(params, P.CROSS_YAW) * (n + x * y)))
+    add_to(work, W.FORCE + 2, -broadcast(params, P.CROSS_HEAVE) * z)
+    add_to(work, W.FORCE + 4, broadcast(params, P.CROSS_PITCH) * (m + x * z))
 
 
 @always_inline
@@ -442,60 +361,68 @@ def friction(params: Floats, work: Floats) -> None:
 
     Below Rn = 1000, outside the range of the line, the coefficient stays at its value for 1000.
     """
-    u = load(work, NU_R)
-    lg = log10(maximum(abs(u) * broadcast(params, FRICTION_REYNOLDS), 1000.0)) - 2.0
+    u = load(work, W.NU_R)
+    lg = log10(maximum(abs(u) * broadcast(params, P.FRICTION_REYNOLDS), 1000.0)) - 2.0
     add_to(
         work,
-        FORCE,
-        -broadcast(params, FRICTION) * (0.075 / (lg * lg) + broadcast(params, FRICTION_RESIDUAL)) * u * abs(u),
+        W.FORCE,
+        -broadcast(params, P.FRICTION) * (0.075 / (lg * lg) + broadcast(params, P.FRICTION_RESIDUAL)) * u * abs(u),
     )
 
 
 @always_inline
 def fading_drag(params: Floats, work: Floats) -> None:
     """Add linear drag that fades as exp(-k U) (Fossen 2021, ch. 8: low-speed damping)."""
-    u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
-    faded = exp(-(broadcast(params, FADING_RATE) * sqrt(u * u + v * v + w * w)))
+    u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
+    faded = exp(-(broadcast(params, P.FADING_RATE) * sqrt(u * u + v * v + w * w)))
     for i in range(6):
-        add_to(work, FORCE + i, -broadcast(params, FADING_DRAG + i) * faded * load(work, NU_R + i))
+        add_to(work, W.FORCE + i, -broadcast(params, P.FADING_DRAG + i) * faded * load(work, W.NU_R + i))
 
 
 @always_inline
 def wing_lift(params: Floats, work: Floats) -> None:
     """Add lift and drag of the hull as a slender wing at the angle of attack atan2(w, u) (Fossen 2021, ch. 8)."""
-    u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
+    u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
     plane = sqrt(u * u + w * w)
     still = plane <= 0.0
     attack = atan2(w, u)
-    size = broadcast(params, WING_AREA) * (u * u + v * v + w * w)
-    cl = broadcast(params, WING_SLOPE) * attack
-    cd = broadcast(params, WING_DRAG) + cl * cl * broadcast(params, WING_INDUCED)
+    size = broadcast(params, P.WING_AREA) * (u * u + v * v + w * w)
+    cl = broadcast(params, P.WING_SLOPE) * attack
+    cd = broadcast(params, P.WING_DRAG) + cl * cl * broadcast(params, P.WING_INDUCED)
     safe = select(still, 1.0, plane)
     c, s = select(still, 1.0, u / safe), w / safe
-    add_to(work, FORCE, size * (s * cl - c * cd))
-    add_to(work, FORCE + 2, -size * (s * cd + c * cl))
+    add_to(work, W.FORCE, size * (s * cl - c * cd))
+    add_to(work, W.FORCE + 2, -size * (s * cd + c * cl))
 
 
 @always_inline
 def omit_munk_terms(params: Floats, work: Floats) -> None:
     """Remove single elements of C_A(nu_r), which some published models set to zero."""
     a1, a2, a3 = (
-        speed_along(params, ADDED_MASS_ROWS, work),
-        speed_along(params, ADDED_MASS_ROWS + 6, work),
-        speed_along(params, ADDED_MASS_ROWS + 12, work),
+        speed_along(params, P.ADDED_MASS_ROWS, work),
+        speed_along(params, P.ADDED_MASS_ROWS + 6, work),
+        speed_along(params, P.ADDED_MASS_ROWS + 12, work),
     )
     u, v, w, q, r = (
-        load(work, NU_R),
-        load(work, NU_R + 1),
-        load(work, NU_R + 2),
-        load(work, NU_R + 4),
-        load(work, NU_R + 5),
+        load(work, W.NU_R),
+        load(work, W.NU_R + 1),
+        load(work, W.NU_R + 2),
+        load(work, W.NU_R + 4),
+        load(work, W.NU_R + 5),
     )
-    add_to(work, FORCE, a3 * q * broadcast(params, OMITTED_MUNK) - a2 * r * broadcast(params, OMITTED_MUNK + 1))
-    add_to(work, FORCE + 1, a1 * r * broadcast(params, OMITTED_MUNK + 2))
-    add_to(work, FORCE + 2, -a1 * q * broadcast(params, OMITTED_MUNK + 3))
-    add_to(work, FORCE + 4, a1 * w * broadcast(params, OMITTED_MUNK + 5) - a3 * u * broadcast(params, OMITTED_MUNK + 4))
-    add_to(work, FORCE + 5, a2 * u * broadcast(params, OMITTED_MUNK + 6) - a1 * v * broadcast(params, OMITTED_MUNK + 7))
+    add_to(work, W.FORCE, a3 * q * broadcast(params, P.OMITTED_MUNK) - a2 * r * broadcast(params, P.OMITTED_MUNK + 1))
+    add_to(work, W.FORCE + 1, a1 * r * broadcast(params, P.OMITTED_MUNK + 2))
+    add_to(work, W.FORCE + 2, -a1 * q * broadcast(params, P.OMITTED_MUNK + 3))
+    add_to(
+        work,
+        W.FORCE + 4,
+        a1 * w * broadcast(params, P.OMITTED_MUNK + 5) - a3 * u * broadcast(params, P.OMITTED_MUNK + 4),
+    )
+    add_to(
+        work,
+        W.FORCE + 5,
+        a2 * u * broadcast(params, P.OMITTED_MUNK + 6) - a1 * v * broadcast(params, P.OMITTED_MUNK + 7),
+    )
 
 
 @always_inline
@@ -503,18 +430,18 @@ def restoring(block: Floats, params: Floats, work: Floats) -> None:
     """Add linear restoring -G [z, phi, theta] about the equilibrium, relative to the water plane at the body and its
     slope.
     """
-    z = load(work, STATE + PZ) - load(block, WATER_LEVEL) - broadcast(params, RESTORING_DEPTH)
-    sx, sy = -load(block, WATER_SLOPE), -load(block, WATER_SLOPE + 1)
+    z = load(work, W.STATE + B.PZ) - load(block, B.WATER_LEVEL) - broadcast(params, P.RESTORING_DEPTH)
+    sx, sy = -load(block, B.WATER_SLOPE), -load(block, B.WATER_SLOPE + 1)
     unit = 1.0 / sqrt(1.0 + sx * sx + sy * sy)
-    s = -(unit * (load(work, ROT + 6) + sx * load(work, ROT) + sy * load(work, ROT + 3)))
-    y = unit * (load(work, ROT + 7) + sx * load(work, ROT + 1) + sy * load(work, ROT + 4))
-    c = unit * (load(work, ROT + 8) + sx * load(work, ROT + 2) + sy * load(work, ROT + 5))
+    s = -(unit * (load(work, W.ROT + 6) + sx * load(work, W.ROT) + sy * load(work, W.ROT + 3)))
+    y = unit * (load(work, W.ROT + 7) + sx * load(work, W.ROT + 1) + sy * load(work, W.ROT + 4))
+    c = unit * (load(work, W.ROT + 8) + sx * load(work, W.ROT + 2) + sy * load(work, W.ROT + 5))
     theta, phi = atan2(s, sqrt(maximum(1.0 - s * s, 0.0))), atan2(y, c)
     for i in range(6):
-        o = RESTORING + 3 * i
+        o = P.RESTORING + 3 * i
         add_to(
             work,
-            FORCE + i,
+            W.FORCE + i,
             -(broadcast(params, o) * z + broadcast(params, o + 1) * phi + broadcast(params, o + 2) * theta),
         )
 
@@ -523,16 +450,16 @@ def restoring(block: Floats, params: Floats, work: Floats) -> None:
 def radiation_memory(params: Floats, work: Floats, model_ints: Ints, count: int, stage: int) -> None:
     """Add the radiation force -mu by linear systems, mu = c . x, x the companion form driven by nu_r."""
     for m in range(count):
-        system = MODEL_MEMORIES + MEMORY_INTS * m
-        last, first = model_ints[system + MEMORY_ORDER] - 1, model_ints[system + MEMORY_FIRST]
-        k, x = DERIVATIVES + STATE_ROWS * stage + RIGID_ROWS + first, STATE + MEMORY_STATE + first
-        drive = load(work, WET_SHARE) * load(work, model_ints[system + MEMORY_SOURCE]) - broadcast(
-            params, MEMORY_DENOMINATOR + first
+        system = M.MEMORIES + M.MEMORY_SIZE * m
+        last, first = model_ints[system + M.MEMORY_ORDER] - 1, model_ints[system + M.MEMORY_FIRST]
+        k, x = W.DERIVATIVES + B.STATE_ROWS * stage + B.RIGID_ROWS + first, W.STATE + B.MEMORY_STATE + first
+        drive = load(work, W.WET_SHARE) * load(work, model_ints[system + M.MEMORY_SOURCE]) - broadcast(
+            params, P.MEMORY_DENOMINATOR + first
         ) * load(work, x)
-        force = broadcast(params, MEMORY_NUMERATOR + first) * load(work, x)
+        force = broadcast(params, P.MEMORY_NUMERATOR + first) * load(work, x)
         for i in range(1, last + 1):
             store(work, k + i - 1, load(work, x + i))
-            drive = drive - broadcast(params, MEMORY_DENOMINATOR + first + i) * load(work, x + i)
-            force = force + broadcast(params, MEMORY_NUMERATOR + first + i) * load(work, x + i)
+            drive = drive - broadcast(params, P.MEMORY_DENOMINATOR + first + i) * load(work, x + i)
+            force = force + broadcast(params, P.MEMORY_NUMERATOR + first + i) * load(work, x + i)
         store(work, k + last, drive)
-        add_to(work, FORCE + model_ints[system + MEMORY_FORCE], -force)
+        add_to(work, W.FORCE + model_ints[system + M.MEMORY_FORCE], -force)

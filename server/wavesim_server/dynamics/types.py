@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
-Ints: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
-Keys: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]  #: keys of random number streams
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Complexes: TypeAlias = npt.NDArray[np.complex128]
+Keys: TypeAlias = npt.NDArray[np.uint64]  #: keys of random number streams
+Packed: TypeAlias = npt.NDArray[
+    np.void
+]  #: arrays and numbers in one table; see :func:`wavesim_server.array_tables.pack`
 #: vector with one number per body of a block; see :mod:`wavesim_server.dynamics.lanes`
-Lanes: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
-Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+Lanes: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+#: a number, or a vector of all lanes
+Number = TypeVar("Number", float, Lanes)

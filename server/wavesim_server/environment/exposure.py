@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.dynamics.model_compiler import AXES, MOTIONS, mass_matrices, radiation_oscillators
 from wavesim_server.dynamics.shapes import BOX, CORE, CYLINDER, GEOMETRY, POSE, ROTATION, SHAPE_CODE, TRIANGLE
+from wavesim_server.dynamics.types import Complexes, Floats
 from wavesim_server.environment import operator_table
 from wavesim_server.environment import weather as w
 from wavesim_world.config import LoadedConfig, Model, matrix
@@ -24,10 +24,8 @@ from wavesim_world.config.vehicle import Radiation, Rao
 from wavesim_world.ocean import mesh, wind
 from wavesim_world.ocean.scene import obstacle_boxes
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
-
-def exposure_row(model: Model, air_drag: float, shape: PrimitiveShape) -> Array:
+def exposure_row(model: Model, air_drag: float, shape: PrimitiveShape) -> Floats:
     """Return the row of a body in :class:`~wavesim_server.environment.weather.WeatherArrays`."""
     e = np.zeros(w.EXPOSURE)
     e[w.E_REACH], e[w.E_HALF_LENGTH], e[w.E_HALF_WIDTH] = shape.bounding_radius, shape.half_size[0], shape.half_size[1]
@@ -56,18 +54,18 @@ class ResponseOperators:
     Mean drift force per amplitude squared in surge, sway, yaw, (3, frequencies, headings).
     """
 
-    frequencies: Array  # rad/s, ascending
-    response: Any
-    drift: Any
+    frequencies: Floats  # rad/s, ascending
+    response: Complexes
+    drift: Floats
     # for operators of motion: complex force per motion (frequencies, 6, 6)
-    impedance: Callable[[Array], tuple[Array, Array]] | None
+    impedance: Callable[[Floats], tuple[Floats, Floats]] | None
 
     @property
     def headings(self) -> int:
         """Return the number of headings, equally spaced over a full circle; the first is a following sea."""
         return int(self.response.shape[2])
 
-    def force_at(self, frequencies: Array) -> Array:
+    def force_at(self, frequencies: Floats) -> Floats:
         """Return real and imaginary parts of the force at other frequencies, (headings, frequencies, 6, 2)."""
         real, imaginary = np.zeros((2, self.headings, len(frequencies), 6))
         for dof, responses in enumerate(self.response):
@@ -79,7 +77,7 @@ class ResponseOperators:
             real, imaginary = matvec(a, real) - matvec(b, imaginary), matvec(a, imaginary) + matvec(b, real)
         return np.stack([real, imaginary], axis=-1)
 
-    def drift_at(self, frequencies: Array) -> Array:
+    def drift_at(self, frequencies: Floats) -> Floats:
         """Return the signed square root of the mean drift force, (headings, frequencies, 3)."""
         table = np.zeros((self.headings, len(frequencies), 3))
         for dof, responses in enumerate(self.drift):
@@ -88,7 +86,7 @@ class ResponseOperators:
         return np.sign(table) * np.sqrt(np.abs(table))
 
 
-def impedance(model: Model, frequencies: Array) -> tuple[Array, Array]:
+def impedance(model: Model, frequencies: Floats) -> tuple[Floats, Floats]:
     """Return real and imaginary part of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G of a model with linear
     restoring, K its fluid memory.
     """
@@ -109,7 +107,7 @@ def impedance(model: Model, frequencies: Array) -> tuple[Array, Array]:
     return real, imaginary
 
 
-def _radiation_impedance(radiation: Radiation, w: Array) -> tuple[Array, Array]:
+def _radiation_impedance(radiation: Radiation, w: Floats) -> tuple[Floats, Floats]:
     """Return real and imaginary part (frequencies, 6, 6) of K(i w) = i w B^T (diag(w_n^2) - w^2 + i w R)^-1 B."""
     squares, damping, coupling = radiation_oscillators(radiation)
     n = len(squares)
@@ -121,7 +119,7 @@ def _radiation_impedance(radiation: Radiation, w: Array) -> tuple[Array, Array]:
     return real, imaginary
 
 
-def _polynomial(coefficients: Sequence[float], w: Array) -> tuple[Array, Array]:
+def _polynomial(coefficients: Sequence[float], w: Floats) -> tuple[Floats, Floats]:
     """Return the real and imaginary parts of the polynomial with coefficients ``c_k`` in ``i w``."""
     real = imaginary = np.zeros_like(w)
     for c in reversed(coefficients):
@@ -170,7 +168,7 @@ def read_operators(model: Model, rao: Rao) -> ResponseOperators:
     )
 
 
-def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
+def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Floats, Floats, Complexes, Floats]:
     """Read (frequencies, headings, operators, mean drift) from a MATLAB structure as the MSS toolbox writes it.
 
     The structure contains ``headings`` (rad, 0 = following sea); ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of
@@ -194,14 +192,14 @@ def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
     return frequencies, headings, response, drift
 
 
-def _response(amplitude: Any, phase: Any, speed: int) -> Any:
+def _response(amplitude: Floats, phase: Floats | float, speed: int) -> Complexes:
     """Return the complex operator of one degree of freedom at one speed: (frequencies, headings)."""
     a, p = (np.asarray(x)[..., speed] if np.ndim(x) == 3 else np.asarray(x) for x in (amplitude, phase))
     sine, cosine = sin_cos(p)
     return a * cosine + 1j * (a * sine)
 
 
-def obstacle_shapes(loaded: LoadedConfig) -> Array:
+def obstacle_shapes(loaded: LoadedConfig) -> Floats:
     """Return fixed bodies as rows of :mod:`wavesim_server.dynamics.shapes`."""
     o = loaded.config.world.obstacles
     boxes = []

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from wavesim_kernels.compiler import device_function
+from wavesim_server.dynamics.types import Floats
 from wavesim_server.elementary import cos, sin_cos
 from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.water import Water
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class FlowField(NamedTuple):
     """Uniform stream, layers (n, 3) by depth, and a gridded volume (may be empty)."""
 
-    uniform: Array  # north, east, amplitude, direction, period, phase
-    layers: Array
-    origin: Array
-    spacing: Array
-    depths: Array
-    times: Array
-    values: Array  # (times, 2, depths, north, east)
+    uniform: Floats  # north, east, amplitude, direction, period, phase
+    layers: Floats
+    origin: Floats
+    spacing: Floats
+    depths: Floats
+    times: Floats
+    values: Floats  # (times, 2, depths, north, east)
 
 
 def make_flow(loaded: LoadedConfig, water: Water) -> FlowField:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from wavesim_sdk.elementary import sin_cos
+from wavesim_server.dynamics.types import Complexes, Floats
 
-Array = np.ndarray[Any, np.dtype[Any]]
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 DRIFT = ("drift_surge", "drift_sway", "drift_yaw")
 COLUMNS = ("heading_deg", "frequency", *(f"{a}{part}" for a in AXES for part in ("", "_phase_deg")))
@@ -20,7 +19,7 @@ _MIRRORED = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 _MIRRORED_DRIFT = np.array([1.0, -1.0, -1.0])
 
 
-def read_operator_table(path: Path) -> tuple[Array, Array, Array, Array]:
+def read_operator_table(path: Path) -> tuple[Floats, Floats, Complexes, Floats]:
     """Read a table of operators. Return frequencies (f,) in rad/s, headings (h,) in rad, operators (6, f, h) and mean
     drift (3, f, h).
 

@@ -6,19 +6,17 @@ Sea spectra are in ``wavesim_world.ocean.surface``.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from wavesim_kernels import randomness
 from wavesim_sdk.algebra import interpolate
 from wavesim_sdk.elementary import exp, log, power
+from wavesim_server.dynamics.types import Floats
 from wavesim_world.config.world import Wind
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
-
-def gust_components(wind: Wind, seed: int) -> Array:
+def gust_components(wind: Wind, seed: int) -> Floats:
     """Return (n, 3) gust components of the Harris spectrum, spaced by equal energy from 1/3600 to 1 Hz."""
     n, mean = wind.gusts, wind.mean
     if n == 0 or mean == 0.0:
@@ -34,7 +32,7 @@ def gust_components(wind: Wind, seed: int) -> Array:
     return np.stack([amplitude, 2.0 * math.pi * middle, 2.0 * math.pi * randomness.uniform(keys, 0)], axis=1)
 
 
-def harris(drag: float, length: float, mean: float, f: Array) -> Array:
+def harris(drag: float, length: float, mean: float, f: Floats) -> Floats:
     """Return the Harris gust spectrum in (m/s)^2/Hz."""
     x = length * f / mean
     return np.asarray(4.0 * drag * length * mean / power(2.0 + x * x, 5.0 / 6.0))

@@ -12,25 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_kernels.compiler import device_function, kernel
+from wavesim_sdk.tables import SURROUNDINGS
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.lines import N_P, N_WATER_ACCELERATION, N_WATER_LEVEL, N_WATER_VELOCITY
 from wavesim_server.dynamics.rotation import to_world
-from wavesim_server.dynamics.rows import (
-    A_WF_W,
-    BLOCK,
-    ENVIRONMENT_WRENCH,
-    LANES,
-    NU,
-    PX,
-    PY,
-    PZ,
-    QW,
-    QX,
-    QY,
-    QZ,
-    V_WF_W,
-    WATER_LEVEL,
-    WATER_SLOPE,
-)
+from wavesim_server.dynamics.row_tables import flat_columns
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.dynamics.types import Floats, Ints, Keys
 from wavesim_server.elementary import atan2, cos, exp, flush, sin_cos
 from wavesim_server.environment.flow import FlowField, flow_at, uniform_flow
@@ -94,6 +82,9 @@ MAX_DECAY_EXPONENT = 9.0
 #: a body senses the sea at a point if its half length is below this fraction of 1/k of the shortest wave
 POINT_SIZE_LIMIT = 0.1
 
+#: columns of the table `surroundings`
+_CURRENT, _WIND, _LEVEL, _WAVE = (flat_columns(SURROUNDINGS)[name] for name in ("current_W", "wind_W", "level", "wave"))
+
 
 class WeatherArrays(NamedTuple):
     """All arrays that :func:`apply_to_bodies` reads. ``state`` and ``filters`` are its memory."""
@@ -114,6 +105,24 @@ class WeatherArrays(NamedTuple):
     rao: Floats  # (tables, maximum headings, components, 6, 2): cosine and sine part of the force
     drift_rao: Floats  # (tables, maximum headings, components, 3): signed root of the mean drift force per amplitude^2
     buoyancy_volumes: Floats  # (capacity, VOLUMES)
+
+
+class SeaPoint(NamedTuple):
+    """A point of the water."""
+
+    x: float  # position, W
+    y: float
+    depth: float  # below the still level
+    is_near: bool  # whether the surface is near, so that its elevation matters
+
+
+class Footprint(NamedTuple):
+    """Size and heading of a body on the water. The vector of the heading need not have unit length."""
+
+    half_length: float
+    half_width: float
+    north: float
+    east: float
 
 
 @device_function
@@ -172,29 +181,23 @@ def elevation(sea: Floats, time: float, x: float, y: float) -> tuple[float, floa
 def _still_water(b: Floats, l: int) -> None:
     """Set the slope of the surface and the orbital motion of the water to zero."""
     for k in range(2):
-        b[(WATER_SLOPE + k) * LANES + l] = 0.0
+        b[(B.WATER_SLOPE + k) * LANES + l] = 0.0
     for k in range(3):
-        b[(V_WF_W + k) * LANES + l] = b[(A_WF_W + k) * LANES + l] = 0.0
+        b[(B.V_WF_W + k) * LANES + l] = b[(B.A_WF_W + k) * LANES + l] = 0.0
 
 
 @device_function
 def orbital_motion(
     sea: Floats,
     time: float,
-    x: float,
-    y: float,
-    depth: float,
-    near: bool,
-    long: float,
-    wide: float,
-    cx: float,
-    sx: float,
+    at: SeaPoint,
+    area: Footprint,
     still: float,
     parts: Floats,
     b: Floats,
     l: int,
 ) -> None:
-    """Compute water plane, velocity and acceleration of the water by Airy's theory, at a body ``depth`` below the still
+    """Compute water plane, velocity and acceleration of the water by Airy's theory, at a body. ``still`` is the still
     level.
 
     The acceleration is that of the water itself, v' + (v . grad) v: without its second term, a free body would not
@@ -202,18 +205,18 @@ def orbital_motion(
 
     All values are means over the body's length and width. For a wave of number k, the averaging factor is exp(-(k_x^2
     long^2 + k_y^2 wide^2)/6), which has the second moment of the rectangle. The slope is a first moment, so its factor
-    is this factor to the power 3/5. The vector (cx, sx) is the heading of the body and need not have unit length. Above
-    the still level, the motion equals that at the still level. ``parts`` (5, n) stores intermediate values so that the
+    is this factor to the power 3/5. Above the still level, the motion equals that at the still level. ``parts`` (5, n) stores intermediate values so that the
     compiler can vectorise the loops.
     """
-    down = max(depth, 0.0)
+    x, y, near = at.x, at.y, at.is_near
+    long, wide = area.half_length, area.half_width
+    down = max(at.depth, 0.0)
     n = sea.shape[0]
     up = north = east = 0.0
     u = v = z = au = av = az = 0.0
     xx = xy = yy = xz = yz = 0.0  # gradient of the velocity; zz = -xx - yy
-    turn = 1.0 / math.sqrt(max(cx * cx + sx * sx, 1e-12))
-    cx *= turn
-    sx *= turn
+    turn = 1.0 / math.sqrt(max(area.north * area.north + area.east * area.east, 1e-12))
+    cx, sx = area.north * turn, area.east * turn
     while not near and n > 0 and sea[n - 1, S_WAVE_NUMBER] * down > MAX_DECAY_EXPONENT:  # ascending
         n -= 1
     cosines, sines, decays, means, steeps = parts[0], parts[1], parts[2], parts[3], parts[4]
@@ -253,20 +256,19 @@ def orbital_motion(
         yy += along * east_share * sea[i, S_SIN]
         xz -= rise * north_share
         yz -= rise * east_share
-    b[WATER_LEVEL * LANES + l] = still - up
-    b[WATER_SLOPE * LANES + l], b[(WATER_SLOPE + 1) * LANES + l] = -north, -east
-    b[V_WF_W * LANES + l], b[(V_WF_W + 1) * LANES + l], b[(V_WF_W + 2) * LANES + l] = u, v, z
-    b[A_WF_W * LANES + l] = au + xx * u + xy * v + xz * z
-    b[(A_WF_W + 1) * LANES + l] = av + xy * u + yy * v + yz * z
-    b[(A_WF_W + 2) * LANES + l] = az + xz * u + yz * v - (xx + yy) * z
+    b[B.WATER_LEVEL * LANES + l] = still - up
+    b[B.WATER_SLOPE * LANES + l], b[(B.WATER_SLOPE + 1) * LANES + l] = -north, -east
+    b[B.V_WF_W * LANES + l], b[(B.V_WF_W + 1) * LANES + l], b[(B.V_WF_W + 2) * LANES + l] = u, v, z
+    b[B.A_WF_W * LANES + l] = au + xx * u + xy * v + xz * z
+    b[(B.A_WF_W + 1) * LANES + l] = av + xy * u + yy * v + yz * z
+    b[(B.A_WF_W + 2) * LANES + l] = az + xz * u + yz * v - (xx + yy) * z
 
 
 @device_function
 def apply_to_bodies(
     w: WeatherArrays,
     flow: FlowField,
-    blocks: Floats,
-    slots: Ints,
+    f: BodyArrays,
     order: Ints,
     count: int,
     tick: int,
@@ -274,61 +276,47 @@ def apply_to_bodies(
     h: float,
 ) -> None:
     """Compute current, water plane and the constant forces of all bodies in this tick."""
-    s = w.state
+    s, blocks, slots = w.state, f.blocks, f.slots
     parts = np.empty((5, w.sea.shape[0]))
     n, e = uniform_flow(flow, time)
     uniform = flow.layers.shape[0] == 0 and flow.values.shape[2] == 0
     for i in range(count):
         row = order[i]
         b, l = blocks[slots[row] // LANES], slots[row] % LANES
-        x, y, z = b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l]
+        x, y, z = b[B.PX * LANES + l], b[B.PY * LANES + l], b[B.PZ * LANES + l]
         if not uniform:
             n, e = flow_at(flow, time, x, y, z)
         exposure = w.exposure[row]
         flags = int(exposure[E_FLAGS])
         depth = z - s[W_LEVEL]
         near = depth < exposure[E_REACH] + 2.0 * w.wind[I_HEIGHT] + 1.0
-        q0, q1, q2, q3 = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
+        q0, q1, q2, q3 = b[B.QW * LANES + l], b[B.QX * LANES + l], b[B.QY * LANES + l], b[B.QZ * LANES + l]
         if w.sea.shape[0]:
             if flags & (HAS_FILTER | HAS_RAO):  # its wave forces are the only effect of the sea on it
-                b[WATER_LEVEL * LANES + l] = s[W_LEVEL]
+                b[B.WATER_LEVEL * LANES + l] = s[W_LEVEL]
                 for k in range(2):
-                    b[(WATER_SLOPE + k) * LANES + l] = 0.0
+                    b[(B.WATER_SLOPE + k) * LANES + l] = 0.0
                 for k in range(3):
-                    b[(V_WF_W + k) * LANES + l] = b[(A_WF_W + k) * LANES + l] = 0.0
+                    b[(B.V_WF_W + k) * LANES + l] = b[(B.A_WF_W + k) * LANES + l] = 0.0
             else:
                 cx, sx = 1.0 - 2.0 * (q2 * q2 + q3 * q3), 2.0 * (q1 * q2 + q3 * q0)
-                orbital_motion(
-                    w.sea,
-                    time,
-                    x,
-                    y,
-                    depth,
-                    near,
-                    exposure[E_HALF_LENGTH],
-                    exposure[E_HALF_WIDTH],
-                    cx,
-                    sx,
-                    s[W_LEVEL],
-                    parts,
-                    b,
-                    l,
-                )
+                area = Footprint(exposure[E_HALF_LENGTH], exposure[E_HALF_WIDTH], cx, sx)
+                orbital_motion(w.sea, time, SeaPoint(x, y, depth, near), area, s[W_LEVEL], parts, b, l)
         else:
-            b[WATER_LEVEL * LANES + l] = s[W_LEVEL]
+            b[B.WATER_LEVEL * LANES + l] = s[W_LEVEL]
             if (
-                b[(V_WF_W + 2) * LANES + l] != 0.0
-                or b[WATER_SLOPE * LANES + l] != 0.0
-                or b[(WATER_SLOPE + 1) * LANES + l] != 0.0
+                b[(B.V_WF_W + 2) * LANES + l] != 0.0
+                or b[B.WATER_SLOPE * LANES + l] != 0.0
+                or b[(B.WATER_SLOPE + 1) * LANES + l] != 0.0
             ):
                 _still_water(b, l)  # the sea has ended
-            b[V_WF_W * LANES + l] = b[(V_WF_W + 1) * LANES + l] = 0.0
-        b[V_WF_W * LANES + l] += n + s[W_NORTH]
-        b[(V_WF_W + 1) * LANES + l] += e + s[W_EAST]
+            b[B.V_WF_W * LANES + l] = b[(B.V_WF_W + 1) * LANES + l] = 0.0
+        b[B.V_WF_W * LANES + l] += n + s[W_NORTH]
+        b[(B.V_WF_W + 1) * LANES + l] += e + s[W_EAST]
         if flags == 0:
             continue
         for k in range(6):
-            b[(ENVIRONMENT_WRENCH + k) * LANES + l] = 0.0
+            b[(B.ENVIRONMENT_WRENCH + k) * LANES + l] = 0.0
         heading = atan2(2.0 * (q1 * q2 + q3 * q0), 1.0 - 2.0 * (q2 * q2 + q3 * q3))
         if flags & HAS_WIND and near:
             _wind_force(w, exposure, b, l, heading)
@@ -344,18 +332,19 @@ def apply_to_bodies(
 def apply_to_nodes(w: WeatherArrays, flow: FlowField, nodes: Floats, time: float) -> None:
     """Compute velocity and acceleration of the water, and the surface level, at the nodes of lines in this tick."""
     still = w.state[W_LEVEL]
-    parts, b = np.empty((5, w.sea.shape[0])), np.zeros(BLOCK)
+    parts, b = np.empty((5, w.sea.shape[0])), np.zeros(B.SIZE)
     for i in range(nodes.shape[0]):
         o = nodes[i]
         x, y, z = o[N_P], o[N_P + 1], o[N_P + 2]
-        b[WATER_LEVEL * LANES] = still
+        b[B.WATER_LEVEL * LANES] = still
         if w.sea.shape[0]:
             near = z - still < 2.0 * w.wind[I_HEIGHT] + 1.0
-            orbital_motion(w.sea, time, x, y, z - still, near, 0.0, 0.0, 1.0, 0.0, still, parts, b, 0)
+            at = SeaPoint(x, y, z - still, near)
+            orbital_motion(w.sea, time, at, Footprint(0.0, 0.0, 1.0, 0.0), still, parts, b, 0)
         n, e = flow_at(flow, time, x, y, z)
-        o[N_WATER_LEVEL] = b[WATER_LEVEL * LANES]
+        o[N_WATER_LEVEL] = b[B.WATER_LEVEL * LANES]
         for k in range(3):
-            o[N_WATER_VELOCITY + k], o[N_WATER_ACCELERATION + k] = b[(V_WF_W + k) * LANES], b[(A_WF_W + k) * LANES]
+            o[N_WATER_VELOCITY + k], o[N_WATER_ACCELERATION + k] = b[(B.V_WF_W + k) * LANES], b[(B.A_WF_W + k) * LANES]
         o[N_WATER_VELOCITY] += n + w.state[W_NORTH]
         o[N_WATER_VELOCITY + 1] += e + w.state[W_EAST]
 
@@ -372,13 +361,13 @@ def fill_surroundings(
     for i in range(rows.shape[0]):
         row = rows[i]
         b, l = blocks[slots[row] // LANES], slots[row] % LANES
-        x, y, z = b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l]
+        x, y, z = b[B.PX * LANES + l], b[B.PY * LANES + l], b[B.PZ * LANES + l]
         n, e = flow_at(flow, time, x, y, z)
         up, _, _ = elevation(w.sea, time, x, y)
         o = out[row]
-        o[0], o[1], o[2] = n + s[W_NORTH], e + s[W_EAST], 0.0
-        o[3], o[4], o[5] = -s[W_WIND] * cosine, -s[W_WIND] * sine, 0.0
-        o[6], o[7] = up - s[W_LEVEL], up
+        o[_CURRENT], o[_CURRENT + 1], o[_CURRENT + 2] = n + s[W_NORTH], e + s[W_EAST], 0.0
+        o[_WIND], o[_WIND + 1], o[_WIND + 2] = -s[W_WIND] * cosine, -s[W_WIND] * sine, 0.0
+        o[_LEVEL], o[_WAVE] = up - s[W_LEVEL], up
 
 
 @device_function
@@ -386,16 +375,18 @@ def _stratified_buoyancy(v: Floats, reach: float, b: Floats, l: int, depth: floa
     """Add the excess buoyancy of a body in water of the local density, including its own compression. At the surface,
     the submerged fraction of the body's height scales this excess.
     """
-    z = b[PZ * LANES + l]
+    z = b[B.PZ * LANES + l]
     wet = min(max(0.5 * (depth / max(reach, 1e-6) + 1.0), 0.0), 1.0)
     up = wet * v[V_FULL] * (v[V_EXCESS] + v[V_SLOPE] * (z - v[V_DEPTH]))
-    fx, fy, fz = to_world(b[QW * LANES + l], -b[QX * LANES + l], -b[QY * LANES + l], -b[QZ * LANES + l], 0.0, 0.0, -up)
-    b[ENVIRONMENT_WRENCH * LANES + l] += fx
-    b[(ENVIRONMENT_WRENCH + 1) * LANES + l] += fy
-    b[(ENVIRONMENT_WRENCH + 2) * LANES + l] += fz
-    b[(ENVIRONMENT_WRENCH + 3) * LANES + l] += v[V_Y] * fz - v[V_Z] * fy
-    b[(ENVIRONMENT_WRENCH + 4) * LANES + l] += v[V_Z] * fx - v[V_X] * fz
-    b[(ENVIRONMENT_WRENCH + 5) * LANES + l] += v[V_X] * fy - v[V_Y] * fx
+    fx, fy, fz = to_world(
+        b[B.QW * LANES + l], -b[B.QX * LANES + l], -b[B.QY * LANES + l], -b[B.QZ * LANES + l], 0.0, 0.0, -up
+    )
+    b[B.ENVIRONMENT_WRENCH * LANES + l] += fx
+    b[(B.ENVIRONMENT_WRENCH + 1) * LANES + l] += fy
+    b[(B.ENVIRONMENT_WRENCH + 2) * LANES + l] += fz
+    b[(B.ENVIRONMENT_WRENCH + 3) * LANES + l] += v[V_Y] * fz - v[V_Z] * fy
+    b[(B.ENVIRONMENT_WRENCH + 4) * LANES + l] += v[V_Z] * fx - v[V_X] * fz
+    b[(B.ENVIRONMENT_WRENCH + 5) * LANES + l] += v[V_X] * fy - v[V_Y] * fx
 
 
 @device_function
@@ -403,7 +394,7 @@ def _wind_force(w: WeatherArrays, e: Floats, b: Floats, l: int, heading: float) 
     """Add the force due to the apparent wind (Blendermann 1994; Fossen 2021, sec. 10.1)."""
     speed, away = w.state[W_WIND] * e[E_PROFILE], w.wind[I_WIND_FROM] + math.pi - heading
     sine, cosine = sin_cos(away)
-    u, v = b[NU * LANES + l] - speed * cosine, b[(NU + 1) * LANES + l] - speed * sine
+    u, v = b[B.NU * LANES + l] - speed * cosine, b[(B.NU + 1) * LANES + l] - speed * sine
     q = 0.5 * w.wind[I_AIR_DENSITY] * (u * u + v * v)
     g = -atan2(v, u)
     sine, cosine = sin_cos(g)
@@ -421,10 +412,10 @@ def _wind_force(w: WeatherArrays, e: Floats, b: Floats, l: int, heading: float) 
         fy = q * e[E_C + 1] * e[E_LATERAL_AREA] * sine
         k = fy * e[E_HEIGHT]
         n = q * e[E_C + 2] * e[E_LATERAL_AREA] * e[E_LENGTH] * 2.0 * sine * cosine
-    b[ENVIRONMENT_WRENCH * LANES + l] += fx
-    b[(ENVIRONMENT_WRENCH + 1) * LANES + l] += fy
-    b[(ENVIRONMENT_WRENCH + 3) * LANES + l] += k
-    b[(ENVIRONMENT_WRENCH + 5) * LANES + l] += n
+    b[B.ENVIRONMENT_WRENCH * LANES + l] += fx
+    b[(B.ENVIRONMENT_WRENCH + 1) * LANES + l] += fy
+    b[(B.ENVIRONMENT_WRENCH + 3) * LANES + l] += k
+    b[(B.ENVIRONMENT_WRENCH + 5) * LANES + l] += n
 
 
 @device_function
@@ -432,7 +423,7 @@ def _wave_filter_force(
     w: WeatherArrays, e: Floats, b: Floats, l: int, row: int, heading: float, tick: int, h: float
 ) -> None:
     """Advance the filter K s/(s^2 + 2 d w_e s + w_e^2) of white noise exactly (Fossen 2021, sec. 10.2)."""
-    u, v = b[NU * LANES + l], b[(NU + 1) * LANES + l]
+    u, v = b[B.NU * LANES + l], b[(B.NU + 1) * LANES + l]
     speed, beta = math.sqrt(u * u + v * v), w.wind[I_WAVES_TO] - heading - atan2(v, u)
     w0 = w.wind[I_PEAK]
     we = max(abs(w0 - w0 * w0 / w.wind[I_GRAVITY] * speed * cos(beta)), 0.02)
@@ -448,7 +439,7 @@ def _wave_filter_force(
         x2 += e[E_GAIN + k] * w.wind[I_HEIGHT] * math.sqrt(h) * normal(w.streams[row], tick, k)
         w.filters[row, k, 0] = flush(decay * ((c + f * s) * x1 + s / wd * x2))
         w.filters[row, k, 1] = flush(decay * (-we * we / wd * s * x1 + (c - f * s) * x2))
-        b[(ENVIRONMENT_WRENCH + k) * LANES + l] += w.filters[row, k, 1]
+        b[(B.ENVIRONMENT_WRENCH + k) * LANES + l] += w.filters[row, k, 1]
 
 
 @device_function
@@ -474,7 +465,7 @@ def _wave_force(
         for j in range(6):
             real = (1.0 - part) * t[k, i, j, 0] + part * t[following, i, j, 0]
             imaginary = (1.0 - part) * t[k, i, j, 1] + part * t[following, i, j, 1]
-            b[(ENVIRONMENT_WRENCH + j) * LANES + l] += real * c - imaginary * s
+            b[(B.ENVIRONMENT_WRENCH + j) * LANES + l] += real * c - imaginary * s
         d = (1.0 - part) * slow[k, i, 0] + part * slow[following, i, 0]
         x_pos += max(d, 0.0) * c
         x_neg += min(d, 0.0) * c
@@ -484,6 +475,6 @@ def _wave_force(
         d = (1.0 - part) * slow[k, i, 2] + part * slow[following, i, 2]
         n_pos += max(d, 0.0) * c
         n_neg += min(d, 0.0) * c
-    b[ENVIRONMENT_WRENCH * LANES + l] += 2.0 * (x_pos * x_pos - x_neg * x_neg)
-    b[(ENVIRONMENT_WRENCH + 1) * LANES + l] += 2.0 * (y_pos * y_pos - y_neg * y_neg)
-    b[(ENVIRONMENT_WRENCH + 5) * LANES + l] += 2.0 * (n_pos * n_pos - n_neg * n_neg)
+    b[B.ENVIRONMENT_WRENCH * LANES + l] += 2.0 * (x_pos * x_pos - x_neg * x_neg)
+    b[(B.ENVIRONMENT_WRENCH + 1) * LANES + l] += 2.0 * (y_pos * y_pos - y_neg * y_neg)
+    b[(B.ENVIRONMENT_WRENCH + 5) * LANES + l] += 2.0 * (n_pos * n_pos - n_neg * n_neg)

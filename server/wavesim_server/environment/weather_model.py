@@ -11,6 +11,7 @@ from wavesim_kernels import randomness
 from wavesim_sdk import units
 from wavesim_sdk.names import shorten
 from wavesim_server.dynamics.fleet import FleetDynamics
+from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.environment import exposure, flow, spectra
 from wavesim_server.environment import weather as w
 from wavesim_server.row_pool import RowPool, grown_to
@@ -22,7 +23,6 @@ from wavesim_world.ocean import surface
 from wavesim_world.ocean.bed import mean_depth
 from wavesim_world.ocean.water import Water
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 #: values that may change during a run -> (element of <world>, its key)
 CHANGEABLE = {
     "current_north": ("current", "north"),
@@ -156,9 +156,7 @@ class WeatherModel:
     def refresh(self, row: int, fleet: FleetDynamics, tick: int, time: float) -> None:
         """Apply the present wind, waves and flow to one body, so that its published state is consistent."""
         kept = self.weather.filters[row].copy()
-        w.apply_to_bodies(
-            self.weather, self.flow, fleet.blocks, fleet.slots, np.array([row]), 1, tick, time, fleet.step
-        )
+        w.apply_to_bodies(self.weather, self.flow, fleet.arrays, np.array([row]), 1, tick, time, fleet.step)
         self.weather.filters[row] = kept
 
     # -- changes -----------------------------------------------------------------------------
@@ -203,13 +201,13 @@ class WeatherModel:
 
     # -- state for others --------------------------------------------------------------------
 
-    def uniform_flow(self, time: float) -> Array:
+    def uniform_flow(self, time: float) -> Floats:
         """Return the uniform part of the flow in W, including drift."""
         north, east = flow.uniform_flow(self.flow, time)
         state = self.weather.state
         return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], 0.0])
 
-    def surroundings(self, out: Array, rows: Any, fleet: FleetDynamics, time: float) -> None:
+    def surroundings(self, out: Floats, rows: Ints, fleet: FleetDynamics, time: float) -> None:
         """Fill in rows of the table `surroundings`, given as a flat view."""
         w.fill_surroundings(self.weather, self.flow, fleet.blocks, fleet.slots, rows, time, out)
 

@@ -168,7 +168,7 @@ def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[
     command = [
         sys.executable,
         "-m",
-        "wavesim_sdk.cli",
+        "wavesim_sdk",
         "trial",
         str(loaded.path),
         "--out",

@@ -139,7 +139,7 @@ class Worker:
 def main() -> None:
     """Run the worker process: read a request line, execute the run, write a response line."""
     die_with_parent()
-    from wavesim_server import cache
+    from wavesim_server import compiling
     from wavesim_studies.campaign.plan import CampaignPlan
     from wavesim_studies.campaign.run import INVALID, execute_run
 
@@ -148,7 +148,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # keep programs from reading our requests
     plan = CampaignPlan(Path(sys.argv[1]), Path(sys.argv[2]))
     if plan.campaign.run.kind != "function":
-        cache.ensure_compiled(lambda _: None)
+        compiling.ensure_compiled(lambda _: None)
     rows = plan.rows
     out.write(b"ready\n")
     out.flush()

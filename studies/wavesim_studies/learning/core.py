@@ -9,7 +9,10 @@ import numpy as np
 from wavesim_kernels import randomness
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
-from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics import parameter_rows as P
+from wavesim_server.dynamics import work_rows as W
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.row_pool import aligned_zeros
 from wavesim_server.study import empty_sea, varied
 from wavesim_studies.learning import kernels
@@ -43,7 +46,6 @@ class Core:
         vary: float = 1.0,
         hulls: float = 0.0,
         noise: float = 1.0,
-        mode: int = kernels.SAME_STEP,
     ) -> None:
         if task not in TASKS:
             raise ConfigError(f"unknown task '{task}'{suggest_name(task, TASKS)}")
@@ -71,15 +73,15 @@ class Core:
             noise,
             vary,
             float(min(min(-k.minimum, k.maximum) for k in thrusters)),
-            mode,
+            kernels.SAME_STEP,
         )
         self.matrix = self._build(0)
-        n, blocks, lanes = copies, -(-copies // r.LANES), r.LANES
+        n, blocks, lanes = copies, -(-copies // LANES), LANES
         self.state = kernels.CopyState(
             np.zeros((blocks, kernels.COPY * lanes)),
             np.zeros(blocks * lanes, np.uint64),
             np.zeros((blocks, kernels.DELAYS * self.actions * lanes)),
-            np.zeros((lanes, r.MEMORY_STATE)),
+            np.zeros((lanes, B.MEMORY_STATE)),
             np.zeros(kernels.WORK * lanes),
         )
         self.outputs = kernels.StepOutput(
@@ -96,7 +98,7 @@ class Core:
         """Create the bodies. Return the thruster matrix (6, actions): force and torque of each thruster at unit thrust,
         in B.
         """
-        step, blocks = self.rules.dt / self.rules.substeps, -(-self.copies // r.LANES)
+        step, blocks = self.rules.dt / self.rules.substeps, -(-self.copies // LANES)
         models = [library()[self.model]]
         if self.hulls > 0.0:
             models = [self._hull(seed, k) for k in range(min(MODELS, blocks))]
@@ -105,18 +107,16 @@ class Core:
             sim.enter(f"v{k}", position=(0.0, 0.0, kernels.DEPTH + 100.0 * k), variant=m) for k, m in enumerate(models)
         ]
         fleet = sim.fleet
-        kinds = [int(fleet.block_heads[fleet.slots[row] // r.LANES, r.BLOCK_MODEL]) for row in rows]
-        first = fleet.blocks[fleet.slots[rows[0]] // r.LANES].reshape(r.BLOCK_ROWS, r.LANES)[
-            :, fleet.slots[rows[0]] % r.LANES
-        ]
-        filled = aligned_zeros((blocks, r.BLOCK))
-        filled[:] = np.repeat(first, r.LANES)
-        heads = np.array([[r.LANES, kinds[k % len(kinds)], 0] for k in range(blocks)], np.int64)
+        kinds = [int(fleet.block_heads[fleet.slots[row] // LANES, B.HEAD_MODEL]) for row in rows]
+        first = fleet.blocks[fleet.slots[rows[0]] // LANES].reshape(B.ROWS, LANES)[:, fleet.slots[rows[0]] % LANES]
+        filled = aligned_zeros((blocks, B.SIZE))
+        filled[:] = np.repeat(first, LANES)
+        heads = np.array([[LANES, kinds[k % len(kinds)], 0] for k in range(blocks)], np.int64)
         self.fleet = kernels.FleetView(
-            filled, heads, fleet.params.copy(), fleet.model_ints.copy(), fleet.tables.copy(), aligned_zeros(r.WORK)
+            filled, heads, fleet.params.copy(), fleet.model_ints.copy(), fleet.tables.copy(), aligned_zeros(W.SIZE)
         )
         p = fleet.params[kinds[0]]
-        return np.asarray(p[r.THRUSTER_WRENCH : r.THRUSTER_WRENCH + 6 * self.actions].reshape(self.actions, 6).T)
+        return np.asarray(p[P.THRUSTER_WRENCH : P.THRUSTER_WRENCH + 6 * self.actions].reshape(self.actions, 6).T)
 
     def _hull(self, seed: int, number: int) -> Any:
         """Return variation ``number`` of the library model, drawn with the seed."""
@@ -139,6 +139,12 @@ class Core:
             self._build(seed)
         self.state.keys[: self.copies] = [randomness.key(seed + i, "copy", "learning") for i in range(self.copies)]
         self.state.numbers[:] = 0.0
+
+    def set_reset_mode(self, mode: int) -> None:
+        """Select when a copy starts a new episode: in the step that ends its episode (SAME_STEP, the default), in the
+        next step (NEXT_STEP), or only when :meth:`reset_copies` is called (DISABLED).
+        """
+        self.rules = self.rules._replace(mode=mode)
 
     def set_observation_buffer(self, observation: Array) -> None:
         """Write future observations into the caller's array. Raise ValueError unless its shape is (n, numbers), and it

@@ -44,7 +44,8 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         mode = AutoresetMode(autoreset_mode)
-        self.core = Core(task, num_envs, mode=_MODES[mode], **options)
+        self.core = Core(task, num_envs, **options)
+        self.core.set_reset_mode(_MODES[mode])
         self.metadata = {"autoreset_mode": mode, "render_modes": []}
         self.num_envs, self._copy, self.render_mode, self._mode = num_envs, copy, render_mode, mode
         self.single_observation_space, self.single_action_space = spaces(self.core)
@@ -113,7 +114,8 @@ class SingleTaskEnv(gymnasium.Env):  # type: ignore[misc]
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  # as Gymnasium declares it
 
     def __init__(self, task: str = "StationKeeping", render_mode: str | None = None, **options: Any) -> None:
-        self.core = Core(task, 1, mode=kernels.DISABLED, **options)
+        self.core = Core(task, 1, **options)
+        self.core.set_reset_mode(kernels.DISABLED)
         self.observation_space, self.action_space = spaces(self.core)
         self.render_mode = render_mode
 

@@ -11,14 +11,20 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from wavesim_kernels.compiled_elementary import normal, uniform
 from wavesim_kernels.compiler import device_function, kernel
+from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import integrators, rotation
-from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.lanes import load, maximum, minimum, select, sqrt, store
+from wavesim_server.dynamics.sizes import LANES, SLOTS, THRUSTERS
+from wavesim_server.dynamics.types import Floats, Ints, Keys, Lanes, Mask
 from wavesim_server.elementary import atan2, exp, log, sin_cos
 
-L = r.LANES
+Singles = npt.NDArray[np.float32]
+L = LANES
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
 DEPTH = 20.0  #: centre of all tasks in m, far from surface and bed
 DELAYS = 4  #: number of stored commands, the newest first
@@ -32,10 +38,10 @@ PARTS = 3  #: parts of a reward: position, upright and still, effort
 NORMALS = 10  #: number of random values per observation: position (3), heading, velocity (3), rates (3)
 #: rows of temporary values of a block: observation, its noise, actions, and inputs of reward and success
 OBSERVATION = 0
-DRAW = OBSERVATION + BASE + r.THRUSTERS
+DRAW = OBSERVATION + BASE + THRUSTERS
 ACTION = DRAW + NORMALS
 DISTANCE, TURNED, UPRIGHT, SPIN, AHEAD, PART, REWARD, OUT_OF_BOUNDS, TIME_IS_UP, IS_SUCCESS = (
-    ACTION + r.THRUSTERS + k for k in (0, 1, 2, 3, 4, 5, 8, 9, 10, 11)
+    ACTION + THRUSTERS + k for k in (0, 1, 2, 3, 4, 5, 8, 9, 10, 11)
 )
 WORK = IS_SUCCESS + 1
 _NEAREST = 6755399441055744.0  # 1.5 2^52: adding and subtracting it rounds to an integer
@@ -45,12 +51,12 @@ _HALF = 2.0**26  # splits the bits of a uniform number into halves
 class FleetView(NamedTuple):
     """Views of the bodies; see :class:`wavesim_server.dynamics.fleet.FleetDynamics`."""
 
-    blocks: Any
-    heads: Any
-    params: Any
-    kinds: Any
-    tables: Any
-    work: Any
+    blocks: Floats
+    heads: Ints
+    params: Floats
+    kinds: Ints
+    tables: Floats
+    work: Floats
 
 
 class CopyState(NamedTuple):
@@ -60,11 +66,11 @@ class CopyState(NamedTuple):
     It also contains buffers for the states of a block (L, MU) and for temporary values (WORK L).
     """
 
-    numbers: Any
-    keys: Any
-    commands: Any
-    held_states: Any
-    work: Any
+    numbers: Floats
+    keys: Keys
+    commands: Floats
+    held_states: Floats
+    work: Floats
 
 
 class StepOutput(NamedTuple):
@@ -72,13 +78,13 @@ class StepOutput(NamedTuple):
     success.
     """
 
-    observation: Any
-    reward: Any
-    terminated: Any
-    truncated: Any
-    last: Any
-    episode_info: Any
-    parts: Any
+    observation: Singles
+    reward: Floats
+    terminated: Mask
+    truncated: Mask
+    last: Singles
+    episode_info: Floats
+    parts: Floats
 
 
 class TaskRules(NamedTuple):
@@ -122,36 +128,36 @@ def _reference_pose(rules: TaskRules, time: Any, phase: Any) -> tuple[Any, Any, 
 
 
 @device_function
-def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: TaskRules, thrusters: int) -> None:
+def reset(b: Floats, l: int, c: Floats, key: np.uint64, past: Floats, rules: TaskRules, thrusters: int) -> None:
     """Start a new episode of one copy."""
     c[EPISODE * L + l] += 1.0
     e = int(c[EPISODE * L + l]) << 20  # offset of the random numbers of this episode
-    for row in range(r.MEMORY_STATE):
+    for row in range(B.MEMORY_STATE):
         b[row * L + l] = 0.0
     c[PHASE * L + l] = 2.0 * math.pi * uniform(key, e, 0) if rules.task else 0.0
     x, y, z, _, _, _ = _reference_pose(rules, 0.0, c[PHASE * L + l])
     wide = 2.5 if rules.task == 0 else 0.5
-    b[r.PX * L + l] = x + wide * (2.0 * uniform(key, e, 1) - 1.0)
-    b[r.PY * L + l] = y + wide * (2.0 * uniform(key, e, 2) - 1.0)
-    b[r.PZ * L + l] = z + 0.5 * (2.0 * uniform(key, e, 3) - 1.0)
+    b[B.PX * L + l] = x + wide * (2.0 * uniform(key, e, 1) - 1.0)
+    b[B.PY * L + l] = y + wide * (2.0 * uniform(key, e, 2) - 1.0)
+    b[B.PZ * L + l] = z + 0.5 * (2.0 * uniform(key, e, 3) - 1.0)
     sr, cr = sin_cos(0.15 * (uniform(key, e, 4) - 0.5))  # half of the angles
     sp, cp = sin_cos(0.15 * (uniform(key, e, 5) - 0.5))
     sy, cy = sin_cos(math.pi * uniform(key, e, 6) - 0.5 * math.pi)
-    b[r.QW * L + l] = cr * cp * cy + sr * sp * sy
-    b[r.QX * L + l] = sr * cp * cy - cr * sp * sy
-    b[r.QY * L + l] = cr * sp * cy + sr * cp * sy
-    b[r.QZ * L + l] = cr * cp * sy - sr * sp * cy
-    for k in range(r.SLOTS):
-        b[(r.ACTUATOR_STATE + k) * L + l] = 0.0
-        b[(r.ACTUATOR_COMMAND + k) * L + l] = 0.0
+    b[B.QW * L + l] = cr * cp * cy + sr * sp * sy
+    b[B.QX * L + l] = sr * cp * cy - cr * sp * sy
+    b[B.QY * L + l] = cr * sp * cy + sr * cp * sy
+    b[B.QZ * L + l] = cr * cp * sy - sr * sp * cy
+    for k in range(SLOTS):
+        b[(B.ACTUATOR_STATE + k) * L + l] = 0.0
+        b[(B.ACTUATOR_COMMAND + k) * L + l] = 0.0
     common = 1.0 - 0.2 * rules.variation * uniform(key, e, 7)  # common factor: voltage
     for k in range(thrusters):
-        b[(r.ACTUATOR_EFFECT + k) * L + l] = common * (
+        b[(B.ACTUATOR_EFFECT + k) * L + l] = common * (
             1.0 + 0.2 * rules.variation * (2.0 * uniform(key, e, 16 + k) - 1.0)
         )
     north, east = sin_cos(2.0 * math.pi * uniform(key, e, 9))
     speed = 0.5 * rules.variation * uniform(key, e, 8)
-    b[r.V_WF_W * L + l], b[(r.V_WF_W + 1) * L + l], b[(r.V_WF_W + 2) * L + l] = speed * north, speed * east, 0.0
+    b[B.V_WF_W * L + l], b[(B.V_WF_W + 1) * L + l], b[(B.V_WF_W + 2) * L + l] = speed * north, speed * east, 0.0
     c[NET * L + l] = 2.0 * rules.variation * (2.0 * uniform(key, e, 10) - 1.0)  # 2 % of the weight of a body of 10 kg
     c[DELAY * L + l] = float(int(DELAYS * uniform(key, e, 11))) if rules.variation > 0.0 else 0.0
     for k in range(3):
@@ -163,14 +169,14 @@ def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: TaskRules, thruste
 
 
 @device_function
-def _clear_commands(past: Any, l: int, thrusters: int) -> None:
+def _clear_commands(past: Floats, l: int, thrusters: int) -> None:
     """Clear the stored commands."""
     for row in range(DELAYS * thrusters):
         past[row * L + l] = 0.0
 
 
 @device_function
-def _noise(c: Any, keys: Any, first: int, w: Any) -> None:
+def _noise(c: Floats, keys: Keys, first: int, w: Floats) -> None:
     """Draw normal random numbers for each lane (Box-Muller). Each hash yields two numbers, one from each half."""
     for l in range(L):
         e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
@@ -186,12 +192,14 @@ def _noise(c: Any, keys: Any, first: int, w: Any) -> None:
 
 
 @device_function
-def _store_observation(w: Any, row: int, value: Any) -> None:
+def _store_observation(w: Floats, row: int, value: Lanes) -> None:
     store(w, OBSERVATION + row, minimum(maximum(value, -BOUND), BOUND))
 
 
 @device_function
-def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, w: Any, thrusters: int) -> None:
+def observe(
+    b: Floats, c: Floats, keys: Keys, first: int, past: Floats, rules: TaskRules, w: Floats, thrusters: int
+) -> None:
     """Compute the observations of a block, with noise. The inputs of the reward are true values without noise."""
     gx, gy, gz, vx, vy, vz = _reference_pose(rules, load(c, STEP) * rules.dt, load(c, PHASE))
     n = rules.noise
@@ -201,9 +209,9 @@ def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, 
         for k in range(NORMALS):
             store(w, DRAW + k, 0.0)
     r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation.matrix(
-        load(b, r.QW), load(b, r.QX), load(b, r.QY), load(b, r.QZ)
+        load(b, B.QW), load(b, B.QX), load(b, B.QY), load(b, B.QZ)
     )
-    dx, dy, dz = gx - load(b, r.PX), gy - load(b, r.PY), gz - load(b, r.PZ)
+    dx, dy, dz = gx - load(b, B.PX), gy - load(b, B.PY), gz - load(b, B.PZ)
     turn = -atan2(r21, r11)
     # in body axes, as measured by on-board instruments
     mx = dx + load(c, BIAS) + 0.05 * n * load(w, DRAW)
@@ -219,8 +227,8 @@ def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, 
     _store_observation(w, 6, r32)
     _store_observation(w, 7, r33)
     for k in range(3):
-        _store_observation(w, 8 + k, load(b, r.NU + k) + 0.01 * n * load(w, DRAW + 4 + k))
-        _store_observation(w, 11 + k, load(b, r.NU + 3 + k) + 0.002 * n * load(w, DRAW + 7 + k))
+        _store_observation(w, 8 + k, load(b, B.NU + k) + 0.01 * n * load(w, DRAW + 4 + k))
+        _store_observation(w, 11 + k, load(b, B.NU + 3 + k) + 0.002 * n * load(w, DRAW + 7 + k))
     _store_observation(w, 14, r11 * vx + r21 * vy + r31 * vz)
     _store_observation(w, 15, r12 * vx + r22 * vy + r32 * vz)
     _store_observation(w, 16, r13 * vx + r23 * vy + r33 * vz)
@@ -230,7 +238,7 @@ def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, 
     _store_observation(w, 19, load(c, STEP) / float(rules.steps))
     for k in range(thrusters):
         _store_observation(w, BASE + k, load(past, k))
-    p, q, o = load(b, r.NU + 3), load(b, r.NU + 4), load(b, r.NU + 5)
+    p, q, o = load(b, B.NU + 3), load(b, B.NU + 4), load(b, B.NU + 5)
     store(w, DISTANCE, sqrt(dx * dx + dy * dy + dz * dz))
     store(w, TURNED, abs(turn))
     store(w, UPRIGHT, r33)
@@ -239,7 +247,7 @@ def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, 
 
 
 @device_function
-def _apply_delay(b: Any, c: Any, past: Any, w: Any, rules: TaskRules, thrusters: int) -> None:
+def _apply_delay(b: Floats, c: Floats, past: Floats, w: Floats, rules: TaskRules, thrusters: int) -> None:
     """Turn actions into commands with the delay of each copy, and compute the net weight or buoyancy in B."""
     late = load(c, DELAY)
     for k in range(thrusters):
@@ -251,16 +259,16 @@ def _apply_delay(b: Any, c: Any, past: Any, w: Any, rules: TaskRules, thrusters:
         store(past, 2 * thrusters + k, two)
         store(past, thrusters + k, one)
         store(past, k, a)
-        store(b, r.ACTUATOR_COMMAND + k, rules.max_command * told)
-    q0, x, y, z = load(b, r.QW), load(b, r.QX), load(b, r.QY), load(b, r.QZ)
+        store(b, B.ACTUATOR_COMMAND + k, rules.max_command * told)
+    q0, x, y, z = load(b, B.QW), load(b, B.QX), load(b, B.QY), load(b, B.QZ)
     net = load(c, NET)
-    store(b, r.EXTERNAL_WRENCH, net * (2.0 * (x * z - y * q0)))
-    store(b, r.EXTERNAL_WRENCH + 1, net * (2.0 * (y * z + x * q0)))
-    store(b, r.EXTERNAL_WRENCH + 2, net * (1.0 - 2.0 * (x * x + y * y)))
+    store(b, B.EXTERNAL_WRENCH, net * (2.0 * (x * z - y * q0)))
+    store(b, B.EXTERNAL_WRENCH + 1, net * (2.0 * (y * z + x * q0)))
+    store(b, B.EXTERNAL_WRENCH + 2, net * (1.0 - 2.0 * (x * x + y * y)))
 
 
 @device_function
-def _reward_and_termination(c: Any, past: Any, w: Any, rules: TaskRules, thrusters: int) -> None:
+def _reward_and_termination(c: Floats, past: Floats, w: Floats, rules: TaskRules, thrusters: int) -> None:
     """Compute rewards and termination of a block."""
     going = load(c, ENDED) < 0.5
     distance, turned, spin = load(w, DISTANCE), load(w, TURNED), load(w, SPIN)
@@ -292,7 +300,7 @@ def _reward_and_termination(c: Any, past: Any, w: Any, rules: TaskRules, thruste
 
 
 @device_function
-def _show(w: Any, l: int, seen: Any) -> None:
+def _show(w: Floats, l: int, seen: Singles) -> None:
     """Write the observation of one copy to ``seen``; in the array of its block, the lanes are interleaved."""
     for k in range(seen.shape[0]):
         seen[k] = w[(OBSERVATION + k) * L + l]
@@ -311,23 +319,23 @@ def _hold_waiting(f: FleetView, copies: CopyState, block: int, size: int, rules:
                 reset(b, l, c, copies.keys[block * L + l], past, rules, thrusters)
                 c[ENDED * L + l] = 2.0
             _clear_commands(past, l, thrusters)  # its action is ignored
-            for row in range(r.MEMORY_STATE):
+            for row in range(B.MEMORY_STATE):
                 held[l, row] = b[row * L + l]
 
 
 @device_function
-def _restore_held(b: Any, c: Any, held: Any, size: int, thrusters: int) -> None:
+def _restore_held(b: Floats, c: Floats, held: Floats, size: int, thrusters: int) -> None:
     """Restore the states that :func:`_hold_waiting` saved."""
     for l in range(size):
         if c[ENDED * L + l] != 0.0:
-            for row in range(r.MEMORY_STATE):
+            for row in range(B.MEMORY_STATE):
                 b[row * L + l] = held[l, row]
             for k in range(thrusters):
-                b[(r.ACTUATOR_STATE + k) * L + l] = 0.0
+                b[(B.ACTUATOR_STATE + k) * L + l] = 0.0
 
 
 @device_function
-def _write_outputs(c: Any, w: Any, first: int, size: int, out: StepOutput) -> bool:
+def _write_outputs(c: Floats, w: Floats, first: int, size: int, out: StepOutput) -> bool:
     """Write the outputs of a step for each copy of a block; return whether any episode has ended."""
     ended = False
     for l in range(size):
@@ -374,11 +382,11 @@ def _reset_ended(
 
 
 @kernel
-def step(f: FleetView, copies: CopyState, actions: Any, rules: TaskRules, out: StepOutput, thrusters: int) -> None:
+def step(f: FleetView, copies: CopyState, actions: Singles, rules: TaskRules, out: StepOutput, thrusters: int) -> None:
     """Advance all copies by one step. ``actions`` (n, thrusters) are from -1 to 1."""
     n, h, w = actions.shape[0], rules.dt / rules.substeps, copies.work
     for block in range((n + L - 1) // L):
-        b, kind = f.blocks[block], f.heads[block, r.BLOCK_MODEL]
+        b, kind = f.blocks[block], f.heads[block, B.HEAD_MODEL]
         c, past, first = copies.numbers[block], copies.commands[block], block * L
         size, waiting = min(n - first, L), False
         for l in range(size):
@@ -401,7 +409,7 @@ def step(f: FleetView, copies: CopyState, actions: Any, rules: TaskRules, out: S
 
 @kernel
 def reset_selected(
-    f: FleetView, copies: CopyState, chosen: Any, rules: TaskRules, out: StepOutput, thrusters: int
+    f: FleetView, copies: CopyState, chosen: Mask, rules: TaskRules, out: StepOutput, thrusters: int
 ) -> None:
     """Start a new episode of the selected copies."""
     n = chosen.shape[0]

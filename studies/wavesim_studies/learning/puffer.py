@@ -18,7 +18,6 @@ try:
 except ImportError:
     raise WaveSimError("PufferLib 3 is not installed; run pip install 'pufferlib>=3,<4'") from None
 
-from wavesim_studies.learning import kernels
 from wavesim_studies.learning.core import Array, Core
 from wavesim_studies.learning.env import spaces
 
@@ -38,7 +37,7 @@ class Puffer(Base):  # type: ignore[misc]
         seed: int = 0,
         **options: Any,
     ) -> None:
-        self.core = Core(task, num_envs, mode=kernels.SAME_STEP, **options)
+        self.core = Core(task, num_envs, **options)
         self.single_observation_space, self.single_action_space = spaces(self.core)
         self.num_agents, self._seed = num_envs, seed
         self.render_mode = None

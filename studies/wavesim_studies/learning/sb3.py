@@ -1,8 +1,9 @@
 """Adapter for Stable-Baselines3: thousands of copies as its ``VecEnv``.
 
     from stable_baselines3 import PPO
-    from wavesim_studies.learning.sb3 import VecEnv
-    PPO("MlpPolicy", VecEnv("StationKeeping", 1024)).learn(1_000_000)
+    from wavesim_studies.learning.sb3 import VecEnv, exported_policy
+    model = PPO("MlpPolicy", VecEnv("StationKeeping", 1024)).learn(1_000_000)
+    exported_policy(model).save("policy.npz")
 
 A copy is reset in the step in which its episode ends, as Stable-Baselines3 requires. Thousands of dicts per step would
 cost more than the physics. The list of infos therefore repeats one empty dict, and only copies whose episode ended have
@@ -23,18 +24,30 @@ try:
 except ImportError:
     raise WaveSimError("Stable-Baselines3 is not installed; run pip install 'wavesim-studies[sb3]'") from None
 
-from wavesim_studies.learning import kernels
 from wavesim_studies.learning.core import Array, Core
 from wavesim_studies.learning.env import spaces
+from wavesim_studies.learning.policy import Policy
 
 Indices = int | Iterable[int] | None
+
+
+def exported_policy(model: Any) -> Policy:
+    """Return the trained ``MlpPolicy`` of a PPO or A2C model as a policy that needs NumPy alone.
+
+    The layers of the network must be dense, with tanh between them, as they are by default.
+    """
+    layers = [layer for layer in model.policy.mlp_extractor.policy_net if hasattr(layer, "weight")]
+    found: list[Array] = []
+    for layer in (*layers, model.policy.action_net):
+        found += [layer.weight.detach().cpu().numpy().T.copy(), layer.bias.detach().cpu().numpy().copy()]
+    return Policy(found)
 
 
 class VecEnv(Base):  # type: ignore[misc]
     """``num_envs`` copies of a task; ``options`` are those of :class:`~wavesim_studies.learning.core.Core`."""
 
     def __init__(self, task: str = "StationKeeping", num_envs: int = 1024, seed: int = 0, **options: Any) -> None:
-        self.core = Core(task, num_envs, mode=kernels.SAME_STEP, **options)
+        self.core = Core(task, num_envs, **options)
         self.render_mode: str | None = None
         self._seed, self._actions, self._none = (
             seed,

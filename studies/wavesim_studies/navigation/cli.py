@@ -109,10 +109,10 @@ def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
 
     The logs are a dataset for `wavesim nav learn`.
     """
-    from wavesim_server import cache
+    from wavesim_server import compiling
     from wavesim_studies.navigation.training_missions import make_dataset
 
-    cache.ensure_compiled()
+    compiling.ensure_compiled()
     for k, (name, part) in enumerate(make_dataset(folder, count, seconds, seed), start=1):
         click.echo(f"{k:5} of {count}  {name}  {part}")
 

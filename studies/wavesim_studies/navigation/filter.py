@@ -11,16 +11,14 @@ import bisect
 import contextlib
 import fcntl
 import functools
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from wavesim_kernels import cache as kernel_cache
 from wavesim_sdk import frames
 from wavesim_studies.navigation import forward_filter, measurement_models, smoother, strapdown
 from wavesim_studies.navigation.measurements import drop_pose, event_order, keep_pose, schedule
@@ -121,9 +119,9 @@ class FilterDesign:
         return np.array([float(getattr(self, n)) for n in names])
 
     @functools.cached_property
-    def world(self) -> Array:
-        """Gravity and rotation of the Earth, as the kernels expect them."""
-        return np.array([self.gravity, *self.earth])
+    def constants(self) -> strapdown.FilterConstants:
+        """Constants of a run, as the kernels expect them."""
+        return strapdown.FilterConstants(self.state_indices, self.gravity, np.array(self.earth), self.noise)
 
     def start(self, time: float, p: Any, v: Any, q_WB: Any, sigma: Sequence[Any], clones: int = CLONES) -> FilterState:
         """Return an initial state from position and velocity (W) of the IMU, and attitude.
@@ -174,6 +172,11 @@ class FilterState:
         a, n = OPTIONAL[name]
         return self.x[a : a + n]
 
+    @property
+    def arrays(self) -> strapdown.FilterArrays:
+        """Arrays that the kernels change."""
+        return strapdown.FilterArrays(self.x, self.P, self.clones, self.count, self.memory, self.streak)
+
     def copy(self) -> FilterState:
         """Return an independent copy."""
         return replace(self, **{k: getattr(self, k).copy() for k in ("x", "P", "clones", "count", "memory", "streak")})
@@ -181,24 +184,8 @@ class FilterState:
     def run(self, imu: Array, events: Array, nodes: Array, covariances: Array, tape: Array) -> Array:
         """Advance over samples and events; return the outcome of each event (E, OUTCOME_WIDTH)."""
         told = np.full((len(events), measurement_models.OUTCOME_WIDTH), np.nan)
-        d = self.design
-        forward_filter.run(
-            imu,
-            events,
-            self.x,
-            d.state_indices,
-            self.clones,
-            self.count,
-            self.P,
-            self.memory,
-            d.world,
-            d.noise,
-            self.streak,
-            told,
-            nodes,
-            covariances,
-            tape,
-        )
+        output = forward_filter.RunOutput(told, nodes, covariances, tape)
+        forward_filter.run(imu, events, self.arrays, self.design.constants, output)
         return told
 
 
@@ -265,7 +252,7 @@ class Track:
         if not len(self.tape):
             raise ValueError("only a track created with smooth=True can be smoothed")
         x, P, d = self.x.copy(), self.P.copy(), self.design
-        smoother.smooth(self.tape, d.state_indices, self.final_state.count, d.world, d.noise, x, P)
+        smoother.smooth(self.tape, self.final_state.count, d.constants, x, P)
         return replace(self, x=x, P=P[:, :, : d.size].copy(), tape=np.zeros(0))
 
 
@@ -311,10 +298,11 @@ def compile_filter() -> None:
 
     If several processes start together, one compiles and the others wait.
     """
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or tempfile.gettempdir())
+    folder = kernel_cache.cache_folder()
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # without a writable folder each process compiles on its own
-            lock = stack.enter_context((folder / f"wavesim-navigation-{os.getuid()}.lock").open("w"))
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context((folder / "wavesim-navigation.lock").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX)
         made = Filter(FilterDesign().start(0.0, np.zeros(3), np.zeros(3), (1.0, 0.0, 0.0, 0.0), [1.0] * 5))
         made.sample(0.1, (0.0, 0.0, -9.81), np.zeros(3))

@@ -1,16 +1,12 @@
 """Forward pass of the filter (compiled kernels).
 
-The functions use these arrays in addition to those of :mod:`strapdown`: ``clones`` (K, 8) with number, p and q;
-``count`` (3) with n without clones, number of clones, and length of the tape; ``memory`` (MEMORY); ``events`` (E,
-WIDTH) in chronological order; and ``tape`` with records for the smoother, empty without smoothing.
-
 Cloning follows Roumeliotis & Burdick (2002), and covariance intersection follows Julier & Uhlmann (1997).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,13 +37,20 @@ from wavesim_studies.navigation.strapdown import (
     CLOCK,
     CLONE,
     CURRENT,
+    FORCE,
     G_,
     NOMINAL,
     OFFSET,
     Q_,
+    RATES,
     SCALE,
     SKEW,
     SOUND,
+    Array,
+    FilterArrays,
+    FilterConstants,
+    Ints,
+    MotionWork,
     corrected_rates,
     cross,
     kernel,
@@ -57,7 +60,6 @@ from wavesim_studies.navigation.strapdown import (
     transition,
 )
 
-Array = Any
 REFUSALS, INFLATION = (
     10,
     4.0,
@@ -65,6 +67,26 @@ REFUSALS, INFLATION = (
 GATES = np.array([0.0, 6.6349, 9.2103, 11.3449, 13.2767])  # chi-square, 0.99
 #: records of the tape; each ends with its length and one of these codes
 TAPE_PROPAGATE, TAPE_UPDATE, TAPE_CLONE, TAPE_DROP, TAPE_MARK = 1.0, 2.0, 3.0, 4.0, 5.0
+
+
+class RunOutput(NamedTuple):
+    """Outputs of a run."""
+
+    outcomes: Array  #: outcome of each event (E, OUTCOME_WIDTH)
+    nodes: Array  #: state at each event MARK (marks, 26); the ID of the event is the row
+    covariances: Array  #: covariances of these states (marks, n without clones, N)
+    tape: Array  #: records for the smoother; empty without smoothing
+
+
+class UpdateWork(NamedTuple):
+    """Temporary values of a measurement update."""
+
+    rows: Array  #: H (4), P H^T (4), the gain (4) and the correction, each of N numbers
+    y: Array  #: innovation
+    noise: Array  #: covariance of the measurement noise
+    S: Array  #: covariance of the innovation
+    L: Array  #: its Cholesky factor
+    white: Array  #: whitened innovation
 
 
 @device_function
@@ -79,26 +101,11 @@ def _factor(S: Array, m: int, L: Array) -> None:
 
 
 @device_function
-def _innovation(
-    e: Array,
-    x: Array,
-    ix: Array,
-    clones: Array,
-    count: Array,
-    w: Array,
-    image: int,
-    P: Array,
-    work: Array,
-    y: Array,
-    noise: Array,
-    white: Array,
-) -> bool:
-    """Compute the innovation y and the covariance ``noise`` (4, 4) of the measurement noise.
-
-    ``work`` (14, N) receives H (4), P H^T (4) and the gain (4); two rows belong to the caller.
-    """
-    n, m, kind = count[0] + CLONE * count[1], int(e[M]), int(e[KIND])
-    if not expected_measurement(e, x, ix, clones, count, w, image, work, y):
+def _innovation(e: Array, state: FilterArrays, ix: Ints, w: Array, image: int, work: UpdateWork) -> bool:
+    """Compute the innovation, H, P H^T and the covariance of the measurement noise."""
+    n, m, kind = state.sizes[0] + CLONE * state.sizes[1], int(e[M]), int(e[KIND])
+    P, rows, y, noise, white = state.P, work.rows, work.y, work.noise, work.white
+    if not expected_measurement(e, state, ix, w, image, rows, y):
         return False
     for a in range(m):
         for b in range(m):
@@ -107,7 +114,7 @@ def _innovation(
         ROUND_TRIP,
         ONE_WAY,
     ):  # otherwise a filter with a large initial uncertainty would become certain of a wrong position
-        second_order_terms(e, x, clones, count, image, P, white)
+        second_order_terms(e, state.x, state.clones, state.sizes, image, P, white)
         y[0] += white[0]
         noise[0, 0] += white[1] * white[1]
     for k in range(m):
@@ -115,34 +122,33 @@ def _innovation(
         if kind in (ANGLES, DIRECTION):
             y[k] -= 2.0 * math.pi * math.floor(y[k] / (2.0 * math.pi) + 0.5)
         for i in range(n):
-            work[4 + k, i] = 0.0
+            rows[4 + k, i] = 0.0
         for j in range(n):
-            h = work[k, j]
+            h = rows[k, j]
             if h != 0.0:
                 for i in range(n):
-                    work[4 + k, i] += h * P[j, i]
+                    rows[4 + k, i] += h * P[j, i]
     return True
 
 
 @device_function
-def innovation_nis(
-    e: Array, n: int, omega: float, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
-) -> float:
-    """Return the normalised innovation squared. A ``share`` of 1 uses all of P; a smaller value applies covariance
+def innovation_nis(e: Array, n: int, omega: float, work: UpdateWork) -> float:
+    """Return the normalised innovation squared. An ``omega`` of 1 uses all of P; a smaller value applies covariance
     intersection, for measurements that depend on the estimate.
     """
     m, nis = int(e[M]), 0.0
+    rows, y, noise, S, L, white = work.rows, work.y, work.noise, work.S, work.L, work.white
     for a in range(m):
         for b in range(m):
             s = 0.0
             for j in range(n):
-                s += work[a, j] * work[4 + b, j]
+                s += rows[a, j] * rows[4 + b, j]
             s /= omega
             if e[SHARED] > 0.0:
                 known = 0.0
                 for i in range(3):
                     for j in range(3):
-                        known += work[a, i] * e[EXTRA + 3 * i + j] * work[b, j]
+                        known += rows[a, i] * e[EXTRA + 3 * i + j] * rows[b, j]
                 s += known / (1.0 - omega)
             S[a, b] = s + noise[a, b]
     _factor(S, m, L)
@@ -156,18 +162,17 @@ def innovation_nis(
 
 
 @device_function
-def covariance_intersection(
-    e: Array, n: int, P: Array, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
-) -> float:
+def covariance_intersection(e: Array, n: int, P: Array, work: UpdateWork) -> float:
     """Return the weight of P that minimises the position variance; 1 means that the measurement does not help."""
+    rows, L, white = work.rows, work.L, work.white
     m, best, least = int(e[M]), 1.0, P[0, 0] + P[1, 1] + P[2, 2]
     for step in range(1, 50):
         omega = 0.02 * step
-        innovation_nis(e, n, omega, work, y, noise, S, L, white)
+        innovation_nis(e, n, omega, work)
         trace = (P[0, 0] + P[1, 1] + P[2, 2]) / omega
         for i in range(3):
             for a in range(m):
-                s = work[4 + a, i] / omega
+                s = rows[4 + a, i] / omega
                 for b in range(a):
                     s -= L[a, b] * white[b]
                 white[a] = s / L[a, a]
@@ -178,7 +183,7 @@ def covariance_intersection(
 
 
 @device_function
-def inject_error(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> None:
+def inject_error(x: Array, ix: Ints, clones: Array, count: Ints, d: Array) -> None:
     """Add the error d (n) to the nominal state and the clones."""
     for i in range(6):
         x[i] += d[i]
@@ -197,42 +202,27 @@ def inject_error(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> 
 
 
 @device_function
-def gate_measurement(
-    e: Array,
-    x: Array,
-    ix: Array,
-    clones: Array,
-    count: Array,
-    w: Array,
-    P: Array,
-    outcome: Array,
-    work: Array,
-    y: Array,
-    noise: Array,
-    S: Array,
-    L: Array,
-    white: Array,
-) -> float:
+def gate_measurement(e: Array, state: FilterArrays, ix: Ints, w: Array, outcome: Array, work: UpdateWork) -> float:
     """Test the measurement against the gate, directly or as an echo.
 
     Return the weight of P for the measurement: 0 if it is rejected, negative if it contains no information.
     """
-    n, m, kind, images = count[0] + CLONE * count[1], int(e[M]), int(e[KIND]), 1
+    n, m, kind, images = state.sizes[0] + CLONE * state.sizes[1], int(e[M]), int(e[KIND]), 1
     if not math.isnan(e[BED]) and (kind in (ROUND_TRIP, ONE_WAY)):
         images = 9 if kind == ROUND_TRIP else 3  # it may be an echo from the surface or the bed
     gate, omega = e[GATE] if e[GATE] > 0.0 else GATES[m], 1.0
     for image in range(images):
-        if not _innovation(e, x, ix, clones, count, w, image, P, work, y, noise, white):
+        if not _innovation(e, state, ix, w, image, work):
             return -1.0
         if image == 0 and e[SHARED] > 0.0:
-            omega = covariance_intersection(e, n, P, work, y, noise, S, L, white)
+            omega = covariance_intersection(e, n, state.P, work)
             if omega == 1.0:
                 return -1.0
-        nis = innovation_nis(e, n, omega, work, y, noise, S, L, white)
+        nis = innovation_nis(e, n, omega, work)
         if image == 0:
             outcome[0], outcome[1] = 0.0, nis
             for k in range(m):
-                outcome[2 + k], outcome[6 + k] = white[k], y[k]
+                outcome[2 + k], outcome[6 + k] = work.white[k], work.y[k]
         if nis <= gate:
             outcome[0] = 1.0 + image
             return omega
@@ -240,7 +230,7 @@ def gate_measurement(
 
 
 @device_function
-def inflate_after_refusals(sensor: int, n: int, P: Array, streak: Array) -> None:
+def inflate_after_refusals(sensor: int, n: int, P: Array, streak: Ints) -> None:
     """Inflate the covariance after many rejections in a row, because the filter's state is then probably wrong."""
     streak[sensor] += 1
     if streak[sensor] >= REFUSALS:
@@ -251,69 +241,59 @@ def inflate_after_refusals(sensor: int, n: int, P: Array, streak: Array) -> None
 
 
 @device_function
-def _gain(n: int, m: int, work: Array, L: Array, white: Array) -> None:
+def _gain(n: int, m: int, work: UpdateWork) -> None:
     """Write the Kalman gain P H^T S^-1 into ``work``."""
+    rows, L, white = work.rows, work.L, work.white
     for i in range(n):
         for a in range(m):
-            s = work[4 + a, i]
+            s = rows[4 + a, i]
             for b in range(a):
                 s -= L[a, b] * white[b]
             white[a] = s / L[a, a]
         for a in range(m - 1, -1, -1):
             s = white[a]
             for b in range(a + 1, m):
-                s -= L[b, a] * work[8 + b, i]
-            work[8 + a, i] = s / L[a, a]
+                s -= L[b, a] * rows[8 + b, i]
+            rows[8 + a, i] = s / L[a, a]
 
 
 @device_function
-def _joseph(e: Array, n: int, m: int, omega: float, P: Array, work: Array, noise: Array, white: Array) -> None:
+def _joseph(e: Array, n: int, m: int, omega: float, P: Array, work: UpdateWork) -> None:
     """Update the covariance: P = (1 - K H) P (1 - K H)^T + K R K^T."""
+    rows, noise, white = work.rows, work.noise, work.white
     for i in range(n):
         for a in range(m):
-            gain = work[8 + a, i]
+            gain = rows[8 + a, i]
             for j in range(n):
-                P[i, j] -= gain * work[4 + a, j]
+                P[i, j] -= gain * rows[4 + a, j]
     for i in range(n):
         for a in range(m):
             left = 0.0
             for j in range(n):
-                left += P[i, j] * work[a, j]
+                left += P[i, j] * rows[a, j]
             for b in range(m):
                 r = noise[b, a]
                 if e[SHARED] > 0.0:
                     for c in range(3):
                         for d in range(3):
-                            r += work[b, c] * e[EXTRA + 3 * c + d] * work[a, d] / (1.0 - omega)
-                left -= work[8 + b, i] * r
+                            r += rows[b, c] * e[EXTRA + 3 * c + d] * rows[a, d] / (1.0 - omega)
+                left -= rows[8 + b, i] * r
             white[a] = left
         for a in range(m):
             for j in range(n):
-                P[i, j] -= white[a] * work[8 + a, j]
+                P[i, j] -= white[a] * rows[8 + a, j]
     for i in range(n):
         for j in range(i):
             P[i, j] = P[j, i] = 0.5 * (P[i, j] + P[j, i])
 
 
 @device_function
-def update(
-    e: Array,
-    x: Array,
-    ix: Array,
-    clones: Array,
-    count: Array,
-    w: Array,
-    P: Array,
-    streak: Array,
-    outcome: Array,
-    tape: Array,
-) -> None:
+def update(e: Array, state: FilterArrays, ix: Ints, w: Array, outcome: Array, tape: Array, work: UpdateWork) -> None:
     """Apply a measurement in Joseph's form if it passes the gate."""
-    n, m, N = count[0] + CLONE * count[1], int(e[M]), P.shape[0]
-    work, y, white = np.empty((14, N)), np.empty(4), np.zeros(4)
-    noise, S, L = np.empty((4, 4)), np.empty((4, 4)), np.zeros((4, 4))
+    P, streak, rows, y = state.P, state.streak, work.rows, work.y
+    n, m = state.sizes[0] + CLONE * state.sizes[1], int(e[M])
     outcome[0], outcome[1] = -1.0, math.nan
-    omega = gate_measurement(e, x, ix, clones, count, w, P, outcome, work, y, noise, S, L, white)
+    omega = gate_measurement(e, state, ix, w, outcome, work)
     if omega < 0.0:
         return
     if omega == 0.0:
@@ -325,36 +305,36 @@ def update(
             for j in range(n):
                 P[i, j] /= omega
             for k in range(m):
-                work[4 + k, i] /= omega
-    _gain(n, m, work, L, white)
-    _joseph(e, n, m, omega, P, work, noise, white)
+                rows[4 + k, i] /= omega
+    _gain(n, m, work)
+    _joseph(e, n, m, omega, P, work)
     for i in range(n):
-        work[12, i] = 0.0
+        rows[12, i] = 0.0
         for a in range(m):
-            work[12, i] += work[8 + a, i] * y[a]
-    inject_error(x, ix, clones, count, work[12])
+            rows[12, i] += rows[8 + a, i] * y[a]
+    inject_error(state.x, ix, state.clones, state.sizes, rows[12])
     if len(tape):
-        _record_update(tape, count, n, m, work, L, y)
+        _record_update(tape, state.sizes, n, m, work)
 
 
 # ------------------------------------------------------------------ clones, tape
 
 
 @device_function
-def _record(tape: Array, count: Array, end: int, op: float) -> None:
+def _record(tape: Array, count: Ints, end: int, op: float) -> None:
     """Complete a record of the tape, whose numbers precede the index ``end``."""
     tape[end], tape[end + 1] = end - count[2], op
     count[2] = end + 2
 
 
 @device_function
-def _record_update(tape: Array, count: Array, n: int, m: int, work: Array, L: Array, y: Array) -> None:
-    at = count[2]
+def _record_update(tape: Array, count: Ints, n: int, m: int, work: UpdateWork) -> None:
+    rows, L, y, at = work.rows, work.L, work.y, count[2]
     tape[at], tape[at + 1] = m, n
     at += 2
     for a in range(m):
         for i in range(n):
-            tape[at + i], tape[at + n + i] = work[a, i], work[8 + a, i]
+            tape[at + i], tape[at + n + i] = rows[a, i], rows[8 + a, i]
         at += 2 * n
         for b in range(m):
             tape[at + b] = L[a, b]
@@ -364,8 +344,9 @@ def _record_update(tape: Array, count: Array, n: int, m: int, work: Array, L: Ar
 
 
 @device_function
-def drop_clone(k: int, clones: Array, count: Array, P: Array, tape: Array) -> None:
+def drop_clone(k: int, state: FilterArrays, tape: Array) -> None:
     """Remove clone k."""
+    clones, count, P = state.clones, state.sizes, state.P
     n, o = count[0] + CLONE * count[1], count[0] + CLONE * k
     for i in range(o, n - CLONE):
         for j in range(n):
@@ -383,10 +364,11 @@ def drop_clone(k: int, clones: Array, count: Array, P: Array, tape: Array) -> No
 
 
 @device_function
-def clone_pose(number: float, x: Array, clones: Array, count: Array, P: Array, tape: Array) -> None:
+def clone_pose(number: float, state: FilterArrays, tape: Array) -> None:
     """Clone the pose; if the list is full, remove the oldest clone."""
+    x, clones, count, P = state.x, state.clones, state.sizes, state.P
     if count[1] == len(clones):
-        drop_clone(count[1] - len(clones), clones, count, P, tape)
+        drop_clone(count[1] - len(clones), state, tape)
     o = count[0] + CLONE * count[1]
     for i in range(CLONE):
         source = i if i < 3 else i + 3
@@ -412,48 +394,35 @@ def clone_pose(number: float, x: Array, clones: Array, count: Array, P: Array, t
 
 
 @device_function
-def apply_bookkeeping(
-    e: Array, x: Array, clones: Array, count: Array, P: Array, nodes: Array, covariances: Array, tape: Array
-) -> None:
+def apply_bookkeeping(e: Array, state: FilterArrays, output: RunOutput) -> None:
     """Process an event other than a measurement: record the state (MARK), clone the pose (KEEP), remove a clone (DROP)."""
+    x, clones, count, P, tape = state.x, state.clones, state.sizes, state.P, output.tape
     if e[KIND] == MARK:
         row, n = int(e[ID]), count[0] + CLONE * count[1]
         for a in range(NOMINAL):
-            nodes[row, a] = x[a]
+            output.nodes[row, a] = x[a]
         for a in range(count[0]):
             for b in range(n):
-                covariances[row, a, b] = P[a, b]
+                output.covariances[row, a, b] = P[a, b]
         if len(tape):
             tape[count[2]] = row
             _record(tape, count, count[2] + 1, TAPE_MARK)
     elif e[KIND] == KEEP:
-        clone_pose(e[ID], x, clones, count, P, tape)
+        clone_pose(e[ID], state, tape)
     else:
         for c in range(count[1]):
             if clones[c, 0] == e[ID]:
-                drop_clone(c, clones, count, P, tape)
+                drop_clone(c, state, tape)
                 break
 
 
 @device_function
-def propagate(
-    x: Array,
-    ix: Array,
-    count: Array,
-    P: Array,
-    memory: Array,
-    dt: float,
-    world: Array,
-    noise: Array,
-    tape: Array,
-    F: Array,
-    moved: Array,
-    w: Array,
-    f: Array,
-) -> None:
+def propagate(state: FilterArrays, constants: FilterConstants, dt: float, work: MotionWork, tape: Array) -> None:
     """Advance the state and its covariance by dt, with the rates and the specific force in ``memory``."""
-    earth = world[1:4]
-    corrected_rates(x, memory[8:11], memory[11:14], earth, w, f)
+    x, count, memory = state.x, state.sizes, state.memory
+    F, moved, w, f = work.F, work.moved, work.w, work.f
+    ix, noise, earth = constants.ix, constants.noise, constants.earth
+    corrected_rates(x, memory, earth, w, f)
     if len(tape):
         at = count[2]
         tape[at] = dt
@@ -463,37 +432,22 @@ def propagate(
             tape[at + 5 + i], tape[at + 8 + i] = w[i], f[i]
         _record(tape, count, count[2] + 11, TAPE_PROPAGATE)
     transition(x[Q_:G_], w, f, dt, earth, F, moved)
-    propagate_covariance(P, count[0] + CLONE * count[1], dt, F, ix, noise)
-    propagate_state(x, w, dt, world[0], earth, ix, noise, moved)
+    propagate_covariance(state.P, count[0] + CLONE * count[1], dt, F, ix, noise)
+    propagate_state(x, w, dt, constants.gravity, earth, ix, noise, moved)
     memory[0] += dt
 
 
 @kernel
-def run(
-    imu: Array,
-    events: Array,
-    x: Array,
-    ix: Array,
-    clones: Array,
-    count: Array,
-    P: Array,
-    memory: Array,
-    world: Array,
-    noise: Array,
-    streak: Array,
-    outcomes: Array,
-    nodes: Array,
-    covariances: Array,
-    tape: Array,
-) -> None:
+def run(imu: Array, events: Array, state: FilterArrays, constants: FilterConstants, output: RunOutput) -> None:
     """Process samples and events in chronological order.
 
-    ``imu`` (S, 7): end time, mean specific force, mean rates in B since the previous sample. ``memory``: time, time of
-    the last sample, its angle and velocity, then the current rates and force. ``world``: gravity, rotation of the Earth
-    in W. ``noise`` (NOISES). ``told`` (E, OUTCOME_WIDTH). ``nodes`` (marks, 26) and ``covariances`` (marks, n without
-    clones, N): the state at each event MARK, whose ID is its row.
+    ``imu`` (S, 7): end time, mean specific force, mean rates in B since the previous sample. ``events`` (E, WIDTH).
     """
-    F, moved, w, f = np.zeros((9, 3, 3)), np.empty((2, 3)), np.zeros(3), np.zeros(3)
+    x, memory, ix, earth = state.x, state.memory, constants.ix, constants.earth
+    w, f, tape = np.zeros(3), np.zeros(3), output.tape
+    motion = MotionWork(np.zeros((9, 3, 3)), np.empty((2, 3)), w, f)
+    rows, noise, S, L = np.empty((13, state.P.shape[0])), np.empty((4, 4)), np.empty((4, 4)), np.zeros((4, 4))
+    work = UpdateWork(rows, np.empty(4), noise, S, L, np.empty(4))
     turned, pushed = np.empty(3), np.empty(3)
     j = 0
     for k in range(len(imu) + 1):
@@ -505,21 +459,21 @@ def run(
             cross(memory[2:5], force, pushed)
             cross(memory[5:8], rates, f)
             for i in range(3):
-                memory[8 + i] = rates[i] + turned[i] / 12.0
-                memory[11 + i] = force[i] + (pushed[i] + f[i]) / 12.0
+                memory[RATES + i] = rates[i] + turned[i] / 12.0
+                memory[FORCE + i] = force[i] + (pushed[i] + f[i]) / 12.0
                 memory[2 + i], memory[5 + i] = rates[i] * long, force[i] * long
             memory[1] = end
         while j < len(events) and events[j, T] <= end + 1e-9:
             e = events[j]
             dt = e[T] - memory[0]
             if dt > 1e-9:
-                propagate(x, ix, count, P, memory, dt, world, noise, tape, F, moved, w, f)
+                propagate(state, constants, dt, motion, tape)
             if e[KIND] <= DROP:  # not a measurement
-                apply_bookkeeping(e, x, clones, count, P, nodes, covariances, tape)
+                apply_bookkeeping(e, state, output)
             else:
-                corrected_rates(x, memory[8:11], memory[11:14], world[1:4], w, f)
-                update(e, x, ix, clones, count, w, P, streak, outcomes[j], tape)
+                corrected_rates(x, memory, earth, w, f)
+                update(e, state, ix, w, output.outcomes[j], tape, work)
             j += 1
         dt = end - memory[0]
         if dt > 1e-9:
-            propagate(x, ix, count, P, memory, dt, world, noise, tape, F, moved, w, f)
+            propagate(state, constants, dt, motion, tape)

@@ -24,7 +24,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.errors import LogError, WaveSimError
 from wavesim_studies.navigation import dataset, logs
-from wavesim_studies.neural_networks import Adam, DenseNetwork, load
+from wavesim_studies.neural_networks import Adam, DenseNetwork, forward, load
 from wavesim_world.ocean.water import depth_of_pressure
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -117,14 +117,9 @@ class DeadReckoningNetwork:
         x = ((m.inputs - self.centre[3:]) / self.scale[3:]).astype(np.float32)
         for k in range(1, len(found)):
             own = (found[k - 1] - self.centre[:3]) / self.scale[:3]
-            found[k] = found[k - 1] + self.spread * self._forward(np.concatenate([own, x[k]]).astype(np.float32))
+            seen = np.concatenate([own, x[k]]).astype(np.float32)
+            found[k] = found[k - 1] + self.spread * forward(self.parameters, seen)
         return found
-
-    def _forward(self, y: Array) -> Array:
-        for k in range(0, len(self.parameters), 2):
-            y = y @ self.parameters[k] + self.parameters[k + 1]
-            y = np.tanh(y) if k + 2 < len(self.parameters) else y
-        return y
 
     def save(self, path: Path) -> None:
         """Write to a .npz file."""

@@ -6,7 +6,7 @@ Events are rows of WIDTH numbers. :mod:`wavesim_studies.navigation.measurements`
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,12 +23,13 @@ from wavesim_studies.navigation.strapdown import (
     SKEW,
     SOUND,
     V_,
+    Array,
+    FilterArrays,
+    Ints,
     cross,
     cross_matrix,
     matrix,
 )
-
-Array = Any
 
 #: columns of an event
 WIDTH = 56
@@ -52,6 +53,16 @@ T, KIND, SENSOR, M, ID, GATE, BED, SHARED, Z, NOISE, LEVER, PLACE, ROWS, EXTRA =
 MARK, KEEP, DROP, POSITION, DEPTH, BOTTOM, WATER, ANGLES, ROUND_TRIP, ONE_WAY, DIRECTION, PLANE = range(12)
 #: columns of ``told``, the outcome of an event
 OUTCOME_WIDTH = 10  # code (1 accepted, 0 rejected, -1 without information, 2 + a: accepted as an echo), NIS, whitened innovation (4), innovation (4)
+
+
+class SensorPose(NamedTuple):
+    """Attitude and lever arm for one measurement, and two vectors for temporary values."""
+
+    R: Array  #: R_WB
+    arm: Array  #: position of the sensor relative to the IMU, W
+    u: Array
+    t: Array
+
 
 # ------------------------------------------------------------------ measurements
 
@@ -86,8 +97,9 @@ def _slant_range(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array)
 
 
 @device_function
-def _position_model(e: Array, x: Array, ix: Array, arm: Array, z: Array, H: Array, t: Array) -> None:
-    """Model a measured position along the rows d in W, or a depth with its offset, of a sensor at ``arm``."""
+def _position_model(e: Array, x: Array, ix: Ints, pose: SensorPose, z: Array, H: Array) -> None:
+    """Model a measured position along the rows d in W, or a depth with its offset."""
+    arm, t = pose.arm, pose.t
     for k in range(int(e[M])):
         d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
         for i in range(3):
@@ -102,11 +114,11 @@ def _position_model(e: Array, x: Array, ix: Array, arm: Array, z: Array, H: Arra
 
 
 @device_function
-def _velocity(e: Array, x: Array, ix: Array, w: Array, R: Array, z: Array, H: Array, u: Array, t: Array) -> None:
+def _velocity(e: Array, x: Array, ix: Ints, w: Array, pose: SensorPose, z: Array, H: Array) -> None:
     """Model a velocity over ground or through water along the rows d in B, with scale error and misalignment of the
     log.
     """
-    kind = int(e[KIND])
+    kind, R, u, t = int(e[KIND]), pose.R, pose.u, pose.t
     A, B, y, g = np.empty((3, 3)), np.empty((3, 3)), np.empty(3), np.empty(3)
     l = e[LEVER : LEVER + 3]
     for i in range(3):  # y: measured velocity, W
@@ -165,23 +177,14 @@ def _attitude(e: Array, R: Array, z: Array, H: Array) -> None:
 
 @device_function
 def _sound_path_model(
-    e: Array,
-    x: Array,
-    ix: Array,
-    clones: Array,
-    count: Array,
-    image: int,
-    R: Array,
-    z: Array,
-    H: Array,
-    u: Array,
-    arm: Array,
-    t: Array,
+    e: Array, state: FilterArrays, ix: Ints, image: int, pose: SensorPose, z: Array, H: Array
 ) -> bool:
     """Model the path length of a sound to or from a beacon. A round trip began at a cloned pose.
 
     ``image`` selects which legs are echoes. Return False if the clone is missing.
     """
+    x, clones, count = state.x, state.clones, state.sizes
+    R, arm, u, t = pose.R, pose.arm, pose.u, pose.t
     kind, fit = int(e[KIND]), 1.0 / (1.0 + x[SOUND])
     d = _slant_range(x[0:3], R, e, image % 3, u, arm)
     cross(arm, u, t)
@@ -233,7 +236,7 @@ def _second_order_bias(u: Array, d: float, P: Array, o: int, found: Array) -> No
 
 
 @device_function
-def second_order_terms(e: Array, x: Array, clones: Array, count: Array, image: int, P: Array, found: Array) -> None:
+def second_order_terms(e: Array, x: Array, clones: Array, count: Ints, image: int, P: Array, found: Array) -> None:
     """Return mean and deviation (m) of the second-order terms of an acoustic path (Bar-Shalom, Li & Kirubarajan 2001,
     10.3).
 
@@ -256,8 +259,9 @@ def second_order_terms(e: Array, x: Array, clones: Array, count: Array, image: i
 
 
 @device_function
-def _direction(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: Array, t: Array) -> None:
+def _direction(e: Array, x: Array, pose: SensorPose, z: Array, H: Array) -> None:
     """Model azimuth and elevation of the direction to a beacon. ``rows`` contains R_SB."""
+    R, arm, u, t = pose.R, pose.arm, pose.u, pose.t
     y, g = np.empty(3), np.empty(3)
     for i in range(3):
         u[i] = e[PLACE + i] - x[i]
@@ -286,8 +290,9 @@ def _direction(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: 
 
 
 @device_function
-def _to_plane(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: Array, t: Array) -> None:
+def _to_plane(e: Array, x: Array, pose: SensorPose, z: Array, H: Array) -> None:
     """Model ranges to a plane (point PLACE, normal EXTRA) along beams, whose directions are rows in B."""
+    R, arm, u, t = pose.R, pose.arm, pose.u, pose.t
     for k in range(int(e[M])):
         d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
         above = along = 0.0
@@ -305,35 +310,34 @@ def _to_plane(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: A
 
 
 @device_function
-def expected_measurement(
-    e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, H: Array, z: Array
-) -> bool:
+def expected_measurement(e: Array, state: FilterArrays, ix: Ints, w: Array, image: int, H: Array, z: Array) -> bool:
     """Compute the expected measurement z (4) and its derivative H (4, N) with respect to the error state. ``w`` is the
     angular velocity in B.
 
     Return False if a required clone is missing. Round trips and one-way paths are in m, the product of time and the
     assumed speed of sound, without the turn-around time.
     """
-    n = count[0] + CLONE * count[1]
+    x, n = state.x, state.sizes[0] + CLONE * state.sizes[1]
     kind = int(e[KIND])
     for k in range(int(e[M])):
         z[k] = 0.0
         for j in range(n):
             H[k, j] = 0.0
     R, u, arm, t = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(3)
+    pose = SensorPose(R, arm, u, t)
     matrix(x[Q_:G_], R)
     for i in range(3):
         arm[i] = R[i, 0] * e[LEVER] + R[i, 1] * e[LEVER + 1] + R[i, 2] * e[LEVER + 2]
     if kind in (ROUND_TRIP, ONE_WAY):
-        return _sound_path_model(e, x, ix, clones, count, image, R, z, H, u, arm, t)
+        return _sound_path_model(e, state, ix, image, pose, z, H)
     if kind in (POSITION, DEPTH):
-        _position_model(e, x, ix, arm, z, H, t)
+        _position_model(e, x, ix, pose, z, H)
     elif kind in (BOTTOM, WATER):
-        _velocity(e, x, ix, w, R, z, H, u, t)
+        _velocity(e, x, ix, w, pose, z, H)
     elif kind == ANGLES:
         _attitude(e, R, z, H)
     elif kind == DIRECTION:
-        _direction(e, x, R, z, H, u, arm, t)
+        _direction(e, x, pose, z, H)
     else:
-        _to_plane(e, x, R, z, H, u, arm, t)
+        _to_plane(e, x, pose, z, H)
     return True

@@ -7,15 +7,11 @@ after a pose has been cloned.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from wavesim_kernels.compiler import device_function
 from wavesim_studies.navigation.forward_filter import TAPE_CLONE, TAPE_DROP, TAPE_PROPAGATE, TAPE_UPDATE, inject_error
-from wavesim_studies.navigation.strapdown import CLONE, kernel, propagate_back, transition
-
-Array = Any
+from wavesim_studies.navigation.strapdown import CLONE, Array, FilterConstants, Ints, kernel, propagate_back, transition
 
 
 @device_function
@@ -142,10 +138,8 @@ def _smoothed_state(P: Array, a: Array, A: Array, n: int, base: int, S: Array, f
 @kernel
 def smooth(
     tape: Array,
-    ix: Array,
-    count: Array,
-    world: Array,
-    noise: Array,
+    count: Ints,
+    constants: FilterConstants,
     nodes: Array,
     covariances: Array,
 ) -> None:
@@ -153,6 +147,7 @@ def smooth(
     covariances.
     """
     size, base = covariances.shape[2], count[0]
+    ix, earth, noise = constants.ix, constants.earth, constants.noise
     a, A, d = np.zeros(size), np.zeros((size, size)), np.zeros(size)
     F, moved, S = np.zeros((9, 3, 3)), np.empty((2, 3)), np.zeros((base, size))
     found = np.zeros((base, base))
@@ -162,9 +157,7 @@ def smooth(
         op, at = tape[end - 1], end - 2 - int(tape[end - 2])
         end = at
         if op == TAPE_PROPAGATE:
-            transition(
-                tape[at + 1 : at + 5], tape[at + 5 : at + 8], tape[at + 8 : at + 11], tape[at], world[1:4], F, moved
-            )
+            transition(tape[at + 1 : at + 5], tape[at + 5 : at + 8], tape[at + 8 : at + 11], tape[at], earth, F, moved)
             propagate_back(A, a, n, tape[at], F, ix, noise)
         elif op == TAPE_UPDATE:
             _back_over_update(tape, at, a, A)

@@ -1,12 +1,11 @@
 """State of the filter, strap-down propagation, and propagation of the covariance (compiled kernels).
 
-The caller provides these arrays, and the functions change them:
+The caller provides the arrays of :class:`FilterArrays`, and the functions change them. ``x`` (26) is the nominal state:
+p_WI_W of the IMU (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias (m/s2), current (north, east, m/s),
+lead of the vehicle's clock and its rate (m, m/s, times the speed of sound), scale errors of the assumed speed of sound
+and of the Doppler log, misalignment of the Doppler log (rad), offset of depth (m).
 
-``x`` (26) nominal state: p_WI_W of the IMU (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias
-(m/s2), current (north, east, m/s), lead of the vehicle's clock and its rate (m, m/s, times the speed of sound), scale
-errors of the assumed speed of sound and of the Doppler log, misalignment of the Doppler log (rad), offset of depth (m).
-
-``P`` (N, N): covariance of the error, of which the first n rows are in use: p, v, attitude (a rotation in W: R =
+``P`` (N, N) is the covariance of the error, of which the first n rows are in use: p, v, attitude (a rotation in W: R =
 exp([a]x) R^), gyro bias, accelerometer bias, then the optional states at the indices in ``ix`` (6) (-1 = absent), then
 six for each clone (p, attitude).
 
@@ -17,16 +16,18 @@ The error-state filter follows Sola (2017, arXiv 1711.02508), with errors in W. 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from wavesim_kernels import compiled_elementary as _compiled  # noqa: F401  # tells Numba of the elementary functions
 from wavesim_kernels import compiler as kernel_compiler
+from wavesim_kernels.compiled_elementary import rotation_elements
 from wavesim_kernels.compiler import device_function
 from wavesim_sdk.elementary import sin_cos
 
-Array = Any
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 # ------------------------------------------------------------------ indices
 NOMINAL, BASE, CLONE = 26, 15, 6
@@ -37,10 +38,40 @@ NOISES = 13
 GYRO, ACCELEROMETER, GYRO_WALK, ACCELEROMETER_WALK, CURRENT_WALK, CLOCK_WALK, CLOCK_DRIFT = 0, 1, 2, 3, 4, 5, 6
 SOUND_WALK, SCALE_WALK, OFFSET_WALK, GYRO_TIME, ACCELEROMETER_TIME, CURRENT_TIME = 7, 8, 9, 10, 11, 12
 #: indices in ``memory``: time, time of the last sample, its angle and velocity, corrected rates, corrected force
-MEMORY = 14
+MEMORY, RATES, FORCE = 14, 8, 11
 
 #: decorator of functions that Python calls
 kernel = kernel_compiler.kernel(nogil=True)
+
+
+class FilterArrays(NamedTuple):
+    """Arrays of the filter, which the kernels change in place."""
+
+    x: Array  #: nominal state
+    P: Array  #: covariance of the error
+    clones: Array  #: cloned poses (K, 8): number, p, q
+    sizes: Ints  #: n without clones, number of clones, length of the tape
+    memory: Array  #: times, the last sample, and the current rates and specific force (MEMORY)
+    streak: Ints  #: successive rejections of each sensor
+
+
+class FilterConstants(NamedTuple):
+    """Constants of a run."""
+
+    ix: Ints  #: indices of the optional states in the error
+    gravity: float  #: m/s2
+    earth: Array  #: rotation of the Earth in W, rad/s
+    noise: Array  #: densities and time constants (NOISES)
+
+
+class MotionWork(NamedTuple):
+    """Temporary values of the propagation; see :func:`transition` and :func:`corrected_rates`."""
+
+    F: Array
+    moved: Array
+    w: Array
+    f: Array
+
 
 # ------------------------------------------------------------------ rotations
 
@@ -48,10 +79,10 @@ kernel = kernel_compiler.kernel(nogil=True)
 @device_function
 def matrix(q: Array, R: Array) -> None:
     """Compute R_WB of a quaternion."""
-    w, x, y, z = q[0], q[1], q[2], q[3]
-    R[0, 0], R[0, 1], R[0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)
-    R[1, 0], R[1, 1], R[1, 2] = 2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)
-    R[2, 0], R[2, 1], R[2, 2] = 2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)
+    r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation_elements(q[0], q[1], q[2], q[3])
+    R[0, 0], R[0, 1], R[0, 2] = r11, r12, r13
+    R[1, 0], R[1, 1], R[1, 2] = r21, r22, r23
+    R[2, 0], R[2, 1], R[2, 2] = r31, r32, r33
 
 
 @device_function
@@ -184,7 +215,7 @@ def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
 
 
 @device_function
-def _apply_decay(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
+def _apply_decay(P: Array, n: int, dt: float, ix: Ints, noise: Array) -> None:
     """Apply the decay of those biases and currents that have a time constant."""
     for k in range(3):
         first = ix[0] if k == 2 else 9 + 3 * k
@@ -198,7 +229,7 @@ def _apply_decay(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
 
 
 @device_function
-def propagate_covariance(P: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
+def propagate_covariance(P: Array, n: int, dt: float, F: Array, ix: Ints, noise: Array) -> None:
     """Propagate the covariance: P = F P F^T + Q."""
     _advance_rows(P, n, dt, F)
     S = np.empty((15, 9))
@@ -223,7 +254,7 @@ def propagate_covariance(P: Array, n: int, dt: float, F: Array, ix: Array, noise
 
 
 @device_function
-def _add_process_noise(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
+def _add_process_noise(P: Array, n: int, dt: float, ix: Ints, noise: Array) -> None:
     """Add process noise of biases, current, clock and the other estimated states."""
     for i in range(3):
         P[9 + i, 9 + i] += noise[GYRO_WALK] * noise[GYRO_WALK] * dt
@@ -248,18 +279,19 @@ def _add_process_noise(P: Array, n: int, dt: float, ix: Array, noise: Array) -> 
 
 
 @device_function
-def corrected_rates(x: Array, w_raw: Array, f_raw: Array, earth: Array, w: Array, f: Array) -> None:
+def corrected_rates(x: Array, memory: Array, earth: Array, w: Array, f: Array) -> None:
     """Compute rates and specific force without biases and without the rotation of the Earth."""
-    R = np.empty((3, 3))
-    matrix(x[Q_:G_], R)
+    r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation_elements(x[Q_], x[Q_ + 1], x[Q_ + 2], x[Q_ + 3])
+    w[0] = memory[RATES] - x[G_] - (r11 * earth[0] + r21 * earth[1] + r31 * earth[2])
+    w[1] = memory[RATES + 1] - x[G_ + 1] - (r12 * earth[0] + r22 * earth[1] + r32 * earth[2])
+    w[2] = memory[RATES + 2] - x[G_ + 2] - (r13 * earth[0] + r23 * earth[1] + r33 * earth[2])
     for i in range(3):
-        w[i] = w_raw[i] - x[G_ + i] - (R[0, i] * earth[0] + R[1, i] * earth[1] + R[2, i] * earth[2])
-        f[i] = f_raw[i] - x[B_ + i]
+        f[i] = memory[FORCE + i] - x[B_ + i]
 
 
 @device_function
 def propagate_state(
-    x: Array, w: Array, dt: float, gravity: float, earth: Array, ix: Array, noise: Array, moved: Array
+    x: Array, w: Array, dt: float, gravity: float, earth: Array, ix: Ints, noise: Array, moved: Array
 ) -> None:
     """Advance the nominal state by dt. ``moved`` is that of :func:`transition`."""
     c = np.empty(3)
@@ -327,7 +359,7 @@ def _withdraw_rows(A: Array, columns: int, dt: float, F: Array) -> None:
 
 
 @device_function
-def propagate_back(A: Array, a: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
+def propagate_back(A: Array, a: Array, n: int, dt: float, F: Array, ix: Ints, noise: Array) -> None:
     """Compute A = F^T A F and a = F^T a, the reverse of :func:`propagate_covariance`."""
     c = ix[1]
     if c >= 0:

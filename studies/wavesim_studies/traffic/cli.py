@@ -100,11 +100,11 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
     """
     import numpy as np
 
-    from wavesim_server import cache
+    from wavesim_server import compiling
     from wavesim_studies.traffic.waypoint_runs import rms, run_waypoints
     from wavesim_world.config import load
 
-    cache.ensure_compiled()
+    compiling.ensure_compiled()
     found = run_waypoints(load(file), vehicle, radius, seconds)
     late = found.times > min(60.0, 0.5 * seconds)
     told = {
@@ -131,13 +131,13 @@ def _known(model: str) -> None:
 
 
 def _run_and_print(encounter: object, model: str, hold: bool, as_json: bool) -> None:
-    from wavesim_server import cache
+    from wavesim_server import compiling
     from wavesim_studies.traffic.encounter_runs import run_encounter
     from wavesim_studies.traffic.encounters import Encounter
 
     assert isinstance(encounter, Encounter)
     _known(model)
-    cache.ensure_compiled()
+    compiling.ensure_compiled()
     found = run_encounter(encounter, model, not hold)
     score = found.score
     if as_json:

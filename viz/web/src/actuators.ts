@@ -2,48 +2,99 @@
 
 import { setChildren, h, setText } from "./dom";
 import type { BodyCharts, SeriesLabel } from "./body_charts";
-import type { ActuatorLook, FieldLook, Kit, Panel } from "./websocket";
 import { actuatorDisplayUnit, formatValue } from "./units";
+import type { ActuatorInfo, BodyEquipment, BodyPanel, FieldInfo } from "./page_protocol";
 
 /** Describe the chart of an actuator: its state and its command. */
-export function actuatorLabel(kit: Kit | null, key: string): SeriesLabel | null {
+export function actuatorLabel(kit: BodyEquipment | null, key: string): SeriesLabel | null {
   const a = kit?.actuators.find((x) => key === `actuator.${x.name}`);
-  return a ? { title: a.name, unit: actuatorDisplayUnit(a.unit).unit, series: [key, `${key}:command`], names: ["actual", "command"], factors: [actuatorDisplayUnit(a.unit).factor, actuatorDisplayUnit(a.unit).factor] } : null;
+  return a
+    ? {
+        title: a.name,
+        unit: actuatorDisplayUnit(a.unit).unit,
+        series: [key, `${key}:command`],
+        names: ["actual", "command"],
+        factors: [actuatorDisplayUnit(a.unit).factor, actuatorDisplayUnit(a.unit).factor],
+      }
+    : null;
 }
 
-interface Row { look: ActuatorLook; bar: HTMLElement; mark: HTMLElement; actual: HTMLElement; command: HTMLElement }
+interface Row {
+  look: ActuatorInfo;
+  bar: HTMLElement;
+  mark: HTMLElement;
+  actual: HTMLElement;
+  command: HTMLElement;
+}
 
 export class Actuators {
   readonly element = h("div", { class: "section", id: "actuators" });
   private rows: Row[] = [];
 
-  constructor(private readonly charts: BodyCharts, private readonly fault: (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement) => HTMLElement | null) {}
+  constructor(
+    private readonly charts: BodyCharts,
+    private readonly fault: (part: string, kinds: string[], fields: FieldInfo[], at: HTMLElement) => HTMLElement | null,
+  ) {}
 
   /** Switch to another body with other actuators. */
-  fit(kit: Kit | null): void {
+  fit(kit: BodyEquipment | null): void {
     this.element.classList.toggle("hidden", !kit?.actuators.length);
-    const place = h("div", {}), trs: HTMLElement[] = [];
+    const place = h("div", {}),
+      trs: HTMLElement[] = [];
     this.rows = (kit?.actuators ?? []).map((look) => {
-      const bar = h("div", {}), mark = h("i", {}), actual = h("td", { class: "n" }), command = h("td", { class: "n soft" }), s = actuatorDisplayUnit(look.unit);
+      const bar = h("div", {}),
+        mark = h("i", {}),
+        actual = h("td", { class: "n" }),
+        command = h("td", { class: "n soft" }),
+        s = actuatorDisplayUnit(look.unit);
       const limits = `${formatValue(look.minimum, s)} to ${formatValue(look.maximum, s)} ${s.unit}`;
-      const tr = h("tr", { title: `${look.kind}: ${limits}\nClick to show or hide the chart`, onclick: () => this.charts.toggle(`actuator.${look.name}`) },
-        h("td", { class: "name" }, look.name), h("td", {}, h("div", { class: "bar" }, bar, mark)), actual, command, h("td", { class: "soft" }, s.unit), h("td", {}, this.fault(look.name, look.faults, [], place)));
+      const tr = h(
+        "tr",
+        {
+          title: `${look.kind}: ${limits}\nClick to show or hide the chart`,
+          onclick: () => this.charts.toggle(`actuator.${look.name}`),
+        },
+        h("td", { class: "name" }, look.name),
+        h("td", {}, h("div", { class: "bar" }, bar, mark)),
+        actual,
+        command,
+        h("td", { class: "soft" }, s.unit),
+        h("td", {}, this.fault(look.name, look.faults, [], place)),
+      );
       tr.dataset["name"] = look.name;
       trs.push(tr);
       return { look, bar, mark, actual, command };
     });
-    const head = h("tr", {}, h("th", {}, ""), h("th", {}, ""), h("th", { class: "n" }, "actual"), h("th", { class: "n" }, "command"), h("th", {}, ""), h("th", {}, ""));
-    setChildren(this.element, h("h3", {}, "Actuators"), place, h("table", {}, h("thead", {}, head), h("tbody", {}, ...trs)));
+    const head = h(
+      "tr",
+      {},
+      h("th", {}, ""),
+      h("th", {}, ""),
+      h("th", { class: "n" }, "actual"),
+      h("th", { class: "n" }, "command"),
+      h("th", {}, ""),
+      h("th", {}, ""),
+    );
+    setChildren(
+      this.element,
+      h("h3", {}, "Actuators"),
+      place,
+      h("table", {}, h("thead", {}, head), h("tbody", {}, ...trs)),
+    );
   }
 
-  update(panel: Panel): void {
+  update(panel: BodyPanel): void {
     this.rows.forEach(({ look, bar, mark, actual, command }, k) => {
-      const is = panel.actuation?.actual[k] ?? null, told = panel.actuation?.command[k] ?? null, s = actuatorDisplayUnit(look.unit);
+      const is = panel.actuation?.actual[k] ?? null,
+        told = panel.actuation?.command[k] ?? null,
+        s = actuatorDisplayUnit(look.unit);
       setText(actual, formatValue(is, s));
       setText(command, formatValue(told, s));
       // the bar extends from the neutral value (or from the range end nearest to it) to the current value
-      const span = Math.max(look.maximum - look.minimum, 1e-9), share = (v: number): number => Math.max(0, Math.min(1, (v - look.minimum) / span));
-      const zero = share(0), at = share(is ?? 0);
+      const span = Math.max(look.maximum - look.minimum, 1e-9),
+        share = (v: number): number => Math.max(0, Math.min(1, (v - look.minimum) / span));
+      const zero = share(0),
+        at = share(is ?? 0);
       bar.style.left = `${100 * Math.min(zero, at)}%`;
       bar.style.width = `${100 * Math.abs(at - zero)}%`;
       mark.style.left = `${100 * share(told ?? look.rest)}%`;

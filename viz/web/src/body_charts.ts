@@ -1,4 +1,5 @@
-// Charts of the selected body. Live: the values received by this page, preceded by the viewer's history. Replay: the whole log, with a mark at the
+// Charts of the selected body. Live: the values received by this page, preceded by the viewer's history. Replay: the
+// whole log, with a mark at the
 // current time.
 
 import { cssVariable, h } from "./dom";
@@ -7,11 +8,26 @@ import { fetchSeries } from "./chart_series";
 
 const KEPT = 3000;
 const MOST_LINES = 8; // per chart
-interface Series { time: number[]; value: (number | null)[] }
+interface Series {
+  time: number[];
+  value: (number | null)[];
+}
 /** Title of a chart, the series it draws, and the factors from SI to the displayed units. */
-export interface SeriesLabel { title: string; unit: string; series: string[]; names: string[]; factors: number[]; down?: boolean }
+export interface SeriesLabel {
+  title: string;
+  unit: string;
+  series: string[];
+  names: string[];
+  factors: number[];
+  down?: boolean;
+}
 /** Body whose charts are shown; ``whole``: a log supplies the complete series. */
-export interface ChartContext { row: number | null; whole: boolean; seek: (time: number) => void; changed: () => void }
+export interface ChartContext {
+  row: number | null;
+  whole: boolean;
+  seek: (time: number) => void;
+  changed: () => void;
+}
 
 export class BodyCharts {
   readonly element = h("div", { class: "section", id: "charts" });
@@ -21,7 +37,13 @@ export class BodyCharts {
   private wanted = ["motion.depth", "motion.speed", "motion.pitch", "nav.error"];
   private due = 0;
 
-  constructor(private readonly label: (key: string) => SeriesLabel | null, private readonly width: () => number, private readonly whose: () => ChartContext) { this.clear(); }
+  constructor(
+    private readonly label: (key: string) => SeriesLabel | null,
+    private readonly width: () => number,
+    private readonly whose: () => ChartContext,
+  ) {
+    this.clear();
+  }
 
   /** Switch to another body: clear the data, keep the selection of charts. */
   clear(): void {
@@ -44,11 +66,17 @@ export class BodyCharts {
     let s = this.kept.get(key);
     if (!s) this.kept.set(key, (s = { time: [], value: [] }));
     const last = s.time[s.time.length - 1];
-    if (last !== undefined && time < last - 1e-6) { s.time.length = 0; s.value.length = 0; } // the time jumped back
+    if (last !== undefined && time < last - 1e-6) {
+      s.time.length = 0;
+      s.value.length = 0;
+    } // the time jumped back
     else if (last !== undefined && time < last + 1e-6) return;
     s.time.push(time);
     s.value.push(value !== null && Math.abs(value) < 1e12 ? value : null);
-    if (s.time.length > KEPT) { s.time.splice(0, KEPT / 4); s.value.splice(0, KEPT / 4); }
+    if (s.time.length > KEPT) {
+      s.time.splice(0, KEPT / 4);
+      s.value.splice(0, KEPT / 4);
+    }
   }
 
   /** Show or hide a chart. */
@@ -58,19 +86,27 @@ export class BodyCharts {
   }
 
   /** Values of a series, for tests. */
-  series(key: string): Series | undefined { return this.kept.get(key); }
+  series(key: string): Series | undefined {
+    return this.kept.get(key);
+  }
 
   /** Fetch the values from before this page was opened; for a log, all values. */
   private async ask(key: string, label: SeriesLabel): Promise<void> {
     const { row, whole } = this.whose();
     if (row === null || this.asked.has(key) || (!whole && !/^(motion|nav)\./.test(key))) return;
     this.asked.add(key);
-    const wanted = label.series.slice(0, MOST_LINES), found = await fetchSeries(wanted.map((k) => [row, k]));
+    const wanted = label.series.slice(0, MOST_LINES),
+      found = await fetchSeries(wanted.map((k) => [row, k]));
     if (!found?.time.length || this.whose().row !== row) return;
     wanted.forEach((k, i) => {
-      const since = this.kept.get(k), from = since?.time[0] ?? Infinity, n = found.time.filter((t) => t < from - 1e-6).length;
+      const since = this.kept.get(k),
+        from = since?.time[0] ?? Infinity,
+        n = found.time.filter((t) => t < from - 1e-6).length;
       const value = found.values[i]!.map((v) => (v === null ? null : v * (label.factors[i] ?? 1)));
-      this.kept.set(k, { time: [...found.time.slice(0, n), ...(since?.time ?? [])], value: [...value.slice(0, n), ...(since?.value ?? [])] });
+      this.kept.set(k, {
+        time: [...found.time.slice(0, n), ...(since?.time ?? [])],
+        value: [...value.slice(0, n), ...(since?.value ?? [])],
+      });
     });
     for (const p of this.plots.values()) p.drawn = false;
     this.due = 0;
@@ -78,14 +114,19 @@ export class BodyCharts {
   }
 
   draw(time: number): void {
-    const now = performance.now(), { whole, seek } = this.whose();
+    const now = performance.now(),
+      { whole, seek } = this.whose();
     if (now < this.due) {
       if (whole) for (const { plot } of this.plots.values()) plot.mark(time);
       return;
     }
     this.due = now + 250;
     const width = this.width();
-    for (const [key, { plot }] of this.plots) if (!this.wanted.includes(key)) { plot.destroy(); this.plots.delete(key); }
+    for (const [key, { plot }] of this.plots)
+      if (!this.wanted.includes(key)) {
+        plot.destroy();
+        this.plots.delete(key);
+      }
     for (const key of this.wanted) {
       const label = this.label(key);
       if (label) void this.ask(key, label);
@@ -93,13 +134,31 @@ export class BodyCharts {
       if (!found) {
         const series = label?.series.slice(0, MOST_LINES).filter((k) => this.kept.has(k)) ?? [];
         if (!label || !series.length) continue; // this body does not have this value
-        const plot = new Plot({ title: label.title, unit: label.unit, colours: [cssVariable("--accent"), cssVariable("--warm"), cssVariable("--bad"), cssVariable("--good"), cssVariable("--soft")], labels: label.names.slice(0, series.length), width, height: 92, down: label.down,
-          remove: () => this.toggle(key), pick: whole ? seek : undefined });
+        const plot = new Plot({
+          title: label.title,
+          unit: label.unit,
+          colours: [
+            cssVariable("--accent"),
+            cssVariable("--warm"),
+            cssVariable("--bad"),
+            cssVariable("--good"),
+            cssVariable("--soft"),
+          ],
+          labels: label.names.slice(0, series.length),
+          width,
+          height: 92,
+          down: label.down,
+          remove: () => this.toggle(key),
+          pick: whole ? seek : undefined,
+        });
         this.plots.set(key, (found = { plot, series, drawn: false }));
         this.element.append(plot.element);
       }
       found.plot.width(width);
-      if (whole && found.drawn) { found.plot.mark(time); continue; }
+      if (whole && found.drawn) {
+        found.plot.mark(time);
+        continue;
+      }
       found.drawn = true;
       const [first, ...others] = found.series.map((k) => this.kept.get(k)!);
       found.plot.set(first!.time, first!.value, ...others.map((s) => first!.time.map((_, k) => s.value[k] ?? null)));

@@ -9,12 +9,29 @@ import { wrapDegrees } from "./coordinate_frames";
 import { formatDegrees, geodetic } from "./geodesy";
 import { BodyCharts, type SeriesLabel, type ChartContext } from "./body_charts";
 import { Instruments } from "./instruments";
-import type { FieldLook, Kit, Panel } from "./websocket";
 import type { SceneStore } from "./scene_store";
+import type { BodyEquipment, BodyPanel, FieldInfo } from "./page_protocol";
 
-const VECTORS: [name: string, unit: string, digits: number][] = [["position", "m", 3], ["over ground", "m/s", 3], ["through water", "m/s", 3], ["rates", "°/s", 2], ["current at vehicle", "m/s", 3], ["wind at vehicle", "m/s", 3], ["believed", "m", 2], ["sigma", "m", 2]];
+const VECTORS: [name: string, unit: string, digits: number][] = [
+  ["position", "m", 3],
+  ["over ground", "m/s", 3],
+  ["through water", "m/s", 3],
+  ["rates", "°/s", 2],
+  ["current at vehicle", "m/s", 3],
+  ["wind at vehicle", "m/s", 3],
+  ["believed", "m", 2],
+  ["sigma", "m", 2],
+];
 
-export interface BodyActions { onboard: (row: number) => void; follow: () => void; goTo: (row: number) => void; fail: (row: number) => InjectFault | null; seek: (time: number) => void; sonar: (row: number, name: string) => void; changed: () => void }
+export interface BodyActions {
+  onboard: (row: number) => void;
+  follow: () => void;
+  goTo: (row: number) => void;
+  fail: (row: number) => InjectFault | null;
+  seek: (time: number) => void;
+  sonar: (row: number, name: string) => void;
+  changed: () => void;
+}
 type Vector3 = [number | null, number | null, number | null];
 type Vector = (number | null)[] | null | undefined;
 
@@ -25,7 +42,7 @@ export class BodyDetails {
   private readonly instruments: Instruments;
   private readonly forces: ForcePanel;
   private row: number | null = null;
-  private kit: Kit | null = null;
+  private kit: BodyEquipment | null = null;
   private readonly head = h("div", { class: "section" });
   private readonly note = h("div", { class: "section warm hidden", id: "note" });
   private readonly motion = h("div", { class: "section" });
@@ -38,80 +55,191 @@ export class BodyDetails {
   private readonly crew = h("div", { class: "section", id: "crew" });
   private readonly identity = h("div", { class: "section", id: "identity" });
 
-  constructor(private readonly store: SceneStore, private readonly actions: BodyActions) {
-    this.charts = new BodyCharts((key) => this.label(key), () => Math.max(this.element.clientWidth - 26, 120), () => this.whose());
-    const fault = (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement): HTMLElement | null => faultButton(part, kinds, fields, at, this.kit ? this.actions.fail(this.kit.row) : null);
+  constructor(
+    private readonly store: SceneStore,
+    private readonly actions: BodyActions,
+  ) {
+    this.charts = new BodyCharts(
+      (key) => this.label(key),
+      () => Math.max(this.element.clientWidth - 26, 120),
+      () => this.whose(),
+    );
+    const fault = (part: string, kinds: string[], fields: FieldInfo[], at: HTMLElement): HTMLElement | null =>
+      faultButton(part, kinds, fields, at, this.kit ? this.actions.fail(this.kit.row) : null);
     this.actuators = new Actuators(this.charts, fault);
-    this.instruments = new Instruments(this.charts, fault, (name) => { if (this.row !== null) this.actions.sonar(this.row, name); });
+    this.instruments = new Instruments(this.charts, fault, (name) => {
+      if (this.row !== null) this.actions.sonar(this.row, name);
+    });
     this.forces = new ForcePanel(this.charts);
     this.build();
     this.clear();
   }
 
-  private whose(): ChartContext { return { row: this.row, whole: this.store.hello?.kind === "replay", seek: this.actions.seek, changed: this.actions.changed }; }
+  private whose(): ChartContext {
+    return {
+      row: this.row,
+      whole: this.store.hello?.kind === "replay",
+      seek: this.actions.seek,
+      changed: this.actions.changed,
+    };
+  }
 
   /** Create cells that persist: a pressed cell must still exist when the pointer is released. */
   private build(): void {
     const cell = (name: string, unit: string, key?: string): HTMLElement => {
       const b = h("b", {}, "–");
       this.numbers.set(name, b);
-      return h("div", { class: "cell", title: key ? "Click to show or hide the chart" : "", onclick: key ? () => this.charts.toggle(key) : undefined }, h("span", {}, name), b, " ", h("i", {}, unit));
+      return h(
+        "div",
+        {
+          class: "cell",
+          title: key ? "Click to show or hide the chart" : "",
+          onclick: key ? () => this.charts.toggle(key) : undefined,
+        },
+        h("span", {}, name),
+        b,
+        " ",
+        h("i", {}, unit),
+      );
     };
     const vectors = VECTORS.map(([name, unit]) => {
-      const cells = [0, 1, 2].map(() => h("td", { class: "n" })), tr = h("tr", {}, h("td", { class: "soft" }, `${name}, ${unit}`), ...cells);
+      const cells = [0, 1, 2].map(() => h("td", { class: "n" })),
+        tr = h("tr", {}, h("td", { class: "soft" }, `${name}, ${unit}`), ...cells);
       this.vectors.set(name, { tr, cells });
       return tr;
     });
     const place = h("div", { class: "soft num", id: "place" });
     this.numbers.set("place", place);
-    setChildren(this.motion,
-      h("div", { class: "cells" }, cell("heading", "°", "motion.heading"), cell("depth", "m", "motion.depth"), cell("speed", "m/s", "motion.speed"), cell("roll", "°", "motion.roll"), cell("pitch", "°", "motion.pitch"), cell("time", "")), place,
-      h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, ""), h("th", { class: "n" }, "N / x"), h("th", { class: "n" }, "E / y"), h("th", { class: "n" }, "D / z"))), h("tbody", {}, ...vectors)));
-    setChildren(this.navigation, h("h3", {}, "Navigation"), h("div", { class: "cells" }, cell("error", "m", "nav.error"), cell("stated 1σ", "m", "nav.error"), cell("error in σ", ""), cell("depth error", "m", "nav.vertical")));
-    const head = h("tr", {}, h("th", {}, "role"), h("th", {}, "address"), h("th", { class: "n" }, "round trip"), h("th", { class: "n" }, "lockstep"));
+    setChildren(
+      this.motion,
+      h(
+        "div",
+        { class: "cells" },
+        cell("heading", "°", "motion.heading"),
+        cell("depth", "m", "motion.depth"),
+        cell("speed", "m/s", "motion.speed"),
+        cell("roll", "°", "motion.roll"),
+        cell("pitch", "°", "motion.pitch"),
+        cell("time", ""),
+      ),
+      place,
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("th", {}, ""),
+            h("th", { class: "n" }, "N / x"),
+            h("th", { class: "n" }, "E / y"),
+            h("th", { class: "n" }, "D / z"),
+          ),
+        ),
+        h("tbody", {}, ...vectors),
+      ),
+    );
+    setChildren(
+      this.navigation,
+      h("h3", {}, "Navigation"),
+      h(
+        "div",
+        { class: "cells" },
+        cell("error", "m", "nav.error"),
+        cell("stated 1σ", "m", "nav.error"),
+        cell("error in σ", ""),
+        cell("depth error", "m", "nav.vertical"),
+      ),
+    );
+    const head = h(
+      "tr",
+      {},
+      h("th", {}, "role"),
+      h("th", {}, "address"),
+      h("th", { class: "n" }, "round trip"),
+      h("th", { class: "n" }, "lockstep"),
+    );
     setChildren(this.crew, h("h3", {}, "Crew"), h("table", {}, h("thead", {}, head), this.aboardBody), this.nobody);
   }
 
-  private label(key: string): SeriesLabel | null { return labelOf(this.kit, key); }
+  private label(key: string): SeriesLabel | null {
+    return labelOf(this.kit, key);
+  }
 
   clear(): void {
     this.row = null;
     if (this.kit) this.fit(null); // the next body does not have these parts
     this.charts.clear();
-    this.element.replaceChildren(h("div", { class: "empty" }, "Select a body in the view or in the list to see its data, charts and onboard view."));
+    this.element.replaceChildren(
+      h(
+        "div",
+        { class: "empty" },
+        "Select a body in the view or in the list to see its data, charts and onboard view.",
+      ),
+    );
   }
 
   /** Show the equipment of the selected body. */
-  fit(kit: Kit | null): void {
+  fit(kit: BodyEquipment | null): void {
     this.kit = kit;
     this.actuators.fit(kit);
     this.instruments.fit(kit);
     this.charts.recolour();
   }
 
-  private begin(panel: Panel): void {
+  private begin(panel: BodyPanel): void {
     const kit = this.kit?.row === panel.row ? this.kit : null;
     this.clear();
     this.row = panel.row;
     this.fit(kit);
-    const body = this.store.bodies.get(panel.row), model = this.store.scene?.models[body?.model ?? ""];
+    const body = this.store.bodies.get(panel.row),
+      model = this.store.scene?.models[body?.model ?? ""];
     const dot = h("span", { class: "dot" });
     dot.style.background = bodyColour(panel.row);
     setChildren(
       this.head,
-      h("div", { class: "row" }, dot, h("b", { class: "grow" }, this.store.name(panel.row)), h("span", { class: "soft" }, `${body?.model ?? ""}, ${body?.type ?? ""}`)),
-      h("div", { class: "row" }, h("button", { id: "go-onboard", onclick: () => this.actions.onboard(panel.row) }, "onboard view"), h("button", { onclick: () => this.actions.follow() }, "follow"), h("button", { onclick: () => this.actions.goTo(panel.row) }, "go to")),
+      h(
+        "div",
+        { class: "row" },
+        dot,
+        h("b", { class: "grow" }, this.store.name(panel.row)),
+        h("span", { class: "soft" }, `${body?.model ?? ""}, ${body?.type ?? ""}`),
+      ),
+      h(
+        "div",
+        { class: "row" },
+        h("button", { id: "go-onboard", onclick: () => this.actions.onboard(panel.row) }, "onboard view"),
+        h("button", { onclick: () => this.actions.follow() }, "follow"),
+        h("button", { onclick: () => this.actions.goTo(panel.row) }, "go to"),
+      ),
       model?.title ? h("div", { class: "soft" }, model.title) : null,
     );
-    this.element.replaceChildren(this.head, this.note, this.motion, this.navigation, this.charts.element, this.actuators.element, this.forces.element, this.instruments.element, this.crew, this.identity);
+    this.element.replaceChildren(
+      this.head,
+      this.note,
+      this.motion,
+      this.navigation,
+      this.charts.element,
+      this.actuators.element,
+      this.forces.element,
+      this.instruments.element,
+      this.crew,
+      this.identity,
+    );
     this.who(panel);
   }
 
-  update(panel: Panel): void {
+  update(panel: BodyPanel): void {
     if (panel.row !== this.row) this.begin(panel);
-    const m = panel.motion, [roll, pitch, heading] = m.euler as Vector3, depth = m.position[2] ?? null;
-    const speed = m.velocity.every((v) => v !== null) ? Math.hypot(...(m.velocity as number[])) : null, course = heading === null ? null : wrapDegrees(heading);
-    for (const [name, value] of Object.entries({ depth, speed, pitch, roll, heading: course })) this.charts.remember(panel.time, `motion.${name}`, value);
+    const m = panel.motion,
+      [roll, pitch, heading] = m.euler as Vector3,
+      depth = m.position[2] ?? null;
+    const speed = m.velocity.every((v) => v !== null) ? Math.hypot(...(m.velocity as number[])) : null,
+      course = heading === null ? null : wrapDegrees(heading);
+    for (const [name, value] of Object.entries({ depth, speed, pitch, roll, heading: course }))
+      this.charts.remember(panel.time, `motion.${name}`, value);
     const cell = (name: string, value: string): void => setText(this.numbers.get(name)!, value);
     cell("heading", formatNumber(course, 1));
     cell("depth", formatNumber(depth, 2));
@@ -119,12 +247,25 @@ export class BodyDetails {
     cell("roll", formatNumber(roll, 1));
     cell("pitch", formatNumber(pitch, 1));
     cell("time", formatTime(panel.time));
-    const origin = this.store.scene?.origin, [n, e, d] = m.position as Vector3, [lat, lon] = origin && n !== null && e !== null && d !== null && Math.abs(n) < 1e7 ? geodetic(origin, n, e, d) : [NaN, NaN];
+    const origin = this.store.scene?.origin,
+      [n, e, d] = m.position as Vector3,
+      [lat, lon] =
+        origin && n !== null && e !== null && d !== null && Math.abs(n) < 1e7 ? geodetic(origin, n, e, d) : [NaN, NaN];
     cell("place", Number.isFinite(lat) ? `${formatDegrees(lat, "NS")}  ${formatDegrees(lon, "EW")}` : "");
     const belief = this.store.beliefs.get(panel.row);
-    const told: Record<string, Vector> = { position: m.position, "over ground": m.velocity, "through water": m.water, rates: m.rates, "current at vehicle": panel.surroundings?.current_W, "wind at vehicle": panel.surroundings?.wind_W, believed: belief?.slice(0, 3), sigma: belief?.slice(3, 6) };
+    const told: Record<string, Vector> = {
+      position: m.position,
+      "over ground": m.velocity,
+      "through water": m.water,
+      rates: m.rates,
+      "current at vehicle": panel.surroundings?.current_W,
+      "wind at vehicle": panel.surroundings?.wind_W,
+      believed: belief?.slice(0, 3),
+      sigma: belief?.slice(3, 6),
+    };
     for (const [name, , digits] of VECTORS) {
-      const { tr, cells } = this.vectors.get(name)!, v = told[name];
+      const { tr, cells } = this.vectors.get(name)!,
+        v = told[name];
       toggleClass(tr, "hidden", !v);
       if (v) cells.forEach((c, k) => setText(c, formatNumber(v[k], digits)));
     }
@@ -141,14 +282,21 @@ export class BodyDetails {
   }
 
   /** Draw the charts with the data received so far. */
-  draw(): void { if (this.row !== null) this.charts.draw(this.store.time); }
+  draw(): void {
+    if (this.row !== null) this.charts.draw(this.store.time);
+  }
 
   /** Show the error of the navigator's estimate next to the standard deviation that it states. */
-  private navigate(panel: Panel, belief: (number | null)[] | undefined): void {
-    const [n, e, d, sn, se] = belief ?? [], [pn, pe, pd] = panel.motion.position, known = typeof n === "number" && typeof e === "number" && typeof pn === "number" && typeof pe === "number";
+  private navigate(panel: BodyPanel, belief: (number | null)[] | undefined): void {
+    const [n, e, d, sn, se] = belief ?? [],
+      [pn, pe, pd] = panel.motion.position,
+      known = typeof n === "number" && typeof e === "number" && typeof pn === "number" && typeof pe === "number";
     toggleClass(this.navigation, "hidden", !known);
     if (!known) return;
-    const error = Math.hypot(n - pn, e - pe), sigma = Math.hypot(sn ?? 0, se ?? 0), deeper = typeof d === "number" && typeof pd === "number" ? d - pd : null, cell = (name: string, value: string): void => setText(this.numbers.get(name)!, value);
+    const error = Math.hypot(n - pn, e - pe),
+      sigma = Math.hypot(sn ?? 0, se ?? 0),
+      deeper = typeof d === "number" && typeof pd === "number" ? d - pd : null,
+      cell = (name: string, value: string): void => setText(this.numbers.get(name)!, value);
     cell("error", formatNumber(error, 2));
     cell("stated 1σ", formatNumber(sigma, 2));
     cell("error in σ", sigma > 0 ? formatNumber(error / sigma, 1) : "–");
@@ -165,17 +313,32 @@ export class BodyDetails {
     this.instruments.lose(on);
   }
 
-  private who(panel: Panel): void {
+  private who(panel: BodyPanel): void {
     const model = this.store.scene?.models[this.store.bodies.get(panel.row)?.model ?? ""];
-    const line = (k: string, v: string | null): HTMLElement | null => (v ? h("tr", {}, h("td", { class: "soft" }, k), h("td", {}, v)) : null);
-    const table = h("table", {}, h("tbody", {},
-      line("row", String(panel.row)), line("model", String(panel.identity["model"] ?? "")), line("size", model ? `${model.shape.kind} ${model.shape.size.map((s) => +s.toFixed(3)).join(" × ")} m` : null),
-      line("mass", model?.mass ? `${model.mass} kg` : null)));
-    setChildren(this.identity, h("h3", {}, "Identity"), table, model?.validated ? h("div", { class: "soft" }, `Validated: ${model.validated}`) : null);
+    const line = (k: string, v: string | null): HTMLElement | null =>
+      v ? h("tr", {}, h("td", { class: "soft" }, k), h("td", {}, v)) : null;
+    const table = h(
+      "table",
+      {},
+      h(
+        "tbody",
+        {},
+        line("row", String(panel.row)),
+        line("model", String(panel.identity["model"] ?? "")),
+        line("size", model ? `${model.shape.kind} ${model.shape.size.map((s) => +s.toFixed(3)).join(" × ")} m` : null),
+        line("mass", model?.mass ? `${model.mass} kg` : null),
+      ),
+    );
+    setChildren(
+      this.identity,
+      h("h3", {}, "Identity"),
+      table,
+      model?.validated ? h("div", { class: "soft" }, `Validated: ${model.validated}`) : null,
+    );
   }
 
   /** Show the clients connected to the body, by role. */
-  private aboard(panel: Panel): void {
+  private aboard(panel: BodyPanel): void {
     toggleClass(this.crew, "hidden", !panel.crew);
     const told = panel.crew ?? [];
     toggleClass(this.nobody, "hidden", told.length > 0);
@@ -187,9 +350,15 @@ export class BodyDetails {
         this.sessions.push((row = { tr: h("tr", {}, ...cells), cells }));
         this.aboardBody.append(row.tr);
       }
-      const gone = c.status !== "connected", late = c.silent !== null && c.silent > 2;
+      const gone = c.status !== "connected",
+        late = c.silent !== null && c.silent > 2;
       row.tr.title = `${c.datagrams[0]} datagrams received from this client, ${c.datagrams[1]} sent to it`;
-      [c.role, c.address, gone ? c.status : late ? `no datagram for ${c.silent!.toFixed(0)} s` : `${formatNumber(c.rtt_ms, 2)} ms`, c.lockstep_ms ? `every ${+c.lockstep_ms.toFixed(3)} ms` : ""].forEach((t, k) => setText(row.cells[k]!, t));
+      [
+        c.role,
+        c.address,
+        gone ? c.status : late ? `no datagram for ${c.silent!.toFixed(0)} s` : `${formatNumber(c.rtt_ms, 2)} ms`,
+        c.lockstep_ms ? `every ${+c.lockstep_ms.toFixed(3)} ms` : "",
+      ].forEach((t, k) => setText(row.cells[k]!, t));
       row.cells[0]!.className = gone ? "bad" : "good";
       row.cells[2]!.className = `n ${gone || late ? "bad" : ""}`;
     });

@@ -3,13 +3,15 @@
 import * as THREE from "three";
 import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
 import { toThree } from "./coordinate_frames";
-import type { FinLook, ModelLook, ThrusterLook } from "./websocket";
+import type { FinInfo, ModelInfo, ThrusterInfo } from "./page_protocol";
 
 const HULL: Record<string, string> = { underwater: "#ffc933", surface: "#f4f6f8", buoy: "#ff7a2f" };
 
 export function withColour(geometry: THREE.BufferGeometry, colour: string): THREE.BufferGeometry {
   const g = geometry.index ? geometry.toNonIndexed() : geometry;
-  const c = new THREE.Color(colour), n = g.getAttribute("position").count, data = new Float32Array(3 * n);
+  const c = new THREE.Color(colour),
+    n = g.getAttribute("position").count,
+    data = new Float32Array(3 * n);
   for (let k = 0; k < n; k++) data.set([c.r, c.g, c.b], 3 * k);
   g.setAttribute("color", new THREE.BufferAttribute(data, 3));
   g.deleteAttribute("uv");
@@ -25,12 +27,16 @@ function placed(g: THREE.BufferGeometry, position: number[], direction: number[]
 }
 
 function torpedo(length: number, radius: number, around: number): THREE.BufferGeometry[] {
-  const nose = Math.min(radius * 2.2, length * 0.2), tail = Math.min(radius * 4.5, length * 0.28);
+  const nose = Math.min(radius * 2.2, length * 0.2),
+    tail = Math.min(radius * 4.5, length * 0.28);
   const profile: THREE.Vector2[] = [];
   const along = around / 3;
-  for (let k = 0; k <= along; k++) { // tail, seen from astern
+  for (let k = 0; k <= along; k++) {
+    // tail, seen from astern
     const x = k / along;
-    profile.push(new THREE.Vector2(radius * (0.12 + 0.88 * Math.sin((x * Math.PI) / 2) ** 0.8), -length / 2 + tail * x));
+    profile.push(
+      new THREE.Vector2(radius * (0.12 + 0.88 * Math.sin((x * Math.PI) / 2) ** 0.8), -length / 2 + tail * x),
+    );
   }
   for (let k = 0; k <= along; k++) {
     const a = (k / along) * (Math.PI / 2);
@@ -47,7 +53,8 @@ function torpedo(length: number, radius: number, around: number): THREE.BufferGe
 
 function boat(length: number, width: number, height: number): THREE.BufferGeometry[] {
   const outline = new THREE.Shape();
-  const w = width / 2, l = length / 2;
+  const w = width / 2,
+    l = length / 2;
   outline.moveTo(-w, -l);
   outline.lineTo(w, -l);
   outline.lineTo(w, l * 0.35);
@@ -63,7 +70,12 @@ function boat(length: number, width: number, height: number): THREE.BufferGeomet
   mast.translate(0, height * 1.7, length * 0.12);
   const deck = new THREE.BoxGeometry(width * 0.8, height * 0.04, length * 0.55);
   deck.translate(0, height * 0.52, length * 0.12);
-  return [withColour(hull, HULL["surface"]!), withColour(cabin, "#d1495b"), withColour(mast, "#33475a"), withColour(deck, "#8fa3b3")];
+  return [
+    withColour(hull, HULL["surface"]!),
+    withColour(cabin, "#d1495b"),
+    withColour(mast, "#33475a"),
+    withColour(deck, "#8fa3b3"),
+  ];
 }
 
 function frame(length: number, width: number, height: number): THREE.BufferGeometry[] {
@@ -97,88 +109,154 @@ function float(diameter: number): THREE.BufferGeometry[] {
   mast.translate(0, r * 1.4, 0);
   const lamp = new THREE.SphereGeometry(r * 0.17, 12, 10);
   lamp.translate(0, r * 2, 0);
-  return [withColour(ball, HULL["buoy"]!), withColour(band, "#ffffff"), withColour(mast, "#33475a"), withColour(lamp, "#ffe66d")];
+  return [
+    withColour(ball, HULL["buoy"]!),
+    withColour(band, "#ffffff"),
+    withColour(mast, "#33475a"),
+    withColour(lamp, "#ffe66d"),
+  ];
 }
 
 /** The hull with all fixed parts. */
-export function hullGeometry(model: ModelLook, coarse = false): THREE.BufferGeometry[] {
+export function hullGeometry(model: ModelInfo, coarse = false): THREE.BufferGeometry[] {
   const [l, w, d] = model.shape.size;
-  const parts = model.shape.kind === "cylinder" ? torpedo(l, w / 2, coarse ? 9 : 36) : model.shape.kind === "sphere" ? float(l) : model.type === "surface" ? boat(l, w, d) : frame(l, w, d);
+  const parts =
+    model.shape.kind === "cylinder"
+      ? torpedo(l, w / 2, coarse ? 9 : 36)
+      : model.shape.kind === "sphere"
+        ? float(l)
+        : model.type === "surface"
+          ? boat(l, w, d)
+          : frame(l, w, d);
   if (model.transducer) {
     const size = Math.min(w, d) * 0.1;
-    parts.push(withColour(placed(new THREE.CylinderGeometry(size, size, size * 2.2, 14), model.transducer, [0, 0, 1]), "#b388ff"));
+    parts.push(
+      withColour(
+        placed(new THREE.CylinderGeometry(size, size, size * 2.2, 14), model.transducer, [0, 0, 1]),
+        "#b388ff",
+      ),
+    );
   }
   return parts;
 }
 
-export function thrusterSize(model: ModelLook): number {
-  const [l, w, d] = model.shape.size, small = Math.min(w, d);
+export function thrusterSize(model: ModelInfo): number {
+  const [l, w, d] = model.shape.size,
+    small = Math.min(w, d);
   return Math.min(small * 0.32, Math.max(l * 0.045, small * 0.2));
 }
 
 const ORIGIN = [0, 0, 0];
 
 /** A thruster, relative to its own position. */
-export function thrusterGeometry(model: ModelLook, t: ThrusterLook, coarse = false): THREE.BufferGeometry[] {
-  const size = thrusterSize(model), parts = [
-    withColour(placed(new THREE.CylinderGeometry(size, size * 0.92, size * 0.9, coarse ? 8 : 20, 1, true), ORIGIN, t.direction), "#14202b"),
-    withColour(placed(new THREE.BoxGeometry(size * 1.75, size * 0.16, size * 0.28), ORIGIN, t.direction), "#c9a227"),
-  ];
-  if (t.swivel || t.deflector) { // a nozzle behind it shows its direction
-    const nozzle = new THREE.CylinderGeometry(size * 0.55, size * 0.85, size * 1.5, coarse ? 8 : 20, 1, true).rotateX(Math.PI / 2).translate(0, 0, size * 0.9);
+export function thrusterGeometry(model: ModelInfo, t: ThrusterInfo, coarse = false): THREE.BufferGeometry[] {
+  const size = thrusterSize(model),
+    parts = [
+      withColour(
+        placed(
+          new THREE.CylinderGeometry(size, size * 0.92, size * 0.9, coarse ? 8 : 20, 1, true),
+          ORIGIN,
+          t.direction,
+        ),
+        "#14202b",
+      ),
+      withColour(placed(new THREE.BoxGeometry(size * 1.75, size * 0.16, size * 0.28), ORIGIN, t.direction), "#c9a227"),
+    ];
+  if (t.swivel || t.deflector) {
+    // a nozzle behind it shows its direction
+    const nozzle = new THREE.CylinderGeometry(size * 0.55, size * 0.85, size * 1.5, coarse ? 8 : 20, 1, true)
+      .rotateX(Math.PI / 2)
+      .translate(0, 0, size * 0.9);
     parts.push(withColour(aimed(nozzle, t.direction), "#2b3f50"));
   }
   return parts;
 }
 
 /** Rotate geometry made for a thruster that points ahead (-z) to the thruster's direction. */
-function aimed(g: THREE.BufferGeometry, direction: number[]): THREE.BufferGeometry { return g.applyQuaternion(quaternionTowards(direction)); }
-
-export function quaternionTowards(direction: number[]): THREE.Quaternion {
-  return new THREE.Quaternion().setFromUnitVectors(new THREE.Vector3(0, 0, -1), new THREE.Vector3(...toThree(direction[0]!, direction[1]!, direction[2]!)).normalize());
+function aimed(g: THREE.BufferGeometry, direction: number[]): THREE.BufferGeometry {
+  return g.applyQuaternion(quaternionTowards(direction));
 }
 
-/** The bucket of a jet that points ahead, relative to its hinge and lifted: a shell above the nozzle. A rotation about x lowers it behind the nozzle. */
-export function deflectorGeometry(model: ModelLook): THREE.BufferGeometry {
-  const size = thrusterSize(model), arc = (100 * Math.PI) / 180;
-  const shell = new THREE.CylinderGeometry(size * 1.9, size * 1.9, size * 1.9, 16, 1, true, Math.PI / 2 - arc / 2, arc).rotateZ(Math.PI / 2);
+export function quaternionTowards(direction: number[]): THREE.Quaternion {
+  return new THREE.Quaternion().setFromUnitVectors(
+    new THREE.Vector3(0, 0, -1),
+    new THREE.Vector3(...toThree(direction[0]!, direction[1]!, direction[2]!)).normalize(),
+  );
+}
+
+/**
+ * The bucket of a jet that points ahead, relative to its hinge and lifted: a shell above the nozzle. A rotation about x
+ * lowers it behind the nozzle.
+ */
+export function deflectorGeometry(model: ModelInfo): THREE.BufferGeometry {
+  const size = thrusterSize(model),
+    arc = (100 * Math.PI) / 180;
+  const shell = new THREE.CylinderGeometry(
+    size * 1.9,
+    size * 1.9,
+    size * 1.9,
+    16,
+    1,
+    true,
+    Math.PI / 2 - arc / 2,
+    arc,
+  ).rotateZ(Math.PI / 2);
   return withColour(shell, "#e07a3f");
 }
 
 /** A fin, relative to its own position. */
-export function finGeometry(model: ModelLook, f: FinLook): THREE.BufferGeometry {
-  const { span, chord } = finSize(model, f), plate = new THREE.BoxGeometry(span, chord, chord * 0.1);
+export function finGeometry(model: ModelInfo, f: FinInfo): THREE.BufferGeometry {
+  const { span, chord } = finSize(model, f),
+    plate = new THREE.BoxGeometry(span, chord, chord * 0.1);
   const up = new THREE.Vector3(...toThree(f.chord[0]!, f.chord[1]!, f.chord[2]!)).normalize();
   const out = new THREE.Vector3(...toThree(f.normal[0]!, f.normal[1]!, f.normal[2]!)).normalize();
   plate.applyMatrix4(new THREE.Matrix4().makeBasis(new THREE.Vector3().crossVectors(up, out), up, out));
   return withColour(plate, "#d1495b");
 }
 
-function finSize(model: ModelLook, f: FinLook): { span: number; chord: number } {
-  const [, w, d] = model.shape.size, small = Math.min(w, d), area = f.area > 0 ? f.area : 0.25 * small * small, chord = Math.sqrt(area / 1.3);
+function finSize(model: ModelInfo, f: FinInfo): { span: number; chord: number } {
+  const [, w, d] = model.shape.size,
+    small = Math.min(w, d),
+    area = f.area > 0 ? f.area : 0.25 * small * small,
+    chord = Math.sqrt(area / 1.3);
   return { chord, span: area / chord };
 }
 
 /** Position at which a fin is drawn: its centre of pressure, moved out of a round hull. */
-export function finPosition(model: ModelLook, f: FinLook): [number, number, number] {
+export function finPosition(model: ModelInfo, f: FinInfo): [number, number, number] {
   const size = Math.hypot(f.position[1]!, f.position[2]!);
-  const shift = size > 1e-6 && model.shape.kind === "cylinder" ? Math.max(0, model.shape.size[1] / 2 + finSize(model, f).span / 2 - size) / size : 0;
+  const shift =
+    size > 1e-6 && model.shape.kind === "cylinder"
+      ? Math.max(0, model.shape.size[1] / 2 + finSize(model, f).span / 2 - size) / size
+      : 0;
   return [f.position[0]!, f.position[1]! * (1 + shift), f.position[2]! * (1 + shift)];
 }
 
 /** Merge several geometries into one. */
 export function mergeParts(parts: THREE.BufferGeometry[]): THREE.BufferGeometry {
-  const whole = mergeGeometries(parts.map((g) => { g.deleteAttribute("uv"); return g.index ? g.toNonIndexed() : g; }));
+  const whole = mergeGeometries(
+    parts.map((g) => {
+      g.deleteAttribute("uv");
+      return g.index ? g.toNonIndexed() : g;
+    }),
+  );
   whole.computeVertexNormals();
   return whole;
 }
 
 /** The drawing of a model with its actuators at neutral; coarse if there are many bodies of it. */
-export function bodyGeometry(model: ModelLook, coarse = false): THREE.BufferGeometry {
-  const parts = hullGeometry(model, coarse), put = (g: THREE.BufferGeometry, at: number[]): THREE.BufferGeometry => g.translate(...toThree(at[0]!, at[1]!, at[2]!));
+export function bodyGeometry(model: ModelInfo, coarse = false): THREE.BufferGeometry {
+  const parts = hullGeometry(model, coarse),
+    put = (g: THREE.BufferGeometry, at: number[]): THREE.BufferGeometry =>
+      g.translate(...toThree(at[0]!, at[1]!, at[2]!));
   for (const t of model.thrusters) parts.push(...thrusterGeometry(model, t, coarse).map((g) => put(g, t.position)));
   for (const f of model.fins) parts.push(put(finGeometry(model, f), finPosition(model, f)));
   return mergeParts(parts);
 }
 
-export const bodyMaterial = new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.55, metalness: 0.08, side: THREE.DoubleSide });
+export const bodyMaterial = new THREE.MeshStandardMaterial({
+  vertexColors: true,
+  roughness: 0.55,
+  metalness: 0.08,
+  side: THREE.DoubleSide,
+});

@@ -1,41 +1,59 @@
-// Lines of the simulation (tethers, moorings, tow cables) in 3D and on the chart, from node to node, without broken segments.
+// Lines of the simulation (tethers, moorings, tow cables) in 3D and on the chart, from node to node, without broken
+// segments.
 
 import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
-import type { CableText } from "./websocket";
+import type { CableInfo } from "./page_protocol";
 
-const DARK = "#f0d48a", LIGHT = "#7a4f00";
+const DARK = "#f0d48a",
+  LIGHT = "#7a4f00";
 /** Colour of lines. */
-export function cableColour(dark: boolean): string { return dark ? DARK : LIGHT; }
+export function cableColour(dark: boolean): string {
+  return dark ? DARK : LIGHT;
+}
 
 /** Segments of a line: positions of both ends in W. */
-export function unbrokenSegments(c: CableText): [number[], number[]][] {
+export function unbrokenSegments(c: CableInfo): [number[], number[]][] {
   const found: [number[], number[]][] = [];
-  for (let k = 0; 3 * k + 5 < c.points.length; k++) if (k !== c.broken) found.push([c.points.slice(3 * k, 3 * k + 3), c.points.slice(3 * k + 3, 3 * k + 6)]);
+  for (let k = 0; 3 * k + 5 < c.points.length; k++)
+    if (k !== c.broken) found.push([c.points.slice(3 * k, 3 * k + 3), c.points.slice(3 * k + 3, 3 * k + 6)]);
   return found;
 }
 
 export class Cables {
   readonly lines = new THREE.LineSegments(new THREE.BufferGeometry(), new THREE.LineBasicMaterial());
-  private of: CableText[] | null = null;
+  private of: CableInfo[] | null = null;
 
-  constructor() { this.lines.frustumCulled = false; }
+  constructor() {
+    this.lines.frustumCulled = false;
+  }
 
-  update(cables: CableText[], dark: boolean): void {
+  update(cables: CableInfo[], dark: boolean): void {
     this.lines.material.color.set(cableColour(dark));
     if (cables === this.of) return;
     this.of = cables;
-    const points = cables.flatMap((c) => unbrokenSegments(c).flatMap((ends) => ends.flatMap(([n, e, d]) => toThree(n!, e!, d!))));
+    const points = cables.flatMap((c) =>
+      unbrokenSegments(c).flatMap((ends) => ends.flatMap(([n, e, d]) => toThree(n!, e!, d!))),
+    );
     this.lines.geometry.dispose();
     this.lines.geometry = new THREE.BufferGeometry();
     this.lines.geometry.setAttribute("position", new THREE.Float32BufferAttribute(points, 3));
   }
 }
 
-export function drawCables(c: CanvasRenderingContext2D, cables: CableText[], px: (n: number, e: number) => [number, number], dark: boolean): void {
+export function drawCables(
+  c: CanvasRenderingContext2D,
+  cables: CableInfo[],
+  px: (n: number, e: number) => [number, number],
+  dark: boolean,
+): void {
   c.strokeStyle = cableColour(dark);
   c.lineWidth = 1.4;
   c.beginPath();
-  for (const cable of cables) for (const [a, b] of unbrokenSegments(cable)) { c.moveTo(...px(a[0]!, a[1]!)); c.lineTo(...px(b[0]!, b[1]!)); }
+  for (const cable of cables)
+    for (const [a, b] of unbrokenSegments(cable)) {
+      c.moveTo(...px(a[0]!, a[1]!));
+      c.lineTo(...px(b[0]!, b[1]!));
+    }
   c.stroke();
 }

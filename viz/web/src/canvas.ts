@@ -13,17 +13,36 @@ function drawnBySoftware(): boolean {
   return /swiftshader|llvmpipe|software/i.test(name);
 }
 
-/** Create a 2D context; without a graphics processor it is software-rendered, because an emulated one is many times slower. */
-export function context2d(canvas: HTMLCanvasElement): CanvasRenderingContext2D { return canvas.getContext("2d", { willReadFrequently: SOFTWARE_RENDERING })!; }
+/**
+ * Create a 2D context; without a graphics processor it is software-rendered, because an emulated one is many times
+ * slower.
+ */
+export function context2d(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+  return canvas.getContext("2d", { willReadFrequently: SOFTWARE_RENDERING })!;
+}
 
-export interface CanvasSheet { c: CanvasRenderingContext2D; w: number; hh: number; ratio: number }
+export interface CanvasSheet {
+  c: CanvasRenderingContext2D;
+  w: number;
+  hh: number;
+  ratio: number;
+}
 
-/** Fit a canvas to its size on the page, in device pixels; null if it has no size. The content stays if the size did not change. */
+/**
+ * Fit a canvas to its size on the page, in device pixels; null if it has no size. The content stays if the size did not
+ * change.
+ */
 export function prepareCanvas(canvas: HTMLCanvasElement): CanvasSheet | null {
-  const ratio = Math.min(window.devicePixelRatio, 2), w = canvas.clientWidth, hh = canvas.clientHeight;
+  const ratio = Math.min(window.devicePixelRatio, 2),
+    w = canvas.clientWidth,
+    hh = canvas.clientHeight;
   if (!w || !hh) return null;
-  const wide = Math.round(w * ratio), high = Math.round(hh * ratio);
-  if (canvas.width !== wide || canvas.height !== high) { canvas.width = wide; canvas.height = high; }
+  const wide = Math.round(w * ratio),
+    high = Math.round(hh * ratio);
+  if (canvas.width !== wide || canvas.height !== high) {
+    canvas.width = wide;
+    canvas.height = high;
+  }
   const c = context2d(canvas);
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
   return { c, w, hh, ratio };
@@ -35,8 +54,19 @@ export function roundStep(least: number): number {
   return [1, 2, 5, 10].map((f) => f * ten).find((s) => s >= least) ?? 10 * ten;
 }
 
-export interface Axis { from: number; to: number; step: number; at: (value: number) => number; text: (value: number) => string }
-export interface Margins { left: number; right: number; top: number; bottom: number }
+export interface Axis {
+  from: number;
+  to: number;
+  step: number;
+  at: (value: number) => number;
+  text: (value: number) => string;
+}
+export interface Margins {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
 
 /** Draw grid lines at round values with labels: ``across`` to the right, ``along`` up or down. */
 export function drawGrid({ c, w, hh }: CanvasSheet, m: Margins, across: Axis, along: Axis): void {
@@ -46,7 +76,16 @@ export function drawGrid({ c, w, hh }: CanvasSheet, m: Margins, across: Axis, al
   c.font = "10px system-ui, sans-serif";
   c.textBaseline = "middle";
   c.beginPath();
-  for (let v = Math.ceil(along.from / along.step) * along.step; v <= along.to; v += along.step) { c.moveTo(m.left, along.at(v)); c.lineTo(w - m.right, along.at(v)); c.fillText(along.text(v), 4, along.at(v)); }
-  for (let v = Math.ceil(across.from / across.step) * across.step; v <= across.to; v += across.step) { c.moveTo(across.at(v), m.top); c.lineTo(across.at(v), hh - m.bottom); const t = across.text(v); if (across.at(v) + 3 + c.measureText(t).width < w) c.fillText(t, across.at(v) + 3, hh - 8); }
+  for (let v = Math.ceil(along.from / along.step) * along.step; v <= along.to; v += along.step) {
+    c.moveTo(m.left, along.at(v));
+    c.lineTo(w - m.right, along.at(v));
+    c.fillText(along.text(v), 4, along.at(v));
+  }
+  for (let v = Math.ceil(across.from / across.step) * across.step; v <= across.to; v += across.step) {
+    c.moveTo(across.at(v), m.top);
+    c.lineTo(across.at(v), hh - m.bottom);
+    const t = across.text(v);
+    if (across.at(v) + 3 + c.measureText(t).width < w) c.fillText(t, across.at(v) + 3, hh - 8);
+  }
   c.stroke();
 }

@@ -1,9 +1,9 @@
-// The chart: north up, metres, grid and scale; shaded sea bed with contours, tracks, beacons and signals; and the pen for drawing missions.
+// The chart: north up, metres, grid and scale; shaded sea bed with contours, tracks, beacons and signals; and the pen
+// for drawing missions.
 
 import { bodyColour, cssVariable, drawScaleBar } from "./dom";
 import { drawCables } from "./cables";
 import { S57Chart } from "./s57_chart";
-import { SIGNAL_WIDTH } from "./websocket";
 import { ChartPointer } from "./chart_pointer";
 import { INAUDIBLE_OUTCOMES } from "./acoustic_signals";
 import type { SceneStore, Track } from "./scene_store";
@@ -12,6 +12,7 @@ import { contours, depthRange, depthColour } from "./terrain";
 import { context2d, roundStep, prepareCanvas } from "./canvas";
 import { Tiles } from "./tiles";
 import { drawTraffic, labelTraffic } from "./traffic_list";
+import { SIGNAL_WIDTH } from "./page_protocol";
 
 export interface MissionDraft {
   waypoints: Map<string, [number, number, number, number][]>;
@@ -21,7 +22,8 @@ export interface MissionDraft {
 }
 
 const MOST_WAYS = 120;
-const TOOLS = 46, NARROW = 640; // px: height of the buttons over the chart, and the width they take
+const TOOLS = 46,
+  NARROW = 640; // px: height of the buttons over the chart, and the width they take
 
 export class Chart {
   readonly canvas = document.createElement("canvas");
@@ -29,7 +31,8 @@ export class Chart {
   private scale = 1; // pixels per metre
   private shade: HTMLCanvasElement | null = null;
   private lines: number[][] = [];
-  private readonly ground = document.createElement("canvas"); // bed, contours, grid and tracks, redrawn only when the view changes
+  // bed, contours, grid and tracks, redrawn only when the view changes
+  private readonly ground = document.createElement("canvas");
   private readonly laid = new Map<number, { track: Track; n: number; m: number }>(); // track points already drawn on it
   private groundOf: unknown[] = [];
   private dark = true;
@@ -42,16 +45,23 @@ export class Chart {
   readonly tiles: Tiles;
   readonly enc = new S57Chart();
 
-  constructor(private readonly store: SceneStore, private readonly choose: (row: number | null) => void, private readonly show: { labels: boolean; trails: boolean; spheres: boolean; traffic: boolean }, changed: () => void) {
+  constructor(
+    private readonly store: SceneStore,
+    private readonly choose: (row: number | null) => void,
+    private readonly show: { labels: boolean; trails: boolean; spheres: boolean; traffic: boolean },
+    changed: () => void,
+  ) {
     this.tiles = new Tiles(changed);
     this.pointer = new ChartPointer(store, () => undefined);
     this.canvas.tabIndex = 0;
     this.canvas.className = "chart";
-    let held: [number, number] | null = null, moved = 0, mover: ((n: number, e: number) => void) | null = null;
+    let held: [number, number] | null = null,
+      moved = 0,
+      mover: ((n: number, e: number) => void) | null = null;
     this.canvas.addEventListener("pointerdown", (e) => {
       held = [e.clientX, e.clientY];
       moved = 0;
-      mover = this.pointer.measuring ? null : this.grab?.(...this.at(e), 9 / this.scale) ?? null;
+      mover = this.pointer.measuring ? null : (this.grab?.(...this.at(e), 9 / this.scale) ?? null);
       this.canvas.setPointerCapture(e.pointerId);
     });
     this.canvas.addEventListener("pointermove", (e) => {
@@ -59,20 +69,34 @@ export class Chart {
       this.pointer.move(place);
       this.onMove?.(...place);
       if (!held) return;
-      const dx = e.clientX - held[0], dy = e.clientY - held[1];
+      const dx = e.clientX - held[0],
+        dy = e.clientY - held[1];
       moved += Math.hypot(dx, dy);
       held = [e.clientX, e.clientY];
-      if (mover) { if (moved >= 4) mover(...place); return; }
+      if (mover) {
+        if (moved >= 4) mover(...place);
+        return;
+      }
       this.middle = [this.middle[0] + dy / this.scale, this.middle[1] - dx / this.scale];
     });
-    this.canvas.addEventListener("pointerup", (e) => { held = null; if (moved < 4 && !mover) this.clicked(e); mover = null; });
-    this.canvas.addEventListener("wheel", (e) => {
-      e.preventDefault();
-      const [n, east] = this.at(e), f = Math.exp(-e.deltaY * 0.0012);
-      const scale = Math.min(Math.max(this.scale * f, 0.002), 200), g = this.scale / scale;
-      this.middle = [n + (this.middle[0] - n) * g, east + (this.middle[1] - east) * g];
-      this.scale = scale;
-    }, { passive: false });
+    this.canvas.addEventListener("pointerup", (e) => {
+      held = null;
+      if (moved < 4 && !mover) this.clicked(e);
+      mover = null;
+    });
+    this.canvas.addEventListener(
+      "wheel",
+      (e) => {
+        e.preventDefault();
+        const [n, east] = this.at(e),
+          f = Math.exp(-e.deltaY * 0.0012);
+        const scale = Math.min(Math.max(this.scale * f, 0.002), 200),
+          g = this.scale / scale;
+        this.middle = [n + (this.middle[0] - n) * g, east + (this.middle[1] - east) * g];
+        this.scale = scale;
+      },
+      { passive: false },
+    );
   }
 
   build(dark: boolean): void {
@@ -82,15 +106,21 @@ export class Chart {
     this.shade = null;
     if (s.bed) {
       this.shade = document.createElement("canvas");
-      const rows = s.bed.north.length, columns = s.bed.east.length, [low, high] = depthRange(s.bed);
+      const rows = s.bed.north.length,
+        columns = s.bed.east.length,
+        [low, high] = depthRange(s.bed);
       this.shade.width = columns;
       this.shade.height = rows;
-      const c = context2d(this.shade), image = c.createImageData(columns, rows);
+      const c = context2d(this.shade),
+        image = c.createImageData(columns, rows);
       for (let i = 0; i < rows; i++)
         for (let k = 0; k < columns; k++) {
-          const d = s.bed.depth[i]![k] ?? null, o = 4 * ((rows - 1 - i) * columns + k);
+          const d = s.bed.depth[i]![k] ?? null,
+            o = 4 * ((rows - 1 - i) * columns + k);
           if (d === null) continue;
-          depthColour((d - low) / (high - low), dark).forEach((v, j) => { image.data[o + j] = 255 * v; });
+          depthColour((d - low) / (high - low), dark).forEach((v, j) => {
+            image.data[o + j] = 255 * v;
+          });
           image.data[o + 3] = dark ? 165 : 220;
         }
       c.putImageData(image, 0, 0);
@@ -100,36 +130,73 @@ export class Chart {
 
   /** Fit the scene into the chart. */
   home(): void {
-    const s = this.store.scene, n: number[] = [], e: number[] = [];
-    for (const b of s?.bodies ?? []) for (const p of [b.position, ...b.waypoints]) { n.push(p[0]!); e.push(p[1]!); }
-    for (let k = 0; k < this.store.rows.length; k++) { n.push(this.store.ned[3 * k]!); e.push(this.store.ned[3 * k + 1]!); }
-    if (!n.length) { n.push(-100, 100); e.push(-100, 100); }
+    const s = this.store.scene,
+      n: number[] = [],
+      e: number[] = [];
+    for (const b of s?.bodies ?? [])
+      for (const p of [b.position, ...b.waypoints]) {
+        n.push(p[0]!);
+        e.push(p[1]!);
+      }
+    for (let k = 0; k < this.store.rows.length; k++) {
+      n.push(this.store.ned[3 * k]!);
+      e.push(this.store.ned[3 * k + 1]!);
+    }
+    if (!n.length) {
+      n.push(-100, 100);
+      e.push(-100, 100);
+    }
     const [n0, n1, e0, e1] = [Math.min(...n), Math.max(...n), Math.min(...e), Math.max(...e)];
-    this.scale = 0.8 * Math.min((this.canvas.clientHeight - TOOLS) / Math.max(n1 - n0, 40), this.canvas.clientWidth / Math.max(e1 - e0, 40));
+    this.scale =
+      0.8 *
+      Math.min(
+        (this.canvas.clientHeight - TOOLS) / Math.max(n1 - n0, 40),
+        this.canvas.clientWidth / Math.max(e1 - e0, 40),
+      );
     this.middle = [(n0 + n1) / 2 + TOOLS / 2 / this.scale, (e0 + e1) / 2];
   }
 
   /** The view: middle (north, east) and pixels per metre. */
-  get looks(): { middle: [number, number]; scale: number } { return { middle: this.middle, scale: this.scale }; }
-  look(middle: [number, number], scale: number): void { [this.middle, this.scale] = [middle, scale]; }
+  get looks(): { middle: [number, number]; scale: number } {
+    return { middle: this.middle, scale: this.scale };
+  }
+  look(middle: [number, number], scale: number): void {
+    [this.middle, this.scale] = [middle, scale];
+  }
 
   private at(e: MouseEvent): [number, number] {
     const box = this.canvas.getBoundingClientRect();
-    return [this.middle[0] - (e.clientY - box.top - box.height / 2) / this.scale, this.middle[1] + (e.clientX - box.left - box.width / 2) / this.scale];
+    return [
+      this.middle[0] - (e.clientY - box.top - box.height / 2) / this.scale,
+      this.middle[1] + (e.clientX - box.left - box.width / 2) / this.scale,
+    ];
   }
   /** Canvas position of a point. */
   px(north: number, east: number): [number, number] {
-    return [this.canvas.clientWidth / 2 + (east - this.middle[1]) * this.scale, this.canvas.clientHeight / 2 - (north - this.middle[0]) * this.scale];
+    return [
+      this.canvas.clientWidth / 2 + (east - this.middle[1]) * this.scale,
+      this.canvas.clientHeight / 2 - (north - this.middle[0]) * this.scale,
+    ];
   }
 
   private clicked(e: MouseEvent): void {
     const [n, east] = this.at(e);
-    if (this.pointer.measuring) { this.pointer.add([n, east]); return; }
-    if (this.onClick) { this.onClick(n, east); return; }
-    let best: number | null = null, near = 16 / this.scale;
+    if (this.pointer.measuring) {
+      this.pointer.add([n, east]);
+      return;
+    }
+    if (this.onClick) {
+      this.onClick(n, east);
+      return;
+    }
+    let best: number | null = null,
+      near = 16 / this.scale;
     for (let k = 0; k < this.store.rows.length; k++) {
       const far = Math.hypot(this.store.ned[3 * k]! - n, this.store.ned[3 * k + 1]! - east);
-      if (far < near) { near = far; best = this.store.rows[k]!; }
+      if (far < near) {
+        near = far;
+        best = this.store.rows[k]!;
+      }
     }
     this.choose(best);
   }
@@ -152,7 +219,21 @@ export class Chart {
 
   /** Draw the static layer; of the tracks, only points that were added since the last picture. */
   private drawnGround(ratio: number, w: number, hh: number): HTMLCanvasElement {
-    const of = [ratio, w, hh, ...this.middle, this.scale, this.dark, this.shade, this.lines, this.show.trails, cssVariable("--bg"), this.tiles.version, this.enc.version], c = context2d(this.ground);
+    const of = [
+        ratio,
+        w,
+        hh,
+        ...this.middle,
+        this.scale,
+        this.dark,
+        this.shade,
+        this.lines,
+        this.show.trails,
+        cssVariable("--bg"),
+        this.tiles.version,
+        this.enc.version,
+      ],
+      c = context2d(this.ground);
     if (of.some((v, k) => v !== this.groundOf[k]) || this.shorter()) {
       this.groundOf = of;
       this.laid.clear();
@@ -160,12 +241,21 @@ export class Chart {
       c.setTransform(ratio, 0, 0, ratio, 0, 0);
       c.fillStyle = cssVariable("--bg");
       c.fillRect(0, 0, w, hh);
-      const origin = this.store.scene?.origin, [n, e] = this.middle, [high, wide] = [hh / 2 / this.scale, w / 2 / this.scale];
-      const corners = [[n - high, e - wide], [n + high, e + wide]] as [[number, number], [number, number]], px = (a: number, b: number): [number, number] => this.px(a, b);
+      const origin = this.store.scene?.origin,
+        [n, e] = this.middle,
+        [high, wide] = [hh / 2 / this.scale, w / 2 / this.scale];
+      const corners = [
+          [n - high, e - wide],
+          [n + high, e + wide],
+        ] as [[number, number], [number, number]],
+        px = (a: number, b: number): [number, number] => this.px(a, b);
       if (origin) this.tiles.draw(c, origin, ...corners, this.scale, px, this.dark);
       if (origin) this.enc.draw(c, origin, ...corners, px, this.dark);
       this.bed(c);
-      if (origin) { this.tiles.sign(c, hh); this.enc.sign(c, hh); }
+      if (origin) {
+        this.tiles.sign(c, hh);
+        this.enc.sign(c, hh);
+      }
       this.grid(c, w, hh);
     }
     if (this.show.trails) this.ways(c);
@@ -175,7 +265,8 @@ export class Chart {
   private bed(c: CanvasRenderingContext2D): void {
     const bed = this.store.scene?.bed;
     if (!bed || !this.shade) return;
-    const [x0, y0] = this.px(bed.north[bed.north.length - 1]!, bed.east[0]!), [x1, y1] = this.px(bed.north[0]!, bed.east[bed.east.length - 1]!);
+    const [x0, y0] = this.px(bed.north[bed.north.length - 1]!, bed.east[0]!),
+      [x1, y1] = this.px(bed.north[0]!, bed.east[bed.east.length - 1]!);
     c.imageSmoothingEnabled = true;
     if (!this.tiles.told && !this.enc.there) c.drawImage(this.shade, x0, y0, x1 - x0, y1 - y0);
     c.strokeStyle = this.dark ? "#ffffff30" : "#12283a40";
@@ -191,7 +282,8 @@ export class Chart {
     const told = new Set<number>();
     for (const l of this.lines) {
       const [x, y] = this.px(l[0]!, l[1]!);
-      if (told.has(l[4]!) || x < 40 || y < 40 || x > this.canvas.clientWidth - 60 || y > this.canvas.clientHeight - 40) continue;
+      if (told.has(l[4]!) || x < 40 || y < 40 || x > this.canvas.clientWidth - 60 || y > this.canvas.clientHeight - 40)
+        continue;
       told.add(l[4]!);
       c.fillText(`${+l[4]!.toFixed(2)} m`, x + 2, y - 2);
     }
@@ -219,7 +311,9 @@ export class Chart {
       c.fillText(`${+e.toPrecision(6) + 0} E`, x + 3, hh - 5);
     }
     c.stroke();
-    const bar = cell * this.scale, x = w - bar - 18, y = hh - 24;
+    const bar = cell * this.scale,
+      x = w - bar - 18,
+      y = hh - 24;
     c.strokeStyle = cssVariable("--ink");
     c.lineWidth = 1.6;
     c.fillStyle = cssVariable("--ink");
@@ -258,7 +352,11 @@ export class Chart {
       const first = f.corners[0];
       c.fillStyle = "#ff9f43";
       if (first) c.fillText(`${f.name} (keep ${f.keep})`, this.px(...first)[0] + 6, this.px(...first)[1] + 12);
-      for (const p of f.corners) { c.beginPath(); c.arc(...this.px(p[0], p[1]), 2.5, 0, 7); c.fill(); }
+      for (const p of f.corners) {
+        c.beginPath();
+        c.arc(...this.px(p[0], p[1]), 2.5, 0, 7);
+        c.fill();
+      }
     }
     c.strokeStyle = c.fillStyle = cssVariable("--warm");
     c.setLineDash([2, 3]);
@@ -267,14 +365,23 @@ export class Chart {
     c.closePath();
     c.stroke();
     c.setLineDash([]);
-    for (const p of this.draft?.area ?? []) { c.beginPath(); c.arc(...this.px(p[0], p[1]), 2.5, 0, 7); c.fill(); }
+    for (const p of this.draft?.area ?? []) {
+      c.beginPath();
+      c.arc(...this.px(p[0], p[1]), 2.5, 0, 7);
+      c.fill();
+    }
     for (const b of this.draft?.beacons ?? []) {
       const [x, y] = this.px(b.position[0], b.position[1]);
       drawTriangle(c, x, y, cssVariable("--warm"));
       c.fillText(b.name, x + 9, y - 4);
     }
     c.strokeStyle = c.fillStyle = cssVariable("--soft");
-    const solid = (): void => { c.globalAlpha = 0.45; c.fill(); c.globalAlpha = 1; c.stroke(); }; // vessels cannot sail through it
+    const solid = (): void => {
+      c.globalAlpha = 0.45;
+      c.fill();
+      c.globalAlpha = 1;
+      c.stroke();
+    }; // vessels cannot sail through it
     for (const b of s.boxes) {
       const [x, y] = this.px(b[0]!, b[1]!);
       c.save();
@@ -285,11 +392,19 @@ export class Chart {
       solid();
       c.restore();
     }
-    for (const p of s.piers) { c.beginPath(); c.arc(...this.px(p[0]!, p[1]!), Math.max(p[3]! * this.scale, 2), 0, 7); solid(); }
+    for (const p of s.piers) {
+      c.beginPath();
+      c.arc(...this.px(p[0]!, p[1]!), Math.max(p[3]! * this.scale, 2), 0, 7);
+      solid();
+    }
   }
 
   /** Points of a track and of the estimated track up to the current time. */
-  private until(track: Track): [number, number] { return track.whole ? [track.until(this.store.time), track.until(this.store.time, track.believedTime)] : [track.time.length, track.believedTime.length]; }
+  private until(track: Track): [number, number] {
+    return track.whole
+      ? [track.until(this.store.time), track.until(this.store.time, track.believedTime)]
+      : [track.time.length, track.believedTime.length];
+  }
 
   /** True if a drawn track was removed, thinned or went back in time. */
   private shorter(): boolean {
@@ -304,7 +419,8 @@ export class Chart {
     let drawn = 0;
     for (const [row, track] of this.store.tracks) {
       if (drawn++ > MOST_WAYS && row !== this.store.chosen) continue;
-      const [n, m] = this.until(track), old = this.laid.get(row) ?? { n: 0, m: 0 };
+      const [n, m] = this.until(track),
+        old = this.laid.get(row) ?? { n: 0, m: 0 };
       if (n === old.n && m === old.m) continue;
       this.line(c, track.ned, old.n, n, bodyColour(row), 1.8);
       this.line(c, track.believed, old.m, m, this.dark ? "#ffffffb0" : "#12283ab0", 1);
@@ -312,12 +428,20 @@ export class Chart {
     }
   }
 
-  private line(c: CanvasRenderingContext2D, ned: number[], from: number, to: number, style: string, width: number): void {
+  private line(
+    c: CanvasRenderingContext2D,
+    ned: number[],
+    from: number,
+    to: number,
+    style: string,
+    width: number,
+  ): void {
     if (to < 2 || to <= from) return;
     c.strokeStyle = style;
     c.lineWidth = width;
     c.beginPath();
-    for (let k = Math.max(0, from - 1); k < to; k++) c.lineTo(...this.px(ned[3 * k]!, ned[3 * k + 1]!)); // the first item starts the legend
+    // the first item starts the legend
+    for (let k = Math.max(0, from - 1); k < to; k++) c.lineTo(...this.px(ned[3 * k]!, ned[3 * k + 1]!));
     c.stroke();
   }
 

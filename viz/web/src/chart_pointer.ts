@@ -10,14 +10,37 @@ type Place = [north: number, east: number];
 export class ChartPointer {
   readonly element = h("div", { class: "pointer hidden", id: "pointer" });
   private readonly text = h("span", { class: "num" });
-  private readonly button = h("button", { id: "measure", class: "small", title: "Measure distances: click points on the chart, end with Esc", onclick: () => this.measure(!this.measuring) }, "measure");
+  private readonly button = h(
+    "button",
+    {
+      id: "measure",
+      class: "small",
+      title: "Measure distances: click points on the chart, end with Esc",
+      onclick: () => this.measure(!this.measuring),
+    },
+    "measure",
+  );
   measuring = false;
   points: Place[] = []; // of the measuring line
   private at: Place | null = null;
 
-  constructor(private readonly store: SceneStore, private readonly changed: () => void) { this.element.append(this.button, this.text); }
+  constructor(
+    private readonly store: SceneStore,
+    private readonly changed: () => void,
+  ) {
+    this.element.append(this.button, this.text);
+  }
 
-  show(on: boolean): void { toggleClass(this.element, "hidden", !on); }
+  show(on: boolean): void {
+    toggleClass(this.element, "hidden", !on);
+  }
+
+  /** End the measurement of a distance; false if none is in progress. */
+  endMeasurement(): boolean {
+    if (!this.measuring) return false;
+    this.measure(false);
+    return true;
+  }
 
   measure(on: boolean): void {
     this.measuring = on;
@@ -27,24 +50,40 @@ export class ChartPointer {
     this.changed();
   }
 
-  add(place: Place): void { this.points.push(place); }
+  add(place: Place): void {
+    this.points.push(place);
+  }
 
   move(place: Place): void {
-    const s = this.store.scene, depth = depthAt(s?.bed, ...place), [n, e] = place;
+    const s = this.store.scene,
+      depth = depthAt(s?.bed, ...place),
+      [n, e] = place;
     this.at = place;
     const told = [`${formatNumber(n, 1)} N  ${formatNumber(e, 1)} E`];
-    if (s?.origin) { const [lat, lon] = geodetic(s.origin, n, e, 0); told.push(`${formatDegrees(lat, "NS")}  ${formatDegrees(lon, "EW")}`); }
+    if (s?.origin) {
+      const [lat, lon] = geodetic(s.origin, n, e, 0);
+      told.push(`${formatDegrees(lat, "NS")}  ${formatDegrees(lon, "EW")}`);
+    }
     if (depth !== null) told.push(`bed ${depth.toFixed(1)} m`);
     if (this.points.length) {
       const [leg, bearing] = distanceAndBearing(this.points[this.points.length - 1]!, place);
       const all = this.points.reduce((sum, p, k) => sum + (k ? distanceAndBearing(this.points[k - 1]!, p)[0] : 0), leg);
-      told.push(`${leg.toFixed(1)} m  ${bearing.toFixed(1).padStart(5, "0")}°${this.points.length > 1 ? `  (total ${all.toFixed(1)} m)` : ""}`);
+      told.push(
+        `${leg.toFixed(1)} m  ${bearing.toFixed(1).padStart(5, "0")}°${this.points.length > 1 ? `  (total ${all.toFixed(1)} m)` : ""}`,
+      );
     }
     setText(this.text, told.join("   "));
   }
 
   /** Draw the measuring line and the depth legend on the chart. */
-  draw(c: CanvasRenderingContext2D, px: (n: number, e: number) => [number, number], w: number, hh: number, dark: boolean, beneath: number): void {
+  draw(
+    c: CanvasRenderingContext2D,
+    px: (n: number, e: number) => [number, number],
+    w: number,
+    hh: number,
+    dark: boolean,
+    beneath: number,
+  ): void {
     if (this.measuring && this.points.length) {
       const points = this.at ? [...this.points, this.at] : this.points;
       c.strokeStyle = c.fillStyle = cssVariable("--warm");
@@ -62,7 +101,10 @@ export class ChartPointer {
     }
     const bed = this.store.scene?.bed;
     if (!bed) return;
-    const [low, high] = depthRange(bed), height = Math.min(140, hh - 190 - beneath), x = w - 24, y = 96 + beneath;
+    const [low, high] = depthRange(bed),
+      height = Math.min(140, hh - 190 - beneath),
+      x = w - 24,
+      y = 96 + beneath;
     if (height < 40) return;
     for (let k = 0; k < height; k++) {
       const [r, g, b] = depthColour(k / height, dark).map((v) => Math.round(255 * v));
@@ -75,7 +117,12 @@ export class ChartPointer {
     c.fillStyle = cssVariable("--ink");
     c.font = "10px system-ui, sans-serif";
     c.textAlign = "right";
-    for (let k = 0; k <= 4; k++) c.fillText(`${(low + ((high - low) * k) / 4).toFixed(high - low < 20 ? 1 : 0)} m`, x - 4, y + (height * k) / 4 + 3);
+    for (let k = 0; k <= 4; k++)
+      c.fillText(
+        `${(low + ((high - low) * k) / 4).toFixed(high - low < 20 ? 1 : 0)} m`,
+        x - 4,
+        y + (height * k) / 4 + 3,
+      );
     c.textAlign = "left";
   }
 }

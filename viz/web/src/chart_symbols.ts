@@ -1,4 +1,5 @@
-// Symbols of bodies on the chart: to scale, but never smaller than a visible size. Corners mark the selected body. A cross in a dashed ellipse marks
+// Symbols of bodies on the chart: to scale, but never smaller than a visible size. Corners mark the selected body. A
+// cross in a dashed ellipse marks
 // an estimated position. The legend explains all symbols.
 
 import { CONDITION_TEXTS } from "./alarms";
@@ -6,7 +7,9 @@ import { bodyColour, cssVariable, h } from "./dom";
 import type { SceneStore } from "./scene_store";
 import { placeLabel } from "./traffic_list";
 
-const LONG = 19, WIDE = 9, TRIANGLE = 15; // px, minimum
+const LONG = 19,
+  WIDE = 9,
+  TRIANGLE = 15; // px, minimum
 type Px = (north: number, east: number) => [number, number];
 
 /** Length and width of a symbol in pixels for the size of a body in m. */
@@ -15,7 +18,8 @@ export function symbolSize(size: readonly number[] | undefined, scale: number): 
 }
 
 function hull(c: CanvasRenderingContext2D, long: number, wide: number): void {
-  const a = long / 2, b = wide / 2;
+  const a = long / 2,
+    b = wide / 2;
   c.beginPath();
   c.moveTo(0, -a);
   c.quadraticCurveTo(b * 1.1, -0.3 * a, b, a);
@@ -39,7 +43,12 @@ export function drawCorners(c: CanvasRenderingContext2D, x: number, y: number, r
   c.lineWidth = 1.8;
   c.setLineDash([]);
   c.beginPath();
-  for (const [i, j] of [[-1, -1], [1, -1], [1, 1], [-1, 1]] as const) {
+  for (const [i, j] of [
+    [-1, -1],
+    [1, -1],
+    [1, 1],
+    [-1, 1],
+  ] as const) {
     c.moveTo(x + i * r, y + j * (r - 6));
     c.lineTo(x + i * r, y + j * r);
     c.lineTo(x + i * (r - 6), y + j * r);
@@ -48,7 +57,14 @@ export function drawCorners(c: CanvasRenderingContext2D, x: number, y: number, r
 }
 
 /** Draw an estimated position: a cross, an ellipse of two standard deviations, and a line to the true position. */
-function belief(c: CanvasRenderingContext2D, at: [number, number], truth: [number, number] | null, across: number, along: number, tint: string): void {
+function belief(
+  c: CanvasRenderingContext2D,
+  at: [number, number],
+  truth: [number, number] | null,
+  across: number,
+  along: number,
+  tint: string,
+): void {
   c.strokeStyle = tint;
   c.lineWidth = 1.4;
   c.setLineDash([4, 3]);
@@ -57,22 +73,41 @@ function belief(c: CanvasRenderingContext2D, at: [number, number], truth: [numbe
   c.stroke();
   c.setLineDash([]);
   c.beginPath();
-  for (const s of [-1, 1]) { c.moveTo(at[0] - 4, at[1] - 4 * s); c.lineTo(at[0] + 4, at[1] + 4 * s); }
-  if (truth) { c.moveTo(...at); c.lineTo(...truth); }
+  for (const s of [-1, 1]) {
+    c.moveTo(at[0] - 4, at[1] - 4 * s);
+    c.lineTo(at[0] + 4, at[1] + 4 * s);
+  }
+  if (truth) {
+    c.moveTo(...at);
+    c.lineTo(...truth);
+  }
   c.stroke();
 }
 
-export function drawBodies(c: CanvasRenderingContext2D, store: SceneStore, px: Px, scale: number, dark: boolean, labels: boolean): void {
+export function drawBodies(
+  c: CanvasRenderingContext2D,
+  store: SceneStore,
+  px: Px,
+  scale: number,
+  dark: boolean,
+  labels: boolean,
+): void {
   c.font = "600 11px system-ui, sans-serif";
-  const many = store.rows.length > 80, [w, hh] = [c.canvas.clientWidth, c.canvas.clientHeight];
-  const names: [text: string, x: number, y: number, fill: string][] = [], taken: [number, number, number][] = [];
+  const many = store.rows.length > 80,
+    [w, hh] = [c.canvas.clientWidth, c.canvas.clientHeight];
+  const names: [text: string, x: number, y: number, fill: string][] = [],
+    taken: [number, number, number][] = [];
   const at = (k: number): [number, number] => px(store.ned[3 * k]!, store.ned[3 * k + 1]!);
   for (let k = 0; k < store.rows.length; k++) {
-    const row = store.rows[k]!, body = store.bodies.get(row);
+    const row = store.rows[k]!,
+      body = store.bodies.get(row);
     if (!body) continue;
-    const [x, y] = at(k), size = store.scene?.models[body.model]?.shape.size, [long, wide] = symbolSize(size, scale);
+    const [x, y] = at(k),
+      size = store.scene?.models[body.model]?.shape.size,
+      [long, wide] = symbolSize(size, scale);
     if (x < -long - 11 || y < -long - 11 || x > w + long + 11 || y > hh + long + 11) continue;
-    const buoy = body.type === "buoy", named = labels && (!many || row === store.chosen);
+    const buoy = body.type === "buoy",
+      named = labels && (!many || row === store.chosen);
     if (buoy) drawTriangle(c, x, y, "#ff9a4d", Math.max(TRIANGLE, (size?.[0] ?? 0) * scale));
     else {
       const [q, i, j, l] = store.quaternion.subarray(4 * k, 4 * k + 4) as unknown as [number, number, number, number];
@@ -87,17 +122,29 @@ export function drawBodies(c: CanvasRenderingContext2D, store: SceneStore, px: P
       c.stroke();
       c.restore();
     }
-    const chosen = row === store.chosen, frame = Math.max(17, 0.5 * long + 6);
+    const chosen = row === store.chosen,
+      frame = Math.max(17, 0.5 * long + 6);
     if (chosen) drawCorners(c, x, y, frame);
-    const condition = CONDITION_TEXTS[store.condition[k]!], text = condition ? `⚠ ${body.name}: ${condition}` : named ? body.name : "";
+    const condition = CONDITION_TEXTS[store.condition[k]!],
+      text = condition ? `⚠ ${body.name}: ${condition}` : named ? body.name : "";
     if (text) names.push([text, x + (chosen ? frame + 4 : 12), y - 6, cssVariable(condition ? "--bad" : "--ink")]);
   }
   for (const [row, e] of store.beliefs) {
     if (!Number.isFinite(e[0])) continue;
     const k = store.index.get(row);
-    belief(c, px(e[0]!, e[1]!), k === undefined ? null : at(k), 2 * (e[4] ?? 0) * scale, 2 * (e[3] ?? 0) * scale, bodyColour(row));
+    belief(
+      c,
+      px(e[0]!, e[1]!),
+      k === undefined ? null : at(k),
+      2 * (e[4] ?? 0) * scale,
+      2 * (e[3] ?? 0) * scale,
+      bodyColour(row),
+    );
   }
-  for (const [text, x, y, fill] of names) { c.fillStyle = fill; c.fillText(text, ...placeLabel(taken, x, y, 7 * text.length)); }
+  for (const [text, x, y, fill] of names) {
+    c.fillStyle = fill;
+    c.fillText(text, ...placeLabel(taken, x, y, 7 * text.length));
+  }
 }
 
 type Sample = (c: CanvasRenderingContext2D) => void;
@@ -117,23 +164,53 @@ function stroke(c: CanvasRenderingContext2D, tint: string, dash: number[] = [], 
 /** Legend entries: sample and text. */
 export function symbolLegend(): HTMLElement {
   const lines: [Sample, string][] = [
-    [(c) => { c.translate(22, 12); c.rotate(Math.PI / 2); c.fillStyle = bodyColour(1); hull(c, LONG, WIDE); c.fill(); }, "a vehicle with its bow; to scale if it is larger than this symbol"],
+    [
+      (c) => {
+        c.translate(22, 12);
+        c.rotate(Math.PI / 2);
+        c.fillStyle = bodyColour(1);
+        hull(c, LONG, WIDE);
+        c.fill();
+      },
+      "a vehicle with its bow; to scale if it is larger than this symbol",
+    ],
     [(c) => drawTriangle(c, 22, 13, "#ff9a4d"), "a buoy or beacon"],
     [(c) => drawCorners(c, 22, 12, 11), "the selected body"],
-    [(c) => belief(c, [16, 12], [40, 12], 9, 9, bodyColour(1)), "position estimated by the navigator, with a 2σ ellipse and a line to the true position (1σ cloud in 3D)"],
+    [
+      (c) => belief(c, [16, 12], [40, 12], 9, 9, bodyColour(1)),
+      "position estimated by the navigator, with a 2σ ellipse and a line to the true position (1σ cloud in 3D)",
+    ],
     [(c) => stroke(c, bodyColour(1)), "track of a body, in its colour"],
     [(c) => stroke(c, cssVariable("--ink"), [], 1), "track that the navigator estimates"],
     [(c) => stroke(c, cssVariable("--soft"), [6, 4]), "mission"],
     [(c) => stroke(c, "#ff9f43"), "fence"],
-    [(c) => { c.strokeStyle = bodyColour(1); c.lineWidth = 1.6; c.beginPath(); c.arc(22, 12, 9, 0, 7); c.stroke(); }, "current wavefront of a signal, in the sender's colour"],
+    [
+      (c) => {
+        c.strokeStyle = bodyColour(1);
+        c.lineWidth = 1.6;
+        c.beginPath();
+        c.arc(22, 12, 9, 0, 7);
+        c.stroke();
+      },
+      "current wavefront of a signal, in the sender's colour",
+    ],
     [(c) => stroke(c, "#5bd68a", [], 1.2), "heard"],
     [(c) => stroke(c, "#ff6b6b", [], 1.2), "lost"],
   ];
-  return h("table", { id: "legend" }, h("tbody", {}, ...lines.map(([draw, text]) => {
-    const canvas = h("canvas", { width: 2 * ROOM[0], height: 2 * ROOM[1] }), c = canvas.getContext("2d")!;
-    canvas.style.cssText = `width: ${ROOM[0]}px; height: ${ROOM[1]}px; display: block`;
-    c.scale(2, 2);
-    draw(c);
-    return h("tr", {}, h("td", {}, canvas), h("td", { class: "wide-text" }, text));
-  })));
+  return h(
+    "table",
+    { id: "legend" },
+    h(
+      "tbody",
+      {},
+      ...lines.map(([draw, text]) => {
+        const canvas = h("canvas", { width: 2 * ROOM[0], height: 2 * ROOM[1] }),
+          c = canvas.getContext("2d")!;
+        canvas.style.cssText = `width: ${ROOM[0]}px; height: ${ROOM[1]}px; display: block`;
+        c.scale(2, 2);
+        draw(c);
+        return h("tr", {}, h("td", {}, canvas), h("td", { class: "wide-text" }, text));
+      }),
+    ),
+  );
 }

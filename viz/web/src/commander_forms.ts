@@ -7,12 +7,23 @@ const RAD = Math.PI / 180;
 type Values = Record<string, number | number[]>;
 export type SendCommand = (verb: string, row: number | null, values: Values) => void;
 
-interface Input { label: string; unit: string; factor?: number }
-const PUSH: Input[] = ["X", "Y", "Z"].map((label) => ({ label, unit: "N" })), TURN: Input[] = ["K", "M", "N"].map((label) => ({ label, unit: "N m" }));
-const PLACE: Input[] = ["north", "east", "depth"].map((label) => ({ label, unit: "m" })), ATTITUDE: Input[] = ["roll", "pitch", "heading"].map((label) => ({ label, unit: "°", factor: RAD }));
+interface Input {
+  label: string;
+  unit: string;
+  factor?: number;
+}
+const PUSH: Input[] = ["X", "Y", "Z"].map((label) => ({ label, unit: "N" })),
+  TURN: Input[] = ["K", "M", "N"].map((label) => ({ label, unit: "N m" }));
+const PLACE: Input[] = ["north", "east", "depth"].map((label) => ({ label, unit: "m" })),
+  ATTITUDE: Input[] = ["roll", "pitch", "heading"].map((label) => ({ label, unit: "°", factor: RAD }));
 const WEATHER: [key: string, input: Input][] = [
-  ["current_north", { label: "current north", unit: "m/s" }], ["current_east", { label: "east", unit: "m/s" }], ["wind_speed", { label: "wind", unit: "m/s" }], ["wind_direction", { label: "from", unit: "°", factor: RAD }],
-  ["wave_height", { label: "waves", unit: "m" }], ["wave_peak", { label: "peak", unit: "rad/s" }], ["wave_direction", { label: "to", unit: "°", factor: RAD }],
+  ["current_north", { label: "current north", unit: "m/s" }],
+  ["current_east", { label: "east", unit: "m/s" }],
+  ["wind_speed", { label: "wind", unit: "m/s" }],
+  ["wind_direction", { label: "from", unit: "°", factor: RAD }],
+  ["wave_height", { label: "waves", unit: "m" }],
+  ["wave_peak", { label: "peak", unit: "rad/s" }],
+  ["wave_direction", { label: "to", unit: "°", factor: RAD }],
 ];
 
 /** A row of fields; ``read`` gives SI numbers, null for empty fields. */
@@ -20,12 +31,22 @@ class Fields {
   private readonly inputs: [HTMLInputElement, number][];
   readonly elements: HTMLElement[];
   constructor(name: string, wanted: Input[]) {
-    this.inputs = wanted.map((w) => [h("input", { type: "number", step: "any", "aria-label": `${name} ${w.label}`, placeholder: w.unit }), w.factor ?? 1]);
+    this.inputs = wanted.map((w) => [
+      h("input", { type: "number", step: "any", "aria-label": `${name} ${w.label}`, placeholder: w.unit }),
+      w.factor ?? 1,
+    ]);
     this.elements = wanted.map((w, k) => h("label", { class: "row" }, w.label, this.inputs[k]![0]));
   }
-  read(): (number | null)[] { return this.inputs.map(([i, f]) => (i.value === "" || !Number.isFinite(i.valueAsNumber) ? null : i.valueAsNumber * f)); }
+  read(): (number | null)[] {
+    return this.inputs.map(([i, f]) =>
+      i.value === "" || !Number.isFinite(i.valueAsNumber) ? null : i.valueAsNumber * f,
+    );
+  }
   /** All values, or null if one is missing. */
-  whole(): number[] | null { const v = this.read(); return v.every((x) => x !== null) ? v : null; }
+  whole(): number[] | null {
+    const v = this.read();
+    return v.every((x) => x !== null) ? v : null;
+  }
 }
 
 export class CommanderForms {
@@ -36,23 +57,82 @@ export class CommanderForms {
   private readonly world: HTMLElement;
   private readonly none = h("div", { class: "empty" });
 
-  constructor(private readonly store: SceneStore, private readonly order: SendCommand) {
-    const push = new Fields("Push", PUSH), turn = new Fields("Push", TURN), place = new Fields("Pose", PLACE), attitude = new Fields("Pose", ATTITUDE), weather = new Fields("Weather", WEATHER.map(([, w]) => w));
-    const send = (verb: string, values: Values | null): void => { if (values && Object.keys(values).length && this.store.chosen !== null) this.order(verb, this.store.chosen, values); };
-    const shove = (): void => { const f = push.read().map((v) => v ?? 0), t = turn.read().map((v) => v ?? 0); send("push", { force: f, torque: t }); };
-    const pose = (): void => { const p = place.whole(), a = attitude.whole(); send("pose", { ...(p ? { position: p } : {}), ...(a ? { attitude: a } : {}) }); };
-    const change = (): void => { const v = weather.read(), given = Object.fromEntries(WEATHER.flatMap(([key], k) => (v[k] === null ? [] : [[key, v[k]!]]))); if (Object.keys(given).length) this.order("weather", null, given); };
+  constructor(
+    private readonly store: SceneStore,
+    private readonly order: SendCommand,
+  ) {
+    const push = new Fields("Push", PUSH),
+      turn = new Fields("Push", TURN),
+      place = new Fields("Pose", PLACE),
+      attitude = new Fields("Pose", ATTITUDE),
+      weather = new Fields(
+        "Weather",
+        WEATHER.map(([, w]) => w),
+      );
+    const send = (verb: string, values: Values | null): void => {
+      if (values && Object.keys(values).length && this.store.chosen !== null)
+        this.order(verb, this.store.chosen, values);
+    };
+    const shove = (): void => {
+      const f = push.read().map((v) => v ?? 0),
+        t = turn.read().map((v) => v ?? 0);
+      send("push", { force: f, torque: t });
+    };
+    const pose = (): void => {
+      const p = place.whole(),
+        a = attitude.whole();
+      send("pose", { ...(p ? { position: p } : {}), ...(a ? { attitude: a } : {}) });
+    };
+    const change = (): void => {
+      const v = weather.read(),
+        given = Object.fromEntries(WEATHER.flatMap(([key], k) => (v[k] === null ? [] : [[key, v[k]!]])));
+      if (Object.keys(given).length) this.order("weather", null, given);
+    };
     const line = (...children: HTMLElement[]): HTMLElement => h("div", { class: "row order" }, ...children);
-    this.body = h("div", {},
-      line(h("span", { class: "soft" }, "External force (body axes)"), ...push.elements, ...turn.elements, h("button", { id: "push", onclick: shove }, "push"), h("button", { id: "push-end", onclick: () => send("push", { force: [0, 0, 0], torque: [0, 0, 0] }) }, "Clear")),
-      line(h("span", { class: "soft" }, "Move to"), ...place.elements, ...attitude.elements, h("button", { id: "pose", title: "Enter all three numbers of a position and all three numbers of an attitude", onclick: pose }, "Apply")));
-    this.world = h("div", {}, h("h3", {}, "Weather"), line(...weather.elements, h("button", { id: "weather", onclick: change }, "change")));
-    this.element = h("div", { class: "pane" }, h("div", { class: "list orders", id: "orders" }, this.none, this.title, this.body, this.world));
+    this.body = h(
+      "div",
+      {},
+      line(
+        h("span", { class: "soft" }, "External force (body axes)"),
+        ...push.elements,
+        ...turn.elements,
+        h("button", { id: "push", onclick: shove }, "push"),
+        h("button", { id: "push-end", onclick: () => send("push", { force: [0, 0, 0], torque: [0, 0, 0] }) }, "Clear"),
+      ),
+      line(
+        h("span", { class: "soft" }, "Move to"),
+        ...place.elements,
+        ...attitude.elements,
+        h(
+          "button",
+          {
+            id: "pose",
+            title: "Enter all three numbers of a position and all three numbers of an attitude",
+            onclick: pose,
+          },
+          "Apply",
+        ),
+      ),
+    );
+    this.world = h(
+      "div",
+      {},
+      h("h3", {}, "Weather"),
+      line(...weather.elements, h("button", { id: "weather", onclick: change }, "change")),
+    );
+    this.element = h(
+      "div",
+      { class: "pane" },
+      h("div", { class: "list orders", id: "orders" }, this.none, this.title, this.body, this.world),
+    );
   }
 
   update(): void {
     const may = this.store.hello?.control === true && this.store.hello.kind === "live";
-    setText(this.none, may ? "" : "to send commands, you need a running server on this machine and `wavesim viz --control`");
+    setText(
+      this.none,
+      may ? "" : "to send commands, you need a running server on this machine and `wavesim viz --control`",
+    );
     for (const e of this.element.querySelectorAll("button")) if (e.disabled === may) e.disabled = !may;
     setText(this.who, this.store.chosen === null ? "(select one)" : this.store.name(this.store.chosen));
     toggleClass(this.body, "hidden", this.store.chosen === null || !may);

@@ -5,7 +5,9 @@ import { context2d, prepareCanvas } from "./canvas";
 
 /** Draw a compass card under a fixed mark; ``heading`` in degrees is at the top. */
 export function drawCompassCard(canvas: HTMLCanvasElement, heading: number, opacity: number): void {
-  const c = context2d(canvas), size = canvas.width, r = size / 2;
+  const c = context2d(canvas),
+    size = canvas.width,
+    r = size / 2;
   c.setTransform(1, 0, 0, 1, 0, 0);
   c.clearRect(0, 0, size, size);
   c.translate(r, r);
@@ -47,7 +49,14 @@ export function drawCompassCard(canvas: HTMLCanvasElement, heading: number, opac
   c.globalAlpha = 1;
 }
 
-export interface HudValues { roll: number; pitch: number; heading: number; depth: number; speed: number; altitude: number | null }
+export interface HudValues {
+  roll: number;
+  pitch: number;
+  heading: number;
+  depth: number;
+  speed: number;
+  altitude: number | null;
+}
 
 /** Draw horizon, pitch ladder and numbers. */
 export function drawHud(canvas: HTMLCanvasElement, v: HudValues): void {
@@ -56,7 +65,8 @@ export function drawHud(canvas: HTMLCanvasElement, v: HudValues): void {
   const { c, w, hh } = page;
   c.clearRect(0, 0, w, hh);
   const perDegree = hh / 75; // the camera's vertical field of view is 75 degrees
-  const dark = document.documentElement.dataset["theme"] !== "light", ink = dark ? "#9ff5d8" : "#04384a";
+  const dark = document.documentElement.dataset["theme"] !== "light",
+    ink = dark ? "#9ff5d8" : "#04384a";
   c.strokeStyle = c.fillStyle = ink;
   c.lineWidth = 1.4;
   c.shadowColor = dark ? "#000" : "#fff";
@@ -67,7 +77,8 @@ export function drawHud(canvas: HTMLCanvasElement, v: HudValues): void {
   c.font = "10px system-ui, sans-serif";
   c.textBaseline = "middle";
   for (let a = -30; a <= 30; a += 10) {
-    const y = (v.pitch - a) * perDegree, half = a === 0 ? w * 0.2 : w * 0.075;
+    const y = (v.pitch - a) * perDegree,
+      half = a === 0 ? w * 0.2 : w * 0.075;
     if (Math.abs(y) > hh * 0.42) continue;
     c.globalAlpha = a === 0 ? 0.9 : 0.55;
     c.beginPath();
@@ -90,10 +101,18 @@ export function drawHud(canvas: HTMLCanvasElement, v: HudValues): void {
   c.stroke();
   c.font = "600 12px system-ui, sans-serif";
   c.textBaseline = "alphabetic";
-  const left = [`HDG ${formatNumber(v.heading, 1)}°`, `DEPTH ${formatNumber(v.depth, 2)} m`, `SPEED ${formatNumber(v.speed, 2)} m/s`];
+  const left = [
+    `HDG ${formatNumber(v.heading, 1)}°`,
+    `DEPTH ${formatNumber(v.depth, 2)} m`,
+    `SPEED ${formatNumber(v.speed, 2)} m/s`,
+  ];
   left.forEach((t, i) => c.fillText(t, 10, hh - 44 + 17 * i));
   c.textAlign = "right";
-  const right = [`ROLL ${formatNumber(v.roll, 1)}°`, `PITCH ${formatNumber(v.pitch, 1)}°`, v.altitude === null ? "" : `ALT ${formatNumber(v.altitude, 1)} m`];
+  const right = [
+    `ROLL ${formatNumber(v.roll, 1)}°`,
+    `PITCH ${formatNumber(v.pitch, 1)}°`,
+    v.altitude === null ? "" : `ALT ${formatNumber(v.altitude, 1)} m`,
+  ];
   if (w > 250) right.forEach((t, i) => c.fillText(t, w - 10, hh - 44 + 17 * i));
   c.textAlign = "left";
 }

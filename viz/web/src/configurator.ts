@@ -2,18 +2,27 @@
 
 import { cssVariable, setChildren, h, toast } from "./dom";
 import { getJson, postJson } from "./http";
-import type { InstrumentLook, ModelLook } from "./websocket";
 import { Plot } from "./plots";
-import { findChild, newElement, nameOf, type ChildRule, type AttributeRule, type ElementRule, type Schema, type Tree } from "./xml_tree";
+import { findChild, newElement, nameOf, type Schema } from "./xml_tree";
 import { ModelEditor3D } from "./model_editor3d";
 import { context2d } from "./canvas";
+import type {
+  AttributeRule,
+  ModelCheck,
+  ChildRule,
+  ElementRule,
+  ModelEntry,
+  SavedFile,
+  SavedModel,
+  SimulatedMotion,
+  VehicleInstruments,
+  VehicleEntry,
+  XmlTree,
+} from "./page_protocol";
 
-interface Listed { name: string; title: string; type: string; file: string }
-interface Vehicle { file: string; name: string; model: string }
-interface Checked { ok: boolean; error?: string; look?: ModelLook; instruments?: InstrumentLook[]; given?: string[] }
-interface Tried { commands: Record<string, number>; columns: Record<string, number[]> }
-
-function none(): Tree { return { tag: "sensors", attributes: {}, text: "", children: [] }; }
+function none(): XmlTree {
+  return { tag: "sensors", attributes: {}, text: "", children: [] };
+}
 
 export class Configurator {
   private readonly root = h("div", { id: "configure" });
@@ -23,19 +32,29 @@ export class Configurator {
   private readonly verdict = h("div", { class: "verdict", id: "verdict", role: "status" });
   private readonly chosenBox = h("div", { class: "section" });
   private readonly tries = h("div", { class: "section", id: "tries" });
-  private readonly back = h("button", { id: "to-the-sea", onclick: () => { location.hash = ""; } }, "back to the simulation");
+  private readonly back = h(
+    "button",
+    {
+      id: "to-the-sea",
+      onclick: () => {
+        location.hash = "";
+      },
+    },
+    "back to the simulation",
+  );
   private readonly list = h("select", { id: "models", "aria-label": "Model" });
   private schema: Schema = {};
-  private model: Tree | null = null;
-  private vehicle: Vehicle | null = null; // vehicle whose own instruments are edited; null: a model is edited
-  private sensors: Tree = none(); // of the model, or the vehicle's own instruments
+  private model: XmlTree | null = null;
+  private vehicle: VehicleEntry | null = null; // vehicle whose own instruments are edited; null: a model is edited
+  private sensors: XmlTree = none(); // of the model, or the vehicle's own instruments
   private given: string[] = []; // instruments that a vehicle gets from its model and the fleet
-  private vehicles: Vehicle[] = [];
-  private chosen: Tree | null = null;
-  private readonly opened = new WeakSet<Tree>();
+  private vehicles: VehicleEntry[] = [];
+  private chosen: XmlTree | null = null;
+  private readonly opened = new WeakSet<XmlTree>();
   private timer = 0;
   private checks = 0;
-  private shown: { t: Tree; key: string; input: { value: string } }[] = []; // fields on the page: one value may appear twice
+  // fields on the page: one value may appear twice
+  private shown: { t: XmlTree; key: string; input: { value: string } }[] = [];
   private readonly past: string[] = []; // states for undo, newest last
   private visible = false;
   private write = true;
@@ -45,17 +64,74 @@ export class Configurator {
   private seconds = 60;
 
   constructor() {
-    this.bench = new ModelEditor3D((t) => this.choose(t), () => { this.build(); this.changed(); });
-    const open = h("input", { type: "file", accept: ".xml,.ini,.yaml,.yml", class: "hidden", id: "import", onchange: () => void this.take(open) });
-    const file = h("input", { id: "save-file", placeholder: "file.xml" }), replace = h("input", { type: "checkbox", id: "save-replace" });
-    const view = (side: string, text: string): HTMLElement => h("button", { onclick: () => this.bench.from(side) }, text);
-    const turn = h("button", { id: "turn", title: "Move or rotate with the gizmo", onclick: () => { this.turning = !this.turning; this.bench.turn(this.turning); turn.classList.toggle("on", this.turning); } }, "turn");
+    this.bench = new ModelEditor3D(
+      (t) => this.choose(t),
+      () => {
+        this.build();
+        this.changed();
+      },
+    );
+    const open = h("input", {
+      type: "file",
+      accept: ".xml,.ini,.yaml,.yml",
+      class: "hidden",
+      id: "import",
+      onchange: () => void this.take(open),
+    });
+    const file = h("input", { id: "save-file", placeholder: "file.xml" }),
+      replace = h("input", { type: "checkbox", id: "save-replace" });
+    const view = (side: string, text: string): HTMLElement =>
+      h("button", { onclick: () => this.bench.from(side) }, text);
+    const turn = h(
+      "button",
+      {
+        id: "turn",
+        title: "Move or rotate with the gizmo",
+        onclick: () => {
+          this.turning = !this.turning;
+          this.bench.turn(this.turning);
+          turn.classList.toggle("on", this.turning);
+        },
+      },
+      "turn",
+    );
     this.root.append(
-      h("div", { id: "bar" },
-        h("div", { class: "brand" }, h("img", { src: "/static/icon.svg", alt: "" }), "WaVeSim", h("small", {}, "models")), this.list, h("button", { onclick: () => open.click() }, "import…"), open, h("button", { id: "undo", title: "Undo last change (Ctrl+Z)", onclick: () => this.undo() }, "undo"), h("span", { class: "grow" }),
-        h("label", { class: "row" }, "save as", file), h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "save", onclick: () => void this.save(file.value, replace.checked) }, "save"), this.back),
+      h(
+        "div",
+        { id: "bar" },
+        h(
+          "div",
+          { class: "brand" },
+          h("img", { src: "/static/icon.svg", alt: "" }),
+          "WaVeSim",
+          h("small", {}, "models"),
+        ),
+        this.list,
+        h("button", { onclick: () => open.click() }, "import…"),
+        open,
+        h("button", { id: "undo", title: "Undo last change (Ctrl+Z)", onclick: () => this.undo() }, "undo"),
+        h("span", { class: "grow" }),
+        h("label", { class: "row" }, "save as", file),
+        h("label", { class: "row" }, replace, "replace"),
+        h("button", { class: "on", id: "save", onclick: () => void this.save(file.value, replace.checked) }, "save"),
+        this.back,
+      ),
       h("div", { class: "form-holder" }, this.verdict, this.form),
-      h("div", { class: "view" }, this.bench.canvas, this.bench.over, h("div", { class: "views" }, view("side", "side"), view("above", "above"), view("ahead", "ahead"), view("stern", "stern"), turn)),
+      h(
+        "div",
+        { class: "view" },
+        this.bench.canvas,
+        this.bench.over,
+        h(
+          "div",
+          { class: "views" },
+          view("side", "side"),
+          view("above", "above"),
+          view("ahead", "ahead"),
+          view("stern", "stern"),
+          turn,
+        ),
+      ),
       this.side,
     );
     this.side.append(this.chosenBox, this.tries);
@@ -63,10 +139,16 @@ export class Configurator {
     this.list.addEventListener("change", () => void this.load(this.list.value, file));
     window.addEventListener("keydown", (e) => {
       const writing = ["INPUT", "TEXTAREA"].includes((e.target as HTMLElement).tagName);
-      if (this.visible && e.ctrlKey && e.key === "z" && !writing) { e.preventDefault(); this.undo(); }
+      if (this.visible && e.ctrlKey && e.key === "z" && !writing) {
+        e.preventDefault();
+        this.undo();
+      }
     });
     void this.start(file);
-    const frame = (): void => { if (this.visible) this.bench.render(); requestAnimationFrame(frame); };
+    const frame = (): void => {
+      if (this.visible) this.bench.render();
+      requestAnimationFrame(frame);
+    };
     requestAnimationFrame(frame);
     (window as unknown as Record<string, unknown>)["configure"] = this;
   }
@@ -75,36 +157,63 @@ export class Configurator {
   permit(sea: boolean, write: boolean): void {
     this.back.classList.toggle("hidden", !sea);
     this.write = write;
-    for (const id of ["save", "import", "try-turn", "try-step"]) this.root.querySelector<HTMLButtonElement>(`#${id}`)?.toggleAttribute("disabled", !write);
-    if (!write) this.verdict.textContent = "this viewer is read-only; to check, test and save models, start it with --control";
+    for (const id of ["save", "import", "try-turn", "try-step"])
+      this.root.querySelector<HTMLButtonElement>(`#${id}`)?.toggleAttribute("disabled", !write);
+    if (!write)
+      this.verdict.textContent = "this viewer is read-only; to check, test and save models, start it with --control";
   }
 
-  show(on: boolean): void { this.visible = on; this.root.classList.toggle("hidden", !on); }
+  show(on: boolean): void {
+    this.visible = on;
+    this.root.classList.toggle("hidden", !on);
+  }
 
   private async start(file: HTMLInputElement): Promise<void> {
-    const [schema, models, vehicles] = await Promise.all([getJson<Schema>("/api/schema"), getJson<Listed[]>("/api/models"), getJson<Vehicle[]>("/api/vehicles")]);
+    const [schema, models, vehicles] = await Promise.all([
+      getJson<Schema>("/api/schema"),
+      getJson<ModelEntry[]>("/api/models"),
+      getJson<VehicleEntry[]>("/api/vehicles"),
+    ]);
     if (!schema || !models) return;
     this.schema = schema;
     this.vehicles = vehicles ?? [];
-    const group = (label: string, options: HTMLElement[]): HTMLElement | null => (options.length ? h("optgroup", { label }, ...options) : null);
-    setChildren(this.list, group("models", models.map((m) => h("option", { value: m.name, title: m.title }, `${m.name} — ${m.type}`))),
-      group("instruments of individual vehicles", this.vehicles.map((v, k) => h("option", { value: `vehicle ${k}` }, `${v.name} — ${v.model}, ${v.file}`))));
-    this.list.value = models.some((m) => m.name === "lauv") ? "lauv" : models[0]?.name ?? "";
+    const group = (label: string, options: HTMLElement[]): HTMLElement | null =>
+      options.length ? h("optgroup", { label }, ...options) : null;
+    setChildren(
+      this.list,
+      group(
+        "models",
+        models.map((m) => h("option", { value: m.name, title: m.title }, `${m.name} — ${m.type}`)),
+      ),
+      group(
+        "instruments of individual vehicles",
+        this.vehicles.map((v, k) => h("option", { value: `vehicle ${k}` }, `${v.name} — ${v.model}, ${v.file}`)),
+      ),
+    );
+    this.list.value = models.some((m) => m.name === "lauv") ? "lauv" : (models[0]?.name ?? "");
     await this.load(this.list.value, file);
   }
 
   private async load(name: string, file: HTMLInputElement): Promise<void> {
     const vehicle = name.startsWith("vehicle ") ? this.vehicles[Number(name.slice(8))] : undefined;
     if (vehicle) {
-      const found = await getJson<Checked & { sensors: Tree | null }>(`/api/vehicle?file=${encodeURIComponent(vehicle.file)}&name=${encodeURIComponent(vehicle.name)}`);
-      if (found) { this.takeVehicle(vehicle, found.sensors ?? none()); file.value = `my-${vehicle.file}`; }
+      const found = await getJson<VehicleInstruments>(
+        `/api/vehicle?file=${encodeURIComponent(vehicle.file)}&name=${encodeURIComponent(vehicle.name)}`,
+      );
+      if (found) {
+        this.takeVehicle(vehicle, found.sensors ?? none());
+        file.value = `my-${vehicle.file}`;
+      }
       return;
     }
-    const found = await getJson<Tree>(`/api/model?name=${encodeURIComponent(name)}`);
-    if (found) { this.take1(found); file.value = `my-${name}.xml`; }
+    const found = await getJson<XmlTree>(`/api/model?name=${encodeURIComponent(name)}`);
+    if (found) {
+      this.take1(found);
+      file.value = `my-${name}.xml`;
+    }
   }
 
-  private take1(model: Tree): void {
+  private take1(model: XmlTree): void {
     this.vehicle = null;
     this.model = model;
     this.given = [];
@@ -120,7 +229,7 @@ export class Configurator {
     this.opened.add(this.sensors);
   }
 
-  private takeVehicle(vehicle: Vehicle, sensors: Tree): void {
+  private takeVehicle(vehicle: VehicleEntry, sensors: XmlTree): void {
     this.vehicle = vehicle;
     this.model = null;
     this.sensors = sensors;
@@ -143,33 +252,84 @@ export class Configurator {
     const file = input.files?.[0];
     input.value = "";
     if (!file) return;
-    const section = file.name.endsWith(".ini") ? window.prompt("Section of the file (model name)") ?? "" : "";
-    const found = await postJson<Tree[]>("/api/import", { file: file.name, text: await file.text(), section });
-    if (found?.length) { this.take1(found[0]!); toast(`opened ${found[0]!.attributes["name"] ?? file.name}${found.length > 1 ? `, the first of ${found.length} models` : ""}`); }
-    else if (found) toast("the file contains no <model>", true);
+    const section = file.name.endsWith(".ini") ? (window.prompt("Section of the file (model name)") ?? "") : "";
+    const found = await postJson<XmlTree[]>("/api/import", { file: file.name, text: await file.text(), section });
+    if (found?.length) {
+      this.take1(found[0]!);
+      toast(
+        `opened ${found[0]!.attributes["name"] ?? file.name}${found.length > 1 ? `, the first of ${found.length} models` : ""}`,
+      );
+    } else if (found) toast("the file contains no <model>", true);
   }
 
   // -- form ------------------------------------------------------------------------------------------
 
-  private rule(name: string): ElementRule { return this.schema[name] ?? { doc: "", keys: [], children: [] }; }
+  private rule(name: string): ElementRule {
+    return this.schema[name] ?? { doc: "", keys: [], children: [] };
+  }
 
   private build(): void {
     const top = this.form.scrollTop;
     this.shown = [];
     if (this.model) setChildren(this.form, this.element(this.model, "Model", null, true));
     else if (this.vehicle) {
-      const own = new Set(this.sensors.children.map(nameOf)), others = this.given.filter((n) => !own.has(n));
-      setChildren(this.form, h("div", { class: "element" }, h("b", {}, this.vehicle.name), h("div", { class: "soft" }, `${this.vehicle.model} of ${this.vehicle.file}. ${others.length ? `Instruments from its model and the fleet: ${others.join(", ")}. An instrument added here replaces one with the same name.` : "Its model and the fleet define no instruments."}`)), this.element(this.sensors, "Sensors", null, true));
+      const own = new Set(this.sensors.children.map(nameOf)),
+        others = this.given.filter((n) => !own.has(n)),
+        inherited = others.length
+          ? `Instruments from its model and the fleet: ${others.join(", ")}. ` +
+            "An instrument added here replaces one with the same name."
+          : "Its model and the fleet define no instruments.";
+      setChildren(
+        this.form,
+        h(
+          "div",
+          { class: "element" },
+          h("b", {}, this.vehicle.name),
+          h("div", { class: "soft" }, `${this.vehicle.model} of ${this.vehicle.file}. ${inherited}`),
+        ),
+        this.element(this.sensors, "Sensors", null, true),
+      );
     }
     this.form.scrollTop = top;
     this.chosenForm();
   }
 
-  private element(t: Tree, of: string, parent: Tree | null, open = false): HTMLElement {
-    const rule = this.rule(of), shown = open || this.opened.has(t) || t === this.chosen;
-    const toggle = (): void => { if (this.opened.has(t)) this.opened.delete(t); else this.opened.add(t); this.choose(t); this.build(); };
-    const remove = parent && h("button", { title: `Remove this <${t.tag}>`, onclick: (e: Event) => { e.stopPropagation(); parent.children.splice(parent.children.indexOf(t), 1); if (this.chosen === t) this.chosen = null; this.build(); this.refresh(); } }, "×");
-    const title = h("div", { class: "title", title: rule.doc, onclick: parent ? toggle : undefined }, h("b", {}, t.tag), h("span", { class: "soft grow" }, t.attributes["name"] ?? (t === this.sensors ? `${t.children.length || "no"} instruments` : "")), t === this.sensors ? null : remove);
+  private element(t: XmlTree, of: string, parent: XmlTree | null, open = false): HTMLElement {
+    const rule = this.rule(of),
+      shown = open || this.opened.has(t) || t === this.chosen;
+    const toggle = (): void => {
+      if (this.opened.has(t)) this.opened.delete(t);
+      else this.opened.add(t);
+      this.choose(t);
+      this.build();
+    };
+    const remove =
+      parent &&
+      h(
+        "button",
+        {
+          title: `Remove this <${t.tag}>`,
+          onclick: (e: Event) => {
+            e.stopPropagation();
+            parent.children.splice(parent.children.indexOf(t), 1);
+            if (this.chosen === t) this.chosen = null;
+            this.build();
+            this.refresh();
+          },
+        },
+        "×",
+      );
+    const title = h(
+      "div",
+      { class: "title", title: rule.doc, onclick: parent ? toggle : undefined },
+      h("b", {}, t.tag),
+      h(
+        "span",
+        { class: "soft grow" },
+        t.attributes["name"] ?? (t === this.sensors ? `${t.children.length || "no"} instruments` : ""),
+      ),
+      t === this.sensors ? null : remove,
+    );
     const box = h("div", { class: `element${t === this.chosen ? " chosen" : ""}` }, title);
     if (!shown) return box;
     for (const key of rule.keys) box.append(this.field(t, key));
@@ -179,17 +339,23 @@ export class Configurator {
     }
     const more = rule.children.filter((c) => c.many || !t.children.some((x) => x.tag === c.name));
     if (more.length) {
-      const pick = h("select", { "aria-label": `Add to ${t.tag}`, onchange: () => this.grow(t, more[pick.selectedIndex - 1]!) }, h("option", {}, "+ add…"), ...more.map((c) => h("option", { title: c.doc }, c.name)));
+      const pick = h(
+        "select",
+        { "aria-label": `Add to ${t.tag}`, onchange: () => this.grow(t, more[pick.selectedIndex - 1]!) },
+        h("option", {}, "+ add…"),
+        ...more.map((c) => h("option", { title: c.doc }, c.name)),
+      );
       box.append(h("div", { class: "key" }, h("label", {}), pick));
     }
     return box;
   }
 
-  private grow(t: Tree, c: ChildRule): void {
+  private grow(t: XmlTree, c: ChildRule): void {
     const child = newElement(c.name, c.of, this.schema);
     const same = t.children.filter((x) => x.tag === c.name).length;
     if (child.attributes["name"] || (t === this.sensors && same)) child.attributes["name"] = `${c.name}${same + 1}`;
-    for (let k = same + 2; t === this.sensors && t.children.some((x) => nameOf(x) === nameOf(child)); k++) child.attributes["name"] = `${c.name}${k}`;
+    for (let k = same + 2; t === this.sensors && t.children.some((x) => nameOf(x) === nameOf(child)); k++)
+      child.attributes["name"] = `${c.name}${k}`;
     t.children.push(child);
     this.chosen = child;
     this.opened.add(child);
@@ -197,9 +363,17 @@ export class Configurator {
     this.refresh();
   }
 
-  private field(t: Tree, key: AttributeRule): HTMLElement {
-    const numbers = key.kind === "numbers", value = numbers ? t.text : t.attributes[key.name];
-    const about = [key.doc, key.units.length ? `Unit: ${key.units.join(", ")}.` : "", key.low || key.high ? `Range: ${key.low ?? "…"} to ${key.high ?? "…"}.` : "", key.required ? "Required." : `Default: ${key.default || "none"}.`].filter(Boolean).join("\n");
+  private field(t: XmlTree, key: AttributeRule): HTMLElement {
+    const numbers = key.kind === "numbers",
+      value = numbers ? t.text : t.attributes[key.name];
+    const about = [
+      key.doc,
+      key.units.length ? `Unit: ${key.units.join(", ")}.` : "",
+      key.low || key.high ? `Range: ${key.low ?? "…"} to ${key.high ?? "…"}.` : "",
+      key.required ? "Required." : `Default: ${key.default || "none"}.`,
+    ]
+      .filter(Boolean)
+      .join("\n");
     const set = (v: string): void => {
       if (numbers) t.text = v;
       else if (v === "") delete t.attributes[key.name];
@@ -209,27 +383,44 @@ export class Configurator {
     };
     let input: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
     if (key.choices.length) {
-      const s = h("select", { title: about, onchange: () => set(s.value) }, ...(key.required ? [] : [h("option", { value: "" }, `(${key.default})`)]), ...key.choices.map((c) => h("option", { value: c, selected: c === value }, c)));
+      const s = h(
+        "select",
+        { title: about, onchange: () => set(s.value) },
+        ...(key.required ? [] : [h("option", { value: "" }, `(${key.default})`)]),
+        ...key.choices.map((c) => h("option", { value: c, selected: c === value }, c)),
+      );
       input = s;
     } else if (numbers) {
       const area = h("textarea", { title: about, rows: 3, onchange: () => set(area.value) });
       area.value = value ?? "";
       input = area;
     } else {
-      const i = h("input", { title: about, value: value ?? "", placeholder: key.default ?? "", onchange: () => set(i.value.trim()) });
+      const i = h("input", {
+        title: about,
+        value: value ?? "",
+        placeholder: key.default ?? "",
+        onchange: () => set(i.value.trim()),
+      });
       input = i;
     }
     input.setAttribute("aria-label", `${t.tag} ${key.name}`);
     this.shown.push({ t, key: key.name, input });
     input.dataset["key"] = `${t.tag}.${key.name}`;
-    return h("div", { class: `key${key.required ? " required" : ""}` }, h("label", { title: about }, numbers ? "numbers" : key.name), input, h("span", { class: "info", title: about }, "?"));
+    return h(
+      "div",
+      { class: `key${key.required ? " required" : ""}` },
+      h("label", { title: about }, numbers ? "numbers" : key.name),
+      input,
+      h("span", { class: "info", title: about }, "?"),
+    );
   }
 
-  private ruleOf(t: Tree): string {
-    const search = (at: Tree, of: string): string | null => {
+  private ruleOf(t: XmlTree): string {
+    const search = (at: XmlTree, of: string): string | null => {
       if (at === t) return of;
       for (const child of at.children) {
-        const c = this.rule(of).children.find((r) => r.name === child.tag), found = c ? search(child, c.of) : null;
+        const c = this.rule(of).children.find((r) => r.name === child.tag),
+          found = c ? search(child, c.of) : null;
         if (found) return found;
       }
       return null;
@@ -239,17 +430,35 @@ export class Configurator {
 
   private chosenForm(): void {
     const t = this.chosen;
-    if (!t) { setChildren(this.chosenBox, h("h3", {}, "Element"), h("div", { class: "soft" }, "Click a thruster, a fin, a sensor or a centre in the view or on the left; then drag its arrows or enter numbers.")); return; }
-    const of = this.ruleOf(t), rule = this.rule(of);
-    setChildren(this.chosenBox, h("h3", {}, `${t.tag} ${t.attributes["name"] ?? ""}`), h("div", { class: "soft" }, rule.doc), ...rule.keys.filter((k) => k.kind !== "numbers").map((k) => this.field(t, k)));
+    if (!t) {
+      setChildren(
+        this.chosenBox,
+        h("h3", {}, "Element"),
+        h(
+          "div",
+          { class: "soft" },
+          "Click a thruster, a fin, a sensor or a centre in the view or on the left; then drag its arrows or enter numbers.",
+        ),
+      );
+      return;
+    }
+    const of = this.ruleOf(t),
+      rule = this.rule(of);
+    setChildren(
+      this.chosenBox,
+      h("h3", {}, `${t.tag} ${t.attributes["name"] ?? ""}`),
+      h("div", { class: "soft" }, rule.doc),
+      ...rule.keys.filter((k) => k.kind !== "numbers").map((k) => this.field(t, k)),
+    );
   }
 
-  private choose(t: Tree | null): void {
+  private choose(t: XmlTree | null): void {
     const other = t !== this.chosen;
     this.chosen = t;
     this.bench.choose(t);
     this.bench.turn(this.turning);
-    if (other) this.build(); else this.chosenForm();
+    if (other) this.build();
+    else this.chosenForm();
   }
 
   private refresh(): void {
@@ -265,9 +474,12 @@ export class Configurator {
   }
 
   private undo(): void {
-    if (this.past.length < 2) { toast("nothing to undo"); return; }
+    if (this.past.length < 2) {
+      toast("nothing to undo");
+      return;
+    }
     this.past.pop();
-    [this.model, this.sensors] = JSON.parse(this.past.at(-1)!) as [Tree | null, Tree];
+    [this.model, this.sensors] = JSON.parse(this.past.at(-1)!) as [XmlTree | null, XmlTree];
     if (this.model) this.ownSensors();
     this.chosen = null;
     this.build();
@@ -275,9 +487,14 @@ export class Configurator {
     void this.check();
   }
 
-  /** Discard the verdict on an earlier state: the present one is not checked yet. Returns the number of the next check. */
+  /**
+   * Discard the verdict on an earlier state: the present one is not checked yet. Returns the number of the next check.
+   */
   private wonder(): number {
-    if (this.write) { this.verdict.className = "verdict"; this.verdict.textContent = "…"; }
+    if (this.write) {
+      this.verdict.className = "verdict";
+      this.verdict.textContent = "…";
+    }
     return ++this.checks;
   }
 
@@ -289,8 +506,15 @@ export class Configurator {
   }
 
   /** The model as it is checked and saved. */
-  private sent(): Tree | null {
-    return this.model && { ...this.model, children: this.model.children.filter((c) => c.tag !== "sensors" || c.children.length || Object.keys(c.attributes).length) };
+  private sent(): XmlTree | null {
+    return (
+      this.model && {
+        ...this.model,
+        children: this.model.children.filter(
+          (c) => c.tag !== "sensors" || c.children.length || Object.keys(c.attributes).length,
+        ),
+      }
+    );
   }
 
   private fitting(): Record<string, unknown> {
@@ -301,51 +525,114 @@ export class Configurator {
   private async check(): Promise<void> {
     if (!this.write) return;
     const number = this.wonder();
-    const found = await (this.vehicle ? postJson<Checked>("/api/fit", this.fitting()) : postJson<Checked>("/api/check", { model: this.sent() }));
-    if (!found || number !== this.checks || this.bench.held) return; // keep a handle while it is dragged, and check after its release
+    const found = await (this.vehicle
+      ? postJson<ModelCheck>("/api/fit", this.fitting())
+      : postJson<ModelCheck>("/api/check", { model: this.sent() }));
+    // keep a handle while it is dragged, and check after its release
+    if (!found || number !== this.checks || this.bench.held) return;
     this.verdict.className = `verdict ${found.ok ? "good" : "bad"}`;
-    this.verdict.textContent = found.ok ? `✓ ${this.vehicle ? "Vehicle" : "Model"} is valid` : found.error ?? "refused";
+    this.verdict.textContent = found.ok
+      ? `✓ ${this.vehicle ? "Vehicle" : "Model"} is valid`
+      : (found.error ?? "refused");
     if (found.look) {
       this.bench.look(found.look, found.instruments ?? []);
       this.bench.set(this.model, this.sensors);
       this.bench.choose(this.chosen);
     }
-    if (found.given && found.given.join() !== this.given.join()) { this.given = found.given; this.build(); }
+    if (found.given && found.given.join() !== this.given.join()) {
+      this.given = found.given;
+      this.build();
+    }
     if (!this.tries.childElementCount) this.tryForm();
   }
 
   // -- testing -----------------------------------------------------------------------------------------
 
-  private tryForm(result?: Tried): void {
-    const seconds = h("input", { type: "number", value: this.seconds, min: 5, max: 600, onchange: () => { this.seconds = Number(seconds.value); } });
+  private tryForm(result?: SimulatedMotion): void {
+    const seconds = h("input", {
+      type: "number",
+      value: this.seconds,
+      min: 5,
+      max: 600,
+      onchange: () => {
+        this.seconds = Number(seconds.value);
+      },
+    });
     seconds.style.width = "64px";
-    const run = (kind: string): void => { this.kind = kind; this.commands = null; void this.test(); };
-    setChildren(this.tries, h("h3", {}, "Test run"),
-      h("div", { class: "row" }, h("button", { id: "try-turn", onclick: () => run("turn") }, "turning circle"), h("button", { id: "try-step", onclick: () => run("step") }, "step ahead"), h("label", { class: "row" }, seconds, "s")));
+    const run = (kind: string): void => {
+      this.kind = kind;
+      this.commands = null;
+      void this.test();
+    };
+    setChildren(
+      this.tries,
+      h("h3", {}, "Test run"),
+      h(
+        "div",
+        { class: "row" },
+        h("button", { id: "try-turn", onclick: () => run("turn") }, "turning circle"),
+        h("button", { id: "try-step", onclick: () => run("step") }, "step ahead"),
+        h("label", { class: "row" }, seconds, "s"),
+      ),
+    );
     if (!result) return;
     const inputs = Object.entries(result.commands).map(([name, value]) => {
-      const input = h("input", { type: "number", value: +value.toFixed(4), step: "any", onchange: () => { (this.commands ??= { ...result.commands })[name] = Number(input.value); } });
+      const input = h("input", {
+        type: "number",
+        value: +value.toFixed(4),
+        step: "any",
+        onchange: () => {
+          (this.commands ??= { ...result.commands })[name] = Number(input.value);
+        },
+      });
       return h("div", { class: "key" }, h("label", { title: name }, name), input);
     });
-    this.tries.append(h("div", { class: "soft" }, "Commands, applied from 1 s, in SI units: N or 1/s, rad, kg"), ...inputs, h("div", { class: "row" }, h("button", { onclick: () => void this.test() }, "run again with these commands")), this.wayOf(result));
-    const c = result.columns, width = Math.max(this.side.clientWidth - 26, 160), deg = 180 / Math.PI;
+    this.tries.append(
+      h("div", { class: "soft" }, "Commands, applied from 1 s, in SI units: N or 1/s, rad, kg"),
+      ...inputs,
+      h("div", { class: "row" }, h("button", { onclick: () => void this.test() }, "run again with these commands")),
+      this.wayOf(result),
+    );
+    const c = result.columns,
+      width = Math.max(this.side.clientWidth - 26, 160),
+      deg = 180 / Math.PI;
     const plot = (title: string, unit: string, ...y: number[][]): void => {
-      const p = new Plot({ title, unit, colours: [cssVariable("--accent")], labels: [title], width, down: title === "depth" });
+      const p = new Plot({
+        title,
+        unit,
+        colours: [cssVariable("--accent")],
+        labels: [title],
+        width,
+        down: title === "depth",
+      });
       p.set(c["time"]!, y[0]!);
       this.tries.append(p.element);
     };
     plot("speed ahead", "m/s", c["u"]!);
-    plot("heading rate", "deg/s", c["r"]!.map((v) => v * deg));
+    plot(
+      "heading rate",
+      "deg/s",
+      c["r"]!.map((v) => v * deg),
+    );
     plot("depth", "m", c["down"]!);
-    plot("roll", "deg", c["roll"]!.map((v) => v * deg));
+    plot(
+      "roll",
+      "deg",
+      c["roll"]!.map((v) => v * deg),
+    );
   }
 
   /** Draw the track from above, north up, both axes to the same scale. */
-  private wayOf(result: Tried): HTMLElement {
-    const n = result.columns["north"]!, e = result.columns["east"]!, size = Math.max(this.side.clientWidth - 26, 160), canvas = h("canvas", { width: 2 * size, height: 2 * size, id: "way" });
+  private wayOf(result: SimulatedMotion): HTMLElement {
+    const n = result.columns["north"]!,
+      e = result.columns["east"]!,
+      size = Math.max(this.side.clientWidth - 26, 160),
+      canvas = h("canvas", { width: 2 * size, height: 2 * size, id: "way" });
     Object.assign(canvas.style, { width: `${size}px`, height: `${size}px` });
-    const [n0, n1, e0, e1] = [Math.min(...n), Math.max(...n), Math.min(...e), Math.max(...e)], span = Math.max(n1 - n0, e1 - e0, 1) * 1.15;
-    const x = (v: number): number => size + ((v - (e0 + e1) / 2) / span) * 2 * size, y = (v: number): number => size - ((v - (n0 + n1) / 2) / span) * 2 * size;
+    const [n0, n1, e0, e1] = [Math.min(...n), Math.max(...n), Math.min(...e), Math.max(...e)],
+      span = Math.max(n1 - n0, e1 - e0, 1) * 1.15;
+    const x = (v: number): number => size + ((v - (e0 + e1) / 2) / span) * 2 * size,
+      y = (v: number): number => size - ((v - (n0 + n1) / 2) / span) * 2 * size;
     const c = context2d(canvas);
     c.fillStyle = cssVariable("--field");
     c.fillRect(0, 0, 2 * size, 2 * size);
@@ -366,21 +653,33 @@ export class Configurator {
 
   private async test(): Promise<void> {
     toast("trying…");
-    const found = await postJson<Tried>("/api/test", { model: this.sent(), kind: this.kind, seconds: this.seconds, commands: this.commands });
-    if (found) { this.commands = found.commands; this.tryForm(found); }
+    const found = await postJson<SimulatedMotion>("/api/test", {
+      model: this.sent(),
+      kind: this.kind,
+      seconds: this.seconds,
+      commands: this.commands,
+    });
+    if (found) {
+      this.commands = found.commands;
+      this.tryForm(found);
+    }
   }
 
   private async save(file: string, replace: boolean): Promise<void> {
     if (this.vehicle) {
-      const found = await postJson<{ file: string }>("/api/mount", { ...this.fitting(), file_out: file, replace });
+      const found = await postJson<SavedFile>("/api/mount", { ...this.fitting(), file_out: file, replace });
       if (found) toast(`saved ${found.file}; run it with: wavesim serve ${found.file.split("/").pop()}`);
       return;
     }
-    const found = await postJson<{ file: string; trial: string }>("/api/save", { file, replace, model: this.sent() });
+    const found = await postJson<SavedModel>("/api/save", { file, replace, model: this.sent() });
     if (found) toast(`saved ${found.file}; run it with: wavesim serve ${found.trial}`);
   }
 
   /** For tests: the document that would be saved. */
-  tree(): { model: Tree | null; sensors: Tree } { return { model: this.sent(), sensors: this.sensors }; }
-  mass(): string | undefined { return this.model ? findChild(this.model, "mass")?.attributes["value"] : undefined; }
+  tree(): { model: XmlTree | null; sensors: XmlTree } {
+    return { model: this.sent(), sensors: this.sensors };
+  }
+  mass(): string | undefined {
+    return this.model ? findChild(this.model, "mass")?.attributes["value"] : undefined;
+  }
 }

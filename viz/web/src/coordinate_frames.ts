@@ -1,7 +1,11 @@
-// The only conversion between the simulator's axes and those of three.js. W: north, east, down. three.js: x right, y up, z towards the viewer. We
-// take x = east, y = up, z = south: M = [0 1 0; 0 0 -1; -1 0 0], det M = 1, so that rotations keep their sense. A body's frame B (forward, starboard,
-// down) maps through the same M: forward is -z, up is +y, starboard is +x, as for a camera of three.js. A rotation R_WB becomes M R_WB M^T: its
-// quaternion keeps the scalar part, and M maps the vector part. A camera with a body's quaternion therefore looks ahead of the body.
+// The only conversion between the simulator's axes and those of three.js. W: north, east, down. three.js: x right, y
+// up, z towards the viewer. We
+// take x = east, y = up, z = south: M = [0 1 0; 0 0 -1; -1 0 0], det M = 1, so that rotations keep their sense. A
+// body's frame B (forward, starboard,
+// down) maps through the same M: forward is -z, up is +y, starboard is +x, as for a camera of three.js. A rotation R_WB
+// becomes M R_WB M^T: its
+// quaternion keeps the scalar part, and M maps the vector part. A camera with a body's quaternion therefore looks ahead
+// of the body.
 
 export type Triple = [number, number, number];
 

@@ -4,7 +4,11 @@ type Child = Node | string | number | null | undefined | false;
 type Props = Record<string, unknown>;
 
 /** Create an element: properties that start with "on" are listeners, the others are attributes or properties. */
-export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  props: Props = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const [key, value] of Object.entries(props)) {
     if (value === undefined || value === null || value === false) continue;
@@ -30,10 +34,14 @@ export function setChildren(element: Element, ...children: Child[]): void {
 }
 
 /** Replace the text of an element in place: a pressed element must still exist when the pointer is released. */
-export function setText(element: Element, text: string): void { if (element.textContent !== text) element.textContent = text; }
+export function setText(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
 
 /** Set or clear a class of an element; an unchanged class does not touch the DOM. */
-export function toggleClass(element: Element, name: string, on: boolean): void { if (element.classList.contains(name) !== on) element.classList.toggle(name, on); }
+export function toggleClass(element: Element, name: string, on: boolean): void {
+  if (element.classList.contains(name) !== on) element.classList.toggle(name, on);
+}
 
 const LONGEST = 1e7; // larger numbers would push columns off the page
 
@@ -49,7 +57,8 @@ export function formatNumber(value: number | null | undefined, digits = 2): stri
 export function formatTime(seconds: number): string {
   const sign = seconds < 0 ? "-" : "";
   const s = Math.abs(seconds);
-  const hours = Math.floor(s / 3600), minutes = Math.floor((s % 3600) / 60);
+  const hours = Math.floor(s / 3600),
+    minutes = Math.floor((s % 3600) / 60);
   const rest = (s % 60).toFixed(1).padStart(4, "0");
   return `${sign}${hours ? `${hours}:${String(minutes).padStart(2, "0")}` : minutes}:${rest}`;
 }
@@ -69,7 +78,8 @@ let toastTimer = 0;
 /** Show a message for a few seconds. */
 export function toast(text: string, bad = false): void {
   document.querySelector(".toast")?.remove();
-  const stage = window.innerWidth > 760 ? document.querySelector("#app:not(.hidden) #stage") : null; // over the picture, so that it does not cover the input fields below
+  // over the picture, so that it does not cover the input fields below
+  const stage = window.innerWidth > 760 ? document.querySelector("#app:not(.hidden) #stage") : null;
   (stage ?? document.body).append(h("div", { class: `toast${bad ? " bad" : ""}`, role: "status" }, text));
   clearTimeout(toastTimer);
   toastTimer = window.setTimeout(() => document.querySelector(".toast")?.remove(), bad ? 6000 : 2500);

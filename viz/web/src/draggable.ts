@@ -4,14 +4,22 @@
 export function makeDraggable(head: HTMLElement, box: HTMLElement, stage: HTMLElement): void {
   let held: [number, number] | null = null;
   head.addEventListener("pointerdown", (e) => {
-    if ((e.target as HTMLElement).closest("button, select")) return; // capturing the pointer would also capture the click
+    // capturing the pointer would also capture the click
+    if ((e.target as HTMLElement).closest("button, select")) return;
     held = [e.clientX - box.offsetLeft, e.clientY - box.offsetTop];
     head.setPointerCapture(e.pointerId);
   });
   head.addEventListener("pointermove", (e) => {
     if (!held) return;
     const clamp = (v: number, most: number): number => Math.max(0, Math.min(v, most));
-    Object.assign(box.style, { left: `${clamp(e.clientX - held[0], stage.clientWidth - box.offsetWidth)}px`, top: `${clamp(e.clientY - held[1], stage.clientHeight - box.offsetHeight)}px`, bottom: "auto" });
+    Object.assign(box.style, {
+      left: `${clamp(e.clientX - held[0], stage.clientWidth - box.offsetWidth)}px`,
+      top: `${clamp(e.clientY - held[1], stage.clientHeight - box.offsetHeight)}px`,
+      bottom: "auto",
+    });
   });
-  for (const end of ["pointerup", "pointercancel"]) head.addEventListener(end, () => { held = null; });
+  for (const end of ["pointerup", "pointercancel"])
+    head.addEventListener(end, () => {
+      held = null;
+    });
 }

@@ -2,9 +2,16 @@
 
 import { h, toggleClass, setText } from "./dom";
 
-export interface Pane { key: string; title: string; element: HTMLElement; update: () => void; count?: () => number }
+export interface Pane {
+  key: string;
+  title: string;
+  element: HTMLElement;
+  update: () => void;
+  count?: () => number;
+}
 
-const LOW = 90, HIGH = 0.75; // px; share of the window height
+const LOW = 90,
+  HIGH = 0.75; // px; share of the window height
 
 export class Drawer {
   readonly element = h("div", { class: "drawer" });
@@ -13,15 +20,32 @@ export class Drawer {
   private readonly place = h("div", { class: "panes" });
   private height = Number(localStorage.getItem("wavesim-drawer")) || Math.min(200, 0.27 * window.innerHeight);
 
-  constructor(panes: Pane[], private readonly changed: () => void) {
+  constructor(
+    panes: Pane[],
+    private readonly changed: () => void,
+  ) {
     const grip = h("div", { class: "grip", title: "Drag to change the height" });
     let from: number | null = null;
-    grip.addEventListener("pointerdown", (e) => { from = e.clientY + this.height; grip.setPointerCapture(e.pointerId); });
-    grip.addEventListener("pointermove", (e) => { if (from !== null) this.resize(from - e.clientY); });
-    grip.addEventListener("pointerup", () => { from = null; localStorage.setItem("wavesim-drawer", String(this.height)); });
+    grip.addEventListener("pointerdown", (e) => {
+      from = e.clientY + this.height;
+      grip.setPointerCapture(e.pointerId);
+    });
+    grip.addEventListener("pointermove", (e) => {
+      if (from !== null) this.resize(from - e.clientY);
+    });
+    grip.addEventListener("pointerup", () => {
+      from = null;
+      localStorage.setItem("wavesim-drawer", String(this.height));
+    });
     const bar = h("div", { class: "tabs", role: "tablist" });
     for (const pane of panes) {
-      const count = h("span", { class: "count" }), button = h("button", { id: `tab-${pane.key}`, role: "tab", onclick: () => this.show(this.open === pane.key ? "" : pane.key) }, pane.title, count);
+      const count = h("span", { class: "count" }),
+        button = h(
+          "button",
+          { id: `tab-${pane.key}`, role: "tab", onclick: () => this.show(this.open === pane.key ? "" : pane.key) },
+          pane.title,
+          count,
+        );
       this.tabs.set(pane.key, { button, count, pane });
       bar.append(button);
       this.place.append(pane.element);

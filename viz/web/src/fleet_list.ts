@@ -3,31 +3,63 @@
 import { CONDITION_TEXTS } from "./alarms";
 import { formatTime, bodyColour, h, toggleClass, formatNumber, setText } from "./dom";
 import { wrapDegrees, euler } from "./coordinate_frames";
-import { INVALID, type Reception, type Sent } from "./websocket";
 import { SIGNAL_KINDS, OUTCOMES, type SceneStore } from "./scene_store";
+import { INVALID, type SentSignal, type SignalReception } from "./page_protocol";
 
 // ---------------------------------------------------------------------------------- fleet
 
 export class FleetList {
   readonly element = h("div", { class: "scroll", id: "fleet" });
-  private readonly rows = new Map<number, { tr: HTMLTableRowElement; cells: HTMLTableCellElement[]; badge: HTMLElement }>();
+  private readonly rows = new Map<
+    number,
+    { tr: HTMLTableRowElement; cells: HTMLTableCellElement[]; badge: HTMLElement }
+  >();
   private readonly body = h("tbody");
   private readonly search: HTMLInputElement;
   private key = "";
 
-  constructor(private readonly store: SceneStore, private readonly choose: (row: number) => void) {
-    this.search = h("input", { placeholder: "find a body", class: "grow", "aria-label": "Find a body by name", oninput: () => { this.key = ""; } });
+  constructor(
+    private readonly store: SceneStore,
+    private readonly choose: (row: number) => void,
+  ) {
+    this.search = h("input", {
+      placeholder: "find a body",
+      class: "grow",
+      "aria-label": "Find a body by name",
+      oninput: () => {
+        this.key = "";
+      },
+    });
     this.element.append(
       h("div", { class: "side-head" }, this.search),
-      h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "name"), h("th", { class: "n" }, "depth"), h("th", { class: "n" }, "speed"), h("th", { class: "n" }, "hdg"))), this.body),
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("th", {}, "name"),
+            h("th", { class: "n" }, "depth"),
+            h("th", { class: "n" }, "speed"),
+            h("th", { class: "n" }, "hdg"),
+          ),
+        ),
+        this.body,
+      ),
     );
   }
 
   update(): void {
     const wanted = this.search.value.trim().toLowerCase();
-    const found = [...this.store.bodies.values()].filter((b) => !wanted || b.name.toLowerCase().includes(wanted) || b.model.toLowerCase().includes(wanted));
+    const found = [...this.store.bodies.values()].filter(
+      (b) => !wanted || b.name.toLowerCase().includes(wanted) || b.model.toLowerCase().includes(wanted),
+    );
     found.sort((a, b) => Number(a.type === "buoy") - Number(b.type === "buoy") || a.row - b.row);
-    const list = found.slice(0, 300), key = list.map((b) => `${b.row}${b.name}`).join() + found.length;
+    const list = found.slice(0, 300),
+      key = list.map((b) => `${b.row}${b.name}`).join() + found.length;
     if (key !== this.key) {
       this.key = key;
       this.rows.clear();
@@ -35,22 +67,48 @@ export class FleetList {
       for (const b of list) {
         const dot = h("span", { class: "dot" });
         dot.style.background = bodyColour(b.row);
-        const badge = h("span", { class: "badge" }), cells = [h("td", { class: "n" }), h("td", { class: "n" }), h("td", { class: "n" })];
-        const tr = h("tr", { tabIndex: 0, title: `${b.name}: ${b.model}, ${b.type}`, onclick: () => this.choose(b.row), onkeydown: (e: KeyboardEvent) => { if (e.key === "Enter") this.choose(b.row); } }, h("td", { class: "name" }, dot, badge, b.name), ...cells);
+        const badge = h("span", { class: "badge" }),
+          cells = [h("td", { class: "n" }), h("td", { class: "n" }), h("td", { class: "n" })];
+        const tr = h(
+          "tr",
+          {
+            tabIndex: 0,
+            title: `${b.name}: ${b.model}, ${b.type}`,
+            onclick: () => this.choose(b.row),
+            onkeydown: (e: KeyboardEvent) => {
+              if (e.key === "Enter") this.choose(b.row);
+            },
+          },
+          h("td", { class: "name" }, dot, badge, b.name),
+          ...cells,
+        );
         tr.dataset["row"] = String(b.row);
         this.rows.set(b.row, { tr, cells, badge });
         this.body.append(tr);
       }
-      if (found.length > list.length) this.body.append(h("tr", {}, h("td", { class: "soft", colSpan: 4 }, `and ${found.length - list.length} more: search by name`)));
-      if (!found.length) this.body.append(h("tr", {}, h("td", { class: "soft", colSpan: 4 }, this.store.bodies.size ? "no matching name" : "no bodies yet")));
+      if (found.length > list.length)
+        this.body.append(
+          h("tr", {}, h("td", { class: "soft", colSpan: 4 }, `and ${found.length - list.length} more: search by name`)),
+        );
+      if (!found.length)
+        this.body.append(
+          h(
+            "tr",
+            {},
+            h("td", { class: "soft", colSpan: 4 }, this.store.bodies.size ? "no matching name" : "no bodies yet"),
+          ),
+        );
     }
     const alarmed = new Map<number, string>();
-    for (const x of this.store.alarms) if (x.until === null) alarmed.set(x.row, [alarmed.get(x.row), `${x.kind}: ${x.text}`].filter(Boolean).join("\n"));
+    for (const x of this.store.alarms)
+      if (x.until === null) alarmed.set(x.row, [alarmed.get(x.row), `${x.kind}: ${x.text}`].filter(Boolean).join("\n"));
     for (const [row, { tr, cells, badge }] of this.rows) {
       const k = this.store.index.get(row);
       toggleClass(tr, "chosen", row === this.store.chosen);
       if (k === undefined) continue;
-      const q = this.store.quaternion, condition = this.store.condition[k]!, told = alarmed.get(row) ?? CONDITION_TEXTS[condition] ?? "";
+      const q = this.store.quaternion,
+        condition = this.store.condition[k]!,
+        told = alarmed.get(row) ?? CONDITION_TEXTS[condition] ?? "";
       const [, , heading] = euler(q[4 * k]!, q[4 * k + 1]!, q[4 * k + 2]!, q[4 * k + 3]!);
       setText(cells[0]!, condition === INVALID ? "–" : formatNumber(this.store.ned[3 * k + 2], 1));
       setText(cells[1]!, formatNumber(this.store.speed[k], 2));
@@ -64,10 +122,15 @@ export class FleetList {
 
 // ---------------------------------------------------------------------------------- events
 
-const MOST_ROWS = 250, DEG = 180 / Math.PI;
+const MOST_ROWS = 250,
+  DEG = 180 / Math.PI;
 const ABOUT: Record<string, string> = {
-  "measured m": "Two-way range as measured by the querying node", "one-way m": "One-way range from the receiver's measured travel time, with the clock errors of both nodes", "error m": "Measured minus true range; the one-way range is used if the two-way range is missing",
-  "bearing °": "Direction of arrival as measured by a USBL head, in the body frame: azimuth from forward to starboard, elevation down from the horizontal",
+  "measured m": "Two-way range as measured by the querying node",
+  "one-way m": "One-way range from the receiver's measured travel time, with the clock errors of both nodes",
+  "error m": "Measured minus true range; the one-way range is used if the two-way range is missing",
+  "bearing °":
+    "Direction of arrival as measured by a USBL head, in the body frame: " +
+    "azimuth from forward to starboard, elevation down from the horizontal",
 };
 
 export class SignalList {
@@ -77,26 +140,84 @@ export class SignalList {
   private filter = "told";
   private missed = 0;
   private held = false; // rows must not move while a button is pressed on the list
-  private pending: (Sent | Reception)[] = [];
+  private pending: (SentSignal | SignalReception)[] = [];
 
-  constructor(private readonly store: SceneStore, private readonly choose: (row: number) => void) {
-    const pick = h("select", { "aria-label": "Event filter", onchange: () => { this.filter = pick.value; this.anew(this.store.events); } },
-      h("option", { value: "told" }, "receptions and losses"), h("option", { value: "heard" }, "heard"), h("option", { value: "lost" }, "lost"), h("option", { value: "sent" }, "sent"), h("option", { value: "all" }, "everything"));
-    const list = h("div", { class: "list", id: "events" }, h("table", {}, h("thead", {}, h("tr", {}, ...["time", "what", "from", "to", "kHz", "level dB", "path m", "measured m", "one-way m", "true m", "error m", "bearing °", "outcome"].map((t, i) => h("th", { class: i > 3 && i < 12 || i === 0 ? "n" : "", title: ABOUT[t] }, t)))), this.body));
+  constructor(
+    private readonly store: SceneStore,
+    private readonly choose: (row: number) => void,
+  ) {
+    const pick = h(
+      "select",
+      {
+        "aria-label": "Event filter",
+        onchange: () => {
+          this.filter = pick.value;
+          this.anew(this.store.events);
+        },
+      },
+      h("option", { value: "told" }, "receptions and losses"),
+      h("option", { value: "heard" }, "heard"),
+      h("option", { value: "lost" }, "lost"),
+      h("option", { value: "sent" }, "sent"),
+      h("option", { value: "all" }, "everything"),
+    );
+    const list = h(
+      "div",
+      { class: "list", id: "events" },
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ...[
+              "time",
+              "what",
+              "from",
+              "to",
+              "kHz",
+              "level dB",
+              "path m",
+              "measured m",
+              "one-way m",
+              "true m",
+              "error m",
+              "bearing °",
+              "outcome",
+            ].map((t, i) => h("th", { class: (i > 3 && i < 12) || i === 0 ? "n" : "", title: ABOUT[t] }, t)),
+          ),
+        ),
+        this.body,
+      ),
+    );
     let presses = 0;
-    list.addEventListener("pointerdown", () => { this.held = true; presses++; });
-    const release = (): void => { const of = presses; window.setTimeout(() => { if (of === presses) this.held = false; }); }; // after its click event, before the next press
+    list.addEventListener("pointerdown", () => {
+      this.held = true;
+      presses++;
+    });
+    const release = (): void => {
+      const of = presses;
+      window.setTimeout(() => {
+        if (of === presses) this.held = false;
+      });
+    }; // after its click event, before the next press
     for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, release);
     this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, pick, this.counts), list);
   }
 
-  lose(count: number): void { this.missed += count; }
-  add(events: (Sent | Reception)[]): void {
+  lose(count: number): void {
+    this.missed += count;
+  }
+  add(events: (SentSignal | SignalReception)[]): void {
     this.pending.push(...events);
-    if (this.pending.length > MOST_ROWS) this.pending.splice(0, this.pending.length - MOST_ROWS); // the page may be unattended for hours
+    // the page may be unattended for hours
+    if (this.pending.length > MOST_ROWS) this.pending.splice(0, this.pending.length - MOST_ROWS);
   }
   /** Restart the list with these events. */
-  anew(events: (Sent | Reception)[]): void {
+  anew(events: (SentSignal | SignalReception)[]): void {
     this.body.replaceChildren();
     this.pending = [];
     this.add(events.filter((e) => this.wants(e)));
@@ -104,7 +225,10 @@ export class SignalList {
 
   update(): void {
     if (this.pending.length && !this.held) {
-      const rows = this.pending.filter((e) => this.wants(e)).map((e) => this.row(e)).reverse();
+      const rows = this.pending
+        .filter((e) => this.wants(e))
+        .map((e) => this.row(e))
+        .reverse();
       this.pending = [];
       this.body.prepend(...rows);
       while (this.body.children.length > MOST_ROWS) this.body.lastChild?.remove();
@@ -112,7 +236,7 @@ export class SignalList {
     setText(this.counts, this.missed ? `${this.missed} events not shown, because too many arrived together` : "");
   }
 
-  private wants(e: Sent | Reception): boolean {
+  private wants(e: SentSignal | SignalReception): boolean {
     if (!("receiver" in e)) return this.filter === "sent" || this.filter === "all" || e.outcome !== 0;
     if (this.filter === "all") return true;
     if (this.filter === "sent") return false;
@@ -121,21 +245,50 @@ export class SignalList {
     return ![2, 3, 11].includes(e.outcome);
   }
 
-  private row(e: Sent | Reception): HTMLElement {
-    const heard = "receiver" in e ? e : null, sent = heard ? this.store.sent.get(e.id) : (e as Sent);
+  private row(e: SentSignal | SignalReception): HTMLElement {
+    const heard = "receiver" in e ? e : null,
+      sent = heard ? this.store.sent.get(e.id) : (e as SentSignal);
     // a two-way range covers both directions: query and reply
-    const asked = heard?.measured !== null && heard ? this.store.distances.get(`${heard.query}:${heard.source}`) : undefined;
+    const asked =
+      heard?.measured !== null && heard ? this.store.distances.get(`${heard.query}:${heard.source}`) : undefined;
     const truth = asked !== undefined && heard && heard.distance !== null ? 0.5 * (asked + heard.distance) : null;
     const oneWay = heard && heard.outcome === 0 ? heard.one_way : null;
     // a receiver may not know when a pulse was sent
-    const error = truth !== null && heard ? heard.measured! - truth : oneWay !== null && heard?.measured === null && heard.kind !== 0 && heard.distance !== null ? oneWay - heard.distance : null;
+    const error =
+      truth !== null && heard
+        ? heard.measured! - truth
+        : oneWay !== null && heard?.measured === null && heard.kind !== 0 && heard.distance !== null
+          ? oneWay - heard.distance
+          : null;
     const cells = [
-      formatTime(e.time), heard ? SIGNAL_KINDS[e.kind] ?? "" : `sent: ${SIGNAL_KINDS[e.kind] ?? ""}`, this.store.name(e.source), heard ? this.store.name(heard.receiver) : "",
-      sent ? (sent.frequency / 1000).toFixed(1) : "", formatNumber(heard ? heard.level : (e as Sent).source_level, 1), heard ? formatNumber(heard.range, 2) : "",
-      heard?.measured !== null && heard ? formatNumber(heard.measured, 3) : "", oneWay === null ? "" : formatNumber(oneWay, 3), heard ? formatNumber(truth ?? heard.distance, 3) : "", error === null ? "" : formatNumber(error, 3),
-      heard?.azimuth !== null && heard ? `${formatNumber(heard.azimuth * DEG, 1)}${heard.elevation === null ? "" : `, ${formatNumber(heard.elevation * DEG, 1)}`}` : "",
+      formatTime(e.time),
+      heard ? (SIGNAL_KINDS[e.kind] ?? "") : `sent: ${SIGNAL_KINDS[e.kind] ?? ""}`,
+      this.store.name(e.source),
+      heard ? this.store.name(heard.receiver) : "",
+      sent ? (sent.frequency / 1000).toFixed(1) : "",
+      formatNumber(heard ? heard.level : (e as SentSignal).source_level, 1),
+      heard ? formatNumber(heard.range, 2) : "",
+      heard?.measured !== null && heard ? formatNumber(heard.measured, 3) : "",
+      oneWay === null ? "" : formatNumber(oneWay, 3),
+      heard ? formatNumber(truth ?? heard.distance, 3) : "",
+      error === null ? "" : formatNumber(error, 3),
+      heard?.azimuth !== null && heard
+        ? `${formatNumber(heard.azimuth * DEG, 1)}${heard.elevation === null ? "" : `, ${formatNumber(heard.elevation * DEG, 1)}`}`
+        : "",
     ];
-    const outcome = e.outcome === 0 ? (heard ? (heard.bounces ? `received (${heard.bounces} bounces)` : "heard") : "sent") : OUTCOMES[e.outcome] ?? String(e.outcome);
-    return h("tr", { onclick: () => this.choose(heard ? heard.receiver : e.source) }, ...cells.map((t, i) => h("td", { class: i > 3 || i === 0 ? "n" : "" }, t)), h("td", { class: e.outcome ? "bad" : "good" }, outcome));
+    const outcome =
+      e.outcome === 0
+        ? heard
+          ? heard.bounces
+            ? `received (${heard.bounces} bounces)`
+            : "heard"
+          : "sent"
+        : (OUTCOMES[e.outcome] ?? String(e.outcome));
+    return h(
+      "tr",
+      { onclick: () => this.choose(heard ? heard.receiver : e.source) },
+      ...cells.map((t, i) => h("td", { class: i > 3 || i === 0 ? "n" : "" }, t)),
+      h("td", { class: e.outcome ? "bad" : "good" }, outcome),
+    );
   }
 }

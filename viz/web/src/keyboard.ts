@@ -4,14 +4,28 @@ import { appendChildren, h } from "./dom";
 import { symbolLegend } from "./chart_symbols";
 
 export const KEY_BINDINGS: [string, string][] = [
-  ["Space", "start, pause or resume"], ["N", "single step (hold for repeated steps)"], ["X", "stop"], ["+  −", "faster, slower"],
-  ["1  2  3  4", "view: free camera, follow the selected body, top view, chart"], ["W A S D  E Q", "move the camera (also with the arrow, Page Up and Page Down keys); mouse: rotate, pan, zoom"],
-  ["H", "whole scene"], ["O", "onboard view of the selected body"], ["B  Shift+B", "select the next or previous body"], ["Esc", "clear selection"],
-  ["L  T  R  G  I  C", "show or hide names, tracks, sound spheres, arrows, instrument beams or traffic"], ["U  V  K", "show or hide the sea surface, its waves or the sky"], ["Z", "enlarge bodies or draw them to scale"], ["M  J", "draw a mission; drive a vehicle"],
-  ["[  ]", "show or hide the side panels"], ["Shift+L", "switch between light and dark"], ["?", "show or hide this help"],
+  ["Space", "start, pause or resume"],
+  ["N", "single step (hold for repeated steps)"],
+  ["X", "stop"],
+  ["+  −", "faster, slower"],
+  ["1  2  3  4", "view: free camera, follow the selected body, top view, chart"],
+  ["W A S D  E Q", "move the camera (also with the arrow, Page Up and Page Down keys); mouse: rotate, pan, zoom"],
+  ["H", "whole scene"],
+  ["O", "onboard view of the selected body"],
+  ["B  Shift+B", "select the next or previous body"],
+  ["Esc", "clear selection"],
+  ["L  T  R  G  I  C", "show or hide names, tracks, sound spheres, arrows, instrument beams or traffic"],
+  ["U  V  K", "show or hide the sea surface, its waves or the sky"],
+  ["Z", "enlarge bodies or draw them to scale"],
+  ["M  J", "draw a mission; drive a vehicle"],
+  ["[  ]", "show or hide the side panels"],
+  ["Shift+L", "switch between light and dark"],
+  ["?", "show or hide this help"],
 ];
 
-/** True if a key belongs to the focused element: text fields take all keys, lists and sliders only those that move them. */
+/**
+ * True if a key belongs to the focused element: text fields take all keys, lists and sliders only those that move them.
+ */
 export function isTypedIntoField(e: KeyboardEvent): boolean {
   const target = e.target as HTMLElement;
   if (e.ctrlKey || e.metaKey || e.altKey || target.isContentEditable || target.tagName === "TEXTAREA") return true;
@@ -31,17 +45,54 @@ export const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 0];
 
 /** Next faster or slower selectable speed. */
 export function nextSpeed(at: number, by: number, speeds: number[]): number {
-  const rank = (v: number): number => (v === 0 ? Infinity : v), own = rank(at);
+  const rank = (v: number): number => (v === 0 ? Infinity : v),
+    own = rank(at);
   const sorted = [...speeds].sort((a, b) => rank(a) - rank(b));
-  const next = by > 0 ? sorted.find((v) => rank(v) > own * (1 + 1e-6)) : sorted.reverse().find((v) => rank(v) < own * (1 - 1e-6) || (own === Infinity && v !== 0));
+  const next =
+    by > 0
+      ? sorted.find((v) => rank(v) > own * (1 + 1e-6))
+      : sorted.reverse().find((v) => rank(v) < own * (1 - 1e-6) || (own === Infinity && v !== 0));
   return next ?? at;
 }
 
 /** Show or hide the help with keys and legend. */
 export function showKeyHelp(): void {
   const old = document.querySelector(".help");
-  if (old) { old.remove(); return; }
-  const line = ([keys, text]: [string, string]): HTMLElement => { const td = h("td", {}); for (const key of keys.split("  ")) appendChildren(td, h("kbd", {}, key), " "); return h("tr", {}, td, h("td", {}, text)); };
-  const box = h("div", { class: "box" }, h("div", {}, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEY_BINDINGS.map(line)))), h("div", {}, h("h2", {}, "Legend"), symbolLegend(), h("p", { class: "soft" }, "Positions are north, east and depth in metres; headings count clockwise from north. See the viewer's guide (docs/viewer.md).")));
-  document.body.append(h("div", { class: "help", onclick: (e: MouseEvent) => { if ((e.target as HTMLElement).classList.contains("help")) showKeyHelp(); } }, box));
+  if (old) {
+    old.remove();
+    return;
+  }
+  const line = ([keys, text]: [string, string]): HTMLElement => {
+    const td = h("td", {});
+    for (const key of keys.split("  ")) appendChildren(td, h("kbd", {}, key), " ");
+    return h("tr", {}, td, h("td", {}, text));
+  };
+  const box = h(
+    "div",
+    { class: "box" },
+    h("div", {}, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEY_BINDINGS.map(line)))),
+    h(
+      "div",
+      {},
+      h("h2", {}, "Legend"),
+      symbolLegend(),
+      h(
+        "p",
+        { class: "soft" },
+        "Positions are north, east and depth in metres; headings count clockwise from north. See the viewer's guide (docs/viewer.md).",
+      ),
+    ),
+  );
+  document.body.append(
+    h(
+      "div",
+      {
+        class: "help",
+        onclick: (e: MouseEvent) => {
+          if ((e.target as HTMLElement).classList.contains("help")) showKeyHelp();
+        },
+      },
+      box,
+    ),
+  );
 }

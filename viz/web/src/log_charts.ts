@@ -1,19 +1,29 @@
-// Charts over the whole time of any fields of any bodies, under one cursor: a click seeks to the time, a dragged interval zooms in, a double click
+// Charts over the whole time of any fields of any bodies, under one cursor: a click seeks to the time, a dragged
+// interval zooms in, a double click
 // shows the full range.
 
 import { bodyColour, COLOURS, setChildren, h, toggleClass } from "./dom";
 import { chartFields, type ChartField } from "./chart_fields";
 import { getJson } from "./http";
 import { downloadBlob } from "./url_state";
-import type { Kit } from "./websocket";
 import { Plot } from "./plots";
 import { fetchSeries } from "./chart_series";
 import type { SceneStore } from "./scene_store";
+import type { BodyEquipment } from "./page_protocol";
 
 const REFRESH_MS = 2000; // for a running server
-const HEIGHT = 120, WIDE = 900; // px: minimum width for two columns
-interface Line extends ChartField { body: string; other: boolean }
-interface Chart { lines: Line[]; plot: Plot | null; box: HTMLElement; width: number }
+const HEIGHT = 120,
+  WIDE = 900; // px: minimum width for two columns
+interface Line extends ChartField {
+  body: string;
+  other: boolean;
+}
+interface Chart {
+  lines: Line[];
+  plot: Plot | null;
+  box: HTMLElement;
+  width: number;
+}
 
 export class LogCharts {
   readonly element: HTMLElement;
@@ -29,20 +39,46 @@ export class LogCharts {
   private span: { since?: number; until?: number } = {};
   private due = 0;
 
-  constructor(private readonly store: SceneStore, private readonly seek: (time: number) => void, private readonly changed: () => void) {
-    this.element = h("div", { class: "pane" },
-      h("div", { class: "events-head" }, this.body, this.field, this.onto, this.otherBox, h("button", { id: "add-line", class: "on", onclick: () => this.add() }, "add"), h("button", { title: "Show the full range (or double-click)", onclick: () => this.zoom({}) }, "full range"), h("span", { class: "grow" }), h("button", { id: "csv", title: "Show the lines as a table", onclick: () => void this.save() }, "CSV")),
-      this.place);
+  constructor(
+    private readonly store: SceneStore,
+    private readonly seek: (time: number) => void,
+    private readonly changed: () => void,
+  ) {
+    this.element = h(
+      "div",
+      { class: "pane" },
+      h(
+        "div",
+        { class: "events-head" },
+        this.body,
+        this.field,
+        this.onto,
+        this.otherBox,
+        h("button", { id: "add-line", class: "on", onclick: () => this.add() }, "add"),
+        h("button", { title: "Show the full range (or double-click)", onclick: () => this.zoom({}) }, "full range"),
+        h("span", { class: "grow" }),
+        h("button", { id: "csv", title: "Show the lines as a table", onclick: () => void this.save() }, "CSV"),
+      ),
+      this.place,
+    );
     this.place.addEventListener("dblclick", () => this.zoom({}));
     for (const wanted of this.kept()) this.chart(wanted);
   }
 
-  private get whole(): boolean { return this.store.hello?.kind === "replay"; }
+  private get whole(): boolean {
+    return this.store.hello?.kind === "replay";
+  }
 
   private kept(): Line[][] {
-    try { return JSON.parse(localStorage.getItem("wavesim-charts") ?? "[]") as Line[][]; } catch { return []; }
+    try {
+      return JSON.parse(localStorage.getItem("wavesim-charts") ?? "[]") as Line[][];
+    } catch {
+      return [];
+    }
   }
-  private keep(): void { localStorage.setItem("wavesim-charts", JSON.stringify(this.charts.map((c) => c.lines))); }
+  private keep(): void {
+    localStorage.setItem("wavesim-charts", JSON.stringify(this.charts.map((c) => c.lines)));
+  }
 
   private chart(wanted: Line[]): Chart {
     const chart: Chart = { lines: wanted, plot: null, box: h("div", { class: "log-chart" }), width: 0 };
@@ -54,22 +90,39 @@ export class LogCharts {
 
   /** List the fields of the selected body. */
   private async offer(): Promise<void> {
-    const row = Number(this.body.value), kit = this.body.value ? await getJson<Kit | null>(`/kit?row=${row}`) : null;
+    const row = Number(this.body.value),
+      kit = this.body.value ? await getJson<BodyEquipment | null>(`/kit?row=${row}`) : null;
     const before = this.fields[Number(this.field.value)]?.key;
     if (String(row) !== this.body.value) return; // another body was selected meanwhile
     this.fields = chartFields(kit, this.whole);
     const groups = [...new Set(this.fields.map((f) => f.group))];
-    setChildren(this.field, ...groups.map((g) => h("optgroup", { label: g }, ...this.fields.flatMap((f, k) => (f.group === g ? [h("option", { value: k }, `${f.title}${f.unit ? `, ${f.unit}` : ""}`)] : [])))));
+    setChildren(
+      this.field,
+      ...groups.map((g) =>
+        h(
+          "optgroup",
+          { label: g },
+          ...this.fields.flatMap((f, k) =>
+            f.group === g ? [h("option", { value: k }, `${f.title}${f.unit ? `, ${f.unit}` : ""}`)] : [],
+          ),
+        ),
+      ),
+    );
     const same = this.fields.findIndex((f) => f.key === before);
     if (same >= 0) this.field.value = String(same);
   }
 
   private add(): void {
-    const f = this.fields[Number(this.field.value)], body = this.store.name(Number(this.body.value));
+    const f = this.fields[Number(this.field.value)],
+      body = this.store.name(Number(this.body.value));
     if (!f) return;
     const wanted: Line[] = [{ ...f, body, other: false }, ...(this.other.checked ? [{ ...f, body, other: true }] : [])];
     const into = this.onto.value === "" ? undefined : this.charts[Number(this.onto.value)];
-    if (into) { into.lines.push(...wanted); into.plot?.destroy(); into.plot = null; } else this.chart(wanted);
+    if (into) {
+      into.lines.push(...wanted);
+      into.plot?.destroy();
+      into.plot = null;
+    } else this.chart(wanted);
     this.keep();
     this.due = 0;
     this.update();
@@ -91,12 +144,19 @@ export class LogCharts {
 
   /** Redraw the charts in the colours of the theme (light or dark). */
   recolour(): void {
-    for (const c of this.charts) { c.plot?.destroy(); c.plot = null; }
+    for (const c of this.charts) {
+      c.plot?.destroy();
+      c.plot = null;
+    }
     this.due = 0;
   }
 
-  private rowOf(name: string): number { return [...this.store.bodies.values()].find((b) => b.name === name)?.row ?? -1; }
-  private wanted(chart: Chart): [number, string][] { return chart.lines.map((l) => [Math.max(this.rowOf(l.body), 0), l.other ? `other:${l.key}` : l.key]); }
+  private rowOf(name: string): number {
+    return [...this.store.bodies.values()].find((b) => b.name === name)?.row ?? -1;
+  }
+  private wanted(chart: Chart): [number, string][] {
+    return chart.lines.map((l) => [Math.max(this.rowOf(l.body), 0), l.other ? `other:${l.key}` : l.key]);
+  }
 
   update(): void {
     const bodies = [...this.store.bodies.values()].map((b) => `${b.row} ${b.name}`).join();
@@ -113,25 +173,49 @@ export class LogCharts {
     if (now < this.due || !this.store.hello) return;
     this.due = this.whole ? Infinity : now + REFRESH_MS;
     const chosen = this.onto.value;
-    setChildren(this.onto, h("option", { value: "" }, "new chart"), ...this.charts.map((c, k) => h("option", { value: k }, `into ${k + 1}: ${c.lines[0]?.title ?? ""}`)));
+    setChildren(
+      this.onto,
+      h("option", { value: "" }, "new chart"),
+      ...this.charts.map((c, k) => h("option", { value: k }, `into ${k + 1}: ${c.lines[0]?.title ?? ""}`)),
+    );
     this.onto.value = chosen;
     for (const chart of this.charts) void this.load(chart);
   }
 
   private async load(chart: Chart): Promise<void> {
-    const two = this.place.clientWidth > WIDE && this.charts.length > 1, width = Math.max((this.place.clientWidth - 24) / (two ? 2 : 1) - 8, 200);
-    const found = await fetchSeries(this.wanted(chart), { ...this.span, points: Math.min(1500, Math.ceil(3 * width)) }); // first, minimum and maximum per pixel
+    const two = this.place.clientWidth > WIDE && this.charts.length > 1,
+      width = Math.max((this.place.clientWidth - 24) / (two ? 2 : 1) - 8, 200);
+    // first, minimum and maximum per pixel
+    const found = await fetchSeries(this.wanted(chart), { ...this.span, points: Math.min(1500, Math.ceil(3 * width)) });
     if (!found || !this.charts.includes(chart)) return;
     if (!chart.plot) {
-      const rows = chart.lines.map((l) => this.rowOf(l.body)), same = new Set(rows).size < rows.length, units = [...new Set(chart.lines.map((l) => l.unit))];
+      const rows = chart.lines.map((l) => this.rowOf(l.body)),
+        same = new Set(rows).size < rows.length,
+        units = [...new Set(chart.lines.map((l) => l.unit))];
       chart.plot = new Plot({
-        title: [...new Set(chart.lines.map((l) => l.title))].join(", "), unit: units.join(", "), colours: same ? COLOURS : rows.map(bodyColour), labels: chart.lines.map((l) => `${l.body}${l.other ? " (other)" : ""}${new Set(chart.lines.map((x) => x.key)).size > 1 ? ` ${l.title}` : ""}`),
-        width, height: HEIGHT, down: chart.lines.every((l) => l.down), legend: true, sync: "log", remove: () => this.remove(chart), pick: this.whole ? this.seek : undefined, zoomed: (since, until) => this.zoom({ since, until }),
+        title: [...new Set(chart.lines.map((l) => l.title))].join(", "),
+        unit: units.join(", "),
+        colours: same ? COLOURS : rows.map(bodyColour),
+        labels: chart.lines.map(
+          (l) =>
+            `${l.body}${l.other ? " (other)" : ""}${new Set(chart.lines.map((x) => x.key)).size > 1 ? ` ${l.title}` : ""}`,
+        ),
+        width,
+        height: HEIGHT,
+        down: chart.lines.every((l) => l.down),
+        legend: true,
+        sync: "log",
+        remove: () => this.remove(chart),
+        pick: this.whole ? this.seek : undefined,
+        zoomed: (since, until) => this.zoom({ since, until }),
       });
       chart.box.replaceChildren(chart.plot.element);
     }
     chart.plot.width(width);
-    chart.plot.set(found.time, ...found.values.map((v, k) => v.map((x) => (x === null ? null : x * chart.lines[k]!.factor))));
+    chart.plot.set(
+      found.time,
+      ...found.values.map((v, k) => v.map((x) => (x === null ? null : x * chart.lines[k]!.factor))),
+    );
     chart.plot.mark(this.store.time);
     this.changed();
   }
@@ -142,8 +226,24 @@ export class LogCharts {
     for (const chart of this.charts) {
       const found = await fetchSeries(this.wanted(chart), { ...this.span, points: 4000 });
       if (!found) return;
-      parts.push(["time s", ...chart.lines.map((l) => `${l.body}${l.other ? " (other)" : ""} ${l.title}${l.unit ? ` ${l.unit}` : ""}`)].map((t) => `"${t.replaceAll('"', "'")}"`).join());
-      found.time.forEach((t, i) => parts.push([t, ...found.values.map((v, k) => (v[i] === null || v[i] === undefined ? "" : +(v[i]! * chart.lines[k]!.factor).toPrecision(7)))].join()));
+      parts.push(
+        [
+          "time s",
+          ...chart.lines.map((l) => `${l.body}${l.other ? " (other)" : ""} ${l.title}${l.unit ? ` ${l.unit}` : ""}`),
+        ]
+          .map((t) => `"${t.replaceAll('"', "'")}"`)
+          .join(),
+      );
+      found.time.forEach((t, i) =>
+        parts.push(
+          [
+            t,
+            ...found.values.map((v, k) =>
+              v[i] === null || v[i] === undefined ? "" : +(v[i]! * chart.lines[k]!.factor).toPrecision(7),
+            ),
+          ].join(),
+        ),
+      );
       parts.push("");
     }
     downloadBlob(new Blob([parts.join("\n")], { type: "text/csv" }), "charts.csv");

@@ -1,47 +1,95 @@
-// Manual control: keyboard and gamepad drive a body through the viewer's server, which acts as its pilot. The body moves only while an input is held.
+// Manual control: keyboard and gamepad drive a body through the viewer's server, which acts as its pilot. The body
+// moves only while an input is held.
 // On release or loss of connection, the server's watchdog returns the actuators to neutral.
 
 import { setChildren, h, toggleClass, setText } from "./dom";
 import { makeDraggable } from "./draggable";
 import { isTypedIntoField } from "./keyboard";
-import type { ActuatorLook, ModelLook } from "./websocket";
 import type { SceneStore } from "./scene_store";
+import type { ActuatorInfo, ModelInfo } from "./page_protocol";
 
 export type ControlAxes = [ahead: number, starboard: number, down: number, turn: number]; // -1 to 1
-const PERIOD_MS = 100, LEAST = 0.2, FORTY = 0.7; // thrusters below this share in a direction are not used for it; rad
-const KEYS: Record<string, [axis: number, sign: number]> = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowRight: [3, 1], ArrowLeft: [3, -1], PageDown: [2, 1], PageUp: [2, -1], Period: [1, 1], Comma: [1, -1] };
+const PERIOD_MS = 100,
+  LEAST = 0.2,
+  FORTY = 0.7; // thrusters below this share in a direction are not used for it; rad
+const KEYS: Record<string, [axis: number, sign: number]> = {
+  ArrowUp: [0, 1],
+  ArrowDown: [0, -1],
+  ArrowRight: [3, 1],
+  ArrowLeft: [3, -1],
+  PageDown: [2, 1],
+  PageUp: [2, -1],
+  Period: [1, 1],
+  Comma: [1, -1],
+};
 const HELD = [4, 5, 6, 7]; // shoulder buttons of a gamepad
 const STICK = 0.08; // dead zone around the middle
 
 type V = number[];
-const cross = (a: V, b: V): V => [a[1]! * b[2]! - a[2]! * b[1]!, a[2]! * b[0]! - a[0]! * b[2]!, a[0]! * b[1]! - a[1]! * b[0]!];
-const unit = (a: V): V => { const n = Math.hypot(...a) || 1; return a.map((v) => v / n); };
+const cross = (a: V, b: V): V => [
+  a[1]! * b[2]! - a[2]! * b[1]!,
+  a[2]! * b[0]! - a[0]! * b[2]!,
+  a[0]! * b[1]! - a[1]! * b[0]!,
+];
+const unit = (a: V): V => {
+  const n = Math.hypot(...a) || 1;
+  return a.map((v) => v / n);
+};
 const used = (w: number): number => (Math.abs(w) < LEAST ? 0 : w);
 
-/** Actuator shares of their ranges for the wanted axes, from the position and direction of each actuator; null: unchanged. */
-export function actuatorShares(actuators: ActuatorLook[], model: ModelLook, axes: ControlAxes): (number | null)[] {
-  const [ahead, starboard, down, turn] = axes, thrusters = model.thrusters.map((t) => ({ d: unit(t.direction), moment: cross(t.position, unit(t.direction))[2]!, jet: t.deflector }));
-  const arm = Math.max(1e-6, ...thrusters.map((t) => Math.abs(t.moment))), turns = arm > 0.02 * model.shape.size[0], lifts = thrusters.some((t) => Math.abs(t.d[2]!) > 0.5);
-  return actuators.map((a): number | null => {
-    if (a.kind === "thruster") {
-      const t = thrusters[a.part];
-      if (!t) return 0;
-      const push = used(t.d[0]!) * ahead + used(t.d[1]!) * starboard + used(t.d[2]!) * down + (turns ? used(t.moment / arm) * turn : 0);
-      return Math.max(-1, Math.min(1, t.jet ? Math.abs(ahead) : push));
-    }
-    if (a.kind === "fin") { // its lift acts along its normal while the body moves ahead
-      const f = model.fins[a.part], m = f ? cross(f.position, unit(f.normal)) : [0, 0, 0], size = Math.hypot(...m) || 1;
-      return Math.max(-1, Math.min(1, used(m[2]! / size) * turn - (lifts ? 0 : used(m[1]! / size) * down)));
-    }
-    if (a.kind === "angle") return Math.sign(model.thrusters[a.part]?.position[0] ?? -1) * turn * Math.min(1, FORTY / Math.max(a.maximum, 1e-6));
-    return a.kind === "deflector" ? (ahead < 0 ? -1 : 1) : null;
-  }).map((v) => (v === null ? null : v + 0)); // no minus sign for zero
+/**
+ * Actuator shares of their ranges for the wanted axes, from the position and direction of each actuator; null:
+ * unchanged.
+ */
+export function actuatorShares(actuators: ActuatorInfo[], model: ModelInfo, axes: ControlAxes): (number | null)[] {
+  const [ahead, starboard, down, turn] = axes,
+    thrusters = model.thrusters.map((t) => ({
+      d: unit(t.direction),
+      moment: cross(t.position, unit(t.direction))[2]!,
+      jet: t.deflector,
+    }));
+  const arm = Math.max(1e-6, ...thrusters.map((t) => Math.abs(t.moment))),
+    turns = arm > 0.02 * model.shape.size[0],
+    lifts = thrusters.some((t) => Math.abs(t.d[2]!) > 0.5);
+  return actuators
+    .map((a): number | null => {
+      if (a.kind === "thruster") {
+        const t = thrusters[a.part];
+        if (!t) return 0;
+        const push =
+          used(t.d[0]!) * ahead +
+          used(t.d[1]!) * starboard +
+          used(t.d[2]!) * down +
+          (turns ? used(t.moment / arm) * turn : 0);
+        return Math.max(-1, Math.min(1, t.jet ? Math.abs(ahead) : push));
+      }
+      if (a.kind === "fin") {
+        // its lift acts along its normal while the body moves ahead
+        const f = model.fins[a.part],
+          m = f ? cross(f.position, unit(f.normal)) : [0, 0, 0],
+          size = Math.hypot(...m) || 1;
+        return Math.max(-1, Math.min(1, used(m[2]! / size) * turn - (lifts ? 0 : used(m[1]! / size) * down)));
+      }
+      if (a.kind === "angle")
+        return (
+          Math.sign(model.thrusters[a.part]?.position[0] ?? -1) * turn * Math.min(1, FORTY / Math.max(a.maximum, 1e-6))
+        );
+      return a.kind === "deflector" ? (ahead < 0 ? -1 : 1) : null;
+    })
+    .map((v) => (v === null ? null : v + 0)); // no minus sign for zero
 }
 
 export class ManualControl {
   private box: HTMLElement | null = null;
   private readonly who = h("select", { "aria-label": "Body to drive", onchange: () => this.leave() });
-  private readonly gain = h("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 0.5, "aria-label": "Fraction of the actuator range" });
+  private readonly gain = h("input", {
+    type: "range",
+    min: 0.1,
+    max: 1,
+    step: 0.05,
+    value: 0.5,
+    "aria-label": "Fraction of the actuator range",
+  });
   private readonly told = h("div", { class: "soft num", id: "helm-told" });
   private readonly keys = new Set<string>();
   private driving = ""; // body that the server drives for this page
@@ -49,20 +97,83 @@ export class ManualControl {
   private moved = false;
   private timer = 0;
 
-  constructor(private readonly store: SceneStore, private readonly stage: HTMLElement, private readonly send: (body: string, shares: (number | null)[] | null) => void, private readonly choose: (row: number) => void) {
-    window.addEventListener("keydown", (e) => { if (this.box && e.code in KEYS && !isTypedIntoField(e)) { e.preventDefault(); e.stopImmediatePropagation(); this.keys.add(e.code); } }, true);
+  constructor(
+    private readonly store: SceneStore,
+    private readonly stage: HTMLElement,
+    private readonly send: (body: string, shares: (number | null)[] | null) => void,
+    private readonly choose: (row: number) => void,
+  ) {
+    window.addEventListener(
+      "keydown",
+      (e) => {
+        if (this.box && e.code in KEYS && !isTypedIntoField(e)) {
+          e.preventDefault();
+          e.stopImmediatePropagation();
+          this.keys.add(e.code);
+        }
+      },
+      true,
+    );
     window.addEventListener("keyup", (e) => this.keys.delete(e.code), true);
     for (const what of ["blur", "pagehide"]) window.addEventListener(what, () => this.keys.clear());
   }
 
   toggle(): void {
-    if (this.box) { this.leave(); window.clearInterval(this.timer); this.box.remove(); this.box = null; return; }
-    const may = this.store.hello?.control === true && this.store.hello.kind === "live", bodies = (this.store.scene?.bodies ?? []).filter((b) => b.client !== "none"), chosen = this.store.chosen === null ? "" : this.store.name(this.store.chosen);
+    if (this.box) {
+      this.leave();
+      window.clearInterval(this.timer);
+      this.box.remove();
+      this.box = null;
+      return;
+    }
+    const may = this.store.hello?.control === true && this.store.hello.kind === "live",
+      bodies = (this.store.scene?.bodies ?? []).filter((b) => b.client !== "none"),
+      chosen = this.store.chosen === null ? "" : this.store.name(this.store.chosen);
     setChildren(this.who, ...bodies.map((b) => h("option", { value: b.name, selected: b.name === chosen }, b.name)));
-    const head = h("div", { class: "head" }, h("b", { class: "grow" }, "Helm"), h("button", { id: "close-helm", title: "Stop manual control", onclick: () => this.toggle() }, "×"));
-    const take = h("button", { id: "take-helm", class: "on", disabled: !may || !bodies.length, title: may ? "Join as pilot of this body" : "For manual control, you need a running server on this machine and `wavesim viz --control`", onclick: () => { this.driving = this.who.value; this.shown = false; this.send(this.driving, []); } }, "take control");
-    this.box = h("div", { class: "window helm", id: "helm" }, head, h("div", { class: "section" }, h("div", { class: "row" }, this.who, take), h("label", { class: "row" }, "max. power", this.gain),
-      h("div", { class: "soft" }, bodies.length ? "Hold ↑ ↓ for ahead and astern, ← → for turns, Page ↑ ↓ for up and down, and comma or period for sideways. With a gamepad, hold a shoulder button: the left stick is for ahead and turn, the right stick for down and sideways. When you release the keys, the actuators return to neutral." : "no body in the simulation accepts a pilot (client=\"optional\" or \"required\")"), this.told));
+    const head = h(
+      "div",
+      { class: "head" },
+      h("b", { class: "grow" }, "Helm"),
+      h("button", { id: "close-helm", title: "Stop manual control", onclick: () => this.toggle() }, "×"),
+    );
+    const take = h(
+      "button",
+      {
+        id: "take-helm",
+        class: "on",
+        disabled: !may || !bodies.length,
+        title: may
+          ? "Join as pilot of this body"
+          : "For manual control, you need a running server on this machine and `wavesim viz --control`",
+        onclick: () => {
+          this.driving = this.who.value;
+          this.shown = false;
+          this.send(this.driving, []);
+        },
+      },
+      "take control",
+    );
+    this.box = h(
+      "div",
+      { class: "window helm", id: "helm" },
+      head,
+      h(
+        "div",
+        { class: "section" },
+        h("div", { class: "row" }, this.who, take),
+        h("label", { class: "row" }, "max. power", this.gain),
+        h(
+          "div",
+          { class: "soft" },
+          bodies.length
+            ? "Hold ↑ ↓ for ahead and astern, ← → for turns, Page ↑ ↓ for up and down, and comma or period for sideways. " +
+                "With a gamepad, hold a shoulder button: the left stick is for ahead and turn, " +
+                "the right stick for down and sideways. When you release the keys, the actuators return to neutral."
+            : 'no body in the simulation accepts a pilot (client="optional" or "required")',
+        ),
+        this.told,
+      ),
+    );
     Object.assign(this.box.style, { left: "14px", top: "128px", width: "300px", height: "auto" });
     makeDraggable(head, this.box, this.stage);
     this.stage.append(this.box);
@@ -78,23 +189,52 @@ export class ManualControl {
   /** Axes demanded by keys and gamepad; null: no input is held. */
   private axes(): ControlAxes | null {
     const wanted: ControlAxes = [0, 0, 0, 0];
-    for (const code of this.keys) { const [axis, sign] = KEYS[code]!; wanted[axis]! += sign; }
+    for (const code of this.keys) {
+      const [axis, sign] = KEYS[code]!;
+      wanted[axis]! += sign;
+    }
     const pad = [...(navigator.getGamepads?.() ?? [])].find((p) => p && HELD.some((k) => p.buttons[k]?.pressed));
-    if (pad) [-(pad.axes[1] ?? 0), pad.axes[2] ?? 0, pad.axes[3] ?? 0, pad.axes[0] ?? 0].forEach((v, k) => { if (Math.abs(v) > STICK) wanted[k]! += v; });
-    return pad || this.keys.size ? wanted.map((v) => Math.max(-1, Math.min(1, v))) as ControlAxes : null;
+    if (pad)
+      [-(pad.axes[1] ?? 0), pad.axes[2] ?? 0, pad.axes[3] ?? 0, pad.axes[0] ?? 0].forEach((v, k) => {
+        if (Math.abs(v) > STICK) wanted[k]! += v;
+      });
+    return pad || this.keys.size ? (wanted.map((v) => Math.max(-1, Math.min(1, v))) as ControlAxes) : null;
   }
 
   private turn(): void {
     const body = [...this.store.bodies.values()].find((b) => b.name === this.driving);
-    if (body && !this.shown) { this.shown = true; this.choose(body.row); }
-    const lost = this.store.lost !== "", axes = body && !lost ? this.axes() : null;
+    if (body && !this.shown) {
+      this.shown = true;
+      this.choose(body.row);
+    }
+    const lost = this.store.lost !== "",
+      axes = body && !lost ? this.axes() : null;
     if (lost && this.driving) this.leave(); // the user can take it again
-    const kit = body && this.store.kit?.row === body.row ? this.store.kit : null, model = this.store.scene?.models[body?.model ?? ""];
-    setText(this.told, lost ? "No data: manual control suspended" : !this.driving ? "" : !body ? `waiting for ${this.driving}…` : !kit || !model ? "select this body to drive it" : axes ? axes.map((v, k) => `${["ahead", "starboard", "down", "turn"][k]} ${v.toFixed(1)}`).join("  ") : "Idle: no key held");
+    const kit = body && this.store.kit?.row === body.row ? this.store.kit : null,
+      model = this.store.scene?.models[body?.model ?? ""];
+    setText(
+      this.told,
+      lost
+        ? "No data: manual control suspended"
+        : !this.driving
+          ? ""
+          : !body
+            ? `waiting for ${this.driving}…`
+            : !kit || !model
+              ? "select this body to drive it"
+              : axes
+                ? axes.map((v, k) => `${["ahead", "starboard", "down", "turn"][k]} ${v.toFixed(1)}`).join("  ")
+                : "Idle: no key held",
+    );
     if (this.box) toggleClass(this.box, "alive", axes !== null);
     if (!kit || !model || (!axes && !this.moved)) return;
     this.moved = axes !== null; // send the release once
     const gain = Number(this.gain.value);
-    this.send(this.driving, actuatorShares(kit.actuators, model, axes ?? [0, 0, 0, 0]).map((s, k) => (s === null || kit.actuators[k]!.kind === "deflector" ? s : s * gain)));
+    this.send(
+      this.driving,
+      actuatorShares(kit.actuators, model, axes ?? [0, 0, 0, 0]).map((s, k) =>
+        s === null || kit.actuators[k]!.kind === "deflector" ? s : s * gain,
+      ),
+    );
   }
 }

@@ -5,18 +5,24 @@ import { formatTime, setChildren, h, formatNumber, toast } from "./dom";
 import { postJson } from "./http";
 import type { SendCommand } from "./commander_forms";
 import type { SceneStore } from "./scene_store";
+import type { HelloMessage, SavedMission } from "./page_protocol";
 import { circlePoints, distancesAndTimes, parallelLegs, type Point, type Waypoint } from "./survey_patterns";
 
 type Tool = "waypoint" | "survey" | "beacon" | "fence";
 
 const MOST_SENT = 1000; // waypoints
 
-function lasting(seconds: number): string { return Number.isFinite(seconds) ? formatTime(seconds) : "–"; }
+function lasting(seconds: number): string {
+  return Number.isFinite(seconds) ? formatTime(seconds) : "–";
+}
 
-function round(metres: number): number { return Math.round(metres * 10) / 10; }
+function round(metres: number): number {
+  return Math.round(metres * 10) / 10;
+}
 
 export class MissionEditor {
   open = false;
+  readonly button = h("button", { id: "do-mission", onclick: () => this.toggle() }, "mission");
   private readonly box = h("div", { class: "mission hidden", id: "mission" });
   private tool: Tool = "waypoint";
   private vehicle = "";
@@ -34,16 +40,44 @@ export class MissionEditor {
   private file = "mission.xml";
   private replace = false;
 
-  constructor(private readonly store: SceneStore, private readonly chart: Chart, stage: HTMLElement, private readonly toChart: () => void, private readonly order: SendCommand) {
+  constructor(
+    private readonly store: SceneStore,
+    private readonly chart: Chart,
+    stage: HTMLElement,
+    private readonly toChart: () => void,
+    private readonly order: SendCommand,
+  ) {
     stage.append(this.box);
-    window.addEventListener("beforeunload", (e) => { if (!this.saved) e.preventDefault(); });
-    chart.onMove = (n, e) => { this.where.textContent = this.open ? `${formatNumber(n, 1)} N  ${formatNumber(e, 1)} E` : ""; };
+    window.addEventListener("beforeunload", (e) => {
+      if (!this.saved) e.preventDefault();
+    });
+    chart.onMove = (n, e) => {
+      this.where.textContent = this.open ? `${formatNumber(n, 1)} N  ${formatNumber(e, 1)} E` : "";
+    };
+  }
+
+  /** Take what this page may do. */
+  permit(hello: HelloMessage): void {
+    this.button.disabled = !hello.write || hello.kind !== "live";
+    this.button.title = this.button.disabled
+      ? "To save missions to a file, you need a running server on this machine and `wavesim viz --control`"
+      : "Draw waypoints, beacons and fences (M)";
+  }
+
+  /** Open or close the editor, or say why that is impossible. */
+  request(): void {
+    if (this.button.disabled) toast(this.button.title, true);
+    else this.toggle();
   }
 
   toggle(): void {
     this.open = !this.open;
     this.box.classList.toggle("hidden", !this.open);
-    if (!this.open) { this.chart.draft = this.chart.onClick = this.chart.grab = null; return; } // the draft is kept for the next visit
+    this.button.classList.toggle("on", this.open);
+    if (!this.open) {
+      this.chart.draft = this.chart.onClick = this.chart.grab = null;
+      return;
+    } // the draft is kept for the next visit
     this.toChart();
     this.draft ??= this.fresh();
     this.chart.draft = this.draft;
@@ -55,30 +89,131 @@ export class MissionEditor {
 
   /** Find the draft's point at a position; returns the function that moves it. */
   private grab(n: number, e: number, near: number): ((n: number, e: number) => void) | null {
-    const d = this.chart.draft!, points: number[][] = this.tool === "survey" ? d.area : this.tool === "waypoint" ? d.waypoints.get(this.vehicle) ?? [] : this.tool === "beacon" ? d.beacons.map((b) => b.position) : d.fences.flatMap((f) => f.corners);
+    const d = this.chart.draft!,
+      points: number[][] =
+        this.tool === "survey"
+          ? d.area
+          : this.tool === "waypoint"
+            ? (d.waypoints.get(this.vehicle) ?? [])
+            : this.tool === "beacon"
+              ? d.beacons.map((b) => b.position)
+              : d.fences.flatMap((f) => f.corners);
     const found = points.find((p) => Math.hypot(p[0]! - n, p[1]! - e) < near);
-    return found ? (north, east) => { [found[0], found[1]] = [round(north), round(east)]; this.saved = false; this.build(); } : null;
+    return found
+      ? (north, east) => {
+          [found[0], found[1]] = [round(north), round(east)];
+          this.saved = false;
+          this.build();
+        }
+      : null;
   }
 
   /** True if the vehicle stays on the surface. */
-  private get afloat(): boolean { const s = this.store.scene, body = s?.bodies.find((b) => b.name === this.vehicle); return s?.models[body?.model ?? ""]?.type === "surface"; }
+  private get afloat(): boolean {
+    const s = this.store.scene,
+      body = s?.bodies.find((b) => b.name === this.vehicle);
+    return s?.models[body?.model ?? ""]?.type === "surface";
+  }
   /** Depth of its next waypoint. */
-  private get under(): number { return this.afloat ? 0 : this.depth; }
+  private get under(): number {
+    return this.afloat ? 0 : this.depth;
+  }
 
   /** Waypoints of a vehicle as numbers that can be edited, inserted and removed. */
   private table(): HTMLElement | null {
-    const d = this.chart.draft!, points = d.waypoints.get(this.vehicle) ?? [], present = this.store.scene?.bodies.find((b) => b.name === this.vehicle)?.waypoints ?? [];
-    const changed = (): void => { this.saved = false; this.build(); };
-    if (!points.length) return present.length ? h("button", { id: "edit-present", onclick: () => { d.waypoints.set(this.vehicle, structuredClone(present)); changed(); } }, `edit the ${present.length} existing waypoints`) : null;
+    const d = this.chart.draft!,
+      points = d.waypoints.get(this.vehicle) ?? [],
+      present = this.store.scene?.bodies.find((b) => b.name === this.vehicle)?.waypoints ?? [];
+    const changed = (): void => {
+      this.saved = false;
+      this.build();
+    };
+    if (!points.length)
+      return present.length
+        ? h(
+            "button",
+            {
+              id: "edit-present",
+              onclick: () => {
+                d.waypoints.set(this.vehicle, structuredClone(present));
+                changed();
+              },
+            },
+            `edit the ${present.length} existing waypoints`,
+          )
+        : null;
     const cell = (p: number[], k: number, i: number): HTMLElement => {
-      const input = h("input", { type: "number", step: "any", value: p[i], "aria-label": `${["north", "east", "depth", "speed"][i]} of waypoint ${k + 1}`, onchange: () => { if (Number.isFinite(input.valueAsNumber)) p[i] = input.valueAsNumber; changed(); } });
+      const input = h("input", {
+        type: "number",
+        step: "any",
+        value: p[i],
+        "aria-label": `${["north", "east", "depth", "speed"][i]} of waypoint ${k + 1}`,
+        onchange: () => {
+          if (Number.isFinite(input.valueAsNumber)) p[i] = input.valueAsNumber;
+          changed();
+        },
+      });
       return h("td", {}, input);
     };
     const trip = this.trip(points);
-    const put = (k: number): void => { const a = points[k]!, b = points[k + 1] ?? a; points.splice(k + 1, 0, [round((a[0] + b[0]) / 2), round((a[1] + b[1]) / 2), a[2], a[3]]); changed(); };
-    const rows = points.map((p, k) => h("tr", {}, h("td", { class: "n soft", title: `${formatNumber(trip[k]!.distance, 0)} m from the start` }, k + 1), ...[0, 1, 2, 3].map((i) => cell(p, k, i)), h("td", { class: "n soft" }, lasting(trip[k]!.time)), h("td", {}, h("button", { class: "small", title: "Insert a waypoint after this one", onclick: () => put(k) }, "+"), h("button", { class: "small", title: "Remove this waypoint", "aria-label": `Remove waypoint ${k + 1}`, onclick: () => { points.splice(k, 1); changed(); } }, "×"))));
-    const again = h("button", { id: "again", class: "small", disabled: points.length < 2, title: "Append all waypoints of the route again", onclick: () => { points.push(...structuredClone(points)); changed(); } }, "repeat route");
-    return h("div", { class: "list waypoints" }, h("table", {}, h("thead", {}, h("tr", {}, ...["", "north", "east", "depth", "m/s", "after", ""].map((t) => h("th", {}, t)))), h("tbody", {}, ...rows)), again);
+    const put = (k: number): void => {
+      const a = points[k]!,
+        b = points[k + 1] ?? a;
+      points.splice(k + 1, 0, [round((a[0] + b[0]) / 2), round((a[1] + b[1]) / 2), a[2], a[3]]);
+      changed();
+    };
+    const rows = points.map((p, k) =>
+      h(
+        "tr",
+        {},
+        h("td", { class: "n soft", title: `${formatNumber(trip[k]!.distance, 0)} m from the start` }, k + 1),
+        ...[0, 1, 2, 3].map((i) => cell(p, k, i)),
+        h("td", { class: "n soft" }, lasting(trip[k]!.time)),
+        h(
+          "td",
+          {},
+          h("button", { class: "small", title: "Insert a waypoint after this one", onclick: () => put(k) }, "+"),
+          h(
+            "button",
+            {
+              class: "small",
+              title: "Remove this waypoint",
+              "aria-label": `Remove waypoint ${k + 1}`,
+              onclick: () => {
+                points.splice(k, 1);
+                changed();
+              },
+            },
+            "×",
+          ),
+        ),
+      ),
+    );
+    const again = h(
+      "button",
+      {
+        id: "again",
+        class: "small",
+        disabled: points.length < 2,
+        title: "Append all waypoints of the route again",
+        onclick: () => {
+          points.push(...structuredClone(points));
+          changed();
+        },
+      },
+      "repeat route",
+    );
+    return h(
+      "div",
+      { class: "list waypoints" },
+      h(
+        "table",
+        {},
+        h("thead", {}, h("tr", {}, ...["", "north", "east", "depth", "m/s", "after", ""].map((t) => h("th", {}, t)))),
+        h("tbody", {}, ...rows),
+      ),
+      again,
+    );
   }
 
   private fresh(): MissionDraft {
@@ -93,35 +228,180 @@ export class MissionEditor {
     this.build();
   }
 
-  private vehicles(): string[] { return (this.store.scene?.bodies ?? []).filter((b) => !b.buoy).map((b) => b.name); }
+  private vehicles(): string[] {
+    return (this.store.scene?.bodies ?? []).filter((b) => !b.buoy).map((b) => b.name);
+  }
 
   private build(): void {
-    const choice = (t: Tool, text: string): HTMLElement => h("button", { class: this.tool === t ? "on" : "", onclick: () => { this.tool = t; this.drawing = []; this.build(); } }, text);
+    const choice = (t: Tool, text: string): HTMLElement =>
+      h(
+        "button",
+        {
+          class: this.tool === t ? "on" : "",
+          onclick: () => {
+            this.tool = t;
+            this.drawing = [];
+            this.build();
+          },
+        },
+        text,
+      );
     const field = (label: string, value: number, set: (v: number) => void): HTMLElement => {
       const input = h("input", { type: "number", value, step: 0.5, onchange: () => set(Number(input.value)) });
       input.style.width = "64px";
       return h("label", { class: "row" }, label, input);
     };
     const select = (value: string, values: string[], set: (v: string) => void): HTMLElement => {
-      const s = h("select", { onchange: () => { set(s.value); this.build(); } }, ...values.map((v) => h("option", { value: v, selected: v === value }, v)));
+      const s = h(
+        "select",
+        {
+          onchange: () => {
+            set(s.value);
+            this.build();
+          },
+        },
+        ...values.map((v) => h("option", { value: v, selected: v === value }, v)),
+      );
       return s;
     };
-    const name = h("input", { value: this.file, id: "mission-file", class: "grow", onchange: () => { this.file = name.value; } });
-    const replace = h("input", { type: "checkbox", checked: this.replace, onchange: () => { this.replace = replace.checked; } });
+    const name = h("input", {
+      value: this.file,
+      id: "mission-file",
+      class: "grow",
+      onchange: () => {
+        this.file = name.value;
+      },
+    });
+    const replace = h("input", {
+      type: "checkbox",
+      checked: this.replace,
+      onchange: () => {
+        this.replace = replace.checked;
+      },
+    });
     setChildren(
       this.box,
       h("div", { class: "row" }, h("h3", { class: "grow" }, "Mission"), this.where),
-      h("div", { class: "row" }, choice("waypoint", "waypoints"), choice("survey", "survey"), choice("beacon", "beacons"), choice("fence", "fences")),
-      this.tool === "survey" ? h("div", { class: "row" }, field("spacing m", this.spacing, (v) => { this.spacing = v; }), field("heading °", this.heading, (v) => { this.heading = v; })) : null,
-      this.tool === "survey" ? h("div", { class: "row" }, h("button", { id: "lay-legs", disabled: this.draft!.area.length < 3, title: "Add waypoints for parallel legs that cover the area", onclick: () => this.lay(parallelLegs(this.draft!.area, this.spacing, this.heading)) }, "add legs"), h("button", { id: "lay-circle", disabled: this.draft!.area.length !== 1, title: "Add a circle around the point, with the spacing as radius", onclick: () => this.lay(circlePoints(this.draft!.area[0]!, this.spacing)) }, "circle")) : null,
-      this.tool === "waypoint" || this.tool === "survey" ? h("div", { class: "row" }, select(this.vehicle, this.vehicles(), (v) => { this.vehicle = v; }), this.afloat ? null : field("depth m", this.depth, (v) => { this.depth = v; }), field("m/s", this.speed, (v) => { this.speed = v; })) : null,
-      this.tool === "beacon" ? h("div", { class: "row" }, field("depth m", this.depth, (v) => { this.depth = v; })) : null,
-      this.tool === "fence" ? h("div", { class: "row" }, "keep", select(this.keep, ["inside", "outside"], (v) => { this.keep = v; }), h("button", { id: "close-fence", disabled: this.drawing.length < 3, onclick: () => this.closeFence() }, "close fence")) : null,
+      h(
+        "div",
+        { class: "row" },
+        choice("waypoint", "waypoints"),
+        choice("survey", "survey"),
+        choice("beacon", "beacons"),
+        choice("fence", "fences"),
+      ),
+      this.tool === "survey"
+        ? h(
+            "div",
+            { class: "row" },
+            field("spacing m", this.spacing, (v) => {
+              this.spacing = v;
+            }),
+            field("heading °", this.heading, (v) => {
+              this.heading = v;
+            }),
+          )
+        : null,
+      this.tool === "survey"
+        ? h(
+            "div",
+            { class: "row" },
+            h(
+              "button",
+              {
+                id: "lay-legs",
+                disabled: this.draft!.area.length < 3,
+                title: "Add waypoints for parallel legs that cover the area",
+                onclick: () => this.lay(parallelLegs(this.draft!.area, this.spacing, this.heading)),
+              },
+              "add legs",
+            ),
+            h(
+              "button",
+              {
+                id: "lay-circle",
+                disabled: this.draft!.area.length !== 1,
+                title: "Add a circle around the point, with the spacing as radius",
+                onclick: () => this.lay(circlePoints(this.draft!.area[0]!, this.spacing)),
+              },
+              "circle",
+            ),
+          )
+        : null,
+      this.tool === "waypoint" || this.tool === "survey"
+        ? h(
+            "div",
+            { class: "row" },
+            select(this.vehicle, this.vehicles(), (v) => {
+              this.vehicle = v;
+            }),
+            this.afloat
+              ? null
+              : field("depth m", this.depth, (v) => {
+                  this.depth = v;
+                }),
+            field("m/s", this.speed, (v) => {
+              this.speed = v;
+            }),
+          )
+        : null,
+      this.tool === "beacon"
+        ? h(
+            "div",
+            { class: "row" },
+            field("depth m", this.depth, (v) => {
+              this.depth = v;
+            }),
+          )
+        : null,
+      this.tool === "fence"
+        ? h(
+            "div",
+            { class: "row" },
+            "keep",
+            select(this.keep, ["inside", "outside"], (v) => {
+              this.keep = v;
+            }),
+            h(
+              "button",
+              { id: "close-fence", disabled: this.drawing.length < 3, onclick: () => this.closeFence() },
+              "close fence",
+            ),
+          )
+        : null,
       this.tool === "waypoint" || this.tool === "survey" ? this.table() : null,
       this.info,
-      this.tool === "waypoint" || this.tool === "survey" ? h("div", { class: "row" }, h("button", { id: "mission-send", disabled: !this.draft!.waypoints.get(this.vehicle)?.length, title: "Send the waypoints to the program that drives the vehicle, if that program accepts missions; the result appears under Notices", onclick: () => this.send() }, `send to ${this.vehicle || "…"}`)) : null,
-      h("div", { class: "row" }, h("button", { onclick: () => this.back() }, "undo"), h("button", { id: "start-over", onclick: () => this.startOver() }, "start over")),
-      h("div", { class: "row" }, name, h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "mission-save", onclick: () => void this.save() }, "save")),
+      this.tool === "waypoint" || this.tool === "survey"
+        ? h(
+            "div",
+            { class: "row" },
+            h(
+              "button",
+              {
+                id: "mission-send",
+                disabled: !this.draft!.waypoints.get(this.vehicle)?.length,
+                title:
+                  "Send the waypoints to the program that drives the vehicle, if that program accepts missions; " +
+                  "the result appears under Notices",
+                onclick: () => this.send(),
+              },
+              `send to ${this.vehicle || "…"}`,
+            ),
+          )
+        : null,
+      h(
+        "div",
+        { class: "row" },
+        h("button", { onclick: () => this.back() }, "undo"),
+        h("button", { id: "start-over", onclick: () => this.startOver() }, "start over"),
+      ),
+      h(
+        "div",
+        { class: "row" },
+        name,
+        h("label", { class: "row" }, replace, "replace"),
+        h("button", { class: "on", id: "mission-save", onclick: () => void this.save() }, "save"),
+      ),
       this.warning,
     );
     this.update();
@@ -130,15 +410,27 @@ export class MissionEditor {
   update(): void {
     const d = this.chart.draft;
     if (!this.open || !d) return;
-    const points = d.waypoints.get(this.vehicle) ?? [], end = this.trip(points).at(-1);
-    const ways = `${points.length} new waypoints for ${this.vehicle || "no vehicle"}` + (end ? `: ${formatNumber(end.distance, 0)} m, ${lasting(end.time)}` : "");
-    this.info.textContent = this.tool === "waypoint" ? ways : this.tool === "survey" ? `${d.area.length} corners of the area; ${ways}` : this.tool === "beacon" ? `${d.beacons.length} new beacons` : `${d.fences.length} fences; ${this.drawing.length} corners of the next fence`;
+    const points = d.waypoints.get(this.vehicle) ?? [],
+      end = this.trip(points).at(-1);
+    const ways =
+      `${points.length} new waypoints for ${this.vehicle || "no vehicle"}` +
+      (end ? `: ${formatNumber(end.distance, 0)} m, ${lasting(end.time)}` : "");
+    this.info.textContent =
+      this.tool === "waypoint"
+        ? ways
+        : this.tool === "survey"
+          ? `${d.area.length} corners of the area; ${ways}`
+          : this.tool === "beacon"
+            ? `${d.beacons.length} new beacons`
+            : `${d.fences.length} fences; ${this.drawing.length} corners of the next fence`;
   }
 
   private clicked(n: number, e: number): void {
     this.saved = false;
-    const d = this.chart.draft!, p: [number, number] = [round(n), round(e)];
-    if (this.tool === "waypoint" && this.vehicle) d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), [...p, this.under, this.speed]]);
+    const d = this.chart.draft!,
+      p: [number, number] = [round(n), round(e)];
+    if (this.tool === "waypoint" && this.vehicle)
+      d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), [...p, this.under, this.speed]]);
     if (this.tool === "survey") d.area.push(p);
     if (this.tool === "beacon") {
       const taken = new Set([...(this.store.scene?.bodies ?? []).map((b) => b.name), ...d.beacons.map((b) => b.name)]);
@@ -156,9 +448,15 @@ export class MissionEditor {
 
   /** Add points as waypoints of the vehicle and clear the area. */
   private lay(points: Point[]): void {
-    if (!points.length) { toast("no legs: the spacing may be too large for this area", true); return; }
+    if (!points.length) {
+      toast("no legs: the spacing may be too large for this area", true);
+      return;
+    }
     const d = this.draft!;
-    d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), ...points.map(([n, e]): Waypoint => [round(n), round(e), this.under, this.speed])]);
+    d.waypoints.set(this.vehicle, [
+      ...(d.waypoints.get(this.vehicle) ?? []),
+      ...points.map(([n, e]): Waypoint => [round(n), round(e), this.under, this.speed]),
+    ]);
     d.area = [];
     this.saved = false;
     this.build();
@@ -170,13 +468,17 @@ export class MissionEditor {
   }
 
   private fenceName(): string {
-    const d = this.chart.draft!, taken = new Set(d.fences.map((f) => f.name));
+    const d = this.chart.draft!,
+      taken = new Set(d.fences.map((f) => f.name));
     let k = 1;
     while (taken.has(`fence${k}`)) k++;
     return `fence${k}`;
   }
 
-  private closeFence(): void { this.drawing = []; this.build(); }
+  private closeFence(): void {
+    this.drawing = [];
+    this.build();
+  }
 
   private back(): void {
     this.saved = false;
@@ -186,17 +488,29 @@ export class MissionEditor {
     if (this.tool === "beacon") d.beacons.pop();
     if (this.tool === "fence") {
       const last = d.fences.at(-1);
-      if (this.drawing.length > 1 && last) { this.drawing.pop(); last.corners = [...this.drawing]; }
-      else { d.fences.pop(); this.drawing = []; }
+      if (this.drawing.length > 1 && last) {
+        this.drawing.pop();
+        last.corners = [...this.drawing];
+      } else {
+        d.fences.pop();
+        this.drawing = [];
+      }
     }
     this.build();
   }
 
   /** Send the waypoints of the selected vehicle to the program that drives it. */
   private send(): void {
-    const body = [...this.store.bodies.values()].find((b) => b.name === this.vehicle), points = this.draft!.waypoints.get(this.vehicle) ?? [];
-    if (!body) { toast(`${this.vehicle} is not in the simulation`, true); return; }
-    if (points.length > MOST_SENT) { toast(`missions of more than ${MOST_SENT} waypoints must be loaded from a file`, true); return; }
+    const body = [...this.store.bodies.values()].find((b) => b.name === this.vehicle),
+      points = this.draft!.waypoints.get(this.vehicle) ?? [];
+    if (!body) {
+      toast(`${this.vehicle} is not in the simulation`, true);
+      return;
+    }
+    if (points.length > MOST_SENT) {
+      toast(`missions of more than ${MOST_SENT} waypoints must be loaded from a file`, true);
+      return;
+    }
     this.order("mission", body.row, { points: points.flat() });
   }
 
@@ -204,7 +518,13 @@ export class MissionEditor {
     const d = this.chart.draft!;
     const waypoints = Object.fromEntries([...d.waypoints].filter(([, w]) => w.length));
     const fences = d.fences.filter((f) => f.corners.length > 2);
-    const found = await postJson<{ file: string; warnings: string[] }>("/api/mission", { file: this.file, replace: this.replace, waypoints, beacons: d.beacons, fences });
+    const found = await postJson<SavedMission>("/api/mission", {
+      file: this.file,
+      replace: this.replace,
+      waypoints,
+      beacons: d.beacons,
+      fences,
+    });
     if (!found) return;
     this.saved = true;
     const name = found.file.split("/").pop();

@@ -5,10 +5,18 @@ import { toThree } from "./coordinate_frames";
 import { drawLabel, rangeMarkStep, type ImagePainter, type SonarImage, type ImageStyle } from "./sonar_image";
 
 const ROOM = 1 << 18; // points per sonar
-const RAMP: [number, number, number][] = [[214, 48, 49], [240, 147, 43], [249, 229, 89], [85, 196, 110], [44, 130, 201], [72, 52, 150]]; // shallow to deep
+const RAMP: [number, number, number][] = [
+  [214, 48, 49],
+  [240, 147, 43],
+  [249, 229, 89],
+  [85, 196, 110],
+  [44, 130, 201],
+  [72, 52, 150],
+]; // shallow to deep
 
 function tint(f: number): [number, number, number] {
-  const x = Math.min(Math.max(f, 0), 1) * (RAMP.length - 1), k = Math.min(Math.floor(x), RAMP.length - 2);
+  const x = Math.min(Math.max(f, 0), 1) * (RAMP.length - 1),
+    k = Math.min(Math.floor(x), RAMP.length - 2);
   return [0, 1, 2].map((i) => RAMP[k]![i]! + (x - k) * (RAMP[k + 1]![i]! - RAMP[k]![i]!)) as [number, number, number];
 }
 
@@ -23,21 +31,41 @@ export class MultibeamView implements ImagePainter {
   private scale: [number, number, number, number] = [0, 0, 1, 1]; // pixel of (0, 0), pixels per metre across and down
 
   constructor() {
-    const g = new THREE.BufferGeometry().setAttribute("position", new THREE.BufferAttribute(new Float32Array(3 * ROOM), 3).setUsage(THREE.DynamicDrawUsage));
+    const g = new THREE.BufferGeometry().setAttribute(
+      "position",
+      new THREE.BufferAttribute(new Float32Array(3 * ROOM), 3).setUsage(THREE.DynamicDrawUsage),
+    );
     g.setDrawRange(0, 0);
     // depth is -y: a deeper sounding rescales the colours of all points
-    this.cloud = new THREE.Points(g, new THREE.ShaderMaterial({
-      uniforms: { low: { value: 0 }, high: { value: 1 } },
-      vertexShader: `varying float depth; void main() { depth = -position.y; vec4 at = modelViewMatrix * vec4(position, 1.0); gl_Position = projectionMatrix * at; gl_Position.z -= 0.002 * gl_Position.w; gl_PointSize = clamp(260.0 / -at.z, 2.0, 9.0); }`,
-      fragmentShader: `uniform float low, high; varying float depth; void main() { vec3 c[${RAMP.length}] = vec3[](${glsl.join(", ")}); float x = clamp((depth - low) / (high - low), 0.0, 1.0) * ${(RAMP.length - 1).toFixed(1)}; int k = min(int(x), ${RAMP.length - 2}); gl_FragColor = vec4(mix(c[k], c[k + 1], x - float(k)), 1.0); #include <colorspace_fragment>
-      }`.replace("#include", "\n#include"),
-    }));
+    this.cloud = new THREE.Points(
+      g,
+      new THREE.ShaderMaterial({
+        uniforms: { low: { value: 0 }, high: { value: 1 } },
+        vertexShader: `varying float depth;
+          void main() {
+            depth = -position.y;
+            vec4 at = modelViewMatrix * vec4(position, 1.0);
+            gl_Position = projectionMatrix * at;
+            gl_Position.z -= 0.002 * gl_Position.w;
+            gl_PointSize = clamp(260.0 / -at.z, 2.0, 9.0);
+          }`,
+        fragmentShader: `uniform float low, high; varying float depth;
+          void main() {
+            vec3 c[${RAMP.length}] = vec3[](${glsl.join(", ")});
+            float x = clamp((depth - low) / (high - low), 0.0, 1.0) * ${(RAMP.length - 1).toFixed(1)};
+            int k = min(int(x), ${RAMP.length - 2});
+            gl_FragColor = vec4(mix(c[k], c[k + 1], x - float(k)), 1.0);
+            #include <colorspace_fragment>
+          }`,
+      }),
+    );
     this.cloud.frustumCulled = false;
   }
 
   take(p: SonarImage): void {
     this.ping = p;
-    const position = this.cloud.geometry.getAttribute("position") as THREE.BufferAttribute, depths: number[] = [];
+    const position = this.cloud.geometry.getAttribute("position") as THREE.BufferAttribute,
+      depths: number[] = [];
     for (let k = 0; k < p.points.length; k += 5) {
       const [n, e, d] = [p.points[k]!, p.points[k + 1]!, p.points[k + 2]!];
       if (!Number.isFinite(n + e + d)) continue;
@@ -64,15 +92,26 @@ export class MultibeamView implements ImagePainter {
     this.cloud.geometry.setDrawRange(0, 0);
   }
 
-  limits(): null { return null; }
+  limits(): null {
+    return null;
+  }
 
   /** Draw the newest ping, seen from astern, and the colour scale. */
   paint(c: CanvasRenderingContext2D, w: number, h: number, style: ImageStyle): void {
     if (!this.ping) return;
-    const { ratio } = style, p = this.ping.points, down = this.ping.head.at[2] ?? 0, rim = 34 * ratio;
-    let far = 1, deep = 1;
-    for (let k = 0; k < p.length; k += 5) { far = Math.max(far, Math.abs(p[k + 3]!)); deep = Math.max(deep, p[k + 2]! - down); }
-    const per = Math.min((w - 2 * rim - 40 * ratio) / (2 * far), (h - 2 * rim) / (1.15 * deep)), x0 = (w - 40 * ratio) / 2, y0 = (h - per * deep) / 2;
+    const { ratio } = style,
+      p = this.ping.points,
+      down = this.ping.head.at[2] ?? 0,
+      rim = 34 * ratio;
+    let far = 1,
+      deep = 1;
+    for (let k = 0; k < p.length; k += 5) {
+      far = Math.max(far, Math.abs(p[k + 3]!));
+      deep = Math.max(deep, p[k + 2]! - down);
+    }
+    const per = Math.min((w - 2 * rim - 40 * ratio) / (2 * far), (h - 2 * rim) / (1.15 * deep)),
+      x0 = (w - 40 * ratio) / 2,
+      y0 = (h - per * deep) / 2;
     this.scale = [x0, y0, per, per];
     c.fillStyle = "#04101a";
     c.fillRect(0, 0, w, h);
@@ -88,7 +127,8 @@ export class MultibeamView implements ImagePainter {
       c.stroke();
       drawLabel(c, `${+d.toPrecision(4)} m`, 4 * ratio, y + 4 * ratio);
     }
-    for (let x = -Math.floor(far / step) * step; x <= far; x += step) drawLabel(c, `${+x.toPrecision(4)}`, x0 + x * per - 6 * ratio, h - 6 * ratio, "#8fb7c9");
+    for (let x = -Math.floor(far / step) * step; x <= far; x += step)
+      drawLabel(c, `${+x.toPrecision(4)}`, x0 + x * per - 6 * ratio, h - 6 * ratio, "#8fb7c9");
     for (let k = 0; k < p.length; k += 5) {
       const [r, g, b] = tint((p[k + 2]! - this.low) / Math.max(this.high - this.low, 0.1));
       c.fillStyle = `rgb(${r}, ${g}, ${b})`;
@@ -104,11 +144,18 @@ export class MultibeamView implements ImagePainter {
       c.fillStyle = `rgb(${tint(k / 99).join(", ")})`;
       c.fillRect(w - 20 * ratio, rim + ((h - 2 * rim) * k) / 100, 12 * ratio, (h - 2 * rim) / 100 + 1);
     }
-    for (const [f, d] of [[0, this.low], [1, this.high]] as const) { const text = `${d.toFixed(2)} m`; drawLabel(c, text, w - c.measureText(text).width - 6 * ratio, f ? h - rim + 14 * ratio : rim - 6 * ratio); }
+    for (const [f, d] of [
+      [0, this.low],
+      [1, this.high],
+    ] as const) {
+      const text = `${d.toFixed(2)} m`;
+      drawLabel(c, text, w - c.measureText(text).width - 6 * ratio, f ? h - rim + 14 * ratio : rim - 6 * ratio);
+    }
   }
 
   tell(x: number, y: number): string {
-    const [x0, y0, sx, sy] = this.scale, down = this.ping?.head.at[2] ?? 0;
+    const [x0, y0, sx, sy] = this.scale,
+      down = this.ping?.head.at[2] ?? 0;
     return this.ping ? `${((x - x0) / sx).toFixed(1)} m starboard, depth ${((y - y0) / sy + down).toFixed(2)} m` : "";
   }
 

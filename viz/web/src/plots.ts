@@ -5,7 +5,12 @@ import { cssVariable, h } from "./dom";
 import { tickTexts } from "./units";
 
 export interface PlotOptions {
-  title: string; unit: string; colours: string[]; labels: string[]; width: number; height?: number | undefined;
+  title: string;
+  unit: string;
+  colours: string[];
+  labels: string[];
+  width: number;
+  height?: number | undefined;
   down?: boolean | undefined; // the largest value is at the bottom, as for depths
   remove?: (() => void) | undefined;
   pick?: ((time: number) => void) | undefined; // called when a time is clicked
@@ -14,7 +19,9 @@ export interface PlotOptions {
   legend?: boolean | undefined; // with the values at the pointer
 }
 
-function ticks(_u: uPlot, splits: (number | null)[]): string[] { return tickTexts(splits); }
+function ticks(_u: uPlot, splits: (number | null)[]): string[] {
+  return tickTexts(splits);
+}
 
 export class Plot {
   readonly element: HTMLElement;
@@ -26,39 +33,113 @@ export class Plot {
 
   constructor(look: PlotOptions) {
     this.legend = look.legend === true;
-    const { labels, unit } = look, close = look.remove ? h("button", { title: "Remove this chart", onclick: look.remove }, "×") : null;
-    this.element = h("div", { class: "plot" }, h("div", { class: "title" }, h("span", {}, `${look.title}${unit ? ` (${unit})` : ""}${labels.length > 1 && !look.legend ? ` — ${labels.join(", ")}` : ""}`), close), this.box);
-    const axis = { stroke: cssVariable("--soft"), grid: { stroke: cssVariable("--line"), width: 1 }, ticks: { stroke: cssVariable("--line") }, font: "10px system-ui", values: ticks };
+    const { labels, unit } = look,
+      close = look.remove ? h("button", { title: "Remove this chart", onclick: look.remove }, "×") : null;
+    this.element = h(
+      "div",
+      { class: "plot" },
+      h(
+        "div",
+        { class: "title" },
+        h(
+          "span",
+          {},
+          `${look.title}${unit ? ` (${unit})` : ""}${labels.length > 1 && !look.legend ? ` — ${labels.join(", ")}` : ""}`,
+        ),
+        close,
+      ),
+      this.box,
+    );
+    const axis = {
+      stroke: cssVariable("--soft"),
+      grid: { stroke: cssVariable("--line"), width: 1 },
+      ticks: { stroke: cssVariable("--line") },
+      font: "10px system-ui",
+      values: ticks,
+    };
     this.plot = new uPlot(
       {
-        width: look.width, height: look.height ?? 96,
+        width: look.width,
+        height: look.height ?? 96,
         legend: { show: look.legend === true, live: true },
-        cursor: { y: false, points: { size: 5 }, drag: { x: look.zoomed !== undefined, y: false, setScale: false }, ...(look.sync ? { sync: { key: look.sync } } : {}) },
-        scales: { x: { time: false }, y: { dir: look.down ? -1 : 1, range: (_u, a, b) => (Number.isFinite(a) && Number.isFinite(b) ? (b - a < 1e-6 ? [a - 0.5, b + 0.5] : [a - 0.08 * (b - a), b + 0.08 * (b - a)]) : [0, 1]) } },
-        axes: [{ ...axis, size: 24 }, { ...axis, size: 48, space: 22 }],
-        series: [{ label: "s", value: (_u, v) => (v === null || v === undefined ? "–" : v.toFixed(2)) }, ...labels.map((label, k) => ({ label, stroke: look.colours[k % look.colours.length] as string, width: 1.5, spanGaps: false, points: { show: false }, value: (_u: uPlot, v: number | null) => (v === null || v === undefined ? "–" : String(+v.toPrecision(5))) }))],
-        hooks: { draw: [(u) => this.place(u)], setSelect: [(u) => { if (u.select.width > 4) look.zoomed?.(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")); u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false); }] },
+        cursor: {
+          y: false,
+          points: { size: 5 },
+          drag: { x: look.zoomed !== undefined, y: false, setScale: false },
+          ...(look.sync ? { sync: { key: look.sync } } : {}),
+        },
+        scales: {
+          x: { time: false },
+          y: {
+            dir: look.down ? -1 : 1,
+            range: (_u, a, b) =>
+              Number.isFinite(a) && Number.isFinite(b)
+                ? b - a < 1e-6
+                  ? [a - 0.5, b + 0.5]
+                  : [a - 0.08 * (b - a), b + 0.08 * (b - a)]
+                : [0, 1],
+          },
+        },
+        axes: [
+          { ...axis, size: 24 },
+          { ...axis, size: 48, space: 22 },
+        ],
+        series: [
+          { label: "s", value: (_u, v) => (v === null || v === undefined ? "–" : v.toFixed(2)) },
+          ...labels.map((label, k) => ({
+            label,
+            stroke: look.colours[k % look.colours.length] as string,
+            width: 1.5,
+            spanGaps: false,
+            points: { show: false },
+            value: (_u: uPlot, v: number | null) => (v === null || v === undefined ? "–" : String(+v.toPrecision(5))),
+          })),
+        ],
+        hooks: {
+          draw: [(u) => this.place(u)],
+          setSelect: [
+            (u) => {
+              if (u.select.width > 4)
+                look.zoomed?.(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
+              u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            },
+          ],
+        },
       },
       [[], ...labels.map(() => [])],
       this.box,
     );
     this.plot.over.append(this.now);
     const pick = look.pick;
-    if (pick) this.plot.over.addEventListener("click", (e) => { if (this.plot.data[0].length) pick(this.plot.posToVal(e.clientX - this.plot.over.getBoundingClientRect().left, "x")); });
+    if (pick)
+      this.plot.over.addEventListener("click", (e) => {
+        if (this.plot.data[0].length)
+          pick(this.plot.posToVal(e.clientX - this.plot.over.getBoundingClientRect().left, "x"));
+      });
   }
 
-  set(x: number[], ...y: (number | null)[][]): void { this.plot.setData([x, ...y] as uPlot.AlignedData); }
+  set(x: number[], ...y: (number | null)[][]): void {
+    this.plot.setData([x, ...y] as uPlot.AlignedData);
+  }
   /** Draw a line at the current time. */
   mark(time: number): void {
     this.time = time;
     this.place(this.plot);
-    if (this.legend && (this.plot.cursor.left ?? -1) < 0 && this.plot.data[0].length) this.plot.setLegend({ idx: this.plot.valToIdx(time) }, false); // unless the pointer marks another time
+    if (this.legend && (this.plot.cursor.left ?? -1) < 0 && this.plot.data[0].length)
+      this.plot.setLegend({ idx: this.plot.valToIdx(time) }, false); // unless the pointer marks another time
   }
   private place(u: uPlot): void {
-    const { min, max } = u.scales["x"]!, t = this.time, there = t !== null && typeof min === "number" && typeof max === "number" && t >= min && t <= max;
+    const { min, max } = u.scales["x"]!,
+      t = this.time,
+      there = t !== null && typeof min === "number" && typeof max === "number" && t >= min && t <= max;
     this.now.classList.toggle("hidden", !there);
     if (there) this.now.style.transform = `translateX(${u.valToPos(t, "x")}px)`;
   }
-  width(w: number): void { if (Math.abs(this.plot.width - w) > 2) this.plot.setSize({ width: w, height: this.plot.height }); }
-  destroy(): void { this.plot.destroy(); this.element.remove(); }
+  width(w: number): void {
+    if (Math.abs(this.plot.width - w) > 2) this.plot.setSize({ width: w, height: this.plot.height });
+  }
+  destroy(): void {
+    this.plot.destroy();
+    this.element.remove();
+  }
 }

@@ -1,68 +1,100 @@
-// Electronic chart below the viewer's own: depth areas, land, contours, soundings and marks of an S-57 cell, in the colours of the chart.
+// Electronic chart below the viewer's own: depth areas, land, contours, soundings and marks of an S-57 cell, in the
+// colours of the chart.
 
 import { cssVariable } from "./dom";
 import { toLocal } from "./geodesy";
 import { depthColour } from "./terrain";
-
-export interface S57ChartText {
-  name: string;
-  areas: { kind: string; depth: number | null; rings: number[][] }[];
-  lines: { kind: string; depth: number | null; path: number[] }[];
-  soundings: number[]; // latitude, longitude, depth
-  marks: { kind: string; name: string; at: [number, number] }[];
-}
+import type { ChartContent } from "./page_protocol";
 
 type Px = (n: number, e: number) => [number, number];
-interface Box { n0: number; n1: number; e0: number; e1: number }
-interface Shape { rings: Float64Array[]; box: Box; depth: number | null; kind: string }
+interface Box {
+  n0: number;
+  n1: number;
+  e0: number;
+  e1: number;
+}
+interface Shape {
+  rings: Float64Array[];
+  box: Box;
+  depth: number | null;
+  kind: string;
+}
 
 const DEEP = 50; // m: depth at which the colour scale ends
 const CELL = [34, 16] as const; // px: one sounding per cell of this size, the shallowest
 
 export class S57Chart {
   version = 0; // incremented when another chart is loaded
-  private told: S57ChartText | null = null;
+  private told: ChartContent | null = null;
   private origin: readonly number[] = [];
   private areas: Shape[] = [];
   private lines: Shape[] = [];
   private soundings = new Float64Array(0); // north, east, depth; shallowest first
   private marks: { kind: string; name: string; at: [number, number] }[] = [];
 
-  get there(): boolean { return this.told !== null; }
+  get there(): boolean {
+    return this.told !== null;
+  }
 
   async load(): Promise<void> {
-    this.told = (await (await fetch("/chart")).json()) as S57ChartText;
+    this.told = (await (await fetch("/chart")).json()) as ChartContent;
     this.origin = [];
     this.version++;
   }
 
-  private lay(told: S57ChartText, origin: [number, number]): void {
+  private lay(told: ChartContent, origin: [number, number]): void {
     this.origin = origin;
-    const path = (flat: number[]): Float64Array => { const out = new Float64Array(flat.length); for (let k = 0; k < flat.length; k += 2) out.set(toLocal(origin, flat[k]!, flat[k + 1]!), k); return out; };
-    const shape = (kind: string, depth: number | null, rings: number[][]): Shape => { const laid = rings.map(path); return { rings: laid, box: boxOf(laid), depth, kind }; };
+    const path = (flat: number[]): Float64Array => {
+      const out = new Float64Array(flat.length);
+      for (let k = 0; k < flat.length; k += 2) out.set(toLocal(origin, flat[k]!, flat[k + 1]!), k);
+      return out;
+    };
+    const shape = (kind: string, depth: number | null, rings: number[][]): Shape => {
+      const laid = rings.map(path);
+      return { rings: laid, box: boxOf(laid), depth, kind };
+    };
     this.areas = told.areas.map((a) => shape(a.kind, a.depth, a.rings));
     this.lines = told.lines.map((l) => shape(l.kind, l.depth, [l.path]));
     const points: [number, number, number][] = [];
-    for (let k = 0; k < told.soundings.length; k += 3) points.push([...toLocal(origin, told.soundings[k]!, told.soundings[k + 1]!), told.soundings[k + 2]!]);
+    for (let k = 0; k < told.soundings.length; k += 3)
+      points.push([...toLocal(origin, told.soundings[k]!, told.soundings[k + 1]!), told.soundings[k + 2]!]);
     this.soundings = Float64Array.from(points.sort((a, b) => a[2] - b[2]).flat());
     this.marks = told.marks.map((m) => ({ ...m, at: toLocal(origin, ...m.at) }));
   }
 
   /** Draw everything between two corners (north, east). */
-  draw(c: CanvasRenderingContext2D, origin: [number, number], low: [number, number], high: [number, number], px: Px, dark: boolean): void {
+  draw(
+    c: CanvasRenderingContext2D,
+    origin: [number, number],
+    low: [number, number],
+    high: [number, number],
+    px: Px,
+    dark: boolean,
+  ): void {
     if (!this.told) return;
     if (origin[0] !== this.origin[0] || origin[1] !== this.origin[1]) this.lay(this.told, origin);
     const seen = (b: Box): boolean => b.n1 >= low[0] && b.n0 <= high[0] && b.e1 >= low[1] && b.e0 <= high[1];
     const trace = (rings: Float64Array[], close: boolean): void => {
       c.beginPath();
       for (const ring of rings) {
-        for (let k = 0; k < ring.length; k += 2) { const [x, y] = px(ring[k]!, ring[k + 1]!); if (k) c.lineTo(x, y); else c.moveTo(x, y); }
+        for (let k = 0; k < ring.length; k += 2) {
+          const [x, y] = px(ring[k]!, ring[k + 1]!);
+          if (k) c.lineTo(x, y);
+          else c.moveTo(x, y);
+        }
         if (close) c.closePath();
       }
     };
     for (const a of this.areas) {
       if (!seen(a.box)) continue;
-      c.fillStyle = a.kind === "LNDARE" ? (dark ? "#4a4331" : "#e8d9a8") : `rgb(${depthColour(Math.sqrt(Math.max(a.depth ?? 0, 0) / DEEP), dark).map((v) => Math.round(255 * v)).join(",")})`;
+      c.fillStyle =
+        a.kind === "LNDARE"
+          ? dark
+            ? "#4a4331"
+            : "#e8d9a8"
+          : `rgb(${depthColour(Math.sqrt(Math.max(a.depth ?? 0, 0) / DEEP), dark)
+              .map((v) => Math.round(255 * v))
+              .join(",")})`;
       c.globalAlpha = dark ? 0.6 : 0.85;
       trace(a.rings, true);
       c.fill("evenodd");
@@ -76,7 +108,9 @@ export class S57Chart {
       c.lineWidth = contour ? 0.9 : 1.6;
       trace(l.rings, false);
       c.stroke();
-      const ring = l.rings[0]!, half = 2 * Math.floor(ring.length / 4), [x, y] = px(ring[half]!, ring[half + 1]!);
+      const ring = l.rings[0]!,
+        half = 2 * Math.floor(ring.length / 4),
+        [x, y] = px(ring[half]!, ring[half + 1]!);
       c.fillStyle = cssVariable("--soft");
       if (contour && l.depth !== null) c.fillText(`${l.depth}`, x + 2, y - 2);
     }
@@ -84,12 +118,14 @@ export class S57Chart {
   }
 
   private write(c: CanvasRenderingContext2D, px: Px, low: [number, number], high: [number, number]): void {
-    const taken = new Set<string>(), p = this.soundings;
+    const taken = new Set<string>(),
+      p = this.soundings;
     c.fillStyle = cssVariable("--ink");
     c.textAlign = "center";
     for (let k = 0; k < p.length; k += 3) {
       if (p[k]! < low[0] || p[k]! > high[0] || p[k + 1]! < low[1] || p[k + 1]! > high[1]) continue;
-      const [x, y] = px(p[k]!, p[k + 1]!), place = `${Math.floor(x / CELL[0])},${Math.floor(y / CELL[1])}`;
+      const [x, y] = px(p[k]!, p[k + 1]!),
+        place = `${Math.floor(x / CELL[0])},${Math.floor(y / CELL[1])}`;
       if (taken.has(place)) continue;
       taken.add(place);
       const d = p[k + 2]!;
@@ -98,7 +134,18 @@ export class S57Chart {
     for (const m of this.marks) {
       const [x, y] = px(...m.at);
       c.beginPath();
-      if (/^(WRECKS|OBSTRN|UWTROC)$/.test(m.kind)) { c.moveTo(x - 4, y); c.lineTo(x + 4, y); c.moveTo(x, y - 4); c.lineTo(x, y + 4); } else { c.moveTo(x, y - 6); c.lineTo(x + 4, y + 1); c.lineTo(x, y + 4); c.lineTo(x - 4, y + 1); c.closePath(); }
+      if (/^(WRECKS|OBSTRN|UWTROC)$/.test(m.kind)) {
+        c.moveTo(x - 4, y);
+        c.lineTo(x + 4, y);
+        c.moveTo(x, y - 4);
+        c.lineTo(x, y + 4);
+      } else {
+        c.moveTo(x, y - 6);
+        c.lineTo(x + 4, y + 1);
+        c.lineTo(x, y + 4);
+        c.lineTo(x - 4, y + 1);
+        c.closePath();
+      }
       c.strokeStyle = cssVariable("--warm");
       c.lineWidth = 1.4;
       c.stroke();
@@ -118,6 +165,12 @@ export class S57Chart {
 
 function boxOf(rings: Float64Array[]): Box {
   const b = { n0: Infinity, n1: -Infinity, e0: Infinity, e1: -Infinity };
-  for (const r of rings) for (let k = 0; k < r.length; k += 2) { b.n0 = Math.min(b.n0, r[k]!); b.n1 = Math.max(b.n1, r[k]!); b.e0 = Math.min(b.e0, r[k + 1]!); b.e1 = Math.max(b.e1, r[k + 1]!); }
+  for (const r of rings)
+    for (let k = 0; k < r.length; k += 2) {
+      b.n0 = Math.min(b.n0, r[k]!);
+      b.n1 = Math.max(b.n1, r[k]!);
+      b.e0 = Math.min(b.e0, r[k + 1]!);
+      b.e1 = Math.max(b.e1, r[k + 1]!);
+    }
   return b;
 }

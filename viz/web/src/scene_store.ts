@@ -1,9 +1,34 @@
 // State of the page: the newest frames, drawn with motion between them; bodies present; tracks; signals.
 
-import { BODY_WIDTH, SIGNAL_WIDTH, INVALID, type Alarm, type CableText, type Frame, type Hello, type Kit, type NoticeText, type Panel, type Reception, type RosterEntry, type SceneText, type Sent, type TrackText, type TrafficText, type Weather } from "./websocket";
+import { type Frame } from "./websocket";
 import type { SeaState } from "./sea_state";
+import {
+  type Alarm,
+  BODY_WIDTH,
+  type BodyEquipment,
+  type BodyPanel,
+  type CableInfo,
+  type EstimatesMessage,
+  type HelloMessage,
+  INVALID,
+  type Notice,
+  type RosterEntry,
+  type Scene,
+  type SentSignal,
+  SIGNAL_WIDTH,
+  type SignalReception,
+  type TrackPoints,
+  type Traffic,
+  type WeatherReport,
+} from "./page_protocol";
 
-export interface BodyEntry { row: number; name: string; model: string; type: string; generation: number }
+export interface BodyEntry {
+  row: number;
+  name: string;
+  model: string;
+  type: string;
+  generation: number;
+}
 
 /** Track of one body, thinned when it grows long. */
 export class Track {
@@ -33,10 +58,12 @@ export class Track {
   }
   /** Number of points up to a time. */
   until(t: number, times = this.time): number {
-    let a = 0, b = times.length;
+    let a = 0,
+      b = times.length;
     while (a < b) {
       const m = (a + b) >> 1;
-      if (times[m]! <= t) a = m + 1; else b = m;
+      if (times[m]! <= t) a = m + 1;
+      else b = m;
     }
     return a;
   }
@@ -55,21 +82,21 @@ function thin(times: number[], points: number[]): void {
 const MOST_EVENTS = 4000; // one minute with much acoustic traffic
 
 export class SceneStore {
-  hello: Hello | null = null;
-  scene: SceneText | null = null;
+  hello: HelloMessage | null = null;
+  scene: Scene | null = null;
   bodies = new Map<number, BodyEntry>();
-  weather: Weather | null = null;
+  weather: WeatherReport | null = null;
   sea: SeaState | null = null; // of the simulation; null if unknown
-  cables: CableText[] = [];
-  traffic: TrafficText | null = null; // of the selected body
-  panel: Panel | null = null;
-  kit: Kit | null = null; // equipment of the selected body
-  beliefs = new Map<number, number[]>();
+  cables: CableInfo[] = [];
+  traffic: Traffic | null = null; // of the selected body
+  panel: BodyPanel | null = null;
+  kit: BodyEquipment | null = null; // equipment of the selected body
+  beliefs = new Map<number, (number | null)[]>(); // position and standard deviations
   tracks = new Map<number, Track>();
-  sent = new Map<number, Sent>();
+  sent = new Map<number, SentSignal>();
   distances = new Map<string, number>(); // signal:receiver -> true distance of receptions
-  events: (Sent | Reception)[] = [];
-  notices: NoticeText[] = [];
+  events: (SentSignal | SignalReception)[] = [];
+  notices: Notice[] = [];
   alarms: Alarm[] = [];
   lost = ""; // reason why no data arrive: the values shown are stale
   last: Frame | null = null;
@@ -104,8 +131,10 @@ export class SceneStore {
     const b = this.before?.bodies;
     if (b) for (let k = 0; k < b.length / BODY_WIDTH; k++) this.places.set(b[k * BODY_WIDTH]!, k);
     for (let k = 0; k < f.bodies.length / BODY_WIDTH; k++) {
-      const o = k * BODY_WIDTH, row = f.bodies[o]!;
-      if (f.bodies[o + 9] === INVALID) { // a frozen body keeps its last pose
+      const o = k * BODY_WIDTH,
+        row = f.bodies[o]!;
+      if (f.bodies[o + 9] === INVALID) {
+        // a frozen body keeps its last pose
         f.bodies.set(this.good.get(row) ?? [0, 0, 0, 1, 0, 0, 0], o + 1);
         f.bodies[o + 8] = NaN;
         continue;
@@ -123,8 +152,11 @@ export class SceneStore {
 
   roster(entries: RosterEntry[]): { joined: string[]; left: string[] } {
     const old = this.bodies;
-    this.bodies = new Map(entries.map(([row, name, model, type, generation]) => [row, { row, name, model, type, generation }]));
-    const joined: string[] = [], left: string[] = [];
+    this.bodies = new Map(
+      entries.map(([row, name, model, type, generation]) => [row, { row, name, model, type, generation }]),
+    );
+    const joined: string[] = [],
+      left: string[] = [];
     for (const [row, b] of this.bodies) {
       const was = old.get(row);
       if (!was || was.generation !== b.generation || was.name !== b.name) {
@@ -132,7 +164,12 @@ export class SceneStore {
         if (this.hello?.kind !== "replay") this.tracks.delete(row);
       }
     }
-    for (const [row, b] of old) if (!this.bodies.has(row)) { left.push(b.name); this.past.set(row, b.name); this.beliefs.delete(row); }
+    for (const [row, b] of old)
+      if (!this.bodies.has(row)) {
+        left.push(b.name);
+        this.past.set(row, b.name);
+        this.beliefs.delete(row);
+      }
     return { joined, left };
   }
 
@@ -141,7 +178,8 @@ export class SceneStore {
     const f = this.last;
     if (!f) return;
     const a = this.before ? Math.min((performance.now() - this.arrived) / this.span, 1) : 1;
-    const n = f.bodies.length / BODY_WIDTH, b = this.before?.bodies;
+    const n = f.bodies.length / BODY_WIDTH,
+      b = this.before?.bodies;
     if (this.rows.length !== n) {
       this.rows = new Int32Array(n);
       this.ned = new Float32Array(3 * n);
@@ -152,7 +190,8 @@ export class SceneStore {
     this.index.clear();
     this.time = this.before ? this.before.time + a * (f.time - this.before.time) : f.time;
     for (let k = 0; k < n; k++) {
-      const o = k * BODY_WIDTH, row = f.bodies[o]!;
+      const o = k * BODY_WIDTH,
+        row = f.bodies[o]!;
       this.rows[k] = row;
       this.index.set(row, k);
       this.speed[k] = f.bodies[o + 8]!;
@@ -179,47 +218,82 @@ export class SceneStore {
     }
     this.spheres = f.signals.slice();
     const back = (f.time - this.time) * (this.scene?.sound.speed ?? 1500);
-    for (let k = 0; k < this.spheres.length / SIGNAL_WIDTH; k++) this.spheres[k * SIGNAL_WIDTH + 5] = Math.max(0, this.spheres[k * SIGNAL_WIDTH + 5]! - back);
+    for (let k = 0; k < this.spheres.length / SIGNAL_WIDTH; k++)
+      this.spheres[k * SIGNAL_WIDTH + 5] = Math.max(0, this.spheres[k * SIGNAL_WIDTH + 5]! - back);
   }
 
   /** True while the picture moves between the last two frames. */
-  moving(): boolean { return this.before !== null && performance.now() - this.arrived < this.span + 50; }
+  moving(): boolean {
+    return this.before !== null && performance.now() - this.arrived < this.span + 50;
+  }
 
   /** True if the last frame is drawn without interpolation. */
-  settled(): boolean { return this.last === null || this.time === this.last.time; }
+  settled(): boolean {
+    return this.last === null || this.time === this.last.time;
+  }
 
   /** Take tracks from before this page was opened; for a log, complete tracks. */
-  history(bodies: Record<string, TrackText>, whole: boolean): void {
+  history(bodies: Record<string, TrackPoints>, whole: boolean): void {
     this.tracks.clear();
     for (const [row, t] of Object.entries(bodies)) {
-      const track = this.track(Number(row)), hole = (v: number | null): number => v ?? NaN;
-      Object.assign(track, { time: t.time, ned: t.position.map(hole), believedTime: t.believed_time, believed: t.believed.map(hole), whole });
+      const track = this.track(Number(row)),
+        hole = (v: number | null): number => v ?? NaN;
+      Object.assign(track, {
+        time: t.time,
+        ned: t.position.map(hole),
+        believedTime: t.believed_time,
+        believed: t.believed.map(hole),
+        whole,
+      });
       if (whole) track.append = () => false;
     }
   }
 
-  sounds(sent: Sent[], receptions: Reception[], notices: NoticeText[], anew: boolean): void {
-    if (anew) { this.events = []; this.notices = []; }
+  sounds(sent: SentSignal[], receptions: SignalReception[], notices: Notice[], anew: boolean): void {
+    if (anew) {
+      this.events = [];
+      this.notices = [];
+    }
     this.notices.push(...notices);
     if (this.notices.length > 500) this.notices.splice(0, this.notices.length - 500);
     for (const s of sent) this.sent.set(s.id, s);
     if (this.sent.size > 4000) for (const id of [...this.sent.keys()].slice(0, 2000)) this.sent.delete(id);
-    for (const r of receptions) if (r.outcome === 0 && r.distance !== null) this.distances.set(`${r.id}:${r.receiver}`, r.distance);
-    if (this.distances.size > 8000) for (const key of [...this.distances.keys()].slice(0, 4000)) this.distances.delete(key);
+    for (const r of receptions)
+      if (r.outcome === 0 && r.distance !== null) this.distances.set(`${r.id}:${r.receiver}`, r.distance);
+    if (this.distances.size > 8000)
+      for (const key of [...this.distances.keys()].slice(0, 4000)) this.distances.delete(key);
     this.events.push(...sent, ...receptions);
     if (this.events.length > MOST_EVENTS) this.events.splice(0, this.events.length - MOST_EVENTS);
   }
 
-  believe(entries: number[][]): void {
+  believe(entries: EstimatesMessage["bodies"]): void {
     this.beliefs = new Map(entries.map((e) => [e[0]!, e.slice(1)]));
     if (this.hello?.kind === "replay") return;
-    for (const e of entries) if (Number.isFinite(e[1])) this.track(e[0]!).believe(this.last?.time ?? 0, e[1]!, e[2]!, e[3]!);
+    for (const e of entries)
+      if (Number.isFinite(e[1])) this.track(e[0]!).believe(this.last?.time ?? 0, e[1]!, e[2]!, e[3]!);
   }
 
-  name(row: number): string { return this.bodies.get(row)?.name ?? this.past.get(row) ?? `row ${row}`; }
+  name(row: number): string {
+    return this.bodies.get(row)?.name ?? this.past.get(row) ?? `row ${row}`;
+  }
 }
 
-export const OUTCOMES = ["heard", "below threshold", "faded", "out of band", "transmitting", "recharging", "receiver left", "not sent", "collision", "blocked", "shadow", "echo", "dropped", "corrupt"];
+export const OUTCOMES = [
+  "heard",
+  "below threshold",
+  "faded",
+  "out of band",
+  "transmitting",
+  "recharging",
+  "receiver left",
+  "not sent",
+  "collision",
+  "blocked",
+  "shadow",
+  "echo",
+  "dropped",
+  "corrupt",
+];
 export const SIGNAL_KINDS = ["pulse", "data", "range request", "range reply"];
 export const RANGE_KINDS = new Set([2, 3]); // range request and reply
 export const RUN_STATES = ["stopped", "running", "paused", "ended"];

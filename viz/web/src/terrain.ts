@@ -2,23 +2,43 @@
 
 import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
-import type { Bed, SceneText } from "./websocket";
 import { roundStep } from "./canvas";
+import type { BedGrid, Scene } from "./page_protocol";
 
-const RAMP_DARK = [[0.96, 0.85, 0.62], [0.5, 0.72, 0.62], [0.16, 0.5, 0.56], [0.08, 0.3, 0.45], [0.05, 0.17, 0.32]];
-const RAMP_LIGHT = [[0.98, 0.93, 0.78], [0.72, 0.87, 0.8], [0.45, 0.74, 0.78], [0.28, 0.56, 0.7], [0.18, 0.38, 0.56]];
+const RAMP_DARK = [
+  [0.96, 0.85, 0.62],
+  [0.5, 0.72, 0.62],
+  [0.16, 0.5, 0.56],
+  [0.08, 0.3, 0.45],
+  [0.05, 0.17, 0.32],
+];
+const RAMP_LIGHT = [
+  [0.98, 0.93, 0.78],
+  [0.72, 0.87, 0.8],
+  [0.45, 0.74, 0.78],
+  [0.28, 0.56, 0.7],
+  [0.18, 0.38, 0.56],
+];
 
 export function depthColour(f: number, dark: boolean): [number, number, number] {
   const colours = dark ? RAMP_DARK : RAMP_LIGHT;
-  const x = Math.min(Math.max(f, 0), 1) * (colours.length - 1), k = Math.min(Math.floor(x), colours.length - 2);
-  const a = colours[k]!, b = colours[k + 1]!;
+  const x = Math.min(Math.max(f, 0), 1) * (colours.length - 1),
+    k = Math.min(Math.floor(x), colours.length - 2);
+  const a = colours[k]!,
+    b = colours[k + 1]!;
   return [0, 1, 2].map((i) => a[i]! + (x - k) * (b[i]! - a[i]!)) as [number, number, number];
 }
 
 /** Minimum and maximum depth, widened so that a level bed gets a medium colour. */
-export function depthRange(bed: Bed): [number, number] {
-  let low = Infinity, high = -Infinity;
-  for (const row of bed.depth) for (const d of row) if (d !== null) { low = Math.min(low, d); high = Math.max(high, d); }
+export function depthRange(bed: BedGrid): [number, number] {
+  let low = Infinity,
+    high = -Infinity;
+  for (const row of bed.depth)
+    for (const d of row)
+      if (d !== null) {
+        low = Math.min(low, d);
+        high = Math.max(high, d);
+      }
   if (!Number.isFinite(low)) return [0, 1];
   return high - low < 2 ? [low - 5, high + 5] : [low, high];
 }
@@ -28,14 +48,18 @@ export function contourStep(low: number, high: number): number {
 }
 
 /** Line segments (north, east, north, east, depth) of depth contours: marching triangles. */
-export function contours(bed: Bed): number[][] {
-  const [low, high] = depthRange(bed), step = contourStep(low, high), found: number[][] = [];
+export function contours(bed: BedGrid): number[][] {
+  const [low, high] = depthRange(bed),
+    step = contourStep(low, high),
+    found: number[][] = [];
   const triangle = (p: number[][]): void => {
-    const least = Math.min(p[0]![2]!, p[1]![2]!, p[2]![2]!), most = Math.max(p[0]![2]!, p[1]![2]!, p[2]![2]!);
+    const least = Math.min(p[0]![2]!, p[1]![2]!, p[2]![2]!),
+      most = Math.max(p[0]![2]!, p[1]![2]!, p[2]![2]!);
     for (let c = Math.ceil(least / step) * step; c <= most && c > least; c += step) {
       const cut: number[] = [];
       for (let i = 0; i < 3 && cut.length < 4; i++) {
-        const a = p[i]!, b = p[(i + 1) % 3]!;
+        const a = p[i]!,
+          b = p[(i + 1) % 3]!;
         if (a[2]! < c !== b[2]! < c) {
           const f = (c - a[2]!) / (b[2]! - a[2]!);
           cut.push(a[0]! + f * (b[0]! - a[0]!), a[1]! + f * (b[1]! - a[1]!));
@@ -50,7 +74,10 @@ export function contours(bed: Bed): number[][] {
         const d = bed.depth[a]![b];
         return d === null || d === undefined ? null : [bed.north[a]!, bed.east[b]!, d];
       };
-      const a = at(i, k), b = at(i + 1, k), c = at(i, k + 1), d = at(i + 1, k + 1);
+      const a = at(i, k),
+        b = at(i + 1, k),
+        c = at(i, k + 1),
+        d = at(i + 1, k + 1);
       if (a && b && c) triangle([a, b, c]);
       if (b && d && c) triangle([b, d, c]);
     }
@@ -64,15 +91,18 @@ export class Terrain {
   middle: [number, number, number] = [0, 0, 20];
   deepest = 60;
 
-  constructor() { this.group.add(this.still); }
+  constructor() {
+    this.group.add(this.still);
+  }
 
-  build(scene: SceneText, dark: boolean): void {
+  build(scene: Scene, dark: boolean): void {
     this.still.traverse((o) => {
       if (o instanceof THREE.Mesh || o instanceof THREE.LineSegments || o instanceof THREE.Line) o.geometry.dispose();
     });
     this.still.clear();
     const points = [...scene.bodies.map((b) => b.position), ...scene.bodies.flatMap((b) => b.waypoints)];
-    const n = points.map((p) => p[0]!), e = points.map((p) => p[1]!);
+    const n = points.map((p) => p[0]!),
+      e = points.map((p) => p[1]!);
     if (n.length) {
       this.middle = [(Math.min(...n) + Math.max(...n)) / 2, (Math.min(...e) + Math.max(...e)) / 2, 15];
       this.extent = Math.max(120, Math.max(...n) - Math.min(...n), Math.max(...e) - Math.min(...e));
@@ -82,22 +112,34 @@ export class Terrain {
     this.missions(scene, dark);
   }
 
-  private bed(bed: Bed, dark: boolean): void {
-    const rows = bed.north.length, columns = bed.east.length;
-    const position = new Float32Array(3 * rows * columns), colour = new Float32Array(3 * rows * columns);
+  private bed(bed: BedGrid, dark: boolean): void {
+    const rows = bed.north.length,
+      columns = bed.east.length;
+    const position = new Float32Array(3 * rows * columns),
+      colour = new Float32Array(3 * rows * columns);
     const [low, high] = depthRange(bed);
     this.deepest = high;
     for (let i = 0; i < rows; i++)
       for (let k = 0; k < columns; k++) {
-        const d = bed.depth[i]![k] ?? high, o = 3 * (i * columns + k);
+        const d = bed.depth[i]![k] ?? high,
+          o = 3 * (i * columns + k);
         position.set(toThree(bed.north[i]!, bed.east[k]!, d), o);
         colour.set(depthColour((d - low) / (high - low), dark), o);
       }
     const index: number[] = [];
     for (let i = 0; i + 1 < rows; i++)
       for (let k = 0; k + 1 < columns; k++) {
-        if ([[i, k], [i + 1, k], [i, k + 1], [i + 1, k + 1]].some(([a, b]) => bed.depth[a!]![b!] === null)) continue;
-        const a = i * columns + k, b = a + columns;
+        if (
+          [
+            [i, k],
+            [i + 1, k],
+            [i, k + 1],
+            [i + 1, k + 1],
+          ].some(([a, b]) => bed.depth[a!]![b!] === null)
+        )
+          continue;
+        const a = i * columns + k,
+          b = a + columns;
         index.push(a, a + 1, b, b, a + 1, b + 1);
       }
     const geometry = new THREE.BufferGeometry();
@@ -105,18 +147,35 @@ export class Terrain {
     geometry.setAttribute("color", new THREE.BufferAttribute(colour, 3));
     geometry.setIndex(index);
     geometry.computeVertexNormals();
-    const mesh = new THREE.Mesh(geometry, new THREE.MeshLambertMaterial({ vertexColors: true, side: THREE.DoubleSide }));
+    const mesh = new THREE.Mesh(
+      geometry,
+      new THREE.MeshLambertMaterial({ vertexColors: true, side: THREE.DoubleSide }),
+    );
     mesh.name = "bed";
     this.still.add(mesh);
     const lines: number[] = [];
-    for (const c of contours(bed)) lines.push(...toThree(c[0]!, c[1]!, c[4]! - 0.05), ...toThree(c[2]!, c[3]!, c[4]! - 0.05));
+    for (const c of contours(bed))
+      lines.push(...toThree(c[0]!, c[1]!, c[4]! - 0.05), ...toThree(c[2]!, c[3]!, c[4]! - 0.05));
     const drawn = new THREE.BufferGeometry();
     drawn.setAttribute("position", new THREE.Float32BufferAttribute(lines, 3));
-    this.still.add(new THREE.LineSegments(drawn, new THREE.LineBasicMaterial({ color: dark ? "#ffffff" : "#123", transparent: true, opacity: dark ? 0.16 : 0.2 })));
+    this.still.add(
+      new THREE.LineSegments(
+        drawn,
+        new THREE.LineBasicMaterial({
+          color: dark ? "#ffffff" : "#123",
+          transparent: true,
+          opacity: dark ? 0.16 : 0.2,
+        }),
+      ),
+    );
   }
 
-  private obstacles(scene: SceneText, dark: boolean): void {
-    const material = new THREE.MeshLambertMaterial({ color: dark ? "#8d99a6" : "#7b8794", transparent: true, opacity: 0.92 });
+  private obstacles(scene: Scene, dark: boolean): void {
+    const material = new THREE.MeshLambertMaterial({
+      color: dark ? "#8d99a6" : "#7b8794",
+      transparent: true,
+      opacity: 0.92,
+    });
     for (const b of scene.boxes) {
       const mesh = new THREE.Mesh(new THREE.BoxGeometry(2 * b[4]!, 2 * b[5]!, 2 * b[3]!), material);
       mesh.position.set(...toThree(b[0]!, b[1]!, b[2]!));
@@ -130,20 +189,29 @@ export class Terrain {
     }
     if (scene.triangles.length) {
       const position = new Float32Array(scene.triangles.length);
-      for (let k = 0; k < position.length; k += 3) position.set(toThree(scene.triangles[k]!, scene.triangles[k + 1]!, scene.triangles[k + 2]!), k);
+      for (let k = 0; k < position.length; k += 3)
+        position.set(toThree(scene.triangles[k]!, scene.triangles[k + 1]!, scene.triangles[k + 2]!), k);
       const geometry = new THREE.BufferGeometry();
       geometry.setAttribute("position", new THREE.BufferAttribute(position, 3));
       geometry.computeVertexNormals();
-      this.still.add(new THREE.Mesh(geometry, new THREE.MeshLambertMaterial({ color: "#a0764a", side: THREE.DoubleSide })));
+      this.still.add(
+        new THREE.Mesh(geometry, new THREE.MeshLambertMaterial({ color: "#a0764a", side: THREE.DoubleSide })),
+      );
     }
   }
 
-  private missions(scene: SceneText, dark: boolean): void {
+  private missions(scene: Scene, dark: boolean): void {
     const lines = (points: number[], colour: string, opacity: number, dashed = false): void => {
       const geometry = new THREE.BufferGeometry();
       geometry.setAttribute("position", new THREE.Float32BufferAttribute(points, 3));
       const material = dashed
-        ? new THREE.LineDashedMaterial({ color: colour, transparent: true, opacity, dashSize: this.extent / 110, gapSize: this.extent / 160 })
+        ? new THREE.LineDashedMaterial({
+            color: colour,
+            transparent: true,
+            opacity,
+            dashSize: this.extent / 110,
+            gapSize: this.extent / 160,
+          })
         : new THREE.LineBasicMaterial({ color: colour, transparent: true, opacity });
       const line = new THREE.LineSegments(geometry, material);
       if (dashed) line.computeLineDistances();
@@ -151,13 +219,27 @@ export class Terrain {
     };
     const marker = new THREE.OctahedronGeometry(this.extent / 220);
     for (const body of scene.bodies) {
-      if (body.anchor) lines([...toThree(body.position[0]!, body.position[1]!, body.position[2]!), ...toThree(body.anchor[0]!, body.anchor[1]!, body.anchor[2]!)], "#c9b27c", 0.7);
+      if (body.anchor)
+        lines(
+          [
+            ...toThree(body.position[0]!, body.position[1]!, body.position[2]!),
+            ...toThree(body.anchor[0]!, body.anchor[1]!, body.anchor[2]!),
+          ],
+          "#c9b27c",
+          0.7,
+        );
       const way = [body.position, ...body.waypoints];
       const pieces: number[] = [];
       for (let k = 1; k < way.length; k++) {
         const depth = way[k]![2]!; // held on the leg that leads here
-        pieces.push(...toThree(way[k - 1]![0]!, way[k - 1]![1]!, k === 1 ? way[0]![2]! : depth), ...toThree(way[k]![0]!, way[k]![1]!, depth));
-        const mesh = new THREE.Mesh(marker, new THREE.MeshBasicMaterial({ color: dark ? "#cfe3f1" : "#33536b", transparent: true, opacity: 0.7 }));
+        pieces.push(
+          ...toThree(way[k - 1]![0]!, way[k - 1]![1]!, k === 1 ? way[0]![2]! : depth),
+          ...toThree(way[k]![0]!, way[k]![1]!, depth),
+        );
+        const mesh = new THREE.Mesh(
+          marker,
+          new THREE.MeshBasicMaterial({ color: dark ? "#cfe3f1" : "#33536b", transparent: true, opacity: 0.7 }),
+        );
         mesh.position.set(...toThree(way[k]![0]!, way[k]![1]!, depth));
         this.still.add(mesh);
       }
@@ -167,7 +249,12 @@ export class Terrain {
       const pieces: number[] = [];
       fence.corners.forEach((c, k) => {
         const d = fence.corners[(k + 1) % fence.corners.length]!;
-        pieces.push(...toThree(c[0], c[1], 0), ...toThree(d[0], d[1], 0), ...toThree(c[0], c[1], 0), ...toThree(c[0], c[1], this.deepest));
+        pieces.push(
+          ...toThree(c[0], c[1], 0),
+          ...toThree(d[0], d[1], 0),
+          ...toThree(c[0], c[1], 0),
+          ...toThree(c[0], c[1], this.deepest),
+        );
       });
       lines(pieces, "#ff9f43", 0.9);
     }

@@ -1,11 +1,17 @@
 // Timeline of a log: a slider with marks of events above it.
 
 import { formatTime, cssVariable, h, setText } from "./dom";
-import type { TimelineMark } from "./websocket";
 import type { SceneStore } from "./scene_store";
 import { context2d } from "./canvas";
+import type { TimeMark } from "./page_protocol";
 
-const TINTS: Record<string, string> = { notice: "--warm", fault: "--bad", command: "--accent", join: "--good", loss: "--soft" };
+const TINTS: Record<string, string> = {
+  notice: "--warm",
+  fault: "--bad",
+  command: "--accent",
+  join: "--good",
+  loss: "--soft",
+};
 const NEAR = 5; // px
 
 export class Timeline {
@@ -14,16 +20,41 @@ export class Timeline {
   private readonly end = h("span", { class: "soft num" });
   private readonly strip = h("canvas", { class: "marks", id: "marks" });
   private readonly slider: HTMLInputElement;
-  private marks: TimelineMark[] = [];
+  private marks: TimeMark[] = [];
   private sliding = false;
   private drawn = "";
 
-  constructor(private readonly store: SceneStore, seek: (time: number) => void) {
-    const slider = (this.slider = h("input", { type: "range", id: "slider", step: 0.01, "aria-label": "Time",
-      oninput: () => { this.sliding = true; seek(Number(slider.value)); }, onchange: () => { this.sliding = false; } }));
-    this.strip.addEventListener("click", (e) => { const m = this.near(e.offsetX); seek(m ? m.time : this.timeAt(e.offsetX)); });
-    this.strip.addEventListener("pointermove", (e) => { const m = this.near(e.offsetX); this.strip.title = m ? `${formatTime(m.time)}  ${m.kind}: ${m.text}` : ""; });
-    this.element.append(h("b", {}, "Replay"), this.at, h("div", { class: "grow time-line" }, this.strip, slider), this.end);
+  constructor(
+    private readonly store: SceneStore,
+    seek: (time: number) => void,
+  ) {
+    const slider = (this.slider = h("input", {
+      type: "range",
+      id: "slider",
+      step: 0.01,
+      "aria-label": "Time",
+      oninput: () => {
+        this.sliding = true;
+        seek(Number(slider.value));
+      },
+      onchange: () => {
+        this.sliding = false;
+      },
+    }));
+    this.strip.addEventListener("click", (e) => {
+      const m = this.near(e.offsetX);
+      seek(m ? m.time : this.timeAt(e.offsetX));
+    });
+    this.strip.addEventListener("pointermove", (e) => {
+      const m = this.near(e.offsetX);
+      this.strip.title = m ? `${formatTime(m.time)}  ${m.kind}: ${m.text}` : "";
+    });
+    this.element.append(
+      h("b", {}, "Replay"),
+      this.at,
+      h("div", { class: "grow time-line" }, this.strip, slider),
+      this.end,
+    );
   }
 
   /** Set the duration of the log. */
@@ -35,21 +66,40 @@ export class Timeline {
     this.element.classList.remove("hidden");
   }
 
-  mark(marks: TimelineMark[]): void { this.marks = marks; this.drawn = ""; }
+  mark(marks: TimeMark[]): void {
+    this.marks = marks;
+    this.drawn = "";
+  }
 
-  private get range(): [number, number] { return [Number(this.slider.min), Math.max(Number(this.slider.max), Number(this.slider.min) + 1e-3)]; }
-  private x(time: number): number { const [a, b] = this.range; return 8 + ((time - a) / (b - a)) * (this.strip.clientWidth - 16); }
-  private timeAt(x: number): number { const [a, b] = this.range; return a + ((x - 8) / Math.max(this.strip.clientWidth - 16, 1)) * (b - a); }
-  private near(x: number): TimelineMark | null {
-    let best: TimelineMark | null = null, near = NEAR;
-    for (const m of this.marks) { const d = Math.abs(this.x(m.time) - x) + (m.kind === "loss" ? 2 : 0); if (d < near) { near = d; best = m; } }
+  private get range(): [number, number] {
+    return [Number(this.slider.min), Math.max(Number(this.slider.max), Number(this.slider.min) + 1e-3)];
+  }
+  private x(time: number): number {
+    const [a, b] = this.range;
+    return 8 + ((time - a) / (b - a)) * (this.strip.clientWidth - 16);
+  }
+  private timeAt(x: number): number {
+    const [a, b] = this.range;
+    return a + ((x - 8) / Math.max(this.strip.clientWidth - 16, 1)) * (b - a);
+  }
+  private near(x: number): TimeMark | null {
+    let best: TimeMark | null = null,
+      near = NEAR;
+    for (const m of this.marks) {
+      const d = Math.abs(this.x(m.time) - x) + (m.kind === "loss" ? 2 : 0);
+      if (d < near) {
+        near = d;
+        best = m;
+      }
+    }
     return best;
   }
 
   update(): void {
     if (!this.sliding) this.slider.value = String(this.store.time);
     setText(this.at, formatTime(this.store.time));
-    const w = this.strip.clientWidth, key = `${w} ${this.marks.length} ${cssVariable("--bad")}`;
+    const w = this.strip.clientWidth,
+      key = `${w} ${this.marks.length} ${cssVariable("--bad")}`;
     if (!w || key === this.drawn) return;
     this.drawn = key;
     this.strip.width = 2 * w;
@@ -58,7 +108,8 @@ export class Timeline {
     c.scale(2, 2);
     for (const m of [...this.marks].sort((a, b) => Number(a.kind !== "loss") - Number(b.kind !== "loss"))) {
       c.fillStyle = cssVariable(TINTS[m.kind] ?? "--soft");
-      if (m.kind === "loss") c.fillRect(this.x(m.time) - 0.5, 6, 1, 4); else c.fillRect(this.x(m.time) - 1, 0, 2.5, 10);
+      if (m.kind === "loss") c.fillRect(this.x(m.time) - 0.5, 6, 1, 4);
+      else c.fillRect(this.x(m.time) - 1, 0, 2.5, 10);
     }
   }
 }

@@ -18,14 +18,20 @@ export class Traffic3D {
 
   constructor(private readonly store: SceneStore) {
     const g = new THREE.BufferGeometry();
-    for (const name of ["position", "color"]) g.setAttribute(name, new THREE.BufferAttribute(new Float32Array(3 * ROOM), 3));
-    this.lines = new THREE.LineSegments(g, new THREE.LineBasicMaterial({ vertexColors: true, transparent: true, opacity: 0.9, depthTest: false }));
+    for (const name of ["position", "color"])
+      g.setAttribute(name, new THREE.BufferAttribute(new Float32Array(3 * ROOM), 3));
+    this.lines = new THREE.LineSegments(
+      g,
+      new THREE.LineBasicMaterial({ vertexColors: true, transparent: true, opacity: 0.9, depthTest: false }),
+    );
     this.lines.frustumCulled = false;
     this.lines.renderOrder = 8;
   }
 
   update(show: boolean): void {
-    const t = this.store.traffic, own = t ? this.store.index.get(t.row) : undefined, down = -(this.store.last?.level ?? 0) - LIFT;
+    const t = this.store.traffic,
+      own = t ? this.store.index.get(t.row) : undefined,
+      down = -(this.store.last?.level ?? 0) - LIFT;
     this.lines.visible = show && t !== null && own !== undefined;
     if (!this.lines.visible || !t || own === undefined) return;
     this.points = 0;
@@ -57,13 +63,20 @@ export class Traffic3D {
   private circle([n, e]: [number, number], radius: number, down: number, tone: string, each: number): void {
     for (let k = 0; k < ROUND; k += each) {
       const [a, b] = [k, k + 1].map((i) => (i * 2 * Math.PI) / ROUND) as [number, number];
-      this.line([n + radius * Math.cos(a), e + radius * Math.sin(a)], [n + radius * Math.cos(b), e + radius * Math.sin(b)], down, tone);
+      this.line(
+        [n + radius * Math.cos(a), e + radius * Math.sin(a)],
+        [n + radius * Math.cos(b), e + radius * Math.sin(b)],
+        down,
+        tone,
+      );
     }
   }
 
   private line(from: [number, number], to: [number, number], down: number, tone: string): void {
     if (this.points + 2 > ROOM) return;
-    const [p, c] = ["position", "color"].map((name) => this.lines.geometry.getAttribute(name) as THREE.BufferAttribute) as [THREE.BufferAttribute, THREE.BufferAttribute];
+    const [p, c] = ["position", "color"].map(
+      (name) => this.lines.geometry.getAttribute(name) as THREE.BufferAttribute,
+    ) as [THREE.BufferAttribute, THREE.BufferAttribute];
     this.tint.set(tone);
     for (const [n, e] of [from, to]) {
       p.setXYZ(this.points, ...toThree(n, e, down));

@@ -1,4 +1,5 @@
-// Vertical exaggeration of the 3D view: the sea is one stretched group; bodies keep their shape and are placed at the stretched positions. The depth
+// Vertical exaggeration of the 3D view: the sea is one stretched group; bodies keep their shape and are placed at the
+// stretched positions. The depth
 // scale shows true metres.
 
 import * as THREE from "three";
@@ -13,11 +14,18 @@ export class VerticalExaggeration {
   private readonly at = new THREE.Vector3();
 
   /** Vertical exaggeration factor. */
-  get factor(): number { return this.sea.scale.y; }
-  set factor(value: number) { this.sea.scale.y = value; }
+  get factor(): number {
+    return this.sea.scale.y;
+  }
+  set factor(value: number) {
+    this.sea.scale.y = value;
+  }
 
   /** Drawn position of a point of W. */
-  place(n: number, e: number, d: number): THREE.Vector3 { const [x, y, z] = toThree(n, e, d); return new THREE.Vector3(x, y * this.factor, z); }
+  place(n: number, e: number, d: number): THREE.Vector3 {
+    const [x, y, z] = toThree(n, e, d);
+    return new THREE.Vector3(x, y * this.factor, z);
+  }
 
   /** Canvas position of a point of W; null behind the camera. */
   private seen(n: number, e: number, d: number, camera: THREE.Camera, w: number, hh: number): [number, number] | null {
@@ -26,12 +34,27 @@ export class VerticalExaggeration {
   }
 
   /** Draw depths along the leftmost vertical edge around the scene; returns the labelled depths. */
-  scale(c: CanvasRenderingContext2D, text: (t: string, x: number, y: number, f: string) => void, camera: THREE.Camera, w: number, hh: number, middle: readonly number[], extent: number, deepest: number): number[] {
-    const edges = [-0.5, 0.5].flatMap((a) => [-0.5, 0.5].map((b) => [middle[0]! + a * extent, middle[1]! + b * extent] as const));
-    const seen = edges.map(([n, e]) => ({ n, e, top: this.seen(n, e, 0, camera, w, hh), low: this.seen(n, e, deepest, camera, w, hh) })).filter((s) => s.top && s.low && s.top[0] > 0 && s.top[0] < w - 60);
+  scale(
+    c: CanvasRenderingContext2D,
+    text: (t: string, x: number, y: number, f: string) => void,
+    camera: THREE.Camera,
+    w: number,
+    hh: number,
+    middle: readonly number[],
+    extent: number,
+    deepest: number,
+  ): number[] {
+    const edges = [-0.5, 0.5].flatMap((a) =>
+      [-0.5, 0.5].map((b) => [middle[0]! + a * extent, middle[1]! + b * extent] as const),
+    );
+    const seen = edges
+      .map(([n, e]) => ({ n, e, top: this.seen(n, e, 0, camera, w, hh), low: this.seen(n, e, deepest, camera, w, hh) }))
+      .filter((s) => s.top && s.low && s.top[0] > 0 && s.top[0] < w - 60);
     const edge = seen.sort((a, b) => a.top![0] - b.top![0])[0];
     if (!edge) return [];
-    const long = Math.hypot(edge.top![0] - edge.low![0], edge.top![1] - edge.low![1]), step = roundStep((deepest * 26) / Math.max(long, 1)), told: number[] = [];
+    const long = Math.hypot(edge.top![0] - edge.low![0], edge.top![1] - edge.low![1]),
+      step = roundStep((deepest * 26) / Math.max(long, 1)),
+      told: number[] = [];
     c.strokeStyle = cssVariable("--soft");
     c.lineWidth = 1.2;
     c.beginPath();

@@ -15,17 +15,22 @@ import { Labels3D } from "./view3d_labels";
 import { SOFTWARE_RENDERING } from "./canvas";
 import { skyColours, Sky, SUN } from "./sky";
 import { AcousticSignals } from "./acoustic_signals";
-import type { SceneText } from "./websocket";
 import type { SceneStore } from "./scene_store";
 import { WaterSurface } from "./water_surface";
 import { Terrain } from "./terrain";
 import { Trails } from "./trails";
 import { BodyAnimation } from "./animation";
+import type { Scene } from "./page_protocol";
 
 export type CameraMode = "free" | "follow" | "top";
 const COARSEST = 0.4; // share of the screen's resolution
 
-export interface OnboardCanvases { row: number; picture: HTMLCanvasElement; overlay: HTMLCanvasElement; compass: HTMLCanvasElement }
+export interface OnboardCanvases {
+  row: number;
+  picture: HTMLCanvasElement;
+  overlay: HTMLCanvasElement;
+  compass: HTMLCanvasElement;
+}
 
 export class View3D {
   readonly canvas = document.createElement("canvas");
@@ -45,7 +50,18 @@ export class View3D {
   readonly ways: Trails;
   readonly names = new Labels3D(this);
   mode: CameraMode = "free";
-  show = { spheres: true, trails: true, labels: true, surface: true, waves: true, sky: true, arrows: true, beams: true, traffic: true, magnify: true };
+  show = {
+    spheres: true,
+    trails: true,
+    labels: true,
+    surface: true,
+    waves: true,
+    sky: true,
+    arrows: true,
+    beams: true,
+    traffic: true,
+    magnify: true,
+  };
   onboard: OnboardCanvases | null = null;
   frames = 0;
   quality = 1; // share of the screen's resolution that this machine can draw in time
@@ -62,8 +78,17 @@ export class View3D {
   private readonly keys = new Set<string>();
   private before = performance.now();
 
-  constructor(readonly store: SceneStore, private readonly choose: (row: number | null) => void, private readonly open: (row: number) => void, private readonly changed: () => void) {
-    this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: !SOFTWARE_RENDERING, powerPreference: "high-performance" });
+  constructor(
+    readonly store: SceneStore,
+    private readonly choose: (row: number | null) => void,
+    private readonly open: (row: number) => void,
+    private readonly changed: () => void,
+  ) {
+    this.renderer = new THREE.WebGLRenderer({
+      canvas: this.canvas,
+      antialias: !SOFTWARE_RENDERING,
+      powerPreference: "high-performance",
+    });
     this.renderer.setScissorTest(true);
     this.canvas.tabIndex = 0;
     this.canvas.className = "space";
@@ -81,15 +106,40 @@ export class View3D {
     this.crossings = new Traffic3D(store);
     this.beliefs = new NavigationEstimates(store);
     this.working = new BodyAnimation(store, this.bodies);
-    const light = new THREE.HemisphereLight("#dff3ff", "#30506a", 1.9), sun = new THREE.DirectionalLight("#fff6e0", 1.8);
+    const light = new THREE.HemisphereLight("#dff3ff", "#30506a", 1.9),
+      sun = new THREE.DirectionalLight("#fff6e0", 1.8);
     sun.position.copy(SUN);
-    this.heights.sea.add(this.terrain.group, this.surface.mesh, this.sounds.group, this.ways.group, this.beliefs.group, this.working.group, this.crossings.lines, this.cables.lines);
-    this.scene.add(light, sun, this.sky.mesh, this.heights.sea, this.working.pointers, this.bodies.group, this.bodies.moving.group);
+    this.heights.sea.add(
+      this.terrain.group,
+      this.surface.mesh,
+      this.sounds.group,
+      this.ways.group,
+      this.beliefs.group,
+      this.working.group,
+      this.crossings.lines,
+      this.cables.lines,
+    );
+    this.scene.add(
+      light,
+      sun,
+      this.sky.mesh,
+      this.heights.sea,
+      this.working.pointers,
+      this.bodies.group,
+      this.bodies.moving.group,
+    );
     this.theme(true);
     let down: [number, number] = [0, 0];
-    this.canvas.addEventListener("pointerdown", (e) => { down = [e.clientX, e.clientY]; this.canvas.focus(); });
-    this.canvas.addEventListener("pointerup", (e) => { if (Math.hypot(e.clientX - down[0], e.clientY - down[1]) < 4) this.clicked(e); });
-    window.addEventListener("keydown", (e) => { if (!isTypedIntoField(e)) this.keys.add(e.code); });
+    this.canvas.addEventListener("pointerdown", (e) => {
+      down = [e.clientX, e.clientY];
+      this.canvas.focus();
+    });
+    this.canvas.addEventListener("pointerup", (e) => {
+      if (Math.hypot(e.clientX - down[0], e.clientY - down[1]) < 4) this.clicked(e);
+    });
+    window.addEventListener("keydown", (e) => {
+      if (!isTypedIntoField(e)) this.keys.add(e.code);
+    });
     window.addEventListener("keyup", (e) => this.keys.delete(e.code));
     window.addEventListener("blur", () => this.keys.clear());
   }
@@ -101,7 +151,7 @@ export class View3D {
     if (this.store.scene) this.build(this.store.scene);
   }
 
-  private build(scene: SceneText): void {
+  private build(scene: Scene): void {
     this.terrain.build(scene, this.dark);
     this.surface.theme(this.dark, this.terrain.extent);
   }
@@ -113,7 +163,10 @@ export class View3D {
     this.refit = true;
   }
 
-  /** Draw the final picture before a pause at screen resolution, however long it takes. ``anew``: also if the last one was sharp. */
+  /**
+   * Draw the final picture before a pause at screen resolution, however long it takes. ``anew``: also if the last one
+   * was sharp.
+   */
   still(anew = false): void {
     const quality = this.quality;
     if (quality === 1 && !anew) return;
@@ -135,12 +188,15 @@ export class View3D {
 
   /** Show the whole scene from the south-east and above. */
   home(): void {
-    const [n, e, d] = this.terrain.middle, r = this.terrain.extent;
+    const [n, e, d] = this.terrain.middle,
+      r = this.terrain.extent;
     this.mode = "free";
     this.controls.enableRotate = true;
     this.controls.target.copy(this.heights.place(n, e, d));
     this.camera.up.set(0, 1, 0);
-    this.camera.position.set(...toThree(n - 1.0 * r, e + 0.58 * r, -0.66 * r)).setY(0.66 * r + this.controls.target.y + d);
+    this.camera.position
+      .set(...toThree(n - 1.0 * r, e + 0.58 * r, -0.66 * r))
+      .setY(0.66 * r + this.controls.target.y + d);
     this.controls.update();
   }
 
@@ -156,7 +212,8 @@ export class View3D {
     this.followed = null;
     this.controls.enableRotate = mode !== "top";
     if (mode === "top") {
-      const t = this.controls.target, far = Math.max(this.camera.position.distanceTo(t), this.terrain.extent * 1.15);
+      const t = this.controls.target,
+        far = Math.max(this.camera.position.distanceTo(t), this.terrain.extent * 1.15);
       this.camera.position.set(t.x, t.y + far, t.z + 0.001 * far); // slightly from the south, so that north is up
       this.controls.update();
     } else if (mode === "follow" && this.chosenAt() === null) this.mode = "free";
@@ -168,7 +225,9 @@ export class View3D {
   }
 
   /** Drawn position of body k. */
-  at(k: number): THREE.Vector3 { return this.heights.place(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!); }
+  at(k: number): THREE.Vector3 {
+    return this.heights.place(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!);
+  }
 
   /** Set the vertical exaggeration and keep looking at the same point. */
   stretch(factor: number): void {
@@ -187,7 +246,10 @@ export class View3D {
     if (k === undefined) return;
     const p = this.at(k);
     const size = this.bodies.model(this.store, this.store.bodies.get(row)?.model ?? "").shape.size[0];
-    const away = this.camera.position.clone().sub(this.controls.target).setLength(Math.max(4.5 * size, 3));
+    const away = this.camera.position
+      .clone()
+      .sub(this.controls.target)
+      .setLength(Math.max(4.5 * size, 3));
     this.controls.target.copy(p);
     this.camera.position.copy(p).add(away);
     this.controls.update();
@@ -196,18 +258,27 @@ export class View3D {
   private ray(e: MouseEvent): THREE.Raycaster {
     const box = this.canvas.getBoundingClientRect();
     const ray = new THREE.Raycaster();
-    ray.setFromCamera(new THREE.Vector2(((e.clientX - box.left) / box.width) * 2 - 1, 1 - ((e.clientY - box.top) / box.height) * 2), this.camera);
+    ray.setFromCamera(
+      new THREE.Vector2(((e.clientX - box.left) / box.width) * 2 - 1, 1 - ((e.clientY - box.top) / box.height) * 2),
+      this.camera,
+    );
     return ray;
   }
 
   private clicked(e: MouseEvent): void {
-    const box = this.canvas.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
+    const box = this.canvas.getBoundingClientRect(),
+      x = e.clientX - box.left,
+      y = e.clientY - box.top;
     let row = this.bodies.pick(this.ray(e), this.store.kit?.row ?? null);
-    if (row === null) { // close enough to a label's point
+    if (row === null) {
+      // close enough to a label's point
       let near = 18;
       for (let k = 0; k < this.store.rows.length; k++) {
         const p = this.project(k);
-        if (p && Math.hypot(p[0] - x, p[1] - y) < near) { near = Math.hypot(p[0] - x, p[1] - y); row = this.store.rows[k]!; }
+        if (p && Math.hypot(p[0] - x, p[1] - y) < near) {
+          near = Math.hypot(p[0] - x, p[1] - y);
+          row = this.store.rows[k]!;
+        }
       }
     }
     this.choose(row);
@@ -223,9 +294,16 @@ export class View3D {
   }
 
   private resize(): boolean {
-    const w = this.canvas.clientWidth, hh = this.canvas.clientHeight, ratio = Math.min(window.devicePixelRatio, 2);
+    const w = this.canvas.clientWidth,
+      hh = this.canvas.clientHeight,
+      ratio = Math.min(window.devicePixelRatio, 2);
     if (!w || !hh) return false;
-    if (this.over.width !== Math.round(w * ratio) || this.over.height !== Math.round(hh * ratio) || this.refit || this.judge()) {
+    if (
+      this.over.width !== Math.round(w * ratio) ||
+      this.over.height !== Math.round(hh * ratio) ||
+      this.refit ||
+      this.judge()
+    ) {
       this.refit = false;
       this.renderer.setPixelRatio(ratio * this.quality);
       this.sounds.scale(ratio * this.quality);
@@ -238,11 +316,16 @@ export class View3D {
     return true;
   }
 
-  /** Reduce the resolution if the machine is too slow for smooth motion, raise it if there is time to spare. True = changed. */
+  /**
+   * Reduce the resolution if the machine is too slow for smooth motion, raise it if there is time to spare. True =
+   * changed.
+   */
   private judge(): boolean {
-    const now = performance.now(), seconds = (now - this.judgedAt) / 1000;
+    const now = performance.now(),
+      seconds = (now - this.judgedAt) / 1000;
     if (seconds < 1.5 || this.steady) return false;
-    const rate = (this.frames - this.drawn) / seconds, before = this.quality;
+    const rate = (this.frames - this.drawn) / seconds,
+      before = this.quality;
     this.drawn = this.frames;
     this.judgedAt = now;
     if (rate < 20) this.quality = Math.max(COARSEST, this.quality * 0.75);
@@ -255,7 +338,8 @@ export class View3D {
     const ahead = this.controls.target.clone().sub(this.camera.position).setY(0);
     if (ahead.lengthSq() < 1e-9) ahead.set(0, 0, -1);
     ahead.normalize();
-    const side = new THREE.Vector3(-ahead.z, 0, ahead.x), step = new THREE.Vector3();
+    const side = new THREE.Vector3(-ahead.z, 0, ahead.x),
+      step = new THREE.Vector3();
     const key = (a: string, b: string): number => (this.keys.has(a) || this.keys.has(b) ? 1 : 0);
     step.addScaledVector(ahead, key("KeyW", "ArrowUp") - key("KeyS", "ArrowDown"));
     step.addScaledVector(side, key("KeyD", "ArrowRight") - key("KeyA", "ArrowLeft"));
@@ -271,7 +355,9 @@ export class View3D {
   /** Draw one picture; ``main`` false: only the onboard view (the chart is shown). */
   render(main = true): void {
     if (!this.resize()) return;
-    const now = performance.now(), dt = Math.min((now - this.before) / 1000, 0.1), s = this.store;
+    const now = performance.now(),
+      dt = Math.min((now - this.before) / 1000, 0.1),
+      s = this.store;
     this.before = now;
     this.move(dt);
     if (this.mode === "follow") {
@@ -293,10 +379,18 @@ export class View3D {
     if (!main) return;
     this.crossings.update(this.show.traffic);
     this.beliefs.update(this.dark);
-    this.working.point(this.show.arrows, this.heights.factor, this.controls.target, Math.min(this.camera.position.distanceTo(this.controls.target), this.terrain.extent * 1.5), (size, at) => this.larger(size, at.distanceTo(this.camera.position)));
+    this.working.point(
+      this.show.arrows,
+      this.heights.factor,
+      this.controls.target,
+      Math.min(this.camera.position.distanceTo(this.controls.target), this.terrain.extent * 1.5),
+      (size, at) => this.larger(size, at.distanceTo(this.camera.position)),
+    );
     this.view(this.camera, 0, 0, this.canvas.clientWidth, this.canvas.clientHeight, -1);
     this.names.draw();
-    const heading = Math.atan2(this.controls.target.x - this.camera.position.x, -(this.controls.target.z - this.camera.position.z)) * (180 / Math.PI);
+    const heading =
+      Math.atan2(this.controls.target.x - this.camera.position.x, -(this.controls.target.z - this.camera.position.z)) *
+      (180 / Math.PI);
     drawCompassCard(this.compass, this.mode === "top" ? 0 : wrapDegrees(heading), 1);
   }
 
@@ -308,8 +402,14 @@ export class View3D {
 
   private view(camera: THREE.PerspectiveCamera, x: number, y: number, w: number, hh: number, hide: number): void {
     this.bodies.heights = this.heights.factor;
-    this.bodies.place(this.store, camera, camera === this.camera ? (size, far) => this.larger(size, far) : () => 1, hide);
-    const under = camera.position.y < this.waterAt(camera.position) * this.heights.factor, back = new THREE.Color(under ? (this.dark ? "#06304a" : "#8cc4dd") : cssVariable("--bg"));
+    this.bodies.place(
+      this.store,
+      camera,
+      camera === this.camera ? (size, far) => this.larger(size, far) : () => 1,
+      hide,
+    );
+    const under = camera.position.y < this.waterAt(camera.position) * this.heights.factor,
+      back = new THREE.Color(under ? (this.dark ? "#06304a" : "#8cc4dd") : cssVariable("--bg"));
     this.scene.background = back;
     this.sky.mesh.visible = this.show.sky && !under;
     this.sky.around(camera);
@@ -324,25 +424,47 @@ export class View3D {
   }
 
   /** Height (m, up) of the drawn water surface at a position in three.js axes. */
-  private waterAt(p: THREE.Vector3): number { return (this.store.last?.level ?? 0) + (this.show.surface && this.show.waves ? this.store.sea?.at(this.store.time, -p.z, p.x) ?? 0 : 0); }
+  private waterAt(p: THREE.Vector3): number {
+    return (
+      (this.store.last?.level ?? 0) +
+      (this.show.surface && this.show.waves ? (this.store.sea?.at(this.store.time, -p.z, p.x) ?? 0) : 0)
+    );
+  }
 
   /** Refine the water surface where a camera sees it best: at the point it looks at, or ahead of it if it is low. */
   private lay(camera: THREE.PerspectiveCamera): void {
-    const eye = camera.position, t = camera === this.camera ? this.controls.target : eye, s = this.store;
-    const away = Math.hypot(t.x - eye.x, t.z - eye.z), low = 3 * Math.abs(eye.y / this.heights.factor - (s.last?.level ?? 0)), f = away > low ? low / away : 1;
-    const x = eye.x + f * (t.x - eye.x), z = eye.z + f * (t.z - eye.z);
-    this.surface.fit(this.show.waves ? s.sea : null, s.time, s.last?.level ?? 0, [-z, x], Math.hypot(x - eye.x, eye.y, z - eye.z), this.terrain.extent, this.heights.factor);
+    const eye = camera.position,
+      t = camera === this.camera ? this.controls.target : eye,
+      s = this.store;
+    const away = Math.hypot(t.x - eye.x, t.z - eye.z),
+      low = 3 * Math.abs(eye.y / this.heights.factor - (s.last?.level ?? 0)),
+      f = away > low ? low / away : 1;
+    const x = eye.x + f * (t.x - eye.x),
+      z = eye.z + f * (t.z - eye.z);
+    this.surface.fit(
+      this.show.waves ? s.sea : null,
+      s.time,
+      s.last?.level ?? 0,
+      [-z, x],
+      Math.hypot(x - eye.x, eye.y, z - eye.z),
+      this.terrain.extent,
+      this.heights.factor,
+    );
   }
 
   private renderOnboard(o: OnboardCanvases): void {
     const k = this.store.index.get(o.row);
     if (k === undefined) return;
-    const q = this.store.quaternion.subarray(4 * k, 4 * k + 4), p = this.store.ned.subarray(3 * k, 3 * k + 3);
+    const q = this.store.quaternion.subarray(4 * k, 4 * k + 4),
+      p = this.store.ned.subarray(3 * k, 3 * k + 3);
     const model = this.bodies.model(this.store, this.store.bodies.get(o.row)?.model ?? "");
     this.eye.quaternion.set(...quaternionToThree(q[0]!, q[1]!, q[2]!, q[3]!));
     // at the bow, 0.1 m ahead of it
-    this.eye.position.set(...toThree(p[0]!, p[1]!, p[2]!)).add(new THREE.Vector3(0, 0, -(model.shape.size[0] / 2 + 0.1)).applyQuaternion(this.eye.quaternion));
-    const w = Math.min(o.picture.clientWidth, this.canvas.clientWidth), hh = Math.min(o.picture.clientHeight, this.canvas.clientHeight);
+    this.eye.position
+      .set(...toThree(p[0]!, p[1]!, p[2]!))
+      .add(new THREE.Vector3(0, 0, -(model.shape.size[0] / 2 + 0.1)).applyQuaternion(this.eye.quaternion));
+    const w = Math.min(o.picture.clientWidth, this.canvas.clientWidth),
+      hh = Math.min(o.picture.clientHeight, this.canvas.clientHeight);
     if (w < 8 || hh < 8) return;
     this.eye.aspect = w / hh;
     this.eye.updateProjectionMatrix();
@@ -354,27 +476,48 @@ export class View3D {
     this.heights.factor = factor;
     this.working.arrows(true);
     // drawn into a corner of the shared canvas and copied before the main view covers it
-    const ratio = this.renderer.getPixelRatio(), pw = Math.round(w * ratio), ph = Math.round(hh * ratio);
-    if (o.picture.width !== pw || o.picture.height !== ph) { o.picture.width = pw; o.picture.height = ph; }
+    const ratio = this.renderer.getPixelRatio(),
+      pw = Math.round(w * ratio),
+      ph = Math.round(hh * ratio);
+    if (o.picture.width !== pw || o.picture.height !== ph) {
+      o.picture.width = pw;
+      o.picture.height = ph;
+    }
     o.picture.getContext("2d")!.drawImage(this.canvas, 0, this.canvas.height - ph, pw, ph, 0, 0, pw, ph);
     const [roll, pitch, heading] = euler(q[0]!, q[1]!, q[2]!, q[3]!);
-    drawHud(o.overlay, { roll, pitch, heading: wrapDegrees(heading), depth: p[2]!, speed: this.store.speed[k]!, altitude: this.altitude() });
+    drawHud(o.overlay, {
+      roll,
+      pitch,
+      heading: wrapDegrees(heading),
+      depth: p[2]!,
+      speed: this.store.speed[k]!,
+      altitude: this.altitude(),
+    });
     drawCompassCard(o.compass, wrapDegrees(heading), 0.8);
   }
 
   private altitude(): number | null {
-    const values = this.store.panel?.row === this.onboard?.row ? this.store.panel?.sensors : undefined, kit = this.store.kit;
-    for (const [type, field] of [["echosounder", "range"], ["dvl", "altitude"]] as const)
-      for (const s of kit?.row === this.onboard?.row ? kit?.sensors ?? [] : []) {
-        const v = s.type === type ? values?.[s.name] : undefined, told = v?.valid ? v.fields[field] : null;
+    const values = this.store.panel?.row === this.onboard?.row ? this.store.panel?.sensors : undefined,
+      kit = this.store.kit;
+    for (const [type, field] of [
+      ["echosounder", "range"],
+      ["dvl", "altitude"],
+    ] as const)
+      for (const s of kit?.row === this.onboard?.row ? (kit?.sensors ?? []) : []) {
+        const v = s.type === type ? values?.[s.name] : undefined,
+          told = v?.valid ? v.fields[field] : null;
         if (typeof told === "number") return told;
       }
     return null;
   }
 
   /** Add tracks from before this page was opened. */
-  history(): void { this.ways.history(this.dark); }
+  history(): void {
+    this.ways.history(this.dark);
+  }
 
   /** True if the picture changes without new data. */
-  busy(): boolean { return this.keys.size > 0 || this.sounds.rays.length > 0 || this.store.moving(); }
+  busy(): boolean {
+    return this.keys.size > 0 || this.sounds.rays.length > 0 || this.store.moving();
+  }
 }

@@ -1,4 +1,5 @@
-// Water surface: one mesh of lines, dense where the camera looks and sparse elsewhere, out to the horizon. It has the heights of the simulation's sea
+// Water surface: one mesh of lines, dense where the camera looks and sparse elsewhere, out to the horizon. It has the
+// heights of the simulation's sea
 // if known, otherwise it is level. Lines every `cell` metres show the scale.
 
 import * as THREE from "three";
@@ -24,16 +25,33 @@ export class WaterSurface {
   }
 
   theme(dark: boolean, extent: number): void {
-    const u = this.mesh.material.uniforms, h = skyColours(dark);
-    for (const [name, style] of [["tint", dark ? "#2f7fa8" : "#6fb6d8"], ["deep", dark ? "#0d3550" : "#3f8fb8"], ["zenith", h.zenith], ["horizon", h.horizon]] as const) setLinearColour(u[name]!.value, style);
+    const u = this.mesh.material.uniforms,
+      h = skyColours(dark);
+    for (const [name, style] of [
+      ["tint", dark ? "#2f7fa8" : "#6fb6d8"],
+      ["deep", dark ? "#0d3550" : "#3f8fb8"],
+      ["zenith", h.zenith],
+      ["horizon", h.horizon],
+    ] as const)
+      setLinearColour(u[name]!.value, style);
     u["cell"]!.value = 10 ** Math.floor(Math.log10(extent / 4));
   }
 
   /** Draw the surface at a time, fine around a position (north, east) seen from a distance; ``sea`` null: level. */
-  fit(sea: SeaState | null, time: number, level: number, middle: [number, number], far: number, extent: number, heights: number): void {
-    const waves = sea !== null && sea.count > 0 ? sea : null, cell = waves ? smallestCell(waves, far) : far / 20;
+  fit(
+    sea: SeaState | null,
+    time: number,
+    level: number,
+    middle: [number, number],
+    far: number,
+    extent: number,
+    heights: number,
+  ): void {
+    const waves = sea !== null && sea.count > 0 ? sea : null,
+      cell = waves ? smallestCell(waves, far) : far / 20;
     const half = waves ? Math.max(12, Math.min(HALF, Math.floor((Math.sqrt(MOST / waves.count) - 1) / 2))) : 12;
-    const [n, e] = middle.map((v) => Math.round(v / cell) * cell) as [number, number], reach = Math.max(extent * 6, 2000);
+    const [n, e] = middle.map((v) => Math.round(v / cell) * cell) as [number, number],
+      reach = Math.max(extent * 6, 2000);
     const laid = [half, cell, n, e, reach].join();
     const u = this.mesh.material.uniforms;
     u["heights"]!.value = heights;
@@ -43,20 +61,31 @@ export class WaterSurface {
     if (of.every((v, k) => v === this.of[k])) return;
     this.of = of;
     if (half !== this.half) this.room(half);
-    const north = gridLines(n, cell, half, reach), east = gridLines(e, cell, half, reach);
-    if (waves) waves.fill(time, north, east, this.up); else this.up.fill(0);
+    const north = gridLines(n, cell, half, reach),
+      east = gridLines(e, cell, half, reach);
+    if (waves) waves.fill(time, north, east, this.up);
+    else this.up.fill(0);
     this.write(north, east, n, e, laid !== this.laid);
     this.laid = laid;
   }
 
   private room(half: number): void {
-    const side = 2 * half + 1, index: number[] = [], g = new THREE.BufferGeometry();
+    const side = 2 * half + 1,
+      index: number[] = [],
+      g = new THREE.BufferGeometry();
     this.half = half;
     this.up = new Float32Array(side * side);
     for (let r = 0; r + 1 < side; r++)
-      for (let c = 0; c + 1 < side; c++) { const a = r * side + c, b = a + side; index.push(a, a + 1, b, b, a + 1, b + 1); }
+      for (let c = 0; c + 1 < side; c++) {
+        const a = r * side + c,
+          b = a + side;
+        index.push(a, a + 1, b, b, a + 1, b + 1);
+      }
     g.setIndex(index);
-    for (const [name, size] of [["position", 3], ["slope", 2]] as const) {
+    for (const [name, size] of [
+      ["position", 3],
+      ["slope", 2],
+    ] as const) {
       const a = new THREE.BufferAttribute(new Float32Array(size * side * side), size);
       a.setUsage(THREE.DynamicDrawUsage);
       g.setAttribute(name, a);
@@ -68,14 +97,25 @@ export class WaterSurface {
   }
 
   private write(north: Float64Array, east: Float64Array, n: number, e: number, moved: boolean): void {
-    const [p, s] = ["position", "slope"].map((name) => this.mesh.geometry.getAttribute(name) as THREE.BufferAttribute) as [THREE.BufferAttribute, THREE.BufferAttribute];
-    const at = p.array as Float32Array, slope = s.array as Float32Array, side = east.length, up = this.up;
+    const [p, s] = ["position", "slope"].map(
+      (name) => this.mesh.geometry.getAttribute(name) as THREE.BufferAttribute,
+    ) as [THREE.BufferAttribute, THREE.BufferAttribute];
+    const at = p.array as Float32Array,
+      slope = s.array as Float32Array,
+      side = east.length,
+      up = this.up;
     for (let r = 0, k = 0; r < side; r++) {
-      const r0 = Math.max(r - 1, 0), r1 = Math.min(r + 1, side - 1), along = 1 / (north[r1]! - north[r0]!);
+      const r0 = Math.max(r - 1, 0),
+        r1 = Math.min(r + 1, side - 1),
+        along = 1 / (north[r1]! - north[r0]!);
       for (let c = 0; c < side; c++, k++) {
-        if (moved) { at[3 * k] = east[c]! - e; at[3 * k + 2] = n - north[r]!; }
+        if (moved) {
+          at[3 * k] = east[c]! - e;
+          at[3 * k + 2] = n - north[r]!;
+        }
         at[3 * k + 1] = up[k]!;
-        const c0 = Math.max(c - 1, 0), c1 = Math.min(c + 1, side - 1);
+        const c0 = Math.max(c - 1, 0),
+          c1 = Math.min(c + 1, side - 1);
         slope[2 * k] = (up[r * side + c1]! - up[r * side + c0]!) / (east[c1]! - east[c0]!);
         slope[2 * k + 1] = -(up[r1 * side + c]! - up[r0 * side + c]!) * along; // the z axis of three.js points south
       }
@@ -91,9 +131,23 @@ function material(): THREE.ShaderMaterial {
     depthWrite: false,
     side: THREE.DoubleSide,
     defines: SOFTWARE_RENDERING ? { PLAIN: 1 } : {}, // glints cost drawing time
-    uniforms: { tint: colour(), deep: colour(), zenith: colour(), horizon: colour(), cell: { value: 100 }, heights: { value: 1 }, rough: { value: 0 }, to: { value: SUN } },
+    uniforms: {
+      tint: colour(),
+      deep: colour(),
+      zenith: colour(),
+      horizon: colour(),
+      cell: { value: 100 },
+      heights: { value: 1 },
+      rough: { value: 0 },
+      to: { value: SUN },
+    },
     vertexShader: `attribute vec2 slope; uniform float heights; varying vec3 at, n;
-      void main() { vec4 w = modelMatrix * vec4(position, 1.0); at = w.xyz; n = vec3(-slope.x * heights, 1.0, -slope.y * heights); gl_Position = projectionMatrix * viewMatrix * w; }`,
+      void main() {
+        vec4 w = modelMatrix * vec4(position, 1.0);
+        at = w.xyz;
+        n = vec3(-slope.x * heights, 1.0, -slope.y * heights);
+        gl_Position = projectionMatrix * viewMatrix * w;
+      }`,
     fragmentShader: `
       uniform float cell, rough; uniform vec3 tint, deep, zenith, horizon, to; varying vec3 at, n;
       float grid(float c) { vec2 g = abs(fract(at.xz / c - 0.5) - 0.5) / fwidth(at.xz / c); return 1.0 - min(min(g.x, g.y), 1.0); }

@@ -9,7 +9,7 @@ import { formatDegrees, depthAt, geodetic, distanceAndBearing } from "../src/geo
 import { actuatorShares } from "../src/manual_control";
 import { viewLink, parseViewLink } from "../src/url_state";
 import { normalisedKey, nextSpeed, SPEEDS } from "../src/keyboard";
-import { BODY_WIDTH, decodeFrame, INVALID, type ActuatorLook, type ModelLook, type Reception } from "../src/websocket";
+import { decodeFrame } from "../src/websocket";
 import { distanceAndDepth } from "../src/depth_profile";
 import { rangeMeasurements } from "../src/acoustic_ranges";
 import { smallestCell, gridLines, SeaState } from "../src/sea_state";
@@ -17,6 +17,7 @@ import { SceneStore, Track } from "../src/scene_store";
 import { circlePoints, distancesAndTimes, parallelLegs, type Point } from "../src/survey_patterns";
 import { placeLabel } from "../src/traffic_list";
 import { displayUnit, tickTexts, formatValue } from "../src/units";
+import { type ActuatorInfo, BODY_WIDTH, INVALID, type ModelInfo, type SignalReception } from "../src/page_protocol";
 
 test("the next speed is the next one, whatever the last was; 0 is the fastest", () => {
   assert.equal(nextSpeed(0, -1, SPEEDS), 30);
@@ -25,7 +26,14 @@ test("the next speed is the next one, whatever the last was; 0 is the fastest", 
   assert.equal(nextSpeed(1, 1, SPEEDS), 2);
   assert.equal(nextSpeed(3, -1, SPEEDS), 2);
   assert.equal(nextSpeed(0.1, -1, SPEEDS), 0.1);
-  assert.equal(nextSpeed(30, 1, SPEEDS.filter((v) => v)), 30);
+  assert.equal(
+    nextSpeed(
+      30,
+      1,
+      SPEEDS.filter((v) => v),
+    ),
+    30,
+  );
 });
 
 test("Caps Lock is no Shift", () => {
@@ -34,13 +42,47 @@ test("Caps Lock is no Shift", () => {
 });
 
 test("numbers never push a column off", () => {
-  for (const v of [-1e25, 1e300, 123456789, NaN, Infinity, null]) assert.ok(formatNumber(v, 3).length < 10 && formatValue(v, displayUnit("m")).length < 10);
+  for (const v of [-1e25, 1e300, 123456789, NaN, Infinity, null])
+    assert.ok(formatNumber(v, 3).length < 10 && formatValue(v, displayUnit("m")).length < 10);
   assert.equal(formatNumber(-0.001, 1), "0.0");
   assert.equal(formatNumber(12.345, 2), "12.35");
 });
 
 test("ticks are written as they are", () => {
-  for (const [at, told] of [[[0, 2.5, 5], ["0", "2.5", "5.0"]], [[-0.25, 0, 0.25], ["-0.25", "0", "0.25"]], [[0, 200, 400], ["0", "200", "400"]], [[0.1, 0.2, 0.30000000000000004], ["0.1", "0.2", "0.3"]], [[1.25e-3, 2.5e-3], ["0.00125", "0.00250"]], [[-1e-17, 1], ["0", "1"]], [[null, 10, 20], ["", "10", "20"]], [[5e4, 1e5], ["50000", "1.0e+5"]]] as [(number | null)[], string[]][])
+  for (const [at, told] of [
+    [
+      [0, 2.5, 5],
+      ["0", "2.5", "5.0"],
+    ],
+    [
+      [-0.25, 0, 0.25],
+      ["-0.25", "0", "0.25"],
+    ],
+    [
+      [0, 200, 400],
+      ["0", "200", "400"],
+    ],
+    [
+      [0.1, 0.2, 0.30000000000000004],
+      ["0.1", "0.2", "0.3"],
+    ],
+    [
+      [1.25e-3, 2.5e-3],
+      ["0.00125", "0.00250"],
+    ],
+    [
+      [-1e-17, 1],
+      ["0", "1"],
+    ],
+    [
+      [null, 10, 20],
+      ["", "10", "20"],
+    ],
+    [
+      [5e4, 1e5],
+      ["50000", "1.0e+5"],
+    ],
+  ] as [(number | null)[], string[]][])
     assert.deepEqual(tickTexts(at), told);
 });
 
@@ -49,11 +91,31 @@ test("places of the world: one minute north is a nautical mile, the bed between 
   assert.ok(Math.abs((lat - 41.0) * 60 - 1) < 0.003 && Math.abs(lon + 8.0) < 1e-12);
   assert.equal(formatDegrees(-8.5, "EW"), "8°30.0000'W");
   assert.equal(formatDegrees(41.5, "NS"), "41°30.0000'N");
-  const bed = { north: [0, 10], east: [0, 10], depth: [[1, 3], [5, 7]] };
+  const bed = {
+    north: [0, 10],
+    east: [0, 10],
+    depth: [
+      [1, 3],
+      [5, 7],
+    ],
+  };
   assert.equal(depthAt(bed, 5, 5), 4);
   assert.equal(depthAt(bed, 10, 10), 7);
   assert.equal(depthAt(bed, 11, 0), null);
-  assert.equal(depthAt({ ...bed, depth: [[1, null], [5, 7]] }, 1, 9), null);
+  assert.equal(
+    depthAt(
+      {
+        ...bed,
+        depth: [
+          [1, null],
+          [5, 7],
+        ],
+      },
+      1,
+      9,
+    ),
+    null,
+  );
   assert.deepEqual(distanceAndBearing([0, 0], [0, 5]), [5, 90]);
 });
 
@@ -72,7 +134,8 @@ test("a way is thinned, and found by time", () => {
 });
 
 function frame(time: number, rows: number[][]): ArrayBuffer {
-  const data = new ArrayBuffer(64 + 4 * BODY_WIDTH * rows.length), v = new DataView(data);
+  const data = new ArrayBuffer(64 + 4 * BODY_WIDTH * rows.length),
+    v = new DataView(data);
   v.setUint32(0, 0x31465657, true);
   v.setFloat64(8, time, true);
   v.setUint32(48, rows.length, true);
@@ -93,12 +156,33 @@ test("a body whose state is no state stays where it was; a frame of other bytes 
 });
 
 test("legs lie over an area, there and back, no point of it farther from one than half the spacing", () => {
-  const area: Point[] = [[0, 0], [100, 0], [100, 45], [0, 45]];
-  assert.deepEqual(parallelLegs(area, 15, 0), [[0, 7.5], [100, 7.5], [100, 22.5], [0, 22.5], [0, 37.5], [100, 37.5]]);
+  const area: Point[] = [
+    [0, 0],
+    [100, 0],
+    [100, 45],
+    [0, 45],
+  ];
+  assert.deepEqual(parallelLegs(area, 15, 0), [
+    [0, 7.5],
+    [100, 7.5],
+    [100, 22.5],
+    [0, 22.5],
+    [0, 37.5],
+    [100, 37.5],
+  ]);
   const across = parallelLegs(area, 25, 90);
   assert.equal(across.length, 8);
   for (const [n, e] of across) assert.ok((Math.abs(e) < 1e-9 || Math.abs(e - 45) < 1e-9) && n > 0 && n < 100);
-  const hollow: Point[] = [[0, 0], [60, 0], [60, 60], [40, 60], [40, 20], [20, 20], [20, 60], [0, 60]]; // two prongs to the east
+  const hollow: Point[] = [
+    [0, 0],
+    [60, 0],
+    [60, 60],
+    [40, 60],
+    [40, 20],
+    [20, 20],
+    [20, 60],
+    [0, 60],
+  ]; // two prongs to the east
   for (const heading of [0, 33, 90]) {
     const found = parallelLegs(hollow, 7, heading);
     assert.ok(found.length >= 2 && found.length % 2 === 0);
@@ -107,62 +191,176 @@ test("legs lie over an area, there and back, no point of it farther from one tha
       assert.ok(!(n > 20 && n < 40 && e > 20) && n >= 0 && n <= 60, "the middle of a leg is inside");
     }
   }
-  assert.deepEqual([parallelLegs(area, 0.01, 0), parallelLegs(area, 0, 0), parallelLegs(area.slice(0, 2), 5, 0)], [[], [], []]);
+  assert.deepEqual(
+    [parallelLegs(area, 0.01, 0), parallelLegs(area, 0, 0), parallelLegs(area.slice(0, 2), 5, 0)],
+    [[], [], []],
+  );
 });
 
 test("a circle comes back; a journey takes what its legs do", () => {
   const around = circlePoints([10, 20], 5, 8);
   assert.equal(around.length, 9);
   for (const [n, e] of around) assert.ok(Math.abs(Math.hypot(n - 10, e - 20) - 5) < 1e-9);
-  assert.deepEqual(distancesAndTimes([0, 0, 0], [[3, 4, 0, 1], [3, 4, 12, 2], [3, 4, 12, 0]]), [{ distance: 5, time: 5 }, { distance: 17, time: 11 }, { distance: 17, time: Infinity }]);
+  assert.deepEqual(
+    distancesAndTimes(
+      [0, 0, 0],
+      [
+        [3, 4, 0, 1],
+        [3, 4, 12, 2],
+        [3, 4, 12, 0],
+      ],
+    ),
+    [
+      { distance: 5, time: 5 },
+      { distance: 17, time: 11 },
+      { distance: 17, time: Infinity },
+    ],
+  );
 });
 
 test("a link holds a view, and nothing else is one", () => {
-  const view = { mode: "chart", body: "a & b #1", time: 12.5, pane: "sound", show: ["labels"], panels: [true, false] as [boolean, boolean], eye: [1, 2, 3], target: [0, 0, 0], middle: [-50, 20], scale: 2.5 };
+  const view = {
+    mode: "chart",
+    body: "a & b #1",
+    time: 12.5,
+    pane: "sound",
+    show: ["labels"],
+    panels: [true, false] as [boolean, boolean],
+    eye: [1, 2, 3],
+    target: [0, 0, 0],
+    middle: [-50, 20],
+    scale: 2.5,
+  };
   assert.deepEqual(parseViewLink(viewLink(view)), view);
-  for (const wrong of ["", "#configure", "#view=", "#view=%7B%7D", "#view=null", viewLink(view).slice(0, -9), viewLink({ ...view, scale: NaN }), viewLink({ ...view, eye: [1, 2] })]) assert.equal(parseViewLink(wrong), null, wrong);
+  for (const wrong of [
+    "",
+    "#configure",
+    "#view=",
+    "#view=%7B%7D",
+    "#view=null",
+    viewLink(view).slice(0, -9),
+    viewLink({ ...view, scale: NaN }),
+    viewLink({ ...view, eye: [1, 2] }),
+  ])
+    assert.equal(parseViewLink(wrong), null, wrong);
 });
 
 test("a profile is the way as it was run", () => {
-  assert.deepEqual(distanceAndDepth([0, 0, 1, 3, 4, 2, 3, 4, 5, 6, 8, 6], 3), [[0, 1], [5, 2], [5, 5]]);
+  assert.deepEqual(distanceAndDepth([0, 0, 1, 3, 4, 2, 3, 4, 5, 6, 8, 6], 3), [
+    [0, 1],
+    [5, 2],
+    [5, 5],
+  ]);
 });
 
 test("ranges are told two-way or one-way, against the true ones", () => {
-  const heard = { receiver: 1, source: 2, outcome: 0, kind: 3, query: 7, id: 8, time: 5, measured: 10.5, one_way: null, distance: 10, azimuth: Math.PI / 2, elevation: null };
-  const events = [heard, { ...heard, kind: 0, query: 0, time: 6, measured: null, one_way: 21 }, { ...heard, kind: 2, query: 0, time: 7, measured: null, one_way: 21, distance: 20 }, { ...heard, receiver: 3 }, { ...heard, outcome: 2 }] as unknown as Reception[];
-  const asked = new Map([["7:2", 12]]), of = (what: "range" | "error" | "azimuth"): [number, number | null, boolean][] => rangeMeasurements(events, 1, what, 0, asked).map((p) => [p.value, p.truth, p.one]);
-  assert.deepEqual(of("range"), [[10.5, 11, false], [21, null, true], [21, 20, true]]);
-  assert.deepEqual(of("error"), [[-0.5, 0, false], [1, 0, true]]);
-  assert.deepEqual(of("azimuth").map(([v]) => v), [90, 90, 90]);
+  const heard = {
+    receiver: 1,
+    source: 2,
+    outcome: 0,
+    kind: 3,
+    query: 7,
+    id: 8,
+    time: 5,
+    measured: 10.5,
+    one_way: null,
+    distance: 10,
+    azimuth: Math.PI / 2,
+    elevation: null,
+  };
+  const events = [
+    heard,
+    { ...heard, kind: 0, query: 0, time: 6, measured: null, one_way: 21 },
+    { ...heard, kind: 2, query: 0, time: 7, measured: null, one_way: 21, distance: 20 },
+    { ...heard, receiver: 3 },
+    { ...heard, outcome: 2 },
+  ] as unknown as SignalReception[];
+  const asked = new Map([["7:2", 12]]),
+    of = (what: "range" | "error" | "azimuth"): [number, number | null, boolean][] =>
+      rangeMeasurements(events, 1, what, 0, asked).map((p) => [p.value, p.truth, p.one]);
+  assert.deepEqual(of("range"), [
+    [10.5, 11, false],
+    [21, null, true],
+    [21, 20, true],
+  ]);
+  assert.deepEqual(of("error"), [
+    [-0.5, 0, false],
+    [1, 0, true],
+  ]);
+  assert.deepEqual(
+    of("azimuth").map(([v]) => v),
+    [90, 90, 90],
+  );
   assert.equal(rangeMeasurements(events, 1, "range", 6.5, asked).length, 1);
 });
 
 test("the helm uses each actuator for what it does", () => {
-  const act = (kind: string, part: number, maximum = 1): ActuatorLook => ({ kind, part, maximum, minimum: -maximum }) as ActuatorLook;
-  const thruster = (position: number[], direction: number[], deflector = false): object => ({ position, direction, deflector });
-  const model = (thrusters: object[], fins: object[] = []): ModelLook => ({ shape: { size: [2, 0.3, 0.3] }, thrusters, fins }) as unknown as ModelLook;
+  const act = (kind: string, part: number, maximum = 1): ActuatorInfo =>
+    ({ kind, part, maximum, minimum: -maximum }) as ActuatorInfo;
+  const thruster = (position: number[], direction: number[], deflector = false): object => ({
+    position,
+    direction,
+    deflector,
+  });
+  const model = (thrusters: object[], fins: object[] = []): ModelInfo =>
+    ({ shape: { size: [2, 0.3, 0.3] }, thrusters, fins }) as unknown as ModelInfo;
   // a torpedo: a propeller, a rudder and a plane at its stern; up and down are the planes'
-  const torpedo = model([thruster([-1, 0, 0], [2, 0, 0])], [{ position: [-0.9, 0, -0.1], normal: [0, 1, 0] }, { position: [-0.9, 0.1, 0], normal: [0, 0, 1] }]), parts = [act("thruster", 0), act("fin", 0), act("fin", 1), act("ballast", 0)];
-  assert.deepEqual(actuatorShares(parts, torpedo, [1, 0, 0, 0]).map((v) => v && +v.toFixed(2)), [1, 0, 0, null]);
+  const torpedo = model(
+      [thruster([-1, 0, 0], [2, 0, 0])],
+      [
+        { position: [-0.9, 0, -0.1], normal: [0, 1, 0] },
+        { position: [-0.9, 0.1, 0], normal: [0, 0, 1] },
+      ],
+    ),
+    parts = [act("thruster", 0), act("fin", 0), act("fin", 1), act("ballast", 0)];
+  assert.deepEqual(
+    actuatorShares(parts, torpedo, [1, 0, 0, 0]).map((v) => v && +v.toFixed(2)),
+    [1, 0, 0, null],
+  );
   const [still, rudder, plane] = actuatorShares(parts, torpedo, [0, 0, 1, 1]);
-  assert.ok(still === 0 && rudder! < -0.9 && plane! < -0.9, `${rudder} ${plane}`); // force to port at the stern turns to starboard; upward there dives
+  // force to port at the stern turns to starboard; upward there dives
+  assert.ok(still === 0 && rudder! < -0.9 && plane! < -0.9, `${rudder} ${plane}`);
   // two thrusters side by side turn by their difference; a vertical one dives
-  const pair = model([thruster([-0.5, -0.3, 0], [1, 0, 0]), thruster([-0.5, 0.3, 0], [1, 0, 0]), thruster([0, 0, 0], [0, 0, -1])]), three = [0, 1, 2].map((k) => act("thruster", k));
+  const pair = model([
+      thruster([-0.5, -0.3, 0], [1, 0, 0]),
+      thruster([-0.5, 0.3, 0], [1, 0, 0]),
+      thruster([0, 0, 0], [0, 0, -1]),
+    ]),
+    three = [0, 1, 2].map((k) => act("thruster", k));
   assert.deepEqual(actuatorShares(three, pair, [0, 0, 0, 1]), [1, -1, 0]);
   assert.deepEqual(actuatorShares(three, pair, [1, 0, 1, 0]), [1, 1, -1]);
   assert.deepEqual(actuatorShares(three, pair, [1, 0, 0, 1]), [1, 0, 0], "no more than all of it");
   // a jet goes astern by its bucket, and turns by its nozzle
-  assert.deepEqual(actuatorShares([act("thruster", 0), act("angle", 0, 0.5), act("deflector", 0)], model([thruster([-2, 0, 0], [1, 0, 0], true)]), [-1, 0, 0, 0.5]), [1, -0.5, -1]);
+  assert.deepEqual(
+    actuatorShares(
+      [act("thruster", 0), act("angle", 0, 0.5), act("deflector", 0)],
+      model([thruster([-2, 0, 0], [1, 0, 0], true)]),
+      [-1, 0, 0, 0.5],
+    ),
+    [1, -0.5, -1],
+  );
 });
 
-const WAVES = [[0.3, 0.8, 0.06, 0.02, 1.0], [0.1, 1.6, 0.2, -0.16, 4.0], [0.05, 2.4, -0.1, 0.57, 2.5]];
+const WAVES = [
+  [0.3, 0.8, 0.06, 0.02, 1.0],
+  [0.1, 1.6, 0.2, -0.16, 4.0],
+  [0.05, 2.4, -0.1, 0.57, 2.5],
+];
 
 test("the sea at crossings of lines is the sum over its components there", () => {
-  const sea = new SeaState(WAVES), north = gridLines(40, 0.5, 10, 2000), east = gridLines(-7, 0.5, 10, 2000), up = new Float32Array(21 * 21);
+  const sea = new SeaState(WAVES),
+    north = gridLines(40, 0.5, 10, 2000),
+    east = gridLines(-7, 0.5, 10, 2000),
+    up = new Float32Array(21 * 21);
   sea.fill(3600.25, north, east, up);
-  for (const [r, c] of [[10, 10], [8, 12], [11, 9]] as const) {
+  for (const [r, c] of [
+    [10, 10],
+    [8, 12],
+    [11, 9],
+  ] as const) {
     let sum = 0;
-    for (const [a, w, n, e, p] of WAVES as [number, number, number, number, number][]) sum += a * Math.cos(w * 3600.25 - n * north[r]! - e * east[c]! + p);
+    for (const [a, w, n, e, p] of WAVES as [number, number, number, number, number][])
+      sum += a * Math.cos(w * 3600.25 - n * north[r]! - e * east[c]! + p);
     assert.ok(Math.abs(up[r * 21 + c]! - sum) < 1e-6);
     assert.ok(Math.abs(sea.at(3600.25, north[r]!, east[c]!) - sum) < 1e-12);
   }
@@ -171,20 +369,54 @@ test("the sea at crossings of lines is the sum over its components there", () =>
 });
 
 test("lines lie close around the middle and reach to the horizon", () => {
-  const north = gridLines(5, 2, 20, 3000), steps = [...north].slice(1).map((v, k) => v - north[k]!);
+  const north = gridLines(5, 2, 20, 3000),
+    steps = [...north].slice(1).map((v, k) => v - north[k]!);
   assert.deepEqual([north[20], north[0], north[40]], [5, 5 - 3000, 5 + 3000]);
   assert.ok(steps.slice(13, 27).every((s) => Math.abs(s - 2) < 1e-9) && steps.every((s) => s > 0));
   const sea = new SeaState(WAVES);
-  assert.ok(Math.abs(smallestCell(sea, 10) - sea.shortest / 8) < 1e-12 && smallestCell(sea, 2000) > 10, "an eighth of the shortest wave from near by");
+  assert.ok(
+    Math.abs(smallestCell(sea, 10) - sea.shortest / 8) < 1e-12 && smallestCell(sea, 2000) > 10,
+    "an eighth of the shortest wave from near by",
+  );
 });
 
 test("texts stand below each other where there is no room", () => {
   const taken: [number, number, number][] = [];
-  assert.deepEqual([placeLabel(taken, 10, 50, 80), placeLabel(taken, 30, 52, 80), placeLabel(taken, 200, 50, 80)], [[10, 50], [30, 66], [200, 50]]);
+  assert.deepEqual(
+    [placeLabel(taken, 10, 50, 80), placeLabel(taken, 30, 52, 80), placeLabel(taken, 200, 50, 80)],
+    [
+      [10, 50],
+      [30, 66],
+      [200, 50],
+    ],
+  );
 });
 
 test("a line is drawn from node to node, without the segment that broke", () => {
-  const points = [0, 0, 0, 1, 0, 5, 2, 0, 9, 3, 0, 9], line = { name: "t", tension: 1, points };
-  assert.deepEqual(unbrokenSegments({ ...line, broken: -1 }), [[[0, 0, 0], [1, 0, 5]], [[1, 0, 5], [2, 0, 9]], [[2, 0, 9], [3, 0, 9]]]);
-  assert.deepEqual(unbrokenSegments({ ...line, broken: 1 }), [[[0, 0, 0], [1, 0, 5]], [[2, 0, 9], [3, 0, 9]]]);
+  const points = [0, 0, 0, 1, 0, 5, 2, 0, 9, 3, 0, 9],
+    line = { name: "t", tension: 1, points };
+  assert.deepEqual(unbrokenSegments({ ...line, broken: -1 }), [
+    [
+      [0, 0, 0],
+      [1, 0, 5],
+    ],
+    [
+      [1, 0, 5],
+      [2, 0, 9],
+    ],
+    [
+      [2, 0, 9],
+      [3, 0, 9],
+    ],
+  ]);
+  assert.deepEqual(unbrokenSegments({ ...line, broken: 1 }), [
+    [
+      [0, 0, 0],
+      [1, 0, 5],
+    ],
+    [
+      [2, 0, 9],
+      [3, 0, 9],
+    ],
+  ]);
 });

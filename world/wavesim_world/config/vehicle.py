@@ -418,14 +418,6 @@ class CrossFlow:
         0.0,
         low=0.0,
     )
-    strips: int = key(
-        "Number n of strips over which the cross-flow drag is summed, each with the length `length`/(n - 1); 0 = "
-        "exact integral. Use it for comparisons with programs that use strips.",
-        default=0,
-        low=0,
-        high=200,
-        integer=True,
-    )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,43 @@
+"""Generate wavesim_bridges/mavlink_messages.py from a folder with the standard's minimal.xml, standard.xml and common.xml
+(https://github.com/mavlink/mavlink, message_definitions/v1.0): the messages that the bridges name in their source.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+PACKAGE = Path(__file__).parent / "wavesim_bridges"
+SOURCES = ("mavlink.py", "mavlink_mission.py", "px4.py", "px4_sensors.py")
+#: messages without the fields that were added later; the bridge answers each TIMESYNC, whichever system it names
+FIRST_VERSION = {"TIMESYNC"}
+
+
+def generate(folder: Path) -> str:
+    """Return the source of the module."""
+    used = set(re.findall(r'"([A-Z0-9_]+)"', "".join((PACKAGE / name).read_text() for name in SOURCES)))
+    found = {}
+    for part in ("minimal", "standard", "common"):
+        for message in ElementTree.parse(folder / f"{part}.xml").getroot().iter("message"):
+            if (name := message.get("name")) in used:
+                parts: list[list[str]] = [[]]
+                for child in message:
+                    if child.tag == "extensions" and name in FIRST_VERSION:
+                        break
+                    if child.tag == "extensions":
+                        parts.append([])
+                    elif child.tag == "field":
+                        kind = child.attrib["type"].replace("uint8_t_mavlink_version", "uint8_t")
+                        parts[-1].append(f"{kind} {child.get('name')}")
+                found[int(message.attrib["id"])] = f"{name}: " + " | ".join(map(", ".join, parts))
+    lines = "".join(f'    {number}: "{text}",\n' for number, text in sorted(found.items()))
+    return (
+        '"""Messages of MAVLink, generated from the standard\'s XML by generate_mavlink.py: do not edit."""\n\n'
+        f"#: number: name and fields; fields after `|` were added to the standard later\nMESSAGES = {{\n{lines}}}\n"
+    )
+
+
+if __name__ == "__main__":
+    (PACKAGE / "mavlink_messages.py").write_text(generate(Path(sys.argv[1])))

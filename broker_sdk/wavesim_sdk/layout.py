@@ -1,0 +1,38 @@
+"""The layout of all tables of shared memory: the hash by which two releases recognise each other, and the document."""
+
+from __future__ import annotations
+
+import hashlib
+
+from wavesim_sdk.mailbox_tables import RECORDS
+from wavesim_sdk.sensors import SENSORS
+from wavesim_sdk.tables import LAYOUT_VERSION, SIMULATION_TABLES, VEHICLE_TABLES
+
+
+def layout_hash() -> str:
+    """Return the hash of the columns of all built-in tables. It is part of the header of every segment."""
+    tables = (*SIMULATION_TABLES, *VEHICLE_TABLES, *SENSORS.values())
+    layout = [
+        (t.name, t.writer, [(f.name, f.type, f.unit, f.shape, f.hidden) for f in t.fields]) for t in tables
+    ]  # without the texts, because a reworded text does not change the layout
+    return hashlib.sha256(repr((LAYOUT_VERSION, layout)).encode()).hexdigest()[:16]
+
+
+def tables_markdown() -> str:
+    """Return the generated part of docs/SHARED_MEMORY.md."""
+    lines: list[str] = []
+    for title, group in (
+        ("Area *simulation*", SIMULATION_TABLES),
+        ("Area *vehicles*", VEHICLE_TABLES),
+        ("Area *vehicles*: sensor types (only those that the configuration uses)", tuple(SENSORS.values())),
+        ("Records of the mailbox", RECORDS),
+    ):
+        lines += [f"## {title}", ""]
+        for t in group:
+            lines += [f"### {t.name}", "", f"{t.doc} Written by: {t.writer}. {t.dtype.itemsize} bytes per row.", ""]
+            lines += ["| column | type | unit | meaning |", "|---|---|---|---|"]
+            for f in t.fields:
+                shape = f" x {f.shape[0]}" if f.shape else ""
+                lines.append(f"| `{f.name}` | {f.type}{shape} | {f.unit} | {'*Hidden.* ' if f.hidden else ''}{f.doc} |")
+            lines.append("")
+    return "\n".join(lines)

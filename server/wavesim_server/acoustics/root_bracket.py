@@ -1,0 +1,48 @@
+"""Root of a continuous function between two points where its signs differ, by the Illinois method; compiled.
+
+The caller evaluates the function, so that it may be anything: a call, a ray, a column of an array.
+
+    bracket = Bracket(low, f(low), high, f(high), 0)
+    for _ in range(...):
+        x = estimate_root(bracket)
+        ...f(x), return when it is close enough...
+        bracket = narrow_bracket(bracket, x, f(x))
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from wavesim_kernels.compiler import device_function
+
+
+class Bracket(NamedTuple):
+    """An interval with opposite signs of a function at its ends. ``moved`` is 1 if the last step moved its high end,
+    -1 if it moved its low end, and 0 before the first step.
+
+    The values of the function are weights: the Illinois method halves that of an end which two steps did not move.
+    """
+
+    low: float
+    f_low: float
+    high: float
+    f_high: float
+    moved: int
+
+
+@device_function
+def estimate_root(b: Bracket) -> float:
+    """Return the root of the straight line between both ends; their middle if rounding puts it outside."""
+    middle = 0.5 * (b.low + b.high)
+    if b.f_low == b.f_high:
+        return middle
+    x = (b.low * b.f_high - b.high * b.f_low) / (b.f_high - b.f_low)
+    return x if b.low <= x <= b.high else middle
+
+
+@device_function
+def narrow_bracket(b: Bracket, x: float, f: float) -> Bracket:
+    """Return the bracket with the end replaced that has the sign of the function's value ``f`` at ``x``."""
+    if f * b.f_high > 0.0:
+        return Bracket(b.low, 0.5 * b.f_low if b.moved == 1 else b.f_low, x, f, 1)
+    return Bracket(x, f, b.high, 0.5 * b.f_high if b.moved == -1 else b.f_high, -1)

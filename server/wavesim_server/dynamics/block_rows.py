@@ -1,0 +1,67 @@
+"""Rows of a block, imported as ``B``: state, actuators, water and forces of the bodies in it.
+
+A block holds eight bodies of one model side by side: row ``r`` of lane ``l`` is element ``8 r + l`` of a flat float64
+array. Each statement of the kernel is a load at a literal offset, and the compiler works on all lanes at once.
+"""
+
+from __future__ import annotations
+
+from wavesim_server.dynamics.row_tables import RowTable
+from wavesim_server.dynamics.sizes import FINS, LANES, MEMORY_STATES, SLOTS, THRUSTERS
+
+TABLE = RowTable(
+    "block", "State, actuators, water and forces of eight bodies of one model. Compiled code reads `B.NAME`."
+)
+_rows = TABLE.declare
+_ACTUATOR = "N, 1/s, rad or kg"
+_WRENCH = "N, N m"
+
+PX = _rows("PX", "m", "W", "Position of the origin to the north.", column="p_WB_W")
+PY = _rows("PY", "m", "W", "Position of the origin to the east.", column="p_WB_W")
+PZ = _rows("PZ", "m", "W", "Position of the origin, down.", column="p_WB_W")
+QW = _rows("QW", "", "", "Scalar part of the attitude q_WB.", column="q_WB")
+QX = _rows("QX", "", "", "First vector part of q_WB.", column="q_WB")
+QY = _rows("QY", "", "", "Second vector part of q_WB.", column="q_WB")
+QZ = _rows("QZ", "", "", "Third vector part of q_WB.", column="q_WB")
+NU = _rows("NU", "m/s, rad/s", "B", "Velocity over ground u v w, and angular velocity p q r.", 6, column="v_WB_B")
+RIGID_ROWS = TABLE.size
+MEMORY_STATE = _rows(
+    "MEMORY_STATE",
+    "",
+    "",
+    "Fluid memory, system by system; then the displacements and rates of the oscillators for radiated waves.",
+    MEMORY_STATES,
+)
+STATE_ROWS = TABLE.size
+ACTUATOR_STATE = _rows("ACTUATOR_STATE", _ACTUATOR, "", "Actual value of the actuator in each slot.", SLOTS)
+ACTUATOR_COMMAND = _rows("ACTUATOR_COMMAND", _ACTUATOR, "", "Commanded value of the actuator in each slot.", SLOTS)
+ACTUATOR_EFFECT = _rows(
+    "ACTUATOR_EFFECT",
+    "",
+    "",
+    "Remaining share of the force of each thruster, then of each fin (faults).",
+    THRUSTERS + FINS,
+)
+V_WF_W = _rows("V_WF_W", "m/s", "W", "Velocity of the water, which includes the orbital velocity of waves.", 3)
+A_WF_W = _rows("A_WF_W", "m/s2", "W", "Acceleration of the water.", 3)
+WATER_LEVEL = _rows("WATER_LEVEL", "m", "W", "Water plane at the body: z = level + slope . (p - body).")
+WATER_SLOPE = _rows("WATER_SLOPE", "", "W", "Slope of the water plane to the north and to the east.", 2)
+ENVIRONMENT_WRENCH = _rows("ENVIRONMENT_WRENCH", _WRENCH, "B", "Wind and wave forces, held for this tick.", 6)
+EXTERNAL_WRENCH = _rows("EXTERNAL_WRENCH", _WRENCH, "B", "External force and moment.", 6)
+MOORING = _rows("MOORING", "m", "W", "Anchor of the elastic mooring.", 3)
+MOORING_LENGTH = _rows("MOORING_LENGTH", "m", "", "Unstretched length of the mooring.")
+MOORING_STIFFNESS = _rows("MOORING_STIFFNESS", "N/m", "", "Stiffness of the mooring.")
+MOORING_DAMPING = _rows("MOORING_DAMPING", "N s/m", "", "Damping of the mooring.")
+LINE_WRENCH = _rows("LINE_WRENCH", _WRENCH, "B", "Force and moment of the lines, held for this tick.", 6)
+HAS_LINES = _rows("HAS_LINES", "", "", "1 for bodies that may have lines.")
+CLEARANCE = _rows("CLEARANCE", "m", "", "Distance that the body can move before the bed must be checked again.")
+ASLEEP = _rows("ASLEEP", "", "", "1 for bodies at rest, which are skipped.")
+PRESENT = _rows("PRESENT", "", "", "1 for lanes with a body.")
+ROWS = TABLE.size
+SIZE = ROWS * LANES  #: numbers of a block
+
+HEAD_TABLE = RowTable("block_heads", "Integers of each block. Compiled code reads column `B.NAME`.")
+HEAD_BODIES = HEAD_TABLE.declare("HEAD_BODIES", "", "", "Number of bodies in the block.")
+HEAD_MODEL = HEAD_TABLE.declare("HEAD_MODEL", "", "", "Index of the model of the bodies.")
+HEAD_MOORED = HEAD_TABLE.declare("HEAD_MOORED", "", "", "Number of bodies with a mooring or lines.")
+HEAD_SIZE = HEAD_TABLE.size

@@ -1,0 +1,79 @@
+"""Integers of a model, imported as ``M``: its flags, its numbers of parts, and the places of their coefficients."""
+
+from __future__ import annotations
+
+from wavesim_server.dynamics import sizes
+from wavesim_server.dynamics.row_tables import RowTable
+from wavesim_server.dynamics.sizes import BALLASTS, FINS, HULL_TABLES, MAX_DERIVATIVES, THRUSTERS
+
+TABLE = RowTable("model_ints", "Integers of a model, the same for all its bodies. Compiled code reads `M.NAME`.")
+_columns = TABLE.declare
+
+FLAGS = _columns("FLAGS", "", "", "Sum of the flags that are set, for example `M.HAS_FIN`.")
+THRUSTER_COUNT = _columns("THRUSTER_COUNT", "", "", "Number of thrusters.")
+FIN_COUNT = _columns("FIN_COUNT", "", "", "Number of fins.")
+DERIVATIVE_COUNT = _columns("DERIVATIVE_COUNT", "", "", "Number of named derivatives.")
+MEMORY_COUNT = _columns("MEMORY_COUNT", "", "", "Number of systems of fluid memory.")
+STATES = _columns("STATES", "", "", "Rows of the state that the model uses.")
+OSCILLATOR_COUNT = _columns("OSCILLATOR_COUNT", "", "", "Number of oscillators for radiated waves.")
+FIRST_OSCILLATOR = _columns("FIRST_OSCILLATOR", "", "", "First of their states.")
+TERM_TABLE = RowTable(
+    "named derivative", "Columns of `M.DERIVATIVES` for each named derivative. Compiled code reads `M.NAME`."
+)
+TERM_AXIS = TERM_TABLE.declare("TERM_AXIS", "", "", "Axis of the force, 0 to 5.")
+TERM_FACTORS = TERM_TABLE.declare("TERM_FACTORS", "", "", "Factors: places in the basis `W.DERIVATIVE_BASIS`.", 4)
+TERM_SIZE = TERM_TABLE.size
+DERIVATIVES = _columns(
+    "DERIVATIVES", "", "", "Named derivatives; see [named derivative](#named-derivative).", TERM_SIZE * MAX_DERIVATIVES
+)
+MEMORY_TABLE = RowTable("fluid memory", "Columns of `M.MEMORIES` for each system. Compiled code reads `M.NAME`.")
+MEMORY_SOURCE = MEMORY_TABLE.declare("MEMORY_SOURCE", "", "", "Row of `work` that drives the system.")
+MEMORY_FORCE = MEMORY_TABLE.declare("MEMORY_FORCE", "", "", "Axis of the force, 0 to 5.")
+MEMORY_ORDER = MEMORY_TABLE.declare("MEMORY_ORDER", "", "", "Number of states.")
+MEMORY_FIRST = MEMORY_TABLE.declare("MEMORY_FIRST", "", "", "First state.")
+MEMORY_SIZE = MEMORY_TABLE.size
+MEMORIES = _columns(
+    "MEMORIES", "", "", "Systems of fluid memory; see [fluid memory](#fluid-memory).", MEMORY_SIZE * sizes.MEMORIES
+)
+TANKS = _columns("TANKS", "", "", "Number of ballast tanks.")
+OTHER_TYPES = _columns(
+    "OTHER_TYPES",
+    "",
+    "",
+    "Number of the registered type of each actuator from SLOT_BALLAST on, from 1; 0 = none.",
+    BALLASTS,
+)
+FACES = _columns("FACES", "", "", "Triangles of a hull mesh; 0 = the primitive is the shape.")
+ACTUATOR_TABLES = _columns(
+    "ACTUATOR_TABLES", "", "", "Table of each fin, then of each thruster; -1 = none.", FINS + THRUSTERS
+)
+HULL = _columns("HULL", "", "", "Tables with the triangles of the hull mesh; -1 = none.", HULL_TABLES)
+COLUMNS = TABLE.size
+
+# ------------------------------------------------------------------ flags
+
+(
+    COUPLES_PLANES,  # couplings between the longitudinal and the lateral plane
+    HAS_LIFT,
+    HAS_THRUSTER_LAW,  # thrust is not just the lagged command
+    HAS_TORQUE,
+    HAS_SWIVEL,
+    HAS_KT_TABLE,
+    HAS_FIN,
+    HAS_FIN_COEFFICIENTS,
+    HAS_AEROFOIL,
+    HAS_DERIVATIVES,
+    HAS_CROSS,
+    HAS_FRICTION,
+    HAS_FADE,
+    HAS_WING,
+    HAS_MUNK,
+    HAS_RESTORING,
+    HAS_MEMORY,
+    HAS_RADIATION,
+    HAS_BALLAST,
+    ON_SURFACE,  # a hull with heave, roll and pitch by seakeeping theory
+    HAS_OTHER,  # actuators of registered types
+    HAS_STALL,  # fins by the linear law, with stall
+    FIRST_EXTRA_FLAG,  # of the first registered term; the others follow
+) = (1 << k for k in range(23))

@@ -1,0 +1,59 @@
+"""Rows of the work array, imported as ``W``: intermediate values of a step.
+
+One array of the same shape as a block serves all blocks, one after the other.
+"""
+
+from __future__ import annotations
+
+from wavesim_server.dynamics.block_rows import STATE_ROWS
+from wavesim_server.dynamics.row_tables import RowTable
+from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, STAGES, THRUSTERS
+
+TABLE = RowTable(
+    "work", "Intermediate values of a step, for the eight bodies of a block. Compiled code reads `W.NAME`."
+)
+_rows = TABLE.declare
+
+STATE = _rows("STATE", "", "", "State in this stage: the first rows of a block.", STATE_ROWS)
+DERIVATIVES = _rows("DERIVATIVES", "", "", "Derivatives of the state, stage by stage.", STAGES * STATE_ROWS)
+ROT = _rows("ROT", "", "", "Rotation matrix R_WB, row by row.", 9)
+V_WF_B = _rows("V_WF_B", "m/s", "B", "Velocity of the water.", 3)
+A_WF_B = _rows("A_WF_B", "m/s2", "B", "Acceleration of the water.", 3)
+G_EFF_B = _rows(
+    "G_EFF_B",
+    "",
+    "B",
+    "Direction of the apparent weight in the moving water: gravity less the acceleration of the water, in units of g.",
+    3,
+)
+FORCE = _rows("FORCE", "N, N m", "B", "Sum of the forces and moments.", 6)
+BUOYANCY = _rows("BUOYANCY", "N", "", "Buoyancy.")
+BUOYANCY_CENTRE = _rows("BUOYANCY_CENTRE", "m", "B", "Centre of buoyancy.", 3)
+STAGE_ACTUATORS = _rows(
+    "STAGE_ACTUATORS", "N, 1/s, rad or kg", "", "Values of the actuators after their lag, in this stage.", SLOTS
+)
+# The next five groups are the basis of the named derivatives; a model's terms refer to them by their place in it.
+DERIVATIVE_BASIS = _rows("DERIVATIVE_BASIS", "", "", "Basis of the named derivatives: 1; the next four groups follow.")
+NU_R = _rows("NU_R", "m/s, rad/s", "B", "Velocity through the water, u v w p q r.", 6)
+ABS_NU_R = _rows("ABS_NU_R", "m/s, rad/s", "B", "Absolute values of NU_R.", 6)
+SPEED_POWERS = _rows("SPEED_POWERS", "m/s, m2/s2, s/m", "", "Speed U through the water, U^2 and 1/U.", 3)
+FIN_ANGLES = _rows("FIN_ANGLES", "rad", "", "Angles of the fins.", FINS)
+HEAVE_SPEED = _rows(
+    "HEAVE_SPEED",
+    "m/s",
+    "",
+    "Heave speed for drag and memory: along B, or straight down for hulls on the surface.",
+)
+THRUST = _rows("THRUST", "N", "", "Thrust of each thruster in this stage.", THRUSTERS)
+LANE_SCRATCH = _rows("LANE_SCRATCH", "", "", "Values that are computed lane by lane.", 4)
+WET_SHARE = _rows(
+    "WET_SHARE",
+    "",
+    "",
+    "Share of the water's forces and inertia that remains: 1 in the water, 0 in the air. See `dynamics/water_exit.py`.",
+)
+WET_SHARE_RATE = _rows("WET_SHARE_RATE", "1/s", "", "Rate of growth of WET_SHARE; 0 while it falls.")
+WET_INERTIA = _rows("WET_INERTIA", "kg, kg m, kg m2", "B", "Inertia of bodies that are partly out of the water.", 36)
+LOADS = _rows("LOADS", "N, N m", "B", "Loads on bodies that are partly out of the water.", 6)
+ADDED_MOMENTUM_LEFT = _rows("ADDED_MOMENTUM_LEFT", "N s, N m s", "B", "Momentum that they have left to the water.", 6)
+SIZE = TABLE.size * LANES  #: numbers of the work array

@@ -1,0 +1,128 @@
+// What the page does with each message of the viewer's server.
+
+import type { BodyDetails } from "./body_details";
+import type { BottomPanel } from "./bottom_panel";
+import type { ConnectionBanner } from "./connection_banner";
+import { toast } from "./dom";
+import type { ErrorBanner } from "./error_banner";
+import type { HelloMessage, RosterMessage, ServerMessage, SoundsMessage } from "./page_protocol";
+import type { SceneStore } from "./scene_store";
+import { SeaState } from "./sea_state";
+import type { Selection } from "./selection";
+import type { SharedView } from "./shared_view";
+import type { SonarWindows } from "./sonar_windows";
+import type { Stage } from "./stage";
+import type { Toolbar } from "./toolbar";
+
+type Handlers = { [M in ServerMessage as M["type"]]: (message: M) => void };
+
+export interface MessageTargets {
+  store: SceneStore;
+  stage: Pick<Stage, "rebuild" | "view">;
+  toolbar: Pick<Toolbar, "clients">;
+  bottom: Pick<BottomPanel, "signals" | "timeline">;
+  details: Pick<BodyDetails, "fit" | "clear">;
+  selection: Pick<Selection, "roster">;
+  sonars: Pick<SonarWindows, "told">;
+  shared: Pick<SharedView, "restore">;
+  connection: Pick<ConnectionBanner, "source" | "warn">;
+  errors: Pick<ErrorBanner, "there">;
+  dark(): boolean;
+  /** Begin a session with the server. */
+  greet(hello: HelloMessage): void;
+  /** Show new data of the selected body, which are not drawn otherwise. */
+  showPanel(): void;
+}
+
+function tellRoster(p: MessageTargets, m: RosterMessage): void {
+  const first = p.store.bodies.size === 0,
+    { joined, left } = p.store.roster(m.bodies),
+    list = (names: string[]): string => (names.length > 3 ? `${names.length} bodies` : names.join(", "));
+  if (!first && p.store.hello?.kind !== "replay") {
+    if (joined.length) toast(`${list(joined)} joined`);
+    else if (left.length) toast(`${list(left)} left`);
+  }
+  p.selection.roster(m.bodies);
+  p.shared.restore();
+}
+
+function tellSounds(p: MessageTargets, m: SoundsMessage): void {
+  const events = [...m.sent, ...m.receptions].sort((a, b) => a.time - b.time),
+    { sounds } = p.stage.view;
+  p.store.sounds(m.sent, m.receptions, m.notices, m.anew === true);
+  if (m.anew) {
+    sounds.rays = [];
+    p.bottom.signals.anew(events);
+    return;
+  }
+  sounds.hear(p.store, m.receptions);
+  p.bottom.signals.add(events);
+  for (const n of m.notices) toast(`${n.name}: ${n.text}`);
+  if (m.missed) p.bottom.signals.lose(m.missed);
+}
+
+function handlers(p: MessageTargets): Handlers {
+  const s = p.store;
+  return {
+    hello: (m) => {
+      s.hello = m;
+      p.greet(m);
+    },
+    scene: (m) => {
+      s.scene = m.scene;
+      p.stage.rebuild(p.dark());
+      p.shared.restore();
+      p.connection.warn(m.scene.warning ?? "");
+    },
+    roster: (m) => tellRoster(p, m),
+    sounds: (m) => tellSounds(p, m),
+    tracks: (m) => {
+      s.history(m.bodies, m.whole);
+      p.stage.view.history();
+    },
+    marks: (m) => p.bottom.timeline.mark(m.marks),
+    alarms: (m) => {
+      s.alarms = m.alarms;
+    },
+    beliefs: (m) => s.believe(m.bodies),
+    weather: (m) => {
+      s.weather = m;
+      p.toolbar.clients();
+      if (m.replay) p.bottom.timeline.set(m.replay.start, m.replay.end);
+    },
+    sea: (m) => {
+      s.sea = m.components ? new SeaState(m.components) : null;
+    },
+    cables: (m) => {
+      s.cables = m.cables;
+    },
+    traffic: (m) => {
+      if (m.row === s.chosen) s.traffic = m.traffic;
+    },
+    kit: (m) => {
+      if (m.row !== s.chosen) return;
+      s.kit = m.kit;
+      p.details.fit(m.kit);
+    },
+    panel: (m) => {
+      if (m.row !== s.chosen) return;
+      s.panel = m.panel;
+      if (m.panel) p.showPanel();
+      else p.details.clear();
+    },
+    picture: (m) => p.sonars.told(m.row, m.name, m.trouble, m.epoch),
+    trouble: (m) => p.connection.source(m.text),
+    mishaps: (m) => p.errors.there(m.parts, m.total),
+    reply: (m) => toast(m.text || (m.ok ? "done" : "refused"), !m.ok),
+  };
+}
+
+/** Return the function that takes each message; `wake` is called for those that change the picture. */
+export function messageHandler(targets: MessageTargets, wake: () => void): (message: ServerMessage) => void {
+  const table = handlers(targets);
+  return (m) => {
+    // new numbers alone need no new picture
+    if (m.type !== "weather" && !(m.type === "panel" && m.panel && m.panel.time === targets.store.panel?.time)) wake();
+    (table[m.type] as (message: ServerMessage) => void)(m);
+  };
+}

@@ -1,0 +1,820 @@
+// Protocol with the viewer's server. Generated from viz/wavesim_viz/page_protocol.py by `make docs`; do not edit.
+
+export const BODY_WIDTH = 10;
+export const SIGNAL_WIDTH = 9;
+export const OK = 0;
+export const HELD = 1;
+export const INVALID = 2;
+
+/** Shape of a hull. */
+export interface HullShape {
+  kind: "box" | "cylinder" | "sphere";
+  /** length, width and height, m */
+  size: [number, number, number];
+}
+
+/** Drawing of a thruster: position and direction of thrust in B. */
+export interface ThrusterInfo {
+  name: string;
+  position: number[];
+  direction: number[];
+  swivel: boolean;
+  deflector: boolean;
+}
+
+/** Drawing of a fin in B. */
+export interface FinInfo {
+  name: string;
+  position: number[];
+  normal: number[];
+  chord: number[];
+  /** m2 */
+  area: number;
+}
+
+/** Position of a ballast tank in B. */
+export interface TankInfo {
+  name: string;
+  position: number[];
+}
+
+/** Drawing and description of a model. */
+export interface ModelInfo {
+  name: string;
+  type: string;
+  title: string;
+  source: string;
+  validated: string;
+  shape: HullShape;
+  /** glTF file; empty: draw the shape */
+  appearance: string;
+  /** kg */
+  mass: number | null;
+  thrusters: ThrusterInfo[];
+  fins: FinInfo[];
+  tanks: TankInfo[];
+  transducer: number[] | null;
+}
+
+/** Depth of the sea bed on a grid; null outside the surveyed area. */
+export interface BedGrid {
+  north: number[];
+  east: number[];
+  depth: (number | null)[][];
+  /** of a log: mean depth of all soundings, m */
+  mean?: number;
+}
+
+/** Polygon that bodies must not leave or enter. */
+export interface FenceInfo {
+  name: string;
+  keep: string;
+  /** north and east of each corner */
+  corners: [number, number][];
+}
+
+/** Body as the configuration declares it. */
+export interface PlannedBody {
+  name: string;
+  model: string;
+  position: number[];
+  attitude: number[];
+  client: string;
+  buoy: boolean;
+  /** north, east, depth and speed of each waypoint */
+  waypoints: [number, number, number, number][];
+  anchor: number[] | null;
+  transducer: number[] | null;
+}
+
+/** Sound speed (m/s) and level of ambient noise (dB). */
+export interface SoundInfo {
+  speed: number;
+  noise: number;
+}
+
+/** Static scene: sea bed, obstacles, models and missions. */
+export interface Scene {
+  name: string;
+  /** configuration or log that it comes from; empty: unknown */
+  file: string;
+  /** latitude and longitude, degrees */
+  origin: [number, number] | null;
+  sound: SoundInfo;
+  bed: BedGrid | null;
+  boxes: number[][];
+  /** position (3), radius and height of each pier */
+  piers: number[][];
+  /** three corners of each triangle, one after the other */
+  triangles: number[];
+  /** significant wave height; null: unknown */
+  waves: number | null;
+  fences: FenceInfo[];
+  bodies: PlannedBody[];
+  models: Record<string, ModelInfo>;
+  warning?: string;
+}
+
+/** Body that is present. */
+export type RosterEntry = [row: number, name: string, model: string, type: string, generation: number];
+
+/** Actuator, with limits in the unit of its values. */
+export interface ActuatorInfo {
+  name: string;
+  kind: "thruster" | "fin" | "angle" | "deflector" | "ballast" | "other";
+  /** SI unit; empty: a fraction */
+  unit: string;
+  minimum: number;
+  maximum: number;
+  rest: number;
+  /** number of the thruster, fin or tank that it moves */
+  part: number;
+  faults: string[];
+}
+
+/** Beams of an instrument in B. */
+export interface BeamInfo {
+  /** field of the instrument's value that holds the ranges */
+  field: string;
+  maximum: number;
+  /** start and unit vector of each beam, one after the other */
+  rays: number[];
+  /** the vectors are in W instead */
+  level: boolean;
+  /** the value `angle` rotates the beam about `axis` */
+  turning: boolean;
+  axis: number[];
+}
+
+/** Field of an instrument's value. */
+export interface FieldInfo {
+  name: string;
+  unit: string;
+  count: number;
+  doc: string;
+  /** name of each of its numbers, if they have names */
+  labels: string[] | null;
+  /** unit of each of its numbers, if the units differ */
+  units: string[] | null;
+}
+
+/** Instrument: its fields, mount and beams. */
+export interface InstrumentInfo {
+  name: string;
+  type: string;
+  doc: string;
+  /** s; null: unknown */
+  period: number | null;
+  fields: FieldInfo[];
+  position: number[] | null;
+  beams: BeamInfo | null;
+  faults: string[];
+}
+
+/** Equipment of a body. It changes only when another body occupies the row. */
+export interface BodyEquipment {
+  row: number;
+  generation: number;
+  actuators: ActuatorInfo[];
+  sensors: InstrumentInfo[];
+}
+
+/** Pose and velocities of a body. */
+export interface BodyMotion {
+  position: (number | null)[];
+  /** roll, pitch and yaw, degrees */
+  euler: (number | null)[];
+  velocity: (number | null)[];
+  /** degrees/s */
+  rates: (number | null)[];
+  /** velocity through the water; null: unknown */
+  water: (number | null)[] | null;
+}
+
+/** Commands and values of the actuators, in the order of the equipment. */
+export interface Actuation {
+  command: (number | null)[];
+  actual: (number | null)[];
+  feedback: (number | null)[];
+}
+
+export type FieldValue = number | (number | null)[] | null;
+
+/** Newest value of an instrument. */
+export interface SensorValue {
+  valid: boolean;
+  /** s of simulation time; null: no value yet */
+  age: number | null;
+  /** injected fault; empty: none */
+  fault: string;
+  fields: Record<string, number | (number | null)[] | null>;
+}
+
+/** Session of a client on board a body. */
+export interface SessionInfo {
+  row?: number;
+  role: string;
+  address: string;
+  status: string;
+  /** s since its last datagram */
+  silent: number | null;
+  rtt_ms: number | null;
+  lockstep_ms: number;
+  /** received from it and sent to it */
+  datagrams: [number, number];
+}
+
+/** Force (N) and moment (N m) on a body about its origin, in B: three numbers each, by component. */
+export interface Effort {
+  total: (number | null)[];
+  restoring: (number | null)[];
+  drag: (number | null)[];
+  actuators: (number | null)[];
+  environment: (number | null)[];
+  external: (number | null)[];
+  contact: (number | null)[];
+}
+
+/** Flow, wind and water level at a body. */
+export interface Surroundings {
+  current_W: (number | null)[];
+  wind_W: (number | null)[];
+  level: number | null;
+  wave: number | null;
+}
+
+/** Current data of one body. A source omits the parts that it never knows. */
+export interface BodyPanel {
+  row: number;
+  /** simulation time, s */
+  time: number;
+  identity: Record<string, unknown>;
+  geometry?: Record<string, unknown>;
+  motion: BodyMotion;
+  actuation?: Actuation | null;
+  sensors?: Record<string, SensorValue>;
+  crew?: SessionInfo[];
+  /** reason why instrument values are missing */
+  note?: string;
+  effort?: Effort | null;
+  surroundings?: Surroundings | null;
+}
+
+/** Other vessel, with the closest point of approach if both vessels keep course and speed. */
+export interface Encounter {
+  row: number;
+  /** m */
+  range: number;
+  /** rad */
+  bearing: number;
+  /** rad */
+  course: number;
+  /** m/s */
+  speed: number;
+  /** distance at the closest point of approach, m */
+  dcpa: number;
+  /** time until the closest point of approach, s */
+  tcpa: number;
+  /** own ship's role under the collision regulations */
+  role: string;
+  /** position of own ship at that time, north and east */
+  own_at: [number, number];
+  other_at: [number, number];
+}
+
+/** Encounters of a surface vessel (`row`), with the radii of its domain in m. */
+export interface Traffic {
+  row: number;
+  time: number;
+  length: number;
+  least: number;
+  preferred: number;
+  others: Encounter[];
+}
+
+/** Tether, mooring or tow cable. */
+export interface CableInfo {
+  name: string;
+  /** maximum tension, N */
+  tension: number | null;
+  /** number of the broken segment; -1: none */
+  broken: number;
+  /** nodes in W, one after the other */
+  points: number[];
+}
+
+/** Signal that a node has sent, or could not send. */
+export interface SentSignal {
+  id: number;
+  source: number;
+  query: number;
+  kind: number;
+  outcome: number;
+  frequency: number;
+  source_level: number;
+  duration: number;
+  time: number;
+  at: [number, number, number] | null;
+}
+
+/** Outcome of a signal at a receiver. */
+export interface SignalReception {
+  id: number;
+  source: number;
+  receiver: number;
+  query: number;
+  kind: number;
+  outcome: number;
+  level: number | null;
+  /** distance derived from the travel time, m */
+  range: number | null;
+  /** true distance, m */
+  distance: number | null;
+  /** two-way range as the node measures it, m */
+  measured: number | null;
+  /** one-way range as the node measures it, m */
+  one_way: number | null;
+  duration: number;
+  /** as measured, rad */
+  azimuth: number | null;
+  /** as measured, rad */
+  elevation: number | null;
+  /** time of arrival, s */
+  time: number;
+  emission: number | null;
+  at: [number, number, number] | null;
+  bounces: number;
+}
+
+/** Text that the server has published about a body; `row` is -1 if it is unknown. */
+export interface Notice {
+  time: number;
+  row: number;
+  name: string;
+  text: string;
+}
+
+/** Signals, receptions and notices. */
+export interface SignalEvents {
+  sent: SentSignal[];
+  receptions: SignalReception[];
+  notices: Notice[];
+  /** number of events that are not listed because there were too many */
+  missed: number;
+  /** these replace all earlier ones */
+  anew?: boolean;
+}
+
+/** Track of a body and of its navigator's estimates: times, and three numbers per point. */
+export interface TrackPoints {
+  name?: string;
+  time: number[];
+  position: (number | null)[];
+  believed_time: number[];
+  believed: (number | null)[];
+}
+
+/** Event in a log, marked on the time slider. */
+export interface TimeMark {
+  time: number;
+  kind: string;
+  text: string;
+}
+
+/** Abnormal condition of a body, with its start and end in s of simulation time. */
+export interface Alarm {
+  id: number;
+  kind: string;
+  name: string;
+  row: number;
+  text: string;
+  since: number;
+  /** time at which the condition ended; null: still active */
+  until: number | null;
+  seen: boolean;
+}
+
+/** Current, wind and water level of the simulation. */
+export interface Weather {
+  current_W: (number | null)[];
+  wind_speed: number | null;
+  wind_direction: number | null;
+  level: number | null;
+  wave_height: number | null;
+  wave_peak: number | null;
+  wave_direction: number | null;
+}
+
+/** Time span of a log, and how it is played. */
+export interface ReplayClock {
+  start: number;
+  end: number;
+  playing: boolean;
+  speed: number;
+  /** name of the log drawn for comparison; empty: none */
+  other: string;
+}
+
+/** Weather and clients of a simulation. */
+export interface WeatherReport {
+  weather: Weather | null;
+  clients: SessionInfo[];
+  /** number of clients; null: unknown */
+  connected: number | null;
+  replay?: ReplayClock;
+}
+
+/** Description of a raster chart. */
+export interface TilesetInfo {
+  name: string;
+  attribution: string;
+  /** minimum zoom level of the tiles */
+  least: number;
+  most: number;
+}
+
+/** First message: the source, and what the page may do. */
+export interface HelloMessage {
+  type: "hello";
+  /** live, replay, remote, or none: only the configurator is served */
+  kind: string;
+  name: string;
+  /** interval between two frames, s */
+  period: number;
+  version: string;
+  /** may start, seek and so on */
+  control: boolean;
+  /** may also save files and run programs */
+  write: boolean;
+  tiles: TilesetInfo | null;
+  chart: boolean;
+}
+
+/** Static scene. */
+export interface SceneMessage {
+  type: "scene";
+  scene: Scene;
+}
+
+/** Bodies that are present. */
+export interface RosterMessage {
+  type: "roster";
+  bodies: RosterEntry[];
+}
+
+/** New signals, receptions and notices. */
+export interface SoundsMessage {
+  sent: SentSignal[];
+  receptions: SignalReception[];
+  notices: Notice[];
+  /** number of events that are not listed because there were too many */
+  missed: number;
+  /** these replace all earlier ones */
+  anew?: boolean;
+  type: "sounds";
+}
+
+/** Events for the time slider. */
+export interface MarksMessage {
+  type: "marks";
+  marks: TimeMark[];
+}
+
+/** Tracks so far, by row; `whole`: of a log from its start to its end. */
+export interface TracksMessage {
+  type: "tracks";
+  whole: boolean;
+  bodies: Record<string, TrackPoints>;
+}
+
+/** All alarms, newest last. */
+export interface AlarmsMessage {
+  type: "alarms";
+  alarms: Alarm[];
+}
+
+/** Estimates of navigators: row, north, east, down and three standard deviations of each. */
+export interface EstimatesMessage {
+  type: "beliefs";
+  bodies: (number | null)[][];
+}
+
+/** Weather and clients. */
+export interface WeatherMessage {
+  weather: Weather | null;
+  clients: SessionInfo[];
+  /** number of clients; null: unknown */
+  connected: number | null;
+  replay?: ReplayClock;
+  type: "weather";
+}
+
+/** Wave components (`sea_surface.py`); null: unknown. */
+export interface SeaMessage {
+  type: "sea";
+  components: number[][] | null;
+}
+
+/** Current tethers, moorings and tow cables. */
+export interface CablesMessage {
+  type: "cables";
+  cables: CableInfo[];
+}
+
+/** Encounters of the body that the page watches; null: it is not a surface vessel. */
+export interface TrafficMessage {
+  type: "traffic";
+  row: number;
+  traffic: Traffic | null;
+}
+
+/** Equipment of the body that the page watches; null: the body is not present. */
+export interface EquipmentMessage {
+  type: "kit";
+  row: number;
+  kit: BodyEquipment | null;
+}
+
+/** Current data of the body that the page watches; null: the body is not present. */
+export interface PanelMessage {
+  type: "panel";
+  row: number;
+  panel: BodyPanel | null;
+}
+
+/** State of a sonar or camera that the page shows; the images shown belong to this epoch. */
+export interface ImageMessage {
+  type: "picture";
+  row: number;
+  name: string;
+  /** reason why there is no image; empty: none */
+  trouble: string;
+  epoch: number;
+}
+
+/** Reason why the source has no data; empty: it has data. */
+export interface SourceErrorMessage {
+  type: "trouble";
+  text: string;
+}
+
+/** Errors of the viewer's server: number of all errors so far, and the last error of each part that fails. */
+export interface ErrorsMessage {
+  type: "mishaps";
+  total: number;
+  parts: Record<string, string>;
+}
+
+/** Result of a request of this page. */
+export interface ReplyMessage {
+  type: "reply";
+  ok: boolean;
+  text: string;
+}
+
+export type ServerMessage =
+  | HelloMessage
+  | SceneMessage
+  | RosterMessage
+  | SoundsMessage
+  | MarksMessage
+  | TracksMessage
+  | AlarmsMessage
+  | EstimatesMessage
+  | WeatherMessage
+  | SeaMessage
+  | CablesMessage
+  | TrafficMessage
+  | EquipmentMessage
+  | PanelMessage
+  | ImageMessage
+  | SourceErrorMessage
+  | ErrorsMessage
+  | ReplyMessage;
+
+/** Header of a binary image. */
+export interface ImageHeader {
+  row: number;
+  body: string;
+  name: string;
+  preset: string;
+  kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera";
+  /** a new epoch voids all earlier images */
+  epoch: number;
+  number: number;
+  time: number;
+  beams: number;
+  bins: number;
+  saturated: number;
+  /** degrees */
+  heading: number;
+  /** position of the instrument in W */
+  at: (number | null)[];
+  range: number;
+  sector: number;
+  azimuth: number;
+  tilt: number;
+  frequency: number;
+  /** height of the instrument above the bed; null: unknown */
+  altitude: number | null;
+  gain: number;
+  tvg: number;
+  hold: number | null;
+  absorption: number;
+  floor: number;
+  span: number;
+}
+
+/** Request the data of one body; None: request no data. */
+export interface WatchRequest {
+  do: "watch";
+  row: number | null;
+}
+
+/** Request the frames of exactly these sonars; each is given as (row, name). */
+export interface PicturesRequest {
+  do: "pictures";
+  sonars: [number, string][];
+}
+
+/** Control the simulation or the replay: start, stop, seek and other verbs. */
+export interface ControlRequest {
+  do: "control";
+  verb: string;
+  value: number | null;
+}
+
+/** Inject a fault into a part of a body. */
+export interface FaultRequest {
+  do: "fault";
+  row: number;
+  part: string;
+  kind: string;
+  amount: string;
+  field: string;
+}
+
+/** Acknowledge an alarm; None acknowledges all. */
+export interface AcknowledgeRequest {
+  do: "acknowledge";
+  alarm: number | null;
+}
+
+/**
+ * Commander verb with its values: apply a force, move a body, change the weather, or send a mission. `row` is None if
+ * the verb does not concern a body.
+ */
+export interface CommanderRequest {
+  do: "order";
+  verb: string;
+  row: number | null;
+  values: Record<string, number | number[]>;
+}
+
+/** Drive a body from a page. The values are fractions of the actuators' ranges, -1 to 1; None: leave the body. */
+export interface DriveRequest {
+  do: "drive";
+  body: string;
+  shares: (number | null)[] | null;
+}
+
+export type PageRequest =
+  WatchRequest | PicturesRequest | ControlRequest | FaultRequest | AcknowledgeRequest | CommanderRequest | DriveRequest;
+
+/** Reason why a request failed, in an answer with an error status. */
+export interface ErrorAnswer {
+  error: string;
+}
+
+/** /series: lines of a chart at common times. */
+export interface ChartData {
+  time: number[];
+  values: (number | null)[][];
+}
+
+/** Area of an electronic chart: S-57 class, minimum depth, and rings of latitude and longitude. */
+export interface ChartArea {
+  kind: string;
+  depth: number | null;
+  rings: number[][];
+}
+
+/** Line of an electronic chart: S-57 class, depth, and a path of latitude and longitude. */
+export interface ChartLine {
+  kind: string;
+  depth: number | null;
+  path: number[];
+}
+
+/** Buoy, beacon, wreck or other mark of an electronic chart, at latitude and longitude. */
+export interface ChartMark {
+  kind: string;
+  name: string;
+  at: [number, number];
+}
+
+/** /chart: the user's electronic chart. */
+export interface ChartContent {
+  name: string;
+  areas: ChartArea[];
+  lines: ChartLine[];
+  /** latitude, longitude and depth of each sounding, one after the other */
+  soundings: number[];
+  marks: ChartMark[];
+}
+
+/** /api/model: an XML element of a model, with the elements in it. */
+export interface XmlTree {
+  tag: string;
+  attributes: Record<string, string>;
+  text: string;
+  children: XmlTree[];
+}
+
+/** Permitted attribute of an element. */
+export interface AttributeRule {
+  name: string;
+  kind: string;
+  doc: string;
+  units: string[];
+  count: number;
+  required: boolean;
+  default: string | null;
+  low: string | null;
+  high: string | null;
+  choices: string[];
+}
+
+/** Permitted element in an element; `of` names its rules. */
+export interface ChildRule {
+  name: string;
+  of: string;
+  many: boolean;
+  required: boolean;
+  doc: string;
+}
+
+/** /api/schema: permitted content of an element, by name of the rules. */
+export interface ElementRule {
+  doc: string;
+  keys: AttributeRule[];
+  children: ChildRule[];
+}
+
+/** /api/models: a model that can be opened. */
+export interface ModelEntry {
+  name: string;
+  title: string;
+  type: string;
+  file: string;
+}
+
+/** /api/vehicles: a body whose own instruments can be edited. */
+export interface VehicleEntry {
+  file: string;
+  name: string;
+  model: string;
+}
+
+/** /api/check and /api/fit: result of a check, and the drawing if the model can be simulated. */
+export interface ModelCheck {
+  ok: boolean;
+  error?: string;
+  look?: ModelInfo;
+  instruments?: InstrumentInfo[];
+  /** inherited instruments */
+  given?: string[];
+}
+
+/** /api/vehicle: instruments of a body of a configuration, and the drawing of its model. */
+export interface VehicleInstruments {
+  file: string;
+  sensors: XmlTree | null;
+  look: ModelInfo;
+  instruments: InstrumentInfo[];
+  /** inherited instruments */
+  given: string[];
+}
+
+/** /api/test: motion of a simulated model, one column per quantity. */
+export interface SimulatedMotion {
+  commands: Record<string, number>;
+  columns: Record<string, number[]>;
+}
+
+/** /api/mount: the file written. */
+export interface SavedFile {
+  file: string;
+}
+
+/** /api/save: the file written, and a configuration that simulates the model. */
+export interface SavedModel {
+  file: string;
+  trial: string;
+}
+
+/** /api/mission: the file written, and warnings about waypoints. */
+export interface SavedMission {
+  file: string;
+  warnings: string[];
+}

@@ -1,0 +1,67 @@
+// Keyboard shortcuts of the page; `keyboard.ts` has the help about them.
+
+import type { ChartPointer } from "./chart_pointer";
+import { isTypedIntoField, normalisedKey, showKeyHelp } from "./keyboard";
+import type { ManualControl } from "./manual_control";
+import type { MissionEditor } from "./mission_editor";
+import type { Selection } from "./selection";
+import type { SidePanels } from "./side_panels";
+import { LAYERS, type Stage } from "./stage";
+import type { Theme } from "./theme";
+import type { Toolbar } from "./toolbar";
+
+export interface ShortcutTargets {
+  toolbar: Pick<Toolbar, "startOrPause" | "step" | "stop" | "faster">;
+  stage: Pick<Stage, "setMode" | "home" | "toggle">;
+  selection: Pick<Selection, "choose" | "step">;
+  mission: Pick<MissionEditor, "request">;
+  helm: Pick<ManualControl, "toggle">;
+  panels: Pick<SidePanels, "toggle">;
+  theme: Pick<Theme, "toggle">;
+  pointer: Pick<ChartPointer, "endMeasurement">;
+  /** Open the onboard view of the selected body, or close it. */
+  toggleOnboard(): void;
+}
+
+function actions(p: ShortcutTargets): Record<string, () => void> {
+  return {
+    " ": () => p.toolbar.startOrPause(),
+    n: () => p.toolbar.step(),
+    x: () => p.toolbar.stop(),
+    "+": () => p.toolbar.faster(1),
+    "=": () => p.toolbar.faster(1),
+    "-": () => p.toolbar.faster(-1),
+    "1": () => p.stage.setMode("free"),
+    "2": () => p.stage.setMode("follow"),
+    "3": () => p.stage.setMode("top"),
+    "4": () => p.stage.setMode("chart"),
+    h: () => p.stage.home(),
+    b: () => p.selection.step(1),
+    B: () => p.selection.step(-1),
+    Escape: () => {
+      if (p.pointer.endMeasurement()) return;
+      document.querySelector(".help")?.remove();
+      p.selection.choose(null);
+    },
+    o: () => p.toggleOnboard(),
+    ...Object.fromEntries(LAYERS.map(([layer, , key]) => [key.toLowerCase(), () => p.stage.toggle(layer)])),
+    m: () => p.mission.request(),
+    j: () => p.helm.toggle(),
+    "[": () => p.panels.toggle("left"),
+    "]": () => p.panels.toggle("right"),
+    L: () => p.theme.toggle(),
+    "?": () => showKeyHelp(),
+  };
+}
+
+/** React to keys, except in the configurator and in fields that take text. */
+export function listenToKeys(targets: ShortcutTargets): void {
+  const keys = actions(targets);
+  window.addEventListener("keydown", (e) => {
+    if (location.hash === "#configure" || isTypedIntoField(e)) return;
+    const act = keys[normalisedKey(e)];
+    if (!act) return;
+    e.preventDefault();
+    act();
+  });
+}
