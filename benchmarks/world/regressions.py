@@ -12,7 +12,6 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from wavesim_server.engine.event_queue import EventQueue
 
 from benchmarks.world.report import Report
 from benchmarks.world.runner import run
@@ -25,6 +24,7 @@ from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import NotAdmitted, Session
 from wavesim_server.engine.command_executor import CommandExecutor
+from wavesim_server.engine.event_queue import EventQueue
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import EnterCommand, LogRecordsEvent
 from wavesim_server.network import acoustic_events, state_datagrams
