@@ -36,7 +36,6 @@ from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.shared_memory import Record
 from wavesim_world.config import LoadedConfig
 
-<<<<<<< HEAD
 __all__ = [
     "Batch",
     "Emulator",
@@ -49,9 +48,6 @@ __all__ = [
     "SensorKinematics",
     "steady_weather",
 ]
-=======
-__all__ = ["Batch", "Emulator", "Flags", "Floats", "Mounting", "Noise", "NoiseStreams", "Rows"]
->>>>>>> h-j
 
 
 class Emulator:
