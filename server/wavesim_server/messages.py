@@ -294,7 +294,7 @@ def decode_command(kind: int, payload: bytes) -> EngineCommand:
     if kind in _FORWARDED:
         row, number = _unpack_address(payload)
         body = payload[_ADDRESS_BYTES:]
-        message = REQUESTS.unpack(body) if kind == Type.REQUESTS else codec.unpack_checked(body, kind)
+        message = REQUESTS.unpack(body) if kind == Type.REQUESTS else codec.decode_forwarded(body, kind)
         return ClientMessage(row, number, message, body)
     command: EngineCommand = _decode(COMMANDS, kind, payload)
     return command

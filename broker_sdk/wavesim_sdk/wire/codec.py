@@ -40,7 +40,6 @@ DROP_REASONS = (
 
 _DECODE = {kind: schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
 _ENCODE = {record: (int(kind), schema_of(record).encode) for kind, (_, _, record) in MESSAGES.items()}
-_RECORDS = {int(kind): (record, len(schema_of(record).fields)) for kind, (_, _, record) in MESSAGES.items()}
 _pack = msgpack.Packer().pack  # one packer for all: each packer allocates its own buffer
 _LARGE = re.compile(b"[\xdc-\xdf]").search  # array16 .. map32, or bytes that look like them
 _FROM_CLIENT = {kind.value: (kind, from_client) for kind, (from_client, _, _) in MESSAGES.items()}
@@ -174,13 +173,11 @@ def decode_plain(plain: bytes, kind: Type) -> Any:
         raise Dropped("fields", str(malformed)) from None
 
 
-def unpack_checked(plain: bytes, kind: int) -> Any:
-    """Return the message of a body that another process of this server has checked with :func:`decode_plain`.
-
-    Whole numbers in lists of numbers remain integers.
+def decode_forwarded(plain: bytes, kind: int) -> Any:
+    """Return the message of a body that another process of this server received. Raises Malformed if that process
+    forwarded a body that the schema refuses.
     """
-    record, count = _RECORDS[kind]
-    return record(*msgpack.unpackb(plain, use_list=False)[:count])
+    return _DECODE[Type(kind)](msgpack.unpackb(plain, use_list=False))
 
 
 # first bytes in msgpack: the fixed number of bytes that follow, or the size of the count
