@@ -222,7 +222,7 @@ class Batch:
 
 
 class Measuring(Protocol):
-    """What a :class:`~wavesim_emulators.sensor_bank.SensorBank` needs of an emulator."""
+    """The part of an emulator that a :class:`~wavesim_emulators.sensor_bank.SensorBank` calls."""
 
     @property
     def sensor(self) -> str: ...

@@ -47,7 +47,7 @@ PRIVATE_PARTS = {
     "numba.core.codegen.JITCodeLibrary._raise_if_finalized": "called by the overridden finalize",
     "numba.core.codegen.JITCodeLibrary._ensure_finalized": "called before a module is linked",
     "numba.core.codegen.JITCodeLibrary._finalize_dynamic_globals": "called by the overridden finalize",
-    "numba.core.codegen.JITCodeLibrary._get_module_for_linking": "overridden: the module with all that it calls",
+    "numba.core.codegen.JITCodeLibrary._get_module_for_linking": "overridden: the module with every function that it calls",
     "numba.core.codegen.JITCodeLibrary.get_pointer_to_function": "overridden: a device function has no address",
     "numba.core.codegen.JITCodeLibrary.enable_object_caching": "the object code of a kernel is stored",
     "numba.core.compiler.Compiler.compile_extra": "overridden: choose the library, the flags and the typing context",

@@ -39,6 +39,7 @@ NAMES = {"vehicle": "firstdive", "sensor": "pond", "trial": "lake", "study": "",
 ELSEWHERE = {
     ("docs/glossary.md", "above"): "a list of words; docs/glossary.py reads it",
     ("README.md", "900 s simulated"): "a picture of a table",
+    ("docs/decisions.md", "before  "): "routes of data; benchmarks/routes.py traces them",
     ("README.md", "from contextlib"): "test_readme.py runs it",
     ("docs/PROTOCOL.md", "client     "): "a drawing",
     ("docs/PROTOCOL.md", "key = 0001"): "tests/protocol opens what is sealed",

@@ -78,6 +78,8 @@ def test_every_other_module_can_be_imported_on_another_system() -> None:
         """
 import importlib, pkgutil, wavesim_sdk
 for module in pkgutil.walk_packages(wavesim_sdk.__path__, "wavesim_sdk."):
+    if module.name.endswith("__main__"):
+        continue
     try:
         importlib.import_module(module.name)
     except Exception as error:

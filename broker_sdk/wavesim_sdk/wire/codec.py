@@ -39,6 +39,8 @@ DROP_REASONS = (
 )
 
 _DECODE = {kind: schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
+#: a table of its own: a fault in the first check must not disable the second
+_DECODE_FORWARDED = {int(kind): schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
 _ENCODE = {record: (int(kind), schema_of(record).encode) for kind, (_, _, record) in MESSAGES.items()}
 _pack = msgpack.Packer().pack  # one packer for all: each packer allocates its own buffer
 _LARGE = re.compile(b"[\xdc-\xdf]").search  # array16 .. map32, or bytes that look like them
@@ -177,7 +179,7 @@ def decode_forwarded(plain: bytes, kind: int) -> Any:
     """Return the message of a body that another process of this server received. Raises Malformed if that process
     forwarded a body that the schema refuses.
     """
-    return _DECODE[Type(kind)](msgpack.unpackb(plain, use_list=False))
+    return _DECODE_FORWARDED[kind](msgpack.unpackb(plain, use_list=False))
 
 
 # first bytes in msgpack: the fixed number of bytes that follow, or the size of the count

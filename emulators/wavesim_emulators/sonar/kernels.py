@@ -84,7 +84,7 @@ class TriangleHits(NamedTuple):
     triangles: Array
 
 
-class SeaSurface(NamedTuple):
+class SurfaceLevel(NamedTuple):
     """Level of the sea surface above 0 (m), and its material; -1 = surface ignored."""
 
     level: float
@@ -92,7 +92,7 @@ class SeaSurface(NamedTuple):
 
 
 class FanHits(NamedTuple):
-    """What the rays of a fan hit.
+    """Hits of the rays of a fan.
 
     ``geometry`` (columns, rays, 4) is the range (FAR = no hit), the cosine of incidence, and the components of the
     normal along the directions in which u and e increase. ``labels`` (columns, rays, 2) are material and object
@@ -303,7 +303,7 @@ def angular_extent(p: Array, shape: Array, R: Array, around: Array) -> None:
 
 @kernel
 def cast_fan(
-    fan: Fan, reach: float, bed: Bed, objects: Array, triangles: TriangleHits, surface: SeaSurface, hits: FanHits
+    fan: Fan, reach: float, bed: Bed, objects: Array, triangles: TriangleHits, surface: SurfaceLevel, hits: FanHits
 ) -> None:
     """Trace the rays of a fan up to a range; ``hits`` receives what they hit."""
     o, R, u, e = fan.origin, fan.R, fan.u, fan.e

@@ -224,7 +224,7 @@ class SonarScene:
             self.bed,
             self.near(p, reach),
             self._on_triangles(p, R, u, e, reach),
-            k.SeaSurface(level, len(self.palette.names) - 1 if surface else -1),
+            k.SurfaceLevel(level, len(self.palette.names) - 1 if surface else -1),
             hits,
         )
         return hits

@@ -31,7 +31,7 @@ MAX_PENDING_SOUNDS = 4096  #: maximum number of acoustic requests from one locks
 
 @dataclass(frozen=True)
 class RequestAccess:
-    """What requests are answered with."""
+    """The parts of the front that answer requests."""
 
     sessions: ServerSessions
     crews: Crews

@@ -1,4 +1,4 @@
-"""What the front reports about a run: lines on the console, notices in viewers, losses, and estimates of programs."""
+"""Reports of the front about a run: lines on the console, notices in viewers, losses, and estimates of programs."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class StepExchange:
     # -- input -------------------------------------------------------------------------------------
 
     def begin(self, step: LockstepDueEvent, generations: Any, now: float) -> None:
-        """Send STEP to the participants that are due; ``generations`` holds the generation served in each row."""
+        """Send a STEP to each participant that is due; ``generations`` holds the generation served in each row."""
         rows = [row for row, life in zip(step.rows, step.generations, strict=True) if life == generations[row]]
         pilots = [m for row in rows if (m := self._crews.pilot(row)) is not None and m.in_lockstep]
         self.barrier.begin(step.tick, [m.session.token for m in pilots], now)
