@@ -15,7 +15,12 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parent.parent
 #: page -> file at the top
-TOP = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md", "security.md": "SECURITY.md"}
+TOP = {
+    "index.md": "README.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "changelog.md": "CHANGELOG.md",
+    "security.md": "SECURITY.md",
+}
 #: page -> title, modules
 API = {
     "api/broker.md": ("Brokers", ("wavesim_sdk.broker", "wavesim_sdk.onboard", "wavesim_sdk.server_address")),

@@ -203,7 +203,9 @@ def fly_over(loss: float, command: list[str], folder: Path, keys: bool) -> str:
             out, _ = program.communicate(timeout=30)
         finally:
             program.kill()
-        assert [d.message.tick for d in server.events_of(StepDone, "candidate")] == [25 * k for k in range(1, STEPS + 1)]
+        assert [d.message.tick for d in server.events_of(StepDone, "candidate")] == [
+            25 * k for k in range(1, STEPS + 1)
+        ]
         numbers = [r.number for r in server.events_of(Requested, "candidate")]
         assert numbers == list(range(1, len(numbers) + 1))
         assert [g.reason for g in server.events_of(SessionGone, "candidate")] == ["left"]
