@@ -231,6 +231,26 @@ def test_an_offset_from_range_and_bearing(config: Make) -> None:
     assert offset == pytest.approx([300.0, -400.0, 100.0], abs=0.05)
 
 
+def test_ranges_from_times_and_a_speed_from_the_frequency(config: Make) -> None:
+    """The helpers for on-board software against the true geometry: a tag that replies, heard from a vehicle that nears it."""
+    tag = PLAIN + ' query="25 kHz" reply="26 kHz" turn_around="15 ms"'
+    sim = sea(config, "20 ms", tag, PLAIN, world='<bed depth="9000 m"/>')
+    node(sim, "tag", 0, 600.0)
+    b = sim.enter("b", "ghost1", (0.0, 0.0, 1000.0))
+    sim.set_pose(b, velocity=(3.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    sim.ping(b, 25e3)
+    (got,) = heard(run(sim, 2.0)[1], b)
+    arrival = int(got["arrival_ns"])
+    middle = 600.0 - 3.0 * 0.5 * arrival * 1e-9
+    assert onboard.two_way_range(0, arrival, 0.015, 1500.0) == pytest.approx(middle, abs=0.03)
+    reply_sent = arrival - round((600.0 - 3.0 * arrival * 1e-9) / 1500.0 * 1e9)
+    assert onboard.one_way_range(reply_sent, arrival, 1500.0) == pytest.approx(600.0 - 3.0 * arrival * 1e-9, abs=1e-3)
+    from wavesim_sdk.wire.items import Reception
+
+    seen = Reception(0, 2, 1, 0, 0, 0, 0, float(got["heard_frequency"]), 100.0, 40.0, None, None, None)
+    assert onboard.doppler_speed(seen, 26e3, 1500.0) == pytest.approx(3.0, rel=1e-3)
+
+
 def test_the_simulation_goes_on_when_a_node_leaves_in_the_middle_of_a_reception(config: Make) -> None:
     sim = sea(config, "4 ms", PLAIN)
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 0, 15.0)

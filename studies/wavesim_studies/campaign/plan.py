@@ -11,12 +11,11 @@ from pathlib import Path
 from wavesim_kernels import randomness
 from wavesim_sdk import __version__
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import suggest_name
 from wavesim_studies.campaign import designs, metrics, sources, unused
 from wavesim_studies.campaign.config_paths import BaseConfiguration, find
 from wavesim_studies.campaign.designs import Value
 from wavesim_studies.campaign.expressions import Expression
-from wavesim_studies.campaign.schema import Campaign, Factor, Metric
+from wavesim_studies.campaign.schema import Campaign, Factor
 from wavesim_world.config import LoadedConfig, load
 from wavesim_world.config.build import check_value, read_element
 from wavesim_world.config.schema import Key
@@ -229,11 +228,3 @@ def written(factor: Factor, text: str, value: Value) -> str:
     return text.replace(
         "{}", f"{value:g}" if isinstance(value, float) and value == int(value) and abs(value) < 1e15 else str(value)
     )
-
-
-def find_metric(plan: CampaignPlan, name: str) -> Metric:
-    """Find a metric of a campaign by name; the ConfigError for an unknown name suggests the nearest."""
-    for m in plan.campaign.metric:
-        if m.name == name:
-            return m
-    raise ConfigError(f"unknown metric '{name}'{suggest_name(name, [m.name for m in plan.campaign.metric])}")
