@@ -65,7 +65,7 @@ coverage: test-uncompiled ## report the lines that tests run: kernels uncompiled
 	@$(PYTEST) -q -m "not system and not long and not mhkit and not bellhop and not navigators and not wheels" --cov-append --cov-branch $(PACKAGES:%=--cov=%) --cov-report=term:skip-covered tests/sdk tests/protocol tests/server tests/world tests/emulators tests/studies tests/viz tests/bridges
 
 test-wheels: $(VENV)/.dev .venv-audit/.ready wheels ## install the wheels as users do, on this Python, the newest one and 64-bit ARM
-	@$(BIN)/python -m pytest -q -rs -m wheels tests/wheels
+	@$(BIN)/python -m pytest -q -rs -m wheels tests/wheels $(ARGS)
 
 test-mhkit test-bellhop test-navigators: test-%: $(VENV)/.dev .venv-%/.ready ## compare with a reference that has an environment of its own
 	@$(BIN)/python -m pytest -q -m $* $(JUDGES)
