@@ -188,7 +188,8 @@ export class SceneStore {
       this.condition = new Uint8Array(n);
     }
     this.index.clear();
-    this.time = this.before ? this.before.time + a * (f.time - this.before.time) : f.time;
+    // exactly the time of the frame at the end: rounding would keep the picture from ever settling
+    this.time = this.before && a < 1 ? this.before.time + a * (f.time - this.before.time) : f.time;
     for (let k = 0; k < n; k++) {
       const o = k * BODY_WIDTH,
         row = f.bodies[o]!;

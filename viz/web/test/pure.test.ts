@@ -155,6 +155,21 @@ test("a body whose state is no state stays where it was; a frame of other bytes 
   assert.equal(decodeFrame(new ArrayBuffer(64)), null);
 });
 
+test("the picture settles at the time of the last frame, also where the difference of two times is rounded", () => {
+  const store = new SceneStore();
+  store.frame(decodeFrame(frame(0.18, [[7, 1, 2, 3, 1, 0, 0, 0, 0.5, 0]]))!);
+  store.frame(decodeFrame(frame(0.68, [[7, 1, 2, 3, 1, 0, 0, 0, 0.5, 0]]))!);
+  assert.notEqual(0.18 + (0.68 - 0.18), 0.68);
+  const clock = performance.now.bind(performance);
+  performance.now = () => clock() + 10_000;
+  try {
+    store.now();
+  } finally {
+    performance.now = clock;
+  }
+  assert.ok(store.settled());
+});
+
 test("legs lie over an area, there and back, no point of it farther from one than half the spacing", () => {
   const area: Point[] = [
     [0, 0],
