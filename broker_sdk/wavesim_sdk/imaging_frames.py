@@ -29,13 +29,8 @@ SOUNDING_COLUMNS = (
     "material",
     "object",
 )
-FRAME_KINDS = (
-    "forward",
-    "sidescan",
-    "bathymetry",
-    "scanning",
-    "camera",
-)  #: types of frames; the column ``kind`` of a frame is an index into this tuple
+SONAR_KINDS = ("forward", "sidescan", "bathymetry", "scanning")  #: types of sonars
+FRAME_KINDS = (*SONAR_KINDS, "camera")  #: types of frames; the column ``kind`` of a frame is an index into this tuple
 FRAME_SENSOR_TYPES = ("sonar", "camera")  #: sensor types that produce frames
 
 

@@ -195,10 +195,10 @@ def test_the_library_cites_its_sources() -> None:
         assert model.source and model.validated and model.title, model.name
 
 
-def test_the_sdk_alone_reads_a_configuration_with_models_of_the_library(
+def test_a_configuration_is_read_with_models_of_the_library_where_no_package_offers_more(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a vehicle's computer, where no package but the SDK is installed."""
+    """Where no installed package declares models by an entry point."""
     library.cache_clear()
     monkeypatch.setattr(sys.modules["wavesim_world.config.build"], "entry_points", lambda **_: ())
     try:

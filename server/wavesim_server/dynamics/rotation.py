@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from wavesim_kernels.compiled_elementary import rotation_elements
 from wavesim_kernels.compiler import always_inline
 from wavesim_server.dynamics.types import Number
-
-#: a 3x3 matrix, row by row
-Matrix: TypeAlias = tuple[Number, Number, Number, Number, Number, Number, Number, Number, Number]
 
 matrix = rotation_elements
 

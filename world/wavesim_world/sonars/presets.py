@@ -10,14 +10,21 @@ import math
 from dataclasses import dataclass
 
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.imaging_frames import SONAR_KINDS
 from wavesim_sdk.names import suggest_name
 
-KINDS = {
-    "forward": "forward-looking: an image of beams by ranges",
-    "sidescan": "side-scan: a line of echoes on each side",
-    "bathymetry": "multibeam echosounder: one sounding per beam",
-    "scanning": "mechanical scanning: one beam that turns by one step per ping",
-}
+KINDS = dict(
+    zip(
+        SONAR_KINDS,
+        (
+            "forward-looking: an image of beams by ranges",
+            "side-scan: a line of echoes on each side",
+            "multibeam echosounder: one sounding per beam",
+            "mechanical scanning: one beam that turns by one step per ping",
+        ),
+        strict=True,
+    )
+)
 
 
 def _deg(value: float) -> float:
