@@ -18,6 +18,13 @@ MAX_ANGULAR_RATE = 100.0  #: largest angular rate of a body, rad/s
 MAX_FORCE = 1e9  #: largest external force and torque, N and N m
 
 
+def checked_ticks(ticks: int) -> int:
+    """Return a number of ticks. Raises ValueError if it is negative."""
+    if ticks < 0:
+        raise ValueError(f"invalid number of ticks {ticks}: use 0 or more")
+    return ticks
+
+
 def checked_velocity(values: Any) -> Array:
     """Check velocity and angular velocity of a body: u v w p q r."""
     nu = checked_numbers("a velocity", values, 6, max(MAX_SPEED, MAX_ANGULAR_RATE))

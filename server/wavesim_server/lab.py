@@ -32,6 +32,7 @@ from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.tables import WEATHER, Outcome, SignalKind
 from wavesim_sdk.wire.state import Layout, Sensors, Value
+from wavesim_server.argument_checks import checked_ticks
 from wavesim_server.instruments import InstrumentRegistry, describe_instrument
 from wavesim_server.simulation import Simulation
 from wavesim_world.config import LoadedConfig, Model, load, load_text
@@ -219,7 +220,7 @@ class Lab(Simulation):
         """Advance by whole ticks; instruments measure when they are due. Raises ValueError if the number of ticks is
         negative.
         """
-        end = self._target_tick(ticks)
+        end = self.tick + checked_ticks(ticks)
         if self.tick == 0:
             self._measure_due(list(self._stations))
         while self.tick < end:
@@ -338,7 +339,7 @@ class Lab(Simulation):
         if not types:
             return
         weather = np.zeros(1, WEATHER.dtype)
-        weather[0] = self.weather()
+        weather[0] = self.weather_model.record(self.time_s)
         tables = {"instruments": self.instruments.rows, "weather": weather}
         if any("actuation" in self._stations[name].emulator.needs for name in types):
             tables["actuation"] = self.actuation()

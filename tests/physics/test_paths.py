@@ -53,7 +53,7 @@ def receptions(
     sender, hearer = node(sim, "a", 0, a[0], y=a[1], z=a[2]), node(sim, "b", 0, b[0], y=b[1], z=b[2])
     sim.ping(sender, frequency)
     _, found = run(sim, math.dist(a, b) / 1400.0 + 5.0)
-    return np.sort(found[found["receiver"] == hearer], order="arrival_ns"), sim.paths_dropped
+    return np.sort(found[found["receiver"] == hearer], order="arrival_ns"), sim.channel.paths_dropped
 
 
 @pytest.mark.compiled
@@ -274,7 +274,7 @@ def waveguide_of(sim: Any, order: int, distance: float) -> Any:
     m = sim.channel.medium
     return range_dependent_rays.waveguide_between(
         SoundSpeedProfile(m.profile_z, m.profile_c),
-        sim._scene,
+        sim.tick_executor.scene,
         order,
         Vector(0.0, 0.0, 0.0),
         Vector(distance, 0.0, 0.0),

@@ -342,6 +342,14 @@ class AcousticChannel:
         return n
 
     @property
+    def paths_dropped(self) -> int:
+        """Number of propagation paths omitted since the start.
+
+        These paths were weaker than those followed, or had too many turning points.
+        """
+        return int(self.medium.counters[0].paths_dropped)
+
+    @property
     def counters(self) -> tuple[int, int, int]:
         """Return the numbers of signals (sent, received, in transit) since the start."""
         c = self.medium.counters[0]

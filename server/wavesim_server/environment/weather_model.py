@@ -207,6 +207,19 @@ class WeatherModel:
         state = self.weather.state
         return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], 0.0])
 
+    def record(self, time: float) -> tuple[Any, ...]:
+        """Return the current record of the table `weather`."""
+        now, wind = self.weather.state, self.weather.wind
+        return (
+            tuple(self.uniform_flow(time)),
+            now[w.W_WIND],
+            wind[w.I_WIND_FROM],
+            -now[w.W_LEVEL],
+            wind[w.I_HEIGHT],
+            wind[w.I_PEAK],
+            wind[w.I_WAVES_TO],
+        )
+
     def surroundings(self, out: Floats, rows: Ints, fleet: FleetDynamics, time: float) -> None:
         """Fill in rows of the table `surroundings`, given as a flat view."""
         w.fill_surroundings(self.weather, self.flow, fleet.blocks, fleet.slots, rows, time, out)
