@@ -27,6 +27,7 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import order_command
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Lab", "States"]
 
-Record = np.ndarray[Any, np.dtype[np.void]]
 Command = Sequence[float | None] | Mapping[Any, float]
 #: unit and number of digits of each column of :class:`States`
 STATE_COLUMNS = {

@@ -10,12 +10,12 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import dot, interpolate, matvec, norm
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.tables import MAX_SEGMENTS
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import lines as w
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics.fleet import FleetDynamics
-from wavesim_server.dynamics.types import Floats
 from wavesim_world.config.lines import STRETCHED, Line
 from wavesim_world.config.validation import fail_at
 from wavesim_world.config.world import World

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.tables import ACTUATION, EFFORT, LINES, STATE, SURROUNDINGS
 from wavesim_server import tick
 from wavesim_server.contacts import Contacts
@@ -16,9 +17,6 @@ from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.environment.weather_model import WeatherModel
 from wavesim_server.line_system import LineSystem
 from wavesim_server.occupants import Occupant
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Record = np.ndarray[Any, np.dtype[np.void]]
 
 
 class ResultTables:
@@ -94,6 +92,6 @@ class ResultTables:
         return np.array([k for k in (self._occupants if rows is None else rows) if k in self._occupants], np.int64)
 
 
-def _flat_view(table: Record) -> Array:
+def _flat_view(table: Record) -> Floats:
     """View a table whose columns are all numbers as an array (rows, numbers)."""
     return table.view(np.float64).reshape(len(table), -1)

@@ -22,6 +22,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import actuator_index, fault_amount, order_command
 from wavesim_sdk.algebra import vecmat
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import GEOMETRY, IDENTITY, BodyType
 from wavesim_server import seabed, tick
@@ -47,9 +48,6 @@ from wavesim_world.ocean.bed import sea_bed
 from wavesim_world.ocean.water import Water
 
 __all__ = ["Simulation"]
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Record = np.ndarray[Any, np.dtype[np.void]]
 
 
 class Simulation:

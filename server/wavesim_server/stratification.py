@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.occupants import Occupant
@@ -24,8 +25,6 @@ from wavesim_world.ocean.water import Water
 
 PERIOD_S = 0.5
 SPAN_M = 1.0  #: depth interval over which the gradient is computed
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def water_density(water: Water, p_W: Any, time_s: float) -> Floats:

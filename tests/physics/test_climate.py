@@ -196,7 +196,7 @@ def test_operators_of_different_headings_side_by_side(config: Callable[..., Load
 
     from scipy.io import savemat
 
-    from wavesim_world.config.vehicle import Rao
+    from wavesim_world.config.exposure import Rao
 
     frequencies = np.linspace(0.2, 3.0, 15)
     models = {}
@@ -251,7 +251,7 @@ def test_an_operator_file_that_is_none_is_refused_before_anything_changes(
     import dataclasses
 
     from wavesim_sdk.errors import ConfigError
-    from wavesim_world.config.vehicle import Rao
+    from wavesim_world.config.exposure import Rao
 
     (tmp_path / "x.mat").write_bytes(b"no such file")
     model = dataclasses.replace(library()["jolner"], name="m", rao=Rao(file="x.mat"), place=f"{tmp_path / 'x.xml'}:1")

@@ -18,6 +18,7 @@ import numpy as np
 from wavesim_kernels.compiler import device_function
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import Actuator, clipped_text
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.elementary import LEAST
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import integrators, registry
@@ -27,7 +28,6 @@ from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.model_compiler import CompiledModel, check_step_stability, compile_model
 from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, TABLE_POINTS, THRUSTERS
-from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.row_pool import RowPool, aligned_zeros, grown_to
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import Model

@@ -9,9 +9,9 @@ import numpy as np
 
 from wavesim_kernels import randomness
 from wavesim_sdk import units
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.names import shorten
 from wavesim_server.dynamics.fleet import FleetDynamics
-from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.environment import exposure, flow, spectra
 from wavesim_server.environment import weather as w
 from wavesim_server.row_pool import RowPool, grown_to
