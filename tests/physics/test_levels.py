@@ -73,12 +73,12 @@ def rayed(z: Array, c: Array, source: float, receiver: float, distance: float, b
         np.zeros((0, 2)),
     )
     water = SoundSpeedProfile(z, c)
-    link = rays.Link(water, source, receiver, distance)
+    link = rays.make_link(water, source, receiver, distance)
     n = eigenrays.launch_fan(water, source, fan)
     count, _ = eigenrays.find_eigenrays(EigenraySearch(link, bounces, True, fan, found, none, out), n)
     losses = []
     for theta, down, reversals, *_ in found[:count].tolist():
-        assert rays.trace_ray(link, theta, down > 0, reversals, none, out[0])
+        assert rays.trace_ray(link, theta, down > 0, reversals, none, out[0], True)
         losses.append(ray_tubes.tube_spreading(link, down > 0, reversals, out[0])[0])
     return losses
 
@@ -173,12 +173,12 @@ def test_an_eigenray_meets_its_receiver() -> None:
         records(rays.RAY, 1),
     )
     water = SoundSpeedProfile(z, c)
-    link = rays.Link(water, 25.0, 100.0, 40e3)
+    link = rays.make_link(water, 25.0, 100.0, 40e3)
     n = eigenrays.launch_fan(water, 25.0, fan)
     count, _ = eigenrays.find_eigenrays(EigenraySearch(link, 6, True, fan, found, none, out), n)
     assert count >= 8
     for theta, down, reversals, *_ in found[:count].tolist():
-        assert rays.trace_ray(link, theta, down > 0, reversals, none, out[0])
+        assert rays.trace_ray(link, theta, down > 0, reversals, none, out[0], True)
         assert out[0].x == pytest.approx(40e3, abs=eigenrays.MAX_MISS)
 
 

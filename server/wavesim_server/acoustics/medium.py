@@ -456,7 +456,7 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
         t = end
         for k in range(4):  # at the end of the tick, then at the node position of the improved time
             x, y, z, _, _, _ = position_and_velocity(m, tick, j, t)
-            travel = travel_time(m, scene, s, e, Vector(x, y, z))
+            travel = travel_time(m, scene, s, e, Vector(x, y, z), False)
             if travel != travel:
                 if candidate.first:
                     record_loss(m, Arrival(s, j, path, end), a.SHADOW, Vector(x, y, z))

@@ -182,7 +182,7 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
         if propagation_path.length != propagation_path.length:  # no such path leads to its current position
             return -1
     else:
-        travel = travel_time(m, scene, s, e, point)
+        travel = travel_time(m, scene, s, e, point, True)
         if travel != travel:
             if candidate.first:
                 record_loss(m, Arrival(s, j, path, time), a.SHADOW, point)
