@@ -481,16 +481,6 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
 
 
 @device_function
-def _max_paths_per_node(m: Medium) -> int:
-    """Return the maximum number of candidate paths of a signal to one node."""
-    if m.water[0].mode == a.ISOVELOCITY:
-        return int(1 + 2 * m.water[0].order)
-    return (
-        int(m.water[0].paths) if m.water[0].mode == a.RAYS and (m.water[0].order > 0 or m.water[0].summing != 0) else 1
-    )
-
-
-@device_function
 def _prefetch_candidates(m: Medium, e: int, tick: TickInterval) -> None:
     """Prefetch the data of the next two candidates while the current one is checked: the candidates do not fit into the
     caches, and their order in memory is random.
@@ -512,7 +502,7 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
     """
     m, tick = a.unpack_medium(t), TickInterval(number, start, end)
     counters = m.counters[0]
-    most = capacity * _max_paths_per_node(m) + 1
+    most = capacity * m.water[0].paths_per_node + 1
     bucket = number & (a.WHEEL_TICKS - 1)
     while True:
         if m.wheel[bucket] >= 0:

@@ -305,6 +305,7 @@ WATER = _record(
     integer("uneven", "", "1 = bottom echoes use the depth and slope at the point of reflection."),
     integer("order", "", "Maximum number of bounces of a path."),
     integer("paths", "", "Maximum number of paths followed from a signal to a node under a profile."),
+    integer("paths_per_node", "", "Maximum number of candidates of a signal at a node."),
     value("surface_loss", "dB", "Loss of each bounce off the surface."),
     value("density_ratio", "", "Density of the bottom over that of the water."),
     value("speed_ratio", "", "Sound speed in the water over that in the bottom."),
@@ -329,14 +330,15 @@ def _with_handle() -> np.dtype[np.void]:
 class ArraySpec:
     """An array of the medium: type of its elements, its lengths, fill value, growth and free list.
 
-    Lengths are numbers, or names of arguments of :func:`allocate_medium`. In some arrays, the free records form a
-    chain: a counter ``free_...`` holds its first record and, for most of them, ``left_...`` its length.
+    Lengths are numbers, or names of arguments of :func:`allocate_medium`. ``grows_with`` names the array whose lack of
+    room makes this array grow. In some arrays, the free records form a chain: a counter ``free_...`` holds its first
+    record and, for most of them, ``left_...`` its length.
     """
 
     dtype: Any
     lengths: tuple[int | str, ...]
     fill: int = 0
-    grows: bool = False
+    grows_with: str = ""
     free_chain: str = ""
 
 
@@ -344,8 +346,8 @@ def _fixed_array(of: Any, *lengths: int | str, fill: int = 0) -> Any:
     return ArraySpec(of.dtype if isinstance(of, Table) else np.dtype(of), lengths, fill)
 
 
-def _growing_array(record: Table, length: str, chain: str = "") -> Any:
-    return ArraySpec(record.dtype, (length,), grows=True, free_chain=chain)
+def _growing_array(record: Table, length: str, chain: str = "", grows_with: str = "") -> Any:
+    return ArraySpec(record.dtype, (length,), grows_with=grows_with or length, free_chain=chain)
 
 
 class Medium(NamedTuple):
@@ -361,7 +363,8 @@ class Medium(NamedTuple):
     emissions: Records = _growing_array(EMISSION, "emissions", "emission")
     wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first candidate of each tick
     candidates: Records = _growing_array(CANDIDATE, "candidates", "candidate")
-    kept_rays: Records = _growing_array(KEPT_RAY, "candidates")  #: ray of each candidate
+    #: ray of each candidate, under a profile
+    kept_rays: Records = _growing_array(KEPT_RAY, "kept_rays", grows_with="candidates")
     ongoing_receptions: Records = _growing_array(
         RECEPTION, "hearings"
     )  #: receptions in progress, in the form of the log
@@ -421,15 +424,25 @@ def allocate_medium(**lengths: int) -> Medium:
 
 
 def grow_medium(m: Medium) -> Medium:
-    """Return the same medium with twice the capacity for signals, emissions and events."""
+    """Return the same medium with twice the capacity of each array that lacks room for the next event."""
+    c = m.counters[0]
+    room = {
+        "signals": (len(m.signals) - c.live, 1),
+        "emissions": (c.left_emissions, 2),
+        "candidates": (c.left_candidates, len(m.nodes) * m.water[0].paths_per_node + 1),
+        "hearings": (c.left_hearings, 1),
+        "events": (len(m.events) - c.events, 4),
+    }
+    short = {name for name, (left, needed) in room.items() if left < needed}
     new: dict[str, Any] = {}
     for name, a in ARRAY_SPECS.items():
-        if a.grows:
+        if a.grows_with in short:
             old = getattr(m, name)
             new[name] = np.concatenate([old, np.zeros_like(old)]).view(np.recarray)
     bigger = m._replace(**new)
     for name in _CHAINED:
-        _chain_free_records(bigger, name, len(getattr(m, name)))
+        if name in new:
+            _chain_free_records(bigger, name, len(getattr(m, name)))
     return bigger
 
 

@@ -55,6 +55,7 @@ def make_medium(
         signals=signals,
         emissions=capacity + 64,
         candidates=capacity * many * 2 + signals,
+        kept_rays=0 if mode == medium_arrays.ISOVELOCITY else capacity * many * 2 + signals,
         hearings=4 * capacity + 64,
         events=8 * capacity + 1024,
         profile=len(z),
@@ -70,7 +71,7 @@ def make_medium(
         c.max(),
     )
     w.spreading, w.bottom, w.order = a.spreading, bottom, a.multipath.order if a.multipath else 0
-    w.paths = a.paths
+    w.paths, w.paths_per_node = a.paths, many
     if a.multipath is not None:
         b = a.multipath
         w.surface_loss, w.density_ratio, w.attenuation = b.surface_loss, b.bottom_density, b.bottom_attenuation
