@@ -234,7 +234,8 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
             q.qw, q.qx, q.qy, q.qz, node.axis_x, node.axis_y, node.axis_z
         )
     focus = ray_tubes.MAX_FOCUSING_DB if w.spreading == 0.0 and w.mode != a.ISOVELOCITY else 0.0
-    signal.reach = detection_range(signal.source_level - signal.noise - w.floor + focus, w.spreading, signal.absorption)
+    reach = detection_range(signal.source_level - signal.noise - w.floor + focus, w.spreading, signal.absorption)
+    signal.reach = min(reach, w.max_range)
     signal.id, signal.source, signal.pending, signal.key = m.counters[0].last_id, j, 0, node.key
     # draws count a sender's own signals, so that other senders do not change them
     signal.draw = node.emitted
@@ -280,6 +281,9 @@ def _spread_to_nodes(
         square = dx * dx + dy * dy + dz * dz
         if (square > limit and w.faded == 0) or j == node or m.nodes[j].active == 0:
             continue
+        if m.nodes[j].asleep != 0:
+            is_within += 1 if square <= limit else 0
+            continue
         distance = math.sqrt(square)
         near = max(distance - slack, 0.0)
         if square > limit:
@@ -313,7 +317,7 @@ def _spread_to_nodes(
 def _add_eigenray_candidates(
     m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, angles: int
 ) -> None:
-    """Add candidates for the eigenrays to a node's current position.
+    """Add candidates for the eigenrays to a node's current position that have not passed it yet.
 
     With echoes, these are the strongest eigenrays; without, only the first to arrive.
     """
@@ -328,7 +332,8 @@ def _add_eigenray_candidates(
     if count == 0:
         m.counters[0].paths_dropped += dropped
         far = hypot(link.distance, link.receiver - link.source)
-        record_loss(m, Arrival(s, j, 0, time + far / w.fastest), a.SHADOW, Vector(x, y, z))
+        if time == signal.emission:
+            record_loss(m, Arrival(s, j, 0, time + far / w.fastest), a.SHADOW, Vector(x, y, z))
         return
     first = 0
     for k in range(1, count):
@@ -341,10 +346,12 @@ def _add_eigenray_candidates(
             _weigh(m, scene, s, j, time, tick, count, first)
     slower = 1.0 - 2.0 * a.MAX_SPEED / w.fastest  # the node may approach at full speed
     for k in range(count):
+        found = m.eigenrays[k]
+        if time > signal.emission and signal.emission + found.time <= time:
+            continue
         if k == first or (every and _among_strongest(m, k, count)):
-            found = m.eigenrays[k]
             path = 2 * found.reversals + found.down
-            earliest = time + found.time * slower - 2.0 * w.step
+            earliest = signal.emission + found.time * slower - 2.0 * w.step
             e = _add_candidate(m, s, j, FollowedPath(path, k == first, found.angle, found.time), earliest, tick)
             m.candidates[e].bed, m.kept_rays[e].sx, m.kept_rays[e].sy = found.bed, found.sx, found.sy
 
@@ -373,6 +380,50 @@ def _among_strongest(m: Medium, k: int, count: int) -> bool:
         other = m.eigenrays[i].level
         stronger += 1 if other > mine or (other == mine and i < k) else 0
     return stronger < m.water[0].paths
+
+
+@device_function
+def _wake_node(m: Medium, scene: AcousticScene, j: int, time: float, tick: TickInterval) -> None:
+    """Let a node receive from now on: also the signals in transit that were sent while it was asleep, unless they have
+    passed it.
+    """
+    node, w = m.nodes[j], m.water[0]
+    if node.active == 0 or node.waking == 0:
+        return
+    node.asleep = node.waking = 0
+    x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
+    for s in range(m.signals.shape[0]):
+        signal = m.signals[s]
+        if signal.id <= node.asleep_after or signal.source == j:
+            continue
+        across = hypot(x - signal.x, y - signal.y)
+        if hypot(across, z - signal.z) > signal.reach * (w.fastest + a.MAX_SPEED) / w.fastest:
+            continue
+        if w.mode == a.ISOVELOCITY:
+            _add_straight_candidates(m, scene, s, j, time, tick)
+        elif w.mode == a.GRADIENT:
+            there = rays.gradient_arc(w.speed, w.gradient, w.bottom, signal.z, z, across, m.ray[0])
+            if there and signal.emission + m.ray[0].time > time:
+                _add_candidate(m, s, j, FollowedPath(0, True, 0.0, 0.0), time, tick)
+        else:
+            source = min(max(signal.z, 0.0), m.profile_z[-1])
+            angles = eigenrays.launch_fan(a.sound_speed_profile(m), source, m.fan)
+            _add_eigenray_candidates(m, scene, s, j, time, tick, angles)
+
+
+@device_function
+def _add_straight_candidates(m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval) -> None:
+    """Add candidates for the straight paths to a node's current position that have not passed it yet."""
+    x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
+    c, passed = m.water[0].speed, time - m.signals[s].emission
+    for path in range(2 * m.water[0].order + 2):
+        if path == 1:
+            continue  # paths without bounces have the index 0 only
+        ox, oy, oz = source_image(m, scene, s, path, Vector(x, y, z))
+        dx, dy, dz = x - ox, y - oy, z - oz
+        gap = math.sqrt(dx * dx + dy * dy + dz * dz) - c * passed
+        if gap > 0.0:  # false for a path that does not exist (NaN)
+            _add_candidate(m, s, j, FollowedPath(path, path == 0, 0.0, 0.0), time + gap / (c + a.MAX_SPEED), tick)
 
 
 @device_function
@@ -444,7 +495,7 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
     signal, place = m.signals[s], m.places[tick.number & 1, j]
     emission = signal.emission
     if m.nodes[j].active == 0 or m.nodes[j].since > emission:
-        if candidate.first:
+        if candidate.first and m.nodes[j].asleep == 0:
             record_loss(m, Arrival(s, j, path, end), a.RECEIVER_LEFT, Vector(place.x, place.y, place.z))
         free_candidate(m, e)
         return
@@ -472,6 +523,9 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
             record_loss(m, Arrival(s, j, path, end), a.FADED, Vector(place.x, place.y, place.z))
         free_candidate(m, e)
         return
+    if m.nodes[j].asleep != 0:
+        free_candidate(m, e)
+        return
     t = min(max(t, emission, tick.start), end)
     push_event(m, t, a.ARRIVAL, (signal.id * m.nodes.shape[0] + j) * 64 + path, e, j)
 
@@ -495,6 +549,15 @@ def _prefetch_candidates(m: Medium, e: int, tick: TickInterval) -> None:
 
 
 @device_function
+def _room_for(m: Medium, kind: int, capacity: int) -> tuple[int, int]:
+    """Return the maximum numbers of (records of receptions, candidates) that an event creates."""
+    paths = m.water[0].paths_per_node
+    if kind == a.EMIT:
+        return capacity, int(capacity * paths + 1)  # it may write a record for each node beyond its reach
+    return 1, int(m.counters[0].live * paths) if kind == a.WAKE else 0
+
+
+@device_function
 def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end: float, capacity: int) -> int:
     """Process every event of tick ``number``, which ends at ``end``.
 
@@ -502,7 +565,6 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
     """
     m, tick = a.unpack_medium(t), TickInterval(number, start, end)
     counters = m.counters[0]
-    most = capacity * m.water[0].paths_per_node + 1
     bucket = number & (a.WHEEL_TICKS - 1)
     while True:
         if m.wheel[bucket] >= 0:
@@ -522,8 +584,7 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
             return a.OK
         event = m.events[0]
         time, kind, key, subject, node = event.time, event.kind, event.key, event.subject, event.node
-        # an emission may write one record for each node beyond its reach
-        records, candidates = (capacity, most) if kind == a.EMIT else (1, 0)
+        records, candidates = _room_for(m, kind, capacity)
         if counters.receptions + records > m.receptions.shape[0] or counters.sent + 1 > m.sent.shape[0]:
             return a.FLUSH
         if (
@@ -551,8 +612,10 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
             row = finish_reception(m, subject, node)
             if m.receptions[row].outcome == a.HEARD:
                 _plan_reply(m, row, node, time)
-        else:
+        elif kind == a.EMIT:
             _emit_signal(m, scene, subject, node, time, tick, capacity)
+        else:
+            _wake_node(m, scene, node, time, tick)
 
 
 @kernel
@@ -576,6 +639,17 @@ def request_emission(t: MediumTable, node: int, time: float, wanted: Records) ->
 def plan_first_ping(t: MediumTable, node: int, time: float) -> bool:
     """Plan the first ping of a pinger; False if there is no room (grow, then call again)."""
     return bool(_plan_next_ping(a.unpack_medium(t), node, time))
+
+
+@kernel
+def plan_waking(t: MediumTable, node: int, time: float) -> bool:
+    """Plan the event that wakes a node; False if there is no room (grow, then call again)."""
+    m = a.unpack_medium(t)
+    if m.counters[0].events + 1 > m.events.shape[0]:
+        return False
+    m.nodes[node].waking = 1
+    push_event(m, time, a.WAKE, node, node, node)
+    return True
 
 
 @kernel

@@ -36,7 +36,7 @@ RETIRE_NODE = -1  #: entry in place of a node for the candidate that retires a s
 to_row: Any = np.int64
 
 # kinds of events, in the order in which simultaneous events are processed
-END, EMIT, ARRIVAL = range(3)
+WAKE, END, EMIT, ARRIVAL = range(4)
 # return codes of an advance
 OK, GROW, FLUSH = range(3)
 # propagation models
@@ -65,6 +65,7 @@ NODE = _record(
     "node",
     "A transducer: its electronics, its clock, and its state. Members needed by each reception come first, in few cache lines.",
     integer("active", "", "1 = in the water."),
+    integer("asleep", "", "1 = does not receive, because nobody has asked for its receptions."),
     integer("first_hearing", "", "First reception in progress at the node; -1 = none."),
     value("sending_from", "s", "Start of the last transmission."),
     value("sending_until", "s", "End of the last transmission."),
@@ -122,6 +123,8 @@ NODE = _record(
     value("pings", "", "Number of the next ping."),
     integer("entry", "", "Number of transducers that have used this row."),
     integer("emitted", "", "Number of signals that the node has sent."),
+    integer("waking", "", "1 = the event that wakes the node is planned."),
+    integer("asleep_after", "", "Number of the newest signal when the node fell asleep."),
 )
 
 PLACE = _record(
@@ -265,7 +268,7 @@ EVENT = _record(
     "event",
     "An entry of the heap: an event planned to the nanosecond.",
     value("time", "s", "Time of the event."),
-    integer("kind", "", "Kind of event: END, EMIT or ARRIVAL."),
+    integer("kind", "", "Kind of event: WAKE, END, EMIT or ARRIVAL."),
     integer("key", "", "Order of events that have the same time and kind."),
     integer("subject", "", "Row of the reception, emission or candidate."),
     integer("node", "", "Row of the node."),
@@ -301,6 +304,7 @@ WATER = _record(
     value("fastest", "m/s", "Maximum sound speed."),
     value("spreading", "dB", "Spreading loss per decade of distance; 0 = by ray tubes."),
     value("floor", "dB", "Lowest signal-to-noise ratio at which any receiver detects a signal; at most 0."),
+    value("max_range", "m", "Maximum length of a path; infinite = limited only by the level."),
     value("bottom", "m", "Depth of the flat bottom."),
     integer("uneven", "", "1 = bottom echoes use the depth and slope at the point of reflection."),
     integer("order", "", "Maximum number of bounces of a path."),
@@ -429,7 +433,7 @@ def grow_medium(m: Medium) -> Medium:
     room = {
         "signals": (len(m.signals) - c.live, 1),
         "emissions": (c.left_emissions, 2),
-        "candidates": (c.left_candidates, len(m.nodes) * m.water[0].paths_per_node + 1),
+        "candidates": (c.left_candidates, max(len(m.nodes), c.live) * m.water[0].paths_per_node + 1),
         "hearings": (c.left_hearings, 1),
         "events": (len(m.events) - c.events, 4),
     }

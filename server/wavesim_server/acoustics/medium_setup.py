@@ -71,6 +71,7 @@ def make_medium(
         c.max(),
     )
     w.spreading, w.bottom, w.order = a.spreading, bottom, a.multipath.order if a.multipath else 0
+    w.max_range = a.max_range or math.inf
     w.paths, w.paths_per_node = a.paths, many
     if a.multipath is not None:
         b = a.multipath
@@ -218,6 +219,7 @@ def set_node(m: Medium, a: Acoustics, row: int, installed: InstalledTransducer, 
         n.axis_x, n.axis_y, n.axis_z = np.array(t.beam.axis) / norm(t.beam.axis)
     n.sending_from = n.sending_until = n.ready = -math.inf
     n.first_hearing = -1
+    n.asleep, n.asleep_after = t.listening == "asked", m.counters[0].last_id
     m.detected[row] = 0
 
 

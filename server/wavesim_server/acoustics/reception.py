@@ -200,7 +200,7 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
     frequency = signal.frequency + shift
 
     outcome = a.HEARD
-    if level < signal.noise + w.floor:
+    if level < signal.noise + w.floor or propagation_path.length > w.max_range:
         outcome = a.FADED
     elif frequency < node.listen_low or frequency > node.listen_high:
         outcome = a.OUT_OF_BAND
