@@ -26,10 +26,9 @@ WATERS = [
 def test_a_sleeping_transducer_neither_receives_nor_answers(config: Callable[..., LoadedConfig]) -> None:
     sim = sea(config, "20 ms", PLAIN, ANSWERS.format(tat=50) + ' listening="asked"')
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 1000.0)
-    free = int(sim.channel.medium.counters[0].left_candidates)
     sim.ping(a, 25e3)
     sim.advance(5)
-    assert sim.channel.medium.counters[0].left_candidates == free - 1, "only the end of the signal is scheduled"
+    assert sim.channel.medium.chunks.count.sum() == 1, "only the end of the signal is scheduled"
     sent, receptions = run(sim, 2.0)
     assert len(sent) == 1 and sent["out_of_reach"][0] == 0 and len(receptions) == 0
     sim.listen(b)
@@ -99,7 +98,7 @@ def test_a_path_beyond_the_maximum_range_fades(config: Callable[..., LoadedConfi
 
 def test_only_arrays_without_room_grow(config: Callable[..., LoadedConfig]) -> None:
     m = sea(config, "20 ms", PLAIN).channel.medium
-    m.counters[0].left_candidates = 0
+    m.counters[0].left_chunks = 0
     bigger = medium_arrays.grow_medium(m)
     grown = [name for name in m._fields if len(getattr(bigger, name)) > len(getattr(m, name))]
-    assert grown == ["candidates"], "the rays of candidates exist only under a profile"
+    assert grown == ["chunks", "waiting"], "the rays of candidates exist only under a profile"

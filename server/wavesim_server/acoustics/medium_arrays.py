@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavesim_kernels.compiler import device_function
-from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, Table, integer, value
+from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, SignalKind, Table, integer, value
 from wavesim_server import array_tables
 from wavesim_server.acoustics.eigenrays import EIGENRAY, FAN, REVERSALS, fan_size
 from wavesim_server.acoustics.range_dependent_rays import COLUMNS, LEG_ARRAYS, MAX_LEGS, SHOT
@@ -26,7 +26,9 @@ from wavesim_server.acoustics.types import Array, Ints, Records, SoundSpeedProfi
 MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
 MAX_HYDROPHONES = 8
 DETECTED_HISTORY = 16  #: number of recent signals that a node stores to recognise their echoes
-WHEEL_TICKS = 4096  #: number of future ticks that the wheel covers
+WHEEL_TICKS = 4096  #: number of future ticks that the wheels cover
+CHUNK_SIZE = 16  #: number of candidates in a chunk
+BINS = 256  #: number of intervals of a tick by which its events are sorted
 FOUND = 512  #: maximum number of eigenrays to one node, of which the strongest are followed
 DEGREES = 181  #: number of losses of a beam pattern, one for each degree from its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
@@ -36,7 +38,7 @@ RETIRE_NODE = -1  #: entry in place of a node for the candidate that retires a s
 to_row: Any = np.int64
 
 # kinds of events, in the order in which simultaneous events are processed
-WAKE, END, EMIT, ARRIVAL = range(4)
+NO_EVENT, WAKE, END, EMIT, ARRIVAL = range(5)
 # return codes of an advance
 OK, GROW, FLUSH = range(3)
 # propagation models
@@ -45,6 +47,9 @@ ISOVELOCITY, GRADIENT, RAYS = range(3)
 PATH_SUMS = ("first", "incoherent", "coherent")
 COHERENT = PATH_SUMS.index("coherent")
 
+# kinds of signals
+PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
+# outcomes of receptions
 HEARD, BELOW_THRESHOLD, FADED, OUT_OF_BAND, TRANSMITTING, RECHARGING, RECEIVER_LEFT, NOT_SENT = map(
     int, list(Outcome)[:8]
 )
@@ -231,10 +236,17 @@ CANDIDATE = _record(
     " memory outside the caches, and is therefore small: four records fit into a cache line.",
     _small_integer("signal", 4, "Row of the signal."),
     _small_integer("node", 4, "Row of the node; RETIRE_NODE = the end of the signal."),
-    _small_integer("next", 4, "Next candidate of the same tick, or next free record."),
+    _small_integer("next", 4, "Next free record."),
     _small_integer("path", 2, "Index of the path: 2 bounces + (1 if the first is off the bottom)."),
     _small_integer("first", 1, "1 = first candidate of the signal for the node, whose loss is recorded."),
     _small_integer("bed", 1, "1 = the ray bounces off a bed that is not level."),
+)
+
+CHUNK = _record(
+    "chunk",
+    "Candidates of a tick: CHUNK_SIZE adjacent records.",
+    integer("next", "", "Next chunk of the same tick, or next free chunk; -1 = none."),
+    integer("count", "", "Number of candidates."),
 )
 
 KEPT_RAY = _record(
@@ -248,9 +260,17 @@ KEPT_RAY = _record(
 
 HEARING = _record(
     "hearing",
-    "Data of a reception in progress, in addition to its log record.",
-    value("end", "s", "End of the reception."),
+    "Data of a reception in progress, in addition to its log record. Members that each new reception at the node compares"
+    " come first, in one or two cache lines.",
+    integer("next", "", "Next reception at the same node, or next free record."),
+    integer("previous", "", "Previous reception at the same node; -1 = none."),
+    integer("id", "", "Number of the signal."),
+    integer("code", "", "Code of the signal."),
+    integer("outcome", "", "Outcome so far."),
+    value("level", "dB re 1 uPa", "Level of the first path."),
+    value("frequency", "Hz", "Received frequency, with Doppler shift."),
     value("half_band", "Hz", "Half of the bandwidth."),
+    value("end", "s", "End of the reception."),
     value("bits", "", "Bits of the payload."),
     value("query_emission", "s", "For a reply: time at which the query was sent."),
     value("turn_around", "s", "For a reply: actual turn-around time of the sender."),
@@ -260,24 +280,36 @@ HEARING = _record(
     value("sum_imaginary", "uPa", ""),
     integer("draw", "", "Counter of the reception's random numbers."),
     integer("node", "", "Row of the receiving node."),
-    integer("next", "", "Next reception at the same node, or next free record."),
     _KEY,
 )
 
 EVENT = _record(
     "event",
-    "An entry of the heap: an event planned to the nanosecond.",
+    "An event planned to the nanosecond.",
     value("time", "s", "Time of the event."),
-    integer("kind", "", "Kind of event: WAKE, END, EMIT or ARRIVAL."),
+    integer("kind", "", "Kind of event: WAKE, END, EMIT or ARRIVAL; NO_EVENT = a free record."),
     integer("key", "", "Order of events that have the same time and kind."),
     integer("subject", "", "Row of the reception, emission or candidate."),
     integer("node", "", "Row of the node."),
+    integer("next", "", "Row of the next event of the same list, or of the next free record."),
+    integer("previous", "", "Row of the previous event of the same tick; -1 = none."),
+    integer("slot", "", "Slot of the event in the wheel."),
+)
+
+TICK = _record(
+    "tick",
+    "The present tick, or between two ticks the last one, and its events.",
+    integer("is_open", "", "1 = its events are being processed."),
+    integer("number", "", "Number of the tick."),
+    value("start", "s", "Start of the tick."),
+    value("end", "s", "End of the tick."),
+    integer("waiting", "", "Number of events in the bins."),
+    integer("bin", "", "First bin that may not be empty."),
 )
 
 COUNTERS = _record(
     "counters",
     "Number of entries in each array.",
-    integer("events", "", "Events in the heap."),
     integer("last_id", "", "Number of the newest signal."),
     integer("signals_sent", "", "Signals sent since the start."),
     integer("heard", "", "Receptions since the start."),
@@ -287,10 +319,14 @@ COUNTERS = _record(
     integer("free_signal", "", "Row of the first free signal."),
     integer("free_emission", "", "Row of the first free emission."),
     integer("free_candidate", "", "Row of the first free candidate."),
+    integer("free_chunk", "", "First free chunk of candidates."),
     integer("free_hearing", "", "Row of the first free reception."),
+    integer("free_event", "", "Row of the first free event."),
     integer("left_emissions", "", "Number of free emissions."),
     integer("left_candidates", "", "Number of free candidates."),
+    integer("left_chunks", "", "Number of free chunks of candidates."),
     integer("left_hearings", "", "Number of free receptions."),
+    integer("left_events", "", "Number of free events."),
     integer("nodes", "", "Transducers in the water."),
     integer("paths_dropped", "", "Number of propagation paths dropped since the start."),
 )
@@ -365,15 +401,22 @@ class Medium(NamedTuple):
     phones: Records = _fixed_array(PHONE, 0, MAX_HYDROPHONES)
     signals: Records = _growing_array(SIGNAL, "signals", "signal")
     emissions: Records = _growing_array(EMISSION, "emissions", "emission")
-    wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first candidate of each tick
-    candidates: Records = _growing_array(CANDIDATE, "candidates", "candidate")
+    wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first chunk of candidates of each tick
+    chunks: Records = _growing_array(CHUNK, "chunks", "chunk")
+    waiting: Records = _growing_array(CANDIDATE, "waiting", grows_with="chunks")  #: candidates in chunks
+    waiting_rays: Records = _growing_array(KEPT_RAY, "waiting_rays", grows_with="chunks")
+    candidates: Records = _growing_array(CANDIDATE, "candidates", "candidate")  #: candidates that are being processed
     #: ray of each candidate, under a profile
     kept_rays: Records = _growing_array(KEPT_RAY, "kept_rays", grows_with="candidates")
     ongoing_receptions: Records = _growing_array(
         RECEPTION, "hearings"
     )  #: receptions in progress, in the form of the log
     hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: additional data of the receptions in progress
-    events: Records = _growing_array(EVENT, "events")  #: heap of future events
+    events: Records = _growing_array(EVENT, "events", "event")
+    event_wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first event of each future tick
+    bins: Ints = _fixed_array(np.int64, BINS, fill=-1)  #: first and last event of each interval of the present tick
+    bin_ends: Ints = _fixed_array(np.int64, BINS, fill=-1)
+    tick: Records = _fixed_array(TICK, 1)
     counters: Records = _fixed_array(COUNTERS, 1)
     water: Records = _fixed_array(WATER, 1)
     profile_z: Array = _fixed_array(np.float64, "profile")  #: knots of the profile: depth, m
@@ -433,9 +476,10 @@ def grow_medium(m: Medium) -> Medium:
     room = {
         "signals": (len(m.signals) - c.live, 1),
         "emissions": (c.left_emissions, 2),
-        "candidates": (c.left_candidates, max(len(m.nodes), c.live) * m.water[0].paths_per_node + 1),
+        "chunks": (c.left_chunks, max(len(m.nodes), c.live) * m.water[0].paths_per_node + 1),
+        "candidates": (c.left_candidates, 1),
         "hearings": (c.left_hearings, 1),
-        "events": (len(m.events) - c.events, 4),
+        "events": (c.left_events, 4),
     }
     short = {name for name, (left, needed) in room.items() if left < needed}
     new: dict[str, Any] = {}
