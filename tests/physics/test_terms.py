@@ -478,8 +478,9 @@ def test_functions_on_all_lanes_one_by_one_and_not_compiled() -> None:
     rng = np.random.default_rng(4)
     for k in range(200):
         x, y = rng.normal(size=LANES) * 10.0 ** rng.integers(-6, 6), rng.uniform(-1.1, 1.1, LANES)
-        if k == 0:
-            x[:] = [0.0, math.pi, -math.pi, math.pi / 2, -math.pi / 2, math.pi / 4, 3 * math.pi / 4, -0.0]
+        if k < 2:
+            special = [0.0, math.pi, -math.pi, math.pi / 2, -math.pi / 2, math.pi / 4, 3 * math.pi / 4, -0.0]
+            x[:] = special[LANES * k : LANES * (k + 1)]
         z = 10 ** rng.uniform(-9, 9, LANES)
         if k >= 100:
             sizes = [0.0, 5e-324, 1e-310, 5e-309, 1e-300, 1e-160, 1e-20, 0.5, 1e9, 1e17, 1e151, 1e291, 1.7e308]

@@ -446,8 +446,22 @@ def test_entering_costs_no_more_in_a_large_simulation(config: Callable[..., Load
         sim.enter(f"v{k}", "lauv", (40.0 * k, 0.0, 500.0))
         grown += sim.fleet.blocks is not before
         before = sim.fleet.blocks
-    assert grown <= 9
-    assert len(sim.fleet.sequence) == 128 and sim.fleet.block_heads[:128, B.HEAD_BODIES].tolist() == [8] * 128
+    blocks = 1024 // LANES
+    assert grown <= blocks.bit_length() + 1
+    assert len(sim.fleet.sequence) == blocks
+    assert sim.fleet.block_heads[:blocks, B.HEAD_BODIES].tolist() == [LANES] * blocks
+
+
+def test_a_body_enters_at_rest_beside_others_that_move(config: Callable[..., LoadedConfig]) -> None:
+    """The kernel moves the empty lanes of a block too; whoever enters one finds nothing of it."""
+    states = []
+    for waited in (0, 200):
+        sim = Simulation(config(DEEP))
+        sim.enter("first", "lauv", (0.0, 0.0, 100.0))
+        sim.advance(waited)
+        row = sim.enter("second", "lauv", (0.0, 50.0, 100.0))
+        states.append(sim.fleet.body(row).copy())
+    assert np.array_equal(*states) and not states[0][B.NU : B.STATE_ROWS].any()
 
 
 def test_bodies_that_leave_make_room_in_their_blocks(config: Callable[..., LoadedConfig]) -> None:

@@ -21,6 +21,8 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 import wavesim_studies.learning  # noqa: E402, F401
 from wavesim_sdk.errors import ConfigError, WaveSimError  # noqa: E402
+from wavesim_server.dynamics import block_rows as B  # noqa: E402
+from wavesim_server.dynamics.sizes import LANES  # noqa: E402
 from wavesim_server.study import empty_sea  # noqa: E402
 from wavesim_studies.learning import kernels  # noqa: E402
 from wavesim_studies.learning.baselines import Pid, RandomPolicy, evaluate_policy  # noqa: E402
@@ -84,6 +86,24 @@ def test_the_first_of_four_thousand_is_the_only_one() -> None:
             assert ours[:1].tobytes() == theirs.tobytes()
 
 
+@pytest.mark.parametrize("hulls", [0.0, 1.0])
+def test_threads_do_not_change_a_bit(hulls: float) -> None:
+    """Through ends and resets, with a last block that is not full, and more threads than blocks."""
+    cores = [Core("Lemniscate", 37, hulls=hulls) for _ in range(3)]
+    for core, threads in zip(cores, (1, 3, 64), strict=True):
+        core.set_threads(threads)
+        core.rules = core.rules._replace(steps=4)
+        core.seed(2)
+        core.reset_copies()
+    for told in actions(37, 12):
+        for core in cores:
+            core.step(told)
+        for of_one, of_three, of_many in zip(*(core.outputs for core in cores), strict=True):
+            assert of_one.tobytes() == of_three.tobytes() == of_many.tobytes()
+    with pytest.raises(ConfigError, match="invalid number of threads 0"):
+        cores[0].set_threads(0)
+
+
 @pytest.mark.compiled
 def test_a_step_allocates_nothing() -> None:
     """Neither Python nor the compiled code: resets, ends and all."""
@@ -105,9 +125,8 @@ def test_a_step_allocates_nothing() -> None:
             peaks.append(tracemalloc.get_traced_memory()[1] - base)
         finally:
             tracemalloc.stop()
-    arrays = len(core.fleet) + len(core.state) + len(core.outputs) + 1
-    assert rtsys.get_allocation_stats().alloc == before + 5 * 40 * arrays, (
-        "a handle of each array that Python hands over, and no more"
+    assert rtsys.get_allocation_stats().alloc == before + 5 * 40 * 2, (
+        "a handle of each array that Python hands over, the table and the actions, and no more"
     )
     assert min(peaks) < 10_000 < core.outputs.observation.nbytes, "but for a few Python objects that a call is made of"
 
@@ -168,7 +187,7 @@ def test_it_moves_as_the_engine_does() -> None:
     core = Core("StationKeeping", 1, vary=0.0, noise=0.0)
     core.seed(3)
     core.reset_copies()
-    b = core.fleet.blocks[0].reshape(-1, 8)[:, 0]
+    b = core.fleet.blocks[0].reshape(-1, LANES)[:, 0]
     sim = empty_sea(1, 0.05)
     row = sim.enter("v", "bluerov2-marinegym", (0.0, 0.0, 20.0))
     sim.fleet.body(row)[:13] = b[:13]
@@ -216,7 +235,7 @@ def test_three_ways_to_begin_anew(name: str) -> None:
     for k, a in enumerate(actions(n, 20, 1)):
         if k == 3:  # one that is blown away: its episode ends out of turn
             for core in (envs.core, twin.core):
-                core.fleet.blocks[0].reshape(-1, 8)[0, 4] = 50.0
+                core.fleet.blocks.reshape(-1, B.ROWS, LANES)[4 // LANES, B.PX, 4 % LANES] = 50.0
         observation, reward, terminated, truncated, info = envs.step(a)
         wanted = twin.step(a)
         for ours, theirs in zip((observation, reward, terminated, truncated), wanted[:4], strict=True):
@@ -233,7 +252,7 @@ def test_three_ways_to_begin_anew(name: str) -> None:
             twin.core.reset_copies(ended)
             twin.ended[:] = False
             assert (fresh == twin.core.outputs.observation).all()
-    assert ends > 2 * n and not envs.core.fleet.blocks[0].reshape(-1, 8)[0, 4] > 40.0
+    assert ends > 2 * n and not envs.core.fleet.blocks.reshape(-1, B.ROWS, LANES)[4 // LANES, B.PX, 4 % LANES] > 40.0
 
 
 def test_make_vec_hulls_and_a_step_that_keeps_nothing() -> None:
@@ -293,7 +312,7 @@ def test_on_board_it_is_told_the_same_as_in_training(monkeypatch: pytest.MonkeyP
     core.reset_copies()
     assert rov.most == core.rules.max_command
     for k in range(60):
-        seen, body = core.outputs.observation.copy(), core.fleet.blocks[0].reshape(-1, 8)[:13, 0]
+        seen, body = core.outputs.observation.copy(), core.fleet.blocks[0].reshape(-1, LANES)[:13, 0]
         monkeypatch.setattr(learned, "SHARE", float(seen[0, 19]))
         assert rov.observation(body) == pytest.approx(seen[0], abs=1e-6)
         step = SimpleNamespace(state=SimpleNamespace(motion=tuple(body.tolist())))

@@ -18,6 +18,8 @@ import pytest
 pytest.importorskip("gymnasium")
 
 from wavesim_sdk.errors import WaveSimError
+from wavesim_server.dynamics import block_rows as B
+from wavesim_server.dynamics.sizes import LANES
 from wavesim_studies.learning.core import Core
 from wavesim_studies.learning.policy import Policy
 
@@ -115,7 +117,7 @@ def test_stable_baselines_is_told_what_the_core_says(sb3: Any) -> None:
     for k, a in enumerate(actions(2 * STEPS)):
         if k == 3:
             for c in (envs.core, twin):
-                c.fleet.blocks[0].reshape(-1, 8)[0, 4] = 50.0
+                c.fleet.blocks.reshape(-1, B.ROWS, LANES)[4 // LANES, B.PX, 4 % LANES] = 50.0
         seen, reward, done, infos = envs.step(a)
         twin.step(a)
         out = twin.outputs

@@ -1,6 +1,6 @@
 """Rows of a block, imported as ``B``: state, actuators, water and forces of the bodies in it.
 
-A block holds eight bodies of one model side by side: row ``r`` of lane ``l`` is element ``8 r + l`` of a flat float64
+A block holds four bodies of one model side by side: row ``r`` of lane ``l`` is element ``4 r + l`` of a flat float64
 array. Each statement of the kernel is a load at a literal offset, and the compiler works on all lanes at once.
 """
 
@@ -10,7 +10,7 @@ from wavesim_server.dynamics.row_tables import RowTable
 from wavesim_server.dynamics.sizes import FINS, LANES, MEMORY_STATES, SLOTS, THRUSTERS
 
 TABLE = RowTable(
-    "block", "State, actuators, water and forces of eight bodies of one model. Compiled code reads `B.NAME`."
+    "block", "State, actuators, water and forces of four bodies of one model. Compiled code reads `B.NAME`."
 )
 _rows = TABLE.declare
 _ACTUATOR = "N, 1/s, rad or kg"

@@ -1,7 +1,7 @@
 """The fleet: bodies in blocks of one compiled model, with their commands and faults.
 
 A body keeps its row in the tables as long as it exists; ``slots[row]`` is its slot in the blocks (block times
-eight plus lane). Bodies of one model share their parameters. A body whose coefficients change during the run
+LANES plus lane). Bodies of one model share their parameters. A body whose coefficients change during the run
 (an allocation matrix, a parameter study) has its own parameters and its own block. Adding or removing a body costs
 the same for any number of bodies, and its slot is reused.
 """
@@ -249,6 +249,7 @@ class FleetDynamics:
             self._own_models[row] = kind, tables
         self._assign_lane(row, kind)
         b = self.body(row)
+        b[:] = 0.0  # the kernel moves empty lanes too
         b[B.PX : B.PX + 3] = position
         b[B.QW : B.QW + 4] = frames.quaternion(*attitude)
         b[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS] = b[B.ACTUATOR_COMMAND : B.ACTUATOR_COMMAND + SLOTS] = (

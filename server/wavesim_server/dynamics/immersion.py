@@ -90,7 +90,7 @@ def _displaced_volume(block: Floats, params: Floats, work: Floats, model_ints: I
         if is_box:
             _upright_box(params, work)
         for l in range(LANES):
-            if not (is_box and _is_upright(block, params, work, l)):
+            if element(block, B.PRESENT, l) != 0.0 and not (is_box and _is_upright(params, work, l)):
                 _displaced_volume_of_lane(params, work, l)
 
 
@@ -145,17 +145,16 @@ def _displaced_volume_of_mesh(block: Floats, params: Floats, work: Floats, model
 
 
 @always_inline
-def _is_upright(block: Floats, params: Floats, work: Floats, l: int) -> bool:
+def _is_upright(params: Floats, work: Floats, l: int) -> bool:
     """Return whether the water plane cuts only the four upright edges of a box, or misses it."""
     tilt = (
         abs(element(work, W.LANE_SCRATCH, l)) * params[P.HALF]
         + abs(element(work, W.LANE_SCRATCH + 1, l)) * params[P.HALF + 1]
     )
-    inside = (
+    return bool(
         tilt + abs(element(work, W.LANE_SCRATCH + 3, l))
         < abs(element(work, W.LANE_SCRATCH + 2, l)) * params[P.HALF + 2]
     )
-    return inside or element(block, B.PRESENT, l) == 0.0
 
 
 @always_inline

@@ -14,6 +14,7 @@ from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import shorten, suggest_name
+from wavesim_server.array_tables import prefetch
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import registry
@@ -23,10 +24,12 @@ from wavesim_server.dynamics.extension_points import Integrator
 from wavesim_server.dynamics.immersion import is_afloat, submerged_buoyancy
 from wavesim_server.dynamics.kernel import Stage, evaluate_stage, kinematics, lag_actuators
 from wavesim_server.dynamics.lanes import add_to, load, sqrt, store
-from wavesim_server.dynamics.sizes import LANES, SLOT_ANGLE, SLOT_FIN, SLOTS, STAGES
+from wavesim_server.dynamics.sizes import LANES, SLOT_ANGLE, SLOT_FIN, SLOTS, STAGES, THRUSTERS
 from wavesim_server.elementary import flush
 
 EULER, RK4, DP5 = 0, 1, 2
+CACHE_LINE_ROWS = 8 // LANES  #: rows of a block in a cache line of 64 bytes
+USUAL_THRUSTERS, USUAL_FINS = 8, 4  #: numbers of actuators whose rows are prefetched
 ALL: tuple[Integrator, ...] = (
     Integrator("euler", (0.0,), ((),), (1.0,), 1.8),  # semi-implicit: see step_block
     Integrator(
@@ -151,10 +154,34 @@ def step_block(
     store(block, B.QZ, z * unit)
 
 
+@always_inline
+def _prefetch_rows(block: Floats, first: int, count: int) -> None:
+    """Prefetch consecutive rows of a block."""
+    for row in range(first, first + count, CACHE_LINE_ROWS):
+        prefetch(block, row * LANES)
+
+
+@always_inline
+def prefetch_block(block: Floats) -> None:
+    """Prefetch the rows that a step of most models reads, while another block is advanced: blocks of large fleets are not
+    in the first-level cache, and their rows lie too far apart for the processor to guess.
+    """
+    _prefetch_rows(block, B.PX, B.RIGID_ROWS)
+    for group in (B.ACTUATOR_STATE, B.ACTUATOR_COMMAND, B.ACTUATOR_EFFECT):
+        _prefetch_rows(block, group, USUAL_THRUSTERS)
+    for group in (B.ACTUATOR_STATE + SLOT_FIN, B.ACTUATOR_COMMAND + SLOT_FIN, B.ACTUATOR_EFFECT + THRUSTERS):
+        _prefetch_rows(block, group, USUAL_FINS)
+    _prefetch_rows(block, B.V_WF_W, B.MOORING - B.V_WF_W)
+    _prefetch_rows(block, B.ASLEEP, 2)
+
+
 @device_function
 def step_all(f: BodyArrays, models: ModelArrays, sequence: Ints, work: Floats, h: float, integrator: int) -> None:
     """Advance the blocks in ``sequence`` by one step. ``work`` (W.SIZE) is scratch."""
-    for i in sequence:
+    for place in range(sequence.shape[0]):
+        i = sequence[place]
+        if place + 1 < sequence.shape[0]:
+            prefetch_block(f.blocks[sequence[place + 1]])
         awake = float(f.block_heads[i, B.HEAD_BODIES])
         for l in range(LANES):
             awake -= f.blocks[i, B.ASLEEP * LANES + l]

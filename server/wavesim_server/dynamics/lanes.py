@@ -25,7 +25,19 @@ from wavesim_sdk.arrays import Floats, Mask
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.dynamics.types import Lanes
 
-__all__ = ["add_to", "broadcast", "element", "load", "maximum", "minimum", "select", "splat", "sqrt", "store"]
+__all__ = [
+    "add_to",
+    "any_lane",
+    "broadcast",
+    "element",
+    "load",
+    "maximum",
+    "minimum",
+    "select",
+    "splat",
+    "sqrt",
+    "store",
+]
 
 
 class LaneVectorType(types.Type):
@@ -170,6 +182,15 @@ def _select(typing: Any, mask: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
+def _any_lane(typing: Any, mask: Any) -> Any:
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        bits = ir.IntType(LANES)
+        return builder.icmp_unsigned("!=", builder.bitcast(args[0], bits), bits(0))
+
+    return types.boolean(MASK), code
+
+
+@intrinsic
 def _splat_number(typing: Any, a: Any) -> Any:
     return VECTOR(_F), lambda context, builder, sig, args: _splat(builder, args[0])
 
@@ -226,6 +247,7 @@ store = cast("Callable[[Floats, int, Lanes | float], None]", _store)
 select = cast("Callable[[Mask, Lanes | float, Lanes | float], Lanes]", _select)
 sqrt: Callable[[Lanes], Lanes] = _lane_intrinsic(compiled_elementary.root_code)
 splat = cast("Callable[[float], Lanes]", _splat_number)
+any_lane = cast("Callable[[Mask], bool]", _any_lane)
 maximum = cast("Callable[[Lanes, Lanes | float], Lanes]", max)
 minimum = cast("Callable[[Lanes, Lanes | float], Lanes]", min)
 
@@ -239,7 +261,7 @@ if JIT_DISABLED:  # twins of the intrinsics
 
     load = lambda array, row: _row(array, row).copy()  # noqa: E731
     broadcast = lambda array, index: np.full(LANES, array[index])  # noqa: E731
-    store, sqrt, select = _store_row, np.sqrt, np.where
+    store, sqrt, select, any_lane = _store_row, np.sqrt, np.where, np.any
     splat = lambda value: np.full(LANES, value)  # noqa: E731
     maximum = lambda a, b: np.where(b > a, b, a)  # noqa: E731
     minimum = lambda a, b: np.where(b < a, b, a)  # noqa: E731

@@ -5,7 +5,7 @@ from __future__ import annotations
 from wavesim_sdk import actuators
 from wavesim_sdk.actuators import FIRST_SLOT, ActuatorKind
 
-LANES = 8  #: bodies in a block
+LANES = 4  #: bodies in a block
 
 THRUSTERS, FINS, SWIVELS, BALLASTS = (
     actuators.MAX_THRUSTERS,

@@ -25,6 +25,7 @@ MIN_FORWARD_SHARE = 0.3  #: minimum fraction of a thruster's force along surge a
 #: maximum remaining lateral force as a fraction of the thrust (for moments: times half the length)
 MAX_IMBALANCE = 0.02
 SEARCH_POINTS = 64  #: number of search points for a command, from zero to the limit
+REFINEMENT_POINTS = 8  #: number of points between which a search interval is narrowed at a time
 STRAIGHT_DOFS = [0, 1, 5]  #: degrees of freedom of straight motion: surge, sway, yaw
 NEAR = 1e-9  #: relative tolerance of the thrust in the search for a command
 
@@ -149,9 +150,9 @@ def _least_command(towed: TowedModel, k: int, thrust: float) -> float | None:
             continue
         low, high = float(grid[reached[0]]), float(grid[reached[0] + 1])
         while abs(high - low) > 1e-14 * max(abs(high), 1e-3):
-            parts = np.linspace(low, high, LANES + 2)
+            parts = np.linspace(low, high, REFINEMENT_POINTS + 2)
             enough = (towed.thrusts(k, parts[1:-1]) - thrust) * math.copysign(1.0, thrust) >= 0.0
-            j = int(np.argmax(enough)) if enough.any() else LANES
+            j = int(np.argmax(enough)) if enough.any() else REFINEMENT_POINTS
             if (low, high) == (parts[j], parts[j + 1]):
                 break
             low, high = float(parts[j]), float(parts[j + 1])

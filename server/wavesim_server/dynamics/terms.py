@@ -1,6 +1,6 @@
 """Optional terms of the equation of motion, each adding to the force rows of one block.
 
-Every function processes the eight lanes at literal offsets; only table lookups process them one by one. Each term names
+Every function processes all lanes at literal offsets; only table lookups process them one by one. Each term names
 its source.
 """
 
@@ -140,6 +140,8 @@ def table_thrusters(block: Floats, params: Floats, work: Floats, model_ints: Int
             (advance_ratio - broadcast(params, o + P.LAW_LEAST_J)) * broadcast(params, o + P.LAW_PER_J),
         )
         for l in range(LANES):
+            if element(block, B.PRESENT, l) == 0.0:
+                continue
             place = element(work, W.LANE_SCRATCH, l)
             if element(work, W.STAGE_ACTUATORS + k, l) == 0.0 or not place > 0.0:  # NaN cannot index a table
                 place = 0.0
@@ -220,6 +222,8 @@ def aerofoils(block: Floats, params: Floats, work: Floats, model_ints: Ints, tab
             continue
         o = P.FIN_FOIL + P.FOIL_SIZE * k
         for l in range(LANES):
+            if element(block, B.PRESENT, l) == 0.0:
+                continue
             x, y, z = _load_vector(params, o + P.FOIL_PLACE)
             vp, vq, vr = element(work, W.NU_R + 3, l), element(work, W.NU_R + 4, l), element(work, W.NU_R + 5, l)
             u = element(work, W.NU_R, l) + vq * z - vr * y

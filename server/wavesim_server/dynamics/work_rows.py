@@ -9,9 +9,7 @@ from wavesim_server.dynamics.block_rows import STATE_ROWS
 from wavesim_server.dynamics.row_tables import RowTable
 from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, STAGES, THRUSTERS
 
-TABLE = RowTable(
-    "work", "Intermediate values of a step, for the eight bodies of a block. Compiled code reads `W.NAME`."
-)
+TABLE = RowTable("work", "Intermediate values of a step, for the bodies of a block. Compiled code reads `W.NAME`.")
 _rows = TABLE.declare
 
 STATE = _rows("STATE", "", "", "State in this stage: the first rows of a block.", STATE_ROWS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from wavesim_kernels import randomness
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
+from wavesim_server import array_tables
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
@@ -22,7 +25,8 @@ from wavesim_world.config import library
 
 __all__ = ["Core"]
 
-MODELS = 64  #: number of different hulls, which repeat over the blocks of eight copies
+MODELS = 64  #: number of different hulls, which repeat over the groups of HULL_COPIES
+HULL_COPIES = 8  #: number of consecutive copies that share a hull, a multiple of the lanes
 
 
 class Core:
@@ -30,8 +34,8 @@ class Core:
 
     ``vary`` (0 to 1) scales the differences between episodes: current (up to 0.5 m/s), thrust (20 % for each thruster,
     and a common reduction by up to 20 %), net buoyancy (2 N), delay of commands (0 to 3 steps). ``hulls`` (0 to 1)
-    scales the differences between models: mass and inertia (20 %), added mass and drag (a factor of 0.5 to 1.5); all
-    copies in a block of eight share a hull. ``noise`` scales the sensor noise. ``dt`` is the period of actions in s,
+    scales the differences between models: mass and inertia (20 %), added mass and drag (a factor of 0.5 to 1.5);
+    eight consecutive copies share a hull. ``noise`` scales the sensor noise. ``dt`` is the period of actions in s,
     made of ``substeps`` Runge-Kutta steps.
     """
 
@@ -64,14 +68,14 @@ class Core:
             t.code,
             round(t.limit / dt),
             round(LAST_S / dt),
-            dt,
+            float(dt),
             substeps,
-            t.size,
+            float(t.size),
             2.0 * np.pi / t.period,
-            t.distance,
-            t.heading,
-            noise,
-            vary,
+            float(t.distance),
+            float(t.heading),
+            float(noise),
+            float(vary),
             float(min(min(-k.minimum, k.maximum) for k in thrusters)),
             kernels.SAME_STEP,
         )
@@ -93,6 +97,11 @@ class Core:
             np.zeros((n, 3)),
             np.zeros((n, kernels.PARTS)),
         )
+        self._pool: ThreadPoolExecutor | None = None
+        self._shares = [0, blocks]  # first block of each thread, and the number of blocks
+        self._packed: tuple[Any, ...] = ()  # what the states of the threads were made of
+        self._states: list[kernels.StepState] = []
+        self._tables: list[Any] = []
 
     def _build(self, seed: int) -> Array:
         """Create the bodies. Return the thruster matrix (6, actions): force and torque of each thruster at unit thrust,
@@ -101,7 +110,7 @@ class Core:
         step, blocks = self.rules.dt / self.rules.substeps, -(-self.copies // LANES)
         models = [library()[self.model]]
         if self.hulls > 0.0:
-            models = [self._hull(seed, k) for k in range(min(MODELS, blocks))]
+            models = [self._hull(seed, k) for k in range(min(MODELS, -(-self.copies // HULL_COPIES)))]
         sim = empty_sea(max(len(models), 1), step)
         rows = [
             sim.enter(f"v{k}", position=(0.0, 0.0, kernels.DEPTH + 100.0 * k), variant=m) for k, m in enumerate(models)
@@ -111,7 +120,8 @@ class Core:
         first = fleet.blocks[fleet.slots[rows[0]] // LANES].reshape(B.ROWS, LANES)[:, fleet.slots[rows[0]] % LANES]
         filled = aligned_zeros((blocks, B.SIZE))
         filled[:] = np.repeat(first, LANES)
-        heads = np.array([[LANES, kinds[k % len(kinds)], 0] for k in range(blocks)], np.int64)
+        hulls = [k * LANES // HULL_COPIES % len(kinds) for k in range(blocks)]
+        heads = np.array([[LANES, kinds[hull], 0] for hull in hulls], np.int64)
         self.fleet = kernels.FleetView(
             filled, heads, fleet.params.copy(), fleet.model_ints.copy(), fleet.tables.copy(), aligned_zeros(W.SIZE)
         )
@@ -140,6 +150,16 @@ class Core:
         self.state.keys[: self.copies] = [randomness.key(seed + i, "copy", "learning") for i in range(self.copies)]
         self.state.numbers[:] = 0.0
 
+    def set_threads(self, count: int) -> None:
+        """Divide the copies among ``count`` threads from the next step on. The results do not depend on the number."""
+        if count < 1:
+            raise ConfigError(f"invalid number of threads {count}: use at least 1")
+        if self._pool is not None:
+            self._pool.shutdown()
+        self._pool = ThreadPoolExecutor(count - 1, "wavesim-learning") if count > 1 else None
+        self._shares = np.linspace(0, self._shares[-1], count + 1).round().astype(int).tolist()
+        self._packed = ()
+
     def set_reset_mode(self, mode: int) -> None:
         """Select when a copy starts a new episode: in the step that ends its episode (SAME_STEP, the default), in the
         next step (NEXT_STEP), or only when :meth:`reset_copies` is called (DISABLED).
@@ -167,7 +187,26 @@ class Core:
         mask = np.ones(self.copies, bool) if chosen is None else np.ascontiguousarray(chosen, bool)
         if mask.shape != (self.copies,):  # the kernel would read beyond it
             raise ValueError(f"expected a mask of shape ({self.copies},), got {mask.shape}")
-        kernels.reset_selected(self.fleet, self.state, mask, self.rules, self.outputs, self.actions)
+        kernels.reset_selected(self._current_tables()[0], mask, self.actions)
+
+    def _current_tables(self) -> list[Any]:
+        """Return the table of each thread, made anew when an array or a rule was replaced."""
+        now = (self.fleet, self.state, self.rules, self.outputs)
+        if len(self._packed) != len(now) or any(map(operator.is_not, now, self._packed)):
+            self._packed = now
+            self._states = [
+                kernels.StepState(
+                    self.fleet._replace(work=aligned_zeros(W.SIZE)),
+                    self.state._replace(
+                        held_states=np.zeros_like(self.state.held_states), work=np.zeros_like(self.state.work)
+                    ),
+                    self.rules,
+                    self.outputs,
+                )
+                for _ in self._shares[1:]
+            ]
+            self._tables = [array_tables.pack(state) for state in self._states]
+        return self._tables
 
     def step(self, actions: Array) -> None:
         """Advance all copies by one step with ``actions`` (n, thrusters) float32.
@@ -176,4 +215,14 @@ class Core:
         """
         if actions.shape != (self.copies, self.actions):  # the kernel would read beyond it
             raise ValueError(f"expected actions of shape {(self.copies, self.actions)}, got {actions.shape}")
-        kernels.step(self.fleet, self.state, actions, self.rules, self.outputs, self.actions)
+        tables, ends = self._current_tables(), self._shares
+        others = [
+            self._pool.submit(kernels.step, tables[k], actions, self.actions, ends[k], ends[k + 1])
+            for k in range(1, len(tables))
+            if self._pool
+        ]
+        try:
+            kernels.step(tables[0], actions, self.actions, ends[0], ends[1])
+        finally:  # an interrupt takes effect only when no thread works on the copies any more
+            for other in others:
+                other.result()

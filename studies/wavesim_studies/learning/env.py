@@ -42,10 +42,12 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         copy: bool = True,
         render_mode: str | None = None,
+        threads: int = 1,
         **options: Any,
     ) -> None:
         mode = AutoresetMode(autoreset_mode)
         self.core = Core(task, num_envs, **options)
+        self.core.set_threads(threads)
         self.core.set_reset_mode(_MODES[mode])
         self.metadata = {"autoreset_mode": mode, "render_modes": []}
         self.num_envs, self._copy, self.render_mode, self._mode = num_envs, copy, render_mode, mode

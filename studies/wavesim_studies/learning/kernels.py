@@ -1,7 +1,7 @@
 """One compiled step of all copies: commands with delay, dynamics, reward, termination, reset, noise, observation.
 
-The dynamics are those of the engine, in blocks of eight bodies. They omit sound, contact and weather, which these tasks
-do not use. The other code works on the same eight lanes, with a row of numbers for each quantity; see
+The dynamics are those of the engine, in blocks of bodies. They omit sound, contact and weather, which these tasks
+do not use. The other code works on the same lanes, with a row of numbers for each quantity; see
 :mod:`wavesim_server.dynamics.lanes`. Only a reset, once per episode, runs lane by lane. The random numbers of a copy
 are hashes of its own key, so they do not depend on the other copies or on their number.
 """
@@ -15,13 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from wavesim_kernels.compiled_elementary import normal, uniform
-from wavesim_kernels.compiler import device_function, kernel
+from wavesim_kernels.compiler import always_inline, device_function, kernel
 from wavesim_sdk.arrays import Floats, Ints, Keys, Mask
+from wavesim_server import array_tables
+from wavesim_server.array_tables import prefetch
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import integrators, rotation
 from wavesim_server.dynamics.lanes import load, maximum, minimum, select, sqrt, store
 from wavesim_server.dynamics.sizes import LANES, SLOTS, THRUSTERS
-from wavesim_server.dynamics.types import Lanes
+from wavesim_server.dynamics.types import Lanes, Packed
 from wavesim_server.elementary import atan2, exp, log, sin_cos
 
 Singles = npt.NDArray[np.float32]
@@ -46,6 +48,7 @@ DISTANCE, TURNED, UPRIGHT, SPIN, AHEAD, PART, REWARD, OUT_OF_BOUNDS, TIME_IS_UP,
 )
 WORK = IS_SUCCESS + 1
 _NEAREST = 6755399441055744.0  # 1.5 2^52: adding and subtracting it rounds to an integer
+CACHE_LINE_NUMBERS = 8  #: float64 numbers in a cache line of 64 bytes
 _HALF = 2.0**26  # splits the bits of a uniform number into halves
 
 
@@ -104,6 +107,18 @@ class TaskRules(NamedTuple):
     variation: float  # scale of the differences between episodes: 1 as documented
     max_command: float  # thrust in N of an action of 1
     mode: int
+
+
+class StepState(NamedTuple):
+    """All arrays and numbers that a thread works on. Threads share the arrays, except the buffers for one block."""
+
+    fleet: FleetView
+    copies: CopyState
+    rules: TaskRules
+    outputs: StepOutput
+
+
+unpack_step_state = array_tables.make_unpacker(StepState)
 
 
 @device_function
@@ -382,11 +397,26 @@ def _reset_ended(
                 _show(copies.work, l, out.observation[first + l])
 
 
-@kernel
-def step(f: FleetView, copies: CopyState, actions: Singles, rules: TaskRules, out: StepOutput, thrusters: int) -> None:
-    """Advance all copies by one step. ``actions`` (n, thrusters) are from -1 to 1."""
+@always_inline
+def _prefetch_copies(f: FleetView, copies: CopyState, block: int) -> None:
+    """Prefetch the arrays of a block while another block is advanced."""
+    integrators.prefetch_block(f.blocks[block])
+    for line in range(0, copies.numbers.shape[1], CACHE_LINE_NUMBERS):
+        prefetch(copies.numbers[block], line)
+    for line in range(0, copies.commands.shape[1], CACHE_LINE_NUMBERS):
+        prefetch(copies.commands[block], line)
+
+
+@kernel(nogil=True)
+def step(table: Packed, actions: Singles, thrusters: int, first_block: int, end_block: int) -> None:
+    """Advance the copies in some blocks by one step. ``table`` is that of :class:`StepState`; ``actions`` (n,
+    thrusters) are from -1 to 1.
+    """
+    f, copies, rules, out = unpack_step_state(table)
     n, h, w = actions.shape[0], rules.dt / rules.substeps, copies.work
-    for block in range((n + L - 1) // L):
+    for block in range(first_block, end_block):
+        if block + 1 < end_block:
+            _prefetch_copies(f, copies, block + 1)
         b, kind = f.blocks[block], f.heads[block, B.HEAD_MODEL]
         c, past, first = copies.numbers[block], copies.commands[block], block * L
         size, waiting = min(n - first, L), False
@@ -409,10 +439,9 @@ def step(f: FleetView, copies: CopyState, actions: Singles, rules: TaskRules, ou
 
 
 @kernel
-def reset_selected(
-    f: FleetView, copies: CopyState, chosen: Mask, rules: TaskRules, out: StepOutput, thrusters: int
-) -> None:
+def reset_selected(table: Packed, chosen: Mask, thrusters: int) -> None:
     """Start a new episode of the selected copies."""
+    f, copies, rules, out = unpack_step_state(table)
     n = chosen.shape[0]
     for block in range((n + L - 1) // L):
         b, c, past, first = f.blocks[block], copies.numbers[block], copies.commands[block], block * L
