@@ -158,8 +158,8 @@ def run_ticks(
     return tick, medium_arrays.OK, False
 
 
-@kernel
-def publish(
+@device_function
+def fill_motion(
     f: BodyArrays,
     order: Ints,
     count: int,
@@ -192,3 +192,6 @@ def publish(
             actuation[row, _FEEDBACK + i] = feedback[row, slot]
         for i in range(counts[row], SLOTS):  # of a body that was in the row before
             actuation[row, _COMMAND + i] = actuation[row, _ACTUAL + i] = actuation[row, _FEEDBACK + i] = 0.0
+
+
+publish = kernel(fill_motion)
