@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_kernels import compiled_elementary
-from wavesim_kernels.compiler import always_inline, kernel
+from wavesim_kernels.compiler import always_inline, device_function, kernel
 from wavesim_sdk.sensors import HEAD_COLUMNS
 from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import STATE, Table
@@ -52,6 +52,11 @@ assert HEAD_COLUMNS == SEQUENCE + 1
 PLACE, DEPTH, SPEED, THROUGH, R_WB, R_WS, POSE_COLUMNS = 0, 3, 4, 7, 10, 19, 28
 
 
+#: arguments of the types that kernels receive: numbers, numbers of rays, vectors, and rows of tables
+NUMBERS, RAYS, VECTOR, ROWS = np.zeros((1, 1)), np.zeros((1, 1, 1)), np.zeros(1), np.zeros(1, np.int64)
+WORDS, FLAGS, KEYS = np.zeros((1, 1), np.int64), np.zeros((1, 1), bool), np.zeros(1, np.uint64)
+
+
 @always_inline
 def minimum(a: float, b: float) -> float:
     """Return the smaller number, or NaN if one is NaN."""
@@ -86,65 +91,72 @@ def fill_uniforms(keys: Keys, tick: int, first: int, out: Floats) -> None:
             out[i, k] = compiled_elementary.uniform(keys[i], tick, first + k)
 
 
+@device_function
+def to_outer(R: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Return R v for a rotation (9,), row by row: for R_WB, a vector in W from one in B."""
+    return (
+        R[0] * x + R[1] * y + R[2] * z,
+        R[3] * x + R[4] * y + R[5] * z,
+        R[6] * x + R[7] * y + R[8] * z,
+    )
+
+
+@device_function
+def to_inner(R: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Return the transposed rotation times v: for R_WB, a vector in B from one in W."""
+    return (
+        x * R[0] + y * R[3] + z * R[6],
+        x * R[1] + y * R[4] + z * R[7],
+        x * R[2] + y * R[5] + z * R[8],
+    )
+
+
+@device_function
+def turned_velocity(body: Floats, column: int, lever: Floats) -> tuple[float, float, float]:
+    """Return the velocity in B of a sensor, from a velocity of the body's origin and the angular velocity.
+
+    The products with zero give the sign of a zero that the product of vector and matrix has, too.
+    """
+    p, q, r = body[TURN_RATE], body[TURN_RATE + 1], body[TURN_RATE + 2]
+    x, y, z = lever[0], lever[1], lever[2]
+    return (
+        body[column] + (p * 0.0 + q * z + r * -y),
+        body[column + 1] + (p * -z + q * 0.0 + r * x),
+        body[column + 2] + (p * y + q * -x + r * 0.0),
+    )
+
+
 @kernel
 def fill_poses(
-    state: Floats,
-    bodies: Rows,
-    levers: Floats,
-    crosses: Floats,
-    rotations: Floats,
-    is_rotated: bool,
-    level: float,
-    out: Floats,
+    state: Floats, bodies: Rows, levers: Floats, rotations: Floats, is_rotated: bool, level: float, out: Floats
 ) -> None:
     """Fill the poses of sensors (n, POSE_COLUMNS) from the table `state`.
 
-    ``levers`` are positions in B, ``crosses`` the matrices M with ``w x lever = w M``, and ``rotations`` R_BS. ``level``
-    is the height in m of the water surface above the mean.
+    ``levers`` are positions in B and ``rotations`` (1 or n, 9) R_BS, row by row. ``level`` is the height in m of the
+    water surface above the mean.
     """
     for i in range(len(bodies)):
         b, one = state[bodies[i]], out[i]
-        k = i if len(levers) > 1 else 0
-        m = i if len(rotations) > 1 else 0
-        x, y, z = levers[k, 0], levers[k, 1], levers[k, 2]
-        r = compiled_elementary.rotation_elements(b[ATTITUDE], b[ATTITUDE + 1], b[ATTITUDE + 2], b[ATTITUDE + 3])
-        one[R_WB], one[R_WB + 1], one[R_WB + 2], one[R_WB + 3], one[R_WB + 4] = r[0], r[1], r[2], r[3], r[4]
-        one[R_WB + 5], one[R_WB + 6], one[R_WB + 7], one[R_WB + 8] = r[5], r[6], r[7], r[8]
-        for j in range(3):
-            one[PLACE + j] = b[POSITION + j] + (
-                one[R_WB + 3 * j] * x + one[R_WB + 3 * j + 1] * y + one[R_WB + 3 * j + 2] * z
-            )
-            for c in range(3):
-                one[R_WS + 3 * j + c] = one[R_WB + 3 * j + c]
-                if is_rotated:
-                    one[R_WS + 3 * j + c] = (
-                        one[R_WB + 3 * j] * rotations[m, 0, c]
-                        + one[R_WB + 3 * j + 1] * rotations[m, 1, c]
-                        + one[R_WB + 3 * j + 2] * rotations[m, 2, c]
-                    )
+        lever, R_BS = levers[i if len(levers) > 1 else 0], rotations[i if len(rotations) > 1 else 0]
+        R, turned = one[R_WB : R_WB + 9], one[R_WS : R_WS + 9]
+        q = b[ATTITUDE : ATTITUDE + 4]
+        R[0], R[1], R[2], R[3], R[4], R[5], R[6], R[7], R[8] = compiled_elementary.rotation_elements(
+            q[0], q[1], q[2], q[3]
+        )
+        x, y, z = to_outer(R, lever[0], lever[1], lever[2])
+        one[PLACE], one[PLACE + 1], one[PLACE + 2] = b[POSITION] + x, b[POSITION + 1] + y, b[POSITION + 2] + z
         one[DEPTH] = one[PLACE + 2] + level
-        u, v, w = turned_velocity(b, VELOCITY, crosses[k])
-        for j in range(3):
-            one[SPEED + j] = one[R_WB + 3 * j] * u + one[R_WB + 3 * j + 1] * v + one[R_WB + 3 * j + 2] * w
-        u, v, w = turned_velocity(b, VELOCITY_THROUGH_WATER, crosses[k])
+        x, y, z = turned_velocity(b, VELOCITY, lever)
+        one[SPEED], one[SPEED + 1], one[SPEED + 2] = to_outer(R, x, y, z)
+        x, y, z = turned_velocity(b, VELOCITY_THROUGH_WATER, lever)
         if is_rotated:
-            u, v, w = (
-                u * rotations[m, 0, 0] + v * rotations[m, 1, 0] + w * rotations[m, 2, 0],
-                u * rotations[m, 0, 1] + v * rotations[m, 1, 1] + w * rotations[m, 2, 1],
-                u * rotations[m, 0, 2] + v * rotations[m, 1, 2] + w * rotations[m, 2, 2],
-            )
-        one[THROUGH], one[THROUGH + 1], one[THROUGH + 2] = u, v, w
-
-
-@always_inline
-def turned_velocity(body: Floats, column: int, cross: Floats) -> tuple[float, float, float]:
-    """Return the velocity in B of a sensor, from a velocity of the body's origin and the angular velocity."""
-    p, q, r = body[TURN_RATE], body[TURN_RATE + 1], body[TURN_RATE + 2]
-    return (
-        body[column] + (p * cross[0, 0] + q * cross[1, 0] + r * cross[2, 0]),
-        body[column + 1] + (p * cross[0, 1] + q * cross[1, 1] + r * cross[2, 1]),
-        body[column + 2] + (p * cross[0, 2] + q * cross[1, 2] + r * cross[2, 2]),
-    )
+            x, y, z = to_inner(R_BS, x, y, z)
+            for k in range(3):
+                turned[k], turned[3 + k], turned[6 + k] = to_outer(R, R_BS[k], R_BS[3 + k], R_BS[6 + k])
+        else:
+            for k in range(9):
+                turned[k] = R[k]
+        one[THROUGH], one[THROUGH + 1], one[THROUGH + 2] = x, y, z
 
 
 @kernel
@@ -164,3 +176,12 @@ def publish(values: Words, places: Rows, generations: Rows, generation: int, end
             table[row, SEQUENCE] = sequence
             count += 1
     return count
+
+
+#: kernels of all types, each with arguments of the types that it receives
+KERNELS: tuple[tuple[Any, ...], ...] = (
+    (fill_normals, KEYS, VECTOR, 0, 0, NUMBERS),
+    (fill_uniforms, KEYS, 0, 0, NUMBERS),
+    (fill_poses, NUMBERS, ROWS, NUMBERS, NUMBERS, False, 0.0, NUMBERS),
+    (publish, WORDS, ROWS, ROWS, 0, 0, WORDS),
+)

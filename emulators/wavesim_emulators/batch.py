@@ -23,6 +23,7 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
+
 class NoiseStreams:
     """Random numbers of some instruments, with a separate stream per instrument and purpose.
 
@@ -108,9 +109,8 @@ class Mounting:
         self._cross = np.zeros((*self.lever.shape, 3))  # w x lever = w @ this
         for i, j, k, sign in ((0, 1, 2, -1), (0, 2, 1, 1), (1, 0, 2, 1), (1, 2, 0, -1), (2, 0, 1, -1), (2, 1, 0, 1)):
             self._cross[..., i, j] = sign * self.lever[..., k]
-        #: for kernels: positions, matrices of cross products and rotations, with one row or one for each sensor
-        self.levers, self.crosses = self.lever.reshape(-1, 3), self._cross.reshape(-1, 3, 3)
-        self.rotations = np.ascontiguousarray(self.R_BS).reshape(-1, 3, 3)
+        #: for kernels: positions, and rotations row by row, with one row or one for each sensor
+        self.levers, self.rotations = self.lever.reshape(-1, 3), np.ascontiguousarray(self.R_BS).reshape(-1, 9)
 
     def velocity_B(self, v_B: Floats, w_B: Floats) -> Floats:
         """Return the velocities in B of the sensors, from the velocities (n, 3) of the body origins."""
@@ -221,9 +221,7 @@ class Batch:
         if self._poses is None:
             m, rows = self.members.mounting, self.members.bodies
             self._poses, level = np.empty((len(rows), bank_kernels.POSE_COLUMNS)), float(self.weather["level"])
-            bank_kernels.fill_poses(
-                self.state_numbers, rows, m.levers, m.crosses, m.rotations, m.is_rotated, level, self._poses
-            )
+            bank_kernels.fill_poses(self.state_numbers, rows, m.levers, m.rotations, m.is_rotated, level, self._poses)
         return self._poses
 
     def numbers(self, out: Record) -> Floats:

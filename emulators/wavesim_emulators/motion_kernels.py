@@ -10,17 +10,23 @@ from wavesim_emulators.bank_kernels import (
     ATTITUDE,
     DEPTH,
     FALSE,
+    FLAGS,
+    NUMBERS,
     R_WS,
+    RAYS,
+    ROWS,
     SPEED,
     THROUGH,
     TRUE,
     TURN_RATE,
     VALID,
+    VECTOR,
     VELOCITY_THROUGH_WATER,
     Flags,
     Floats,
     Rows,
     first_columns,
+    to_inner,
 )
 from wavesim_emulators.ray_kernels import CLOSING, DIRECTION, RANGE
 from wavesim_kernels import compiled_elementary  # noqa: F401  # registers the elementary functions with Numba
@@ -97,10 +103,7 @@ def fill_dvl(
     over, water = np.empty(count), np.empty(count)
     for i in range(len(poses)):
         pose, row = poses[i], out[i]
-        v, R = pose[SPEED : SPEED + 3], pose[R_WS : R_WS + 9]
-        x = v[0] * R[0] + v[1] * R[3] + v[2] * R[6]
-        y = v[0] * R[1] + v[1] * R[4] + v[2] * R[7]
-        z = v[0] * R[2] + v[1] * R[5] + v[2] * R[8]
+        x, y, z = to_inner(pose[R_WS : R_WS + 9], pose[SPEED], pose[SPEED + 1], pose[SPEED + 2])
         locked, mask, down = 0, 0, 0.0
         for k in range(count):
             d, ray = beams[k], rays[i, k]
@@ -122,3 +125,8 @@ def fill_dvl(
         row[_ALTITUDE] = down / locked if locked > 0 else math.nan
         row[_LOCKED] = locked
         row[VALID] = TRUE if pose[DEPTH] > 0.0 else FALSE
+
+
+AHRS_KERNEL = fill_ahrs, NUMBERS, ROWS, NUMBERS, NUMBERS
+SPEED_LOG_KERNEL = fill_speed_log, NUMBERS, ROWS, NUMBERS, NUMBERS
+DVL_KERNEL = fill_dvl, NUMBERS, RAYS, NUMBERS, FLAGS, RAYS, VECTOR, NUMBERS, NUMBERS

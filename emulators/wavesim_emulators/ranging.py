@@ -5,6 +5,7 @@ obstacles, surface and other bodies.
 from __future__ import annotations
 
 import math
+
 import numpy as np
 
 from wavesim_emulators import ray_kernels
@@ -66,6 +67,8 @@ class FixedWorld:
 
 class RaycastEmulator(Emulator):
     """Base class of emulators that cast rays into the world: bed, obstacles, surface, and the bodies at the tick."""
+
+    kernels = ray_kernels.KERNELS
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_emulators.bank_kernels import PLACE, R_WS, Floats, maximum, minimum
+from wavesim_emulators.bank_kernels import NUMBERS, PLACE, R_WS, RAYS, VECTOR, Floats, maximum, minimum
 from wavesim_kernels import compiled_elementary  # noqa: F401  # registers the elementary functions with Numba
 from wavesim_kernels.compiler import device_function, kernel
 from wavesim_sdk.elementary import exp, hypot
@@ -20,7 +20,9 @@ PIER_CENTRE, PIER_RADIUS, PIER_HALF, PIER_SQUARE, PIER_COLUMNS = 0, 3, 4, 5, 6
 
 
 @kernel
-def fill_rays(poses: Floats, directions: Floats, positions: Floats, is_apart: bool, is_level: bool, out: Floats) -> None:
+def fill_rays(
+    poses: Floats, directions: Floats, positions: Floats, is_apart: bool, is_level: bool, out: Floats
+) -> None:
     """Fill origins and directions in W of the rays of instruments (n, beams, RAY_COLUMNS).
 
     ``directions`` and ``positions`` (beams, 3) are in S. If ``is_apart`` is False, all positions are zero. If
@@ -140,3 +142,9 @@ def cast_rays(
                 if depth >= 0.0:
                     found = minimum(found, -depth / ray[DIRECTION + 2])
             ray[RANGE] = found if found <= limit else math.inf
+
+
+KERNELS = (
+    (fill_rays, NUMBERS, NUMBERS, NUMBERS, False, False, RAYS),
+    (cast_rays, RAYS, VECTOR, NUMBERS, NUMBERS, NUMBERS, 0.0, 0.0, False),
+)

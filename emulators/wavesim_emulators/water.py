@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from collections.abc import Sequence
+
+import numpy as np
 
 from wavesim_emulators import bank_kernels, water_kernels
 from wavesim_emulators.base import Batch, Emulator, Floats
@@ -19,6 +19,8 @@ from wavesim_world.ocean.water import NO_SCALAR, Water, depth_of_pressure
 
 class WaterEmulator(Emulator):
     """Base class of sensors of the surrounding water. In air, they have no value."""
+
+    kernels = (water_kernels.CONDITIONS_KERNEL,)
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
@@ -63,6 +65,7 @@ class CtdEmulator(WaterEmulator):
     """
 
     sensor = "ctd"
+    kernels = (water_kernels.CONDITIONS_KERNEL, water_kernels.CTD_KERNEL)
 
     def measure(self, now: Batch, out: Record) -> None:
         noise, surface = now.noise.normals(3), self.water.world.pressure_0

@@ -7,9 +7,11 @@ import math
 from wavesim_emulators.bank_kernels import (
     DEPTH,
     FALSE,
+    NUMBERS,
     PLACE,
     TRUE,
     VALID,
+    VECTOR,
     Floats,
     first_columns,
     maximum,
@@ -97,3 +99,7 @@ def fill_ctd(poses: Floats, conditions: Floats, noise: Floats, surface_pressure:
         out[i, _PRESSURE], out[i, _TEMPERATURE], out[i, _CONDUCTIVITY] = p, t, c
         out[i, _SALINITY] = salinity(c, t, maximum(p - surface_pressure, 0.0))
         out[i, VALID] = TRUE if poses[i, DEPTH] >= 0.0 else FALSE
+
+
+CONDITIONS_KERNEL = fill_conditions, NUMBERS, VECTOR, NUMBERS, NUMBERS, NUMBERS, NUMBERS
+CTD_KERNEL = fill_ctd, NUMBERS, NUMBERS, NUMBERS, 0.0, NUMBERS

@@ -120,8 +120,6 @@ class InstrumentBanks:
             self._actuation[1],
             self._weather[1],
         )
-        view = FleetSnapshot(
-            s.tick, s.time_ns, self._rows, s.identity, self._state[0], self._tables, (self._version,)
-        )
+        view = FleetSnapshot(s.tick, s.time_ns, self._rows, s.identity, self._state[0], self._tables, (self._version,))
         for name in types:
             self.by_type[name].compute(view, s.tick)
