@@ -24,7 +24,7 @@ Keys = np.ndarray[Any, np.dtype[np.uint64]]
 
 def first_columns(table: Table) -> dict[str, int]:
     """Return the index of the first number of each column in the flat view of a table."""
-    fields = table.dtype.fields or {}
+    fields: Any = table.dtype.fields
     return {name: int(field[1]) // 8 for name, field in fields.items()}
 
 

@@ -34,10 +34,13 @@ def _installed_emulators() -> dict[str, EntryPoint]:
 def fill_inputs(
     table: Packed, places: Ints, counts: Ints, time: float, state: Floats, actuation: Floats, weather: Floats
 ) -> None:
-    """Fill the tables `state`, `actuation` and `weather`, given as flat views; see :func:`wavesim_server.tick.publish`."""
+    """Fill the tables `state`, `actuation` and `weather`, given as flat views. Without rows, `actuation` is omitted."""
     now = tick.unpack_tick_state(table)
-    scratch, feedback = now.scratch, now.fleet.feedback
-    tick.fill_motion(now.bodies, scratch.order, scratch.counters[0], feedback, places, counts, state, actuation)
+    order = now.scratch.order
+    for k in range(now.scratch.counters[0]):
+        tick.publish_state(now.bodies, order[k], state)
+        if len(actuation):
+            tick.publish_actuation(now.bodies, order[k], now.fleet.feedback, places, counts, actuation)
     north, east = uniform_flow(now.environment.flow, time)
     air, wind = now.weather.state, now.weather.wind
     row = weather[0]
@@ -48,7 +51,7 @@ def fill_inputs(
 
 def _with_numbers(table: Record) -> tuple[Record, Floats]:
     """Return a table and its flat view (rows, numbers)."""
-    return table, table.view(np.float64).reshape(len(table), -1)
+    return table, table.view(np.float64).reshape(len(table), table.dtype.itemsize // 8)
 
 
 class InstrumentBanks:
@@ -68,7 +71,8 @@ class InstrumentBanks:
         }
         capacity = simulation.capacity
         self._state = _with_numbers(np.zeros(capacity, STATE.dtype))
-        self._actuation = _with_numbers(np.zeros(capacity, ACTUATION.dtype))
+        needs = {table for bank in self.by_type.values() for table in bank.emulator.needs}
+        self._actuation = _with_numbers(np.zeros(capacity if "actuation" in needs else 0, ACTUATION.dtype))
         self._weather = _with_numbers(np.zeros(1, WEATHER.dtype))
         self._tables = {"instruments": registry.rows, "weather": self._weather[0], "actuation": self._actuation[0]}
         self._version = -1
@@ -88,7 +92,7 @@ class InstrumentBanks:
 
     def next_due(self, end: int) -> int:
         """Return the next tick at which an instrument measures or publishes, at most ``end``."""
-        if self._version != self._registry.version:
+        if self._version != self._registry.version or (self._next or end) <= self._simulation.tick:
             self._refresh()
         return end if self._next is None or self._next > end else self._next
 
