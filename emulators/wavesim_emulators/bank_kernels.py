@@ -13,13 +13,15 @@ from wavesim_kernels import compiled_elementary
 from wavesim_kernels.compiler import always_inline, device_function, kernel
 from wavesim_sdk.sensors import HEAD_COLUMNS
 from wavesim_sdk.shared_memory import Record
-from wavesim_sdk.tables import STATE, Table
+from wavesim_sdk.tables import STATE, WEATHER, Table
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 Words = np.ndarray[Any, np.dtype[np.int64]]
 Keys = np.ndarray[Any, np.dtype[np.uint64]]
+#: kernels, each with arguments of the types that it receives
+Kernels = tuple[tuple[Any, ...], ...]
 
 
 def first_columns(table: Table) -> dict[str, int]:
@@ -42,6 +44,7 @@ _state = first_columns(STATE)
 POSITION, ATTITUDE, VELOCITY = _state["p_WB_W"], _state["q_WB"], _state["v_WB_B"]
 TURN_RATE, VELOCITY_THROUGH_WATER = _state["w_WB_B"], _state["v_FB_B"]
 
+LEVEL = first_columns(WEATHER)["level"]
 VALID, SEQUENCE = 2, 3  #: columns of every sensor's table
 #: the bits of the integers 1 and 0, as numbers: values of the column `valid` in a matrix of numbers
 TRUE, FALSE = float(np.int64(1).view(np.float64)), 0.0
@@ -178,8 +181,8 @@ def publish(values: Words, places: Rows, generations: Rows, generation: int, end
     return count
 
 
-#: kernels of all types, each with arguments of the types that it receives
-KERNELS: tuple[tuple[Any, ...], ...] = (
+#: kernels of all sensor types
+KERNELS: Kernels = (
     (fill_normals, KEYS, VECTOR, 0, 0, NUMBERS),
     (fill_uniforms, KEYS, 0, 0, NUMBERS),
     (fill_poses, NUMBERS, ROWS, NUMBERS, NUMBERS, False, 0.0, NUMBERS),

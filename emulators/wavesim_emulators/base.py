@@ -61,7 +61,7 @@ class Emulator:
     needs: ClassVar[tuple[str, ...]] = ()  #: other shared-memory tables that the emulator reads, at the same tick
 
     #: kernels of :meth:`measure`, each with arguments of the types that it receives
-    kernels: ClassVar[tuple[tuple[Any, ...], ...]] = ()
+    kernels: ClassVar[bank_kernels.Kernels] = ()
 
     def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded = loaded

@@ -124,6 +124,15 @@ class Mounting:
         return np.asarray(vecmat(vectors_B, self.R_BS))
 
 
+class TickInputs(NamedTuple):
+    """Tables that instruments read at a tick."""
+
+    view: FleetSnapshot
+    weather: Any  #: record of the table `weather`
+    state_numbers: Floats  #: the table `state` as a matrix of numbers
+    level: float  #: height of the water surface above the mean, m
+
+
 class Members(Protocol):
     """The instruments of a batch, which stay the same from tick to tick."""
 
@@ -151,11 +160,12 @@ class Batch:
     marks instruments without an earlier value.
     """
 
-    def __init__(self, members: Members, view: FleetSnapshot, state_numbers: Floats, weather: Any) -> None:
-        self.members, self.view, self.weather = members, view, weather
-        self.tick, self.time_ns = view.tick, view.time_ns
+    def __init__(self, members: Members, inputs: TickInputs) -> None:
+        self.members = members
         #: the table `state` as a matrix of numbers, for kernels; its rows are those of the bodies (``rows``)
-        self.state_numbers = state_numbers
+        self.view, self.weather, self.state_numbers, self.level = inputs
+        view = inputs.view
+        self.tick, self.time_ns = view.tick, view.time_ns
         self.noise = Noise(members.streams, view.tick, members.noise)
         self.since = members.zeros  #: time in s since the last value, for types that have a state; 0 = no earlier value
         self._state: Record | None = None

@@ -24,7 +24,7 @@ class AhrsEmulator(Emulator):
     """
 
     sensor = "ahrs"
-    kernels = (motion_kernels.AHRS_KERNEL,)
+    kernels = motion_kernels.AHRS_KERNELS
 
     def measure(self, now: Batch, out: Record) -> None:
         motion_kernels.fill_ahrs(now.state_numbers, now.rows, now.noise.normals(6), now.numbers(out))
@@ -34,7 +34,7 @@ class SpeedLogEmulator(Emulator):
     """Emulator of a speed log: velocity through the water in B, with white noise of 1 cm/s on each axis."""
 
     sensor = "speedlog"
-    kernels = (motion_kernels.SPEED_LOG_KERNEL,)
+    kernels = motion_kernels.SPEED_LOG_KERNELS
 
     def measure(self, now: Batch, out: Record) -> None:
         motion_kernels.fill_speed_log(now.state_numbers, now.rows, now.noise.normals(3), now.numbers(out))
@@ -179,7 +179,7 @@ class DvlEmulator(RaycastEmulator):
     """
 
     sensor = "dvl"
-    kernels = (*ray_kernels.KERNELS, motion_kernels.DVL_KERNEL)
+    kernels = motion_kernels.DVL_KERNELS
 
     def prepare(self, parameters: DvlParameters) -> DvlBeams:
         return DvlBeams(parameters)

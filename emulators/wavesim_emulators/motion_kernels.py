@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from wavesim_emulators import ray_kernels
 from wavesim_emulators.bank_kernels import (
     ATTITUDE,
     DEPTH,
@@ -24,6 +25,7 @@ from wavesim_emulators.bank_kernels import (
     VELOCITY_THROUGH_WATER,
     Flags,
     Floats,
+    Kernels,
     Rows,
     first_columns,
     to_inner,
@@ -127,6 +129,9 @@ def fill_dvl(
         row[VALID] = TRUE if pose[DEPTH] > 0.0 else FALSE
 
 
-AHRS_KERNEL = fill_ahrs, NUMBERS, ROWS, NUMBERS, NUMBERS
-SPEED_LOG_KERNEL = fill_speed_log, NUMBERS, ROWS, NUMBERS, NUMBERS
-DVL_KERNEL = fill_dvl, NUMBERS, RAYS, NUMBERS, FLAGS, RAYS, VECTOR, NUMBERS, NUMBERS
+AHRS_KERNELS: Kernels = ((fill_ahrs, NUMBERS, ROWS, NUMBERS, NUMBERS),)
+SPEED_LOG_KERNELS: Kernels = ((fill_speed_log, NUMBERS, ROWS, NUMBERS, NUMBERS),)
+DVL_KERNELS: Kernels = (
+    *ray_kernels.KERNELS,
+    (fill_dvl, NUMBERS, RAYS, NUMBERS, FLAGS, RAYS, VECTOR, NUMBERS, NUMBERS),
+)

@@ -5,6 +5,7 @@ obstacles, surface and other bodies.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_world.ocean.scene import RaycastScene
 
 RINGS, SPOKES = 3, 12  #: number of rays that represent a cone
+FEW_BODIES = 100  #: number of bodies up to which a search for near ones compares all instruments with all bodies
 FLOATING = 0.5  #: height in m above the water up to which an echosounder on a floating hull still counts as submerged
 
 
@@ -77,6 +79,8 @@ class RaycastEmulator(Emulator):
         self._shapes = ModelShapes(loaded)
         self._view: FleetSnapshot
         self._bodies: BodyObstacles | None = None
+        #: version of the last snapshot, and radii of the bounding spheres of its bodies
+        self._radii: tuple[Any, Floats] = None, np.zeros(0)
 
     def begin(self, view: FleetSnapshot, weather: object) -> None:
         self._view, self._bodies = view, None
@@ -97,19 +101,28 @@ class RaycastEmulator(Emulator):
 
     def cast(self, now: Batch, rays: Floats, maximum: float, surface: bool = True) -> Rows | None:
         """Set the ranges of rays; inf = no hit within the maximum range. Return the numbers (n, beams) of the bodies hit
-        or -1; None if there is no other body.
+        or -1; None if no body is near.
         """
-        level = float(now.weather["level"])
-        origins, along = rays[:, :, :3], rays[:, :, 3:6]
         if (w := self._world).is_complete:
-            ray_kernels.cast_rays(rays, w.bed, w.bumps, w.boxes, w.piers, maximum, level, surface)
-        else:
-            rays[:, :, ray_kernels.RANGE] = self.scene.cast(origins, along, maximum, surface=surface, level=level)
-        if len(now.view.rows) < 2:
-            return None
+            ray_kernels.cast_rays(rays, w.bed, w.bumps, w.boxes, w.piers, maximum, now.level, surface)
+            if not self._may_hit_bodies(now, rays, maximum):
+                return None
+        origins, along = rays[:, :, :3], rays[:, :, 3:6]
+        if not w.is_complete:
+            rays[:, :, ray_kernels.RANGE] = self.scene.cast(origins, along, maximum, surface=surface, level=now.level)
         ranges, hit = self.bodies.cast(origins, along, rays[:, :, ray_kernels.RANGE], maximum, now.rows)
         rays[:, :, ray_kernels.RANGE] = ranges
         return hit
+
+    def _may_hit_bodies(self, now: Batch, rays: Floats, maximum: float) -> bool:
+        """Return False if no other body is near, which takes less time to find out than the search for hits."""
+        view = now.view
+        if len(view.rows) > FEW_BODIES:
+            return True
+        if view.version is None or view.version != self._radii[0]:
+            shapes = self._shapes.table(view.identity["model"].take(view.rows))
+            self._radii = view.version, shapes[:, 4].copy()
+        return bool(ray_kernels.may_hit_bodies(rays, now.rows, now.state_numbers, view.rows, self._radii[1], maximum))
 
     def ranges(self, now: Batch, beams: BeamGeometry, surface: bool = True, level: bool = False) -> Floats:
         """Return ranges (n, beams) along beams in S, or in W if ``level`` is set."""

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import math
 
-from wavesim_emulators.bank_kernels import NUMBERS, PLACE, R_WS, RAYS, VECTOR, Floats, maximum, minimum
+from wavesim_emulators.bank_kernels import (
+    NUMBERS,
+    PLACE,
+    POSITION,
+    R_WS,
+    RAYS,
+    ROWS,
+    VECTOR,
+    Floats,
+    Kernels,
+    Rows,
+    maximum,
+    minimum,
+)
 from wavesim_kernels import compiled_elementary  # noqa: F401  # registers the elementary functions with Numba
 from wavesim_kernels.compiler import device_function, kernel
 from wavesim_sdk.elementary import exp, hypot
@@ -17,6 +30,9 @@ ORIGIN, DIRECTION, RANGE, CLOSING, RAY_COLUMNS = 0, 3, 6, 7, 8
 BOX_CENTRE, BOX_HALF, BOX_SQUARE, BOX_AXES, BOX_COLUMNS = 0, 3, 6, 7, 16
 #: columns of a pier: centre, radius, half height, square of the half diagonal
 PIER_CENTRE, PIER_RADIUS, PIER_HALF, PIER_SQUARE, PIER_COLUMNS = 0, 3, 4, 5, 6
+
+
+MARGIN = 0.01  #: distance in m that a search for bodies adds, more than any error of rounding
 
 
 @kernel
@@ -144,7 +160,30 @@ def cast_rays(
             ray[RANGE] = found if found <= limit else math.inf
 
 
-KERNELS = (
+@kernel
+def may_hit_bodies(rays: Floats, own: Rows, state: Floats, bodies: Rows, radii: Floats, limit: float) -> bool:
+    """Return whether any ray may hit a body other than that of its instrument, within its range and ``limit``.
+
+    ``own`` (n,) are the rows of the instruments' bodies in the table `state`, ``bodies`` those of all bodies, and
+    ``radii`` the radii of their bounding spheres.
+    """
+    for i in range(rays.shape[0]):
+        origin, reach = rays[i, 0], 0.0
+        for k in range(rays.shape[1]):
+            ray = rays[i, k]
+            x, y, z = ray[0] - origin[0], ray[1] - origin[1], ray[2] - origin[2]
+            reach = maximum(reach, math.sqrt(x * x + y * y + z * z) + minimum(ray[RANGE], limit))
+        for j in range(len(bodies)):
+            p = state[bodies[j]]
+            x, y, z = p[POSITION] - origin[0], p[POSITION + 1] - origin[1], p[POSITION + 2] - origin[2]
+            apart = reach + radii[j] + MARGIN
+            if bodies[j] != own[i] and not x * x + y * y + z * z > apart * apart:
+                return True
+    return False
+
+
+KERNELS: Kernels = (
     (fill_rays, NUMBERS, NUMBERS, NUMBERS, False, False, RAYS),
     (cast_rays, RAYS, VECTOR, NUMBERS, NUMBERS, NUMBERS, 0.0, 0.0, False),
+    (may_hit_bodies, RAYS, ROWS, NUMBERS, ROWS, VECTOR, 0.0),
 )

@@ -11,8 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_emulators.bank_kernels import SEQUENCE, as_numbers, as_words, publish
-from wavesim_emulators.batch import Batch, Flags, Floats, Measuring, Mounting, Noise, NoiseStreams, Rows, steady_weather
+from wavesim_emulators.bank_kernels import LEVEL, SEQUENCE, as_numbers, as_words, publish
+from wavesim_emulators.batch import (
+    Batch,
+    Flags,
+    Floats,
+    Measuring,
+    Mounting,
+    Noise,
+    NoiseStreams,
+    Rows,
+    TickInputs,
+    steady_weather,
+)
 from wavesim_kernels import randomness
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.errors import AttachError
@@ -81,7 +92,8 @@ class SensorBank:
         self._visible_width = self._generation + 1
         self._last = table.copy()  # newest value of each, as of the last change of the instruments
         self._generations = np.zeros(len(table), np.int64)  # generation of present instruments; 0 = none
-        self._state: tuple[Any, Floats] = None, np.zeros((0, 0))  # the last table `state`, and its view as numbers
+        #: the last tables `state` and `weather`, and their views as numbers
+        self._views: tuple[Any, Any, Floats, Floats] = None, None, np.zeros((0, 0)), np.zeros((0, 0))
         self._version: tuple[int, ...] | None = None
         self._instruments: dict[Any, KeyedInstrument] = {}  # by names of body, model, instrument
 
@@ -92,14 +104,13 @@ class SensorBank:
         changed = False
         if view.version is None or view.version != self._version:
             changed = self._update_groups(view, due)
-        weather: Any = None
+        inputs: TickInputs | None = None
         for group in self.groups.values():
             if group.is_due(due) and view.tick > group.measured_tick:
-                if weather is None:
-                    known = view.tables.get("weather")
-                    weather = self._steady_weather(view) if known is None else known[0]
-                    self.emulator.begin(view, weather)
-                changed |= self._measure(group, view, weather)
+                if inputs is None:
+                    inputs = self._read_inputs(view)
+                    self.emulator.begin(view, inputs.weather)
+                changed |= self._measure(group, inputs)
                 group.served, group.measured_tick = due, view.tick
         for group in self.groups.values():
             while group.pending and group.pending[0][0] <= view.time_ns:
@@ -163,19 +174,24 @@ class SensorBank:
         self._instruments[asked] = found, randomness.key(self.seed, body, name)
         return self._instruments[asked]
 
-    def _steady_weather(self, view: FleetSnapshot) -> Any:
-        return steady_weather(self.emulator.loaded.config.world, view.time_ns * 1e-9)
+    def _read_inputs(self, view: FleetSnapshot) -> TickInputs:
+        """Return the tables that the instruments read at a tick."""
+        weather = view.tables.get("weather")
+        if weather is None:
+            weather = np.array([steady_weather(self.emulator.loaded.config.world, view.time_ns * 1e-9)])
+        if self._views[0] is not view.state or self._views[1] is not weather:
+            self._views = view.state, weather, as_numbers(view.state), as_numbers(weather)
+        _, _, state_numbers, weather_numbers = self._views
+        return TickInputs(view, weather[0], state_numbers, float(weather_numbers[0, LEVEL]))
 
     # -- values --------------------------------------------------------------------------------------
 
-    def _measure(self, group: InstrumentGroup, view: FleetSnapshot, weather: Any) -> bool:
+    def _measure(self, group: InstrumentGroup, inputs: TickInputs) -> bool:
         """Compute the values of a group. Values without latency are written to the table; the others are queued. Return
         True if the table changed.
         """
-        now, p, places = group.values, group.parameters, group.table_rows
-        if self._state[0] is not view.state:
-            self._state = view.state, as_numbers(view.state)
-        batch = Batch(group, view, self._state[1], weather)
+        now, p, places, view = group.values, group.parameters, group.table_rows, inputs.view
+        batch = Batch(group, inputs)
         if self.has_state:
             batch.since = np.where(group.fresh, 0.0, (view.time_ns - now["measured_ns"]) * 1e-9)
             now["measured_ns"] = view.time_ns

@@ -20,7 +20,7 @@ from wavesim_world.ocean.water import NO_SCALAR, Water, depth_of_pressure
 class WaterEmulator(Emulator):
     """Base class of sensors of the surrounding water. In air, they have no value."""
 
-    kernels = (water_kernels.CONDITIONS_KERNEL,)
+    kernels = water_kernels.CONDITIONS_KERNELS
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
@@ -65,7 +65,7 @@ class CtdEmulator(WaterEmulator):
     """
 
     sensor = "ctd"
-    kernels = (water_kernels.CONDITIONS_KERNEL, water_kernels.CTD_KERNEL)
+    kernels = water_kernels.CTD_KERNELS
 
     def measure(self, now: Batch, out: Record) -> None:
         noise, surface = now.noise.normals(3), self.water.world.pressure_0

@@ -13,6 +13,7 @@ from wavesim_emulators.bank_kernels import (
     VALID,
     VECTOR,
     Floats,
+    Kernels,
     first_columns,
     maximum,
     minimum,
@@ -101,5 +102,5 @@ def fill_ctd(poses: Floats, conditions: Floats, noise: Floats, surface_pressure:
         out[i, VALID] = TRUE if poses[i, DEPTH] >= 0.0 else FALSE
 
 
-CONDITIONS_KERNEL = fill_conditions, NUMBERS, VECTOR, NUMBERS, NUMBERS, NUMBERS, NUMBERS
-CTD_KERNEL = fill_ctd, NUMBERS, NUMBERS, NUMBERS, 0.0, NUMBERS
+CONDITIONS_KERNELS: Kernels = ((fill_conditions, NUMBERS, VECTOR, NUMBERS, NUMBERS, NUMBERS, NUMBERS),)
+CTD_KERNELS: Kernels = (*CONDITIONS_KERNELS, (fill_ctd, NUMBERS, NUMBERS, NUMBERS, 0.0, NUMBERS))

@@ -40,6 +40,8 @@ class MeasurementSchedule(NamedTuple):
 
     def next_tick(self, tick: int) -> int:
         """Return the next tick after this one at which the instrument measures or publishes."""
+        if self.latency == 0:
+            return (tick // self.period + 1) * self.period
         out = tick - self.latency
         return min((tick // self.period + 1) * self.period, max(out // self.period + 1, 0) * self.period + self.latency)
 
@@ -172,4 +174,4 @@ class InstrumentRegistry:
 
     def next_due(self, type_: str, tick: int) -> int | None:
         """Return the next tick after this one at which the emulator must run; None without instruments of the type."""
-        return min((pace.next_tick(tick) for pace in self._schedules[type_]), default=None)
+        return min([pace.next_tick(tick) for pace in self._schedules[type_]], default=None)

@@ -174,9 +174,7 @@ def publish_state(f: BodyArrays, row: int, state: Floats) -> None:
 
 
 @always_inline
-def publish_actuation(
-    f: BodyArrays, row: int, feedback: Floats, places: Ints, counts: Ints, actuation: Floats
-) -> None:
+def publish_actuation(f: BodyArrays, row: int, feedback: Floats, places: Ints, counts: Ints, actuation: Floats) -> None:
     """Fill a row of the table `actuation`, given as a flat view (capacity, numbers of a row).
 
     Actuators are in the order of the model: the k-th of a row has the slot ``places[row, k]``, k < ``counts[row]``.
