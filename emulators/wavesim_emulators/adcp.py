@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wavesim_emulators import ray_kernels
 from wavesim_emulators.base import Batch
-from wavesim_emulators.ranging import RaycastEmulator
-from wavesim_sdk.algebra import dot, matvec, vecmat
+from wavesim_emulators.ranging import BeamGeometry, RaycastEmulator
+from wavesim_sdk.algebra import dot, vecmat
 from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.elementary import cos, sin
 from wavesim_world.config import LoadedConfig
@@ -28,7 +29,7 @@ class AdcpGeometry(NamedTuple):
     """
 
     parameters: Parameters
-    beam_directions: Floats
+    beams: BeamGeometry
     middles: Floats
     steep: float
     sigma: float
@@ -57,7 +58,7 @@ class AdcpEmulator(RaycastEmulator):
         middles = p.blank + p.cell * (1.0 + np.arange(p.cells))
         return AdcpGeometry(
             p,
-            adcp_beams(p),
+            BeamGeometry.from_origin(adcp_beams(p)),
             np.asarray(middles, np.float64),
             float(cos(p.angle)),
             p.sigma * float(sin(p.angle)) * math.sqrt(2.0),
@@ -66,12 +67,13 @@ class AdcpEmulator(RaycastEmulator):
     def measure(self, now: Batch, out: Record) -> None:
         profile = now.prepared
         p, m, cells = profile.parameters, now.mounted, profile.parameters.cells
-        directions = matvec(m.R_WS[:, None], profile.beam_directions)
-        starts = self.starts(now, np.zeros((1, 3)))
+        rays = self.rays(now, profile.beams)
+        directions, starts = rays[:, :, ray_kernels.DIRECTION :][:, :, :3], rays[:, :1, : ray_kernels.DIRECTION]
         reach = (profile.middles[-1] + p.cell) / (
             profile.steep * profile.steep
         )  # maximum distance at which side lobes matter for a cell in range
-        ranges, _ = self.cast_rays(now, starts, directions, reach)
+        self.cast(now, rays, reach)
+        ranges = rays[:, :, ray_kernels.RANGE]
         slant = profile.middles / profile.steep
         beams = np.zeros((len(now), 4, cells))
         drift = np.array(now.weather["current_W"]) - uniform_current(self.world.current, now.time)

@@ -19,8 +19,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from wavesim_emulators import bank_kernels
 from wavesim_emulators.batch import Batch, Mounting, Noise, NoiseStreams, SensorKinematics, steady_weather
 from wavesim_emulators.sensor_bank import SensorBank
+from wavesim_kernels.compiler import compile_for_types
 from wavesim_sdk.arrays import Floats, Ints, Mask, Record
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.sensors import sensor_table_of
@@ -48,8 +50,17 @@ class Emulator:
     sensor: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()  #: other shared-memory tables that the emulator reads, at the same tick
 
+    #: kernels of :meth:`measure`, each with arguments of the types that it receives
+    kernels: ClassVar[bank_kernels.Kernels] = ()
+
     def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded = loaded
+
+    @classmethod
+    def load_kernels(cls) -> None:
+        """Load the kernels, or compile them, so that they do not delay the first value."""
+        for kernel, *arguments in (*bank_kernels.KERNELS, *cls.kernels):
+            compile_for_types(kernel, *arguments)
 
     def prepare(self, parameters: Any) -> Any:
         """Derive quantities that depend only on the parameters. The caller does this once for all instruments with

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from wavesim_emulators import bank_kernels
 from wavesim_kernels import randomness
 from wavesim_sdk import frames
-from wavesim_sdk.algebra import matmul, matvec, vecmat
+from wavesim_sdk.algebra import vecmat
 from wavesim_sdk.arrays import Floats, Ints, Mask, Record
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.tables import WEATHER
@@ -19,24 +19,17 @@ from wavesim_world.config.sensors import SensorConfig
 from wavesim_world.config.world import World
 from wavesim_world.ocean.water import uniform_current
 
-PREDRAWN_VALUES = 32  #: number of sensor values whose random numbers are drawn in one call
-AHEAD_NUMBERS = 4096  #: maximum count of random numbers drawn in one call if each value needs several
-
 
 class NoiseStreams:
     """Random numbers of some instruments, with a separate stream per instrument and purpose.
 
-    Each number is a hash that depends on its tick, so it is known in advance. A NumPy call takes as long for a few
-    numbers as for a hundred, so the numbers for the next values are drawn together with the requested ones.
+    Each number is a hash of its stream, its tick and its index.
     """
 
-    def __init__(self, keys: Any, period: int) -> None:
-        """``keys`` (n,) contains one key per instrument, which selects its random numbers. ``period`` is the number of
-        ticks from one value to the next.
-        """
-        self._own, self._period = keys, period
+    def __init__(self, keys: Any) -> None:
+        """``keys`` (n,) contains one key per instrument, which selects its random numbers."""
+        self._own = keys
         self._keys: dict[str, Any] = {}
-        self._drawn: dict[tuple[Any, ...], tuple[int, Floats]] = {}  # purpose -> first tick, numbers (ticks, n, count)
 
     def __len__(self) -> int:
         return len(self._own)
@@ -47,36 +40,13 @@ class NoiseStreams:
             self._keys[purpose] = randomness.stream(self._own, purpose)
         return self._keys[purpose]
 
-    def normal(self, purpose: str, tick: int, first: int, count: int) -> Floats:
-        """Return standard normal numbers (n, count); the first one has the index ``first``."""
-        return self._numbers(randomness.normal, purpose, tick, first, count)
-
-    def uniform(self, purpose: str, tick: int, first: int, count: int) -> Floats:
-        """Return uniform numbers in (0, 1), like :meth:`normal`."""
-        return self._numbers(randomness.uniform, purpose, tick, first, count)
-
-    def _numbers(self, law: Callable[..., Floats], purpose: str, tick: int, first: int, count: int) -> Floats:
-        what = law, purpose, first, count
-        begun, numbers = self._drawn.get(what, (0, ()))
-        ahead, rest = divmod(tick - begun, self._period)
-        if rest or not 0 <= ahead < len(numbers):
-            # an emulator at its own pace skips ticks: drawing ahead would be wasted
-            follows = not rest and ahead == len(numbers)
-            more = max(1, min(PREDRAWN_VALUES, AHEAD_NUMBERS // max(1, len(self) * count))) if follows else 1
-            ticks = tick + self._period * np.arange(more)
-            numbers = law(self(purpose)[:, None], ticks[:, None, None], np.arange(first, first + count))
-            numbers.flags.writeable = False  # callers get them without a copy
-            self._drawn[what], ahead = (tick, numbers), 0
-        return np.asarray(numbers[ahead])
-
 
 class Noise:
     """Random numbers for some instruments at one tick, for one purpose."""
 
     def __init__(self, streams: NoiseStreams, tick: int, scale: Any, purpose: str = "value") -> None:
         self.streams, self.tick, self.purpose = streams, tick, purpose
-        self.scale = np.broadcast_to(np.asarray(scale, float), len(streams))
-        self.is_zero = not self.scale.any()
+        self.scale: Floats = scale if isinstance(scale, np.ndarray) else np.full(len(streams), scale, float)
 
     @property
     def keys(self) -> Any:
@@ -93,13 +63,19 @@ class Noise:
         """Return ``count`` normal numbers per instrument (n, count), starting with number ``index``, times the noise
         factor.
         """
-        if self.is_zero:
-            return np.zeros((len(self.scale), count))
-        return np.asarray(self.scale[:, None] * self.streams.normal(self.purpose, self.tick, index, count))
+        found = np.empty((len(self.scale), count))
+        bank_kernels.fill_normals(self.streams(self.purpose), self.scale, self.tick, index, found)
+        return found
 
     def uniform(self, index: int = 0) -> Floats:
         """Return one uniform number in (0, 1) per instrument. It does not depend on the noise factor."""
-        return self.streams.uniform(f"{self.purpose} chance", self.tick, index, 1)[:, 0]
+        return self.uniforms(1, index)[:, 0]
+
+    def uniforms(self, count: int, index: int = 0) -> Floats:
+        """Return ``count`` uniform numbers in (0, 1) per instrument (n, count), starting with number ``index``."""
+        found = np.empty((len(self.scale), count))
+        bank_kernels.fill_uniforms(self.streams(f"{self.purpose} chance"), self.tick, index, found)
+        return found
 
     def for_purpose(self, purpose: str) -> Noise:
         """Return the random numbers for another purpose, which are independent of these."""
@@ -129,10 +105,8 @@ class Mounting:
         self._cross = np.zeros((*self.lever.shape, 3))  # w x lever = w @ this
         for i, j, k, sign in ((0, 1, 2, -1), (0, 2, 1, 1), (1, 0, 2, 1), (1, 2, 0, -1), (2, 0, 1, -1), (2, 1, 0, 1)):
             self._cross[..., i, j] = sign * self.lever[..., k]
-
-    def lever_W(self, R_WB: Floats) -> Floats:
-        """Return the lever arms of the sensors in W (n, 3)."""
-        return np.asarray(matvec(R_WB, self.lever))
+        #: for kernels: positions, and rotations row by row, with one row or one for each sensor
+        self.levers, self.rotations = self.lever.reshape(-1, 3), np.ascontiguousarray(self.R_BS).reshape(-1, 9)
 
     def velocity_B(self, v_B: Floats, w_B: Floats) -> Floats:
         """Return the velocities in B of the sensors, from the velocities (n, 3) of the body origins."""
@@ -146,6 +120,34 @@ class Mounting:
         return np.asarray(vecmat(vectors_B, self.R_BS))
 
 
+class TickInputs(NamedTuple):
+    """Tables that instruments read at a tick."""
+
+    view: FleetSnapshot
+    weather: Any  #: record of the table `weather`
+    state_numbers: Floats  #: the table `state` as a matrix of numbers
+    level: float  #: height of the water surface above the mean, m
+
+
+class Members(Protocol):
+    """The instruments of a batch, which stay the same from tick to tick."""
+
+    parameters: Any
+    prepared: Any
+    period: int
+    mounting: Mounting
+    noise: Floats
+    streams: NoiseStreams
+    bodies: Ints
+    table_rows: Ints
+    fresh: Mask
+    entries: Any  #: rows of the table `instruments`
+    has_faults: bool
+    zeros: Floats
+    values: Record  #: newest value of each
+    numbers: Floats  #: view of the values
+
+
 class Batch:
     """Instruments with equal parameters at one tick. Arrays have one row per instrument.
 
@@ -154,67 +156,107 @@ class Batch:
     marks instruments without an earlier value.
     """
 
-    def __init__(
-        self,
-        parameters: Any,
-        prepared: Any,
-        mounting: Mounting,
-        period: int,
-        view: FleetSnapshot,
-        rows: Ints,
-        noise: Noise,
-        fresh: Mask,
-        since: Floats,
-        fault: Any,
-        fault_amount: Any,
-        weather: Any,
-        table_rows: Ints,
-    ) -> None:
-        self.parameters, self.prepared, self.mounting = parameters, prepared, mounting
-        self.period = period  #: number of ticks from one value to the next
-        self.view, self.rows, self.noise, self.fresh = view, rows, noise, fresh
+    def __init__(self, members: Members, inputs: TickInputs) -> None:
+        self.members = members
+        #: the table `state` as a matrix of numbers, for kernels; its rows are those of the bodies (``rows``)
+        self.view, self.weather, self.state_numbers, self.level = inputs
+        view = inputs.view
         self.tick, self.time_ns = view.tick, view.time_ns
-        self.since = since  #: time in s since the last value, for types that have a state; 0 = no earlier value
-        self.fault, self.fault_amount, self.weather = fault, fault_amount, weather
-        self.table_rows = table_rows  #: rows of the instruments in the table of the sensor type
+        self.noise = Noise(members.streams, view.tick, members.noise)
+        self.since = members.zeros  #: time in s since the last value, for types that have a state; 0 = no earlier value
+        self._state: Record | None = None
+        self._poses: Floats | None = None
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.members.bodies)
+
+    @property
+    def parameters(self) -> Any:
+        return self.members.parameters
+
+    @property
+    def prepared(self) -> Any:
+        return self.members.prepared
+
+    @property
+    def mounting(self) -> Mounting:
+        return self.members.mounting
+
+    @property
+    def period(self) -> int:
+        """Number of ticks from one value to the next."""
+        return self.members.period
+
+    @property
+    def rows(self) -> Ints:
+        return self.members.bodies
+
+    @property
+    def table_rows(self) -> Ints:
+        """Ints of the instruments in the table of the sensor type."""
+        return self.members.table_rows
+
+    @property
+    def fresh(self) -> Mask:
+        return self.members.fresh
+
+    @property
+    def fault(self) -> Any:
+        """Faults of the instruments (n,), values of :class:`~wavesim_sdk.tables.SensorFault`."""
+        return self.members.entries["fault"]
+
+    @property
+    def fault_amount(self) -> Any:
+        """Amounts of the faults (n,)."""
+        return self.members.entries["fault_amount"]
 
     @property
     def time(self) -> float:
         """Simulation time in s."""
         return self.time_ns * 1e-9
 
-    @functools.cached_property
+    @property
     def state(self) -> Record:
-        return self.view.state.take(self.rows)  # ten times as fast as indexing
+        if self._state is None:
+            self._state = self.view.state.take(self.rows)  # ten times as fast as indexing
+        return self._state
 
-    @functools.cached_property
+    @property
+    def poses(self) -> Floats:
+        """Poses and motion of the sensors (n, POSE_COLUMNS), for kernels."""
+        if self._poses is None:
+            m, rows = self.members.mounting, self.members.bodies
+            self._poses, level = np.empty((len(rows), bank_kernels.POSE_COLUMNS)), float(self.weather["level"])
+            bank_kernels.fill_poses(self.state_numbers, rows, m.levers, m.rotations, m.is_rotated, level, self._poses)
+        return self._poses
+
+    def numbers(self, out: Record) -> Floats:
+        """Return the values that :meth:`Emulator.measure` writes as a matrix of numbers, for kernels."""
+        return self.members.numbers if out is self.members.values else bank_kernels.as_numbers(out)
+
+    @property
     def R_WB(self) -> Floats:
-        return frames.rotation(self.state["q_WB"])
+        return self.poses[:, bank_kernels.R_WB : bank_kernels.R_WB + 9].reshape(-1, 3, 3)
 
-    @functools.cached_property
+    @property
     def p_WS_W(self) -> Floats:
         """Positions of the sensors in W (n, 3)."""
-        return np.asarray(self.state["p_WB_W"] + self.mounting.lever_W(self.R_WB))
+        return self.poses[:, bank_kernels.PLACE : bank_kernels.PLACE + 3]
 
-    @functools.cached_property
+    @property
     def depth(self) -> Floats:
         """Depths in m of the sensors below the water surface at this tick; negative in air."""
-        return np.asarray(self.p_WS_W[:, 2] + self.weather["level"])
+        return self.poses[:, bank_kernels.DEPTH]
 
-    @functools.cached_property
+    @property
     def R_WS(self) -> Floats:
-        return np.asarray(matmul(self.R_WB, self.mounting.R_BS)) if self.mounting.is_rotated else self.R_WB
+        return self.poses[:, bank_kernels.R_WS : bank_kernels.R_WS + 9].reshape(-1, 3, 3)
 
-    @functools.cached_property
+    @property
     def mounted(self) -> SensorKinematics:
         """Pose and motion of the sensors."""
-        state = self.state
-        speed = self.mounting.velocity_B(state["v_WB_B"], state["w_WB_B"])
-        v_WS_W = matvec(self.R_WB, speed)
-        return SensorKinematics(self.p_WS_W, self.R_WB, self.R_WS, v_WS_W, state["w_WB_B"])
+        v_WS_W = self.poses[:, bank_kernels.SPEED : bank_kernels.SPEED + 3]
+        return SensorKinematics(self.p_WS_W, self.R_WB, self.R_WS, v_WS_W, self.state["w_WB_B"])
 
 
 class Measuring(Protocol):

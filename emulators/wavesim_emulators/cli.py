@@ -54,6 +54,8 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
             raise AttachError(f"no body in {config} has a sensor of type '{sensor}'{suggest_name(sensor, there)}")
     kinds = {s: known[s].load() for s in wanted}
     if len(wanted) > 1:
+        for kind in kinds.values():
+            kind.load_kernels()  # once, for all emulators, which are forks of this process
         EmulatorManager(wanted, config, server, free, lambda text: click.echo(text, err=True)).run()
         return
     process = EmulatorProcess(kinds[wanted[0]](loaded), server, free)

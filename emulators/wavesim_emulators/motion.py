@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from wavesim_emulators import motion_kernels, ray_kernels
 from wavesim_emulators.base import Batch, Emulator, Noise
-from wavesim_emulators.ranging import RaycastEmulator
+from wavesim_emulators.ranging import BeamGeometry, RaycastEmulator
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import dot, matvec, pseudo_inverse, vecmat
 from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.elementary import cos, exp, sin
-from wavesim_sdk.sensors import DVL_BEAMS
 from wavesim_sdk.tables import SensorFault
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.sensors import DvlConfig as DvlParameters
 from wavesim_world.config.sensors import ImuConfig as ImuParameters
-from wavesim_world.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
+from wavesim_world.instruments import dvl_beams
 
 
 class AhrsEmulator(Emulator):
@@ -26,22 +24,20 @@ class AhrsEmulator(Emulator):
     """
 
     sensor = "ahrs"
+    kernels = motion_kernels.AHRS_KERNELS
 
     def measure(self, now: Batch, out: Record) -> None:
-        angles, noise = frames.euler(now.state["q_WB"]), now.noise.normals(6)
-        out["roll"] = angles[:, 0] + TILT_SIGMA * noise[:, 0]
-        out["pitch"] = angles[:, 1] + TILT_SIGMA * noise[:, 1]
-        out["heading"] = np.mod(angles[:, 2] + HEADING_SIGMA * noise[:, 2], 2 * np.pi)
-        out["rates"] = now.state["w_WB_B"] + RATE_SIGMA * noise[:, 3:]
+        motion_kernels.fill_ahrs(now.state_numbers, now.rows, now.noise.normals(6), now.numbers(out))
 
 
 class SpeedLogEmulator(Emulator):
     """Emulator of a speed log: velocity through the water in B, with white noise of 1 cm/s on each axis."""
 
     sensor = "speedlog"
+    kernels = motion_kernels.SPEED_LOG_KERNELS
 
     def measure(self, now: Batch, out: Record) -> None:
-        out["v_FB_B"] = now.state["v_FB_B"] + SPEED_SIGMA * now.noise.normals(3)
+        motion_kernels.fill_speed_log(now.state_numbers, now.rows, now.noise.normals(3), now.numbers(out))
 
 
 def _down_B(q_WB: Floats) -> Floats:
@@ -119,9 +115,9 @@ class ImuEmulator(Emulator):
         counts = step > 0.0
         if counts.any():
             whole = found * dt + out["rest"]
-            counted = np.where(counts, step * np.round(whole / np.where(counts, step, 1.0)), whole)
-            out["rest"] = np.where(fresh[:, None], 0.0, whole - counted)
-            found = np.where(counts, counted / dt, found)
+            told = np.where(counts, step * np.round(whole / np.where(counts, step, 1.0)), whole)
+            out["rest"] = np.where(fresh[:, None], 0.0, whole - told)
+            found = np.where(counts, told / dt, found)
         out["force"], out["rates"] = found[:, :3], found[:, 3:]
         out["valid"] = ~fresh
 
@@ -158,14 +154,21 @@ class NavigationEmulator(Emulator):
         out["valid"] = ~now.fresh
 
 
-class DvlBeams(NamedTuple):
-    """Beams of a Doppler log in S: directions, origins and, for each bit mask of beams with bottom lock, the matrix
-    that converts beam velocities to a velocity.
+class DvlBeams(BeamGeometry):
+    """Beams of a Doppler log in S. ``solutions`` contains, for each bit mask of beams with bottom lock, the matrix that
+    converts beam velocities to a velocity; NaN = none.
     """
 
-    directions: Floats
-    positions: Floats
-    solutions_by_lock: dict[int, Floats]
+    def __init__(self, p: DvlParameters) -> None:
+        super().__init__(*dvl_beams(p))
+        along, count = self.directions, len(self.directions)
+        self.solutions = np.full((1 << count, 3, count), np.nan)
+        for mask in range(1 << count):
+            used = [k for k in range(count) if mask >> k & 1]
+            if len(used) >= 3 and (found := pseudo_inverse(along[used], 1e-3))[1] == 3:
+                self.solutions[mask] = 0.0
+                self.solutions[mask][:, used] = found[0]
+        self.limits = np.array([p.minimum, p.bottom_sigma, p.water_sigma])
 
 
 class DvlEmulator(RaycastEmulator):
@@ -176,48 +179,26 @@ class DvlEmulator(RaycastEmulator):
     """
 
     sensor = "dvl"
+    kernels = motion_kernels.DVL_KERNELS
 
     def prepare(self, parameters: DvlParameters) -> DvlBeams:
-        along, places = dvl_beams(parameters)
-        solve = {}
-        for mask in range(1 << len(along)):
-            used = [k for k in range(len(along)) if mask >> k & 1]
-            if len(used) >= 3 and (found := pseudo_inverse(along[used], 1e-3))[1] == 3:
-                solve[mask] = np.zeros((3, len(along)))
-                solve[mask][:, used] = found[0]
-        return DvlBeams(along, places, solve)
+        return DvlBeams(parameters)
 
     def measure(self, now: Batch, out: Record) -> None:
-        p, m, janus = now.parameters, now.mounted, now.prepared
+        p, janus = now.parameters, now.prepared
         beams = len(janus.directions)
-        directions = matvec(m.R_WS[:, None], janus.directions)
-        starts = self.starts(now, janus.positions)
-        ranges, hit = self.cast_rays(now, starts, directions, p.maximum, surface=False)
-        lock = np.isfinite(ranges) & (ranges >= p.minimum)
+        rays = self.rays(now, janus)
+        hit = self.cast(now, rays, p.maximum, surface=False)
+        if hit is not None and (hit >= 0).any():
+            ranges, along = rays[:, :, ray_kernels.RANGE], rays[:, :, 3:6]
+            points = rays[:, :, :3] + np.where(hit >= 0, ranges, 0.0)[:, :, None] * along
+            rays[:, :, ray_kernels.CLOSING] = dot(along, self.bodies.velocity(hit, points))
+        is_lost = np.zeros((len(now), beams), bool)
         if p.beam_drop_out > 0.0:
-            lock &= np.stack([now.noise.uniform(k) for k in range(beams)], axis=1) >= p.beam_drop_out
-        lock &= (now.fault != SensorFault.UNLOCKED)[:, None]
+            is_lost |= now.noise.uniforms(beams) < p.beam_drop_out
+        if now.members.has_faults:
+            is_lost |= (now.fault == SensorFault.UNLOCKED)[:, None]
         noise = now.noise.normals(2 * beams)
-        over = matvec(janus.directions, vecmat(m.v_WS_W, m.R_WS))
-        if (hit >= 0).any():
-            points = starts + np.where(hit >= 0, ranges, 0.0)[:, :, None] * directions
-            over -= dot(directions, self.bodies.velocity(hit, points))
-        found = over + p.bottom_sigma * noise[:, :beams]
-        bottom = np.full((len(now), 3), np.nan)
-        masks = (lock << np.arange(beams)).sum(axis=1)
-        for mask, inverse in janus.solutions_by_lock.items():
-            here = masks == mask
-            if here.any():
-                bottom[here] = matvec(inverse, found[here])
-        through = now.mounting.to_sensor_frame(now.mounting.velocity_B(now.state["v_FB_B"], now.state["w_WB_B"]))
-        water = matvec(janus.directions, through) + p.water_sigma * noise[:, beams:]
-        out["bottom"], out["water"] = bottom, matvec(janus.solutions_by_lock[(1 << beams) - 1], water)
-        if beams < DVL_BEAMS:
-            out["beams"], out["ranges"] = np.nan, np.nan
-        out["beams"][:, :beams] = np.where(lock, found, np.nan)
-        out["ranges"][:, :beams] = np.where(lock, ranges, np.nan)
-        down = np.where(lock, ranges * directions[:, :, 2], 0.0).sum(axis=1)
-        count = lock.sum(axis=1)
-        out["altitude"] = np.where(count > 0, down / np.maximum(count, 1), np.nan)
-        out["locked"] = count
-        out["valid"] = now.depth > 0.0
+        motion_kernels.fill_dvl(
+            now.poses, rays, janus.directions, is_lost, janus.solutions, janus.limits, noise, now.numbers(out)
+        )

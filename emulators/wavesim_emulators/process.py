@@ -33,6 +33,7 @@ class EmulatorProcess:
             )
         self.step_ns = int(world["step_ns"])
         self.claim = SensorTableClaim(self.simulation, emulator.sensor)
+        emulator.load_kernels()
         emulator.open(server)
         self.sensor_bank = SensorBank(emulator, int(world["seed"]), self.simulation.values(emulator.sensor))
         self._tables = ("instruments", "weather", *emulator.needs)

@@ -5,12 +5,12 @@ obstacles, surface and other bodies.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
+from wavesim_emulators import ray_kernels
 from wavesim_emulators.base import Batch, Emulator
-from wavesim_sdk.algebra import matvec
 from wavesim_sdk.arrays import Floats, Ints, Record
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.elementary import cos, sin
@@ -20,6 +20,7 @@ from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_world.ocean.scene import RaycastScene
 
 RINGS, SPOKES = 3, 12  #: number of rays that represent a cone
+FEW_BODIES = 100  #: number of bodies up to which a search for near ones compares all instruments with all bodies
 FLOATING = 0.5  #: height in m above the water up to which an echosounder on a floating hull still counts as submerged
 
 
@@ -34,48 +35,99 @@ def cone(width: float) -> Floats:
     return np.array(rays)
 
 
-class BeamGeometry(NamedTuple):
+class BeamGeometry:
     """Beams of an instrument in S: directions and origins (n, 3)."""
 
-    directions: Floats
-    positions: Floats
+    def __init__(self, directions: Floats, positions: Floats) -> None:
+        self.directions, self.positions = np.ascontiguousarray(directions), np.ascontiguousarray(positions)
+        self.is_apart = bool(positions.any())
 
     @classmethod
     def from_origin(cls, along: Floats) -> BeamGeometry:
         return cls(along, np.zeros((1, 3)))
 
 
+class FixedWorld:
+    """Fixed world of a configuration as arrays for kernels. ``is_complete`` is False if it also has soundings or
+    meshes, which only :class:`~wavesim_world.ocean.scene.RaycastScene` casts rays into.
+    """
+
+    def __init__(self, loaded: LoadedConfig, scene: RaycastScene) -> None:
+        bed = loaded.config.world.bed
+        self.is_complete = loaded.config.world.soundings is None and scene.solid is None
+        self.bed = np.array([bed.depth, bed.slope_north, bed.slope_east, scene.max_bed_slope])
+        self.bumps = np.array([(b.height, b.north, b.east, b.alpha, b.beta) for b in bed.bump], float).reshape(-1, 5)
+        self.boxes = np.zeros((len(scene.boxes), ray_kernels.BOX_COLUMNS))
+        self.piers = np.zeros((len(scene.piers), ray_kernels.PIER_COLUMNS))
+        for box, (x, y, z, a, b, c, heading) in zip(self.boxes, scene.boxes.tolist(), strict=True):
+            s, k = float(sin(heading)), float(cos(heading))
+            box[:] = x, y, z, a, b, c, a * a + b * b + c * c, k, -s, 0.0, s, k, 0.0, 0.0, 0.0, 1.0
+        for pier, (x, y, z, radius, half) in zip(self.piers, scene.piers.tolist(), strict=True):
+            pier[:] = x, y, z, radius, half, radius * radius + half * half
+
+
 class RaycastEmulator(Emulator):
     """Base class of emulators that cast rays into the world: bed, obstacles, surface, and the bodies at the tick."""
+
+    kernels = ray_kernels.KERNELS
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self.scene = RaycastScene(loaded)
+        self._world = FixedWorld(loaded, self.scene)
         self._shapes = ModelShapes(loaded)
+        self._view: FleetSnapshot
+        self._bodies: BodyObstacles | None = None
+        #: version of the last snapshot, and radii of the bounding spheres of its bodies
+        self._radii: tuple[Any, Floats] = None, np.zeros(0)
 
     def begin(self, view: FleetSnapshot, weather: object) -> None:
-        self.bodies = BodyObstacles(self._shapes, view.rows, view.identity, view.state)
+        self._view, self._bodies = view, None
 
-    def starts(self, now: Batch, places: Floats) -> Floats:
-        """Return beam origins in W (instruments, beams or 1, 3) from their positions in S."""
-        if not places.any():
-            return now.p_WS_W[:, None, :]
-        return np.asarray(now.p_WS_W[:, None, :] + matvec(now.R_WS[:, None], places))
+    @property
+    def bodies(self) -> BodyObstacles:
+        """The bodies at the tick."""
+        if self._bodies is None:
+            view = self._view
+            self._bodies = BodyObstacles(self._shapes, view.rows, view.identity, view.state)
+        return self._bodies
 
-    def cast_rays(
-        self, now: Batch, starts: Floats, along: Floats, maximum: float, surface: bool = True
-    ) -> tuple[Floats, Ints]:
-        """Return (ranges, number of the hit body or -1), both (n, beams), along unit vectors in W; inf = no hit within
-        the maximum range.
+    def rays(self, now: Batch, beams: BeamGeometry, is_level: bool = False) -> Floats:
+        """Return rays in W (n, beams, RAY_COLUMNS) along beams in S, or along beams in W if ``is_level`` is set."""
+        found = np.empty((len(now), len(beams.directions), ray_kernels.RAY_COLUMNS))
+        ray_kernels.fill_rays(now.poses, beams.directions, beams.positions, beams.is_apart, is_level, found)
+        return found
+
+    def cast(self, now: Batch, rays: Floats, maximum: float, surface: bool = True) -> Ints | None:
+        """Set the ranges of rays; inf = no hit within the maximum range. Return the numbers (n, beams) of the bodies hit
+        or -1; None if no body is near.
         """
-        level = float(now.weather["level"])
-        ranges = self.scene.cast(starts, along, maximum, surface=surface, level=level)
-        return self.bodies.cast(starts, along, ranges, maximum, now.rows)
+        if (w := self._world).is_complete:
+            ray_kernels.cast_rays(rays, w.bed, w.bumps, w.boxes, w.piers, maximum, now.level, surface)
+            if not self._may_hit_bodies(now, rays, maximum):
+                return None
+        origins, along = rays[:, :, :3], rays[:, :, 3:6]
+        if not w.is_complete:
+            rays[:, :, ray_kernels.RANGE] = self.scene.cast(origins, along, maximum, surface=surface, level=now.level)
+        ranges, hit = self.bodies.cast(origins, along, rays[:, :, ray_kernels.RANGE], maximum, now.rows)
+        rays[:, :, ray_kernels.RANGE] = ranges
+        return hit
+
+    def _may_hit_bodies(self, now: Batch, rays: Floats, maximum: float) -> bool:
+        """Return False if no other body is near, which takes less time to find out than the search for hits."""
+        view = now.view
+        if len(view.rows) > FEW_BODIES:
+            return True
+        if view.version is None or view.version != self._radii[0]:
+            shapes = self._shapes.table(view.identity["model"].take(view.rows))
+            self._radii = view.version, shapes[:, 4].copy()
+        return bool(ray_kernels.may_hit_bodies(rays, now.rows, now.state_numbers, view.rows, self._radii[1], maximum))
 
     def ranges(self, now: Batch, beams: BeamGeometry, surface: bool = True, level: bool = False) -> Floats:
         """Return ranges (n, beams) along beams in S, or in W if ``level`` is set."""
-        along = beams.directions[None] if level else matvec(now.R_WS[:, None], beams.directions)
-        return self.cast_rays(now, self.starts(now, beams.positions), along, now.parameters.maximum, surface)[0]
+        rays = self.rays(now, beams, level)
+        self.cast(now, rays, now.parameters.maximum, surface)
+        return np.asarray(rays[:, :, ray_kernels.RANGE])
 
 
 class EchosounderEmulator(RaycastEmulator):

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_emulators.batch import Batch, Measuring, Mounting, Noise, NoiseStreams, steady_weather
+from wavesim_emulators.bank_kernels import LEVEL, SEQUENCE, as_numbers, as_words, publish
+from wavesim_emulators.batch import Batch, Measuring, Mounting, Noise, NoiseStreams, TickInputs, steady_weather
 from wavesim_kernels import randomness
 from wavesim_sdk.arrays import Floats, Ints, Mask, Record
 from wavesim_sdk.attach import FleetSnapshot
@@ -39,22 +40,30 @@ class InstrumentGroup:
         self.served = -1  # last due tick that was served
         self.measured_tick = -1  # tick of the newest values
         self.pending: deque[tuple[int, Ints, Record]] = deque()
+        self.entries: Any = None  # rows of the table `instruments`
         self.table_rows: Ints = np.zeros(0, np.int64)  # rows in the table of the type
         self.bodies: Ints = np.zeros(0, np.int64)
-        self.mounting = Mounting((parameters,))
-        self.noise: Any = 1.0
-        self.streams = NoiseStreams(np.zeros(0, np.uint64), period)
+        self.has_faults = False
 
-    def set_instruments(self, entries: Record, fitted: Sequence[KeyedInstrument]) -> None:
-        """Set the instruments of the group."""
-        self.table_rows, self.bodies = entries["place"], entries["body"]
-        self.streams = NoiseStreams(np.array([key for _, key in fitted], np.uint64), self.period)
+    def set_instruments(self, entries: Record, fitted: Sequence[KeyedInstrument], newest: Record) -> None:
+        """Set the instruments of the group. ``newest`` contains their last values, or those of earlier instruments."""
+        self.entries = entries
+        self.table_rows, self.bodies = entries["place"].copy(), entries["body"].copy()
+        self.has_faults = bool(entries["fault"].any())
+        self.streams = NoiseStreams(np.array([key for _, key in fitted], np.uint64))
         self.mounting = Mounting([i.parameters for i, _ in fitted])
-        self.noise = np.array([i.parameters.noise for i, _ in fitted])
+        self.noise: Floats = np.array([i.parameters.noise for i, _ in fitted], float)
+        #: newest value of each, published or not
+        self.values, self.fresh = newest, newest["generation"] != entries["generation"]
+        self.values[self.fresh] = np.zeros((), newest.dtype)
+        self.values["generation"] = entries["generation"]
+        self.words, self.numbers, self.zeros = as_words(newest), as_numbers(newest), np.zeros(len(newest))
+        self.tick, self.time_ns, self.valid = (self.words[:, k] for k in range(SEQUENCE))  # columns
+        self.is_any_fresh = bool(self.fresh.any())
 
     def is_due(self, tick: int) -> bool:
         """Return whether a value has become due since the last one was computed."""
-        return len(self.table_rows) > 0 and tick // self.period > self.served // self.period
+        return tick // self.period > self.served // self.period and len(self.table_rows) > 0
 
 
 class SensorBank:
@@ -65,13 +74,15 @@ class SensorBank:
         self.groups: dict[tuple[Any, int], InstrumentGroup] = {}
         names = table.dtype.names or ()
         self.has_state = "measured_ns" in names
+        self._words = as_words(table)
         self._count = value_count(sensor_table_of(emulator.sensor))
-        self._visible_width = (
-            HEAD_COLUMNS + self._count + 1
-        )  # columns of a row without the state: published values and generation
-        self._last = table.copy()  # newest value of each, published or not
+        self._generation = HEAD_COLUMNS + self._count  # column
+        #: columns of a row without the state: published values and generation
+        self._visible_width = self._generation + 1
+        self._last = table.copy()  # newest value of each, as of the last change of the instruments
         self._generations = np.zeros(len(table), np.int64)  # generation of present instruments; 0 = none
-        self._faults = np.zeros(len(table), np.int64)  # rows in the table `instruments`
+        #: the last tables `state` and `weather`, and their views as numbers
+        self._views: tuple[Any, Any, Floats, Floats] = None, None, np.zeros((0, 0)), np.zeros((0, 0))
         self._version: tuple[int, ...] | None = None
         self._instruments: dict[Any, KeyedInstrument] = {}  # by names of body, model, instrument
 
@@ -79,18 +90,21 @@ class SensorBank:
         """Update the table to a tick: compute the values of all instruments that are due at or before ``due`` and not
         yet computed. Return True if the table changed.
         """
-        changed = self._update_groups(view, due)
-        weather = view.tables["weather"][0] if "weather" in view.tables else self._steady_weather(view)
-        groups = [g for g in self.groups.values() if g.is_due(due) and view.tick > g.measured_tick]
-        if groups:
-            self.emulator.begin(view, weather)
-        for group in groups:
-            self._measure(group, view, weather)
-            group.served, group.measured_tick = due, view.tick
-            changed |= self.has_state
+        changed = False
+        if view.version is None or view.version != self._version:
+            changed = self._update_groups(view, due)
+        inputs: TickInputs | None = None
+        for group in self.groups.values():
+            if group.is_due(due) and view.tick > group.measured_tick:
+                if inputs is None:
+                    inputs = self._read_inputs(view)
+                    self.emulator.begin(view, inputs.weather)
+                changed |= self._measure(group, inputs)
+                group.served, group.measured_tick = due, view.tick
         for group in self.groups.values():
             while group.pending and group.pending[0][0] <= view.time_ns:
-                changed |= self._publish(*group.pending.popleft()[1:])
+                _, places, values = group.pending.popleft()
+                changed |= self._publish(places, as_words(values), self._visible_width)
         return changed
 
     def pause(self, step_ns: int) -> float:
@@ -100,12 +114,13 @@ class SensorBank:
     # -- instruments -------------------------------------------------------------------------------
 
     def _update_groups(self, view: FleetSnapshot, due: int) -> bool:
-        """Sort the instruments into groups if bodies have joined or left. Return True if an instrument that has values
-        was removed.
+        """Sort the instruments into groups after bodies have joined or left, or faults have changed. Return True if an
+        instrument that has values was removed.
         """
-        if view.version is not None and view.version == self._version:
-            return False
         self._version = view.version
+        for group in self.groups.values():
+            measured = ~group.fresh
+            as_words(self._last)[group.table_rows[measured]] = group.words[measured]
         instruments = view.tables["instruments"]
         mine = np.flatnonzero((instruments["body"] >= 0) & (instruments["type"] == self.emulator.sensor.encode()))
         mine = mine[view.identity["present"][instruments["body"][mine]] == 1]
@@ -121,10 +136,10 @@ class SensorBank:
             if kind not in self.groups:
                 self.groups[kind] = InstrumentGroup(self.emulator, *kind)
                 self.groups[kind].served = due - 1
-            self.groups[kind].set_instruments(entries[members], [fitted[k] for k in members])
+            own = entries[members]
+            self.groups[kind].set_instruments(own, [fitted[k] for k in members], self._last.take(own["place"]))
         self._generations[:] = 0
         self._generations[entries["place"]] = entries["generation"]
-        self._faults[entries["place"]] = mine
         gone = (self.table["valid"] == 1) & (self.table["generation"] != self._generations)
         self.table["valid"][gone] = 0
         return bool(gone.any())
@@ -148,61 +163,49 @@ class SensorBank:
         self._instruments[asked] = found, randomness.key(self.seed, body, name)
         return self._instruments[asked]
 
-    def _steady_weather(self, view: FleetSnapshot) -> Any:
-        return steady_weather(self.emulator.loaded.config.world, view.time_ns * 1e-9)
+    def _read_inputs(self, view: FleetSnapshot) -> TickInputs:
+        """Return the tables that the instruments read at a tick."""
+        weather = view.tables.get("weather")
+        if weather is None:
+            weather = np.array([steady_weather(self.emulator.loaded.config.world, view.time_ns * 1e-9)])
+        if self._views[0] is not view.state or self._views[1] is not weather:
+            self._views = view.state, weather, as_numbers(view.state), as_numbers(weather)
+        _, _, state_numbers, weather_numbers = self._views
+        return TickInputs(view, weather[0], state_numbers, float(weather_numbers[0, LEVEL]))
 
     # -- values --------------------------------------------------------------------------------------
 
-    def _measure(self, group: InstrumentGroup, view: FleetSnapshot, weather: Any) -> None:
-        """Compute the values of a group. Values without latency are written to the table; the others are queued."""
-        places, p = group.table_rows, group.parameters
-        now = self._last.take(places)
-        fresh: Mask = now["generation"] != self._generations[places]
-        if fresh.any():
-            now[fresh] = np.zeros((), now.dtype)
-            now["generation"] = self._generations[places]
-        since = (view.time_ns - now["measured_ns"]) * 1e-9 if self.has_state else np.zeros(len(now))
-        since = np.where(fresh, 0.0, since)
-        faults = view.tables["instruments"].take(self._faults[places])
-        before = now.copy() if faults["fault"].any() else None
-        noise = Noise(group.streams, view.tick, group.noise)
-        batch = Batch(
-            p,
-            group.prepared,
-            group.mounting,
-            group.period,
-            view,
-            group.bodies,
-            noise,
-            fresh,
-            since,
-            faults["fault"],
-            faults["fault_amount"],
-            weather,
-            places,
-        )
-        now["valid"], now["tick"], now["time_ns"] = 1, view.tick, view.time_ns
+    def _measure(self, group: InstrumentGroup, inputs: TickInputs) -> bool:
+        """Compute the values of a group. Values without latency are written to the table; the others are queued. Return
+        True if the table changed.
+        """
+        now, p, places, view = group.values, group.parameters, group.table_rows, inputs.view
+        batch = Batch(group, inputs)
         if self.has_state:
+            batch.since = np.where(group.fresh, 0.0, (view.time_ns - now["measured_ns"]) * 1e-9)
             now["measured_ns"] = view.time_ns
+        before = now.copy() if group.has_faults else None
+        group.tick.fill(view.tick)
+        group.time_ns.fill(view.time_ns)
+        group.valid.fill(1)
         self.emulator.measure(batch, now)
         if before is not None:
-            self._apply_faults(group, batch, before, now, faults)
-        as_words(self._last)[places] = as_words(now)
+            self._apply_faults(group, batch, before, now, group.entries)
+        if group.is_any_fresh:
+            group.fresh, group.is_any_fresh = np.zeros(len(now), bool), False
+        if group.latency_ns == 0 and p.drop_out == 0.0:
+            return self._publish(places, group.words, self._words.shape[1])
         come: Any = slice(None)
         if p.drop_out > 0.0:
-            come = np.flatnonzero(noise.for_purpose(DROP).uniform() >= p.drop_out)
+            come = np.flatnonzero(batch.noise.for_purpose(DROP).uniform() >= p.drop_out)
         if self.has_state:  # store the state at once, however late the value: a process that takes over needs it
-            as_words(self.table)[places, self._visible_width :] = as_words(now)[:, self._visible_width :]
-        group.pending.append((view.time_ns + group.latency_ns, places[come], now[come]))
+            self._words[places, self._visible_width :] = group.words[:, self._visible_width :]
+        group.pending.append((view.time_ns + group.latency_ns, places[come], now[come].copy()))
+        return self.has_state
 
-    def _publish(self, places: Ints, values: Record) -> bool:
-        """Publish queued values that are due, except values of removed instruments."""
-        here = values["generation"] == self._generations[places]
-        if not here.all():
-            places, values = places[here], values[here]
-        values["sequence"] = self.table["sequence"][places] + 1
-        as_words(self.table)[places, : self._visible_width] = as_words(values)[:, : self._visible_width]
-        return len(places) > 0
+    def _publish(self, places: Ints, words: Any, end: int) -> bool:
+        """Publish values up to the column ``end``, except values of removed instruments."""
+        return bool(publish(words, places, self._generations, self._generation, end, self._words) > 0)
 
     def _apply_faults(self, group: InstrumentGroup, batch: Batch, before: Record, now: Record, faults: Record) -> None:
         """Apply the commanded faults to the values."""
@@ -237,8 +240,3 @@ class SensorBank:
     def _values(self, rows: Record) -> Floats:
         """Return a view (n, count) of the numbers in records of values."""
         return rows.view(np.float64).reshape(len(rows), -1)[:, HEAD_COLUMNS : HEAD_COLUMNS + self._count]
-
-
-def as_words(rows: Record) -> Any:
-    """Return a view of rows as a matrix of 8-byte words, which NumPy copies five times as fast as records."""
-    return rows.view(np.int64).reshape(len(rows), rows.dtype.itemsize // 8)

@@ -38,6 +38,8 @@ class MeasurementSchedule(NamedTuple):
 
     def next_tick(self, tick: int) -> int:
         """Return the next tick after this one at which the instrument measures or publishes."""
+        if self.latency == 0:
+            return (tick // self.period + 1) * self.period
         out = tick - self.latency
         return min((tick // self.period + 1) * self.period, max(out // self.period + 1, 0) * self.period + self.latency)
 
@@ -69,6 +71,7 @@ class InstrumentRegistry:
         self.rows: Record = np.zeros(total, INSTRUMENTS.dtype)
         self.rows["body"] = -1
         self.is_changed = True
+        self.version = 0  #: incremented when an instrument is added or removed, or a fault changes
         self._free = list(range(total))
         self._places = {name: list(range(count)) for name, count in capacity.items()}
         self._generations = {name: np.zeros(count, np.int64) for name, count in capacity.items()}
@@ -98,6 +101,7 @@ class InstrumentRegistry:
         for number, instrument in enumerate(suite):
             self._add(body, number, instrument)
         self.is_changed |= bool(suite)
+        self.version += 1
 
     def _add(self, body: int, number: int, instrument: InstrumentConfig) -> None:
         row, place = heapq.heappop(self._free), heapq.heappop(self._places[instrument.type])
@@ -117,6 +121,7 @@ class InstrumentRegistry:
     def leave(self, body: int) -> None:
         """Remove a body with its instruments."""
         self._owners_by_type.clear()
+        self.version += 1
         for entry in self._suites.pop(body, {}).values():
             type_ = entry.instrument.type
             self.rows[entry.row] = np.zeros((), INSTRUMENTS.dtype)
@@ -141,6 +146,7 @@ class InstrumentRegistry:
         wet = fault.kind is SensorFault.WET  # adds one flooded compartment
         record["fault_amount"] = bits | int(fault.amount) if wet else fault.amount
         self.is_changed = True
+        self.version += 1
 
     def current_owners(self, type_: str, generations: Ints) -> tuple[Ints, Ints]:
         """Return the rows of the value table whose instrument is in the simulation, and their owners.
@@ -166,4 +172,4 @@ class InstrumentRegistry:
 
     def next_due(self, type_: str, tick: int) -> int | None:
         """Return the next tick after this one at which the emulator must run; None without instruments of the type."""
-        return min((pace.next_tick(tick) for pace in self._schedules[type_]), default=None)
+        return min([pace.next_tick(tick) for pace in self._schedules[type_]], default=None)

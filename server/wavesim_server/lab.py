@@ -16,10 +16,8 @@ sonars are omitted, because their frames are in shared memory.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +26,12 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import order_command
 from wavesim_sdk.arrays import Record
-from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
-from wavesim_sdk.tables import WEATHER, Outcome, SignalKind
+from wavesim_sdk.tables import Outcome, SignalKind
 from wavesim_sdk.wire.state import Layout, Sensors, Value
 from wavesim_server.argument_checks import checked_ticks
+from wavesim_server.instrument_banks import InstrumentBanks
 from wavesim_server.instruments import InstrumentRegistry, describe_instrument
 from wavesim_server.simulation import Simulation
 from wavesim_world.config import LoadedConfig, Model, load, load_text
@@ -102,12 +100,6 @@ class States(Mapping[str, Any]):
         return "<table><tr>" + "".join(f"<th>{cell}</th>" for cell in head) + f"</tr>{body}</table>"
 
 
-@functools.cache  # reading the entry points takes longer than building a simulation
-def _installed_emulators() -> dict[str, EntryPoint]:
-    """Return the emulators of the installed packages by sensor type."""
-    return {e.name: e for e in entry_points(group="wavesim.emulators")}
-
-
 class Lab(Simulation):
     """A simulation with instruments.
 
@@ -125,11 +117,7 @@ class Lab(Simulation):
         self._initial_entries: list[dict[str, Any]] = []
         self.instruments = InstrumentRegistry(loaded.sensor_rows, round(loaded.config.time.step * 1e9))
         super().__init__(loaded, seed)
-        self._stations: dict[str, Any] = {}
-        for name, count in loaded.sensor_rows.items():
-            if name in _installed_emulators() and name not in ("sonar", "camera"):
-                self._stations[name] = _installed_emulators()[name].load()(loaded).sensor_bank(self.seed, count)
-        self._version = 0
+        self._banks = InstrumentBanks(self, self.instruments)
         #: (time in s, names of the bodies, their rows of the table `state`), recorded by :meth:`run`
         self.tracks: list[tuple[float, tuple[str, ...], Record]] = []
         self.enter_residents()
@@ -177,7 +165,6 @@ class Lab(Simulation):
         except ValueError:
             super().leave(row)
             raise
-        self._version += 1
         if self.tick == 0:
             self._initial_entries.append(entry_arguments)
         return row
@@ -187,7 +174,6 @@ class Lab(Simulation):
         name = self._occupants.in_row(row).name
         super().leave(row)
         self.instruments.leave(row)
-        self._version += 1
         if self.tick == 0:
             self._initial_entries = [e for e in self._initial_entries if e["name"] != name]
 
@@ -221,13 +207,11 @@ class Lab(Simulation):
         negative.
         """
         end = self.tick + checked_ticks(ticks)
-        if self.tick == 0:
-            self._measure_due(list(self._stations))
+        if self.tick == 0 and self._banks.by_type:
+            self._banks.measure(list(self._banks.by_type))
         while self.tick < end:
-            due = {name: self.instruments.next_due(name, self.tick) for name in self._stations}
-            stop = min([end, *(at for at in due.values() if at is not None)])
-            super().advance(stop - self.tick)
-            self._measure_due([name for name, at in due.items() if at == stop])
+            super().advance(self._banks.next_due(end) - self.tick)
+            self._banks.measure_due()
 
     def run(self, seconds: float, every: float = 0.0) -> None:
         """Advance by ``seconds`` and record the states in :attr:`tracks`.
@@ -270,9 +254,9 @@ class Lab(Simulation):
         found: dict[str, Value] = {}
         for k, entry in enumerate(self.instruments.installed(self.row(name))):
             instrument = entry.instrument
-            if instrument.type not in self._stations:
+            if instrument.type not in self._banks.by_type:
                 continue
-            record = self._stations[instrument.type].table[entry.place]
+            record = self._banks.by_type[instrument.type].table[entry.place]
             if record["valid"] == 1:
                 count = value_count(sensor_table_of(instrument.type))
                 values = np.frombuffer(record.tobytes(), np.float64)[HEAD_COLUMNS : HEAD_COLUMNS + count]
@@ -286,7 +270,7 @@ class Lab(Simulation):
         Each item is (number in the suite, type, one-row slice of the table of that type).
         """
         for k, entry in enumerate(self.instruments.installed(self.row(name))):
-            station = self._stations.get(entry.instrument.type)
+            station = self._banks.by_type.get(entry.instrument.type)
             if station is not None and station.table[entry.place]["sequence"] > 0:
                 yield k, entry.instrument.type, station.table[entry.place : entry.place + 1]
 
@@ -332,21 +316,6 @@ class Lab(Simulation):
         if len(names) <= 12:
             chart.legend(fontsize=8)
         return figure
-
-    # -- instruments ---------------------------------------------------------------------------
-
-    def _measure_due(self, types: Sequence[str]) -> None:
-        if not types:
-            return
-        weather = np.zeros(1, WEATHER.dtype)
-        weather[0] = self.weather_model.record(self.time_s)
-        tables = {"instruments": self.instruments.rows, "weather": weather}
-        if any("actuation" in self._stations[name].emulator.needs for name in types):
-            tables["actuation"] = self.actuation()
-        rows = np.array(self.rows, np.int64)
-        view = FleetSnapshot(self.tick, self.time_ns, rows, self.identity, self.state(), tables, (self._version,))
-        for name in types:
-            self._stations[name].compute(view, self.tick)
 
 
 def _load_configuration(configuration: str | Path | LoadedConfig, folder: str | Path | None) -> LoadedConfig:

@@ -159,6 +159,37 @@ def run_ticks(
     return tick, medium_arrays.OK, False
 
 
+@always_inline
+def publish_state(f: BodyArrays, row: int, state: Floats) -> None:
+    """Fill a row of the table `state`, given as a flat view (capacity, numbers of a row)."""
+    b, l = f.blocks[f.slots[row] // LANES], f.slots[row] % LANES
+    for i in range(_PUBLISHED_ROWS.shape[0]):
+        state[row, _PUBLISHED_ROWS[i, 1]] = b[_PUBLISHED_ROWS[i, 0] * LANES + l]
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = rotation.matrix(
+        b[B.QW * LANES + l], b[B.QX * LANES + l], b[B.QY * LANES + l], b[B.QZ * LANES + l]
+    )
+    cx, cy, cz = b[B.V_WF_W * LANES + l], b[(B.V_WF_W + 1) * LANES + l], b[(B.V_WF_W + 2) * LANES + l]
+    state[row, _VELOCITY_THROUGH_WATER] = b[B.NU * LANES + l] - (xx * cx + yx * cy + zx * cz)
+    state[row, _VELOCITY_THROUGH_WATER + 1] = b[(B.NU + 1) * LANES + l] - (xy * cx + yy * cy + zy * cz)
+    state[row, _VELOCITY_THROUGH_WATER + 2] = b[(B.NU + 2) * LANES + l] - (xz * cx + yz * cy + zz * cz)
+
+
+@always_inline
+def publish_actuation(f: BodyArrays, row: int, feedback: Floats, places: Ints, counts: Ints, actuation: Floats) -> None:
+    """Fill a row of the table `actuation`, given as a flat view (capacity, numbers of a row).
+
+    Actuators are in the order of the model: the k-th of a row has the slot ``places[row, k]``, k < ``counts[row]``.
+    """
+    b, l = f.blocks[f.slots[row] // LANES], f.slots[row] % LANES
+    for i in range(counts[row]):
+        slot = places[row, i]
+        actuation[row, _COMMAND + i] = b[(B.ACTUATOR_COMMAND + slot) * LANES + l]
+        actuation[row, _ACTUAL + i] = b[(B.ACTUATOR_STATE + slot) * LANES + l]
+        actuation[row, _FEEDBACK + i] = feedback[row, slot]
+    for i in range(counts[row], SLOTS):  # of a body that was in the row before
+        actuation[row, _COMMAND + i] = actuation[row, _ACTUAL + i] = actuation[row, _FEEDBACK + i] = 0.0
+
+
 @kernel
 def publish(
     f: BodyArrays,
@@ -170,26 +201,7 @@ def publish(
     state: Floats,
     actuation: Floats,
 ) -> None:
-    """Fill the tables `state` and `actuation`, given as flat views (capacity, numbers of a row).
-
-    Actuators are in the order of the model: the k-th of a row has the slot ``places[row, k]``, k < ``counts[row]``.
-    """
+    """Fill the tables `state` and `actuation`."""
     for k in range(count):
-        row = order[k]
-        b, l = f.blocks[f.slots[row] // LANES], f.slots[row] % LANES
-        for i in range(_PUBLISHED_ROWS.shape[0]):
-            state[row, _PUBLISHED_ROWS[i, 1]] = b[_PUBLISHED_ROWS[i, 0] * LANES + l]
-        xx, xy, xz, yx, yy, yz, zx, zy, zz = rotation.matrix(
-            b[B.QW * LANES + l], b[B.QX * LANES + l], b[B.QY * LANES + l], b[B.QZ * LANES + l]
-        )
-        cx, cy, cz = b[B.V_WF_W * LANES + l], b[(B.V_WF_W + 1) * LANES + l], b[(B.V_WF_W + 2) * LANES + l]
-        state[row, _VELOCITY_THROUGH_WATER] = b[B.NU * LANES + l] - (xx * cx + yx * cy + zx * cz)
-        state[row, _VELOCITY_THROUGH_WATER + 1] = b[(B.NU + 1) * LANES + l] - (xy * cx + yy * cy + zy * cz)
-        state[row, _VELOCITY_THROUGH_WATER + 2] = b[(B.NU + 2) * LANES + l] - (xz * cx + yz * cy + zz * cz)
-        for i in range(counts[row]):
-            slot = places[row, i]
-            actuation[row, _COMMAND + i] = b[(B.ACTUATOR_COMMAND + slot) * LANES + l]
-            actuation[row, _ACTUAL + i] = b[(B.ACTUATOR_STATE + slot) * LANES + l]
-            actuation[row, _FEEDBACK + i] = feedback[row, slot]
-        for i in range(counts[row], SLOTS):  # of a body that was in the row before
-            actuation[row, _COMMAND + i] = actuation[row, _ACTUAL + i] = actuation[row, _FEEDBACK + i] = 0.0
+        publish_state(f, order[k], state)
+        publish_actuation(f, order[k], feedback, places, counts, actuation)

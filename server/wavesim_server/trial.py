@@ -115,6 +115,7 @@ class Trial:
                 server = Supervisor(self.loaded, self.options, sock)
                 try:
                     self._print("starting server")
+                    self._load_emulators()
                     server.wait_ready(self.name)
                     wall = self._run_participants(server)
                 finally:
@@ -139,6 +140,13 @@ class Trial:
             print(f"trial {self.name}: {text}", file=sys.stderr, flush=True)
 
     # -- participants ----------------------------------------------------------------------------
+
+    def _load_emulators(self) -> None:
+        """Load the emulators and their kernels once, for all of their processes, while the server starts."""
+        for entry in entry_points(group="wavesim.emulators"):
+            if entry.name in self.loaded.sensor_rows:
+                with contextlib.suppress(ImportError):  # the emulator reports it in its own output
+                    entry.load().load_kernels()
 
     def _start(self, label: str, arguments: list[str]) -> None:
         with (self.folder / f"{label}.txt").open("wb") as out:
@@ -173,10 +181,6 @@ class Trial:
     def _run_participants(self, server: Supervisor) -> float:
         reader = SharedState(self.name)
         emulators = tuple(self.loaded.sensor_rows)
-        for entry in entry_points(group="wavesim.emulators"):
-            if entry.name in emulators:
-                with contextlib.suppress(ImportError):  # the emulator reports it in its own output
-                    entry.load()
         for s in emulators:
             self._start_emulator(s)
         for b in self.loaded.config.fleet.bodies:

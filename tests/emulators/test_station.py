@@ -204,7 +204,7 @@ def draws(count: int) -> dict[str, Any]:
     keys = np.array([randomness.key(1, f"b{k}", "imu") for k in range(count)], np.uint64)
     found: dict[str, Any] = {}
     for tick in (0, 1, 250):
-        noise = Noise(NoiseStreams(keys, 250), tick, 1.0)
+        noise = Noise(NoiseStreams(keys), tick, 1.0)
         for purpose in ("value", "turn-on", "walk", "slow error", DROP, SPIKE, SIGN):
             of = noise.for_purpose(purpose)
             for index in (0, 1, 2, 100, 500, 501, 1000, 1001):
@@ -225,31 +225,23 @@ def test_no_draw_depends_on_another() -> None:
     assert len({v.tobytes() for v in found.values()}) == len(found)
 
 
-@pytest.mark.parametrize("ticks", [range(0, 1200, 10), (7, 17, 27, 29, 39, 20, 30, 0, 0, 10)])
-def test_numbers_drawn_ahead_are_those_of_their_ticks(ticks: Any) -> None:
-    """To the bit: value by value, after a tick was left out, and for who asks for any tick."""
-    streams = NoiseStreams(np.array([randomness.key(1, f"b{k}", "imu") for k in range(3)], np.uint64), 10)
-    for tick in ticks:
-        noise, keys = Noise(streams, tick, 0.5), streams("value")
-        assert np.array_equal(noise(4), 0.5 * randomness.normal(keys, tick, 4))
-        singly = [0.5 * randomness.normal(keys, tick, k) for k in range(2, 8)]
-        assert np.array_equal(noise.normals(6, 2), np.stack(singly, axis=1))
+@pytest.mark.parametrize("count", [3, 100])
+def test_compiled_random_numbers_equal_those_of_numpy(count: int) -> None:
+    streams = NoiseStreams(np.array([randomness.key(1, f"b{k}", "imu") for k in range(count)], np.uint64))
+    scale = np.linspace(0.0, 2.0, count)
+    for tick in (0, 7, 2**40):
+        noise, keys = Noise(streams, tick, scale), streams("value")
+        assert np.array_equal(noise(4), scale * randomness.normal(keys, tick, 4))
+        singly = [scale * randomness.normal(keys, tick, k) for k in range(2, 8)]
+        assert noise.normals(6, 2).tobytes() == np.stack(singly, axis=1).tobytes()
         assert np.array_equal(noise.uniform(1), randomness.uniform(streams("value chance"), tick, 1))
+        singly = [randomness.uniform(streams("value chance"), tick, k) for k in range(5)]
+        assert np.array_equal(noise.uniforms(5), np.stack(singly, axis=1))
 
 
-def test_several_values_are_drawn_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as they follow each other: who asks at its own pace draws nothing that nobody wants."""
-    drawn: list[int] = []
-    law = randomness.normal
-    monkeypatch.setattr(randomness, "normal", lambda *a: [drawn.append(np.size(a[1])), law(*a)][1])
-    streams = NoiseStreams(np.arange(5, dtype=np.uint64), 25)
-    for tick in range(0, 2500, 25):
-        Noise(streams, tick, 1.0).normals(3)
-    assert len(drawn) == 4 and sum(drawn) == 128, "32 values at a time"
-    drawn.clear()
-    for tick in (2501, 2530, 2533, 2600):
-        Noise(streams, tick, 1.0).normals(3)
-    assert drawn == [1, 1, 1, 1]
+def test_without_noise_all_numbers_are_positive_zeros() -> None:
+    streams = NoiseStreams(np.arange(5, dtype=np.uint64))
+    assert Noise(streams, 3, 0.0).normals(4).tobytes() == bytes(5 * 4 * 8)
 
 
 def test_instruments_of_one_body_draw_for_themselves(config: Make) -> None:

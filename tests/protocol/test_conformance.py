@@ -163,10 +163,10 @@ OLD = "from wavesim_emulators.sensor_bank import SensorBank, InstrumentGroup\n"
 WRONG = {
     "each instrument produces a value at each multiple of its period, with the next sequence number": OLD
     + "old = SensorBank._publish\n"
-    "def twice(self, places, values):\n    new = old(self, places, values)\n    self.table['sequence'][places] += 1\n    return new\n"
+    "def twice(self, places, *rest):\n    new = old(self, places, *rest)\n    self.table['sequence'][places] += 1\n    return new\n"
     "SensorBank._publish = twice",
     "a value has the tick and the time of its bodies": OLD + "old = SensorBank._publish\n"
-    "def late(self, places, values):\n    new = old(self, places, values)\n    self.table['tick'][places] -= 1\n    return new\n"
+    "def late(self, places, *rest):\n    new = old(self, places, *rest)\n    self.table['tick'][places] -= 1\n    return new\n"
     "SensorBank._publish = late",
     "a value has the generation of its instrument": ""
     "import wavesim_sdk.attach as a\nwrite = a.SensorTableClaim.write\ndef wrong(self, rows, tick):\n    rows = rows.copy()\n"
