@@ -276,6 +276,8 @@ def report(file: Path, as_json: bool) -> None:
 @seed_option
 @click.option("--no-plots", is_flag=True, help="Do not draw pictures.")
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
+@click.option("--in-process", is_flag=True, help="Run everything in one process, without network.")
+@click.option("--pdb", "debug", is_flag=True, help="Open the debugger when a program fails (with --in-process).")
 def trial(
     config: Path,
     out: Path,
@@ -286,12 +288,17 @@ def trial(
     seed: int | None,
     no_plots: bool,
     quiet: bool,
+    in_process: bool,
+    debug: bool,
 ) -> None:
     """Run a complete trial and report it. It starts the server, the emulators and the on-board programs, then writes the table and the pictures."""
     from wavesim_server.trial import Diverged, Trial, TrialDataLost
 
     loaded = _load_and_compile(config)
-    trial = Trial(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
+    kind = Trial
+    if in_process:
+        from wavesim_server.in_process.trial import InProcessTrial as kind
+    trial = kind(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
     click.echo(trial.run(plots=not no_plots))
     if trial.frozen:
         raise Diverged(

@@ -109,22 +109,26 @@ class Trial:
         lock = NameLock(self.name)
         handlers = {s: signal.signal(s, _interrupt) for s in termination_signals.termination_signals()}
         try:
-            sock = bind_udp_socket(self.loaded, self.options.port)
-            self._prepare_folder()
-            with shared_objects(self.loaded, self.name), same_address_layout():
-                server = Supervisor(self.loaded, self.options, sock)
-                try:
-                    self._print("starting server")
-                    server.wait_ready(self.name)
-                    wall = self._run_participants(server)
-                finally:
-                    self._end_participants()
-                    server.terminate()
+            wall = self._simulate()
         finally:
             for s, handler in handlers.items():
                 signal.signal(s, handler)
             lock.release()
         return self._finish(plots, wall)
+
+    def _simulate(self) -> float:
+        """Run all participants to the end; return the wall time of the run in s."""
+        sock = bind_udp_socket(self.loaded, self.options.port)
+        self._prepare_folder()
+        with shared_objects(self.loaded, self.name), same_address_layout():
+            server = Supervisor(self.loaded, self.options, sock)
+            try:
+                self._print("starting server")
+                server.wait_ready(self.name)
+                return self._run_participants(server)
+            finally:
+                self._end_participants()
+                server.terminate()
 
     def _prepare_folder(self) -> None:
         try:

@@ -1,0 +1,218 @@
+"""Run a trial in one process: the on-board programs are threads of the process that contains engine and emulators."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pdb
+import shlex
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType
+from typing import Any, TextIO
+
+from wavesim_sdk.tables import RunState
+from wavesim_sdk.wire.local import set_local_server
+from wavesim_server.in_process.host import HostedProgram, ProgramHost
+from wavesim_server.in_process.program_context import ProgramContext, SharedRandomState
+from wavesim_server.in_process.server import InProcessServer
+from wavesim_server.serve import shared_objects
+from wavesim_server.trial import EXIT_GRACE_S, JOIN_TIMEOUT_S, ParticipantFailed, Trial, progress_bar
+from wavesim_world.config.model import Program
+
+__all__ = ["InProcessTrial", "outside_participants"]
+
+
+def outside_participants(trial: Trial) -> list[str]:
+    """Return the participants of a trial that cannot run in one process, with the reason."""
+    found = []
+    for body in trial.loaded.config.fleet.bodies:
+        if body.program is not None and body.program.bridge:
+            found.append(f"{body.name} (bridge {body.program.bridge})")
+        elif body.program is None and body.client == "required":
+            found.append(f"{body.name} (its program joins from outside)")
+    return found
+
+
+class InProcessTrial(Trial):
+    """One run of a configuration in this process. ``debug`` opens the debugger in a program that raises an exception."""
+
+    debug = False
+
+    def _simulate(self) -> float:
+        self._prepare_folder()
+        terminal = sys.stderr
+
+        def print_line(text: str) -> None:
+            print(f"wavesim: {text}", file=terminal, flush=True)
+
+        with shared_objects(self.loaded, self.name), _in_folder(self.loaded.path.parent), _ignored_signal_handlers():
+            self.server = InProcessServer(self.loaded, self.options, print_line)
+            self.host = ProgramHost(self.server, ("127.0.0.1", self.options.port))
+            self.host.on_error = self._on_error
+            self._hang = _HangCheck(self.host, self.loaded.config.network.lockstep_timeout)
+            outputs: list[TextIO] = []
+            set_local_server(self.host)
+            try:
+                random_state = SharedRandomState()
+                for body in self.loaded.config.fleet.bodies:
+                    if body.program is not None:
+                        self._add_program(body.name, body.program, random_state, outputs)
+                wall = self._run_to_end()
+            finally:
+                set_local_server(None)
+                left = self.host.stop()
+                self.server.finish()
+                for program in self.host.programs:
+                    if program.exit_code:
+                        self.lost.setdefault(program.label, program.exit_code)
+                for output in outputs:
+                    output.close()
+                if left:
+                    self._print(f"did not end: {', '.join(left)}")
+        return wall
+
+    def _add_program(
+        self, name: str, program: Program, random_state: SharedRandomState, outputs: list[TextIO]
+    ) -> None:
+        label, file = f"program-{name}", self.loaded.data_file(program.run)
+        arguments = ["--config", str(self.loaded.path), "--vehicle", name, "--port", str(self.options.port)]
+        output = None
+        if not self.debug:
+            output = (self.folder / f"{label}.txt").open("w", buffering=1)
+            outputs.append(output)
+        context = ProgramContext(file, [*arguments, *shlex.split(program.options)], output, random_state)
+        self.host.add(label, _runner(file, context), context)
+
+    def _run_to_end(self) -> float:
+        server, host = self.server, self.host
+        joined_by = time.monotonic() + JOIN_TIMEOUT_S
+
+        def look_at_joining() -> None:
+            for program in host.programs:
+                if program.exit_code is not None:
+                    raise ParticipantFailed(
+                        f"{program.label} ended with code {program.exit_code}: {(self._last_lines(program.label) or ['no output'])[-1]}"
+                    )
+            if time.monotonic() > joined_by:
+                raise ParticipantFailed(
+                    f"participants did not join within {JOIN_TIMEOUT_S:g} s: {', '.join(server.status()['missing'])}; see {self.folder}/*.txt"
+                )
+
+        def have_joined() -> bool:
+            return all(p.has_begun for p in host.programs) and host.running is None and not server.status()["missing"]
+
+        host.drive(have_joined, look_at_joining, server.pause)
+        self._print(f"{len(self.loaded.sensor_rows)} emulators and {len(host.programs)} programs take part, in this process")
+        started = time.monotonic()
+        with progress_bar(f"trial {self.name}", self.duration, self.quiet or self.debug) as bar:
+            server.control("start")
+
+            def look() -> None:
+                time_s = server.simulation.time_ns * 1e-9
+                bar.set_postfix_str(f"{time_s / max(time.monotonic() - started, 1e-3):.1f} x real time", refresh=False)
+                bar.n = min(time_s, self.duration)
+                bar.update(0)
+                self._hang.look(time_s)
+                self._report_ended()
+
+            host.drive(lambda: server.run_state is RunState.ENDED, look, server.pause)
+            look()
+            bar.refresh()
+        wall = time.monotonic() - started
+        ended_by = time.monotonic() + EXIT_GRACE_S
+        host.drive(
+            lambda: all(p.exit_code is not None for p in host.programs) or time.monotonic() > ended_by,
+            lambda: None,
+            server.pause,
+        )
+        self._record_losses(dict(server.status()))
+        return wall
+
+    def _report_ended(self) -> None:
+        for program in self.host.programs:
+            if program.exit_code is not None and program.label not in self.lost:
+                self.lost[program.label] = program.exit_code
+                self._print(f"{program.label} ended early (code {program.exit_code}); the trial continues without it")
+
+    def _on_error(self, program: HostedProgram, error: BaseException) -> None:
+        """Open the debugger where a program raised an exception; time stands still meanwhile."""
+        if not self.debug or self.host.is_over:
+            return
+        time_s = self.server.simulation.time_ns * 1e-9
+        print(f"{program.label} raised {type(error).__name__} at {time_s:.3f} s; the simulation waits", flush=True)
+        self._hang.is_active = False
+        pdb.post_mortem(error.__traceback__)
+
+
+class _HangCheck:
+    """Finds a program that does not answer a step within the time limit."""
+
+    def __init__(self, host: ProgramHost, time_limit: float) -> None:
+        self._host, self._time_limit = host, time_limit
+        self._calls, self._since = -1, 0.0
+        self.is_active = True
+
+    def look(self, time_s: float) -> None:
+        """Raise ParticipantFailed if the running program has run for too long."""
+        program, now = self._host.running, time.monotonic()
+        if program is None or self._host.calls != self._calls:
+            self._calls, self._since = self._host.calls, now
+        elif self.is_active and now - self._since > self._time_limit:
+            raise ParticipantFailed(
+                f"{program.label} did not answer its step within {self._time_limit:g} s (<network lockstep_timeout>) at "
+                f"{time_s:.3f} s of simulation time; it is at {_position(program.thread)}"
+            )
+
+
+def _position(thread: threading.Thread | None) -> str:
+    """Return file and line that a thread executes."""
+    frame = sys._current_frames().get(thread.ident or 0) if thread is not None else None
+    if frame is None:
+        return "an unknown place"
+    place = traceback.extract_stack(frame)[-1]
+    return f"{place.filename}:{place.lineno} ({place.name})"
+
+
+def _runner(file: Path, context: ProgramContext) -> Callable[[], int]:
+    """Return a function that runs a program as `python FILE` does."""
+
+    def run() -> int:
+        code: CodeType = compile(file.read_bytes(), str(file), "exec")
+        exec(code, context.main.__dict__)
+        return 0
+
+    return run
+
+
+@contextlib.contextmanager
+def _in_folder(folder: Path) -> Iterator[None]:
+    """Change to a folder, which is that of the programs."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+@contextlib.contextmanager
+def _ignored_signal_handlers() -> Iterator[None]:
+    """Ignore the signal handlers that programs set: only the main thread can have any, and the trial ends the programs."""
+    real = signal.signal
+
+    def set_handler(number: int, handler: Any) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            return real(number, handler)
+        return signal.getsignal(number)
+
+    signal.signal = set_handler  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        signal.signal = real
