@@ -231,8 +231,14 @@ class Trial:
                 )
 
     def _last_lines(self, label: str) -> list[str]:
-        """Return the last lines that a participant printed, reading only the end of its output."""
-        with (self.folder / f"{label}.txt").open("rb") as file:
+        """Return the last lines that a participant printed, reading only the end of its output.
+
+        There are none if it printed on the terminal.
+        """
+        path = self.folder / f"{label}.txt"
+        if not path.exists():
+            return []
+        with path.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - LAST_BYTES))
             return [line[:200] for line in file.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:]]
 
@@ -291,6 +297,15 @@ class Trial:
                 process.wait()
 
     # -- results ---------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raise Diverged or TrialDataLost if the results of the run are not to be trusted."""
+        if self.frozen:
+            raise Diverged(
+                f"the state diverged (NaN or infinity): {', '.join(self.frozen)}; the table's figures for these bodies are meaningless"
+            )
+        if self.damage:
+            raise TrialDataLost(f"the trial is incomplete: {'; '.join(self.damage)}")
 
     def _finish(self, plots: bool, wall: float) -> str:
         drawing = self._start_plotting() if plots else None  # in parallel with the table

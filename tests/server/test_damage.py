@@ -184,7 +184,14 @@ def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_na
     engine()
     log = LogWriter(tmp_path / "b.mcap", harbour.loaded, 1)
     harbour.front = Front(
-        harbour.loaded, "harbour", 1, harbour.areas, EngineQueue(harbour.commands), harbour.events, log, rng=random.Random(2)
+        harbour.loaded,
+        "harbour",
+        1,
+        harbour.areas,
+        EngineQueue(harbour.commands),
+        harbour.events,
+        log,
+        rng=random.Random(2),
     )
     harbour.front.take_over(harbour.now)
     harbour.run(0.01)

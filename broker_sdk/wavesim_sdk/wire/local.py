@@ -15,12 +15,20 @@ from wavesim_sdk.wire.items import REQUESTS, AnyEvent, AnyRequest
 from wavesim_sdk.wire.messages import Join, Leave, Refuse, Welcome
 from wavesim_sdk.wire.schema import Malformed, check
 
-__all__ = ["LocalConnection", "LocalServer", "LocalSession", "find_local_server", "set_local_server"]
+__all__ = [
+    "LocalConnection",
+    "LocalServer",
+    "LocalSession",
+    "find_local_server",
+    "find_server_by_name",
+    "set_local_server",
+]
 
 
 class LocalServer(Protocol):
     """Server in this process. All calls come from threads of programs."""
 
+    name: str
     address: tuple[str, int]  #: address that the programs know
 
     def join(self, session: LocalSession) -> None:
@@ -53,6 +61,11 @@ def find_local_server(address: tuple[str, int]) -> LocalServer | None:
     return _server if _server is not None and _server.address == address else None
 
 
+def find_server_by_name(name: str) -> LocalServer | None:
+    """Return the server of this process if it has this name."""
+    return _server if _server is not None and _server.name == name else None
+
+
 class LocalSession(ClientSession):
     """Client side of a session with a server in this process."""
 
@@ -60,6 +73,7 @@ class LocalSession(ClientSession):
         super().__init__(join, rng=random.Random(0))
         self.received: list[SessionEvent] = []  #: events that the program has not taken yet
         self.deliveries = 0  #: number of messages and events received so far
+        self.waiting_threads = 0  #: number of threads that wait for an event of this session
         self._server = server
         self._requests: list[tuple[int, Any]] = []
         self._last_request = 0

@@ -302,7 +302,9 @@ class ServerSessions:
         while token in self.by_token or token in self._recently_ended:
             token = self._rng.getrandbits(63) | 1
         seal = (
-            self.keys.session_seal(owner, cookie, join.nonce, token) if owner is not None and self.keys is not None else None
+            self.keys.session_seal(owner, cookie, join.nonce, token)
+            if owner is not None and self.keys is not None
+            else None
         )
         session = Session(token, address, join, admission, now, seal)
         session.client = client

@@ -61,6 +61,7 @@ class Engine:
         config = simulation.config
         self.pacer, self.events = pacer, events
         self.end_tick = round(config.time.duration * 1e9) // simulation.step_ns or None
+        self.hold_tick: int | None = None  #: tick at which the simulation waits, without a change of its state
         self.log_ticks = max(1, round(1e9 / config.log.state_rate / simulation.step_ns)) if log else 0
         self.view_ticks = max(1, int(VIEW_S * 1e9) // simulation.step_ns)
         self.watchdog = Watchdog(simulation.loaded, simulation.step_ns)
@@ -120,7 +121,7 @@ class Engine:
             return math.inf
         if not self._serve(now):
             return now + LIVENESS_CHECK_S
-        if self.run.is_halted():
+        if self.run.is_halted() or self.is_held:
             return math.inf
         if self.pacer.speed > 0.0:
             due = self.pacer.next_deadline(now, self._next_stop() - self.sim.tick)
@@ -131,7 +132,12 @@ class Engine:
             self._advance(self._next_stop() - self.sim.tick)
         if not self._serve(now):
             return now + LIVENESS_CHECK_S
-        return math.inf if self.run.is_halted() else now
+        return math.inf if self.run.is_halted() or self.is_held else now
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the simulation waits at :attr:`hold_tick`."""
+        return self.hold_tick is not None and self.sim.tick >= self.hold_tick
 
     def _next_stop(self) -> int:
         """Return the next tick at which a participant, a schedule, the log or a viewer is due."""
@@ -143,8 +149,9 @@ class Engine:
         stop = min((tick // p + 1) * p for p in periods)
         stop = min(stop, self.emulators.next_tick(tick), self.watchdog.next_tick(), self.fences.next_tick(tick))
         stop = min(stop, self.fault_schedule.next_tick(tick))
-        if self.end_tick is not None:
-            stop = min(stop, self.end_tick)
+        for tick_ in (self.end_tick, self.hold_tick):
+            if tick_ is not None:
+                stop = min(stop, tick_)
         return min(stop, tick + self.run.budget) if self.run.budget is not None else stop
 
     def _advance(self, ticks: int) -> None:

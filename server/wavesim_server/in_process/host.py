@@ -29,10 +29,18 @@ LONGEST_WAIT_S = 3600.0  #: maximum time in s of one wait; threads cannot wait f
 STOP_S = 2.0  #: time in s that the programs have to end after the end of the trial
 
 
+class Network(Protocol):
+    """Connection to clients outside this process."""
+
+    def wait(self, timeout: float) -> None:
+        """Wait for a datagram for at most ``timeout`` seconds."""
+
+
 class SimulationServer(Protocol):
     """Engine and front in this process."""
 
     idle_s: float  #: wall time during which nothing happened, s
+    network: Network | None  #: connection to clients outside this process
 
     def advance(self) -> bool:
         """Do the work that is due; return False if there is none until a program acts or time passes."""
@@ -59,21 +67,22 @@ class HostedProgram:
         self.turn = threading.Condition(lock)  #: notified when this program may run
         self.exit_code: int | None = None  #: None while the program runs
         self.has_begun = False
+        self.wants_turn = False  #: whether the time limit of its wait has passed
         self.thread: threading.Thread | None = None
 
     @property
     def has_input(self) -> bool:
         """Whether the program can continue."""
-        if not self.has_begun:
+        if self.wants_turn or not self.has_begun:
             return True
-        return any(s.received for s in self.sessions)
+        return any(s.received and s.waiting_threads for s in self.sessions)
 
 
 class ProgramHost:
     """The programs, and the server that they share with the main thread."""
 
-    def __init__(self, server: SimulationServer, address: tuple[str, int]) -> None:
-        self.server, self.address = server, address
+    def __init__(self, server: SimulationServer, name: str, address: tuple[str, int]) -> None:
+        self.server, self.name, self.address = server, name, address
         self.programs: list[HostedProgram] = []
         self.failure: BaseException | None = None  #: error of the simulation
         self.is_over = False
@@ -109,9 +118,20 @@ class ProgramHost:
                 if self._current is not None:
                     self._main.wait(LOOK_S)
                 elif not self._advance(None):
-                    before = time.monotonic()
-                    self._main.wait(pause())
-                    self.server.idle_s += time.monotonic() - before
+                    self._pause(pause())
+
+    def _pause(self, seconds: float) -> None:
+        """Wait, in the main thread, until a thread of a program acts, a datagram arrives, or the time has passed."""
+        before = time.monotonic()
+        if self.server.network is None:
+            self._main.wait(seconds)
+        else:
+            self._lock.release()
+            try:
+                self.server.network.wait(seconds)
+            finally:
+                self._lock.acquire()
+        self.server.idle_s += time.monotonic() - before
 
     def stop(self) -> list[str]:
         """End all programs; return the labels of those that do not end."""
@@ -193,20 +213,29 @@ class ProgramHost:
                 raise SessionEnded("the session has ended")
             program, seen = self._sessions[session][1], session.deliveries
             self.calls += 1
-            has_tried = False
-            while not session.received and session.deliveries == seen:
-                if self.is_over:
-                    raise SessionEnded("the trial has ended")
-                left = limit - time.monotonic()
-                if left <= 0.0 and has_tried:
-                    return
-                has_tried = True
-                if self._current is not program:
-                    program.turn.wait(min(max(left, LOOK_S), LONGEST_WAIT_S))
-                elif any(s.received for s in program.sessions):  # another thread of the program takes these first
-                    program.turn.wait(LOOK_S)
-                else:
-                    self._advance(program)
+            session.waiting_threads += 1
+            try:
+                self._wait(session, program, seen, limit)
+            finally:
+                session.waiting_threads -= 1
+
+    def _wait(self, session: LocalSession, program: HostedProgram, seen: int, limit: float) -> None:
+        has_tried = False
+        while True:
+            if self.is_over:
+                raise SessionEnded("the trial has ended")
+            has_turn, left = self._current is program, limit - time.monotonic()
+            if has_turn and (session.received or session.deliveries != seen or (has_tried and left <= 0.0)):
+                program.wants_turn = False
+                return
+            has_tried = True
+            if not has_turn:
+                program.wants_turn |= left <= 0.0
+                program.turn.wait(min(max(left, LOOK_S), LONGEST_WAIT_S))
+            elif program.has_input:  # for another thread of the program, which goes first
+                program.turn.wait(LOOK_S)
+            else:
+                self._advance(program)
 
     # -- turns -----------------------------------------------------------------------------------
 
@@ -266,8 +295,9 @@ class ProgramHost:
         except SystemExit as exit_:
             code = _exit_code(exit_)
         except BaseException as error:
-            traceback.print_exc()
-            self.on_error(program, error)
+            if not self.is_over:
+                traceback.print_exc()
+                self.on_error(program, error)
         finally:
             with self._lock:
                 self._end(program, code)
@@ -287,7 +317,7 @@ def _exit_code(exit_: SystemExit) -> int:
     """Return the exit code that Python gives a process for this exception."""
     if exit_.code is None or isinstance(exit_.code, int):
         return exit_.code or 0
-    print(exit_.code, file=sys.stderr)
+    sys.stderr.write(f"{exit_.code}\n")
     return 1
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import select
+import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.shared_memory import (
-
     OWNER,
     OWNER_START,
     SYNCHRONOUS,
@@ -22,7 +24,7 @@ from wavesim_sdk.shared_memory import (
     segment_name,
 )
 from wavesim_sdk.tables import RunState
-from wavesim_sdk.wire.messages import Join
+from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join
 from wavesim_sdk.wire.session import LocalClient, Session
 from wavesim_server.engine.core import Engine
 from wavesim_server.engine.emulators import SynchronousEmulators
@@ -30,8 +32,10 @@ from wavesim_server.engine.event_queue import LocalEvents
 from wavesim_server.engine.pace import TickPacer
 from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.logbook.writer import LogWriter
+from wavesim_server.network.broadcast import Address
 from wavesim_server.network.engine_queue import LocalEngineQueue
 from wavesim_server.network.front import Front
+from wavesim_server.network.process import MAX_DATAGRAMS_AT_ONCE, load_keyring
 from wavesim_server.serve import ServerOptions
 from wavesim_server.simulation import Simulation
 from wavesim_world.config import LoadedConfig
@@ -68,6 +72,35 @@ class InstalledEmulator:
         return True
 
 
+class NetworkPort:
+    """UDP socket for the participants that run outside this process."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        sock.setblocking(False)
+
+    def receive(self) -> Iterator[tuple[bytes, Address]]:
+        """Yield the datagrams that have arrived, with their senders."""
+        for _ in range(MAX_DATAGRAMS_AT_ONCE):
+            try:
+                data, sender = self._socket.recvfrom(MAX_DATAGRAM + 1)
+            except BlockingIOError:
+                return
+            except ConnectionError:  # a client's port is closed; this concerns none of the others
+                continue
+            yield data, sender[:2]
+
+    def send(self, batch: Iterable[tuple[bytes, Address]]) -> None:
+        """Send datagrams; those for which the system has no room are lost, as in a network."""
+        for data, address in batch:
+            with contextlib.suppress(OSError):
+                self._socket.sendto(data, address)
+
+    def wait(self, timeout: float) -> None:
+        """Wait for a datagram for at most ``timeout`` seconds."""
+        select.select([self._socket], [], [], timeout)
+
+
 class InProcessServer:
     """The server of a trial in one process, on the shared memory of its name.
 
@@ -75,7 +108,14 @@ class InProcessServer:
     real time it is wall time.
     """
 
-    def __init__(self, loaded: LoadedConfig, options: ServerOptions, print_line: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        loaded: LoadedConfig,
+        options: ServerOptions,
+        print_line: Callable[[str], None],
+        network: NetworkPort | None = None,
+    ) -> None:
+        self.network = network
         areas = {a: SharedMemoryArea.attach(segment_name(options.name, a), writable=True) for a in AREAS}
         self.simulation = Simulation(loaded, options.seed)
         instruments = InstrumentRegistry(loaded.sensor_rows, self.simulation.step_ns)
@@ -85,10 +125,8 @@ class InProcessServer:
             s: InstalledEmulator(known[s].load()(loaded), options.name, vehicles[s], options.seed)
             for s in instruments.types
         }
-        network = loaded.config.network
-        served = SynchronousEmulators(
-            vehicles, emulators, instruments, network.lockstep_timeout, network.lockstep_budget
-        )
+        limits = loaded.config.network
+        served = SynchronousEmulators(vehicles, emulators, instruments, limits.lockstep_timeout, limits.lockstep_budget)
         pacer = TickPacer.from_config(loaded.config.time)
         if options.speed is not None:
             pacer.speed = options.speed
@@ -97,7 +135,10 @@ class InProcessServer:
         if options.duration is not None:
             self.engine.end_tick = round(options.duration * 1e9 / self.simulation.step_ns)
         log = LogWriter(Path(options.log), loaded, options.seed) if options.log else None
-        self.front = Front(loaded, options.name, options.seed, areas, self._commands, log=log, print_line=print_line)
+        keys = load_keyring(loaded) if network is not None else None
+        self.front = Front(
+            loaded, options.name, options.seed, areas, self._commands, log=log, keys=keys, print_line=print_line
+        )
         self.idle_s = 0.0  #: wall time during which nothing happened
         self._front_due = self._engine_due = 0.0
         self.engine.begin(time.monotonic())
@@ -106,7 +147,7 @@ class InProcessServer:
     @property
     def now(self) -> float:
         """The time of the front in s."""
-        if self.engine.pacer.speed > 0.0:
+        if self.engine.pacer.speed > 0.0 or self.network is not None:
             return time.monotonic()
         return 1.0 + self.simulation.time_ns * 1e-9 + self.idle_s
 
@@ -114,6 +155,9 @@ class InProcessServer:
 
     def advance(self) -> bool:
         """Do the work that is due; return False if there is none until a program acts or time passes."""
+        if self.network is not None:
+            for data, address in self.network.receive():
+                self.front.receive(data, address, self.now)
         has_commands = self._execute_commands()
         self._engine_due = self.engine.poll(wall := time.monotonic())
         has_events = self._take_events()
@@ -123,11 +167,18 @@ class InProcessServer:
         else:
             self.front.set_time(now)
             self.front.hand_over()
+        self._send()
         return has_commands or has_events or self._engine_due <= wall or bool(self._commands.waiting)
 
     def pause(self) -> float:
         """Return the wall time in s to wait when nothing is due."""
         return min(max(self._engine_due - time.monotonic(), 0.0), max(self._front_due - self.now, 0.0), IDLE_S)
+
+    def _send(self) -> None:
+        if self.network is not None:
+            for batch in self.front.outgoing:
+                self.network.send(batch)
+        self.front.outgoing.clear()
 
     def _execute_commands(self) -> bool:
         waiting, executor = self._commands.waiting, self.engine.command_executor
@@ -158,6 +209,11 @@ class InProcessServer:
         """Whether the simulation runs, or has ended."""
         return self.engine.run.state
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the simulation has reached the tick at which it waits, and everything due there is done."""
+        return self.engine.is_held and not self._commands.waiting and not self.engine.run.awaits_release
+
     def status(self) -> Mapping[str, Any]:
         """Return the status of the server, as `wavesim status` shows it."""
         return self.front.status()
@@ -168,6 +224,7 @@ class InProcessServer:
         self._execute_commands()
         self._take_events()
         self.front.finish(self.now)
+        self._send()
 
     # -- the programs ------------------------------------------------------------------------------
 
