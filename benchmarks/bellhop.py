@@ -18,15 +18,14 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics import eigenrays, image_paths, ray_tubes, rays
 from wavesim_server.acoustics.eigenrays import EigenraySearch
 from wavesim_server.acoustics.types import SoundSpeedProfile
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 BOUNCES, STEPS = 14, 41
 NONE = 1e-20  #: where no ray comes
 
@@ -38,8 +37,8 @@ class Case:
     """
 
     frequency: float
-    z: Array
-    c: Array
+    z: Floats
+    c: Floats
     bottom: tuple[float, float, float]
     source: float
     angles: float

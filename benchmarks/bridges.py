@@ -69,7 +69,7 @@ def ask(ports: list[int], frames: int) -> list[float]:
         return times
 
 
-def told(name: str, times: list[float]) -> None:
+def print_times(name: str, times: list[float]) -> None:
     t = 1e3 * np.array(times[len(times) // 4 :])
     print(f"{name}: median {np.median(t):.3f} ms, p99 {np.percentile(t, 99):.3f} ms, worst {t.max():.2f} ms")
 
@@ -137,10 +137,10 @@ def sixteen(seconds: float = 20.0) -> None:
         places = [truth.snapshot().state["p_WB_W"][truth.row(f"v{k}")] for k in range(len(flying))]
         deep = max(abs(places[k][2] - depths[k]) for k in rovs)
         away = max(math.dist(places[k][:2], goals[k]) for k in boats)
-        told = max(math.dist(places[k], a.states[-1].position) for k, a in enumerate(flying))
+        error = max(math.dist(places[k], a.states[-1].position) for k, a in enumerate(flying))
         print(
             f"sixteen autopilots in one world, {seconds:g} s at {factor:.2f} times real time: twelve ROVs {deep:.2f} m from their depths at most, "
-            f"four boats {away:.2f} m from their goals, autopilots {told:.2f} m from the truth"
+            f"four boats {away:.2f} m from their goals, autopilots {error:.2f} m from the truth"
         )
     finally:
         for b in bridges:
@@ -201,13 +201,13 @@ def ardupilot() -> None:
     echo = subprocess.Popen([sys.executable, "-c", ECHO], stdout=subprocess.PIPE, text=True)
     assert echo.stdout is not None
     try:
-        told("bare UDP echo in another process", ask([int(echo.stdout.readline())], FRAMES))
+        print_times("bare UDP echo in another process", ask([int(echo.stdout.readline())], FRAMES))
     finally:
         echo.kill()
         echo.wait()
-    told("servo frame to state, one bridge", flown(1, FRAMES))
+    print_times("servo frame to state, one bridge", flown(1, FRAMES))
     for together in (False, True):
-        told("of ten in one world", flown(10, FRAMES // 4, together))
+        print_times("of ten in one world", flown(10, FRAMES // 4, together))
     sixteen()
 
 

@@ -26,9 +26,9 @@ def main() -> None:
         print(f"{'imports':42} {time.process_time() - begun:6.1f} s")
         with compiling.gc_paused():
             world = compiling.make_empty_world()
-            took("sound", world.compile_sound)
-            took("motion, translated", world.compile_motion)
-            took("the tick", world.compile_tick)
+            took("sound", world.tick_executor.compile_sound)
+            took("motion, translated", world.tick_executor.compile_motion)
+            took("the tick", world.tick_executor.compile_tick)
             took("what else a trial asks for", compiling.exercise_all)
         print(f"{'together':42} {time.process_time() - begun:6.1f} s")
 

@@ -71,7 +71,7 @@ def step(sim: Simulation, blocks: np.ndarray | None = None) -> Callable[[], None
     """Return a function that makes one short step of the kernel, or one step for each of these blocks. The work is the
     same as in a run, but no vehicle moves far.
     """
-    whole, table = sim._current_tick_state()
+    whole, table = sim.tick_executor.state()
     chosen = whole.fleet.sequence if blocks is None else blocks
     return lambda: step_all(table, chosen, 1e-6)
 
@@ -189,7 +189,7 @@ def of_one_vehicle() -> tuple[float, float]:
 def by_threads(count: int, n: int, names: Sequence[str], rounds: int = 9) -> list[tuple[float, float]]:
     """Return the wall time in ns per vehicle and tick with one thread and with this many, measured in turn."""
     fleets = fleet(n, names), fleet(n, names)
-    fleets[1].threads.count, fleets[1].threads.min_bodies = count, 0
+    fleets[1].tick_executor.threads.count, fleets[1].tick_executor.threads.min_bodies = count, 0
     found = []
     for k in range(rounds + 1):  # the first compiles
         times = []

@@ -125,9 +125,9 @@ def beside() -> None:
     for _ in range(7):
         found["StationKeeping"].append(1e9 / cost(lambda: core.step(actions)))
         for name, envs in others.items():
-            told, start = envs.action_space.sample(), time.process_time()
+            action, start = envs.action_space.sample(), time.process_time()
             for _ in range(30):
-                envs.step(told)
+                envs.step(action)
             found[name].append(30 * 16 / (time.process_time() - start))
     ours = median(found["StationKeeping"])
     for name, values in found.items():

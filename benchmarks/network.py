@@ -309,9 +309,9 @@ def lockstep(period: float, how: str, forked: bool = False) -> None:
             time.sleep(0.05)
         begun = time.perf_counter()
         server.send("start")
-        told = b""
-        while told.count(b"ended") < 10:  # each has heard that the run is over
-            told += os.read(read, 1000) or sys.exit("a broker died")
+        output = b""
+        while output.count(b"ended") < 10:  # each has heard that the run is over
+            output += os.read(read, 1000) or sys.exit("a broker died")
         factor = 20.0 / (time.perf_counter() - begun)
         print(
             f"ten brokers ({how}) in lockstep, tick 20 ms, asked every {1e3 * period:3.0f} ms: {factor:5.1f} x real time"

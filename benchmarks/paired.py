@@ -114,7 +114,9 @@ def contact() -> tuple[float, str]:
         row = simulation.enter(f"beside {k}", "box-buoy", (-20.0, 1.3 * k, 0.5))
         simulation.push(row, (0.0, 500.0 * (1 - k), 0.0))
     simulation.advance(500)
-    return least(lambda: simulation.advance(250), 4) / 250 * 1e6, f"{digest(simulation, [])} {simulation.contacts}"
+    return least(
+        lambda: simulation.advance(250), 4
+    ) / 250 * 1e6, f"{digest(simulation, [])} {simulation.contacts.count}"
 
 
 def resting() -> tuple[float, str]:
@@ -123,7 +125,9 @@ def resting() -> tuple[float, str]:
     for k in range(5):
         simulation.push(simulation.enter(f"lying {k}", "lauv", (0.1 * k, 4.0 * k, 11.85)), (0.0, 0.0, 100.0))
     simulation.advance(500)
-    return least(lambda: simulation.advance(250), 4) / 250 / 5 * 1e6, f"{digest(simulation, [])} {simulation.contacts}"
+    return least(
+        lambda: simulation.advance(250), 4
+    ) / 250 / 5 * 1e6, f"{digest(simulation, [])} {simulation.contacts.count}"
 
 
 def figures() -> tuple[dict[str, float], dict[str, str]]:

@@ -62,7 +62,7 @@ class Rig:
         self.engine = Engine(simulation, areas, self.commands, self.events, emulators)
         self.front = Front(loaded, "routes", 1, areas, self.commands, self.events)
         self.client, self.now = ClientSession(Join(name="a", state_period_ns=10_000_000)), 100.0
-        self.told: list[Any] = []
+        self.received: list[Any] = []
         self.engine.begin(self.now)
         for _ in range(100):
             self.turn()
@@ -85,7 +85,7 @@ class Rig:
         for batch in batches:
             rows = [bytes(row) for row in batch.matrix] if hasattr(batch, "matrix") else [data for data, _ in batch]
             for data in rows:
-                self.told += self.client.receive(data, self.now)
+                self.received += self.client.receive(data, self.now)
 
     def to_front(self, datagrams: list[bytes]) -> None:
         """Receive datagrams as the front's process does, one by one."""

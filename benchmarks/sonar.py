@@ -21,7 +21,7 @@ from wavesim_emulators.sonar.camera import CameraView
 from wavesim_emulators.sonar.design import SonarDesign
 from wavesim_world.config import load
 from wavesim_world.config.imaging import Optics
-from wavesim_world.config.sensors import CameraConfig
+from wavesim_world.config.ranging_sensors import CameraConfig
 from wavesim_world.ocean import bed
 from wavesim_world.sonars import presets
 

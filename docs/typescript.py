@@ -1,4 +1,4 @@
-"""Write TypeScript declarations of the viewer's protocol from ``wavesim_viz.page_protocol``, in the format of prettier."""
+"""Write TypeScript declarations of the viewer's protocol (``page_protocol``, ``page_content``), in the format of prettier."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired
 
-from wavesim_viz import frame, page_protocol
+from wavesim_viz import frame, page_content, page_protocol
 
 FILE = Path("viz/web/src/page_protocol.ts")
 WIDTH = 120
@@ -30,8 +30,8 @@ CONSTANTS = {
 def declarations() -> str:
     """Return the whole file."""
     blocks = [HEAD, "".join(f"export const {name} = {value};\n" for name, value in CONSTANTS.items())]
-    for name, value in vars(page_protocol).items():
-        if inspect.isclass(value) and value.__module__ == page_protocol.__name__:
+    for name, value in (vars(page_content) | vars(page_protocol)).items():
+        if inspect.isclass(value) and value.__module__ in (page_content.__name__, page_protocol.__name__):
             blocks.append(_declared(value))
         elif isinstance(value, types.UnionType):
             blocks.append(_union(name, [_written(v) for v in typing.get_args(value)]))

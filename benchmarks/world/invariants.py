@@ -183,7 +183,7 @@ def at_rest(world: World, before: dict[int, tuple[int, int]]) -> None:
         confirmed = book.server.outbox.last - len(book.server.outbox)
         if min(confirmed, book.events.heard) < events:
             raise Broken(
-                f"events are owed: {client.name} heard {book.events.heard}, confirmed {confirmed} of {events} told before"
+                f"events are owed: {client.name} heard {book.events.heard}, confirmed {confirmed} of {events} sent before"
             )
         if book.requests.heard < requests:
             raise Broken(f"requests are owed: the server heard {book.requests.heard} of {requests} of {client.name}")
@@ -201,7 +201,7 @@ def _answered(world: World, client: Client, book: Book) -> None:
     for number in book.unanswered:
         item = msgpack.unpackb(book.requests.said[number - 1], strict_map_key=False, unicode_errors="surrogateescape")
         if not isinstance(item, list) or not item or item[0] not in (Request.PING, Request.SEND, Request.RANGE):
-            raise Broken(f"no answer: {client.name} asked {item!r:.200} as number {number}, and was told nothing")
+            raise Broken(f"no answer: {client.name} asked {item!r:.200} as number {number}, and received no answer")
 
 
 def _served(world: World, client: Client, running: bool) -> None:
@@ -221,7 +221,7 @@ def _served(world: World, client: Client, running: bool) -> None:
         return
     silence = min(silence, world.clock.now - world.witness.came(client.welcome.id))  # it may have waited for its body
     if silence > 2.0 * client.period + 0.3:
-        raise Broken(f"no states: {client.name} was told nothing for {silence:.2f} s")
+        raise Broken(f"no states: {client.name} received none for {silence:.2f} s")
 
 
 def nobody_left(world: World) -> None:

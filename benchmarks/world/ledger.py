@@ -91,7 +91,7 @@ class Book:
         number = event.request
         self.answers[number] += 1
         if number > self.requests.heard:
-            raise Broken(f"an answer to nothing: {self.who} was told {event}, it asked {self.requests.heard} times")
+            raise Broken(f"an answer to nothing: {self.who} received {event}, it asked {self.requests.heard} times")
         if self.answers[number] > 1:
             asked = REQUESTS.decode(msgpack.unpackb(self.requests.said[number - 1], strict_map_key=False))
             raise Broken(f"answered twice: {self.who}, {asked}: {event}")

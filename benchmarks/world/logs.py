@@ -25,7 +25,7 @@ _TABLES = {t.name: t for t in VEHICLE_TABLES}
 Said = dict[str, list[Any]]  #: topic -> its contents in order
 
 
-class Told:
+class ExpectedLog:
     """The records that the engine sent for the log."""
 
     def __init__(self, server: Server) -> None:
@@ -103,9 +103,9 @@ def _within(some: Sequence[Any], whole: Sequence[Any]) -> bool:
     return all(any(s == w for w in rest) for s in some)
 
 
-def compare(server: Server, told: Told, path: Path, losses: bool) -> None:
+def compare(server: Server, expected: ExpectedLog, path: Path, losses: bool) -> None:
     """Check every file of the run. With ``losses``, records may be missing, but there must be no others."""
-    said = told.said()
+    said = expected.said()
     bodies = {b.name: [i.name for i in server.loaded.suite(b)] for b in server.loaded.config.fleet.bodies}
 
     def number(body: str, name: str) -> Any:
@@ -130,5 +130,5 @@ def compare(server: Server, told: Told, path: Path, losses: bool) -> None:
             some, whole = held.get(topic, []), said.get(topic, [])
             if (some != whole) if not losses else not _within(some, whole):
                 raise Broken(
-                    f"the log differs: {topic} has {len(some)} entries of {len(whole)} that were told, or others"
+                    f"the log differs: {topic} has {len(some)} entries of {len(whole)} that were expected, or others"
                 )

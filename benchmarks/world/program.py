@@ -261,7 +261,7 @@ class Program:
                 self.session.done(tick, bad, None)  # type: ignore[arg-type]  # that is the point
             except Malformed:
                 continue
-            raise Broken(f"a program's mistake was not told: {bad}")
+            raise Broken(f"a program's mistake was not reported: {bad}")
 
     def quit(self) -> None:
         """Leave in order at the end of the world."""

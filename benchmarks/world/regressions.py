@@ -187,7 +187,7 @@ def log_that_must_begin() -> Any:
     return mock.patch.object(LogWriter, "_begin", begin)
 
 
-# -- what sessions are told --------------------------------------------------------------------------------------------
+# -- what sessions receive ---------------------------------------------------------------------------------------------
 
 
 def stale_welcome() -> Any:

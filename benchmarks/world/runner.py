@@ -12,7 +12,7 @@ from benchmarks.world.report import Report
 from benchmarks.world.world import World, altered
 
 GRAIN = 8  #: number of seeds that a worker processes at once
-TOLD = 5  #: number of seeds that are printed for each type of failure
+PRINTED_SEEDS = 5  #: number of seeds that are printed for each type of failure
 
 
 def run(seed: int, without: frozenset[str] = frozenset()) -> Report:
@@ -46,7 +46,7 @@ def _reports(tasks: Sequence[tuple[int, bool]], workers: int) -> Iterator[Report
 
 def hunt(seeds: range, workers: int, twice: int) -> int:
     """Run many worlds and print the failures. Return the number of failed seeds as exit code."""
-    begun = told = time.monotonic()
+    begun = reported = time.monotonic()
     tasks = [(seed, bool(twice) and seed % twice == 0) for seed in seeds]
     counts: Counter[str] = Counter()
     steps, virtual, broken = 0, 0.0, list[Report]()
@@ -57,9 +57,9 @@ def hunt(seeds: range, workers: int, twice: int) -> int:
             broken.append(report)
             if sum(b.kind == report.kind for b in broken) == 1:
                 print(f"{report}\n", flush=True)
-        if time.monotonic() - told > 30.0:
-            told = time.monotonic()
-            print(f"{done} of {len(tasks)} worlds after {told - begun:.0f} s, {len(broken)} broken", flush=True)
+        if time.monotonic() - reported > 30.0:
+            reported = time.monotonic()
+            print(f"{done} of {len(tasks)} worlds after {reported - begun:.0f} s, {len(broken)} broken", flush=True)
     took = time.monotonic() - begun
     print(
         f"{len(tasks)} worlds (seeds {seeds.start} to {seeds.stop - 1}) in {took:.1f} s, {1e3 * took / max(len(tasks), 1):.1f} ms each; "
@@ -68,7 +68,7 @@ def hunt(seeds: range, workers: int, twice: int) -> int:
     for kind, found in itertools.groupby(sorted(broken, key=lambda b: (b.kind, b.seed)), key=lambda b: b.kind):
         which = [b.seed for b in found]
         print(
-            f"  {len(which)} x {kind}: seeds {', '.join(map(str, which[:TOLD]))}{' ...' if len(which) > TOLD else ''}"
+            f"  {len(which)} x {kind}: seeds {', '.join(map(str, which[:PRINTED_SEEDS]))}{' ...' if len(which) > PRINTED_SEEDS else ''}"
         )
     print("what happened: " + ", ".join(f"{name} {n}" for name, n in sorted(counts.items())))
     return min(len(broken), 1)

@@ -301,9 +301,9 @@ class Server:
         """End both processes in order: the last records of the engine are read, and the log is closed."""
         assert self.front is not None
         for _ in range(1000):
-            told = self.engine.flush()
+            written = self.engine.flush()
             self._hear(now)
-            if told:
+            if written:
                 break
         self.front.finish(now)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.world import scenes
 from benchmarks.world.emulators import value
-from benchmarks.world.logs import Told, compare
+from benchmarks.world.logs import ExpectedLog, compare
 from benchmarks.world.report import Broken, Trace
 from wavesim_sdk.commander import CommandReply
 from wavesim_sdk.tables import RunState
@@ -45,7 +45,7 @@ class Witness:
         self._there: dict[int, tuple[Any, float]] = {}  # row -> who is in it, since when
         self.waits: Standing | None = None  #: wait for lockstep clients
         self.asks: Standing | None = None  #: wait for emulators
-        self._told = Told(server)
+        self._expected_log = ExpectedLog(server)
         engine = server.engine
         publish = engine.run.publish
 
@@ -94,7 +94,7 @@ class Witness:
         first = max(bisect_right(self._clock, (client.joined_at, 2**62, 0)) - 1, 0)
         if not any((tick, state) == (welcome.tick, welcome.run_state) for _, tick, state in self._clock[first:]):
             raise Broken(
-                f"a welcome that is not true: {client.name} was told tick {welcome.tick}, run state {welcome.run_state}; since it "
+                f"a welcome that is not true: {client.name} received tick {welcome.tick}, run state {welcome.run_state}; since it "
                 f"asked there were {sorted({c[1:] for c in self._clock[first:]})[:8]}"
             )
         assert client.session is not None
@@ -108,15 +108,15 @@ class Witness:
         if (welcome.id == -1) != (asked.role == Role.OBSERVER):
             raise Broken(f"how it came: {client.name} has row {welcome.id}")
 
-    def told(self, client: Program, state: State, dirty: set[str]) -> None:
+    def check_state(self, client: Program, state: State, dirty: set[str]) -> None:
         """Check that motion and sensor values of a state were those of the body at that tick."""
         assert client.welcome is not None
         engine, row = self._server.engine, client.welcome.id
         if state.tick > engine.sim.tick or state.time_ns != state.tick * engine.sim.step_ns:
-            raise Broken(f"a state of no time: {client.name} was told tick {state.tick}, {state.time_ns} ns")
+            raise Broken(f"a state of no time: {client.name} received tick {state.tick}, {state.time_ns} ns")
         body = next((b for b in engine.sim.config.fleet.bodies if b.name == client.body), None)
         if body is not None and (state.motion is None) != (body.truth == "none"):
-            raise Broken(f"truth: {client.name} was told {state.motion}")
+            raise Broken(f"truth: {client.name} received {state.motion}")
         if state.motion is not None:
             motion = np.array(state.motion)
             if not any(np.array_equal(motion, t[row], equal_nan=True) for t in self._truth[state.tick]):
@@ -130,19 +130,19 @@ class Witness:
         assert client.session is not None
         who = client.world.index(client.body)
         layouts = {layout.description.name: layout for layout in client.session.body.layouts.values()}
-        for name, told in state.sensors.items():
+        for name, sensor in state.sensors.items():
             description = layouts[name].description
             if description.type in dirty:
                 continue
-            tick = told.time_ns // self._server.engine.sim.step_ns
-            right = value(who, description.number, tick, len(told.numbers))
+            tick = sensor.time_ns // self._server.engine.sim.step_ns
+            right = value(who, description.number, tick, len(sensor.numbers))
             # one that needs several datagrams has gaps where its pieces were of two sendings of the same tick
-            if not all(n == v or n != n for n, v in zip(told.numbers, right.tolist(), strict=True)):
+            if not all(n == v or n != n for n, v in zip(sensor.numbers, right.tolist(), strict=True)):
                 raise Broken(
-                    f"values of another: {client.name} was told {name} = {told.numbers[:3]} of tick {tick}, it is number {who}"
+                    f"values of another: {client.name} received {name} = {sensor.numbers[:3]} of tick {tick}, it is number {who}"
                 )
             if tick > state.tick:
-                raise Broken(f"values of the future: {client.name} at tick {state.tick} was told {name} of tick {tick}")
+                raise Broken(f"values of the future: {client.name} at tick {state.tick} received {name} of tick {tick}")
 
     def replied(self, reply: CommandReply) -> None:
         """Check a reply to the commander."""
@@ -152,4 +152,4 @@ class Witness:
     def read_logs(self) -> None:
         """Check that the log equals the events."""
         server = self._server
-        compare(server, self._told, scenes.folder() / "run.mcap", server.lost)
+        compare(server, self._expected_log, scenes.folder() / "run.mcap", server.lost)

@@ -219,7 +219,7 @@ class World:
 
     def check_state(self, client: Program, state: State) -> None:
         """Check that the content of a state was true."""
-        self.witness.told(client, state, {e.sensor for e in self.emulators if e.dirty})
+        self.witness.check_state(client, state, {e.sensor for e in self.emulators if e.dirty})
 
     # -- the server ------------------------------------------------------------------------------------
 

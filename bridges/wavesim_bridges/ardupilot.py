@@ -28,7 +28,8 @@ from wavesim_bridges.core import (
     true_motion,
 )
 from wavesim_bridges.servo_outputs import Mixer, ServoOutput, autopilot_options, chosen
-from wavesim_bridges.vehicle_motion import Array, VehicleMotion
+from wavesim_bridges.vehicle_motion import VehicleMotion
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.names import suggest_name
 
@@ -87,7 +88,7 @@ def state_message(motion: VehicleMotion, ranges: Sequence[float] = ()) -> bytes:
     The text therefore has no blanks, and no key contains the name of another key.
     """
 
-    def numbers(values: Array) -> str:
+    def numbers(values: Floats) -> str:
         return "[" + ",".join([f"{v:.9g}" for v in values.tolist()]) + "]"
 
     text = (

@@ -12,7 +12,8 @@ import numpy as np
 from wavesim_bridges.geo_reference import WorldOrigin
 from wavesim_bridges.mavlink_codec import MavlinkMessage, MavlinkWriter
 from wavesim_bridges.pilot import Setpoint
-from wavesim_bridges.vehicle_motion import Array, VehicleMotion
+from wavesim_bridges.vehicle_motion import VehicleMotion
+from wavesim_sdk.arrays import Floats
 
 MOST_ITEMS = 500
 #: wall time in s after which a missing mission item is requested again, and maximum number of requests
@@ -214,7 +215,7 @@ class MavlinkMission:
         stay = f["param1"] if f["command"] != RETURN and math.isfinite(f["param1"]) else 0.0
         return motion.time - self._since >= stay
 
-    def _place(self, f: dict[str, Any]) -> Array:
+    def _place(self, f: dict[str, Any]) -> Floats:
         if f["command"] == RETURN:
             return np.array([0.0, 0.0, math.nan])  # home, at the present depth
         if f["frame"] in _LOCAL:

@@ -10,7 +10,8 @@ from math import atan2, cos, hypot, isfinite, nan, pi, sqrt
 
 import numpy as np
 
-from wavesim_bridges.vehicle_motion import Array, VehicleMotion
+from wavesim_bridges.vehicle_motion import VehicleMotion
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler, quaternion, rotation, wrap
 from wavesim_sdk.wire.items import ActuatorDescription
@@ -48,7 +49,7 @@ ROV_THRUSTERS = (
 BOAT = {"port", "starboard"}
 
 
-def allocation(places: Array, directions: Array) -> Array:
+def allocation(places: Floats, directions: Floats) -> Floats:
     """Return the 6 x n matrix of forces and torques of n unit thrusts, from their positions and directions (both n x 3,
     FRD). A lever below 0.1 m counts as zero, because the hull's stability keeps the vehicle level.
     """
@@ -57,7 +58,7 @@ def allocation(places: Array, directions: Array) -> Array:
     return matrix
 
 
-def _unset() -> Array:
+def _unset() -> Floats:
     return np.full(3, nan)
 
 
@@ -68,14 +69,14 @@ class Setpoint:
     heading and independent of roll and pitch.
     """
 
-    position: Array = field(default_factory=_unset)
-    velocity: Array = field(default_factory=_unset)
+    position: Floats = field(default_factory=_unset)
+    velocity: Floats = field(default_factory=_unset)
     body_velocity: bool = False
     heading: float = nan  #: heading, rad
     rate: float = nan  #: heading rate, rad/s
     speed: float = nan  #: maximum speed towards the position, m/s
 
-    def velocity_ned(self, motion: VehicleMotion, gain: float, level: float, vertical: float) -> Array:
+    def velocity_ned(self, motion: VehicleMotion, gain: float, level: float, vertical: float) -> Floats:
         """Return the velocity in NED, m/s: the sum of the commanded velocity and a velocity towards the target
         position.
         """

@@ -12,7 +12,8 @@ from pygeomag import GeoMag
 
 from wavesim_bridges.geo_reference import WorldOrigin
 from wavesim_bridges.mavlink_codec import MavlinkWriter
-from wavesim_bridges.vehicle_motion import GRAVITY, Array, VehicleMotion
+from wavesim_bridges.vehicle_motion import GRAVITY, VehicleMotion
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.frames import rotation
 
 FRAME_US = 4000  #: period of frames by PX4's clock, us: 250 Hz
@@ -29,7 +30,7 @@ _SURFACE_HPA, _LAPSE, _EXPONENT = 1013.25, 2.25577e-5, 5.25588  # lapse rates of
 _TEMPERATURE = 15.0
 
 
-def magnetic_field(origin: WorldOrigin) -> Array:
+def magnetic_field(origin: WorldOrigin) -> Floats:
     """Return the Earth's magnetic field at the origin in gauss, NED, from the World Magnetic Model, which is also the
     source of PX4's declination table.
     """
@@ -87,7 +88,7 @@ class Px4Sensors:
             found += self._truth(motion, R, now_us, place)
         return found
 
-    def _hil_sensor(self, m: VehicleMotion, R: Array, now_us: int, slow: bool) -> bytes:
+    def _hil_sensor(self, m: VehicleMotion, R: Floats, now_us: int, slow: bool) -> bytes:
         noise = self._rng.standard_normal(10)
         force, rates = m.force + ACCELERATION * noise[:3], m.rates + RATE * noise[3:6]
         values = {
@@ -115,7 +116,7 @@ class Px4Sensors:
             }
         return self._writer.frame("HIL_SENSOR", **values)
 
-    def _of_odometry(self, m: VehicleMotion, R: Array, now_us: int) -> bytes:
+    def _of_odometry(self, m: VehicleMotion, R: Floats, now_us: int) -> bytes:
         x, y, z = m.position.tolist()
         vx, vy, vz = (R.T @ m.velocity).tolist()
         p, q, r = m.rates.tolist()
@@ -174,7 +175,7 @@ class Px4Sensors:
             **{k: _short(100 * float(v)) for k, v in zip(("vn", "ve", "vd"), m.velocity, strict=True)},
         )
 
-    def _truth(self, m: VehicleMotion, R: Array, now_us: int, place: dict[str, int]) -> bytes:
+    def _truth(self, m: VehicleMotion, R: Floats, now_us: int, place: dict[str, int]) -> bytes:
         acceleration = (m.force + GRAVITY * R[2]) * (1000.0 / GRAVITY)  # milli-g in the body frame, without gravity
         return self._writer.frame(
             "HIL_STATE_QUATERNION",

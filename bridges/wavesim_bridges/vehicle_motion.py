@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.frames import rotation, rotation_elements
 from wavesim_sdk.wire.state import State
 
 GRAVITY = 9.80665
-Array = np.ndarray[Any, np.dtype[np.float64]]
 _HALF = sqrt(0.5)
 
 
@@ -24,11 +23,11 @@ class VehicleMotion:
     """
 
     time: float
-    position: Array
-    velocity: Array
-    attitude: Array
-    rates: Array
-    force: Array
+    position: Floats
+    velocity: Floats
+    attitude: Floats
+    rates: Floats
+    force: Floats
 
     def after(self, seconds: float) -> VehicleMotion:
         """Extrapolate the motion, for times between two steps of the simulation."""
@@ -74,23 +73,23 @@ def motion_of(state: State) -> VehicleMotion | None:
     return VehicleMotion(state.time_ns * 1e-9, m[:3], velocity, m[3:7], m[10:13], force)
 
 
-def product(a: Array, b: Array) -> Array:
+def product(a: Floats, b: Floats) -> Floats:
     """Return the product a b of two quaternions, which rotates first by b, then by a."""
     w, x, y, z = a
     return np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]]) @ b
 
 
-def ned_to_enu(ned: Array) -> Array:
+def ned_to_enu(ned: Floats) -> Floats:
     """Convert a position or vector of the world (..., 3) between NED and ENU."""
     return np.stack([ned[..., 1], ned[..., 0], -ned[..., 2]], axis=-1)
 
 
-def frd_to_flu(frd: Array) -> Array:
+def frd_to_flu(frd: Floats) -> Floats:
     """Convert a vector of the body (..., 3) between FRD and FLU."""
     return frd * (1.0, -1.0, -1.0)
 
 
-def attitude_enu(q: Array) -> Array:
+def attitude_enu(q: Floats) -> Floats:
     """Convert quaternions (..., 4) between FRD to NED and FLU to ENU (REP 103)."""
     w, x, y, z = np.moveaxis(np.asarray(q), -1, 0)
     return _HALF * np.stack([w + z, x + y, x - y, w - z], axis=-1)

@@ -6,16 +6,14 @@ Times are in ns on the clock of the node, as in receptions. Angles are in rad, i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from wavesim_sdk.algebra import matvec, norm, pseudo_inverse
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.frames import rotation
 from wavesim_sdk.wire.items import Reception
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def two_way_range(query_ns: int, reply_ns: int, turn_around: float, sound_speed: float) -> float:
@@ -31,13 +29,13 @@ def one_way_range(sent_ns: int, received_ns: int, sound_speed: float) -> float:
     return sound_speed * (received_ns - sent_ns) * 1e-9
 
 
-def direction_of_arrival(azimuth: float, elevation: float) -> Array:
+def direction_of_arrival(azimuth: float, elevation: float) -> Floats:
     """Return the unit vector in B towards the source of a reception, from the angles of the receiving head."""
     (s, c), (east, north) = sin_cos(elevation), sin_cos(azimuth)
     return np.array([c * north, c * east, s])
 
 
-def usbl_offset(reception: Reception, q_WB: Sequence[float], distance: float | None = None) -> Array | None:
+def usbl_offset(reception: Reception, q_WB: Sequence[float], distance: float | None = None) -> Floats | None:
     """Return the vector in W from the head to the source: the range (or ``distance``) along the direction of arrival.
 
     Return None if the reception has no angles or no range.
@@ -55,7 +53,7 @@ def doppler_speed(reception: Reception, carrier: float, sound_speed: float) -> f
     return sound_speed * (reception.frequency / carrier - 1.0)
 
 
-def position_from_ranges(beacons: Array, ranges: Array, depth: float, near: Sequence[float]) -> Array | None:
+def position_from_ranges(beacons: Floats, ranges: Floats, depth: float, near: Sequence[float]) -> Floats | None:
     """Return the least-squares position (north, east, depth) from ranges to beacons (n, 3) at a known depth.
 
     ``near`` (north, east) starts the search and selects one of two possible positions. Return None if the search fails.

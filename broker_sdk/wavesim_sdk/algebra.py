@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
+from wavesim_sdk.arrays import Floats
 
 
 def norm(v: Any) -> Any:
@@ -53,7 +53,7 @@ def matmul(a: Any, b: Any) -> Any:
     return total
 
 
-def inverse(matrix: Any) -> Array:
+def inverse(matrix: Any) -> Floats:
     """Return the inverse of a matrix (n, n) by Gauss-Jordan elimination with row pivoting.
 
     Raises ValueError if the matrix is singular.
@@ -75,7 +75,7 @@ def inverse(matrix: Any) -> Array:
     return b
 
 
-def symmetric_eigen(matrix: Any) -> tuple[Array, Array]:
+def symmetric_eigen(matrix: Any) -> tuple[Floats, Floats]:
     """Return eigenvalues (n,), descending, and eigenvectors as rows (n, n), of a symmetric matrix by Jacobi rotations."""
     a, v = np.array(matrix, float), np.eye(len(matrix))
     for _ in range(60):
@@ -94,7 +94,7 @@ def symmetric_eigen(matrix: Any) -> tuple[Array, Array]:
     return a.diagonal()[order], v[order]
 
 
-def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Array, int, Array]:
+def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Floats, int, Floats]:
     """Return the pseudo-inverse (k, n) of a matrix (n, k), its rank and directions (k, k), for small k.
 
     The function uses the eigenvectors of M^T M with singular values above ``tolerance`` times the largest one; the last
@@ -109,7 +109,7 @@ def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Array, int, Ar
     return found, rank, directions
 
 
-def interpolate(x: Any, at: Sequence[float] | Array, values: Sequence[float] | Array) -> Array:
+def interpolate(x: Any, at: Sequence[float] | Floats, values: Sequence[float] | Floats) -> Floats:
     """Interpolate linearly between values at ascending points ``at``; beyond them, use the end values."""
     x, at, values = (np.asarray(a, float) for a in (x, at, values))
     if len(at) == 1:

@@ -7,11 +7,11 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import posix_ipc
 
+from wavesim_sdk.arrays import Ints, Record
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.shared_memory import (
     BEGUN,
@@ -20,7 +20,6 @@ from wavesim_sdk.shared_memory import (
     OWNER,
     OWNER_START,
     SYNCHRONOUS,
-    Record,
     SharedMemoryArea,
     TableView,
     is_process_alive,
@@ -60,7 +59,7 @@ class FleetSnapshot:
 
     tick: int
     time_ns: int
-    rows: np.ndarray[Any, np.dtype[np.int64]]
+    rows: Ints
     identity: Record
     state: Record
     tables: Mapping[str, Record] = field(default_factory=dict)

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import asin, atan2, sin_cos
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
-
-def quaternion(roll: Any, pitch: Any, heading: Any) -> Array:
+def quaternion(roll: Any, pitch: Any, heading: Any) -> Floats:
     """Return q_WB (..., 4) for roll, pitch, heading in rad, numbers or arrays (Fossen 2021, eq. 2.79)."""
     (sr, cr), (sp, cp), (sy, cy) = sin_cos(roll / 2), sin_cos(pitch / 2), sin_cos(heading / 2)
     return np.array(
@@ -24,7 +23,7 @@ def quaternion(roll: Any, pitch: Any, heading: Any) -> Array:
     ).T
 
 
-def _parts(q: Array) -> tuple[Array, Array, Array, Array]:
+def _parts(q: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the four components of quaternions (..., 4)."""
     q = np.asarray(q)
     return q[..., 0], q[..., 1], q[..., 2], q[..., 3]
@@ -45,7 +44,7 @@ def rotation_elements(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, An
     )
 
 
-def rotation(q_WB: Array) -> Array:
+def rotation(q_WB: Floats) -> Floats:
     """Return R_WB (..., 3, 3) of unit quaternions (..., 4): ``v_W = R_WB v_B``."""
     w, x, y, z = _parts(q_WB)
     R = np.empty((*w.shape, 9))
@@ -54,19 +53,19 @@ def rotation(q_WB: Array) -> Array:
     return R.reshape(*w.shape, 3, 3)
 
 
-def roll(q_WB: Array) -> Array:
+def roll(q_WB: Floats) -> Floats:
     """Return roll (...) in rad of unit quaternions (..., 4)."""
     w, x, y, z = _parts(q_WB)
     return np.asarray(atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y)))
 
 
-def pitch(q_WB: Array) -> Array:
+def pitch(q_WB: Floats) -> Floats:
     """Return pitch (...) in rad of unit quaternions (..., 4)."""
     w, x, y, z = _parts(q_WB)
     return np.asarray(asin(2 * (w * y - z * x)))
 
 
-def heading(q_WB: Array) -> Array:
+def heading(q_WB: Floats) -> Floats:
     """Return heading (...) in rad, in (-pi, pi], of unit quaternions (..., 4)."""
     w, x, y, z = _parts(q_WB)
     return np.asarray(atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
@@ -75,7 +74,7 @@ def heading(q_WB: Array) -> Array:
 ANGLES = {"roll": roll, "pitch": pitch, "heading": heading}
 
 
-def euler(q_WB: Array) -> Array:
+def euler(q_WB: Floats) -> Floats:
     """Return (..., 3) roll, pitch, heading in rad; heading in (-pi, pi]."""
     return np.stack([angle(q_WB) for angle in ANGLES.values()], axis=-1)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import atan2, sin_cos
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 A, E2 = 6378137.0, 6.69437999014131699e-3  #: WGS84: semi-major axis in m, square of the eccentricity
 
 
@@ -22,7 +22,7 @@ class Origin:
         sine = self._latitude[0]
         self._radius = A / math.sqrt(1.0 - E2 * sine * sine)
 
-    def geodetic(self, p_W: Any) -> tuple[Array, Array, Array]:
+    def geodetic(self, p_W: Any) -> tuple[Floats, Floats, Floats]:
         """Return latitude and longitude in rad and height above the ellipsoid in m of points (..., 3) in W (Bowring 1976, by tangents)."""
         north, east, down = np.moveaxis(np.asarray(p_W, float), -1, 0)
         (s, c), (sl, cl) = self._latitude, self._longitude
@@ -47,7 +47,7 @@ class Origin:
         latitude, longitude, _ = self.geodetic(p_W)
         return np.degrees(latitude), np.degrees(longitude)
 
-    def ned(self, latitude: float, longitude: float, height: float = 0.0) -> Array:
+    def ned(self, latitude: float, longitude: float, height: float = 0.0) -> Floats:
         """Return the position in W (3,), m, of a latitude and longitude in rad and a height above the ellipsoid in m."""
         (s, c), (sl, cl) = sin_cos(latitude), sin_cos(longitude)
         (s0, c0), (sl0, cl0) = self._latitude, self._longitude

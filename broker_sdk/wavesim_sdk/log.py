@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Ints, Record
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
 from wavesim_sdk.log_validation import LATEST_NS, check_message, is_short_text, possible, possible_frame, valid_metadata
@@ -27,7 +28,6 @@ __all__ = ["Log", "Series", "decode_cdr_text", "encode_cdr_text", "frames", "rea
 
 CDR_HEADER = b"\x00\x01\x00\x00"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
-Record = np.ndarray[Any, np.dtype[np.void]]
 
 TABLES: dict[str, Table] = {
     t.message: t.visible for t in (*VEHICLE_TABLES, SENT, RECEPTION, FRAME, *all_sensor_tables().values())
@@ -54,7 +54,7 @@ def decode_cdr_text(message: bytes) -> str:
 class Series:
     """All messages of one topic, with their times (ns) and records."""
 
-    time_ns: np.ndarray[Any, np.dtype[np.int64]]
+    time_ns: Ints
     records: Record
     type: str = ""  #: name of the table that declares the records
 
@@ -104,9 +104,9 @@ class Log:
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
         """The names of all bodies of the run and of all bodies that any topic names."""
-        told = [str(b["name"]) for _, b in self.json.get("/bodies", [])]
+        bodies = [str(b["name"]) for _, b in self.json.get("/bodies", [])]
         parts = (topic.split("/")[1:] for topic in self.series)
-        return tuple(dict.fromkeys([*told, *(p[1] for p in parts if len(p) > 1 and p[0] in OWNED)]))
+        return tuple(dict.fromkeys([*bodies, *(p[1] for p in parts if len(p) > 1 and p[0] in OWNED)]))
 
     def _body(self, name: str) -> str:
         """Return the name of a body if it is among :attr:`names`, else raise a LogError that suggests or lists names."""

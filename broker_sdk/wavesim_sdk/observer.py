@@ -15,10 +15,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.broker import ANSWER_TIMEOUT_S, JOIN_TIMEOUT_S
 from wavesim_sdk.errors import BrokerError, SessionLost
 from wavesim_sdk.onboard import PrivilegedRequests, RequestOutcomes
@@ -51,7 +51,7 @@ class FleetFrame:
     tick: int
     time_ns: int
     run_state: int
-    bodies: np.ndarray[Any, np.dtype[np.void]]
+    bodies: Record
     is_complete: bool
     signals: list[SignalSeen] = field(default_factory=list)
     fates: list[FateSeen] = field(default_factory=list)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import posix_ipc
 
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.layout import layout_hash
 from wavesim_sdk.names import server_name
@@ -36,7 +37,6 @@ ORDERED_MACHINES = ("x86_64", "AMD64")  #: processors that keep the order of sto
 MEMORY = Path("/dev/shm")  #: folder in which Linux lists the segments
 MAX_NAMED_SERVERS = 5  #: maximum number of servers in a message
 BEGUN, DONE, TICK_0, TICK_1, OWNER, OWNER_START, DUE, SYNCHRONOUS = range(8)
-Record = np.ndarray[Any, np.dtype[np.void]]
 
 
 def segment_name(server: str, area: str) -> str:

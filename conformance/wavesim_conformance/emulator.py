@@ -24,10 +24,11 @@ import posix_ipc
 
 from wavesim_conformance.broker import ConformanceChecker, Finding
 from wavesim_sdk import frames
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.attach import create_semaphores, open_semaphore, remove_semaphores, simulation_tables
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
-from wavesim_sdk.shared_memory import BEGUN, DONE, DUE, OWNER, SYNCHRONOUS, Record, SharedMemoryArea, segment_name
+from wavesim_sdk.shared_memory import BEGUN, DONE, DUE, OWNER, SYNCHRONOUS, SharedMemoryArea, segment_name
 from wavesim_sdk.tables import (
     CLOCK,
     IDENTITY,

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.base import Batch, Floats
+from wavesim_emulators.base import Batch
 from wavesim_emulators.ranging import RaycastEmulator
 from wavesim_sdk.algebra import dot, matvec, vecmat
+from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.elementary import cos, sin
-from wavesim_sdk.shared_memory import Record
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.adcp import AdcpConfig as Parameters
 from wavesim_world.instruments import adcp_beams

@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.base import Batch, Emulator, Floats
+from wavesim_emulators.base import Batch, Emulator
 from wavesim_emulators.radar import horizon
 from wavesim_kernels import randomness
 from wavesim_sdk import ais
 from wavesim_sdk.algebra import matvec
+from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.elementary import atan2, hypot
 from wavesim_sdk.frames import euler, rotation
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sensors import AIS_STATIONS
-from wavesim_sdk.shared_memory import Record
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.sensors import AisConfig as Declared

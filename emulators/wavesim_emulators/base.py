@@ -19,32 +19,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wavesim_emulators.batch import (
-    Batch,
-    Flags,
-    Floats,
-    Mounting,
-    Noise,
-    NoiseStreams,
-    Rows,
-    SensorKinematics,
-    steady_weather,
-)
+from wavesim_emulators.batch import Batch, Mounting, Noise, NoiseStreams, SensorKinematics, steady_weather
 from wavesim_emulators.sensor_bank import SensorBank
+from wavesim_sdk.arrays import Floats, Ints, Mask, Record
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.sensors import sensor_table_of
-from wavesim_sdk.shared_memory import Record
 from wavesim_world.config import LoadedConfig
 
 __all__ = [
     "Batch",
     "Emulator",
-    "Flags",
     "Floats",
+    "Ints",
+    "Mask",
     "Mounting",
     "Noise",
     "NoiseStreams",
-    "Rows",
     "SensorKinematics",
     "steady_weather",
 ]

@@ -11,17 +11,13 @@ import numpy as np
 from wavesim_kernels import randomness
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import matmul, matvec, vecmat
+from wavesim_sdk.arrays import Floats, Ints, Mask, Record
 from wavesim_sdk.attach import FleetSnapshot
-from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import WEATHER
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.sensors import SensorConfig
 from wavesim_world.config.world import World
 from wavesim_world.ocean.water import uniform_current
-
-Rows = np.ndarray[Any, np.dtype[np.int64]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 PREDRAWN_VALUES = 32  #: number of sensor values whose random numbers are drawn in one call
 AHEAD_NUMBERS = 4096  #: maximum count of random numbers drawn in one call if each value needs several
@@ -165,14 +161,14 @@ class Batch:
         mounting: Mounting,
         period: int,
         view: FleetSnapshot,
-        rows: Rows,
+        rows: Ints,
         noise: Noise,
-        fresh: Flags,
+        fresh: Mask,
         since: Floats,
         fault: Any,
         fault_amount: Any,
         weather: Any,
-        table_rows: Rows,
+        table_rows: Ints,
     ) -> None:
         self.parameters, self.prepared, self.mounting = parameters, prepared, mounting
         self.period = period  #: number of ticks from one value to the next

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from wavesim_emulators.base import Batch, Emulator, Floats, Noise
+from wavesim_emulators.base import Batch, Emulator, Noise
 from wavesim_sdk.algebra import matvec, vecmat
-from wavesim_sdk.shared_memory import Record
+from wavesim_sdk.arrays import Floats, Record
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.magnetometer import MagnetometerConfig as Parameters
 from wavesim_world.config.world import World

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.base import Batch, Emulator, Floats, Noise
+from wavesim_emulators.base import Batch, Emulator, Noise
 from wavesim_emulators.ranging import RaycastEmulator
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import dot, matvec, pseudo_inverse, vecmat
+from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.elementary import cos, exp, sin
 from wavesim_sdk.sensors import DVL_BEAMS
-from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import SensorFault
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.sensors import DvlConfig as DvlParameters
@@ -119,9 +119,9 @@ class ImuEmulator(Emulator):
         counts = step > 0.0
         if counts.any():
             whole = found * dt + out["rest"]
-            told = np.where(counts, step * np.round(whole / np.where(counts, step, 1.0)), whole)
-            out["rest"] = np.where(fresh[:, None], 0.0, whole - told)
-            found = np.where(counts, told / dt, found)
+            counted = np.where(counts, step * np.round(whole / np.where(counts, step, 1.0)), whole)
+            out["rest"] = np.where(fresh[:, None], 0.0, whole - counted)
+            found = np.where(counts, counted / dt, found)
         out["force"], out["rates"] = found[:, :3], found[:, 3:]
         out["valid"] = ~fresh
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.elementary import atan2, exp, hypot
 from wavesim_sdk.geodesy import Origin
-from wavesim_sdk.shared_memory import Record
 from wavesim_world.config import LoadedConfig
 
 

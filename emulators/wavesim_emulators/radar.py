@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_emulators.base import Batch, Floats, Rows
+from wavesim_emulators.base import Batch
 from wavesim_emulators.ranging import RaycastEmulator
 from wavesim_kernels import randomness
+from wavesim_sdk.arrays import Floats, Ints, Record
 from wavesim_sdk.elementary import atan2, hypot, sin_cos
 from wavesim_sdk.sensors import RADAR_TARGETS
-from wavesim_sdk.shared_memory import Record
 
 #: distance to the radio horizon in m per square root of an antenna height in m (earth radius times 4/3)
 HORIZON = 4110.0
@@ -68,7 +68,7 @@ class RadarEmulator(RaycastEmulator):
             echoes = self._detect(now, k, away[there], there)
             self._update_tracks(now, out, k, echoes)
 
-    def _in_sight(self, antenna: Floats, away: Floats, distance: Floats, there: Rows, own: int) -> Any:
+    def _in_sight(self, antenna: Floats, away: Floats, distance: Floats, there: Ints, own: int) -> Any:
         """Return which bodies are visible from the antenna."""
         if not len(there):
             return np.zeros(0, bool)
@@ -80,7 +80,7 @@ class RadarEmulator(RaycastEmulator):
         _, hit = self.bodies.cast(start, along, reach, float(distance.max()), np.array([own]))
         return clear & ((hit[0] < 0) | (hit[0] == there))
 
-    def _detect(self, now: Batch, k: int, away: Floats, there: Rows) -> list[tuple[float, float]]:
+    def _detect(self, now: Batch, k: int, away: Floats, there: Ints) -> list[tuple[float, float]]:
         """Return the positions (north, east) of the echoes relative to the antenna in the scan of instrument k."""
         p, noise = now.parameters, now.noise
         key = noise.keys[k : k + 1]

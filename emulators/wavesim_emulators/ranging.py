@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.base import Batch, Emulator, Floats, Rows
+from wavesim_emulators.base import Batch, Emulator
 from wavesim_sdk.algebra import matvec
+from wavesim_sdk.arrays import Floats, Ints, Record
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.elementary import cos, sin
-from wavesim_sdk.shared_memory import Record
-from wavesim_world.config import LoadedConfig
-from wavesim_world.config import sensors as declared
+from wavesim_world.config import LoadedConfig, ranging_sensors
 from wavesim_world.instruments import ECHO_SIGMA, multibeam_beams, ranger_beams
 from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_world.ocean.scene import RaycastScene
@@ -65,7 +64,7 @@ class RaycastEmulator(Emulator):
 
     def cast_rays(
         self, now: Batch, starts: Floats, along: Floats, maximum: float, surface: bool = True
-    ) -> tuple[Floats, Rows]:
+    ) -> tuple[Floats, Ints]:
         """Return (ranges, number of the hit body or -1), both (n, beams), along unit vectors in W; inf = no hit within
         the maximum range.
         """
@@ -86,7 +85,7 @@ class EchosounderEmulator(RaycastEmulator):
 
     sensor = "echosounder"
 
-    def prepare(self, parameters: declared.EchosounderConfig) -> BeamGeometry:
+    def prepare(self, parameters: ranging_sensors.EchosounderConfig) -> BeamGeometry:
         return BeamGeometry.from_origin(cone(parameters.width))
 
     def measure(self, now: Batch, out: Record) -> None:
@@ -101,7 +100,7 @@ class RangerEmulator(RaycastEmulator):
 
     sensor = "ranger"
 
-    def prepare(self, parameters: declared.RangerConfig) -> BeamGeometry:
+    def prepare(self, parameters: ranging_sensors.RangerConfig) -> BeamGeometry:
         return BeamGeometry(*ranger_beams(parameters))
 
     def measure(self, now: Batch, out: Record) -> None:
@@ -133,7 +132,7 @@ class MultibeamEmulator(RaycastEmulator):
 
     sensor = "multibeam"
 
-    def prepare(self, parameters: declared.MultibeamConfig) -> BeamGeometry:
+    def prepare(self, parameters: ranging_sensors.MultibeamConfig) -> BeamGeometry:
         return BeamGeometry(*multibeam_beams(parameters))
 
     def measure(self, now: Batch, out: Record) -> None:

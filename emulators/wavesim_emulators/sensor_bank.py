@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_emulators.batch import Batch, Flags, Floats, Measuring, Mounting, Noise, NoiseStreams, Rows, steady_weather
+from wavesim_emulators.batch import Batch, Measuring, Mounting, Noise, NoiseStreams, steady_weather
 from wavesim_kernels import randomness
+from wavesim_sdk.arrays import Floats, Ints, Mask, Record
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
-from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import SensorFault
 from wavesim_world.config.sensors import InstrumentConfig
 
@@ -38,9 +38,9 @@ class InstrumentGroup:
         self.latency_ns = round(parameters.latency * 1e9)
         self.served = -1  # last due tick that was served
         self.measured_tick = -1  # tick of the newest values
-        self.pending: deque[tuple[int, Rows, Record]] = deque()
-        self.table_rows: Rows = np.zeros(0, np.int64)  # rows in the table of the type
-        self.bodies: Rows = np.zeros(0, np.int64)
+        self.pending: deque[tuple[int, Ints, Record]] = deque()
+        self.table_rows: Ints = np.zeros(0, np.int64)  # rows in the table of the type
+        self.bodies: Ints = np.zeros(0, np.int64)
         self.mounting = Mounting((parameters,))
         self.noise: Any = 1.0
         self.streams = NoiseStreams(np.zeros(0, np.uint64), period)
@@ -157,7 +157,7 @@ class SensorBank:
         """Compute the values of a group. Values without latency are written to the table; the others are queued."""
         places, p = group.table_rows, group.parameters
         now = self._last.take(places)
-        fresh: Flags = now["generation"] != self._generations[places]
+        fresh: Mask = now["generation"] != self._generations[places]
         if fresh.any():
             now[fresh] = np.zeros((), now.dtype)
             now["generation"] = self._generations[places]
@@ -195,7 +195,7 @@ class SensorBank:
             as_words(self.table)[places, self._visible_width :] = as_words(now)[:, self._visible_width :]
         group.pending.append((view.time_ns + group.latency_ns, places[come], now[come]))
 
-    def _publish(self, places: Rows, values: Record) -> bool:
+    def _publish(self, places: Ints, values: Record) -> bool:
         """Publish queued values that are due, except values of removed instruments."""
         here = values["generation"] == self._generations[places]
         if not here.all():
@@ -210,9 +210,9 @@ class SensorBank:
         values, last = self._values(now), self._values(before)
         column = np.arange(self._count)
         first, end = faults["fault_first"], faults["fault_first"] + faults["fault_count"]
-        hit: Flags = (column >= first[:, None]) & (column < end[:, None])
+        hit: Mask = (column >= first[:, None]) & (column < end[:, None])
 
-        def struck(fault: SensorFault) -> Flags:
+        def struck(fault: SensorFault) -> Mask:
             return np.asarray(hit & (kind == fault)[:, None])
 
         if (kind == SensorFault.NOISY).any():
@@ -223,7 +223,7 @@ class SensorBank:
             loud = struck(SensorFault.NOISY)
             values[loud] = self._values(louder)[loud]
         lost = struck(SensorFault.LOST)
-        whole: Flags = np.asarray(lost.all(axis=1))
+        whole: Mask = np.asarray(lost.all(axis=1))
         now["valid"][whole] = 0
         values[lost & ~whole[:, None]] = np.nan
         frozen = struck(SensorFault.FROZEN) & ~batch.fresh[:, None]

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.base import Batch, Emulator, Floats
+from wavesim_emulators.base import Batch, Emulator
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import MAX_THRUSTERS
+from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.elementary import atan2, cos, hypot, sin
 from wavesim_sdk.sensors import LEAK_COMPARTMENTS
-from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import SensorFault
 from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.wind import wind_profile

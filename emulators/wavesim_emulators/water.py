@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavesim_emulators.base import Batch, Emulator, Floats
-from wavesim_sdk.shared_memory import Record
+from wavesim_emulators.base import Batch, Emulator
+from wavesim_sdk.arrays import Floats, Record
 from wavesim_world.config import LoadedConfig
 from wavesim_world.instruments import CONDUCTIVITY_SIGMA, PRESSURE_SIGMA, SALINITY_SIGMA, SOUND_SIGMA, TEMPERATURE_SIGMA
 from wavesim_world.ocean import seawater, sound

@@ -1,8 +1,8 @@
 """Custom sensor in thirty lines: height above the bottom, with a scale error from the configuration."""
 
 from wavesim_emulators.base import Batch, Emulator
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.sensors import sensor_table, value
-from wavesim_sdk.shared_memory import Record
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.sensors import OtherSensorConfig
 from wavesim_world.ocean.bed import sea_bed

@@ -120,14 +120,14 @@ rotation_elements = always_inline(frames.rotation_elements)
 
 
 @device_function
-def uniform(key: Any, counter: int, index: int) -> float:
+def uniform(key: np.uint64, counter: int, index: int) -> float:
     """Return the same number as :func:`wavesim_kernels.randomness.uniform`."""
     bits = randomness.random_bits(key, np.uint64(counter), np.uint64(index))
     return (np.float64(bits >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
 @device_function
-def normal(key: Any, counter: int, index: int) -> float:
+def normal(key: np.uint64, counter: int, index: int) -> float:
     """Return the same number as :func:`wavesim_kernels.randomness.normal`."""
     u, v = uniform(key, counter, 2 * index), uniform(key, counter, 2 * index + 1)
     return float(math.sqrt(-2.0 * _log(u)) * _cos(2.0 * math.pi * v))

@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats, Keys
 from wavesim_sdk.elementary import cos, log
-
-Keys = np.ndarray[Any, np.dtype[np.uint64]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def key(seed: int, entity: str, purpose: str) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -89,10 +89,10 @@ def reachable_sources(function: FunctionType) -> tuple[dict[str, str], set[str]]
     return files, constants
 
 
-def named_tuple_members(kinds: Any) -> str:
+def named_tuple_members(kinds: Iterable[Any]) -> str:
     """Return the members of all named tuples among argument types, because a signature holds only their classes."""
     found = ""
     for kind in kinds:
-        if isinstance(kind, types.BaseNamedTuple):
+        if issubclass(type(kind), types.BaseNamedTuple):
             found += f"{kind.instance_class.__qualname__} {kind.fields} {named_tuple_members(kind.types)} "
     return found

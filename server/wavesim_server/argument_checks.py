@@ -8,17 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import LEAST
 from wavesim_sdk.names import shorten
 from wavesim_server.acoustics.medium_arrays import MAX_SPEED
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 MAX_COORDINATE = 1e7  #: largest distance from the origin along each axis, m
 MAX_ANGULAR_RATE = 100.0  #: largest angular rate of a body, rad/s
 MAX_FORCE = 1e9  #: largest external force and torque, N and N m
 
 
-def checked_velocity(values: Any) -> Array:
+def checked_ticks(ticks: int) -> int:
+    """Return a number of ticks. Raises ValueError if it is negative."""
+    if ticks < 0:
+        raise ValueError(f"invalid number of ticks {ticks}: use 0 or more")
+    return ticks
+
+
+def checked_velocity(values: Any) -> Floats:
     """Check velocity and angular velocity of a body: u v w p q r."""
     nu = checked_numbers("a velocity", values, 6, max(MAX_SPEED, MAX_ANGULAR_RATE))
     if np.abs(nu[:3]).max() > MAX_SPEED:
@@ -26,7 +33,7 @@ def checked_velocity(values: Any) -> Array:
     return nu
 
 
-def checked_numbers(quantity: str, values: Any, count: int, limit: float, shape: tuple[int, ...] = ()) -> Array:
+def checked_numbers(quantity: str, values: Any, count: int, limit: float, shape: tuple[int, ...] = ()) -> Floats:
     """Return ``count`` finite numbers within +-``limit``, with values below LEAST set to zero. Raises ValueError for
     any other input.
     """
@@ -36,7 +43,7 @@ def checked_numbers(quantity: str, values: Any, count: int, limit: float, shape:
         array = np.zeros(0, object)
     if array.dtype.kind not in "iuf" or array.size != count or array.shape not in ((count,), shape):
         raise ValueError(f"{quantity} needs {count} numbers, got {shorten(values, 60)}")
-    found: Array = array.astype(float)
+    found: Floats = array.astype(float)
     if not (np.abs(found) <= limit).all():
         raise ValueError(f"{quantity} of {shorten(values, 60)} is out of range (-{limit:g} to {limit:g})")
     found[np.abs(found) < LEAST] = 0.0

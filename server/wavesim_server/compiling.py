@@ -101,16 +101,20 @@ def make_empty_world(threads: int = 1) -> Simulation:
 
 def exercise_small_functions(world: Simulation) -> None:
     """Use all compiled functions of a small simulation except the tick."""
+    import numpy as np
+
+    from wavesim_sdk.tables import SIGNALS
+
     # close enough to the bed and to each other for the contact kernels to run
     first = world.enter("first", "lauv", (0.0, 0.0, 29.5))
     world.enter("second", "buoy", (0.0, 1.0, 29.5))
     world.ping(first, 25e3)
     world.set_weather(current_north=0.1)
     world.state()
-    world.effort()
-    world.surroundings()
-    world.current()
-    world.live_signals(world.new_signals_table())
+    world.results.effort()
+    world.results.surroundings(0.0)
+    world.weather_model.uniform_flow(0.0)
+    world.channel.live_signals(np.zeros(world.config.shared.signals, SIGNALS.dtype), 0.0)
 
 
 def exercise_all(threads: int = 1) -> None:
@@ -123,7 +127,7 @@ def exercise_all(threads: int = 1) -> None:
     exercise_small_functions(world)
     world.advance(2)
     if threads > 1:
-        world.threads.min_bodies = 0
+        world.tick_executor.threads.min_bodies = 0
         world.advance(2)
     world.take_signals()
 
@@ -131,11 +135,11 @@ def exercise_all(threads: int = 1) -> None:
 def compile_in_parallel() -> None:
     """Compile the kernels in three processes, of which two are busy at a time."""
     world = make_empty_world()
-    begun = [forked_process.fork_process("wavesim-sound", world.compile_sound)]
+    begun = [forked_process.fork_process("wavesim-sound", world.tick_executor.compile_sound)]
     try:
-        world.compile_motion()
+        world.tick_executor.compile_motion()
         begun.append(forked_process.fork_process("wavesim-bodies", lambda: exercise_small_functions(world)))
-        world.compile_tick()
+        world.tick_executor.compile_tick()
         for process in begun:
             process.wait()
     finally:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
+from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics.channel import AcousticChannel, PreparedTransducer
 from wavesim_server.argument_checks import MAX_COORDINATE, checked_numbers, checked_velocity
 from wavesim_server.dynamics import surge_trim
@@ -19,8 +17,6 @@ from wavesim_server.start_clearance import StartClearance
 from wavesim_world.config import BodyConfig, LoadedConfig, Model, TransducerConfig
 from wavesim_world.config.validation import fail_at
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-
 
 @dataclass(frozen=True)
 class PreparedEntry:
@@ -28,8 +24,8 @@ class PreparedEntry:
 
     vehicle_type: VehicleType
     transducer: TransducerConfig | None
-    position: Array
-    attitude: Array
+    position: Floats
+    attitude: Floats
     operators: exposure.ResponseOperators | None
     acoustics: PreparedTransducer | None
     body: BodyConfig | None = None  #: entry of the body in the configuration
@@ -103,7 +99,7 @@ class EntryChecker:
         return self._prepare(model, model.transducer, p, e, shared)
 
     def _prepare(
-        self, model: Model, transducer: TransducerConfig | None, position: Array, attitude: Array, shared: bool
+        self, model: Model, transducer: TransducerConfig | None, position: Floats, attitude: Floats, shared: bool
     ) -> PreparedEntry:
         vehicle_type, operators = self._fleet.vehicle_type(model, shared), self._weather_model.operators(model)
         self._clearance.check(model, position, attitude)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats, Ints, Mask
 from wavesim_server.watchdog import NEVER
 from wavesim_world.config.model import Fence
 
 CHECK_PERIOD_NS = 200_000_000
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
-
-def is_inside(corners: Array, p: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def is_inside(corners: Floats, p: Floats) -> Mask:
     """Test which of the points (n, 2) lie in the polygon (m, 2): those with an odd number of edges to their east."""
     a, b = corners, np.roll(corners, -1, axis=0)
     north, east = p[:, 0, None], p[:, 1, None]
     spans = (a[:, 0] > north) != (b[:, 0] > north)
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = a[:, 1] + (north - a[:, 0]) / (b[:, 0] - a[:, 0]) * (b[:, 1] - a[:, 1])
-    found: np.ndarray[Any, np.dtype[np.bool_]] = (np.sum(spans & (east < crossing), axis=1) % 2).astype(bool)
+    found: Mask = (np.sum(spans & (east < crossing), axis=1) % 2).astype(bool)
     return found
 
 
@@ -43,9 +41,7 @@ class Fences:
         """Remove a body that left."""
         self._violating[:, row] = False
 
-    def crossings(
-        self, tick: int, rows: np.ndarray[Any, np.dtype[np.int64]], p_WB_W: Array
-    ) -> Iterator[tuple[int, str]]:
+    def crossings(self, tick: int, rows: Ints, p_WB_W: Floats) -> Iterator[tuple[int, str]]:
         """Yield (row, notice) for each body of ``rows`` that changed sides since the last check."""
         if not self.fences or tick % self._period:
             return

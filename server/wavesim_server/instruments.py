@@ -10,19 +10,17 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from wavesim_sdk.arrays import Ints, Record
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import value_fields
-from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import INSTRUMENTS, SensorFault
 from wavesim_sdk.wire.items import FieldDescription, SensorDescription
 from wavesim_world.config.sensors import InstrumentConfig
 from wavesim_world.sensor_faults import parse_fault
-
-Array = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class MeasurementSchedule(NamedTuple):
@@ -77,7 +75,7 @@ class InstrumentRegistry:
         # row in `instruments` by row of the value table
         self._row_at_place = {name: np.full(count, -1) for name, count in capacity.items()}
         #: by sensor type: occupied rows of the value table, generations, owners; cached until a body enters or leaves
-        self._owners_by_type: dict[str, tuple[Array, Array, Array]] = {}
+        self._owners_by_type: dict[str, tuple[Ints, Ints, Ints]] = {}
         self._suites: dict[int, dict[str, InstalledInstrument]] = {}
         self._schedules: dict[str, Counter[MeasurementSchedule]] = {name: Counter() for name in capacity}
 
@@ -144,7 +142,7 @@ class InstrumentRegistry:
         record["fault_amount"] = bits | int(fault.amount) if wet else fault.amount
         self.is_changed = True
 
-    def current_owners(self, type_: str, generations: Array) -> tuple[Array, Array]:
+    def current_owners(self, type_: str, generations: Ints) -> tuple[Ints, Ints]:
         """Return the rows of the value table whose instrument is in the simulation, and their owners.
 
         The owners are an array (n, 2): row of the body and number in its suite. An instrument is in the simulation if

@@ -27,11 +27,13 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import order_command
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.tables import WEATHER, Outcome, SignalKind
 from wavesim_sdk.wire.state import Layout, Sensors, Value
+from wavesim_server.argument_checks import checked_ticks
 from wavesim_server.instruments import InstrumentRegistry, describe_instrument
 from wavesim_server.simulation import Simulation
 from wavesim_world.config import LoadedConfig, Model, load, load_text
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Lab", "States"]
 
-Record = np.ndarray[Any, np.dtype[np.void]]
 Command = Sequence[float | None] | Mapping[Any, float]
 #: unit and number of digits of each column of :class:`States`
 STATE_COLUMNS = {
@@ -219,7 +220,7 @@ class Lab(Simulation):
         """Advance by whole ticks; instruments measure when they are due. Raises ValueError if the number of ticks is
         negative.
         """
-        end = self._target_tick(ticks)
+        end = self.tick + checked_ticks(ticks)
         if self.tick == 0:
             self._measure_due(list(self._stations))
         while self.tick < end:
@@ -338,7 +339,7 @@ class Lab(Simulation):
         if not types:
             return
         weather = np.zeros(1, WEATHER.dtype)
-        weather[0] = self.weather()
+        weather[0] = self.weather_model.record(self.time_s)
         tables = {"instruments": self.instruments.rows, "weather": weather}
         if any("actuation" in self._stations[name].emulator.needs for name in types):
             tables["actuation"] = self.actuation()

@@ -10,12 +10,12 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import dot, interpolate, matvec, norm
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.tables import MAX_SEGMENTS
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import lines as w
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics.fleet import FleetDynamics
-from wavesim_server.dynamics.types import Floats
 from wavesim_world.config.lines import STRETCHED, Line
 from wavesim_world.config.validation import fail_at
 from wavesim_world.config.world import World
@@ -40,6 +40,7 @@ class LineSystem:
     ) -> None:
         self.declared = tuple(declared)
         self._bed = bed() if declared else None
+        self._step_ns = round(step * 1e9)
         ends = [[rows[e.body] if e.body else -1 for e in line.end] for line in declared]
         self._order, groups, bodies = _group_lines(ends)
         at_bodies = [row for pair in ends for row in pair if row >= 0]
@@ -159,7 +160,10 @@ class LineSystem:
     # -- published results -----------------------------------------------------------------------
 
     def take_breaks(self) -> list[tuple[int, str, int, float]]:
-        """Return the lines that have broken since the last call: (tick, name, row of an attached body or -1, tension)."""
+        """Return the lines that have broken since the last call, in chronological order.
+
+        Each item is (time in ns, name, row of an attached body or -1, tension in N).
+        """
         found = []
         for k in np.flatnonzero((self.arrays.ints[:, w.I_BROKEN_SEGMENT] >= 0) & ~self._reported).tolist():
             ints = self.arrays.ints[k]
@@ -173,7 +177,7 @@ class LineSystem:
                 )
             )
             self._reported[k] = True
-        return [(tick, self.declared[k].name, row, load) for tick, k, row, load in sorted(found)]
+        return [(tick * self._step_ns, self.declared[k].name, row, load) for tick, k, row, load in sorted(found)]
 
     def publish(self, table: Any) -> None:
         """Fill the table `lines` in the order of the configuration."""

@@ -15,10 +15,10 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_server import sailing
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
@@ -26,7 +26,6 @@ from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_world.config import Model
 from wavesim_world.config.primitives import shape_of
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 #: fractions of the full shaft speed, which are also approximate fractions of the full speed of the vehicle
 SPEEDS = 0.35, 0.65, 1.0
 STEP, EVERY = 0.02, 0.2  #: time step, and interval between records, s
@@ -47,12 +46,12 @@ class ManoeuvreTrial:
     manoeuvre: str
     share: float  #: fraction of the full speed, approximately
     length: float  #: length of the model, m
-    times: Array
-    track: Array  #: (times, 13): the rigid-body rows of the state
-    helm: Array  #: fraction of full helm at each time
+    times: Floats
+    track: Floats  #: (times, 13): the rigid-body rows of the state
+    helm: Floats  #: fraction of full helm at each time
 
     @property
-    def before(self) -> Array:
+    def before(self) -> Floats:
         """Velocity (u v w p q r) at the start of the manoeuvre."""
         return np.asarray(self.track[self.times < RUN_IN - 1e-9][-1, 7:13])
 
@@ -63,7 +62,7 @@ class ManoeuvreTrial:
         return float(abs(self.track[self.times > END - 20.0, 12].mean() - before))
 
     @property
-    def rates(self) -> Array:
+    def rates(self) -> Floats:
         """Steady yaw rate in each step of the spiral, rad/s."""
         step = (END - RUN_IN) / len(SPIRAL)
         ends = [RUN_IN + step * (k + 1) for k in range(len(SPIRAL))]
@@ -105,7 +104,7 @@ class ManoeuvreTrial:
         return diameter / self.length, rate, float(speed[late].mean() / before)
 
 
-def headings(q: Array) -> Array:
+def headings(q: Floats) -> Floats:
     """Return the headings of quaternions (n, 4), rad."""
     return np.arctan2(2.0 * (q[:, 0] * q[:, 3] + q[:, 1] * q[:, 2]), 1.0 - 2.0 * (q[:, 2] ** 2 + q[:, 3] ** 2))
 

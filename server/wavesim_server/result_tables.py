@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.tables import EFFORT, LINES, SURROUNDINGS
+from wavesim_sdk.arrays import Floats, Record
+from wavesim_sdk.tables import ACTUATION, EFFORT, LINES, STATE, SURROUNDINGS
 from wavesim_server import tick
+from wavesim_server.contacts import Contacts
 from wavesim_server.dynamics import effort
 from wavesim_server.dynamics.bodies import TickScratch
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.environment.weather_model import WeatherModel
 from wavesim_server.line_system import LineSystem
 from wavesim_server.occupants import Occupant
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Record = np.ndarray[Any, np.dtype[np.void]]
 
 
 class ResultTables:
@@ -26,18 +25,27 @@ class ResultTables:
     def __init__(
         self,
         fleet: FleetDynamics,
+        contacts: Contacts,
         occupants: Mapping[int, Occupant],
         scratch: TickScratch,
         weather_model: WeatherModel,
         line_system: LineSystem,
     ) -> None:
-        self._fleet, self._occupants, self._scratch = fleet, occupants, scratch
+        self._fleet, self._contacts, self._occupants, self._scratch = fleet, contacts, occupants, scratch
         self._weather_model, self._line_system = weather_model, line_system
         self._effort_scratch = effort.make_scratch(fleet.work)
 
+    def motion(self) -> tuple[Record, Record]:
+        """Return new tables `state` and `actuation` of all rows."""
+        capacity = self._fleet.capacity
+        state, actuation = np.zeros(capacity, STATE.dtype), np.zeros(capacity, ACTUATION.dtype)
+        self.fill_motion(state, actuation)
+        return state, actuation
+
     def fill_motion(self, state: Record, actuation: Record) -> None:
-        """Fill the tables `state` and `actuation` in place."""
+        """Fill the tables `state` and `actuation`, of ``capacity`` rows, in place."""
         f = self._fleet
+        self._contacts.sort_rows()
         tick.publish(
             self._fleet.arrays,
             self._scratch.order,
@@ -49,7 +57,7 @@ class ResultTables:
             _flat_view(actuation),
         )
 
-    def effort(self, rows: Sequence[int] | None, table: Record | None) -> Record:
+    def effort(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
         """Return the table `effort`, or a new one, with accelerations and forces of the given rows (default: all)."""
         f, asked = self._fleet, self._present_rows(rows)
         table = np.zeros(len(f.slots), EFFORT.dtype) if table is None else table
@@ -65,15 +73,18 @@ class ResultTables:
         )
         return table
 
-    def surroundings(self, rows: Sequence[int] | None, table: Record | None, time: float) -> Record:
-        """Return the table `surroundings`, or a new one, with water and air at the given rows (default: all)."""
+    def surroundings(self, time: float, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
+        """Return the table `surroundings`, or a new one, with water and air at the given rows (default: all).
+
+        ``time`` is the simulation time in s.
+        """
         table = np.zeros(len(self._fleet.slots), SURROUNDINGS.dtype) if table is None else table
         self._weather_model.surroundings(_flat_view(table), self._present_rows(rows), self._fleet, time)
         return table
 
-    def lines(self, count: int, table: Record | None) -> Record:
-        """Write the lines to the table `lines`, or to a new one with ``count`` rows, and return it."""
-        table = np.zeros(max(1, count), LINES.dtype) if table is None else table
+    def lines(self, table: Record | None = None) -> Record:
+        """Write the lines of the configuration to the table `lines`, or to a new one, and return it."""
+        table = np.zeros(max(1, len(self._line_system.declared)), LINES.dtype) if table is None else table
         self._line_system.publish(table)
         return table
 
@@ -81,6 +92,6 @@ class ResultTables:
         return np.array([k for k in (self._occupants if rows is None else rows) if k in self._occupants], np.int64)
 
 
-def _flat_view(table: Record) -> Array:
+def _flat_view(table: Record) -> Floats:
     """View a table whose columns are all numbers as an array (rows, numbers)."""
     return table.view(np.float64).reshape(len(table), -1)

@@ -11,11 +11,11 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.simulation import Simulation
@@ -24,7 +24,6 @@ from wavesim_world.config import Model
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.recorded_data import actuator_position
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 AHEAD = ("ahead", "port", "starboard", "zig-zag")
 POWERED = (*AHEAD, "astern")
 #: manoeuvres in beam waves of the sea state that the model declares: adrift, and full ahead
@@ -43,16 +42,16 @@ class ManoeuvreRun:
 
     model: str
     manoeuvre: str
-    track: Array  # (times, 13): the rigid-body rows of the state, one per second
+    track: Floats  # (times, 13): the rigid-body rows of the state, one per second
     is_finite: bool
 
     @property
-    def speeds(self) -> Array:
+    def speeds(self) -> Floats:
         """Speed over ground, m/s."""
         return np.asarray(np.linalg.norm(self.track[:, 7:10], axis=1))
 
     @property
-    def tilts(self) -> Array:
+    def tilts(self) -> Floats:
         """Angle between the body's z axis and down, rad."""
         q = self.track[:, 3:7]
         return np.asarray(np.arccos(np.clip(1.0 - 2.0 * (q[:, 1] ** 2 + q[:, 2] ** 2), -1.0, 1.0)))

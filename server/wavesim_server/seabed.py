@@ -6,24 +6,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server.elementary import exp
 from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.bed import max_slope, triangulated_bed
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class BedParameters(NamedTuple):
     """Parameters of the bed: plane, bumps (n, 5), maximum slope of the bed, and whether soundings are used."""
 
-    plane: Array
-    bumps: Array
+    plane: Floats
+    bumps: Floats
     max_slope: float
     has_soundings: bool
 
@@ -31,7 +29,7 @@ class BedParameters(NamedTuple):
 class SoundingsMesh(NamedTuple):
     """Soundings as triangles: points (n, 3), corners (m, 3), neighbours (m, 3)."""
 
-    points: Array
+    points: Floats
     corners: Ints
     neighbours: Ints
 

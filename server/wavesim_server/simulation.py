@@ -13,50 +13,41 @@ the simulation unchanged.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wavesim_kernels.compiler import compile_for_types
 from wavesim_sdk import frames
-from wavesim_sdk.actuators import Actuator, actuator_index, clipped_text, fault_amount, order_command
+from wavesim_sdk.actuators import actuator_index, fault_amount, order_command
 from wavesim_sdk.algebra import vecmat
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.tables import ACTUATION, GEOMETRY, IDENTITY, SIGNALS, STATE, BodyType
-from wavesim_server import indirect_calls, seabed, tick
-from wavesim_server.acoustics import medium, medium_arrays
+from wavesim_sdk.tables import GEOMETRY, IDENTITY, BodyType
+from wavesim_server import seabed, tick
 from wavesim_server.acoustics.channel import AcousticChannel
-from wavesim_server.argument_checks import MAX_COORDINATE, MAX_FORCE, checked_numbers, checked_velocity
-from wavesim_server.array_tables import pack
+from wavesim_server.argument_checks import MAX_COORDINATE, MAX_FORCE, checked_numbers, checked_ticks, checked_velocity
+from wavesim_server.contacts import Contacts
 from wavesim_server.dynamics import block_rows as B
-from wavesim_server.dynamics import contact_events, contact_memory, sleep
-from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics.bodies import TickScratch
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.dynamics.model_compiler import free_dofs
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.entry_checks import EntryChecker
-from wavesim_server.environment import exposure
-from wavesim_server.environment import weather as w
 from wavesim_server.environment.weather_model import WeatherModel
 from wavesim_server.line_system import LineSystem
 from wavesim_server.occupants import Occupant, Occupants
 from wavesim_server.result_tables import ResultTables
 from wavesim_server.start_clearance import StartClearance
 from wavesim_server.stratification import Stratification
-from wavesim_server.threads import TickThreads
+from wavesim_server.tick_executor import TickExecutor
 from wavesim_world.config import BodyConfig, LoadedConfig, Model, load
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.ocean.bed import sea_bed
 from wavesim_world.ocean.water import Water
 
 __all__ = ["Simulation"]
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Record = np.ndarray[Any, np.dtype[np.void]]
 
 
 class Simulation:
@@ -78,10 +69,10 @@ class Simulation:
         self.fleet = FleetDynamics(capacity, step, config.world, config.time.integrator)
         self.water = Water(loaded)
         self.weather_model = WeatherModel(loaded, self.water, capacity, self.seed)
-        self.stratification = Stratification(config.world, self.water, step)
-        bed, net = seabed.make_bed(loaded)
-        self._environment = tick.Environment(
-            seabed.SeaBed(bed, net, np.zeros(capacity, np.int64)), self.weather_model.flow
+        self._occupants = Occupants(config.fleet.bodies, capacity)
+        self.occupants = self._occupants.by_row
+        self.stratification = Stratification(
+            config.world, self.water, self.fleet, self.occupants, self.weather_model.weather.buoyancy_volumes
         )
         self._scratch = TickScratch(
             np.zeros(capacity, np.int64),
@@ -91,21 +82,10 @@ class Simulation:
             np.zeros(3, np.int64),
         )
         self._single_scratch = self._scratch._replace(order=np.zeros(1, np.int64), counters=np.array([1, 0, 0]))
-        parts = exposure.obstacle_names(loaded)
-        self._obstacles = list(dict.fromkeys(parts))
-        whose = {name: k for k, name in enumerate(self._obstacles)}
-        fixed = exposure.obstacle_shapes(loaded)
-        self._contacts = contact_memory.make_contact_memory(capacity, fixed, [whose[name] for name in parts], step)
-        self._start_clearance = StartClearance(parts, bed, net, fixed)
+        self.contacts = Contacts(loaded, self.fleet, self.occupants, self._scratch)
+        bed, net = seabed.make_bed(loaded)
+        self._start_clearance = StartClearance(self.contacts.obstacle_names, bed, net, self.contacts.memory.obstacles)
         self.channel = AcousticChannel(loaded, self.water, capacity, step, self.seed, self.weather_model.wind.mean)
-        self._scene = medium.AcousticScene(self._contacts.obstacles, bed, net, np.zeros(1, np.int64))
-        self.threads = TickThreads(threads)
-        self._tick_state_sources: tuple[Any, ...] = (None,)  # arrays that the present tick state was built from
-        self._tick_state: tuple[tick.TickState, Any]
-        self._acoustics_address: Any = None
-        self._occupants = Occupants(config.fleet.bodies, capacity)
-        self.occupants = self._occupants.by_row
-        self._order_stale = False  # True when bodies were added or removed since the rows were last sorted
         self.identity = np.zeros(capacity, IDENTITY.dtype)
         self.geometry = np.zeros(capacity, GEOMETRY.dtype)
         self._entry_checker = EntryChecker(loaded, self.fleet, self.weather_model, self.channel, self._start_clearance)
@@ -119,7 +99,19 @@ class Simulation:
             lambda: sea_bed(loaded),
         )
         self.line_system.lay_anchored_lines(self.fleet)
-        self._tables = ResultTables(self.fleet, self.occupants, self._scratch, self.weather_model, self.line_system)
+        self.tick_executor = TickExecutor(
+            self.fleet,
+            self.weather_model,
+            self.contacts,
+            self.line_system,
+            self.channel,
+            seabed.SeaBed(bed, net, np.zeros(capacity, np.int64)),
+            self._scratch,
+            threads,
+        )
+        self.results = ResultTables(
+            self.fleet, self.contacts, self.occupants, self._scratch, self.weather_model, self.line_system
+        )
         self._entry_checker.check_common_start()
 
     @classmethod
@@ -134,6 +126,11 @@ class Simulation:
         """Simulation time in nanoseconds."""
         return self.tick * self.step_ns
 
+    @property
+    def time_s(self) -> float:
+        """Simulation time in seconds."""
+        return self.time_ns * 1e-9
+
     # -- bodies ------------------------------------------------------------------------------
 
     def enter_residents(self) -> None:
@@ -141,10 +138,6 @@ class Simulation:
         for name, (_, body) in self._occupants.reserved.items():
             if body.client == "none":
                 self.enter(name)
-
-    def row_for(self, name: str) -> int | None:
-        """Return the row that a body of this name would occupy, or None if the simulation is full."""
-        return self._occupants.row_for(name)
 
     def row_of(self, name: str) -> int | None:
         """Return the row of a body in the simulation, or None."""
@@ -187,13 +180,12 @@ class Simulation:
         )
         self.weather_model.add(row, name, kind, entry.operators)
         self._occupants.add(row, Occupant(name, kind, transducer, entry.vehicle_type.actuators))
-        self._order_stale = True
         self._refresh_surroundings(row)
         if entry.body is not None:
             self._set_initial_motion(row, entry.body, entry.commands)
         self.line_system.enter(row, self.fleet)
         self._scratch.faults[row] = 0
-        self._contacts.events.last_contacts[row, :, contact_events.LAST_TICK] = -np.inf
+        self.contacts.add(row)
         self._reset_last_finite(row)
         generation = generation or int(self.identity[row]["generation"]) + 1
         self.identity[row] = (1, BodyType[kind.type.upper()], name.encode(), kind.name.encode(), generation)
@@ -201,10 +193,9 @@ class Simulation:
         self.geometry[row] = (shape_of(kind).size, kind.mass.value, lever)
         self._scratch.transducer_levers[row] = transducer.position if transducer else 0.0
         if transducer is not None and entry.acoustics is not None:
-            time = self.time_ns * 1e-9
-            self.channel.add(row, name, transducer, entry.acoustics, time)
+            self.channel.add(row, name, transducer, entry.acoustics, self.time_s)
             self._place_transducer(row)
-            self.channel.start_pinger(row, time)
+            self.channel.start_pinger(row, self.time_s)
         return row
 
     def _set_initial_motion(self, row: int, body: BodyConfig, commands: list[float | None] | None) -> None:
@@ -231,37 +222,18 @@ class Simulation:
         self.channel.remove(row)
         self.identity[row]["present"] = 0
         self._occupants.remove(row)
-        self._order_stale = True
-
-    def _reorder(self) -> None:
-        """Sort the occupied rows by their southern edge, as the contact search requires."""
-        if self._order_stale:
-            self._order_stale = False
-            rows = np.array(self.rows, np.int64)
-            seats, f = self.fleet.slots[rows], self.fleet
-            block, lane = seats // LANES, seats % LANES
-            low = f.blocks[block, B.PX * LANES + lane] - f.params[f.block_heads[block, B.HEAD_MODEL], P.BOUNDING_RADIUS]
-            self._scratch.order[: len(rows)] = rows[np.argsort(low, kind="stable")]
-            self._scratch.counters[0] = len(rows)
-            self._contacts.counters[contact_memory.N_STALE] = 1
+        self.contacts.remove()
 
     def _refresh_surroundings(self, row: int) -> None:
-        self._update_stratification([row])
-        self.weather_model.refresh(row, self.fleet, self.tick, self.time_ns * 1e-9)
-
-    def _update_stratification(self, rows: Sequence[int]) -> None:
-        """Update the displaced volumes of bodies from the density of the water around them."""
-        if self.stratification.period:
-            models = {row: self.occupants[row].model for row in rows}
-            time = self.time_ns * 1e-9
-            self.stratification.refresh(rows, models, self.fleet, self.weather_model.weather.buoyancy_volumes, time)
+        self.stratification.refresh([row], self.time_s)
+        self.weather_model.refresh(row, self.fleet, self.tick, self.time_s)
 
     def _reset_last_finite(self, row: int) -> None:
         """Reset the last finite state of a body to the current one after a change that no contact caused, and wake the
         body.
         """
         self._scratch.last_finite[row] = self.fleet.body(row)[: B.RIGID_ROWS]
-        sleep.wake(self._contacts.sleep, row)
+        self.contacts.wake(row)
 
     def _place_transducer(self, row: int) -> None:
         """Set the transducer's position in this and in the previous tick to its current position, so that its path
@@ -279,10 +251,6 @@ class Simulation:
 
     # -- client actions ----------------------------------------------------------------------
 
-    def actuators(self, row: int) -> tuple[Actuator, ...]:
-        """Return the actuators of a body in the order of its model, which commands and tables use."""
-        return self._occupants.in_row(row).actuators
-
     def command(self, row: int, values: Sequence[float | None] | Mapping[Any, float]) -> None:
         """Set actuator commands by position or by name; None keeps the previous command.
 
@@ -290,28 +258,6 @@ class Simulation:
         """
         occupant = self._occupants.in_row(row)
         self.fleet.command(row, order_command(occupant.actuators, values))
-
-    def clipped(self, row: int) -> dict[str, int]:
-        """Return, per actuator, the number of commands that exceeded its range and were limited to it.
-
-        Actuators without limited commands are omitted.
-        """
-        counts = self.fleet.clipped_of(row)
-        return {a.name: n for a, n in zip(self._occupants.in_row(row).actuators, counts, strict=True) if n}
-
-    def take_clipped(self) -> list[tuple[int, str]]:
-        """Return (row, text) of the notices on clipped commands since the last call.
-
-        The notices report the first, tenth, hundredth, ... command of each actuator that was beyond its range.
-        """
-        if not self.fleet.clipped:
-            return []
-        found, self.fleet.clipped = self.fleet.clipped, {}
-        return [
-            (row, clipped_text(self.occupants[row].actuators[position], value, count))
-            for (row, position), (value, count) in found.items()
-            if row in self.occupants
-        ]
 
     def fail(self, row: int, actuator: int | str, fault: str, amount: float | str = 0.0) -> None:
         """Set a fault of an actuator, given by name or position.
@@ -323,7 +269,7 @@ class Simulation:
         try:
             position = actuator_index(occupant.actuators, actuator)
             number = fault_amount(occupant.actuators[position], fault, amount)
-            self.fleet.set_actuator_fault(row, position, fault, number, self.time_ns * 1e-9)
+            self.fleet.set_actuator_fault(row, position, fault, number, self.time_s)
         except ValueError as error:
             raise ValueError(f"'{occupant.name}': {error}") from None
 
@@ -334,7 +280,7 @@ class Simulation:
             raise ValueError(f"'{self.occupants[row].name}' has no thrusters")
         wanted = checked_numbers(f"an allocation matrix of 6 x {count}", matrix, 6 * count, MAX_FORCE, (6, count))
         self.fleet.allocate(row, wanted.reshape(6, count))
-        sleep.wake(self._contacts.sleep, row)
+        self.contacts.wake(row)
 
     def push(self, row: int, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
         """Apply an external force (N) and torque (N m) in B at the origin of B. They act until changed."""
@@ -369,7 +315,7 @@ class Simulation:
         if p is not None or e is not None:
             self.line_system.enter(row, self.fleet)
         self._scratch.faults[row] = 0
-        self._contacts.counters[contact_memory.N_STALE] = 1
+        self.contacts.relist()
         self._refresh_surroundings(row)
         self._reset_last_finite(row)
         self._place_transducer(row)
@@ -387,7 +333,7 @@ class Simulation:
             self.fleet.set_current(current)
         except ConfigError as error:
             raise ValueError(error.message) from None
-        self.weather_model.set_weather(self.time_ns * 1e-9, current, wind, waves)
+        self.weather_model.set_weather(self.time_s, current, wind, waves)
         self.channel.set_wind(self.weather_model.wind.mean)
 
     # -- sound -------------------------------------------------------------------------------
@@ -407,7 +353,7 @@ class Simulation:
         Raises ValueError if the node cannot send this pulse.
         """
         self._check_transducer(row)
-        self.channel.ping(row, frequency, level, at, code, number, self.time_ns * 1e-9)
+        self.channel.ping(row, frequency, level, at, code, number, self.time_s)
 
     def send(
         self,
@@ -421,14 +367,14 @@ class Simulation:
     ) -> None:
         """Send a packet to a modem address (0 = all). Raises ValueError if the node cannot send it."""
         self._check_transducer(row)
-        self.channel.send(row, payload, to, level, at, number, self.time_ns * 1e-9)
+        self.channel.send(row, payload, to, level, at, number, self.time_s)
 
     def range_request(
         self, row: int, to: int, level: float | None = None, at: int | None = None, *, number: int = 0
     ) -> None:
         """Query the modem with address ``to`` for its range. Raises ValueError if the node cannot send the query."""
         self._check_transducer(row)
-        self.channel.range_request(row, to, level, at, number, self.time_ns * 1e-9)
+        self.channel.range_request(row, to, level, at, number, self.time_s)
 
     def _check_transducer(self, row: int) -> None:
         if self._occupants.in_row(row).transducer is None:
@@ -441,77 +387,17 @@ class Simulation:
 
         Signals are collected; see :meth:`take_signals`. Raises ValueError if the number of ticks is negative.
         """
-        last, is_half_done, contacts, period = (
-            self._target_tick(ticks),
-            False,
-            self.contacts,
-            self.stratification.period,
-        )
-        self._reorder()
-        shared = self.threads.is_worthwhile(len(self.occupants))
-        while self.tick < last or is_half_done:
+        last, contacts = self.tick + checked_ticks(ticks), self.contacts.count
+        self.contacts.sort_rows()
+        while self.tick < last:
             until = last
-            if period:
-                if self.tick % period == 0 and not is_half_done:
-                    self._update_stratification(self.rows)
-                until = self.tick if is_half_done else min(last, (self.tick // period + 1) * period)
-            tick_state, table = self._current_tick_state()
-            if shared:
-                self.tick, code, is_half_done = self.threads.run_ticks(
-                    tick_state, table, self.step_ns, self.tick, until, is_half_done
-                )
-            else:
-                acoustics_address = self._acoustics_kernel(table)
-                self.tick, code, is_half_done = tick.run_ticks(
-                    table, acoustics_address, self.step_ns, self.tick, until, is_half_done
-                )
-            if code == medium_arrays.GROW:
-                self.channel.grow()
-            self.channel.collect()
-        if self.contacts != contacts or self.config.fleet.line:
+            if period := self.stratification.period:
+                if self.tick % period == 0:
+                    self.stratification.refresh(self.rows, self.time_s)
+                until = min(last, (self.tick // period + 1) * period)
+            self.tick = self.tick_executor.advance(self.tick, until)
+        if self.contacts.count != contacts or self.config.fleet.line:
             self._hold_diverged()
-
-    def _current_tick_state(self) -> tuple[tick.TickState, Any]:
-        """Return all arrays that a tick works on, and their table for the kernels.
-
-        The table is rebuilt when one of the arrays has been replaced.
-        """
-        f = self.fleet
-        made_of = (
-            f.blocks, f.slots, f.block_heads, f.params, f.model_ints, f.tables, f.sequence, f.work, f.actuator_holds, f.hold_count, f.setpoints, f.speed_averages,
-            f.average_windows, f.feedback, self._contacts, self.weather_model.weather, self._environment, self.line_system.arrays, self._scratch, self.channel.table,
-            self._scene,
-        )  # fmt: skip
-        if not all(map(operator.is_, made_of, self._tick_state_sources)):
-            tick_state = tick.TickState(
-                f.arrays, tick.FleetArrays(f.models, *made_of[6:14]), f.integrator, *made_of[14:]
-            )
-            self._tick_state_sources, self._tick_state = made_of, (tick_state, pack(tick_state))
-        return self._tick_state
-
-    def _target_tick(self, ticks: int) -> int:
-        """Return the tick that is ``ticks`` after the current one. Raises ValueError if ``ticks`` is negative."""
-        if ticks < 0:
-            raise ValueError(f"invalid number of ticks {ticks}: use 0 or more")
-        return self.tick + ticks
-
-    def _acoustics_kernel(self, table: Any) -> Any:
-        """Return the address of the kernel for a tick's sound. It stays valid: replaced arrays have the same types."""
-        if self._acoustics_address is None:
-            self._acoustics_address = indirect_calls.kernel_address(tick.advance_acoustics, table, self.tick, 0.0, 0.0)
-        return self._acoustics_address
-
-    def compile_motion(self) -> None:
-        """Compile the motion kernels that the tick kernel calls."""
-        compile_for_types(tick.advance_motion, self._current_tick_state()[0], self.step_ns, self.tick)
-
-    def compile_tick(self) -> None:
-        """Compile the kernel of a tick, without its sound."""
-        compile_for_types(tick.run_ticks, self._current_tick_state()[1], 0, self.step_ns, self.tick, self.tick, False)
-
-    def compile_sound(self) -> None:
-        """Compile the kernel of a tick's sound."""
-        self._acoustics_kernel(self._current_tick_state()[1])
 
     def _hold_diverged(self) -> None:
         """Freeze bodies whose state diverged (NaN or infinity) in a contact.
@@ -535,111 +421,24 @@ class Simulation:
         """Return (sent, receptions) since the last call, in chronological order."""
         return self.channel.take_records()
 
-    def publish(self, state: Record, actuation: Record) -> None:
-        """Fill the tables ``state`` and ``actuation`` of ``capacity`` rows in place."""
-        self._reorder()
-        self._tables.fill_motion(state, actuation)
-
-    def state(self) -> Record:
-        """Return a copy of the state of all rows."""
-        state, actuation = np.zeros(self.capacity, STATE.dtype), np.zeros(self.capacity, ACTUATION.dtype)
-        self.publish(state, actuation)
-        return state
-
-    def actuation(self) -> Record:
-        """Return a copy of the actuation of all rows."""
-        state, actuation = np.zeros(self.capacity, STATE.dtype), np.zeros(self.capacity, ACTUATION.dtype)
-        self.publish(state, actuation)
-        return actuation
-
-    def effort(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
-        """Return the table `effort`, or a new one, with accelerations and forces of the given rows (default: all)."""
-        return self._tables.effort(rows, table)
-
-    def surroundings(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
-        """Return the table `surroundings`, or a new one, with water and air at the given rows (default: all)."""
-        return self._tables.surroundings(rows, table, self.time_ns * 1e-9)
-
-    def lines(self, table: Record | None = None) -> Record:
-        """Write the lines of the configuration to the table `lines`, or to a new one, and return it."""
-        return self._tables.lines(len(self.config.fleet.line), table)
-
-    def take_breaks(self) -> list[tuple[int, str, int, float]]:
-        """Return the lines that have broken since the last call, in chronological order.
-
-        Each item is (time in ns, name, row of an attached body or -1, tension in N).
-        """
-        return [(tick * self.step_ns, name, row, load) for tick, name, row, load in self.line_system.take_breaks()]
-
-    def live_signals(self, table: Record) -> int:
-        """Write the live signals to the signals table and return their number."""
-        return self.channel.live_signals(table, self.time_ns * 1e-9)
-
-    def new_signals_table(self) -> Record:
-        return np.zeros(self.config.shared.signals, SIGNALS.dtype)
-
-    def current(self) -> Array:
-        """Return the current uniform part of the flow, including drift."""
-        return self.weather_model.uniform_flow(self.time_ns * 1e-9)
-
-    def weather(self) -> tuple[Any, ...]:
-        """Return the current record of the table `weather`."""
-        now, wind = self.weather_model.weather.state, self.weather_model.weather.wind
-        return (
-            tuple(self.current()),
-            now[w.W_WIND],
-            wind[w.I_WIND_FROM],
-            -now[w.W_LEVEL],
-            wind[w.I_HEIGHT],
-            wind[w.I_PEAK],
-            wind[w.I_WAVES_TO],
-        )
-
-    @property
-    def frozen_bodies(self) -> list[str]:
-        """Names of bodies that were frozen because their state diverged (NaN or infinity)."""
-        return [
-            self.occupants[row].name for row in np.flatnonzero(self._scratch.faults).tolist() if row in self.occupants
-        ]
-
-    @property
-    def contacts(self) -> int:
-        """Number of contacts resolved since the start."""
-        return int(self._scratch.counters[1])
-
     def take_meetings(self) -> list[tuple[int, int, str, float]]:
         """Return the contacts that have begun since the last call, in chronological order.
 
         Each item is (time in ns, row, partner, speed of approach in m/s along the normal). A contact that resumes
         within one second is not reported again.
         """
-        m = self._contacts.events
-        count = int(m.counters[contact_events.N_EVENTS])
-        m.counters[contact_events.N_EVENTS] = 0
-        return [
-            (round(tick) * self.step_ns, round(row), self._partner_name(round(partner)), speed)
-            for row, partner, tick, speed in m.events[:count].tolist()
-        ]
+        return self.contacts.take_meetings()
 
-    def _partner_name(self, code: int) -> str:
-        if code >= 0:
-            return f"'{self.occupants[code].name}'" if code in self.occupants else "a body"
-        return "the sea bed" if code == contact_events.BED else self._obstacles[-2 - code]
+    def state(self) -> Record:
+        """Return a copy of the state of all rows."""
+        return self.results.motion()[0]
+
+    def actuation(self) -> Record:
+        """Return a copy of the actuation of all rows."""
+        return self.results.motion()[1]
 
     @property
-    def contacts_dropped(self) -> int:
-        """Number of contacts and candidate pairs omitted since the start because the contact tables were full."""
-        return int(self._contacts.counters[contact_memory.N_LOST])
-
-    @property
-    def paths_dropped(self) -> int:
-        """Number of propagation paths omitted since the start.
-
-        These paths were weaker than those followed, or had too many turning points.
-        """
-        return int(self.channel.medium.counters[0].paths_dropped)
-
-    @property
-    def counters(self) -> tuple[int, int, int]:
-        """Return the numbers of signals (sent, received, in transit) since the start."""
-        return self.channel.counters
+    def frozen_bodies(self) -> list[str]:
+        """Names of bodies that were frozen because their state diverged (NaN or infinity)."""
+        rows = np.flatnonzero(self._scratch.faults).tolist()
+        return [self.occupants[row].name for row in rows if row in self.occupants]

@@ -10,6 +10,7 @@ import numpy as np
 from wavesim_kernels.compiler import kernel
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import norm
+from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import shapes
@@ -20,15 +21,14 @@ from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 from wavesim_world.config import Model
 from wavesim_world.config.primitives import shape_of
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Vector = Sequence[float] | Array
+Vector = Sequence[float] | Floats
 OVERLAP_TOLERANCE = 0.01  #: overlap that contact resolves without visible motion, m
 
 
 class StartClearance:
     """The bed and the obstacles of a configuration, to check bodies that are about to start."""
 
-    def __init__(self, names: Sequence[str], bed: BedParameters, net: SoundingsMesh, fixed: Array) -> None:
+    def __init__(self, names: Sequence[str], bed: BedParameters, net: SoundingsMesh, fixed: Floats) -> None:
         """``names`` are the names of the obstacles, one for each row of ``fixed``."""
         self.bed, self.soundings_mesh, self.obstacles, self._names = bed, net, fixed, names
         self._cursor = np.zeros(1, np.int64)
@@ -88,7 +88,7 @@ class StartClearance:
             active.append(k)
         return None
 
-    def _check_bed(self, g: Array, reach: float) -> None:
+    def _check_bed(self, g: Floats, reach: float) -> None:
         if not self._is_under_bed(g[shapes.X], g[shapes.Y], g[shapes.Z] + reach * (1.0 + self.bed.max_slope)):
             return
         point, deepest = self._points[0], (0.0, 0.0, 0.0)
@@ -107,7 +107,7 @@ class StartClearance:
         """Return whether a point is under the bed; False where the bed is unknown."""
         return bool(bed_depth(self.bed, self.soundings_mesh, self._cursor, 0, x, y) < z)
 
-    def _overlap(self, a: Array, b: Array) -> float:
+    def _overlap(self, a: Floats, b: Floats) -> float:
         far = shapes.distance(a, b, self._work, self._points[1], self._points[2])
         return float(a[shapes.CORE_MARGIN] + b[shapes.CORE_MARGIN] - far)
 
@@ -131,13 +131,13 @@ def _next_near_body(blocks: Any, heads: Any, params: Any, place: Any, reach: flo
     return -1
 
 
-def model_geometry(model: Model, position: Vector, attitude: Vector) -> Array:
+def model_geometry(model: Model, position: Vector, attitude: Vector) -> Floats:
     """Return a body as a row of :mod:`wavesim_server.dynamics.shapes`; position in m; roll, pitch, yaw in rad."""
     shape = shape_of(model)
     return _geometry(shape.code, shape.half_size, contact_margin(shape), position, frames.quaternion(*attitude))
 
 
-def _geometry(code: int, half: Any, margin: float, position: Any, q_WB: Any) -> Array:
+def _geometry(code: int, half: Any, margin: float, position: Any, q_WB: Any) -> Floats:
     g = np.zeros(shapes.GEOMETRY)
     g[shapes.SHAPE_CODE], g[shapes.CORE_MARGIN] = code, margin
     g[shapes.CORE : shapes.CORE + 3] = np.maximum(np.asarray(half) - margin, 0.0)
@@ -146,5 +146,5 @@ def _geometry(code: int, half: Any, margin: float, position: Any, q_WB: Any) -> 
     return g
 
 
-def _place_text(g: Array) -> str:
+def _place_text(g: Floats) -> str:
     return f"the configured start is {g[shapes.X]:g} {g[shapes.Y]:g} {g[shapes.Z]:g} m (north, east, down)"

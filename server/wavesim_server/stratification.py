@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics.fleet import FleetDynamics
+from wavesim_server.occupants import Occupant
 from wavesim_world.config import Model
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.world import World
@@ -23,8 +25,6 @@ from wavesim_world.ocean.water import Water
 
 PERIOD_S = 0.5
 SPAN_M = 1.0  #: depth interval over which the gradient is computed
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
@@ -36,31 +36,33 @@ def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
 
 
 class Stratification:
-    """Fills in the buoyancy rows of :class:`~wavesim_server.environment.weather.WeatherArrays`.
+    """Fills in ``volumes``, the buoyancy rows of :class:`~wavesim_server.environment.weather.WeatherArrays`.
 
     The class does nothing in unstratified worlds.
     """
 
-    def __init__(self, world: World, water: Water, step: float) -> None:
-        self.world, self.water = world, water
-        #: ticks between updates; 0 = no updates
-        self.period = max(1, round(PERIOD_S / step)) if world.is_stratified else 0
-
-    def refresh(
-        self, rows: Sequence[int], models: Mapping[int, Model], fleet: FleetDynamics, volumes: Floats, time_s: float
+    def __init__(
+        self, world: World, water: Water, fleet: FleetDynamics, occupants: Mapping[int, Occupant], volumes: Floats
     ) -> None:
-        """Update the bodies in ``rows`` for their current positions. ``models`` maps rows to models."""
-        mine = [row for row in rows if models[row].restoring is None]
-        if not self.period or not mine:
+        self.world, self.water = world, water
+        self._fleet, self._occupants, self._volumes = fleet, occupants, volumes
+        #: ticks between updates; 0 = no updates
+        self.period = max(1, round(PERIOD_S / fleet.step)) if world.is_stratified else 0
+
+    def refresh(self, rows: Sequence[int], time_s: float) -> None:
+        """Update the displaced volumes of the bodies in ``rows`` from the density of the water around them."""
+        models = {row: self._occupants[row].model for row in rows} if self.period else {}
+        mine = [row for row, model in models.items() if model.restoring is None]
+        if not mine:
             return
-        p_W = np.array([fleet.body(row)[B.PX : B.PX + 3] for row in mine])
+        p_W = np.array([self._fleet.body(row)[B.PX : B.PX + 3] for row in mine])
         p_W = np.where(np.isfinite(p_W), p_W, 0.0)
         here = self._excess_rows(mine, models, p_W, time_s)
         below = self._excess_rows(mine, models, p_W + (0.0, 0.0, SPAN_M), time_s)
         for k, row in enumerate(mine):
             b = models[row].buoyancy
             volume = b.volume if b else shape_of(models[row]).volume
-            volumes[row] = (
+            self._volumes[row] = (
                 self.world.density * self.world.gravity * volume,
                 *(b.centre if b else (0.0, 0.0, 0.0)),
                 here[k],

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics import hull_mesh, hydrostatics
 from wavesim_server.simulation import Simulation
 from wavesim_world.config import Model, library, load_text
@@ -24,7 +25,6 @@ from wavesim_world.recorded_data import actuator_position
 
 __all__ = ["batch", "compare", "empty_sea", "equilibrium_depth", "replay", "track_row", "varied"]
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 #: columns of a track
 TRACK = ("time", "north", "east", "down", "roll", "pitch", "yaw", "u", "v", "w", "p", "q", "r")
 _MATRICES = ("added_mass", "linear_drag", "quadratic_drag", "lift")
@@ -64,7 +64,7 @@ def empty_sea(vehicles: int, step: float, world: str = "", models: Sequence[Mode
     return Simulation(dataclasses.replace(loaded, models=loaded.models | {m.name: m for m in models}))
 
 
-def track_row(sim: Simulation, state: Any) -> Array:
+def track_row(sim: Simulation, state: Any) -> Floats:
     """Return one row of a track (see ``TRACK``) from a row of the state table."""
     return np.array(
         [sim.time_ns * 1e-9, *state["p_WB_W"], *frames.euler(state["q_WB"]), *state["v_WB_B"], *state["w_WB_B"]]
@@ -107,7 +107,7 @@ def batch(
     every: float = 1.0,
     velocity: Sequence[float] | None = None,
     world: str = "",
-) -> Array:
+) -> Floats:
     """Simulate variants side by side from rest (or ``velocity``) under constant commands (actuator name -> value, SI).
 
     Each variant is computed in its own block. Variants do not touch: each starts 1 km from the next, at ``depth`` (m)
@@ -138,8 +138,8 @@ def batch(
 
 def replay(
     model: Model,
-    times: Array,
-    commands: Mapping[int, Array],
+    times: Floats,
+    commands: Mapping[int, Floats],
     step: float,
     position: Sequence[float] = (0.0, 0.0, 0.0),
     yaw: float = 0.0,
@@ -147,7 +147,7 @@ def replay(
     push: Sequence[float] | None = None,
     every: float = 0.1,
     world: str = "",
-) -> Array:
+) -> Floats:
     """Drive a model with recorded commands (position -> values at ``times``), each held until the next.
 
     Returns a track.
@@ -171,7 +171,7 @@ def replay(
     return np.array(track)
 
 
-def compare(track: Array, times: Array, north: Array, east: Array) -> dict[str, float]:
+def compare(track: Floats, times: Floats, north: Floats, east: Floats) -> dict[str, float]:
     """Compare a track with a measured one: horizontal distances in m at the measured times."""
     d = np.hypot(np.interp(times, track[:, 0], track[:, 1]) - north, np.interp(times, track[:, 0], track[:, 2]) - east)
     length = float(np.hypot(np.diff(north), np.diff(east)).sum())

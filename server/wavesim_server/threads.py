@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavesim_kernels.compiler import kernel
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server import array_tables
 from wavesim_server.acoustics import medium_arrays
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, sleep
 from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.bodies import BodyArrays, TickScratch
 from wavesim_server.dynamics.sizes import LANES
-from wavesim_server.dynamics.types import Floats, Ints, Packed
+from wavesim_server.dynamics.types import Packed
 from wavesim_server.environment import weather
 from wavesim_server.row_pool import aligned_zeros
 from wavesim_server.tick import TickState, advance_acoustics, unpack_tick_state, update_transducers

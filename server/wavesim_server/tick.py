@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from wavesim_kernels.compiler import always_inline, device_function, kernel
 from wavesim_sdk import tables
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server import array_tables, indirect_calls
 from wavesim_server.acoustics import medium, medium_arrays
 from wavesim_server.dynamics import block_rows as B
@@ -14,7 +15,7 @@ from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays, TickScratch
 from wavesim_server.dynamics.contact_memory import ContactMemory
 from wavesim_server.dynamics.row_tables import flat_columns
 from wavesim_server.dynamics.sizes import LANES, SLOTS
-from wavesim_server.dynamics.types import Floats, Ints, Packed
+from wavesim_server.dynamics.types import Packed
 from wavesim_server.environment import weather
 from wavesim_server.environment.flow import FlowField
 from wavesim_server.seabed import SeaBed

@@ -10,9 +10,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import WaveSimError
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def load(path: Path, what: str, least: int = 0) -> list[Array]:

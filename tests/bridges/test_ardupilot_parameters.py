@@ -72,7 +72,7 @@ def dive(
     pilot = rov(MOTORS[ROVS[model]], DEPTH, parm=parm)
     true, thrust = [], []
     for k in range(round(400 * seconds)):
-        state, effort = sim.state()[row], sim.effort([row])[row]
+        state, effort = sim.state()[row], sim.results.effort([row])[row]
         numbers = np.concatenate([state[n] for n in ("p_WB_W", "q_WB", "v_WB_B", "w_WB_B", "v_FB_B")])
         motion = motion_of(
             Told(

@@ -251,7 +251,7 @@ def test_the_supply_vessels_memory_and_wave_forces(config: Callable[..., LoadedC
     force is the operator's, in size and in phase."""
     from scipy.io import loadmat
 
-    from wavesim_world.config.vehicle import Rao
+    from wavesim_world.config.exposure import Rao
     from wavesim_world.ocean import surface
 
     vessel = loadmat(str(data_dir / "ships/supply.mat"), squeeze_me=True, struct_as_record=False)["vessel"]

@@ -18,7 +18,7 @@ from wavesim_sdk import frame_rings
 from wavesim_sdk import imaging_frames as frames
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import quaternion, rotation
-from wavesim_world.config.sensors import CameraConfig as Declared
+from wavesim_world.config.ranging_sensors import CameraConfig as Declared
 from wavesim_world.sonars import frame_sizes, lens
 
 DEEP = '<bed depth="900 m"/>'

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from tests.e2e.test_trial import OLD_LIBC, OLD_NUMPY
+from wavesim_sdk.arrays import Array
 
 pytestmark = [pytest.mark.xdist_group("navigation")]  # they share compiled kernels
 ON_BOARD = Path(__file__).parents[2] / "examples" / "onboard"
@@ -26,7 +27,7 @@ PLACES = ((-200.0, -150.0, 8.0), (-200.0, 250.0, 8.0), (260.0, 20.0, 8.0))
 CURRENT = (0.12, -0.07)
 
 
-def dive(seconds: float, way: str) -> tuple[Any, np.ndarray[Any, Any]]:
+def dive(seconds: float, way: str) -> tuple[Any, Array]:
     """(navigator, numbers of each step) of a turn in a current, by exact round trips or one-way times to three beacons in turn, with a
     clock that is 2 ms ahead; its start is told 3 m off."""
     sys.path.insert(0, str(ON_BOARD))

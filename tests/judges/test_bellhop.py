@@ -107,7 +107,7 @@ def ours(
     a, b = node(sim, "a", 0, 0.0, z=source), node(sim, "b", 0, distance, z=receiver)
     sim.ping(a, frequency)
     _, receptions = run(sim, distance / 1400.0 + 6.0)
-    assert sim.paths_dropped == 0
+    assert sim.channel.paths_dropped == 0
     return np.sort(receptions[receptions["receiver"] == b], order="arrival_ns")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from wavesim_sdk.tables import Outcome, Table
 from wavesim_server import Simulation
+from wavesim_server.acoustics import eigenrays, rays
 from wavesim_world.config import LoadedConfig
 
 TICKS = ("1 ms", "4 ms", "20 ms", "100 ms")
@@ -73,3 +74,11 @@ def outcomes(receptions: Any, row: int) -> list[Outcome]:
 def records(of: Table, count: int) -> Any:
     """So many records, all zero."""
     return np.zeros(count, of.dtype).view(np.recarray)
+
+
+def find_eigenrays(link: rays.Link, bounces: int) -> Any:
+    """The eigenrays of a path with at most so many bounces."""
+    fan, found = records(eigenrays.FAN, eigenrays.fan_size(len(link.profile.z))), records(eigenrays.EIGENRAY, 64)
+    search = eigenrays.EigenraySearch(link, bounces, True, fan, found, np.zeros((0, 2)), records(rays.RAY, 1))
+    count, _ = eigenrays.find_eigenrays(search, eigenrays.launch_fan(link.profile, link.source, fan))
+    return found[:count]

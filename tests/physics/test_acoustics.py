@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.physics.sea import ANSWERS, PLAIN, heard, node, outcomes, records, run, sea
+from tests.physics.sea import ANSWERS, PLAIN, find_eigenrays, heard, node, outcomes, records, run, sea
 from wavesim_sdk.tables import Outcome
 from wavesim_server.acoustics import image_paths, medium_setup
 from wavesim_server.dynamics import block_rows as B
@@ -147,7 +147,7 @@ def test_a_turning_receiver_with_a_lever_arm(config: Make) -> None:
 
 @pytest.mark.parametrize("profile", ["munk", "steps", "duct"])
 def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) -> None:
-    from wavesim_server.acoustics import eigenrays, rays
+    from wavesim_server.acoustics import rays
     from wavesim_server.acoustics.types import SoundSpeedProfile
     from wavesim_world.ocean.sound import munk
 
@@ -159,18 +159,10 @@ def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) 
     source, receiver, x = {"munk": (1000.0, 900.0, 40e3), "steps": (25.0, 120.0, 3e3), "duct": (20.0, 40.0, 4e3)}[
         profile
     ]
-    fan, found, out, none = (
-        records(eigenrays.FAN, eigenrays.fan_size(len(z))),
-        records(eigenrays.EIGENRAY, 32),
-        records(rays.RAY, 1),
-        np.zeros((0, 2)),
-    )
-    water = SoundSpeedProfile(z, c)
-    link = rays.Link(water, source, receiver, x)
-    n = eigenrays.launch_fan(water, source, fan)
-    count, _ = eigenrays.find_eigenrays(eigenrays.EigenraySearch(link, 2, True, fan, found, none, out), n)
-    assert count >= 3
-    for theta, down, reversals, seconds, *_ in found[:count].tolist():
+    link, out, none = rays.Link(SoundSpeedProfile(z, c), source, receiver, x), records(rays.RAY, 1), np.zeros((0, 2))
+    found = find_eigenrays(link, 2)
+    assert len(found) >= 3
+    for theta, down, reversals, seconds, *_ in found.tolist():
         end, depth, time, length = integrate(
             z, c, source, theta * (1 if down else -1), x, 0.5 if profile != "munk" else 5.0
         )

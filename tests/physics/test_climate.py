@@ -29,13 +29,13 @@ def test_the_current(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(WEATHER))
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
     sim.set_weather(current_north=-0.5, current_east=0.4)
-    assert np.allclose(sim.current(), [-0.5 + 0.2, 0.4, 0.0]), "the tidal stream goes on"
+    assert np.allclose(sim.weather_model.uniform_flow(sim.time_s), [-0.5 + 0.2, 0.4, 0.0]), "the tidal stream goes on"
     sim.advance(1)
-    around = sim.surroundings()[row]
+    around = sim.results.surroundings(sim.time_s)[row]
     tide = 0.2 * math.cos(2 * math.pi * 0.02 / 100.0)
     assert np.allclose(around["current_W"], [-0.5 + tide, 0.4, 0.0])
     sim.set_weather(current_east=0.0)
-    assert sim.current()[0] == pytest.approx(-0.5 + tide), "what is not named stays"
+    assert sim.weather_model.uniform_flow(sim.time_s)[0] == pytest.approx(-0.5 + tide), "what is not named stays"
 
 
 def test_the_wind(config: Callable[..., LoadedConfig]) -> None:
@@ -43,13 +43,13 @@ def test_the_wind(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(calm))
     row = sim.enter("boat", "odin")
     sim.set_weather(wind_speed=12.0, wind_direction=math.pi / 2)
-    around = sim.surroundings()[row]
+    around = sim.results.surroundings(sim.time_s)[row]
     assert np.allclose(around["wind_W"], [0.0, -12.0, 0.0], atol=1e-12), "from the east, at once"
     sim.advance(1)
-    strong = sim.effort()[row]["environment"][1]
+    strong = sim.results.effort()[row]["environment"][1]
     sim.set_weather(wind_speed=6.0)
     sim.advance(1)
-    assert strong < 0.0 and sim.effort()[row]["environment"][1] == pytest.approx(strong / 4.0, rel=0.02)
+    assert strong < 0.0 and sim.results.effort()[row]["environment"][1] == pytest.approx(strong / 4.0, rel=0.02)
 
 
 def test_gusts_belong_to_their_mean(config: Callable[..., LoadedConfig]) -> None:
@@ -147,7 +147,7 @@ def test_surroundings(config: Callable[..., LoadedConfig]) -> None:
     afloat = sim.enter("b", "box-buoy", (30.0, 20.0, 0.0))
     deep = sim.enter("v", "lauv", (-40.0, 0.0, 300.0))
     sim.advance(100)
-    table = sim.surroundings()
+    table = sim.results.surroundings(sim.time_s)
     state = sim.state()
     for row in (afloat, deep):
         x, y, _ = state["p_WB_W"][row]
@@ -157,7 +157,7 @@ def test_surroundings(config: Callable[..., LoadedConfig]) -> None:
         assert tide == pytest.approx(1.0, abs=1e-3) and table["level"][row] == pytest.approx(tide + up)
     speed = sim.weather_model.weather.state[weather.W_WIND]
     assert np.allclose(table["wind_W"][afloat], [-speed * math.cos(math.radians(30)), -speed * 0.5, 0.0])
-    only = sim.surroundings([deep, 60])
+    only = sim.results.surroundings(sim.time_s, [deep, 60])
     assert only["current_W"][deep].any() and not only["current_W"][afloat].any()
 
 
@@ -196,7 +196,7 @@ def test_operators_of_different_headings_side_by_side(config: Callable[..., Load
 
     from scipy.io import savemat
 
-    from wavesim_world.config.vehicle import Rao
+    from wavesim_world.config.exposure import Rao
 
     frequencies = np.linspace(0.2, 3.0, 15)
     models = {}
@@ -229,7 +229,7 @@ def test_operators_of_different_headings_side_by_side(config: Callable[..., Load
     def ratio() -> list[float]:
         t = sim.time_ns * 1e-9
         sim.advance(1)
-        effort, state = sim.effort(), sim.state()
+        effort, state = sim.results.effort(), sim.state()
         return [
             effort["environment"][row][2]
             / weather.elevation(sim.weather_model.weather.sea, t, *state["p_WB_W"][row][:2])[0]
@@ -251,7 +251,7 @@ def test_an_operator_file_that_is_none_is_refused_before_anything_changes(
     import dataclasses
 
     from wavesim_sdk.errors import ConfigError
-    from wavesim_world.config.vehicle import Rao
+    from wavesim_world.config.exposure import Rao
 
     (tmp_path / "x.mat").write_bytes(b"no such file")
     model = dataclasses.replace(library()["jolner"], name="m", rao=Rao(file="x.mat"), place=f"{tmp_path / 'x.xml'}:1")

@@ -47,7 +47,7 @@ def share(sim: Simulation, row: int) -> float:
 
 def check(sim: Simulation, row: int) -> np.void:
     """The sums, and M a; returns the row."""
-    found = sim.effort()[row]
+    found = sim.results.effort()[row]
     model = sim.occupants[row].model
     total, a = found["total"], found["acceleration"]
     scale = max(float(np.abs([found[p] for p in PARTS]).max()), 1.0)
@@ -79,7 +79,7 @@ def test_the_library_in_wind_and_waves(config: Callable[..., LoadedConfig], name
     deep = library()[name].type == "underwater"
     row = sim.enter("v", name, (0.0, 0.0, 60.0 if deep else 0.1), (0.05, -0.03, 0.7))
     sim.set_pose(row, velocity=[0.8, 0.1, 0.05, 0.02, -0.03, 0.04])
-    sim.command(row, [0.5 * a.maximum for a in sim.actuators(row)])
+    sim.command(row, [0.5 * a.maximum for a in sim.fleet.actuators(row)])
     sim.push(row, [5.0, -3.0, 2.0], [0.1, 0.2, -0.3])
     sim.advance(20)
     sim.fleet.settle_actuators(row)  # or the step's later stages would have other actuators
@@ -100,7 +100,7 @@ def test_every_term(config: Callable[..., LoadedConfig], name: str) -> None:
     row = sim.enter("v", "m", (0.0, 0.0, 100.0), (0.2, -0.1, 2.0))
     sim.enter("other", "m", (300.0, 0.0, 100.0))
     sim.set_pose(row, velocity=[1.3, 0.2, -0.1, 0.1, -0.2, 0.35])
-    sim.command(row, [0.3 * a.maximum for a in sim.actuators(row)])
+    sim.command(row, [0.3 * a.maximum for a in sim.fleet.actuators(row)])
     sim.advance(5)
     sim.fleet.settle_actuators(row)
     assert np.allclose(derivative(sim, row), check(sim, row)["acceleration"], rtol=1e-5, atol=1e-6)
@@ -120,7 +120,7 @@ def test_drag_and_weight_by_hand(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config("<world density='1000 kg/m3' gravity='10 m/s2'><bed depth='1000 m'/></world>"))
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
     sim.set_pose(row, velocity=[1.5, 0, 0, 0, 0, 0])
-    found, model = sim.effort([row])[row], library()["lauv"]
+    found, model = sim.results.effort([row])[row], library()["lauv"]
     assert model.buoyancy is not None
     net = model.mass.value * 10.0 - 1000.0 * 10.0 * model.buoyancy.volume
     assert found["restoring"][2] == pytest.approx(net, abs=1e-9)
@@ -162,10 +162,10 @@ def test_only_what_is_asked_for(config: Callable[..., LoadedConfig]) -> None:
     table = np.zeros(sim.capacity, EFFORT.dtype)
     table["total"] = math.nan
     before = sim.fleet.blocks.copy()
-    sim.effort([rows[5], 63, rows[2]], table)
+    sim.results.effort([rows[5], 63, rows[2]], table)
     assert np.isfinite(table["total"]).all(axis=1).nonzero()[0].tolist() == [rows[2], rows[5]]
     assert np.array_equal(sim.fleet.blocks, before), "looking changes nothing"
-    whole = sim.effort()
+    whole = sim.results.effort()
     assert np.array_equal(whole[rows[5]], table[rows[5]]) and whole[rows[5]]["actuators"][0] > 1.0
 
 
@@ -174,9 +174,9 @@ def test_a_body_that_was_frozen_has_none(config: Callable[..., LoadedConfig]) ->
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
     sim.fleet.body(row)[B.NU] = math.nan
     sim.advance(1)
-    assert sim.frozen_bodies == ["v"] and not sim.effort()[row]["total"].any()
+    assert sim.frozen_bodies == ["v"] and not sim.results.effort()[row]["total"].any()
     sim.set_pose(row, velocity=[0.0] * 6)
-    assert sim.frozen_bodies == [] and sim.effort()[row]["total"].any()
+    assert sim.frozen_bodies == [] and sim.results.effort()[row]["total"].any()
 
 
 def test_numbers_of_a_caller() -> None:

@@ -78,10 +78,10 @@ def test_an_auv_that_broaches(config: Make, name: str) -> None:
     sim = Simulation(config('<time step="4 ms"/>'))
     row = sim.enter("v", name, (0.0, 0.0, 0.6), (0.0, math.radians(50.0), 0.0))
     sim.set_pose(row, velocity=[9.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    sim.command(row, [a.maximum for a in sim.actuators(row)])
+    sim.command(row, [a.maximum for a in sim.fleet.actuators(row)])
     sim.fleet.settle_actuators(row)
     assert fly(sim, row, np.array(library()[name].mass.centre), 1e-5) > 50
-    sim.command(row, [0.0] * len(sim.actuators(row)))
+    sim.command(row, [0.0] * len(sim.fleet.actuators(row)))
     sim.advance(5000)
     assert share(sim, row) > 0.9 and np.abs(sim.fleet.body(row)[B.NU : B.NU + 6]).max() < 0.3, "it floats again"
 
@@ -94,9 +94,9 @@ def test_everybody_falls_alike(config: Make) -> None:
     for k, name in enumerate(models):
         row = sim.enter(name, name, (50.0 * k, 0.0, -40.0), (0.1, 0.2, 0.3))
         sim.set_pose(row, velocity=[3.0, 1.0, -2.0, 0.3, -0.2, 0.4])
-        sim.command(row, [a.maximum for a in sim.actuators(row) if a.unit != "kg"])
+        sim.command(row, [a.maximum for a in sim.fleet.actuators(row) if a.unit != "kg"])
     sim.advance(1)
-    effort = sim.effort()
+    effort = sim.results.effort()
     for name, model in models.items():
         row = sim.row_of(name)
         assert row is not None
@@ -196,13 +196,13 @@ def test_partly_out_it_agrees_with_the_slow_twin(config: Make, name: str, down: 
     row = sim.enter("v", "m", (0.0, 0.0, 0.05), (0.2, -0.1, 2.0))
     sim.enter("deep", "m", (300.0, 0.0, 50.0))
     sim.set_pose(row, velocity=[1.3, 0.2, down, 0.1, -0.2, 0.35])
-    sim.command(row, [0.3 * a.maximum for a in sim.actuators(row)])
+    sim.command(row, [0.3 * a.maximum for a in sim.fleet.actuators(row)])
     sim.fleet.settle_actuators(row)
     b = sim.fleet.body(row)
     twin = Emerging(sim, row, sim.occupants[row].model, b[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS].copy())
     assert 0.1 < twin.s < 0.9 and (twin.grows > 0.5) == (down > 0.0)
     expected = twin.derivative(b[: B.RIGID_ROWS].copy())[7:13]
-    assert np.allclose(sim.effort()[row]["acceleration"], expected, rtol=1e-4, atol=1e-4)
+    assert np.allclose(sim.results.effort()[row]["acceleration"], expected, rtol=1e-4, atol=1e-4)
     assert np.allclose(derivative(sim, row), expected, rtol=1e-4, atol=1e-4)
 
 

@@ -8,13 +8,13 @@ import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from benchmarks import bellhop
 
-from tests.physics.sea import PLAIN, heard, node, records, run, sea
+from tests.physics.sea import PLAIN, find_eigenrays, heard, node, records, run, sea
+from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics import eigenrays, image_paths, ray_tubes, rays
 from wavesim_server.acoustics.eigenrays import EigenraySearch
 from wavesim_server.acoustics.types import SoundSpeedProfile
@@ -22,10 +22,9 @@ from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.sound import munk
 
 Make = Callable[..., LoadedConfig]
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def bundle(z: Array, c: Array, source: float, receiver: float, distance: float, width: float) -> float:
+def bundle(z: Floats, c: Floats, source: float, receiver: float, distance: float, width: float) -> float:
     """Transmission loss in dB (incoherent) at a depth, over ranges `distance` +- `width`, by counting: rays of equal steps in
     launch angle carry power as cos(angle) and cross the receiver's depth; no derivative, no Snell's law by layers.
 
@@ -64,26 +63,20 @@ def bundle(z: Array, c: Array, source: float, receiver: float, distance: float, 
     return -10.0 * math.log10(total)
 
 
-def rayed(z: Array, c: Array, source: float, receiver: float, distance: float, bounces: int) -> list[float]:
+def rayed(z: Floats, c: Floats, source: float, receiver: float, distance: float, bounces: int) -> list[float]:
     """The loss of each eigenray."""
-    fan, found, out, none = (
-        records(eigenrays.FAN, eigenrays.fan_size(len(z))),
-        records(eigenrays.EIGENRAY, 64),
-        records(rays.RAY, 1),
-        np.zeros((0, 2)),
-    )
-    water = SoundSpeedProfile(z, c)
+    water, out, none = SoundSpeedProfile(z, c), records(rays.RAY, 1), np.zeros((0, 2))
     link = rays.Link(water, source, receiver, distance)
-    n = eigenrays.launch_fan(water, source, fan)
-    count, _ = eigenrays.find_eigenrays(EigenraySearch(link, bounces, True, fan, found, none, out), n)
     losses = []
-    for theta, down, reversals, *_ in found[:count].tolist():
+    for theta, down, reversals, *_ in find_eigenrays(link, bounces).tolist():
         assert rays.trace_ray(link, theta, down > 0, reversals, none, out[0])
         losses.append(ray_tubes.tube_spreading(link, down > 0, reversals, out[0])[0])
     return losses
 
 
-def mean_loss(z: Array, c: Array, source: float, receiver: float, distance: float, width: float, bounces: int) -> float:
+def mean_loss(
+    z: Floats, c: Floats, source: float, receiver: float, distance: float, width: float, bounces: int
+) -> float:
     """Of the incoherent sum of all rays, over the same ranges as the bundle's."""
     power = [
         sum(10 ** (-0.1 * loss) for loss in rayed(z, c, source, receiver, x, bounces))

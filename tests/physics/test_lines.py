@@ -42,7 +42,7 @@ def world(lines: str, bodies: str = "", world: str = "<bed depth='100 m'/>", ste
 
 
 def nodes(sim: Simulation, line: int = 0) -> Floats:
-    record = sim.lines()[line]
+    record = sim.results.lines()[line]
     return record["nodes_W"].reshape(-1, 3)[: record["nodes"]]
 
 
@@ -93,7 +93,7 @@ def test_a_line_between_two_anchors_hangs_as_the_elastic_catenary() -> None:
     assert np.abs(40.0 - found[:, 2] - true[:, 1]).max() < 1e-3 * 30.0
     assert np.abs(found[:, 1]).max() < 1e-9
     # a half segment's weight lies between an end and the middle of the segment whose tension is told
-    told = sim.lines()[0]["tension"]
+    told = sim.results.lines()[0]["tension"]
     along = weight * 30.0 / 80 * 0.9
     assert told[1] == pytest.approx(high - along, rel=1.5e-3) and told[0] == pytest.approx(low, abs=along)
 
@@ -116,7 +116,7 @@ def test_on_the_bed_lies_what_is_too_long() -> None:
         return math.sqrt((20.0 + h / weight) ** 2 - (h / weight) ** 2)
 
     h = fsolve(lambda q: hanging(q[0])[0] - 40.0, [5.0])[0]
-    record, found = sim.lines()[0], nodes(sim)
+    record, found = sim.results.lines()[0], nodes(sim)
     assert found[:, 2].max() == pytest.approx(20.0, abs=1e-6)
     assert record["tension"][0] == pytest.approx(h, rel=0.02)
     assert record["on_bed"] == pytest.approx(50.0 - free(h), abs=1.0)
@@ -242,11 +242,11 @@ def test_a_fairlead_that_moves_pulls_as_in_moordyn() -> None:
     body = "<vehicle name='t' model='tug' position='-40.868 0 14 m'/>"
     sim = world(chain, body, "<bed depth='200 m'/>", "20 ms")
     sim.advance(25000)
-    assert 1e-3 * sim.lines()[0]["tension"][1] == pytest.approx(MOORDYN_AT_REST, rel=2e-3)
+    assert 1e-3 * sim.results.lines()[0]["tension"][1] == pytest.approx(MOORDYN_AT_REST, rel=2e-3)
     sim.set_pose(0, velocity=(0.25, 0.0, -0.25, 0.0, 0.0, 0.0))
     for k in range(1, 6):
         sim.advance(200)
-        assert 1e-3 * sim.lines()[0]["tension"][1] == pytest.approx(MOORDYN[4.0 * k], rel=0.015), 4 * k
+        assert 1e-3 * sim.results.lines()[0]["tension"][1] == pytest.approx(MOORDYN[4.0 * k], rel=0.015), 4 * k
 
 
 @pytest.mark.compiled
@@ -263,10 +263,10 @@ def test_a_heavy_body_hangs_at_rest_and_its_line_carries_it() -> None:
     sim = world(rope, heavy)
     sim.advance(20000)
     net = (8.0 - RHO * math.pi / 6 * 0.2**3) * G
-    told = sim.lines()[0]
+    told = sim.results.lines()[0]
     weight = (0.3 - RHO * math.pi / 4 * 0.01**2) * G * 20.0
     assert told["tension"][1] == pytest.approx(net + weight / 20, rel=2e-3)
-    effort = sim.effort()[0]
+    effort = sim.results.effort()[0]
     assert np.abs(sim.state()["v_WB_B"][0]).max() < 1e-3
     assert effort["contact"][2] == pytest.approx(-net, rel=5e-3)
     assert abs(effort["total"][2]) < 0.5
@@ -308,11 +308,11 @@ def test_a_line_breaks_at_its_load_and_both_parts_fall() -> None:
     )
     sim = world(rope, "<vehicle name='f' model='heavy' position='0 0 30.1 m'/>")
     sim.advance(500)
-    (time_ns, name, row, load), *more = sim.take_breaks()
+    (time_ns, name, row, load), *more = sim.line_system.take_breaks()
     assert (name, row, more) == ("l", 0, []) and 30.0 < load < 36.0 and 0 < time_ns < 2e9
-    assert sim.take_breaks() == []
+    assert sim.line_system.take_breaks() == []
     sim.advance(500)
-    record = sim.lines()[0]
+    record = sim.results.lines()[0]
     assert 0 <= record["broken"] < 10
     assert sim.state()["p_WB_W"][0, 2] > 35.0, "nothing holds it any more"
 
@@ -333,17 +333,17 @@ def test_lines_do_not_depend_on_how_time_is_advanced_nor_on_others() -> None:
 def test_a_line_goes_and_comes_with_its_body() -> None:
     bodies = "<vehicle name='f' model='float' position='0 0 13 m' client='optional'/>"
     sim = world(line(ends=end("0 0 0.2 m", "f") + end("0 0 60 m"), length="50 m"), bodies)
-    assert sim.lines()[0]["present"] == 0
+    assert sim.results.lines()[0]["present"] == 0
     row = sim.enter("f")
     sim.advance(10)
-    assert sim.lines()[0]["present"] == 1 and sim.lines()[0]["first_body"] == row
+    assert sim.results.lines()[0]["present"] == 1 and sim.results.lines()[0]["first_body"] == row
     with pytest.raises(ValueError, match=r"line 'l' is 50 m long, but its ends would be 1[0-9.]+ m apart"):
         sim.set_pose(row, position=(100.0, 0.0, 20.0))
     sim.set_pose(row, position=(20.0, 0.0, 20.0))
     assert np.allclose(nodes(sim)[0], (20.0, 0.0, 20.2), atol=1e-2)
     sim.leave(row)
     sim.advance(10)
-    assert sim.lines()[0]["present"] == 0 and not nodes(sim).any()
+    assert sim.results.lines()[0]["present"] == 0 and not nodes(sim).any()
 
 
 @pytest.mark.parametrize(
@@ -379,9 +379,9 @@ def test_the_trial_of_moored_bodies(root: Path) -> None:
     """Half a minute: nothing sinks, breaks or freezes; the buoy is pulled off, the profile is that of the layers."""
     sim = Simulation.from_config(root / "examples/trials/moored.xml")
     sim.advance(7500)
-    assert not sim.frozen_bodies and sim.take_breaks() == []
+    assert not sim.frozen_bodies and sim.line_system.take_breaks() == []
     place = {sim.occupants[row].name: sim.state()["p_WB_W"][row] for row in sim.rows}
     assert abs(place["boat"][2]) < 0.2 and 5.0 < place["buoy"][0] < 15.0 and 15.0 < place["float"][2] < 40.0
-    rode, tether, mooring = sim.lines()
+    rode, tether, mooring = sim.results.lines()
     assert [bytes(line["name"]).decode() for line in (rode, tether, mooring)] == ["rode", "tether", "mooring"]
     assert 200.0 < mooring["tension"][0] < 400.0 and rode["on_bed"] < 30.0

@@ -129,7 +129,7 @@ def test_remus100_has_the_coefficients_that_were_identified_from_trials(
     for k in range(5):
         row = sim.enter(f"v{k}", "remus100", (0.0, 50.0 * k, 100.0))
         sim.set_pose(row, velocity=[u0, small * (k == 1), small * (k == 3), 0.0, small * (k == 4), small * (k == 2)])
-    e = sim.effort()
+    e = sim.results.effort()
     # pitch and heave of a level body also hold weight and buoyancy, which are the same without motion
     parts = e["drag"] + e["actuators"]
     parts = (parts - parts[0]) / small
@@ -169,7 +169,7 @@ def test_no_command_takes_a_model_beyond_its_stated_speed() -> None:
         rows.append(sim.enter(f"b{k}", name, (0.0, sailing.SPACING * k, depth)))
     for turn in range(60):
         for row, name in zip(rows, names * 3, strict=True):
-            sim.command(row, [float(rng.uniform(a.minimum, a.maximum)) for a in sim.actuators(row)])
+            sim.command(row, [float(rng.uniform(a.minimum, a.maximum)) for a in sim.fleet.actuators(row)])
             if row >= 2 * len(names) and turn == 0:  # and some straight ahead
                 sailing.order(sim, row, MODELS[name], ahead(MODELS[name], 1.0))
         sim.advance(100)

@@ -169,7 +169,7 @@ def test_recharge(config: Callable[..., LoadedConfig], tick: str) -> None:
         run(sim, gap)
         sim.ping(a, 25e3)
         _, _receptions = run(sim, 1.0)
-        sent = sim.counters[0]
+        sent = sim.channel.counters[0]
         assert sent == 2 + replies
 
 
@@ -241,7 +241,7 @@ def test_who_is_thrown_out_of_all_bounds_hears_nothing_and_is_not_heard(
     m, h = sim.channel.medium, sim.step_ns * 1e-9
     whole = m.places.copy()
     m.places[:, thrown] = np.nan
-    advance_acoustics(sim._current_tick_state()[1], 1, 0.0, h)
+    advance_acoustics(sim.tick_executor.state()[1], 1, 0.0, h)
     sim.channel.collect()
     m.places[:] = whole
     sim.tick = 1
@@ -273,7 +273,7 @@ def test_memory_and_live_signals_stay_bounded(config: Callable[..., LoadedConfig
         sim.take_signals()
     assert [a.shape for a in sim.channel.medium] == shapes
     run(sim, 5.0)
-    assert sim.counters[2] == 0, "all signals are dead"
+    assert sim.channel.counters[2] == 0, "all signals are dead"
 
 
 @pytest.mark.compiled

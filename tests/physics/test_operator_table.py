@@ -12,7 +12,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_server.environment import exposure
 from wavesim_server.environment.operator_table import AXES, COLUMNS, DRIFT
 from wavesim_world.config import Model, library
-from wavesim_world.config.vehicle import Rao
+from wavesim_world.config.exposure import Rao
 
 HEAD = ",".join(COLUMNS)
 

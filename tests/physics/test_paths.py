@@ -14,6 +14,7 @@ import pytest
 from tests.physics.sea import PLAIN, node, records, run, sea
 from tests.physics.test_slopes import A, B, wedge
 from wavesim_kernels.compiler import kernel
+from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics import eigenrays, fans, image_paths, range_dependent_rays, rays
 from wavesim_server.acoustics.range_dependent_rays import RayStart
 from wavesim_server.acoustics.types import SoundSpeedProfile, Vector
@@ -22,7 +23,6 @@ from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.sound import munk
 
 Make = Callable[..., LoadedConfig]
-Array = np.ndarray[Any, np.dtype[np.float64]]
 #: heard on every path, however weak
 WEAK = PLAIN.replace("10 kHz", "1 Hz").replace("60 dB", "-200 dB")
 LONG = WEAK.replace("10 ms", "3 s")
@@ -34,8 +34,8 @@ def receptions(
     config: Make,
     tmp_path: Path,
     knots: Any,
-    a: Array,
-    b: Array,
+    a: Floats,
+    b: Floats,
     order: int,
     world: str,
     more: str = "",
@@ -53,7 +53,7 @@ def receptions(
     sender, hearer = node(sim, "a", 0, a[0], y=a[1], z=a[2]), node(sim, "b", 0, b[0], y=b[1], z=b[2])
     sim.ping(sender, frequency)
     _, found = run(sim, math.dist(a, b) / 1400.0 + 5.0)
-    return np.sort(found[found["receiver"] == hearer], order="arrival_ns"), sim.paths_dropped
+    return np.sort(found[found["receiver"] == hearer], order="arrival_ns"), sim.channel.paths_dropped
 
 
 @pytest.mark.compiled
@@ -106,7 +106,7 @@ def test_many_nodes_in_a_profile(config: Make, tmp_path: Path) -> None:
 # ------------------------------------------------------------------ all paths over a level bed
 
 
-def half(z: Array, c: Array, p: Array, start: float, down: bool) -> tuple[Array, Array, Array]:
+def half(z: Floats, c: Floats, p: Floats, start: float, down: bool) -> tuple[Floats, Floats, Floats]:
     """(range, depth, whether that is a boundary) of the first reversal of rays, layer by layer."""
     x, here, ca = np.zeros_like(p), np.full_like(p, start), np.full_like(p, np.interp(start, z, c))
     alive = np.ones(len(p), bool)
@@ -124,7 +124,7 @@ def half(z: Array, c: Array, p: Array, start: float, down: bool) -> tuple[Array,
     return x, here, alive
 
 
-def between(z: Array, c: Array, p: Array, upper: float, lower: float) -> Array:
+def between(z: Floats, c: Floats, p: Floats, upper: float, lower: float) -> Floats:
     """Range from a depth to a lower one; NaN if a ray turns on its way."""
     x, there = np.zeros_like(p), np.ones(len(p), bool)
     for k in range(len(z) - 1):
@@ -138,7 +138,7 @@ def between(z: Array, c: Array, p: Array, upper: float, lower: float) -> Array:
 
 
 def dense(
-    z: Array, c: Array, source: float, receiver: float, distance: float, order: int
+    z: Floats, c: Floats, source: float, receiver: float, distance: float, order: int
 ) -> list[tuple[int, int, float, float]]:
     """(down, reversals, launch angle, spreading loss) of all rays between two of 60 000, the loss by what they move."""
     angles = np.concatenate([np.geomspace(1e-5, 0.02, 10_000), np.linspace(0.02, 1.5706, 50_001)[1:]])
@@ -170,7 +170,7 @@ def dense(
 
 
 def searched(
-    z: Array, c: Array, source: float, receiver: float, distance: float, order: int
+    z: Floats, c: Floats, source: float, receiver: float, distance: float, order: int
 ) -> list[tuple[int, int, float]]:
     """(down, reversals, launch angle) of all rays that the medium finds."""
     fan, found = records(eigenrays.FAN, eigenrays.fan_size(len(z))), records(eigenrays.EIGENRAY, 512)
@@ -198,7 +198,7 @@ def missed(wanted: list[tuple[int, int, float, float]], found: list[tuple[int, i
     return strong, lacking
 
 
-def profile(rng: np.random.Generator, kind: int, deep: float) -> tuple[Array, Array]:
+def profile(rng: np.random.Generator, kind: int, deep: float) -> tuple[Floats, Floats]:
     """Of random layers, a thermocline, a channel, or nearly linear."""
     z = np.concatenate([[0.0], np.sort(rng.uniform(2.0, deep - 2.0, int(rng.integers(3, 25)))), [deep]])
     z = z[np.concatenate([[True], np.diff(z) > 0.5])]
@@ -248,13 +248,13 @@ def shot(
     source: float,
     receiver: float,
     sign: float,
-    angles: Array,
-    legs: Array,
-    none: Array,
+    angles: Floats,
+    legs: Floats,
+    none: Floats,
     out: Any,
-    x: Array,
-    kinds: Array,
-    beds: Array,
+    x: Floats,
+    kinds: Floats,
+    beds: Floats,
 ) -> None:
     """Where each leg of rays comes, what they have met till there, and how often the bed."""
     last = range_dependent_rays.MAX_LEGS - 1
@@ -274,7 +274,7 @@ def waveguide_of(sim: Any, order: int, distance: float) -> Any:
     m = sim.channel.medium
     return range_dependent_rays.waveguide_between(
         SoundSpeedProfile(m.profile_z, m.profile_c),
-        sim._scene,
+        sim.tick_executor.scene,
         order,
         Vector(0.0, 0.0, 0.0),
         Vector(distance, 0.0, 0.0),

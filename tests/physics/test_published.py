@@ -95,7 +95,7 @@ def pilot(config: Callable[..., LoadedConfig], amplitude: float, seconds: float)
             rows.append([*controller.echoes(), *np.degrees(frames.euler(b[3:7])), b[1], b[2] - 50.0, b[7]])
         controller.stabilise()
         sim.advance(1)
-    assert sim.contacts == 0
+    assert sim.contacts.count == 0
     return sim, row, np.array(rows)
 
 

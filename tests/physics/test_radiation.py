@@ -23,8 +23,8 @@ from wavesim_server.environment import exposure, weather
 from wavesim_server.importers import panel_results, read, retardation
 from wavesim_world.config import LoadedConfig, Model
 from wavesim_world.config.build import read_models
+from wavesim_world.config.exposure import Oscillator, Radiation
 from wavesim_world.config.validation import check_model
-from wavesim_world.config.vehicle import Oscillator, Radiation
 
 Make = Callable[..., LoadedConfig]
 SQUARES, DAMPING = np.array([0.64, 2.25]), np.array([[0.5, 0.2], [0.2, 0.9]])

@@ -96,7 +96,7 @@ def test_nothing_goes_through_a_thin_wall(config: Callable[..., LoadedConfig], s
             assert now <= last * (1 + 1e-9)
             last = now
             assert sim.state()["p_WB_W"][row][0] < 5.0
-        assert sim.contacts > 0
+        assert sim.contacts.count > 0
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -134,7 +134,7 @@ def test_pier_and_tunnel(config: Callable[..., LoadedConfig]) -> None:
         assert math.hypot(p[a][0] - 6.0, p[a][1]) > 0.55
         if 21.0 < p[b][1] < 79.0:
             assert abs(p[b][0] - 100.0) < 1.5 and abs(p[b][2] - 50.0) < 1.5, "inside the tunnel"
-    assert sim.contacts > 10
+    assert sim.contacts.count > 10
 
 
 def test_boxes_stack_and_push(config: Callable[..., LoadedConfig]) -> None:
@@ -168,7 +168,7 @@ def test_the_pair_list_misses_nothing(config: Callable[..., LoadedConfig]) -> No
         p = sim.state()["p_WB_W"]
         d = np.linalg.norm(p[:, None] - p[None], axis=2)
         near = {(i, j) for i, j in np.argwhere(d < 0.45) if i < j}
-        t = sim._contacts
+        t = sim.contacts.memory
         listed = {tuple(pair) for pair in t.pairs[: t.counters[contact_memory.N_PAIRS]]}
         assert near <= listed
         touched += len(near)

@@ -29,7 +29,7 @@ def asleep(sim: Simulation, row: int) -> bool:
 
 def insomnia(sim: Simulation) -> Simulation:
     """Of whom nobody ever sleeps."""
-    sim._contacts.sleep.settle_ticks[0] = 10**9
+    sim.contacts.memory.sleep.settle_ticks[0] = 10**9
     return sim
 
 
@@ -50,14 +50,14 @@ def test_it_sleeps_where_it_lay(config: Callable[..., LoadedConfig], east: float
     for s in (sim, awake):
         s.advance(LONG)
     assert asleep(sim, 0) and not asleep(awake, 0)
-    before, contacts = pose(sim, 0), sim.contacts
+    before, contacts = pose(sim, 0), sim.contacts.count
     for s in (sim, awake):
         s.advance(5000)
-    assert pose(sim, 0).tobytes() == before.tobytes() and sim.contacts == contacts
+    assert pose(sim, 0).tobytes() == before.tobytes() and sim.contacts.count == contacts
     assert np.abs(sim.state()["v_WB_B"][0]).max() == 0.0
     assert np.abs(pose(sim, 0) - pose(awake, 0)).max() < sleep.CREEP_TOLERANCE / sleep.SETTLE_S * 5000 * 4e-3
-    ours, theirs = (s.effort()["contact"][0] for s in (sim, awake))
-    assert ours[2] == pytest.approx(-sim.effort()["restoring"][0][2], rel=0.02)
+    ours, theirs = (s.results.effort()["contact"][0] for s in (sim, awake))
+    assert ours[2] == pytest.approx(-sim.results.effort()["restoring"][0][2], rel=0.02)
     assert ours[2] == pytest.approx(theirs[2], rel=0.02)
 
 
@@ -164,7 +164,7 @@ def test_who_leans_on_a_body_stays_awake(config: Callable[..., LoadedConfig]) ->
     touched = False
     for _ in range(2 * LONG):
         sim.advance(1)
-        beside = (sim._contacts.sleep.rest_ticks[:2, sleep.LAST_BODY_CONTACT] == sim.tick).all()
+        beside = (sim.contacts.memory.sleep.rest_ticks[:2, sleep.LAST_BODY_CONTACT] == sim.tick).all()
         touched |= bool(beside)
         assert not (beside and (asleep(sim, 0) or asleep(sim, 1)))
     assert touched

@@ -34,9 +34,9 @@ def coefficients(
         sim.set_pose(row, velocity=[SPEED * math.cos(angle), SPEED * math.sin(angle), 0.0, 0.0, 0.0, 0.0])
         body = sim.fleet.body(row)
         sim.command(row, [math.radians(rudder)])
-        slot = next(a.slot for a in sim.actuators(row))
+        slot = next(a.slot for a in sim.fleet.actuators(row))
         body[B.ACTUATOR_STATE + slot] = math.radians(rudder)
-    return np.array([sim.effort()["actuators"][k][1] / FORCE for k in range(len(angles))])
+    return np.array([sim.results.effort()["actuators"][k][1] / FORCE for k in range(len(angles))])
 
 
 @pytest.mark.compiled

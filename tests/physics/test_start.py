@@ -48,7 +48,7 @@ def test_the_speed_is_an_equilibrium(config: Callable[..., LoadedConfig], model:
     )  # its jets idle with 800 N
     sim = Simulation(config(fleet(model, f'speed="{speed} m/s"', 0.0 if afloat else 500.0)))
     row = sim.enter("v")
-    state, found = sim.state()[row], sim.effort()[row]
+    state, found = sim.state()[row], sim.results.effort()[row]
     assert np.allclose(state["v_FB_B"], [speed, 0.0, 0.0], atol=1e-12), "through the water"
     rotation = frames.rotation(state["q_WB"])
     assert np.allclose(rotation @ state["v_WB_B"] - rotation @ [speed, 0, 0], [0.3, -0.2, 0.0], atol=1e-12)
@@ -80,7 +80,7 @@ def test_it_goes_on_at_that_speed(config: Callable[..., LoadedConfig]) -> None:
 def test_astern(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(fleet("bluerov2", 'speed="-0.5 m/s"')))
     row = sim.enter("v")
-    found = sim.effort()[row]
+    found = sim.results.effort()[row]
     assert found["drag"][0] > 0.0 and found["actuators"][0] == pytest.approx(-found["drag"][0], rel=1e-6)
     assert np.abs(found["actuators"][[1, 5]]).max() < 1e-6 * found["drag"][0], "neither sideways nor round"
 
@@ -122,7 +122,7 @@ def test_two_screws_of_unequal_lever_share_the_thrust(config: Callable[..., Load
      coefficients="0 1 0" motor="1 50"/></model></models>"""
     sim = Simulation(config(fleet("m", 'speed="1 m/s"', 0.0) + text))
     row = sim.enter("v")
-    found = sim.effort()[row]
+    found = sim.results.effort()[row]
     assert found["actuators"][0] == pytest.approx(80.0, rel=1e-9)
     assert abs(found["actuators"][5]) < 1e-6
     a, b = sim.actuation()["actual"][row][:2]

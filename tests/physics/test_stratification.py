@@ -131,12 +131,15 @@ def test_without_the_word_density_is_one_number() -> None:
     assert one.stratification.period == 0 and one.config.world.density == 1026.0
     one.advance(500)
     lift = 0.050 * 1026.0 * G - 51.3 * G
-    assert one.effort()["restoring"][0, 2] == pytest.approx(-lift) and not one.effort()["environment"].any()
+    assert (
+        one.results.effort()["restoring"][0, 2] == pytest.approx(-lift)
+        and not one.results.effort()["environment"].any()
+    )
     many = simulation(51.3, 100.0)
     many.advance(1)
     assert many.config.world.density == 1025.0
     more = 0.050 * (water(100.0) - 1025.0) * G
-    assert many.effort()["environment"][0, 2] == pytest.approx(-more, rel=1e-3)
+    assert many.results.effort()["environment"][0, 2] == pytest.approx(-more, rel=1e-3)
 
 
 def test_how_time_is_advanced_changes_nothing() -> None:

@@ -190,7 +190,7 @@ def test_every_term_against_the_twin(config: Callable[..., LoadedConfig], name: 
         ActuatorKind.DEFLECTOR: (1.0, 0.6, -0.3, 0.9),
         ActuatorKind.BALLAST: (3.0 * sign, -1.0, 2.0, 0.5),
     }
-    sim.command(row, [values[a.kind][a.slot - FIRST_SLOT[a.kind]] for a in sim.actuators(row)])
+    sim.command(row, [values[a.kind][a.slot - FIRST_SLOT[a.kind]] for a in sim.fleet.actuators(row)])
     world = sim.config.world
     model = sim.loaded.models["m"]
     values = sim.fleet.body(row)[B.ACTUATOR_COMMAND : B.ACTUATOR_COMMAND + SLOTS].copy()
@@ -288,7 +288,7 @@ for k, name in enumerate(sorted(library())):
     kind = library()[name]
     row = sim.enter(f"v{k}", name, (90.0 * k, 0.0, 60.0 if kind.type == "underwater" else 0.1), (0.05, -0.03, 0.4 * k))
     sim.set_pose(row, velocity=[0.8, 0.1, 0.05, 0.02, -0.03, 0.04])
-    sim.command(row, [0.5 if a.kind == 0 else 0.1 if a.kind == 1 else None for a in sim.actuators(row)])
+    sim.command(row, [0.5 if a.kind == 0 else 0.1 if a.kind == 1 else None for a in sim.fleet.actuators(row)])
 sim.advance(5)
 print(hashlib.sha256(sim.state().tobytes()).hexdigest())
 """

@@ -14,11 +14,11 @@ import pytest
 
 from tests.physics.sea import PLAIN, node, run, sea
 from tests.physics.test_slopes import SAND, A, B, wedge
+from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics import image_paths
 from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
-Array = np.ndarray[Any, np.dtype[np.float64]]
 THERMOCLINE = ((0.0, 1520.0), (15.0, 1519.0), (25.0, 1508.0), (40.0, 1500.0), (120.0, 1501.0))
 SLOPE, HILL, MIDDLE, NARROW = 0.02, -7.0, 260.0, 0.011  #: of the ridge: m, m, 1/m
 RIDGE = (
@@ -33,8 +33,8 @@ def echoes(
     world: str,
     order: int,
     knots: Any,
-    a: Array,
-    b: Array,
+    a: Floats,
+    b: Floats,
     tick: str = "20 ms",
     v: float = 0.0,
     bottom: str = SAND,
@@ -84,11 +84,11 @@ def test_a_level_bed_by_the_search_for_level_beds(config: Make, tmp_path: Path, 
         assert other[3] == pytest.approx(one[3], abs=0.01)
 
 
-def bed_at(x: Array) -> Array:
+def bed_at(x: Floats) -> Floats:
     return 55.0 + SLOPE * x + HILL * np.exp(-((NARROW * (x - MIDDLE)) ** 2))
 
 
-def follow(knots: Any, source: float, angles: Array, distance: float, order: int, h: float) -> tuple[Array, Array]:
+def follow(knots: Any, source: float, angles: Floats, distance: float, order: int, h: float) -> tuple[Floats, Floats]:
     """Bounces (2, n) off surface and bed, (depth, time, angle) (3, n) at a distance, of rays from (0, source): the ray equations by
     Runge and Kutta in steps of h, mirrored where they meet surface and bed. NaN: it does not come there."""
     depths, speeds = np.array(knots).T
@@ -96,19 +96,19 @@ def follow(knots: Any, source: float, angles: Array, distance: float, order: int
     state = np.array([np.zeros_like(angles), np.full_like(angles, source), angles, np.zeros_like(angles)])
     hits, ended = np.zeros((2, len(angles)), int), np.full((3, len(angles)), np.nan)
 
-    def rate(s: Array) -> Array:
+    def rate(s: Floats) -> Floats:
         c, cosine = np.interp(s[1], depths, speeds), np.cos(s[2])
         g = slopes[np.clip(np.searchsorted(depths, s[1]) - 1, 0, len(slopes) - 1)]
         return np.array([cosine, np.sin(s[2]), -g / c * cosine, 1.0 / c])
 
-    def step(s: Array, h: Any) -> Array:
+    def step(s: Floats, h: Any) -> Floats:
         k1 = rate(s)
         k2 = rate(s + 0.5 * h * k1)
         k3 = rate(s + 0.5 * h * k2)
         k4 = rate(s + h * k3)
         return np.asarray(s + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4))
 
-    def outside(s: Array) -> Array:
+    def outside(s: Floats) -> Floats:
         return np.asarray((s[1] < 0.0) | (s[1] > bed_at(s[0])))
 
     alive = np.ones(len(angles), bool)

@@ -63,13 +63,13 @@ class Extremes:
             b[B.QW : B.QW + 4] = frames.quaternion(*angles)
             b[B.NU : B.NU + 6] = np.roll(nu, k)
             b[B.V_WF_W : B.V_WF_W + 3] = water
-            for j, actuator in enumerate(self.sim.actuators(row)):
+            for j, actuator in enumerate(self.sim.fleet.actuators(row)):
                 value = min(max(nu[(j + k) % 6], actuator.minimum), actuator.maximum)
                 b[B.ACTUATOR_STATE + actuator.slot] = b[B.ACTUATOR_COMMAND + actuator.slot] = value
 
     def forces(self) -> None:
         """All parts of all forces at the state as it stands are finite."""
-        effort = self.sim.effort()
+        effort = self.sim.results.effort()
         for row in self.sim.rows:
             for part in effort.dtype.names:
                 assert np.isfinite(effort[part][row]).all(), (self.sim.occupants[row].model.name, part)
@@ -173,7 +173,7 @@ def test_a_state_that_is_no_number_has_no_place_in_a_table(config: Config, what:
     sim = Simulation(config(f"<time step='10 ms'/>{CALM}{model_text(what)}"))
     bad, good = (sim.enter(name, "m", (0.0, y, 60.0)) for name, y in (("bad", 0.0), ("good", 60.0)))
     for row in (bad, good):
-        sim.command(row, [0.5 * a.maximum for a in sim.actuators(row)])
+        sim.command(row, [0.5 * a.maximum for a in sim.fleet.actuators(row)])
     for value in (math.nan, math.inf, 1e200):
         sim.set_pose(bad, velocity=[0.0] * 6)
         sim.fleet.body(bad)[B.NU : B.NU + 2] = value

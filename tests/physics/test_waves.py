@@ -18,7 +18,7 @@ from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.environment import exposure
 from wavesim_world.config import LoadedConfig, library
-from wavesim_world.config.vehicle import Rao
+from wavesim_world.config.exposure import Rao
 from wavesim_world.config.world import Waves
 from wavesim_world.ocean import surface
 

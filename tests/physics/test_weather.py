@@ -124,7 +124,7 @@ def test_a_volume_that_varies_in_time(config: Callable[..., LoadedConfig], data_
     assert volume is not None and len(volume.times) > 1
     from wavesim_server.environment.flow import flow_at
 
-    flow = sim._environment.flow
+    flow = sim.tick_executor.environment.flow
     start, end = volume.times[0], volume.times[1]
     for t in (start, 0.25 * end + 0.75 * start, end, end + 99.0):
         p = np.array([0.5, 0.5, 3.0])

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics.model_compiler import HORIZONTAL_DOFS, derivative_factors, mass_matrices
 from wavesim_server.dynamics.sizes import SLOT_ANGLE, SLOT_BALLAST, SLOT_BUCKET, SLOT_FIN
 from wavesim_world.config import Model, matrix
-from wavesim_world.config.vehicle import CrossFlow, Fin
+from wavesim_world.config.actuators import Fin
+from wavesim_world.config.vehicle import CrossFlow
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
-
-def skew(v: Array) -> Array:
+def skew(v: Floats) -> Floats:
     return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
 
 
-def coriolis(M: Array, nu: Array) -> Array:
+def coriolis(M: Floats, nu: Floats) -> Floats:
     """Fossen 2021, eq. 3.46."""
     a = M[:3, :3] @ nu[:3] + M[:3, 3:] @ nu[3:]
     b = M[3:, :3] @ nu[:3] + M[3:, 3:] @ nu[3:]
@@ -32,7 +30,7 @@ def coriolis(M: Array, nu: Array) -> Array:
 class Twin:
     """A deeply submerged vehicle with constant actuators."""
 
-    def __init__(self, model: Model, density: float, gravity: float, current: Array, commands: Array) -> None:
+    def __init__(self, model: Model, density: float, gravity: float, current: Floats, commands: Floats) -> None:
         self.model, self.current, self.commands = model, current, commands
         self.density = density
         self.MRB, self.MA = mass_matrices(model)
@@ -49,7 +47,7 @@ class Twin:
         if model.restoring is not None:
             self.W = self.B = 0.0
 
-    def derivative(self, x: Array) -> Array:
+    def derivative(self, x: Floats) -> Floats:
         q, nu = x[3:7], x[7:13]
         R = frames.rotation(q)
         vc = R.T @ self.current
@@ -106,7 +104,7 @@ class Twin:
         matrix_holds = 0.0 if f.inflow else q * f.lift_slope * along * over
         return float(np.copysign(q * cn * (along**2 + over**2), attack) + matrix_holds)
 
-    def thrusters(self, nu_r: Array) -> Array:
+    def thrusters(self, nu_r: Floats) -> Floats:
         """Every law, azimuth and deflector, one thruster after the other."""
         tau = np.zeros(6)
         for k, t in enumerate(self.model.thruster):
@@ -140,7 +138,7 @@ class Twin:
             tau += np.concatenate([f, np.cross(at, f) + d * torque])
         return tau
 
-    def extra(self, x: Array, R: Array, nu_r: Array, nu_d: Array) -> Array:
+    def extra(self, x: Floats, R: Floats, nu_r: Floats, nu_d: Floats) -> Floats:
         """The optional terms, each as its source has it."""
         m, tau = self.model, np.zeros(6)
         u, w = nu_r[0], nu_r[2]
@@ -220,7 +218,7 @@ class Twin:
                 tau += np.concatenate([force, np.cross(f.position, force)])
         return tau
 
-    def strips(self, c: CrossFlow, a: float, b: float) -> tuple[Array, Array]:
+    def strips(self, c: CrossFlow, a: float, b: float) -> tuple[Floats, Floats]:
         """Places and lengths of the strips of a hull: Gauss points, apart on both sides of where the flow changes sides."""
         cuts = [c.centre - c.length / 2, c.centre + c.length / 2]
         if b and cuts[0] < -a / b < cuts[1]:
@@ -229,7 +227,7 @@ class Twin:
         half = np.diff(cuts)[:, None] / 2
         return (np.array(cuts[:-1])[:, None] + half * (points + 1)).ravel(), (half * weights).ravel()
 
-    def step(self, x: Array, h: float) -> Array:
+    def step(self, x: Floats, h: float) -> Floats:
         k1 = self.derivative(x)
         k2 = self.derivative(x + h / 2 * k1)
         k3 = self.derivative(x + h / 2 * k2)

@@ -24,6 +24,7 @@ from wavesim_sdk.wire.client import (
     JoinRefused,
     Phase,
     SessionClosed,
+    SessionEvent,
 )
 from wavesim_sdk.wire.items import EVENTS, Ping, RunStateChanged, Send
 from wavesim_sdk.wire.messages import HEADER_BYTES, Join, Reading, Type
@@ -143,15 +144,19 @@ def test_forces_have_names() -> None:
     assert got.effort is None and got.motion is None
 
 
+def exchange_without_events(link: InMemoryLink) -> list[SessionEvent]:
+    """Exchange what is due, except for events of the server; what the client reports."""
+    for data in link.client.outgoing(link.now):
+        link.sessions.receive(data, link.address, link.now)
+    received = [e for d, _ in link.sessions.outgoing if d[5] != Type.EVENTS for e in link.client.receive(d, link.now)]
+    link.sessions.outgoing.clear()
+    return received
+
+
 def test_before_the_body_is_described_nothing_is_handed_out() -> None:
     link = InMemoryLink(ClientSession(Join(name="a")), sessions_for_tests())
     for _ in range(4):
-        for data in link.client.outgoing(link.now):
-            link.sessions.receive(data, link.address, link.now)
-        for data, _ in link.sessions.outgoing:
-            if data[5] != Type.EVENTS:
-                assert link.client.receive(data, link.now) == []
-        link.sessions.outgoing.clear()
+        assert exchange_without_events(link) == []
     assert link.client.phase is Phase.JOINED and link.client.welcome is None
     assert told(link, state(25)) == [] and told(link, step(25)) == []
     link.now += 1.0
@@ -462,12 +467,7 @@ def test_the_welcome_waits_for_all_that_it_promises() -> None:
     for first, then in ((actuators, sensors), (sensors, actuators)):
         link = InMemoryLink(ClientSession(Join(name="a")), sessions_for_tests())
         for _ in range(2):
-            for data in link.client.outgoing(link.now):
-                link.sessions.receive(data, link.address, link.now)
-            for data, _ in link.sessions.outgoing:
-                if data[5] != Type.EVENTS:
-                    link.client.receive(data, link.now)
-            link.sessions.outgoing.clear()
+            exchange_without_events(link)
         assert told(link, m.Events(1, first)) == [] and link.client.welcome is None
         assert link.client.next_timer() == pytest.approx(link.now + ACK_DELAY_S)
         sent(link)

@@ -16,6 +16,7 @@ import posix_ipc
 import pytest
 
 from wavesim_sdk import tables
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.attach import ClaimLock, create_semaphores, remove_semaphores
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.layout import layout_hash
@@ -26,7 +27,6 @@ from wavesim_sdk.shared_memory import (
     OWNER,
     SYNCHRONOUS,
     TICK_0,
-    Record,
     SharedMemoryArea,
     TableView,
     create_memory,

@@ -33,7 +33,7 @@ from wavesim_world.config import LoadedConfig
 
 
 class Sea:
-    """In place of the simulation: bodies that do not move. What is done to it is kept."""
+    """In place of the simulation and of its parts: bodies that do not move. What is done to it is kept."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded, self.config, self.seed = loaded, loaded.config, 1
@@ -49,13 +49,17 @@ class Sea:
         self.signals: list[tuple[Any, Any]] = []
         self.frozen_bodies: list[str] = []
         self.counters = (0, 0, 0)
-        self.weather_model = Calm()
-        self.contacts_dropped = self.paths_dropped = 0
+        self.fleet = self.channel = self.contacts = self.results = self.line_system = self.weather_model = self
+        self.dropped = self.paths_dropped = 0
         self.breaks: set[str] = set()  #: names of methods that fail as nobody expects
 
     @property
     def time_ns(self) -> int:
         return self.tick * self.step_ns
+
+    @property
+    def time_s(self) -> float:
+        return self.time_ns * 1e-9
 
     @property
     def rows(self) -> list[int]:
@@ -104,8 +108,8 @@ class Sea:
     def advance(self, ticks: int) -> None:
         self.tick += ticks
 
-    def current(self) -> tuple[float, float, float]:
-        return 0.0, 0.0, 0.0
+    def record(self, time: float) -> tuple[Any, ...]:
+        return (0.0, 0.0, 0.0), *[0.0] * 6
 
     def actuators(self, row: int) -> Any:
         return actuators_of(self.occupants[row].model)
@@ -116,13 +120,13 @@ class Sea:
     def effort(self, rows: Sequence[int], table: Any) -> None:
         table["total"][rows] = self.tick
 
-    def surroundings(self, rows: None, table: Any) -> None:
+    def surroundings(self, time: float, rows: None, table: Any) -> None:
         table["level"] = self.tick
 
     def state(self) -> Any:
         return np.zeros(self.capacity, STATE.dtype)
 
-    def live_signals(self, table: Any) -> int:
+    def live_signals(self, table: Any, time: float) -> int:
         return 0
 
     def take_clipped(self) -> list[tuple[int, str]]:
@@ -144,24 +148,13 @@ class Sea:
             return self.signals.pop(0)
         return np.zeros(0, SENT.dtype), np.zeros(0, RECEPTION.dtype)
 
-    def publish(self, state: Any, actuation: Any) -> None:
+    def fill_motion(self, state: Any, actuation: Any) -> None:
         state["p_WB_W"][:, 0] = self.tick
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         return lambda *values, **named: self._note(name, *values, *named.values())
-
-
-class Calm:
-    """The weather."""
-
-    state = np.zeros(64)
-    wind = np.zeros(64)
-
-    @property
-    def weather(self) -> Calm:
-        return self
 
 
 @dataclass

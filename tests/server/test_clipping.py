@@ -24,7 +24,7 @@ def test_a_command_in_range_is_no_news() -> None:
         lab.commands({"a": {name: both[end] for name, both in limits.items()}})
         # limits as somebody computes them, from degrees and back
         lab.commands({"a": {name: both[end] * (1.0 + 1e-12) for name, both in limits.items()}})
-    assert lab.clipped(lab.row("a")) == {} and lab.take_clipped() == []
+    assert lab.fleet.clipped(lab.row("a")) == {} and lab.fleet.take_clipped() == []
 
 
 def test_commands_beyond_the_range_are_counted_and_told_at_powers_of_ten() -> None:
@@ -33,7 +33,7 @@ def test_commands_beyond_the_range_are_counted_and_told_at_powers_of_ten() -> No
     told = []
     for k in range(1, 1001):
         lab.commands({"a": {"rudder-top": 30.0}, "b": {"rudder-top": 0.1}})
-        told += [(k, row, text) for row, text in lab.take_clipped()]
+        told += [(k, row, text) for row, text in lab.fleet.take_clipped()]
     first = (
         f"{CLIPPED}rudder-top accepts {top.minimum:.6g} to {top.maximum:.6g} rad; 30 was limited to {top.maximum:.6g}"
     )
@@ -43,9 +43,9 @@ def test_commands_beyond_the_range_are_counted_and_told_at_powers_of_ten() -> No
         (100, a, f"{first}, for the 100th time"),
         (1000, a, f"{first}, for the 1000th time"),
     ]
-    assert lab.clipped(a) == {"rudder-top": 1000} and lab.clipped(lab.row("b")) == {}
+    assert lab.fleet.clipped(a) == {"rudder-top": 1000} and lab.fleet.clipped(lab.row("b")) == {}
     lab.commands({"a": {"rudder-top": -30.0, "propeller": 1e9}})
-    assert lab.clipped(a)["propeller"] == 1 and "1e+09 was limited to" in lab.take_clipped()[0][1]
+    assert lab.fleet.clipped(a)["propeller"] == 1 and "1e+09 was limited to" in lab.fleet.take_clipped()[0][1]
     lab.run(1.0)
     assert lab.actuation()["actual"][a][1] == pytest.approx(top.minimum, rel=1e-3), "it is clipped as ever"
 
@@ -55,8 +55,8 @@ def test_who_leaves_takes_its_count_along() -> None:
     a = lab.row("a")
     lab.commands({"a": {"rudder-top": 30.0}})
     lab.leave(a)
-    assert lab.take_clipped() == []
-    assert lab.enter("a") == a and lab.clipped(a) == {}
+    assert lab.fleet.take_clipped() == []
+    assert lab.enter("a") == a and lab.fleet.clipped(a) == {}
 
 
 def test_the_pilot_the_log_and_the_table_are_told(tmp_path: Path) -> None:

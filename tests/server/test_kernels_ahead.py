@@ -11,8 +11,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from wavesim_sdk.tables import SIGNALS
 from wavesim_world.config import LoadedConfig, load
 
 WORLDS = {
@@ -73,17 +75,23 @@ def main(path: Path, threads: int) -> None:
     world.advance(200)
     if world.take_signals()[1].size:
         print("heard")
-    world.command(lauv, [0.5] * len(world.actuators(lauv)))
+    world.command(lauv, [0.5] * len(world.fleet.actuators(lauv)))
     world.fail(lauv, 0, "stuck")
     world.allocate(rows[0], [[1.0] * len(world.occupants[rows[0]].model.thruster)] * 6)
     world.push(rows[0], (10.0, 0.0, 0.0))
     world.set_pose(rows[0], (5.0, 0.0, 3.0))
     world.set_weather(current_north=0.3, wind_speed=8.0)
     world.advance(50)
-    world.threads.min_bodies = 0
+    world.tick_executor.threads.min_bodies = 0
     world.advance(50)
-    world.effort(), world.surroundings(), world.current(), world.state(), world.actuation()
-    world.live_signals(world.new_signals_table())
+    (
+        world.results.effort(),
+        world.results.surroundings(world.time_s),
+        world.weather_model.uniform_flow(world.time_s),
+        world.state(),
+        world.actuation(),
+    )
+    world.channel.live_signals(np.zeros(world.config.shared.signals, SIGNALS.dtype), world.time_s)
     world.leave(rows[0])
     world.advance(10)
 

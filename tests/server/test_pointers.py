@@ -74,7 +74,7 @@ def test_a_simulation_sees_every_array_that_is_replaced(config: Callable[..., Lo
             if k % 4 == 0:
                 sim.fleet.override_parameters(row, {})  # a kind of its own
             tick()
-            if sim.actuators(row):
+            if sim.fleet.actuators(row):
                 sim.command(row, [1.0])
                 sim.fail(row, 0, "frozen", 10.0)  # more of them than there is room for at first
             sim.ping(0, 25e3)
@@ -83,7 +83,7 @@ def test_a_simulation_sees_every_array_that_is_replaced(config: Callable[..., Lo
             if k % 5 == 4:
                 sim.leave(row)
             tick()
-        return sim.state().tobytes() + sim.lines().tobytes() + sim.take_signals()[0].tobytes()
+        return sim.state().tobytes() + sim.results.lines().tobytes() + sim.take_signals()[0].tobytes()
 
     kept, fresh = Simulation(loaded), Simulation(loaded)
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.tables import SIGNALS
 from wavesim_server import Simulation
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import contact_memory
@@ -122,7 +123,7 @@ def test_rows_are_given_out_from_the_lowest(config: Callable[..., LoadedConfig])
     sim = Simulation(config(f'<shared vehicles="4"/>{DEEP}'))
     assert [sim.enter(f"n{k}", "lauv", (50.0 * k, 0.0, 20.0)) for k in range(3)] == [0, 1, 2]
     assert sim.enter("far", "lauv", (900.0, 0.0, 20.0), row=3) == 3
-    assert sim.row_for("more") is None
+    assert sim._occupants.row_for("more") is None
     with pytest.raises(ValueError, match="all 4 rows are in use"):
         sim.enter("more", "lauv")
     sim.leave(2)
@@ -365,7 +366,7 @@ def test_a_longer_window_joins_later(config: Callable[..., LoadedConfig]) -> Non
 def test_tables_in_the_order_of_the_model(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<world><bed depth="500 m"/></world>'))
     row = sim.enter("boat", "odin")
-    assert [a.name for a in sim.actuators(row)][2] == "port-angle"
+    assert [a.name for a in sim.fleet.actuators(row)][2] == "port-angle"
     sim.command(row, {"port-angle": 0.2, "starboard-deflector": -1.0, "port": 0.5})
     command = sim.actuation()["command"][row]
     assert command[2] == pytest.approx(0.2) and command[5] == -1.0 and command[4] == 1.0, "a deflector is up at rest"
@@ -374,7 +375,7 @@ def test_tables_in_the_order_of_the_model(config: Callable[..., LoadedConfig]) -
     again = sim.enter("sub", "lauv", (0.0, 0.0, 20.0))
     table = sim.actuation()
     sim.command(again, [3.0])
-    sim.publish(sim.state(), table)
+    sim.results.fill_motion(sim.state(), table)
     assert again == row and table["command"][row].tolist() == [3.0, *[0.0] * 31]
 
 
@@ -409,10 +410,10 @@ def test_contacts_that_find_no_room_are_counted(config: Callable[..., LoadedConf
         sim.enter(f"v{k}", "box-buoy", (3.0 * k, 0.0, 0.0))
         sim.set_pose(k, (0.3 * k, 0.0, 0.0))
     sim.advance(1)
-    assert sim.contacts > 0 and sim.contacts_dropped == 0
-    sim._contacts = sim._contacts._replace(contacts=np.zeros((1, contact_memory.CONTACT)))
+    assert sim.contacts.count > 0 and sim.contacts.dropped == 0
+    sim.contacts.memory = sim.contacts.memory._replace(contacts=np.zeros((1, contact_memory.CONTACT)))
     sim.advance(1)
-    assert sim.contacts_dropped > 0
+    assert sim.contacts.dropped > 0
 
 
 @pytest.mark.compiled
@@ -507,9 +508,9 @@ def test_nothing_that_may_be_asked_for_stops_the_tick(
         orders: list[Callable[[], None]] = [
             lambda row=row: sim.push(row, up_to(10 ** dice.uniform(1, 9)), up_to(1e6)),  # type: ignore[misc]
             lambda row=row: sim.set_pose(row, up_to(10 ** dice.uniform(1, 6)), up_to(1e6), up_to(50.0, 6)),  # type: ignore[misc]
-            lambda row=row: sim.command(row, up_to(1e9, len(sim.actuators(row)))),  # type: ignore[misc]
+            lambda row=row: sim.command(row, up_to(1e9, len(sim.fleet.actuators(row)))),  # type: ignore[misc]
             lambda row=row: sim.ping(row, 25e3, 190.0, dice.choice((None, 2**41)), 65535),  # type: ignore[misc]
-            lambda row=row: sim.allocate(row, up_to(1e9, 6 * len(sim.actuators(row)))),  # type: ignore[misc]
+            lambda row=row: sim.allocate(row, up_to(1e9, 6 * len(sim.fleet.actuators(row)))),  # type: ignore[misc]
             lambda: sim.set_weather(current_north=up_to(20.0, 1)[0], wind_speed=dice.uniform(0, 60), wave_height=9.0),
         ]
         with contextlib.suppress(ValueError):
@@ -517,7 +518,7 @@ def test_nothing_that_may_be_asked_for_stops_the_tick(
         before = sim.tick
         sim.advance(dice.choice((1, 3, 25)))
         assert sim.tick > before
-        sim.take_signals(), sim.live_signals(sim.new_signals_table())
+        sim.take_signals(), sim.channel.live_signals(np.zeros(sim.config.shared.signals, SIGNALS.dtype), sim.time_s)
         assert np.isfinite(sim.state()["p_WB_W"][rows]).all(), turn
-        sim.effort(), sim.surroundings()
+        sim.results.effort(), sim.results.surroundings(sim.time_s)
     assert sim.rows == rows

@@ -33,7 +33,7 @@ LINE = """<line name="tow" length="14 m" diameter="10 mm" mass="0.1 kg/m" stiffn
 def digests(loaded: LoadedConfig, count: int) -> tuple[list[str], int]:
     """Of all that a run computes and tells, every hundred ticks; and how many slept in the end."""
     sim = Simulation(loaded, threads=count)
-    sim.threads.min_bodies = 0
+    sim.tick_executor.threads.min_bodies = 0
     sim.enter_residents()
     models = sorted(library())
     first = f"v{models.index('lauv')}"
@@ -41,7 +41,7 @@ def digests(loaded: LoadedConfig, count: int) -> tuple[list[str], int]:
         model = models[k % len(models)]
         deep = loaded.model(model).type == "underwater"
         row = sim.enter(f"v{k}", model, (120.0 * (k % 9), 100.0 * (k // 9), 12.0 if deep else 0.0), (0.0, 0.0, 0.3 * k))
-        sim.command(row, [{0: 0.5, 1: 0.05}.get(a.kind) for a in sim.actuators(row)])
+        sim.command(row, [{0: 0.5, 1: 0.05}.get(a.kind) for a in sim.fleet.actuators(row)])
     for k in range(3):  # they will sleep
         sim.push(sim.enter(f"lying {k}", "lauv", (-50.0, 4.0 * k, 39.85)), (0.0, 0.0, 100.0))
     found = []
@@ -54,14 +54,15 @@ def digests(loaded: LoadedConfig, count: int) -> tuple[list[str], int]:
             sim.fail(sim.row_of("tug") or 0, 0, "frozen", 0.3)
         sim.advance(100)
         told = [
-            table.tobytes() for table in (*sim.take_signals(), sim.state(), sim.actuation(), sim.lines(), sim.effort())
+            table.tobytes()
+            for table in (*sim.take_signals(), sim.state(), sim.actuation(), sim.results.lines(), sim.results.effort())
         ]
         found.append(
             hashlib.sha256(
                 b"".join([*told, sim.fleet.blocks.tobytes(), repr(sim.take_meetings()).encode()])
             ).hexdigest()
         )
-    return found, int(sim._contacts.sleep.asleep_count[0])
+    return found, int(sim.contacts.memory.sleep.asleep_count[0])
 
 
 @pytest.mark.compiled

@@ -148,13 +148,9 @@ def test_importing_an_aerofoil(data_dir: Path, tmp_path: Path) -> None:
 
 @pytest.mark.data
 def test_replaying_recorded_commands(data_dir: Path, tmp_path: Path) -> None:
+    replay = ("replay-actuators", data_dir / "odin/sea-trial-actuators-1.txt", "--model", "odin", "--rate", "100")
     done = wavesim(
-        "replay-actuators",
-        data_dir / "odin/sea-trial-actuators-1.txt",
-        "--model",
-        "odin",
-        "--rate",
-        "100",
+        *replay,
         "--map",
         "port=1*0.01",
         "--map",
@@ -185,12 +181,7 @@ def test_replaying_recorded_commands(data_dir: Path, tmp_path: Path) -> None:
     assert len(track) > 500 and np.abs(track[:, 4:6]).max() < 0.15, "upright"
     assert data["comparison"]["rms_m"] < 40.0
     wrong = wavesim(
-        "replay-actuators",
-        data_dir / "odin/sea-trial-actuators-1.txt",
-        "--model",
-        "odin",
-        "--rate",
-        "100",
+        *replay,
         "--map",
         "prt=1",
     )

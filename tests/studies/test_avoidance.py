@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wavesim_sdk.guidance.avoidance import Avoider, Plans, Turning
+from wavesim_sdk.guidance.avoidance import Avoider
+from wavesim_sdk.guidance.avoidance_plans import Plans, Turning
 from wavesim_sdk.guidance.control import LineOfSight, Waypoint
 from wavesim_sdk.guidance.encounters import EncounterRole, domain
 from wavesim_sdk.guidance.targets import Target

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from aiohttp import web
 
+from wavesim_viz import scene
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.frame import ViewerFrame, bodies
 from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
@@ -32,20 +33,7 @@ class Stage:
         self.orders: list[CommanderRequest] = []
         self.kits: dict[int, dict[str, Any]] = {}
         self.broken: set[str] = set()  #: names of methods that raise
-        self.described: dict[str, Any] = {
-            "name": "stage",
-            "file": file,
-            "origin": None,
-            "sound": {"speed": 1500.0, "noise": 60.0},
-            "bed": None,
-            "boxes": [],
-            "piers": [],
-            "triangles": [],
-            "waves": None,
-            "fences": [],
-            "bodies": [],
-            "models": {},
-        }
+        self.described: dict[str, Any] = {**scene.empty("stage"), "file": file, "models": {}}
 
     def _work(self, part: str) -> None:
         if part in self.broken:

@@ -13,6 +13,7 @@ import pytest
 from tests.viz.browser import Page
 from tests.viz.stage import Stage, on_stage
 from wavesim_sdk import frames
+from wavesim_sdk.arrays import Floats
 from wavesim_viz.beams import beams
 from wavesim_viz.equipment import actuator, body_equipment, described_instruments
 from wavesim_viz.frame import ViewerFrame, bodies
@@ -20,15 +21,14 @@ from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
 from wavesim_viz.scene import model_info
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig, library
-from wavesim_world.config.sensors import (
-    DvlConfig,
+from wavesim_world.config.ranging_sensors import (
     EchosounderConfig,
     MultibeamConfig,
     RangeBeam,
     RangerConfig,
     ScannerConfig,
-    SensorConfig,
 )
+from wavesim_world.config.sensors import DvlConfig, SensorConfig
 
 #: a boat with one of everything: a propeller by force, a jet by shaft speed that turns and has a bucket, a fin, a tank
 BARGE = """<models><model name="barge" type="surface"><box length="4 m" width="2 m" height="1 m"/><mass value="900 kg"/>
@@ -94,7 +94,7 @@ def test_instruments_by_name_with_fields_and_units(barge: LoadedConfig) -> None:
     assert body_equipment(2, 1, None, ())["actuators"] == []  # a model that is not known here
 
 
-def rays(sensor: SensorConfig) -> np.ndarray[Any, np.dtype[np.float64]]:
+def rays(sensor: SensorConfig) -> Floats:
     found = beams(sensor)
     assert found is not None
     return np.array(found["rays"]).reshape(-1, 6)

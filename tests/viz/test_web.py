@@ -24,8 +24,8 @@ from wavesim_viz import hub as hubs
 from wavesim_viz.configurator import Configurator, preset
 from wavesim_viz.frame import HeldBodyDetector, ViewerFrame, bodies, signals, to_json_value
 from wavesim_viz.manual_control import command
+from wavesim_viz.page_content import BodyEquipment
 from wavesim_viz.page_protocol import (
-    BodyEquipment,
     ChartData,
     DriveRequest,
     ElementRule,

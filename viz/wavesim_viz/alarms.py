@@ -19,7 +19,7 @@ import numpy as np
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_viz.frame import HELD, INVALID, ViewerFrame
-from wavesim_viz.page_protocol import Alarm, Notice
+from wavesim_viz.page_content import Alarm, Notice
 
 CONDITIONS = {
     HELD: "frozen by the server: its state diverged (NaN or infinity)",

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_viz.page_protocol import BeamInfo
-from wavesim_world.config.sensors import (
-    DvlConfig,
+from wavesim_sdk.arrays import Floats
+from wavesim_viz.page_content import BeamInfo
+from wavesim_world.config.ranging_sensors import (
     EchosounderConfig,
     MultibeamConfig,
     RangeBeam,
     RangerConfig,
     ScannerConfig,
-    SensorConfig,
 )
+from wavesim_world.config.sensors import DvlConfig, SensorConfig
 
 Vector = tuple[float, float, float]
 RIM = 8  #: number of rays that represent the edge of a cone
 
 
-def mounting(sensor: SensorConfig) -> np.ndarray[Any, np.dtype[np.float64]]:
+def mounting(sensor: SensorConfig) -> Floats:
     """Return R_BS of an instrument from its mount."""
     roll, pitch, yaw = sensor.attitude
     return frames.rotation(frames.quaternion(roll, pitch, yaw))

@@ -15,7 +15,7 @@ from wavesim_viz.equipment import InstrumentDescription, actuator, instrument, m
 from wavesim_viz.frame import to_json_value
 from wavesim_viz.image_streams import ReceivedFrames
 from wavesim_viz.live import effort, motion
-from wavesim_viz.page_protocol import BodyEquipment, BodyPanel, InstrumentInfo, SensorValue
+from wavesim_viz.page_content import BodyEquipment, BodyPanel, InstrumentInfo, SensorValue
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.sensors import InstrumentConfig

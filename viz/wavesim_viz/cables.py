@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_viz.frame import decode_text, to_json_value
-from wavesim_viz.page_protocol import CableInfo
+from wavesim_viz.page_content import CableInfo
 
 
 def cable_messages(records: Any) -> list[CableInfo]:

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.log import Log
 from wavesim_sdk.tables import ACTUATION, EFFORT, ESTIMATE, STATE
 from wavesim_viz.page_protocol import ChartData
 from wavesim_viz.xml_trees import RequestFailed
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-ChartSeries = tuple[Array, Array]  #: times of a line in s, and its values at these times
+ChartSeries = tuple[Floats, Floats]  #: times of a line in s, and its values at these times
 EMPTY_SERIES: ChartSeries = (np.zeros(0), np.zeros(0))
 AXES = ("X", "Y", "Z", "K", "M", "N")
 MOST_LINES, MOST_POINTS = 16, 4000
@@ -28,7 +28,7 @@ MISSING = 10  #: number of sampling intervals without a value after which a line
 ABSURD = 1e12  #: magnitude above which a chart draws a value as a gap
 
 
-def motion_series(key: str, p: Array, q: Array, speed: Array) -> Array:
+def motion_series(key: str, p: Floats, q: Floats, speed: Floats) -> Floats:
     """Compute a motion quantity of a body from columns of positions, attitudes and velocities over ground."""
     match key:
         case "north" | "east" | "depth":
@@ -42,7 +42,7 @@ def motion_series(key: str, p: Array, q: Array, speed: Array) -> Array:
     raise RequestFailed(f"unknown motion quantity '{key}'")
 
 
-def navigation_series(key: str, true: Array, believed: Array, sigma: Array) -> Array:
+def navigation_series(key: str, true: Floats, believed: Floats, sigma: Floats) -> Floats:
     """Compute navigation quantities. ``error`` is the horizontal distance between estimate and truth, ``vertical`` the
     estimated minus the true depth, and ``sigma`` the horizontal standard deviation that the navigator states,
     sqrt(north^2 + east^2).
@@ -109,7 +109,7 @@ class LogSeries:
         return _seconds(s.records["time_ns"]), np.where(s.records["valid"] != 0, values[:, int(tail)], np.nan)
 
 
-def _seconds(time_ns: Any) -> Array:
+def _seconds(time_ns: Any) -> Floats:
     return np.asarray(time_ns, float) * 1e-9
 
 
@@ -133,7 +133,7 @@ def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: in
     return {"time": times.round(6).tolist(), "values": [_plain(c) for c in columns]}
 
 
-def _gap_times(t: Array) -> Array:
+def _gap_times(t: Floats) -> Floats:
     """Insert a time with a missing value into each gap of a line, so that the chart does not bridge the gap with a
     straight line.
     """
@@ -144,7 +144,7 @@ def _gap_times(t: Array) -> Array:
     return np.asarray(t[:-1][apart > (MISSING + 1) * step] + (MISSING + 0.5) * step)
 
 
-def _newest_at(times: Array, line: ChartSeries) -> Array:
+def _newest_at(times: Floats, line: ChartSeries) -> Floats:
     """Return the newest value of a line at each time; NaN before its first value, after its last, and in gaps."""
     t, v = line
     if len(t) == len(times) and np.array_equal(t, times):
@@ -157,7 +157,7 @@ def _newest_at(times: Array, line: ChartSeries) -> Array:
     return np.where((k >= 0) & fresh, np.asarray(v, float)[np.maximum(k, 0)], np.nan)
 
 
-def _extreme_indices(v: Array, points: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _extreme_indices(v: Floats, points: int) -> Ints:
     """Divide the values into equal intervals. Return the indices of the first, the minimum and the maximum value of
     each interval.
     """
@@ -169,7 +169,7 @@ def _extreme_indices(v: Array, points: int) -> np.ndarray[Any, np.dtype[np.int64
     return np.concatenate([starts, starts + low, starts + high, [len(v) - 1]])
 
 
-def _plain(v: Array) -> list[float | None]:
+def _plain(v: Floats) -> list[float | None]:
     with np.errstate(invalid="ignore"):
         good = np.abs(v) < ABSURD
     return [float(f"{x:.7g}") if ok else None for x, ok in zip(v.tolist(), good.tolist(), strict=True)]

@@ -24,12 +24,11 @@ from lxml import etree
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.log_validation import is_number, is_short_text
 from wavesim_viz.equipment import described_instruments, instrument
+from wavesim_viz.page_content import InstrumentInfo, ModelInfo
 from wavesim_viz.page_protocol import (
     ElementRule,
-    InstrumentInfo,
     ModelCheck,
     ModelEntry,
-    ModelInfo,
     SavedFile,
     SavedMission,
     SavedModel,

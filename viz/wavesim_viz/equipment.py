@@ -14,7 +14,7 @@ from wavesim_sdk.actuators import FIRST_SLOT, Actuator, ActuatorKind
 from wavesim_sdk.sensors import all_sensor_tables, value_fields
 from wavesim_sdk.tables import Field
 from wavesim_viz.beams import beams
-from wavesim_viz.page_protocol import ActuatorInfo, ActuatorKindName, BodyEquipment, FieldInfo, InstrumentInfo
+from wavesim_viz.page_content import ActuatorInfo, ActuatorKindName, BodyEquipment, FieldInfo, InstrumentInfo
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig, Model, library
 from wavesim_world.config.sensors import InstrumentConfig, LeakConfig, SensorConfig

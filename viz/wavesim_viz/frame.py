@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_viz.page_protocol import RosterEntry, SentSignal, SignalReception
+from wavesim_viz.page_content import RosterEntry, SentSignal, SignalReception
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 _HEAD = struct.Struct("<4sIddffffIIIIfI")

@@ -11,7 +11,7 @@ import numpy as np
 
 from wavesim_viz.chart_series import EMPTY_SERIES, ChartSeries, motion_series, navigation_series
 from wavesim_viz.frame import INVALID, Array, ViewerFrame, to_json_value
-from wavesim_viz.page_protocol import (
+from wavesim_viz.page_content import (
     Notice,
     Numbers,
     RosterEntry,

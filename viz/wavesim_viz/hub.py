@@ -28,19 +28,14 @@ from wavesim_viz.history import History, HistorySource
 from wavesim_viz.image_streams import ImageStream
 from wavesim_viz.live import ViewerSource
 from wavesim_viz.manual_control import ManualControlSession
+from wavesim_viz.page_content import BodyEquipment, CableInfo, Numbers, RosterEntry, TilesetInfo, WeatherReport
 from wavesim_viz.page_protocol import (
-    BodyEquipment,
-    CableInfo,
     CommanderRequest,
     ControlRequest,
     DriveRequest,
     FaultRequest,
     HelloMessage,
-    Numbers,
-    RosterEntry,
     ServerMessage,
-    TilesetInfo,
-    WeatherReport,
 )
 from wavesim_viz.replay import ReplaySource
 from wavesim_viz.traffic import encounter_table

@@ -24,7 +24,8 @@ from wavesim_sdk.frame_rings import FrameReader
 from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS, ImagingFrame
 from wavesim_sdk.log import frames
 from wavesim_viz.frame import decode_text, to_json_value
-from wavesim_viz.page_protocol import ImageHeader, ImageKind, ImageMessage
+from wavesim_viz.page_content import ImageKind
+from wavesim_viz.page_protocol import ImageHeader, ImageMessage
 
 #: number of images kept for pages that connect later, by kind: enough for a full circle, or for a screen of lines
 MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1}

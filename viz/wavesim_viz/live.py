@@ -33,15 +33,13 @@ from wavesim_viz.frame import (
     signals,
     to_json_value,
 )
-from wavesim_viz.page_protocol import (
+from wavesim_viz.page_content import (
     Actuation,
     BodyEquipment,
     BodyMotion,
     BodyPanel,
     CableInfo,
-    CommanderRequest,
     Effort,
-    FaultRequest,
     Notice,
     Numbers,
     RosterEntry,
@@ -51,6 +49,7 @@ from wavesim_viz.page_protocol import (
     SignalEvents,
     WeatherReport,
 )
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
 from wavesim_viz.sea_surface import SeaState, SeaSurface
 from wavesim_world.config import LoadedConfig, load
 

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 
@@ -22,13 +21,13 @@ import numpy as np
 from PIL import Image, TiffImagePlugin, TiffTags
 from scipy.stats import binned_statistic_2d
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.imaging_frames import FRAME_KINDS, SOUNDING_COLUMNS, ImagingFrame
 from wavesim_sdk.log import frames, read, usable
 from wavesim_viz.scene import of_log
 from wavesim_world.config.imaging import TargetConfig
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 #: threshold in dB above the median of the surroundings for a detected target; speckle rarely exceeds it
 SEEN_DB = 12.0
 SURROUNDING_BINS = 40  #: number of samples on either side of a target that count as its surroundings
@@ -41,7 +40,7 @@ MOST_CELLS = 10**8  #: maximum number of cells of a grid
 class MosaicGrid:
     """Means on square cells, indexed by (north, east) from the south-west corner; NaN = no data."""
 
-    values: Array
+    values: Floats
     south: float
     west: float
     cell: float
@@ -53,7 +52,7 @@ class MosaicGrid:
         return self.west, self.west + e * self.cell, self.south, self.south + n * self.cell
 
 
-def grid_points(north: Array, east: Array, values: Array, cell: float, like: MosaicGrid | None = None) -> MosaicGrid:
+def grid_points(north: Floats, east: Floats, values: Floats, cell: float, like: MosaicGrid | None = None) -> MosaicGrid:
     """Return a grid of the mean values of points per cell. Use the cells of another grid if one is given."""
     if like is None:
         south, west = (math.floor(float(x.min()) / cell) * cell for x in (north, east))
@@ -67,7 +66,7 @@ def grid_points(north: Array, east: Array, values: Array, cell: float, like: Mos
     return MosaicGrid(mean, south, west, cell)
 
 
-def sidescan_lines(path: Path, body: str, name: str) -> Iterator[tuple[ImagingFrame, Array]]:
+def sidescan_lines(path: Path, body: str, name: str) -> Iterator[tuple[ImagingFrame, Floats]]:
     """Return those frames of a side-scan sonar that have a known altitude, and their levels (2, bins)."""
     for frame in frames(path, body, name):
         if math.isfinite(float(frame.record["altitude"])):

@@ -18,12 +18,10 @@ from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.body_listener import BodyListener
 from wavesim_viz.frame import SIGNAL, HeldBodyDetector, ViewerFrame, bodies
 from wavesim_viz.live import MOST_TOLD, motion
-from wavesim_viz.page_protocol import (
+from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
     CableInfo,
-    CommanderRequest,
-    FaultRequest,
     Numbers,
     RosterEntry,
     Scene,
@@ -32,6 +30,7 @@ from wavesim_viz.page_protocol import (
     SignalReception,
     WeatherReport,
 )
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
 from wavesim_world.config import load
 
 RETRY_S = 2.0

@@ -33,12 +33,10 @@ from wavesim_viz.equipment import InstrumentDescription, body_equipment, describ
 from wavesim_viz.frame import SIGNAL, ViewerFrame, bodies, reception_rows, sent_rows, to_json_value
 from wavesim_viz.history import MOST_HEARD, MOST_NOTICES, MOST_SENT
 from wavesim_viz.live import actuation, effort, motion, sound_message
-from wavesim_viz.page_protocol import (
+from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
     CableInfo,
-    CommanderRequest,
-    FaultRequest,
     HullShape,
     ModelInfo,
     Notice,
@@ -51,6 +49,7 @@ from wavesim_viz.page_protocol import (
     TrackPoints,
     WeatherReport,
 )
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 
 TRACK_POINTS = 3000

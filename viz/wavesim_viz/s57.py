@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.geodesy import Origin
 from wavesim_viz.page_protocol import ChartContent
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 #: S-57 object classes that are drawn; areas and lines with the attribute that states their depth
 AREAS = {"DEPARE": "DRVAL1", "DRGARE": "DRVAL1", "LNDARE": ""}
 LINES = {"DEPCNT": "VALDCO", "COALNE": "", "SLCONS": ""}
@@ -48,9 +48,9 @@ class ChartCell:
     """
 
     name: str
-    areas: list[tuple[str, float, list[Array]]] = field(default_factory=list)  #: areas: class, minimum depth, rings
-    lines: list[tuple[str, float, Array]] = field(default_factory=list)  #: lines: class, depth, path
-    soundings: Array = field(default_factory=lambda: np.zeros((0, 3)))  #: soundings: latitude, longitude, depth
+    areas: list[tuple[str, float, list[Floats]]] = field(default_factory=list)  #: areas: class, minimum depth, rings
+    lines: list[tuple[str, float, Floats]] = field(default_factory=list)  #: lines: class, depth, path
+    soundings: Floats = field(default_factory=lambda: np.zeros((0, 3)))  #: soundings: latitude, longitude, depth
     marks: list[tuple[str, str, float, float]] = field(default_factory=list)  #: marks: class, name, latitude, longitude
 
     def to_message(self) -> ChartContent:
@@ -67,7 +67,7 @@ class ChartCell:
             "marks": [{"kind": k, "name": n, "at": (lat, lon)} for k, n, lat, lon in self.marks],
         }
 
-    def bed(self, origin: Origin) -> Array:
+    def bed(self, origin: Origin) -> Floats:
         """Return north, east and depth in m, (n, 3), of soundings and of points of depth contours, in a world with this
         origin.
         """
@@ -134,9 +134,9 @@ def _parts(shapely: Any, shape: Any, kind: str) -> list[Any]:
     return [p for p in shapely.get_parts(shape) if p.geom_type == kind]
 
 
-def _places(shapely: Any, shape: Any) -> Array:
+def _places(shapely: Any, shape: Any) -> Floats:
     """Return rows of latitude and longitude."""
-    found: Array = shapely.get_coordinates(shape)[:, ::-1]
+    found: Floats = shapely.get_coordinates(shape)[:, ::-1]
     return found
 
 
@@ -145,7 +145,7 @@ def _depth(told: dict[str, Any], attribute: str) -> float:
     return float(value) if isinstance(value, int | float | np.number) else np.nan
 
 
-def _flat(path: Array) -> list[float]:
+def _flat(path: Floats) -> list[float]:
     found: list[float] = path.round(7).ravel().tolist()
     return found
 

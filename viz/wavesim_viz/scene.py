@@ -9,7 +9,7 @@ import numpy as np
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.log import Log
-from wavesim_viz.page_protocol import BedGrid, HullKind, HullShape, ModelInfo, Scene
+from wavesim_viz.page_content import BedGrid, HullKind, HullShape, ModelInfo, Scene
 from wavesim_world.config import LoadedConfig, Model, library
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.standalone_xml import load_standalone

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_viz.page_protocol import TilesetInfo
+from wavesim_viz.page_content import TilesetInfo
 
 #: first bytes of an image format -> its type
 PICTURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}

@@ -12,7 +12,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.guidance.encounters import closest_approach, domain, role
 from wavesim_viz.frame import INVALID, ViewerFrame, to_json_value
-from wavesim_viz.page_protocol import ModelInfo, RosterEntry, Traffic
+from wavesim_viz.page_content import ModelInfo, RosterEntry, Traffic
 
 MOST_TOLD = 60
 STOPPED_SPEED = 0.05  #: speed in m/s below which the heading counts as course

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from wavesim_sdk.actuators import FIRST_SLOT, Actuator, ActuatorKind
 
 if TYPE_CHECKING:
-    from wavesim_world.config.vehicle import Model, Thruster  # the configuration imports this module
+    from wavesim_world.config.actuators import Thruster
+    from wavesim_world.config.vehicle import Model
 
 
 def actuators_of(model: Model) -> tuple[Actuator, ...]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from wavesim_sdk.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import atan2, cos, sin
 from wavesim_world.config.adcp import AdcpConfig
-from wavesim_world.config.sensors import DvlConfig, MultibeamConfig, RangeBeam, RangerConfig
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
+from wavesim_world.config.ranging_sensors import MultibeamConfig, RangeBeam, RangerConfig
+from wavesim_world.config.sensors import DvlConfig
 
 # Standard deviations at noise="1".
 TILT_SIGMA = float(np.radians(0.1))  #: noise of roll and pitch of an AHRS, rad

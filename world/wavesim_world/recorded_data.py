@@ -11,17 +11,15 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from wavesim_sdk.actuators import actuator_index
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config.vehicle import Model
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def actuator_position(model: Model, name: str) -> int:
@@ -35,7 +33,7 @@ def actuator_position(model: Model, name: str) -> int:
         raise ConfigError(f"'{model.name}': {error}") from None
 
 
-def read_columns(path: Path, rate: float | None) -> tuple[dict[str, Array], Array]:
+def read_columns(path: Path, rate: float | None) -> tuple[dict[str, Floats], Floats]:
     """Return columns (by name and by number) and times (s) of a CSV file with a header, or of plain columns of numbers.
 
     The time is the column ``time``, ``t``, ``time_s``, ``t_ns`` or ``time_ns``, shifted to start at 0; without such a column
@@ -75,7 +73,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def parse_map(model: Model, item: str, columns: Mapping[str, Array]) -> tuple[int, Array]:
+def parse_map(model: Model, item: str, columns: Mapping[str, Floats]) -> tuple[int, Floats]:
     """Parse ``actuator=column*factor`` into (index of the actuator, values in SI)."""
     match = re.fullmatch(r"([^=]+)=([^*]+?)(?:\*([-+0-9.eE]+|deg|rpm))?", item)
     if match is None:

@@ -18,8 +18,9 @@ from wavesim_sdk.elementary import atan2, cos, hypot, sin_cos
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import wrap
 from wavesim_sdk.guidance.control import LineOfSight, SpeedController, Waypoint, clamp
+from wavesim_world.config.actuators import Thruster
 from wavesim_world.config.validation import matrix
-from wavesim_world.config.vehicle import Model, Thruster
+from wavesim_world.config.vehicle import Model
 
 FULL_RUDDER_ERROR = 0.25  #: heading error in rad at which the rudder is hard over
 INTEGRAL_TIME_CONSTANTS = 60.0  #: integral time of the heading controller, in time constants of the controller

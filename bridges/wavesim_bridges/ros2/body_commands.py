@@ -15,7 +15,7 @@ from wavesim_bridges.ros2.message_types import Message
 from wavesim_bridges.vehicle_motion import frd_to_flu
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.wire.items import ActuatorDescription
-from wavesim_world.config.vehicle import Thruster
+from wavesim_world.config.actuators import Thruster
 
 WRENCH, TWIST = "geometry_msgs/msg/Wrench", "geometry_msgs/msg/Twist"
 

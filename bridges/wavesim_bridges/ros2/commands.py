@@ -16,7 +16,7 @@ from wavesim_bridges.ros2.sensors import ARRAY
 from wavesim_bridges.ros2.topic_layout import ALL, CommandTopic, TopicLayout
 from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.wire.items import ActuatorDescription
-from wavesim_world.config.vehicle import Thruster
+from wavesim_world.config.actuators import Thruster
 
 SUSPICIOUS_SHARE, LONG_S = (
     0.01,

@@ -10,16 +10,17 @@ from typing import Any, cast
 import numpy as np
 
 from wavesim_bridges.ros2.message_types import Message, MessageTypes
-from wavesim_bridges.vehicle_motion import Array, attitude_enu, product
+from wavesim_bridges.vehicle_motion import attitude_enu, product
 from wavesim_sdk.actuators import Actuator, ActuatorKind
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.wire.state import Value
 from wavesim_world import instruments as fixed
+from wavesim_world.config.ranging_sensors import EchosounderConfig
 from wavesim_world.config.sensors import (
     AnemometerConfig,
     BatteryConfig,
     DvlConfig,
-    EchosounderConfig,
     GpsConfig,
     ImuConfig,
     InstrumentConfig,
@@ -70,24 +71,24 @@ class MessageFactory:
     def header(self, stamp: int, frame: str) -> Message:
         return self._header(self.time(stamp), frame)
 
-    def vector(self, v: Sequence[float] | Array) -> Message:
+    def vector(self, v: Sequence[float] | Floats) -> Message:
         return self._vector(float(v[0]), float(v[1]), float(v[2]))
 
-    def point(self, v: Sequence[float] | Array) -> Message:
+    def point(self, v: Sequence[float] | Floats) -> Message:
         return self._point(float(v[0]), float(v[1]), float(v[2]))
 
-    def quaternion(self, q: Array) -> Message:
+    def quaternion(self, q: Floats) -> Message:
         """Return a Quaternion message from w, x, y, z."""
         w, x, y, z = map(float, q)
         return self._quaternion(x, y, z, w)
 
-    def pose(self, place: Sequence[float] | Array, q: Array) -> Message:
+    def pose(self, place: Sequence[float] | Floats, q: Floats) -> Message:
         return self.types.new("geometry_msgs/msg/Pose")(self.point(place), self.quaternion(q))
 
-    def twist(self, linear: Sequence[float] | Array, angular: Sequence[float] | Array) -> Message:
+    def twist(self, linear: Sequence[float] | Floats, angular: Sequence[float] | Floats) -> Message:
         return self.types.new("geometry_msgs/msg/Twist")(self.vector(linear), self.vector(angular))
 
-    def transform(self, stamp: int, parent: str, child: str, place: Sequence[float] | Array, q: Array) -> Message:
+    def transform(self, stamp: int, parent: str, child: str, place: Sequence[float] | Floats, q: Floats) -> Message:
         body = self.types.new("geometry_msgs/msg/Transform")(self.vector(place), self.quaternion(q))
         return self.types.new("geometry_msgs/msg/TransformStamped")(self.header(stamp, parent), child, body)
 
@@ -115,7 +116,7 @@ class MountedInstrument:
         return self.instrument.parameters
 
     @property
-    def q_BS(self) -> Array:
+    def q_BS(self) -> Floats:
         """Attitude of the instrument in the body, FRD to FRD."""
         return quaternion(*self.declared.attitude)
 
@@ -136,7 +137,7 @@ def _all_finite(*values: float) -> bool:
     return all(map(math.isfinite, values))
 
 
-def _diagonal(*variances: float) -> Array:
+def _diagonal(*variances: float) -> Floats:
     return np.diag(variances).ravel()
 
 
@@ -160,7 +161,7 @@ def _imu(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     )
 
 
-def attitude_covariance(s: MountedInstrument) -> Array:
+def attitude_covariance(s: MountedInstrument) -> Floats:
     """Return the covariance of an AHRS about the world's axes; heading is less accurate than tilt."""
     return _diagonal(*(s.variance(n) for n in (fixed.TILT_SIGMA, fixed.TILT_SIGMA, fixed.HEADING_SIGMA)))
 
@@ -211,7 +212,9 @@ def no_fix(s: MountedInstrument, stamp: int) -> Message:
     return s.new(FIX, s.factory.header(stamp, s.frames.link), status, math.nan, math.nan, math.nan, np.zeros(9), 0)
 
 
-def _twist(s: MountedInstrument, frame: str, stamp: int, linear: Sequence[float] | Array, covariance: Array) -> Message:
+def _twist(
+    s: MountedInstrument, frame: str, stamp: int, linear: Sequence[float] | Floats, covariance: Floats
+) -> Message:
     """Return a velocity message; components that are not measured are marked by -1."""
     full = np.zeros((6, 6))
     full[:3, :3] = covariance
@@ -271,7 +274,7 @@ def _number(field: str) -> Stamped:
     return lambda s, v, stamp: s.new(NUMBER, v[field]) if _all_finite(v[field]) else None
 
 
-def _velocity_covariance(s: MountedInstrument, v: Value, sigma: float, locked: bool) -> Array:
+def _velocity_covariance(s: MountedInstrument, v: Value, sigma: float, locked: bool) -> Floats:
     """Return the covariance (3, 3) in S of a velocity from all beams of a Doppler log, or only from those with bottom
     lock.
     """
@@ -351,7 +354,7 @@ def _altitude(s: MountedInstrument, v: Value, stamp: int) -> Message:
     return _range(s, stamp, v.altitude, 2.0 * p.angle, p.minimum, p.maximum, 0.0)
 
 
-def _beams(s: MountedInstrument) -> tuple[Array, Array]:
+def _beams(s: MountedInstrument) -> tuple[Floats, Floats]:
     """Return the directions and origins of an instrument's beams in its link frame (FLU)."""
     p: Any = s.declared
     along, places = fixed.ranger_beams(p) if s.instrument.type == "ranger" else fixed.multibeam_beams(p)

@@ -23,13 +23,12 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import atan2, hypot, sin_cos
 from wavesim_sdk.frames import wrap
+from wavesim_sdk.guidance.avoidance_plans import MEASURED, Paths, Place, Plans, Turn, Turning
 from wavesim_sdk.guidance.encounters import EncounterRole, domain, role
 from wavesim_sdk.guidance.targets import Target
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Place = tuple[float, float]
 
 CANDIDATE_TURNS = (0.0, *(math.radians(sign * t) for t in (30, 35, 40, 45, 50, 60, 70, 80, 90) for sign in (1, -1)))
 CANDIDATE_SPEEDS = (1.0, 0.5, 0.25, 0.0)
@@ -58,8 +57,6 @@ PATIENCE = (
 )
 CONFLICT_COST = 20.0  #: cost of an imminent conflict
 MARGIN = 3.0  #: cost of a plan that passes at ``clear_distance`` without margin, because its next stage could not start
-RETURN = math.radians(60.0)  #: maximum angle to the leg when the vessel returns after a manoeuvre
-COTANGENT = math.sqrt(1.0 / 3.0)  #: cotangent of RETURN
 #: fractions of ``clear_distance`` needed to select a plan, to start its next stage, and to keep the current stage
 PLAN, RESUME, KEEP = 1.25, 1.15, 1.0
 BEYOND = 1.5  #: number of horizons beyond its end for which the next stage must be free; 1 for the current stage
@@ -69,267 +66,11 @@ LONGEST, STOP = (
 )  #: after this many horizons, the vessel stops if others then keep the fraction STOP of ``clear_distance``
 LATE = 1.5  #: a manoeuvre is planned again after this multiple of its planned duration plus half a horizon
 ABORTED = 0.25  #: additional margin of the next stage for each aborted stage
-ANSWER, RADIUS = (
-    2.3,
-    1.6,
-)  #: distance before the vessel answers the helm, and radius of a turn, in ship lengths; multiplied by `reach`
-REACH, LOSS = (0.3, 10.0), (-6.0, 12.0)  #: limits of the measured `reach` and `loss`
-MEASURED = math.radians(25.0)  #: minimum turn that is measured
 NEW = math.radians(12.0)  #: minimum change of the course that starts a new turn
 STEADY = math.radians(2.0), 0.04  #: course error in rad and relative speed error below which a turn is complete
-GATHER = 6.0  #: distance in which the vessel reaches full speed or stops, in ship lengths
-SHARPEST = math.radians(120.0)
-NEAR_LEG = 8.0  #: distance from the leg, in ship lengths, below which the angle of a return decreases in proportion
-FLAT = 0.25  #: angle of the flattest planned return, as a fraction of RETURN
 FIXED = 3.0  #: distance at which the vessel passes charted objects, in ship lengths
 SLOW_TARGET = 0.1  #: fraction of own speed below which a target is not expected to give way
 FORGET = 60.0  #: time in s (one call per second) after which the role of a lost target is dropped
-
-
-@dataclass
-class Turning:
-    """Turning behaviour of a vessel, in ship lengths, measured in each turn that ends steadily.
-
-    The model replaces the arc of a turn by a corner, which lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead of the
-    start of the turn. The distance lost in the turn is ``loss sin(turn / 2)^1.5`` minus the difference between the path
-    through the corner and the arc. For vessels that start and end a turn gently, ``loss`` is negative and multiplies the
-    square of the sine. The model is accurate to one ship length for turns of up to 110 deg.
-    """
-
-    reach: float = 1.2
-    loss: float = 2.5
-
-    def corner(self, turn: Array) -> Array:
-        """Return the distance from the start of a turn to its corner, in ship lengths."""
-        s, c = sin_cos(0.5 * np.minimum(np.abs(turn), SHARPEST))
-        return np.asarray(self.reach * (ANSWER + RADIUS * s / c))
-
-    def lost(self, turn: Array) -> Array:
-        """Return the distance lost in a turn, in ship lengths."""
-        turn = np.minimum(np.abs(turn), SHARPEST)
-        return self.loss * self._share(turn, self.loss) - self._shorter(turn)
-
-    def _share(self, turn: Array, loss: float) -> Array:
-        s = sin_cos(0.5 * turn)[0]
-        return np.asarray(s * np.sqrt(s) if loss > 0.0 else s * s)
-
-    def _shorter(self, turn: Array) -> Array:
-        s, c = sin_cos(0.5 * turn)
-        return np.asarray(2.0 * self.reach * RADIUS * (s / c - 0.5 * turn))
-
-    def measure(self, turn: float, corner: float, lost: float) -> None:
-        """Update the estimate from a turn in rad, its corner distance and its lost distance, both in ship lengths."""
-        turns = np.array(min(abs(turn), SHARPEST))
-        self.reach = min(max(self.reach * corner / float(self.corner(turns)), REACH[0]), REACH[1])
-        lost += float(self._shorter(turns))
-        self.loss = min(max(lost / float(self._share(turns, lost)), LOSS[0]), LOSS[1])
-
-
-@dataclass(frozen=True)
-class Turn:
-    """A turn in progress: its start (time in s, position, velocity), the ordered course and speed, and its predicted end.
-
-    ``off`` is the angle of the turn in rad; 0 = the turn is not measured.
-    """
-
-    began: float
-    place: Place
-    velocity: Place
-    order: tuple[float, float]
-    off: float
-    end: Place
-    ends: float
-
-
-class Plans:
-    """Candidate manoeuvres from ``place``, evaluated together as straight segments.
-
-    In each manoeuvre, the vessel turns off the leg and holds that course at a fraction of its speed, sails parallel to
-    the leg, returns to it at :data:`RETURN`, and continues along ``way``: start of the leg, its waypoint and
-    the next one.
-    """
-
-    def __init__(
-        self,
-        place: Place,
-        velocity: Place,
-        way: Sequence[Place],
-        speed: float,
-        length: float,
-        turning: Turning | None = None,
-        turn: tuple[Place, Place, float] | None = None,
-    ) -> None:
-        """Set up the candidates.
-
-        ``turn`` describes a turn in progress: its order (course, or NaN for a return to the leg; speed), the position of
-        its end, and the time left in s.
-        """
-        (an, ae), (bn, be) = way[0], way[1]
-        self.place, self.velocity, self.speed, self.length = place, velocity, speed, length
-        self.turning, self.turn = turning or Turning(), turn
-        self.long = float(hypot(bn - an, be - ae))
-        self.course = float(atan2(be - ae, bn - an))
-        self.begin, self.corner = (an, ae), (bn, be)
-        s, c = sin_cos(self.course)
-        self.ahead = float(c), float(s)
-        #: course of a return that starts now or is in progress, relative to the leg, rad
-        self.home = -RETURN * max(-1.0, min(1.0, self.across / (NEAR_LEG * length)))
-        self.next: tuple[Place, float] | None = None  # direction and length of the next leg
-        if len(way) > 2 and self.long > 0.0:
-            dn, de = way[2][0] - bn, way[2][1] - be
-            long = float(hypot(dn, de))
-            if long > 0.0:
-                self.next = (dn / long, de / long), long
-
-    @property
-    def across(self) -> float:
-        """Distance of the vessel from its leg in m, positive to the right."""
-        return _along(np.asarray(self.place[0]), np.asarray(self.place[1]), self.begin, self.ahead)[1].item()
-
-    def _corner(self, turn: Array, share: Array) -> tuple[Array, Array, Array]:
-        """Return the change of course in rad, the lag in s and the delay in s of a turn.
-
-        ``turn`` is the new course relative to the leg in rad; NaN = a return to the leg.
-
-        The corner that replaces the arc lies one lag ahead, because the vessel answers the helm late and changes its speed
-        slowly. The delay is the time lost in the turn.
-        """
-        speed = hypot(*self.velocity)
-        now = float(atan2(self.velocity[1], self.velocity[0])) - self.course if speed > 0.1 * self.speed else 0.0
-        off = np.abs(np.where(np.isnan(turn), self.home, turn) - wrap(now))
-        off = np.minimum(off, 2.0 * math.pi - off)
-        gather, way = GATHER * np.abs(share - speed / self.speed), self.length / self.speed
-        return off, (self.turning.corner(off) + gather) * way, self.turning.lost(off) * way
-
-    def first(self, turn: Array, share: Array) -> tuple[Array, Array, Array]:
-        """Return the position (north, east) at which the vessel begins to sail straight, and the time until then in s."""
-        _, lag, delay = self._corner(turn, share)
-        n, e, lasts = self.place[0] + self.velocity[0] * lag, self.place[1] + self.velocity[1] * lag, lag + delay
-        if self.turn is not None:
-            (course, speed), end, left = self.turn
-            same = np.isnan(turn) if math.isnan(course) else np.abs(turn - wrap(course - self.course)) < 1e-6
-            same = same & (np.abs(share * self.speed - speed) < 1e-6)
-            n, e, lasts = np.where(same, end[0], n), np.where(same, end[1], e), np.where(same, left, lasts)
-        return n, e, lasts
-
-    def _steep(self, across: Array, later: Any) -> Array:
-        """Return the course, relative to the leg in rad, for a return from the distance ``across`` off the leg.
-
-        For a plan that starts with the return, the result is :attr:`home`.
-        """
-        return np.where(later, -RETURN * np.clip(across / (NEAR_LEG * self.length), -1.0, 1.0), self.home)
-
-    def _later_corners(self, turn: Array, hold: Array, parallel: Array, back: Array) -> Array:
-        """Return the time in s lost at the end of each of the first five segments (5, K), without the first corner.
-
-        ``back`` is the course of the return, relative to the leg in rad. A vessel that overtakes a slightly slower one loses
-        up to a minute of its lead at each corner.
-        """
-        zero, homeward = np.zeros(len(turn)), self.turning.lost(back)
-        held = np.where(hold > 0.0, self.turning.lost(turn - np.where(parallel > 0.0, 0.0, back)), 0.0)
-        sailed = np.where(parallel > 0.0, homeward, 0.0)
-        return np.stack([zero, held, sailed, homeward, zero]) * (self.length / self.speed)
-
-    def turn_to(self, order: tuple[float, float]) -> tuple[float, Place, float]:
-        """Return the angle in rad of a turn that starts now, the position of its end, and its duration in s."""
-        turn, share = np.array([wrap(order[0] - self.course)]), np.array([order[1] / self.speed])
-        off, lag, delay = (float(v[0]) for v in self._corner(turn, share))
-        s, c = sin_cos(order[0])
-        n, e = self.place[0] + self.velocity[0] * lag, self.place[1] + self.velocity[1] * lag
-        return off, (n + order[1] * float(c) * lag, e + order[1] * float(s) * lag), 2.0 * lag + delay
-
-    def sail(self, turn: Array, share: Array, hold: Array, parallel: Array) -> Paths:
-        """Return the plans for turns (rad) and speed fractions, held for ``hold`` s, then parallel to the leg for ``parallel`` s."""
-        u, (c, s) = self.speed, self.ahead
-        st, ct = sin_cos(self.course + turn)
-        zero = np.zeros(len(turn))
-        n, e = zero + self.place[0], zero + self.place[1]
-        n0, e0, lag = self.first(np.where(hold + parallel > 0.0, turn, math.nan), np.where(hold > 0.0, share, 1.0))
-        v1n, v1e = u * share * ct, u * share * st
-        n1, e1 = n0 + v1n * hold, e0 + v1e * hold
-        n2, e2 = n1 + u * c * parallel, e1 + u * s * parallel
-        along, across = _along(n2, e2, self.begin, self.ahead)
-        steep = self._steep(across, hold + parallel > 0.0)
-        st, ct = sin_cos(np.maximum(np.abs(steep), FLAT * RETURN))
-        joins = along + ct / st * np.abs(across)
-        n3, e3 = self.begin[0] + joins * c, self.begin[1] + joins * s
-        cn, cs = self.corner
-        beyond = zero > 1.0
-        v5n, v5e, gone = zero + u * c, zero + u * s, joins.copy()
-        if self.next is not None:
-            (c2, s2), long = self.next
-            beyond = joins > self.long
-            along2, across2 = _along(n2, e2, self.corner, self.next[0])
-            joins2 = np.clip(along2 + COTANGENT * np.abs(across2), 0.0, long)
-            n3, e3 = np.where(beyond, cn + joins2 * c2, n3), np.where(beyond, cs + joins2 * s2, e3)
-            gone = np.where(beyond, self.long + joins2, joins)
-            v5n, v5e = zero + u * c2, zero + u * s2
-        back = _root(n3 - n2, e3 - e2) / u
-        some = np.where(back > 0.0, back, 1.0)
-        leg = np.where(beyond, 0.0, (self.long - joins) / u) if self.next is not None else zero
-        n4, e4 = np.where(beyond, n3, cn), np.where(beyond, e3, cs)
-        if self.next is None:
-            n4, e4 = n3, e3
-        starts = np.stack([n, n0, n1, n2, n3, n4]), np.stack([e, e0, e1, e2, e3, e4])
-        speeds = (
-            np.stack([(n0 - n) / lag, v1n, zero + u * c, (n3 - n2) / some, zero + u * c, v5n]),
-            np.stack([(e0 - e) / lag, v1e, zero + u * s, (e3 - e2) / some, zero + u * s, v5e]),
-        )
-        lasts = np.stack([lag, hold, parallel, back, leg, zero + math.inf])
-        until = np.cumsum(lasts[:-1] + self._later_corners(turn, hold, parallel, steep), axis=0)
-        times = np.concatenate([np.zeros((1, len(turn))), until])
-        begun = (self.place[0] - self.begin[0]) * c + (self.place[1] - self.begin[1]) * s
-        late = np.maximum(times[4] - (gone - begun) / u, 0.0)
-        left = times[5] + (np.where(beyond, long - joins2, long) / u if self.next is not None else math.inf)
-        return Paths(starts, speeds, times, lasts, times[4], late, left, beyond)
-
-
-@dataclass(frozen=True)
-class Paths:
-    """K plans as segments (6, K): starts and velocities (north, east), start times and durations in s.
-
-    ``back`` (K): time at which the vessel is back on its track; ``late`` (K): delay caused by the manoeuvre;
-    ``ends`` (K): time at which the known track ends, all in s.
-    """
-
-    starts: tuple[Array, Array]
-    velocities: tuple[Array, Array]
-    times: Array
-    lasts: Array
-    back: Array
-    late: Array
-    ends: Array
-    cut: Any  #: whether a plan cuts off the next waypoint (K)
-
-    def nearest(self, t: Target, until: Array) -> tuple[Array, Array, Array]:
-        """Return (minimum distance, its time, distance ahead of the target at that time) of each plan, up to time ``until``.
-
-        The target keeps its velocity.
-        """
-        vn, ve = t.velocity
-        dn = self.starts[0] - (t.place[0] + vn * self.times)
-        de = self.starts[1] - (t.place[1] + ve * self.times)
-        wn, we = self.velocities[0] - vn, self.velocities[1] - ve
-        square = wn * wn + we * we
-        lasts = np.minimum(self.lasts, np.maximum(until - self.times, 0.0))
-        after = np.clip(-(dn * wn + de * we) / np.where(square > 1e-6, square, 1.0), 0.0, lasts)
-        dn, de = dn + wn * after, de + we * after
-        away = np.where(self.times <= until, _root(dn, de), math.inf)
-        k = np.argmin(away, axis=0)
-        of = k, np.arange(len(k))
-        along = float(hypot(vn, ve))
-        ahead = (dn[of] * vn + de[of] * ve) / along if along > 1e-3 else np.zeros(len(k))
-        return away[of] - 0.5 * t.length, (self.times + after)[of], ahead
-
-
-def _along(n: Array, e: Array, begin: Place, ahead: Place) -> tuple[Array, Array]:
-    """Return (along-track, cross-track) coordinates on a leg."""
-    n, e = n - begin[0], e - begin[1]
-    return n * ahead[0] + e * ahead[1], e * ahead[0] - n * ahead[1]
-
-
-def _root(n: Array, e: Array) -> Array:
-    return np.asarray(np.sqrt(n * n + e * e))
 
 
 @dataclass
@@ -558,7 +299,7 @@ class Avoider:
     def _apart(self, place: Place, t: Target) -> float:
         return float(hypot(t.place[0] - place[0], t.place[1] - place[1])) - 0.5 * t.length
 
-    def _until(self, paths: Paths, t: Target, after: float) -> Array:
+    def _until(self, paths: Paths, t: Target, after: float) -> Floats:
         """Return the time until which a target counts.
 
         An overtaken vessel counts until she is finally past and clear (rule 13d).
@@ -597,7 +338,7 @@ class Avoider:
             self._plan(paths, hold, parallel, k)
         return float(backs[k])
 
-    def _plan(self, paths: Paths, hold: Array, parallel: Array, k: int) -> None:
+    def _plan(self, paths: Paths, hold: Floats, parallel: Floats, k: int) -> None:
         """Record the selected plan."""
         self._until_parallel = self._now + float(paths.lasts[0, k] + hold[k])
         self._parallel = float(parallel[k])
@@ -633,7 +374,7 @@ class Avoider:
         self.chosen_turns.append(float(turn[k]))
         self.chosen_order = wrap(plans.course + float(turn[k])), plans.speed * float(share[k])
 
-    def _risk(self, paths: Paths, place: Place, t: Target) -> Array:
+    def _risk(self, paths: Paths, place: Place, t: Target) -> Floats:
         approach, time, ahead = paths.nearest(t, self._until(paths, t, BEYOND))
         kept = np.maximum(approach, 0.0) / self._clear(t)
         lack, now = np.maximum(1.0 - kept, 0.0), max(0.0, 1.0 - max(self._apart(place, t), 0.0) / self._clear(t))

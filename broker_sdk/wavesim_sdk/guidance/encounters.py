@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Array
 from wavesim_sdk.frames import wrap
 
 ABAFT = math.radians(112.5)  #: 22.5 deg abaft the beam, where the sector of the stern light begins
@@ -17,7 +18,6 @@ MIN_DOMAIN_LENGTHS, PREFERRED_DOMAIN_LENGTHS = (
 )  #: radii of the minimum and the preferred ship domain, in lengths of own ship
 HEAD_ON = math.radians(12.0)  #: angle off the bow, on both vessels, within which courses count as reciprocal
 
-Array = np.ndarray[Any, np.dtype[Any]]
 CONTACT_NOTICE_PREFIX = "contact with "  #: prefix of the notice of a contact
 
 

@@ -25,12 +25,11 @@ from wavesim_emulators.sonar.imaging import NORMAL_QUANTILES
 from wavesim_emulators.sonar.scene import SonarScene, fan_directions
 from wavesim_kernels import randomness
 from wavesim_sdk import imaging_frames as frames
-from wavesim_sdk.shared_memory import Record
+from wavesim_sdk.arrays import Array, Record
 from wavesim_world.config.imaging import Board, Optics
-from wavesim_world.config.sensors import CameraConfig as Declared
+from wavesim_world.config.ranging_sensors import CameraConfig as Declared
 from wavesim_world.sonars import lens
 
-Array = np.ndarray[Any, Any]
 STEPS = 8  #: number of segments into which a ray is divided to compute the scattered light of a lamp
 TURBID = 0.02  #: fraction of the turbidity that scatters light back
 NEAR = 0.05  #: minimum distance in m between a lamp and the water that it lights

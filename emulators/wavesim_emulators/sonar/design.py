@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wavesim_emulators.sonar.types import Array
+from wavesim_sdk.arrays import Floats
 from wavesim_world.sonars import patterns
 from wavesim_world.sonars.presets import Preset
 
@@ -82,18 +82,18 @@ class SonarDesign:
         return int((1 << self.bits) - 1)
 
     @functools.cached_property
-    def ranges(self) -> Array:
+    def ranges(self) -> Floats:
         """Ranges of the bin centres (bins,) in m."""
         return np.asarray((np.arange(self.bins) + 0.5) * self.bin)
 
     @functools.cached_property
-    def gain_dB(self) -> Array:
+    def gain_dB(self) -> Floats:
         """Gain in dB by bin: X log r + 2 alpha r + G, constant beyond the range ``hold``."""
         r = np.minimum(np.maximum(self.ranges, self.bin), self.hold)
         return np.asarray(self.tvg * np.log10(r) + 2.0 * self.absorption * r + self.gain)
 
     @functools.cached_property
-    def envelope(self) -> Array:
+    def envelope(self) -> Floats:
         """Squared pulse, sampled at the bins. The pulse is Gaussian, with -3 dB at 0.886 c/2B. The samples are scaled
         so that the level of a bed does not depend on the length of the bins. If the bins are not finer than the pulse,
         the result is a single 1.
@@ -132,25 +132,25 @@ class SonarDesign:
 class RayFan:
     """Rays of a fan: angles off broadside and their widths, elevations and their widths, and patterns (linear)."""
 
-    angle: Array
-    du: Array
-    e: Array
-    de: Array
-    gain_u: Array
-    gain_e: Array
+    angle: Floats
+    du: Floats
+    e: Floats
+    de: Floats
+    gain_u: Floats
+    gain_e: Floats
 
     @functools.cached_property
-    def u(self) -> Array:
+    def u(self) -> Floats:
         return np.sin(self.angle)
 
 
-def cells(half: float, count: int) -> tuple[Array, float]:
+def cells(half: float, count: int) -> tuple[Floats, float]:
     """Return the centres and the width of equal cells from -half to half."""
     width = 2.0 * half / count
     return np.asarray((np.arange(count) + 0.5) * width - half, np.float64), width
 
 
-def mean_pattern(centres: Array, width: float, scale: float, shading: str, power: int, shift: float = 0.0) -> Array:
+def mean_pattern(centres: Floats, width: float, scale: float, shading: str, power: int, shift: float = 0.0) -> Floats:
     """Return the beam pattern averaged over cells of angle. With ``power`` 1, this is the pattern for transmission
     only. With ``power`` 2, it also includes reception, by a pattern that is offset by ``shift`` in u.
     """
@@ -199,14 +199,14 @@ def side_rays(d: SonarDesign, altitude: float, roll: float) -> RayFan:
     return RayFan(angle, np.full(SIDE_COLUMNS, width), e, de, np.ones(SIDE_COLUMNS), gain)
 
 
-def normalised_weights(weights: Array, width: float, energy: float) -> Array:
+def normalised_weights(weights: Floats, width: float, energy: float) -> Floats:
     """Return the weights of a few cells of the pattern. They are scaled to contain the energy of the whole pattern,
     side lobes included.
     """
     return np.asarray(weights * energy / (weights.sum() * width))
 
 
-def beam_angles(d: SonarDesign) -> Array:
+def beam_angles(d: SonarDesign) -> Floats:
     """Return the beam angles across the track, from port to starboard, that a multibeam echosounder assumes."""
     half = 0.5 * d.preset.sector
     if d.equidistant:
@@ -214,7 +214,7 @@ def beam_angles(d: SonarDesign) -> Array:
     return np.linspace(-half, half, d.preset.beams)
 
 
-def sounding_rays(d: SonarDesign, angles: Array) -> RayFan:
+def sounding_rays(d: SonarDesign, angles: Floats) -> RayFan:
     """Return three by three rays per beam: three angles across the track and three along it. Their weights are computed
     from the beam patterns.
     """

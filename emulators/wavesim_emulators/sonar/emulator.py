@@ -14,9 +14,9 @@ from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
 from wavesim_emulators.sonar.imaging import ForwardLookingSonar, PingResult, ScanningSonar, SideScanSonar, SonarPose
 from wavesim_emulators.sonar.multibeam import MultibeamSonar
 from wavesim_sdk import imaging_frames as frames
-from wavesim_sdk.shared_memory import Record
+from wavesim_sdk.arrays import Record
 from wavesim_world.config import LoadedConfig
-from wavesim_world.config.sensors import SonarConfig as Declared
+from wavesim_world.config.ranging_sensors import SonarConfig as Declared
 from wavesim_world.ocean.sound import francois_garrison
 from wavesim_world.sonars import frame_sizes, presets
 

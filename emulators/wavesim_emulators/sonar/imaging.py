@@ -16,8 +16,8 @@ from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.design import RayFan, SonarDesign
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_emulators.sonar.targets import PointTargets
-from wavesim_emulators.sonar.types import Array
 from wavesim_kernels import randomness
+from wavesim_sdk.arrays import Floats
 from wavesim_world.sonars import patterns
 
 SLICES = 8  #: number of parts into which a ping is divided if the receiver turns during the ping
@@ -40,10 +40,10 @@ class SonarPose:
     angular velocity in W.
     """
 
-    p: Array
-    R: Array
-    v: Array
-    w: Array
+    p: Floats
+    R: Floats
+    v: Floats
+    w: Floats
 
     def before(self, seconds: float) -> SonarPose:
         """Return the pose ``seconds`` earlier, for constant velocities."""
@@ -52,7 +52,7 @@ class SonarPose:
         return SonarPose(self.p - seconds * self.v, R, self.v, self.w)
 
 
-def rotation_matrix(by: Array) -> Array:
+def rotation_matrix(by: Floats) -> Floats:
     """Return the rotation matrix (3, 3) of a rotation vector (Rodrigues)."""
     angle = float(np.linalg.norm(by))
     if angle < 1e-12:
@@ -68,7 +68,7 @@ STARBOARD = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 PORT = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
 
-def forward_axes(tilt: float, azimuth: float = 0.0) -> Array:
+def forward_axes(tilt: float, azimuth: float = 0.0) -> Floats:
     """Return the axes of a fan that looks ahead, turned to starboard and tilted down by these angles."""
     c, s = math.cos(azimuth), math.sin(azimuth)
     R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
@@ -109,7 +109,7 @@ class ImagingSonar:
         self.last: SonarPose | None = None
         self.side = 0.0 if design.preset.kind == "forward" else design.array
 
-    def echo_energy(self, pose: SonarPose, axes: Array, rays: RayFan, level: float) -> tuple[Array, Any]:
+    def echo_energy(self, pose: SonarPose, axes: Floats, rays: RayFan, level: float) -> tuple[Floats, Any]:
         """Return (energy (columns, bins), labels) of the echoes of a fan."""
         d = self.design
         R = pose.R @ axes
@@ -129,14 +129,16 @@ class ImagingSonar:
         )
         return energy, (strongest, labels)
 
-    def reverberation(self, solid: Array) -> Array:
+    def reverberation(self, solid: Floats) -> Floats:
         """Return volume reverberation (beams, bins) for two-way solid angles (beams)."""
         d = self.design
         r = np.maximum(d.ranges, d.bin)
         per_bin = 10.0 ** (d.volume / 10.0) * d.energy_per_ray * max(d.bin, d.pulse) * np.exp(-d.decay * r) / r**2
         return np.asarray(solid[:, None] * per_bin)
 
-    def receive(self, power: Array, pose: SonarPose, along: Array, number: int, beam: float) -> tuple[Array, Any, int]:
+    def receive(
+        self, power: Floats, pose: SonarPose, along: Floats, number: int, beam: float
+    ) -> tuple[Floats, Any, int]:
         """Return (power, levels, number of saturated values) from mean powers (beams, bins), with speckle, noise, gain
         and quantisation.
         """
@@ -155,7 +157,7 @@ class ImagingSonar:
         cut = k.to_levels(power, d.gain_dB, d.floor, d.top / d.span, d.top, levels)
         return power, levels, int(cut)
 
-    def speckle_correlation(self, pose: SonarPose, along: Array, beam: float) -> Array:
+    def speckle_correlation(self, pose: SonarPose, along: Floats, beam: float) -> Floats:
         """Return the correlation of each beam's speckle with that of the previous ping: 1 without motion, 0.14 after
         half an aperture or half a beam.
         """
@@ -176,7 +178,7 @@ class ForwardLookingSonar(ImagingSonar):
     """Forward-looking sonar. With ``axes`` = DOWN, it is the water column of a multibeam echosounder."""
 
     def __init__(
-        self, design: SonarDesign, world: SonarScene, wind: float, key: int, axes: Array | None = None
+        self, design: SonarDesign, world: SonarScene, wind: float, key: int, axes: Floats | None = None
     ) -> None:
         super().__init__(design, world, wind, key, design.preset.beams)
         p = design.preset
@@ -192,7 +194,7 @@ class ForwardLookingSonar(ImagingSonar):
         self.volume = self.reverberation(self.receive_gains @ (np.cos(self.rays.angle) * self.rays.du) * two_way)
         self.nearest = np.abs(self.rays.angle[None, :] - self.angles[:, None]).argmin(axis=1)
 
-    def receive_gains_at(self, shift: Array) -> Array:
+    def receive_gains_at(self, shift: Floats) -> Floats:
         """Return the receive gains (beams, columns) for columns that are displaced by ``shift`` in u, because the
         receiver has turned.
         """
@@ -226,7 +228,7 @@ class MonostaticSonar(ImagingSonar):
     both directions.
     """
 
-    def one_beam(self, pose: SonarPose, axes: Array, rays: RayFan, level: float) -> tuple[Array, Array, Any]:
+    def one_beam(self, pose: SonarPose, axes: Floats, rays: RayFan, level: float) -> tuple[Floats, Floats, Any]:
         """Return (power (bins), volume reverberation (bins), labels (bins, 2)) of one beam."""
         d = self.design
         scale = d.array / d.wavelength
@@ -234,7 +236,7 @@ class MonostaticSonar(ImagingSonar):
         w_F = axes.T @ pose.R.T @ pose.w
         width = float(rays.du[0])
 
-        def weights(shift: float) -> Array:
+        def weights(shift: float) -> Floats:
             return shape.mean_pattern(rays.angle, width, scale, d.preset.shading, 2, shift)
 
         rest = weights(0.0)

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.sonar.types import Array, Ints, Ints32, Levels, Singles
+from wavesim_emulators.sonar.types import Ints32, Levels, Singles
 from wavesim_kernels import compiled_elementary as _compiled  # noqa: F401  # registers the random numbers with Numba
 from wavesim_kernels.compiler import device_function, kernel
 from wavesim_kernels.randomness import random_bits, splitmix64
+from wavesim_sdk.arrays import Floats, Ints
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: types of objects
 # columns of an object: type, centre, rotation to W (row by row), half sizes, radius of the bounding sphere, material,
@@ -43,19 +44,19 @@ BED, SURFACE = 0, 1  #: labels of the bed and the surface, as hit by rays; objec
 class Fan(NamedTuple):
     """Rays of a fan: its origin in W, its axes (columns, in W), and the sines u and elevations e of its rays."""
 
-    origin: Array
-    R: Array
-    u: Array
-    e: Array
+    origin: Floats
+    R: Floats
+    u: Floats
+    e: Floats
 
 
 class FanWeights(NamedTuple):
     """Widths of the rays of a fan, in angle off broadside and in elevation (rad), and their beam patterns (linear)."""
 
-    du: Array
-    de: Array
-    gain_u: Array
-    gain_e: Array
+    du: Floats
+    de: Floats
+    gain_u: Floats
+    gain_e: Floats
 
 
 class Bed(NamedTuple):
@@ -65,11 +66,11 @@ class Bed(NamedTuple):
     that of the last region that contains it, of the raster (``grid``: north and east of its origin, cell), or ``material``.
     """
 
-    plane: Array
-    bumps: Array
+    plane: Floats
+    bumps: Floats
     material: int
-    regions: Array
-    grid: Array
+    regions: Floats
+    grid: Floats
     raster: Ints
 
 
@@ -81,7 +82,7 @@ class TriangleHits(NamedTuple):
 
     range: Singles
     number: Ints32
-    triangles: Array
+    triangles: Floats
 
 
 class SurfaceLevel(NamedTuple):
@@ -99,7 +100,7 @@ class FanHits(NamedTuple):
     (NO_HIT = none).
     """
 
-    geometry: Array
+    geometry: Floats
     labels: Ints
 
 
@@ -108,9 +109,9 @@ class Backscatter(NamedTuple):
     the size of their cells (m, 0 = none), and the key of their random numbers.
     """
 
-    tables: Array
-    patches: Array
-    cells: Array
+    tables: Floats
+    patches: Floats
+    cells: Floats
     key: np.uint64
 
 
@@ -124,8 +125,8 @@ class EchoPath(NamedTuple):
 
     decay: float
     sound_speed: float
-    v_S: Array
-    aperture: Array
+    v_S: Floats
+    aperture: Floats
 
 
 class EchoBins(NamedTuple):
@@ -137,8 +138,8 @@ class EchoBins(NamedTuple):
 
     first: float
     size: float
-    energy: Array
-    strongest: Array
+    energy: Floats
+    strongest: Floats
     labels: Ints32
 
 
@@ -146,7 +147,7 @@ class EchoBins(NamedTuple):
 
 
 @device_function
-def bed_analytic(o: Array, dx: float, dy: float, dz: float, reach: float, bed: Array, bumps: Array) -> float:
+def bed_analytic(o: Floats, dx: float, dy: float, dz: float, reach: float, bed: Floats, bumps: Floats) -> float:
     """Return the range at which a ray hits the plane and the bumps of the bed. The search advances in steps limited by
     the steepest slope; the result is exact for a plane.
     """
@@ -175,7 +176,7 @@ def bed_analytic(o: Array, dx: float, dy: float, dz: float, reach: float, bed: A
 
 
 @device_function
-def intersect_object(p: Array, v: Array, shape: Array, n: Array) -> float:
+def intersect_object(p: Floats, v: Floats, shape: Floats, n: Floats) -> float:
     """Return the range at which a ray hits an object: FAR = no hit, 0 from inside. Ray and object are in the object's
     axes. ``n`` is set to the normal at the hit.
     """
@@ -239,7 +240,7 @@ def intersect_object(p: Array, v: Array, shape: Array, n: Array) -> float:
 
 
 @device_function
-def material_at(x: float, y: float, base: int, regions: Array, grid: Array, raster: Ints) -> int:
+def material_at(x: float, y: float, base: int, regions: Floats, grid: Floats, raster: Ints) -> int:
     """Return the material number of the bed at a point: that of the last region that contains the point, or of the
     grid, or ``base``.
     """
@@ -257,7 +258,7 @@ def material_at(x: float, y: float, base: int, regions: Array, grid: Array, rast
 
 
 @kernel
-def ray_directions(R: Array, u: Array, e: Array, out: Singles) -> None:
+def ray_directions(R: Floats, u: Floats, e: Floats, out: Singles) -> None:
     """Return unit vectors (columns, rays, 3) in W of the rays of a fan."""
     cosines, sines = np.cos(e), np.sin(e)
     for j in range(len(u)):
@@ -270,7 +271,7 @@ def ray_directions(R: Array, u: Array, e: Array, out: Singles) -> None:
 
 
 @device_function
-def angular_extent(p: Array, shape: Array, R: Array, around: Array) -> None:
+def angular_extent(p: Floats, shape: Floats, R: Floats, around: Floats) -> None:
     """Bound an object in u (``around[0]``, ``around[1]``) for a sonar at ``p`` in the object's axes. ``R`` rotates the
     axes of the fan into W. The bound follows from the box of the object: its corners limit y; its nearest point and
     its farthest corner limit the range. It may be larger than the object, but never smaller.
@@ -303,7 +304,7 @@ def angular_extent(p: Array, shape: Array, R: Array, around: Array) -> None:
 
 @kernel
 def cast_fan(
-    fan: Fan, reach: float, bed: Bed, objects: Array, triangles: TriangleHits, surface: SurfaceLevel, hits: FanHits
+    fan: Fan, reach: float, bed: Bed, objects: Floats, triangles: TriangleHits, surface: SurfaceLevel, hits: FanHits
 ) -> None:
     """Trace the rays of a fan up to a range; ``hits`` receives what they hit."""
     o, R, u, e = fan.origin, fan.R, fan.u, fan.e
@@ -403,7 +404,7 @@ def cast_fan(
 
 
 @device_function
-def ground_texture(x: float, y: float, cell: float, key: np.uint64, quantiles: Array) -> float:
+def ground_texture(x: float, y: float, cell: float, key: np.uint64, quantiles: Floats) -> float:
     """Return a gamma-distributed random number of mean 1 for a cell of the ground. All sonars use the same patches."""
     i, j = np.uint64(np.int64(np.floor(x / cell))), np.uint64(np.int64(np.floor(y / cell)))
     h = splitmix64(splitmix64(key + i * np.uint64(0x9E3779B97F4A7C15)) + j * np.uint64(0xD1342543DE82EF95))
@@ -493,7 +494,7 @@ def bin_energy(
 
 
 @kernel
-def convolve_pulse(energy: Array, pulse: Array, out: Array) -> None:
+def convolve_pulse(energy: Floats, pulse: Floats, out: Floats) -> None:
     """Convolve each row over the bins with a pulse envelope of odd length."""
     half = len(pulse) // 2
     bins = energy.shape[1]
@@ -506,7 +507,7 @@ def convolve_pulse(energy: Array, pulse: Array, out: Array) -> None:
 
 
 @kernel
-def pattern_matrix(u_beams: Array, u_columns: Array, shift: Array, table: Array, per: float, out: Array) -> None:
+def pattern_matrix(u_beams: Floats, u_columns: Floats, shift: Floats, table: Floats, per: float, out: Floats) -> None:
     """Interpolate receive gains (beams, columns) in a table of the beam pattern. The position in the table is ``per`` times
     the absolute difference in u between beam and shifted column; beyond the table the gain is 0.
     """
@@ -522,14 +523,14 @@ def pattern_matrix(u_beams: Array, u_columns: Array, shift: Array, table: Array,
 
 @kernel
 def apply_speckle(
-    power: Array,
-    noise: Array,
+    power: Floats,
+    noise: Floats,
     key: np.uint64,
     ping: int,
     old: Singles,
-    memory: Array,
-    normal: Array,
-    exponential: Array,
+    memory: Floats,
+    normal: Floats,
+    exponential: Floats,
 ) -> None:
     """Multiply mean powers (beams, bins) by |z|^2 and add exponentially distributed noise, in place.
 
@@ -551,7 +552,7 @@ def apply_speckle(
 
 
 @kernel
-def to_levels(power: Array, gain_dB: Array, floor_dB: float, per_dB: float, top: int, out: Levels) -> int:
+def to_levels(power: Floats, gain_dB: Floats, floor_dB: float, per_dB: float, top: int, out: Levels) -> int:
     """Convert powers (beams, bins) to integers ``(10 log10 power + gain - floor) per_dB``, limited to 0 to ``top``.
     Return the number of saturated values.
     """

@@ -11,8 +11,8 @@ from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.design import SonarDesign
 from wavesim_emulators.sonar.imaging import DOWN, PingResult, SonarPose
 from wavesim_emulators.sonar.scene import SonarScene
-from wavesim_emulators.sonar.types import Array
 from wavesim_kernels import randomness
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS as SOUNDING_COLUMNS
 
 DETECTION_SNR_DB = 10.0  #: signal-to-noise ratio in dB below which the sounding of a beam is lost
@@ -104,16 +104,16 @@ class MultibeamSonar:
             pose, number, soundings=table, altitude=float(r[beams // 2]) if there[beams // 2] else math.nan
         )
 
-    def _towards(self, pose: SonarPose, R: Array, actual: Array) -> Array:
+    def _towards(self, pose: SonarPose, R: Floats, actual: Floats) -> Floats:
         """Return the fraction by which a range shortens because the receiver moves towards the echo."""
         v = R.T @ pose.v
         return np.asarray((v[0] * np.cos(actual) + v[1] * np.sin(actual)) / self.design.sound_speed)
 
-    def _normal(self, number: int, beams: int) -> Array:
+    def _normal(self, number: int, beams: int) -> Floats:
         return randomness.normal(np.full(beams, self.keys), number, np.arange(beams))
 
 
-def level_axes_of(R: Array) -> Array:
+def level_axes_of(R: Floats) -> Floats:
     """Return level axes (3, 3, columns in W) whose x axis has the direction of R's x axis."""
     heading = math.atan2(float(R[1, 0]), float(R[0, 0]))
     c, s = math.cos(heading), math.sin(heading)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from wavesim_emulators.sonar import kernels as k
-from wavesim_emulators.sonar.types import Array
 from wavesim_sdk import frames
+from wavesim_sdk.arrays import Floats
 from wavesim_world.config import imaging_checks
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.world import World
@@ -47,13 +47,13 @@ class MaterialPalette:
     def __getitem__(self, name: str) -> int:
         return self.names.index(name)
 
-    def colours(self) -> Array:
+    def colours(self) -> Floats:
         """Reflected fraction of red, green and blue light (materials, 3); the last row is the sea surface, which emits
         light.
         """
         return np.array([*(m.colour for m in self.materials), (1.0, 1.0, 1.0)])
 
-    def tables(self, frequency: float, sound_speed: float, wind: float) -> Array:
+    def tables(self, frequency: float, sound_speed: float, wind: float) -> Floats:
         """Backscattering strengths s_b (materials, 91) of all materials; the last row is the sea surface at this wind
         speed.
         """
@@ -69,12 +69,12 @@ def _gamma(nu: float) -> tuple[float, ...]:
     return tuple(q / q.mean())
 
 
-def gamma_quantiles(nu: float) -> Array:
+def gamma_quantiles(nu: float) -> Floats:
     """Return the quantiles (4096,) of a gamma distribution of mean 1 and shape nu, or ones if nu = 0."""
     return np.array(_gamma(nu)) if nu > 0.0 else np.ones(QUANTILES)
 
 
-def object_row(kind: float, centre: Any, R: Array, half: Any, material: int, label: int) -> Array:
+def object_row(kind: float, centre: Any, R: Floats, half: Any, material: int, label: int) -> Floats:
     """Return a row of the object table of the kernels."""
     row = np.zeros(k.OBJECT_WIDTH)
     row[k.OBJECT_KIND], row[k.OBJECT_CENTRE : k.OBJECT_CENTRE + 3], row[k.OBJECT_ROTATION : k.OBJECT_ROTATION + 9] = (
@@ -89,7 +89,7 @@ def object_row(kind: float, centre: Any, R: Array, half: Any, material: int, lab
     return row
 
 
-def yaw_rotation(heading: float) -> Array:
+def yaw_rotation(heading: float) -> Floats:
     """Return the rotation matrix of an object that is rotated about the vertical."""
     return frames.rotation(frames.quaternion(0.0, 0.0, heading))
 
@@ -139,7 +139,7 @@ class SonarScene:
         self.labels[number] = name
         return number
 
-    def _obstacles(self, world: World) -> Array:
+    def _obstacles(self, world: World) -> Floats:
         o, rows = world.obstacles, []
         boxes = obstacle_boxes(o)
         made = [b.material for b in o.block] + [t.material for t in o.tunnel for _ in range(4)]
@@ -199,7 +199,7 @@ class SonarScene:
         ]
         self.objects = np.concatenate([self.fixed, np.array(rows).reshape(-1, k.OBJECT_WIDTH)])
 
-    def near(self, p: Array, reach: float) -> Array:
+    def near(self, p: Floats, reach: float) -> Floats:
         """Return the objects that a ray from ``p`` can reach."""
         o = self.objects
         apart = np.linalg.norm(o[:, k.OBJECT_CENTRE : k.OBJECT_CENTRE + 3] - p, axis=1)
@@ -214,7 +214,7 @@ class SonarScene:
         return float(b[0] + b[1] * north + b[2] * east + bumps)
 
     def cast_fan(
-        self, p: Array, R: Array, u: Array, e: Array, reach: float, level: float = 0.0, surface: bool = True
+        self, p: Floats, R: Floats, u: Floats, e: Floats, reach: float, level: float = 0.0, surface: bool = True
     ) -> k.FanHits:
         """Return what the rays of a fan at ``p`` with axes ``R`` in W hit."""
         hits = k.FanHits(np.empty((len(u), len(e), 4)), np.empty((len(u), len(e), 2), np.int64))
@@ -229,7 +229,7 @@ class SonarScene:
         )
         return hits
 
-    def _on_triangles(self, p: Array, R: Array, u: Array, e: Array, reach: float) -> k.TriangleHits:
+    def _on_triangles(self, p: Floats, R: Floats, u: Floats, e: Floats, reach: float) -> k.TriangleHits:
         """Return the triangle that each ray hits; without any ray if no triangle can be within reach."""
         if self.scene is None or np.linalg.norm(self.middle - p) > reach + self.wide:
             return k.TriangleHits(np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32), self.triangles)
@@ -242,7 +242,7 @@ class SonarScene:
         return k.TriangleHits(found["tfar"].reshape(shape), found["primID"].reshape(shape), self.triangles)
 
 
-def fan_directions(u: Array, e: Array) -> Array:
+def fan_directions(u: Floats, e: Floats) -> Floats:
     """Return unit vectors (columns, rays, 3) in the axes of a fan."""
     ahead = np.sqrt(1.0 - u * u)[:, None]
     return np.stack([ahead * np.cos(e), np.broadcast_to(u[:, None], (len(u), len(e))), ahead * np.sin(e)], axis=-1)

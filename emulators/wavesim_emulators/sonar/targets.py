@@ -11,12 +11,12 @@ import numpy as np
 
 from wavesim_emulators.sonar.design import SonarDesign
 from wavesim_emulators.sonar.scene import SonarScene
-from wavesim_emulators.sonar.types import Array
+from wavesim_sdk.arrays import Floats
 from wavesim_world.config.imaging import TargetConfig
 from wavesim_world.sonars import materials, patterns
 
 
-def strength(t: TargetConfig, wavelength: float, r: float, from_W: Array) -> float:
+def strength(t: TargetConfig, wavelength: float, r: float, from_W: Floats) -> float:
     """Return the linear target strength in a direction (unit vector from the target to the sonar)."""
     a, b = t.size
     facing = np.array([math.cos(t.heading), math.sin(t.heading), 0.0])
@@ -38,7 +38,7 @@ class PointTargets:
         self.declared = world.targets
         self.places = np.array([t.position for t in self.declared]).reshape(-1, 3)
 
-    def visible_targets(self, pose: Any, R: Array, level: float) -> list[tuple[TargetConfig, float, Array, float]]:
+    def visible_targets(self, pose: Any, R: Floats, level: float) -> list[tuple[TargetConfig, float, Floats, float]]:
         """Return (target, range, direction in the fan, echo level) of the visible targets. The level is linear, before
         beam patterns.
         """
@@ -60,14 +60,22 @@ class PointTargets:
             found.append((t, shifted, n_F, power))
         return found
 
-    def _across(self, n_F: Array) -> float:
+    def _across(self, n_F: Floats) -> float:
         """Return the two-way beam pattern across the array."""
         d = self.design
         e = math.atan2(n_F[2], n_F[0]) - (d.preset.tilt if d.preset.kind == "sidescan" else 0.0)
         return float(patterns.line(np.sin(e) * d.height / d.wavelength) ** 2) if abs(e) < 0.5 * math.pi else 0.0
 
     def add_sector_echoes(
-        self, power: Array, pose: Any, R: Array, angles: Array, pattern: Array, scale: float, w_F: Array, level: float
+        self,
+        power: Floats,
+        pose: Any,
+        R: Floats,
+        angles: Floats,
+        pattern: Floats,
+        scale: float,
+        w_F: Floats,
+        level: float,
     ) -> None:
         """Add target echoes to beams that receive by a pattern and transmit to the whole sector."""
         d = self.design
@@ -79,7 +87,7 @@ class PointTargets:
             gain = patterns.line((u - np.sin(angles)) * scale, d.preset.shading) * self._across(n_F)
             add_to_bins(power, r / d.bin, echo * gain)
 
-    def add_beam_echoes(self, power: Array, pose: Any, R: Array, level: float) -> None:
+    def add_beam_echoes(self, power: Floats, pose: Any, R: Floats, level: float) -> None:
         """Add target echoes to one beam (1, bins) that transmits and receives by the same pattern."""
         d = self.design
         w_F = R.T @ pose.w
@@ -90,7 +98,7 @@ class PointTargets:
             add_to_bins(power, r / d.bin, np.array([echo * sent * heard * self._across(n_F)]))
 
 
-def add_to_bins(power: Array, at: float, echo: Array) -> None:
+def add_to_bins(power: Floats, at: float, echo: Floats) -> None:
     """Add echoes (beams) at a position between the centres of two bins."""
     i = math.floor(at - 0.5)
     part = at - 0.5 - i

@@ -11,17 +11,17 @@ import numpy as np
 
 from wavesim_kernels import randomness
 from wavesim_sdk import units
+from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.names import shorten
 from wavesim_sdk.tables import RECEPTION, SENT, SignalKind
 from wavesim_server import array_tables
 from wavesim_server.acoustics import medium, medium_arrays, medium_setup, modems
-from wavesim_server.acoustics.types import Array, Records
+from wavesim_server.acoustics.types import Records
 from wavesim_server.row_pool import RowPool, grown_to
 from wavesim_world.config import LoadedConfig, TransducerConfig
 from wavesim_world.config.acoustics import BeamPattern, Modem
 from wavesim_world.ocean.water import Water
 
-Table = np.ndarray[Any, np.dtype[np.void]]  #: records of the log
 MAX_AHEAD = 3600.0  #: s, maximum time ahead for which a signal can be planned
 
 
@@ -42,7 +42,7 @@ class ActiveTransducer:
 class PreparedTransducer:
     """Data of a transducer, computed before the transducer enters."""
 
-    pattern: Array | None  #: beam pattern of the transducer, if the channel does not have that pattern yet
+    pattern: Floats | None  #: beam pattern of the transducer, if the channel does not have that pattern yet
     head: tuple[Records, Records] | None  #: records of the hydrophone head and its hydrophones
 
 
@@ -66,8 +66,8 @@ class AcousticChannel:
         self._beam_rows: dict[BeamPattern, int] = {}  # row of the losses of each beam pattern
         self._beam_users: dict[BeamPattern, int] = {}
         self._detection_thresholds: Counter[float] = Counter()
-        self._sent: list[Table] = []
-        self._receptions: list[Table] = []
+        self._sent: list[Record] = []
+        self._receptions: list[Record] = []
 
     def _set_medium(self, m: medium_arrays.Medium) -> None:
         """Keep the arrays of the medium, and the table of their addresses for the kernels."""
@@ -132,7 +132,7 @@ class AcousticChannel:
             self._beam_users[node.transducer.beam] -= 1
         self._count_listener(node.transducer, -1)
 
-    def _beam(self, beam: BeamPattern, pattern: Array | None) -> int:
+    def _beam(self, beam: BeamPattern, pattern: Floats | None) -> int:
         """Return the row of a beam pattern. All transducers with the same pattern share this row."""
         if beam not in self._beam_rows:
             self._forget_beams()
@@ -328,18 +328,26 @@ class AcousticChannel:
         self._sent.append(sent)
         self._receptions.append(receptions)
 
-    def take_records(self) -> tuple[Table, Table]:
+    def take_records(self) -> tuple[Record, Record]:
         """Return (sent, receptions) since the last call, in chronological order."""
         sent, receptions = _concatenated(self._sent, SENT.dtype), _concatenated(self._receptions, RECEPTION.dtype)
         self._sent.clear()
         self._receptions.clear()
         return sent, receptions
 
-    def live_signals(self, table: Table, time: float) -> int:
+    def live_signals(self, table: Record, time: float) -> int:
         """Fill rows of the signals table with the live signals; return their number."""
         n = int(medium.fill_live_signals(self.table, time, array_tables.record_argument(table)))
         table["id"][n:] = 0
         return n
+
+    @property
+    def paths_dropped(self) -> int:
+        """Number of propagation paths omitted since the start.
+
+        These paths were weaker than those followed, or had too many turning points.
+        """
+        return int(self.medium.counters[0].paths_dropped)
 
     @property
     def counters(self) -> tuple[int, int, int]:
@@ -348,7 +356,7 @@ class AcousticChannel:
         return int(c.signals_sent), int(c.heard), int(c.live)
 
 
-def _concatenated(parts: list[Table], kind: np.dtype[np.void]) -> Table:
+def _concatenated(parts: list[Record], kind: np.dtype[np.void]) -> Record:
     if len(parts) == 1:  # true in nearly every tick: avoids a second copy
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, kind)

@@ -10,10 +10,11 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics.rays import BOUNDARY, Link, excursion, sound_speed_at, trace_ray
 from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow_bracket
-from wavesim_server.acoustics.types import Array, Record, Records, SoundSpeedProfile
+from wavesim_server.acoustics.types import Record, Records, SoundSpeedProfile
 from wavesim_server.elementary import acos, cos, exp, log, sin
 
 FAN = Table(
@@ -74,13 +75,13 @@ class EigenraySearch(NamedTuple):
     bed: bool
     fan: Records
     found: Records
-    no_points: Array
+    no_points: Floats
     ray: Records
 
 
 @device_function
 def solve_launch_angle(
-    link: Link, low: float, high: float, down: bool, reversals: int, no_points: Array, ray: Record
+    link: Link, low: float, high: float, down: bool, reversals: int, no_points: Floats, ray: Record
 ) -> float:
     """Find the launch angle of the ray that reaches the receiver, between two angles that bracket it. ``ray`` receives
     the ray. Returns NaN if there is none.
@@ -112,7 +113,7 @@ def solve_launch_angle(
 
 
 @device_function
-def refine_eigenray(link: Link, theta: float, down: bool, reversals: int, no_points: Array, ray: Record) -> float:
+def refine_eigenray(link: Link, theta: float, down: bool, reversals: int, no_points: Floats, ray: Record) -> float:
     """Find the eigenray of the same path near a known launch angle (secant). Returns NaN if the eigenray no longer
     exists.
     """

@@ -14,6 +14,7 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics import eigenrays, range_dependent_rays
 from wavesim_server.acoustics.range_dependent_rays import (
     BEDS_MET,
@@ -34,7 +35,7 @@ from wavesim_server.acoustics.range_dependent_rays import (
     copy,
 )
 from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow_bracket
-from wavesim_server.acoustics.types import Array, Record, Records, Vector
+from wavesim_server.acoustics.types import Record, Records, Vector
 from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
 ANGLES, BACK = 332, 12  #: number of rays of the fan to each side, and number of rays beyond the vertical
@@ -53,8 +54,8 @@ class Course(NamedTuple):
     b: Vector
     lx: float
     ly: float
-    legs: Array
-    no_points: Array
+    legs: Floats
+    no_points: Floats
     found: Records
 
 
@@ -71,7 +72,7 @@ def _angle(k: int) -> float:
 
 @device_function
 def scan(
-    guide: Waveguide, a: Vector, b: Vector, found: Records, count: int, legs: Array, no_points: Array, shot: Record
+    guide: Waveguide, a: Vector, b: Vector, found: Records, count: int, legs: Floats, no_points: Floats, shot: Record
 ) -> tuple[int, int]:
     """Add all rays from a to b that bounce off the bed, with at most ``guide.max_bounces`` bounces, to the ``count`` rays that
     have already been found.
@@ -121,7 +122,7 @@ def _direction(w: Course, sign: float, angle: float) -> Vector:
 
 
 @device_function
-def _ahead(w: Course, leg: Array) -> float:
+def _ahead(w: Course, leg: Floats) -> float:
     """Return the distance in m by which a leg of a ray passes the receiver."""
     return float((leg[X] - w.b.x) * w.lx + (leg[Y] - w.b.y) * w.ly)
 
@@ -201,7 +202,7 @@ def _refined(
 
 
 @device_function
-def _within_reach(w: Course, low: Array, high: Array) -> bool:
+def _within_reach(w: Course, low: Floats, high: Floats) -> bool:
     """Return whether a leg of two rays of the fan passes close enough to the receiver that rays between them may reach it."""
     for r in range(MAX_LEGS):
         if low[r, HISTORY] == high[r, HISTORY] and low[r, BEDS_MET] > 0.0:
@@ -212,7 +213,7 @@ def _within_reach(w: Course, low: Array, high: Array) -> bool:
 
 
 @device_function
-def _bends(w: Course, low: Array, middle: Array, high: Array) -> bool:
+def _bends(w: Course, low: Floats, middle: Floats, high: Floats) -> bool:
     """Return whether the range of a leg may have an extreme between two rays, near the receiver.
 
     The test uses the ray midway between the two.
@@ -228,7 +229,7 @@ def _bends(w: Course, low: Array, middle: Array, high: Array) -> bool:
 
 
 @device_function
-def _alike(w: Course, one: Array, other: Array) -> bool:
+def _alike(w: Course, one: Floats, other: Floats) -> bool:
     """Return whether two rays have the same history up to the receiver."""
     ax, ay = w.a.x, w.a.y
     for r in range(MAX_LEGS):

@@ -10,7 +10,8 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
-from wavesim_server.acoustics.types import Array, Ints, Vector
+from wavesim_sdk.arrays import Floats, Ints
+from wavesim_server.acoustics.types import Vector
 from wavesim_server.dynamics.shapes import BOX, CORE, POSE, SHAPE_CODE, TRIANGLE, is_over_triangle, triangle_normal
 from wavesim_server.elementary import atan2, log10
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
@@ -23,7 +24,7 @@ END_CLEARANCE = 1.0
 class AcousticScene(NamedTuple):
     """Objects that can block sound: obstacles (n, GEOMETRY), the sea bed, and the triangle of its soundings used last (1,)."""
 
-    obstacles: Array
+    obstacles: Floats
     bed: BedParameters
     soundings_mesh: SoundingsMesh
     cursor: Ints
@@ -89,14 +90,14 @@ def bottom_phase(sine: float, density: float, speed: float, attenuation: float) 
 
 
 @device_function
-def _to_body(g: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
+def _to_body(g: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
     """Rotate a vector from W to the axes of an obstacle."""
     R = g[ROTATION : ROTATION + 9]
     return R[0] * x + R[3] * y + R[6] * z, R[1] * x + R[4] * y + R[7] * z, R[2] * x + R[5] * y + R[8] * z
 
 
 @device_function
-def _segment_hits(g: Array, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
+def _segment_hits(g: Floats, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
     """Return whether a segment passes through an obstacle."""
     dx, dy, dz = ax - g[POSE], ay - g[POSE + 1], az - g[POSE + 2]
     ex, ey, ez = bx - ax, by - ay, bz - az
@@ -155,7 +156,7 @@ def _dips_into_bed(scene: AcousticScene, ax: float, ay: float, az: float, bx: fl
 
 
 @device_function
-def is_path_blocked(scene: AcousticScene, points: Array, n: int, bed: bool) -> bool:
+def is_path_blocked(scene: AcousticScene, points: Floats, n: int, bed: bool) -> bool:
     """Return whether anything blocks a path through ``n`` points (n, 3); ``bed`` states whether the sea bed can block
     it.
     """
@@ -171,7 +172,7 @@ def is_path_blocked(scene: AcousticScene, points: Array, n: int, bed: bool) -> b
 
 
 @device_function
-def unfold_image_path(path: int, bottom: float, a: Vector, b: Vector, points: Array) -> int:
+def unfold_image_path(path: int, bottom: float, a: Vector, b: Vector, points: Floats) -> int:
     """Fill in the corners of an image path from a to b; return their number."""
     n = path // 2
     total = abs(image_depth(a.z, bottom, path) - b.z)

@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, Table, integer, value
 from wavesim_server import array_tables
 from wavesim_server.acoustics.eigenrays import EIGENRAY, FAN, REVERSALS, fan_size
 from wavesim_server.acoustics.range_dependent_rays import COLUMNS, LEG_ARRAYS, MAX_LEGS, SHOT
 from wavesim_server.acoustics.rays import RAY
-from wavesim_server.acoustics.types import Array, Ints, Records, SoundSpeedProfile
+from wavesim_server.acoustics.types import Records, SoundSpeedProfile
 
 MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
 MAX_HYDROPHONES = 8
@@ -354,7 +355,7 @@ class Medium(NamedTuple):
     nodes: Records = _fixed_array(NODE, "nodes")
     places: Records = _fixed_array(PLACE, 2, "nodes")  #: motion of each node at the end of even and odd ticks
     detected: Ints = _fixed_array(np.int64, "nodes", DETECTED_HISTORY)  #: recently detected signals
-    beams: Array = _fixed_array(np.float64, 0, DEGREES)  #: loss by degrees from the axis, dB
+    beams: Floats = _fixed_array(np.float64, 0, DEGREES)  #: loss by degrees from the axis, dB
     heads: Records = _fixed_array(HEAD, 0)
     phones: Records = _fixed_array(PHONE, 0, MAX_HYDROPHONES)
     signals: Records = _growing_array(SIGNAL, "signals", "signal")
@@ -369,15 +370,17 @@ class Medium(NamedTuple):
     events: Records = _growing_array(EVENT, "events")  #: heap of future events
     counters: Records = _fixed_array(COUNTERS, 1)
     water: Records = _fixed_array(WATER, 1)
-    profile_z: Array = _fixed_array(np.float64, "profile")  #: knots of the profile: depth, m
-    profile_c: Array = _fixed_array(np.float64, "profile")  #: sound speed at the knots, m/s
+    profile_z: Floats = _fixed_array(np.float64, "profile")  #: knots of the profile: depth, m
+    profile_c: Floats = _fixed_array(np.float64, "profile")  #: sound speed at the knots, m/s
     fan: Records = _fixed_array(FAN, "fan")
     eigenrays: Records = _fixed_array(EIGENRAY, FOUND)
     ray: Records = _fixed_array(RAY, 1)
     shot: Records = _fixed_array(SHOT, 1)
-    legs: Array = _fixed_array(np.float64, LEG_ARRAYS * MAX_LEGS, COLUMNS)  #: legs of rays over a bed that is not level
-    points: Array = _fixed_array(np.float64, "points", 3)  #: corners of a path, W, m
-    no_points: Array = _fixed_array(np.float64, 0, 2)
+    legs: Floats = _fixed_array(
+        np.float64, LEG_ARRAYS * MAX_LEGS, COLUMNS
+    )  #: legs of rays over a bed that is not level
+    points: Floats = _fixed_array(np.float64, "points", 3)  #: corners of a path, W, m
+    no_points: Floats = _fixed_array(np.float64, 0, 2)
     sent: Records = _fixed_array(_with_handle(), "sent")
     receptions: Records = _fixed_array(RECEPTION, "receptions")
 

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavesim_sdk.algebra import dot, interpolate, norm, pseudo_inverse
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.elementary import cos, exp, log10, power, sin
 from wavesim_sdk.tables import RECEPTION, SENT
 from wavesim_server.acoustics import medium_arrays
 from wavesim_server.acoustics.medium_arrays import Medium
-from wavesim_server.acoustics.types import Array, Ints, Records
+from wavesim_server.acoustics.types import Records
 from wavesim_world.config import LoadedConfig, TransducerConfig
 from wavesim_world.config.acoustics import Acoustics, BeamPattern, UsblHead
 from wavesim_world.config.world import World
@@ -121,7 +122,7 @@ def carrier_conditions(a: Acoustics, wind: float, frequency: float, band: float)
     return sound.absorption(a, frequency), sound.noise_in_band(a, wind, frequency, band)
 
 
-def beam_pattern(beam: BeamPattern) -> Array:
+def beam_pattern(beam: BeamPattern) -> Floats:
     """Return the loss in dB of a beam pattern for each whole degree from its axis."""
     angle = np.radians(np.arange(181))
     if beam.pattern == "table":
@@ -140,7 +141,7 @@ def beam_pattern(beam: BeamPattern) -> Array:
     return np.asarray(np.clip(loss, 0.0, beam.floor if beam.pattern != "table" else np.inf))
 
 
-def bessel_j1(x: Array) -> Array:
+def bessel_j1(x: Floats) -> Floats:
     """Return the Bessel function J1, computed as the mean of cos(a - x sin a) over a circle, which converges like a
     geometric series.
     """

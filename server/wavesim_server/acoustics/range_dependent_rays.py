@@ -18,12 +18,13 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics import eigenrays, image_paths, rays, sloping_bed_images
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.ray_tubes import MAX_FOCUSING_DB
 from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow_bracket
-from wavesim_server.acoustics.types import Array, Record, SoundSpeedProfile, Vector
+from wavesim_server.acoustics.types import Record, SoundSpeedProfile, Vector
 from wavesim_server.elementary import hypot, log10
 from wavesim_server.seabed import bed_depth
 
@@ -111,7 +112,7 @@ class LayerArc(NamedTuple):
 
 
 @device_function
-def legs_view(legs: Array) -> Array:
+def legs_view(legs: Floats) -> Floats:
     """View the two-dimensional arrays of legs as (LEG_ARRAYS, MAX_LEGS, COLUMNS)."""
     return legs.reshape(LEG_ARRAYS, MAX_LEGS, COLUMNS)
 
@@ -235,7 +236,7 @@ def _crest(profile: SoundSpeedProfile, depth: float) -> float:
 
 
 @device_function
-def copy(legs: Array, to: Array) -> None:
+def copy(legs: Floats, to: Floats) -> None:
     """Copy the elements one by one: a row assignment would also compile NumPy's error message about shapes."""
     for k in range(MAX_LEGS):
         for i in range(COLUMNS):
@@ -249,8 +250,8 @@ def trace_ray(
     receiver: float,
     last: int,
     with_time: bool,
-    legs: Array,
-    track: Array,
+    legs: Floats,
+    track: Floats,
     shot: Record,
 ) -> int:
     """Follow a ray from its start; ``legs`` receives the point where each leg between reversals crosses
@@ -340,8 +341,8 @@ def aim_ray(
     b: Vector,
     reversals: int,
     direction: Vector,
-    legs: Array,
-    no_points: Array,
+    legs: Floats,
+    no_points: Floats,
     shot: Record,
 ) -> bool:
     """Find the ray from a to b near a direction, with the given number of reversals (Newton); ``shot`` receives it.
@@ -418,8 +419,8 @@ def _neighbour_shift(
     tilt: Vector,
     depth: float,
     reversals: int,
-    legs: Array,
-    no_points: Array,
+    legs: Floats,
+    no_points: Floats,
     shot: Record,
 ) -> tuple[bool, int, float, float]:
     """Return (whether it exists, caustics between the two rays, displacement per rad) for a neighbour of ray
@@ -451,7 +452,7 @@ def _neighbour_shift(
 
 @device_function
 def bed_loss(
-    legs: Array, bottom: int, density: float, speed: float, attenuation: float, phases: bool
+    legs: Floats, bottom: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float]:
     """Return (loss in dB of all bounces off the bed, their phase in rad if ``phases``) of the ray of ``legs``; see
     :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.

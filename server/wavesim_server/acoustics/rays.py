@@ -16,8 +16,9 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.tables import Table, integer, value
-from wavesim_server.acoustics.types import Array, Record, SoundSpeedProfile
+from wavesim_server.acoustics.types import Record, SoundSpeedProfile
 from wavesim_server.elementary import asin, asinh, atan2, cos, sin
 
 #: reasons for the end of a march along a ray
@@ -50,7 +51,7 @@ class Link(NamedTuple):
 
 
 @device_function
-def layer_of(z: Array, depth: float) -> int:
+def layer_of(z: Floats, depth: float) -> int:
     """Return the index of the layer that contains a depth."""
     low, high = 0, z.shape[0] - 2
     while low < high:
@@ -98,7 +99,7 @@ def layer_leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, 
 
 @device_function
 def march_ray(
-    profile: SoundSpeedProfile, p: float, start: float, down: bool, stop: float, points: Array
+    profile: SoundSpeedProfile, p: float, start: float, down: bool, stop: float, points: Floats
 ) -> tuple[float, float, float, float, int, int]:
     """Follow a ray until ``stop``, a turning point or a boundary. Returns (x, t, s, depth reached, reason for the end,
     points).
@@ -178,7 +179,7 @@ def excursion(
 
 
 @device_function
-def trace_ray(link: Link, theta: float, down: bool, reversals: int, no_points: Array, ray: Record) -> bool:
+def trace_ray(link: Link, theta: float, down: bool, reversals: int, no_points: Floats, ray: Record) -> bool:
     """Trace the ray with launch angle theta > 0, up or down, to the receiver's depth after the given number of
     reversals.
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics import image_paths
 from wavesim_server.acoustics.image_paths import AcousticScene
-from wavesim_server.acoustics.types import Array, Vector
+from wavesim_server.acoustics.types import Vector
 from wavesim_server.seabed import bed_depth
 
 MAX_ITERATIONS = 24  #: maximum number of iterations of the planes
@@ -40,7 +41,7 @@ def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, floa
 
 
 @device_function
-def find_reflections(scene: AcousticScene, path: int, a: Vector, b: Vector, points: Array) -> bool:
+def find_reflections(scene: AcousticScene, path: int, a: Vector, b: Vector, points: Floats) -> bool:
     """Fill ``points`` (rows of three) with the n + 2 corners of a path of n bounces from a to b. Returns False if there
     is no such path.
 
@@ -95,7 +96,7 @@ def find_reflections(scene: AcousticScene, path: int, a: Vector, b: Vector, poin
 
 
 @device_function
-def _in_water(scene: AcousticScene, path: int, points: Array) -> bool:
+def _in_water(scene: AcousticScene, path: int, points: Floats) -> bool:
     """Return whether the corners of a path are in the water, and the bed under them is below the surface."""
     n, first_down = path // 2, path % 2 == 1
     for i in range(n):
@@ -109,7 +110,7 @@ def _in_water(scene: AcousticScene, path: int, points: Array) -> bool:
 
 
 @device_function
-def _residual_and_step(points: Array, path: int, turn: int, share: float) -> tuple[float, float]:
+def _residual_and_step(points: Floats, path: int, turn: int, share: float) -> tuple[float, float]:
     """Return (maximum distance of the bed corners from their target, fraction of that distance for the next step).
 
     The first step covers the whole distance; each later step uses the change that the previous step caused (Barzilai
@@ -134,12 +135,12 @@ def _residual_and_step(points: Array, path: int, turn: int, share: float) -> tup
 
 
 @device_function
-def _set_point(points: Array, k: int, x: float, y: float, z: float) -> None:
+def _set_point(points: Floats, k: int, x: float, y: float, z: float) -> None:
     points[k, 0], points[k, 1], points[k, 2] = x, y, z
 
 
 @device_function
-def leg_direction(points: Array, k: int) -> tuple[float, float, float]:
+def leg_direction(points: Floats, k: int) -> tuple[float, float, float]:
     """Return the unit vector from a corner to the next."""
     x, y, z = points[k + 1, 0] - points[k, 0], points[k + 1, 1] - points[k, 1], points[k + 1, 2] - points[k, 2]
     far = max(math.sqrt(x * x + y * y + z * z), 1e-9)
@@ -147,7 +148,7 @@ def leg_direction(points: Array, k: int) -> tuple[float, float, float]:
 
 
 @device_function
-def grazing_sine(points: Array, path: int, k: int) -> float:
+def grazing_sine(points: Floats, path: int, k: int) -> float:
     """Return the sine of the grazing angle of bounce ``k`` of a path that :func:`find_reflections` has filled in."""
     x, y, z = leg_direction(points, k)
     o = 2 * (path // 2) + 3 + k
@@ -156,7 +157,7 @@ def grazing_sine(points: Array, path: int, k: int) -> float:
 
 @device_function
 def bed_loss(
-    points: Array, path: int, density: float, speed: float, attenuation: float, phases: bool
+    points: Floats, path: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float, float]:
     """Return (loss in dB of all bounces off the bed, mean sine of the grazing angles at the surface, phase in rad of
     the bounces off the bed if ``phases``) of a path that :func:`find_reflections` has filled in.

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
+from wavesim_sdk.arrays import Floats
+
 Record = np.record  #: a record whose members are attributes, as its table declares them
 Records = np.recarray[Any, np.dtype[Any]]  #: an array of records whose members are attributes
 
@@ -23,5 +23,5 @@ class Vector(NamedTuple):
 class SoundSpeedProfile(NamedTuple):
     """Sound speed c (m/s) at the knots z (m, ascending) of a water column; it is linear between them."""
 
-    z: Array
-    c: Array
+    z: Floats
+    c: Floats

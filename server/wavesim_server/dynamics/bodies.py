@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import rotation
@@ -25,7 +26,6 @@ from wavesim_server.dynamics.shapes import (
     SHAPE_CODE,
 )
 from wavesim_server.dynamics.sizes import LANES
-from wavesim_server.dynamics.types import Floats, Ints
 
 
 class BodyArrays(NamedTuple):

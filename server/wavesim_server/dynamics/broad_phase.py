@@ -6,6 +6,7 @@ The list is valid until a body has moved by the width of the skin, a margin arou
 from __future__ import annotations
 
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Ints
 from wavesim_server.dynamics.bodies import BodyArrays, bounding_sphere
 from wavesim_server.dynamics.contact_memory import N_LOST, N_PAIRS, ContactMemory
 from wavesim_server.dynamics.shapes import (
@@ -21,7 +22,6 @@ from wavesim_server.dynamics.shapes import (
     Z,
     to_body,
 )
-from wavesim_server.dynamics.types import Ints
 
 SKIN = 1.0  #: width of the skin around a body, m
 

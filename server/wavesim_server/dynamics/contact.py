@@ -12,6 +12,7 @@ the skin.
 from __future__ import annotations
 
 from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import sleep
 from wavesim_server.dynamics.bodies import BodyArrays, TickScratch, is_asleep
@@ -37,7 +38,6 @@ from wavesim_server.dynamics.impulses import (
 )
 from wavesim_server.dynamics.narrow_phase import contacts_of_pair, contacts_with_bed, may_touch
 from wavesim_server.dynamics.sizes import LANES
-from wavesim_server.dynamics.types import Floats
 from wavesim_server.seabed import SeaBed
 
 ITERATIONS = 24  #: number of sweeps through the contacts

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_kernels.compiler import device_function
-from wavesim_server.dynamics.types import Floats, Ints
+from wavesim_sdk.arrays import Floats, Ints
 
 QUIET_S = 1.0  #: after this time in s without touching, a contact counts as new
 PARTNERS = 4  #: number of recent contact partners stored for each body

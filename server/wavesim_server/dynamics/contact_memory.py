@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server.dynamics.contact_events import ContactEvents, make_contact_events
 from wavesim_server.dynamics.shapes import GEOMETRY
 from wavesim_server.dynamics.sleep import SleepState, make_sleep_state
-from wavesim_server.dynamics.types import Floats, Ints
 
 #: columns of the array of contacts
 # row a, row b (BED; -2 - k = fixed geometry k), point (3), normal from a to b (3), gap, impulse, friction impulse on b

@@ -20,6 +20,7 @@ import numpy as np
 from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_kernels.compiler import kernel as entry
 from wavesim_sdk import tables
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import immersion, kernel, terms, water_exit
 from wavesim_server.dynamics import model_columns as M
@@ -29,7 +30,6 @@ from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.lanes import element, load, splat, store
 from wavesim_server.dynamics.row_tables import flat_columns, row_numbers
 from wavesim_server.dynamics.sizes import LANES, SLOTS
-from wavesim_server.dynamics.types import Floats, Ints
 
 #: columns of a row of the table `effort`
 ACCELERATION, TOTAL, RESTORING, DRAG, ACTUATORS, ENVIRONMENT, EXTERNAL, CONTACT = (

@@ -17,7 +17,8 @@ import numpy as np
 
 from wavesim_kernels.compiler import device_function
 from wavesim_sdk import frames
-from wavesim_sdk.actuators import Actuator
+from wavesim_sdk.actuators import Actuator, clipped_text
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.elementary import LEAST
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import integrators, registry
@@ -27,7 +28,6 @@ from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.model_compiler import CompiledModel, check_step_stability, compile_model
 from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, TABLE_POINTS, THRUSTERS
-from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.row_pool import RowPool, aligned_zeros, grown_to
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import Model
@@ -108,7 +108,8 @@ class ActuatorState:
         self.commands = [a.rest_value for a in self.actuators]
         self.signs = [1.0] * len(self.actuators)
         self.clipped = [0] * len(self.actuators)  #: number of commands beyond the limits, for each actuator
-        self.tell = [1] * len(self.actuators)  #: number of commands beyond the limits at which the next notice is due
+        #: number of commands beyond the limits at which the next notice is due, for each actuator
+        self.next_notice = [1] * len(self.actuators)
 
     def setpoint(self, position: int) -> tuple[int, float]:
         """Return (slot, target value): the command after the dead band and the motor law."""
@@ -137,7 +138,7 @@ class FleetDynamics:
         self.integrator = integrators.integrator_index(integrator)
         self.slots = np.full(capacity, -1, np.int64)
         #: (row, position) of an actuator -> (last command beyond its limits, number of such commands)
-        self.clipped: dict[tuple[int, int], tuple[float, int]] = {}
+        self._clipped: dict[tuple[int, int], tuple[float, int]] = {}
         self.blocks = np.zeros((0, B.SIZE))
         self.block_heads = np.zeros((0, B.HEAD_SIZE), np.int64)
         self.params = np.zeros((0, P.ROWS))
@@ -283,7 +284,7 @@ class FleetDynamics:
             self.speed_averages = self._all_speed_averages[: self._average_count]
         self.slots[row] = -1
         for position in range(len(self._actuator_states.pop(row).actuators)):
-            self.clipped.pop((row, position), None)
+            self._clipped.pop((row, position), None)
         if row in self._own_models:
             self._release_model(*self._own_models.pop(row))
 
@@ -393,9 +394,26 @@ class FleetDynamics:
                     self._clip(row, k, value)
                 self._apply_setpoint(row, actuator_state, k)
 
-    def clipped_of(self, row: int) -> tuple[int, ...]:
-        """Return, for each actuator of a body, the number of received commands beyond its limits."""
-        return tuple(self._actuator_states[row].clipped)
+    def clipped(self, row: int) -> dict[str, int]:
+        """Return, per actuator, the number of commands that exceeded its range and were limited to it.
+
+        Actuators without limited commands are omitted.
+        """
+        state = self._actuator_states[row]
+        return {a.name: n for a, n in zip(state.actuators, state.clipped, strict=True) if n}
+
+    def take_clipped(self) -> list[tuple[int, str]]:
+        """Return (row, text) of the notices on clipped commands since the last call.
+
+        The notices report the first, tenth, hundredth, ... command of each actuator that was beyond its range.
+        """
+        if not self._clipped:
+            return []
+        found, self._clipped = self._clipped, {}
+        return [
+            (row, clipped_text(self.actuators(row)[position], value, count))
+            for (row, position), (value, count) in found.items()
+        ]
 
     def _clip(self, row: int, position: int, value: float) -> None:
         """Count a command beyond the limits; report the 1st, 10th, 100th ... for each actuator."""
@@ -404,9 +422,9 @@ class FleetDynamics:
         if low - SLACK * (high - low) <= value <= high + SLACK * (high - low):
             return
         helm.clipped[position] += 1
-        if helm.clipped[position] >= helm.tell[position]:
-            helm.tell[position] *= 10
-            self.clipped[row, position] = value, helm.clipped[position]
+        if helm.clipped[position] >= helm.next_notice[position]:
+            helm.next_notice[position] *= 10
+            self._clipped[row, position] = value, helm.clipped[position]
 
     def _apply_setpoint(self, row: int, actuator_state: ActuatorState, position: int) -> None:
         slot, value = actuator_state.setpoint(position)

@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple, TypeAlias
 
 from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics.sizes import TABLE_FACES, TABLE_POINTS
-from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import asin
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes of primitives

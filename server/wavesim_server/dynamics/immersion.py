@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics import model_columns as M
@@ -12,7 +13,6 @@ from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.lanes import broadcast, element, load, maximum, minimum, select, splat, sqrt, store
 from wavesim_server.dynamics.sizes import LANES
-from wavesim_server.dynamics.types import Floats, Ints
 
 
 @always_inline

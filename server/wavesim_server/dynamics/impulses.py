@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import rotation
@@ -31,7 +32,6 @@ from wavesim_server.dynamics.contact_memory import (
 )
 from wavesim_server.dynamics.shapes import BOX
 from wavesim_server.dynamics.sizes import LANES
-from wavesim_server.dynamics.types import Floats
 
 OVERLAP_CORRECTION = 0.2  #: fraction of the overlap that is removed per tick
 #: m/s, maximum speed at which overlapping bodies are moved apart, at each contact point

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import shorten, suggest_name
 from wavesim_server.dynamics import block_rows as B
@@ -23,7 +24,6 @@ from wavesim_server.dynamics.immersion import is_afloat, submerged_buoyancy
 from wavesim_server.dynamics.kernel import Stage, evaluate_stage, kinematics, lag_actuators
 from wavesim_server.dynamics.lanes import add_to, load, sqrt, store
 from wavesim_server.dynamics.sizes import LANES, SLOT_ANGLE, SLOT_FIN, SLOTS, STAGES
-from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import flush
 
 EULER, RK4, DP5 = 0, 1, 2

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import always_inline
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import immersion as surface
 from wavesim_server.dynamics import model_columns as M
@@ -23,7 +24,7 @@ from wavesim_server.dynamics import radiation, registry, rotation, stall, terms,
 from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, maximum, minimum, select, sqrt, store
 from wavesim_server.dynamics.sizes import SLOT_ANGLE, SLOT_FIN, SLOTS
-from wavesim_server.dynamics.types import Floats, Ints, Lanes
+from wavesim_server.dynamics.types import Lanes
 
 
 class Stage(NamedTuple):

@@ -21,8 +21,9 @@ from numba.extending import intrinsic, lower_builtin, models, overload, register
 from wavesim_kernels import compiled_elementary, numba_internals
 from wavesim_kernels.compiler import JIT_DISABLED, always_inline
 from wavesim_sdk import elementary
+from wavesim_sdk.arrays import Floats, Mask
 from wavesim_server.dynamics.sizes import LANES
-from wavesim_server.dynamics.types import Floats, Lanes, Mask
+from wavesim_server.dynamics.types import Lanes
 
 __all__ = ["add_to", "broadcast", "element", "load", "maximum", "minimum", "select", "splat", "sqrt", "store"]
 

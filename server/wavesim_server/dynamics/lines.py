@@ -25,12 +25,12 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.sizes import LANES
-from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import flush
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from wavesim_sdk.algebra import dot, interpolate, matmul, norm
 from wavesim_sdk.algebra import inverse as matrix_inverse
+from wavesim_sdk.arrays import Floats, Ints, Mask
 from wavesim_sdk.elementary import expm1, sin
 from wavesim_sdk.names import shorten, suggest_name
 from wavesim_server.dynamics import block_rows as B
@@ -31,11 +32,12 @@ from wavesim_server.dynamics.sizes import (
     TABLE_FACES,
     TABLE_POINTS,
 )
-from wavesim_server.dynamics.types import Floats, Ints, Mask
 from wavesim_world.config import Model, matrix
+from wavesim_world.config.actuators import Aerofoil, Coefficient, Thruster
+from wavesim_world.config.exposure import Radiation
 from wavesim_world.config.primitives import PrimitiveShape, shape_of
 from wavesim_world.config.validation import fail_at
-from wavesim_world.config.vehicle import Aerofoil, Coefficient, Derivatives, Matrix6, Radiation, Thruster
+from wavesim_world.config.vehicle import Derivatives, Matrix6
 from wavesim_world.config.world import World
 from wavesim_world.hull import Hull
 

@@ -8,6 +8,7 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import shapes
 from wavesim_server.dynamics.bodies import BodyArrays, bounding_sphere, geometry, speed_bound
@@ -49,7 +50,6 @@ from wavesim_server.dynamics.shapes import (
     to_body,
 )
 from wavesim_server.dynamics.sizes import LANES
-from wavesim_server.dynamics.types import Floats
 from wavesim_server.seabed import SeaBed, bed_depth
 
 FEATURE_TOLERANCE = 0.01  #: m, points of a flat side at most this much farther than the nearest point also carry load

@@ -9,12 +9,12 @@ the hull supplies. The model of the retardation forces (Cummins 1962) is therefo
 from __future__ import annotations
 
 from wavesim_kernels.compiler import always_inline
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, store
-from wavesim_server.dynamics.types import Floats, Ints
 
 
 @always_inline

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 
 from wavesim_kernels.compiler import always_inline
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.extension_points import ActuatorType, Integrator, Term
 from wavesim_server.dynamics.sizes import BALLASTS, MAX_EXTENSION_COEFFICIENTS, OTHER_COEFFICIENTS, SLOT_BALLAST
-from wavesim_server.dynamics.types import Floats, Ints
 
 GROUP = "wavesim.dynamics"
 MAX_TERMS = 32  #: maximum number of terms; each uses one flag

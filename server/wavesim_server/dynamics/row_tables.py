@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from wavesim_sdk.arrays import Ints
 from wavesim_sdk.tables import Table
-from wavesim_server.dynamics.types import Ints
 
 
 @dataclass(frozen=True)

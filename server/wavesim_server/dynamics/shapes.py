@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from wavesim_kernels.compiler import always_inline, device_function
-from wavesim_server.dynamics.types import Floats
+from wavesim_sdk.arrays import Floats
 
 BOX, CYLINDER, SPHERE, TRIANGLE = 0, 1, 2, 3
 #: columns of a geometry: code, half sizes of the core (3), margin of rounding, pose (12)

@@ -22,12 +22,12 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.contact_events import LAST_TICK, PARTNERS, ContactEvents
 from wavesim_server.dynamics.sizes import LANES, SLOTS
-from wavesim_server.dynamics.types import Floats, Ints
 
 SETTLE_S = 1.0  #: time in s for which a body must be at rest before it sleeps
 CREEP_TOLERANCE = 5e-4  #: maximum displacement of any point of a body that counts as at rest for SETTLE_S, m

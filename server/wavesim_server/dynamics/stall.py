@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.lanes import broadcast, element, load, maximum, splat, store
 from wavesim_server.dynamics.sizes import LANES, SLOT_FIN, THRUSTERS
 from wavesim_server.dynamics.terms import speed_along
-from wavesim_server.dynamics.types import Floats
 from wavesim_server.elementary import sin_cos
 
 

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from wavesim_sdk.algebra import dot, matvec, norm, pseudo_inverse, vecmat
+from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import effort
 from wavesim_server.dynamics import model_columns as M
@@ -18,7 +19,6 @@ from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.fleet import ActuatorState, VehicleType
 from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, TABLE_POINTS, THRUSTERS
-from wavesim_server.dynamics.types import Floats
 from wavesim_server.row_pool import aligned_zeros, grown_to
 
 MIN_FORWARD_SHARE = 0.3  #: minimum fraction of a thruster's force along surge at which the thruster is used

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from wavesim_kernels.compiler import always_inline
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import parameter_rows as P
@@ -36,7 +37,7 @@ from wavesim_server.dynamics.sizes import (
     TABLE_POINTS,
     THRUSTERS,
 )
-from wavesim_server.dynamics.types import Floats, Ints, Lanes
+from wavesim_server.dynamics.types import Lanes
 from wavesim_server.elementary import LEAST, atan2, exp, log10, sin_cos
 
 

@@ -18,12 +18,13 @@ not leave the water.
 from __future__ import annotations
 
 from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.lanes import add_to, broadcast, element, load, maximum, minimum, select, splat, store
 from wavesim_server.dynamics.sizes import LANES
-from wavesim_server.dynamics.types import Floats, Lanes
+from wavesim_server.dynamics.types import Lanes
 
 INSTANT_S = 1e-6  #: s, interval over which the growth of the wetted fraction is measured
 

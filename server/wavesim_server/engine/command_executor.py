@@ -312,7 +312,7 @@ class CommandExecutor:
 
         Raises ValueError if a name is ambiguous or unknown.
         """
-        actuators = self.sim.actuators(row)
+        actuators = self.sim.fleet.actuators(row)
         sensors = {e.instrument.name: e.instrument for e in self.instruments.installed(row)}
         is_actuator = part in [a.name for a in actuators] or part.isdigit()
         if part in sensors and is_actuator:

@@ -156,7 +156,7 @@ class Engine:
 
     def _advance(self, ticks: int) -> None:
         frozen = len(self.sim.frozen_bodies)
-        for row, text in self.sim.take_clipped():
+        for row, text in self.sim.fleet.take_clipped():
             self.events.emit(
                 NoticeEvent(self.sim.time_ns, row, self.sim.occupants[row].name, text, self.run.generation(row))
             )
@@ -169,7 +169,7 @@ class Engine:
             if (o := self.sim.occupants.get(row)) is not None:
                 text = f"{CONTACT_NOTICE_PREFIX}{what} at {speed:.2g} m/s"
                 self.events.emit(NoticeEvent(time_ns, row, o.name, text, self.run.generation(row)))
-        for time_ns, name, row, load in self.sim.take_breaks():
+        for time_ns, name, row, load in self.sim.line_system.take_breaks():
             body = self.sim.occupants[row].name if row in self.sim.occupants else name
             generation = self.run.generation(row) if row >= 0 else NO_GENERATION  # a line between anchors has no body
             self.events.emit(

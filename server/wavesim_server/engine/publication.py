@@ -68,11 +68,11 @@ class EngineTables:
         sim, tick = self.sim, self.sim.tick
         vehicles, simulation = self.areas["vehicles"], self.areas["simulation"]
         motion, actuation = vehicles["state"].begin_write(), vehicles["actuation"].begin_write()
-        sim.publish(motion, actuation)
+        sim.results.fill_motion(motion, actuation)
         vehicles["state"].end_write(tick)
         vehicles["actuation"].end_write(tick)
         self._effort()
-        sim.live_signals(simulation["signals"].begin_write())
+        sim.channel.live_signals(simulation["signals"].begin_write(), sim.time_s)
         simulation["signals"].end_write(tick)
         self._weather()
         self._clock(state, pace, now)
@@ -92,29 +92,29 @@ class EngineTables:
             table = self.areas["vehicles"]["effort"]
             records = table.begin_write()
             records[:] = 0  # clears rows that are no longer requested
-            self.sim.effort(rows, records)
+            self.sim.results.effort(rows, records)
             table.end_write(self.sim.tick)
 
     def publish_surroundings(self) -> None:
         """Publish water and air at the bodies; only when the log or a viewer is due, not at each tick."""
         table = self.areas["vehicles"]["surroundings"]
-        self.sim.surroundings(None, table.begin_write())
+        self.sim.results.surroundings(self.sim.time_s, None, table.begin_write())
         table.end_write(self.sim.tick)
 
     def publish_lines(self) -> None:
         """Publish the lines; only when the log or a viewer is due, not at each tick."""
         if self.sim.config.fleet.line:
             table = self.areas["vehicles"]["lines"]
-            self.sim.lines(table.begin_write())
+            self.sim.results.lines(table.begin_write())
             table.end_write(self.sim.tick)
 
     def _weather(self) -> None:
         table = self.areas["simulation"]["weather"]
-        table.begin_write()[0] = self.sim.weather()
+        table.begin_write()[0] = self.sim.weather_model.record(self.sim.time_s)
         table.end_write(self.sim.tick)
 
     def _clock(self, state: RunState, pace: TickPacer, now: float) -> None:
-        sent, heard, live = self.sim.counters
+        sent, heard, live = self.sim.channel.counters
         table = self.areas["simulation"]["clock"]
         # one record assignment is faster than single fields, which each create a view
         table.begin_write()[0] = (
@@ -135,7 +135,7 @@ class EngineTables:
             heard,
             self.counts.events_dropped,
             self.counts.sensors_late,
-            self.sim.contacts_dropped,
-            self.sim.paths_dropped,
+            self.sim.contacts.dropped,
+            self.sim.channel.paths_dropped,
         )
         table.end_write(self.sim.tick)

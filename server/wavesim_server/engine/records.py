@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.sensors import sensor_table_of
-from wavesim_sdk.shared_memory import Record, SharedMemoryArea
+from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import LINES
 from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.messages import MAX_RECORD_BYTES, LogRecordsEvent, SignalsEvent

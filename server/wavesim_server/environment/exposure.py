@@ -11,16 +11,17 @@ from pathlib import Path
 import numpy as np
 
 from wavesim_sdk.algebra import interpolate, inverse, matmul, matvec, norm
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.dynamics.model_compiler import AXES, MOTIONS, mass_matrices, radiation_oscillators
 from wavesim_server.dynamics.shapes import BOX, CORE, CYLINDER, GEOMETRY, POSE, ROTATION, SHAPE_CODE, TRIANGLE
-from wavesim_server.dynamics.types import Complexes, Floats
+from wavesim_server.dynamics.types import Complexes
 from wavesim_server.environment import operator_table
 from wavesim_server.environment import weather as w
 from wavesim_world.config import LoadedConfig, Model, matrix
+from wavesim_world.config.exposure import Radiation, Rao
 from wavesim_world.config.primitives import PrimitiveShape
-from wavesim_world.config.vehicle import Radiation, Rao
 from wavesim_world.ocean import mesh, wind
 from wavesim_world.ocean.scene import obstacle_boxes
 

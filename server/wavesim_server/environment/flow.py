@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_kernels.compiler import device_function
-from wavesim_server.dynamics.types import Floats
+from wavesim_sdk.arrays import Floats
 from wavesim_server.elementary import cos, sin_cos
 from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.water import Water

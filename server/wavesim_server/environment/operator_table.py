@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import sin_cos
-from wavesim_server.dynamics.types import Complexes, Floats
+from wavesim_server.dynamics.types import Complexes
 
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 DRIFT = ("drift_surge", "drift_sway", "drift_yaw")

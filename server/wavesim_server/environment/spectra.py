@@ -11,8 +11,8 @@ import numpy as np
 
 from wavesim_kernels import randomness
 from wavesim_sdk.algebra import interpolate
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import exp, log, power
-from wavesim_server.dynamics.types import Floats
 from wavesim_world.config.world import Wind
 
 

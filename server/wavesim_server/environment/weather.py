@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_kernels.compiler import device_function, kernel
+from wavesim_sdk.arrays import Floats, Ints, Keys
 from wavesim_sdk.tables import SURROUNDINGS
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics.bodies import BodyArrays
@@ -19,7 +20,6 @@ from wavesim_server.dynamics.lines import N_P, N_WATER_ACCELERATION, N_WATER_LEV
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.dynamics.row_tables import flat_columns
 from wavesim_server.dynamics.sizes import LANES
-from wavesim_server.dynamics.types import Floats, Ints, Keys
 from wavesim_server.elementary import atan2, cos, exp, flush, sin_cos
 from wavesim_server.environment.flow import FlowField, flow_at, uniform_flow
 from wavesim_server.rng import normal

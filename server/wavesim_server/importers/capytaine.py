@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Array
 from wavesim_server.importers import panel_results
 from wavesim_server.importers.model_draft import ModelDraft
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:

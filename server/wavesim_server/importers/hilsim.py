@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers.model_draft import SETTINGS, Array, ModelDraft, TrackedTable, format_numbers
+from wavesim_server.importers.model_draft import SETTINGS, ModelDraft, TrackedTable, format_numbers
 
 #: hilsim's names of nonlinear damping -> names in a WaVeSim model
 # hilsim writes the factor of the column last, and means its absolute value
@@ -124,7 +125,7 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
     return draft
 
 
-def _add_rigid_body(draft: ModelDraft, m: Array) -> None:
+def _add_rigid_body(draft: ModelDraft, m: Floats) -> None:
     """Add M_RB; if its halves differ (hilsim accepts any matrix), use the half that the user names."""
     odd = [
         f"m_{i + 1}{j + 1} = {m[i, j]:g} and m_{j + 1}{i + 1} = {m[j, i]:g}" for i, j in _PAIRS if m[i, j] != m[j, i]

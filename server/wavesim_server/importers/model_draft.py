@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from lxml import etree
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 #: keys of the option ``--set`` and their meanings
 SETTINGS = {
     "mass": "mass in kg",
@@ -118,7 +118,7 @@ class ModelDraft:
         self.elements.append(element)
         return element
 
-    def matrix(self, tag: str, m: Array) -> None:
+    def matrix(self, tag: str, m: Floats) -> None:
         """Add a 6x6 element, written as its diagonal if all other entries are zero."""
         if np.count_nonzero(m - np.diag(np.diag(m))) == 0:
             self.add(tag, diagonal=format_numbers(*np.diag(m)))

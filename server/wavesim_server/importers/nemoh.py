@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Array
 from wavesim_server.importers import panel_results
 from wavesim_server.importers.model_draft import ModelDraft
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def read(folder: Path, draft: ModelDraft) -> panel_results.PanelResults:

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from wavesim_sdk.arrays import Array
+
 DOFS = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 AXIS_SIGNS = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: factors from the codes' axes to body axes
 #: signs by axis of the response of a symmetric hull to the same wave from the other side

@@ -14,6 +14,7 @@ import numpy as np
 import yaml
 from lxml import etree
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import EMPTY_VALUES, ModelDraft, TrackedTable, format_numbers
 
@@ -67,7 +68,7 @@ def _read_part(folder: Path, name: str, needed: bool = True) -> TrackedTable:
     return TrackedTable(found, name)
 
 
-def _matrix(table: TrackedTable, key: str) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+def _matrix(table: TrackedTable, key: str) -> Floats | None:
     """Return a 6x6 matrix of the file, or None if the file contains None."""
     value = table.get(key)
     return None if isinstance(value, str | None) and value in EMPTY_VALUES else np.array(value, float).reshape(6, 6)

@@ -12,14 +12,13 @@ number of oscillators grows until the error is small enough.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Array
 from wavesim_server.importers.panel_results import DOFS, RadiationCoefficients
 from wavesim_world.config.validation import MAX_OSCILLATORS
 
-Array = np.ndarray[Any, np.dtype[Any]]
 TARGET_ERROR = 0.01  #: rms error, relative to the maximum of the table, at which no more oscillators are added
 MAX_ERROR = 0.15  #: rms error above which the fit is refused
 MAX_GROUP_OSCILLATORS = 6  #: maximum number of oscillators for motions that radiate together

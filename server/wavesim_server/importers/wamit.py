@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Array
 from wavesim_server.importers import panel_results
 from wavesim_server.importers.model_draft import ModelDraft
 
-Array = np.ndarray[Any, np.dtype[Any]]
 SUFFIXES = (".1", ".3", ".4", ".hst", ".mmx")
 _ROTATIONAL = np.array([0, 0, 0, 1, 1, 1])
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Array
 from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.geodesy import Origin
@@ -16,7 +17,6 @@ from wavesim_sdk.log import TABLES, Log, Series, read
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome
 from wavesim_server.logbook.export import topic_columns
 
-Array = np.ndarray[Any, Any]
 Columns = dict[str, Array]
 _MAX_EXACT_INTEGER = 2**53  #: integers below this are exact as floating-point numbers
 #: columns of sent signals and receptions that are known on board

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.shared_memory import Record
+from wavesim_sdk.arrays import Mask, Record
 from wavesim_sdk.tables import Outcome
 from wavesim_sdk.wire.items import AnyEvent, Reception, RequestRefused, SignalSent
 from wavesim_sdk.wire.session import Session
@@ -17,7 +17,6 @@ from wavesim_server.network.crews import Crews
 BURST_S = 10.0
 PAYLOAD_LIFETIME_NS = 600_000_000_000
 PushEvent = Callable[[Session, AnyEvent], None]
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class RequestAllowance:

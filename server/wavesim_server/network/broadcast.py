@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wavesim_sdk.shared_memory import Record, SharedMemoryArea
+from wavesim_sdk.arrays import Record
+from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.wire.messages import HEADER_BYTES, Fleet, Type
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import Session

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.shared_memory import Record, SharedMemoryArea, TableView
+from wavesim_sdk.arrays import Record
+from wavesim_sdk.shared_memory import SharedMemoryArea, TableView
 from wavesim_sdk.tables import CLIENTS, CREW, ESTIMATE, NOTICE, RECEPTION, SENT
 from wavesim_sdk.wire.messages import Role
 from wavesim_sdk.wire.value_types import sanitise_text

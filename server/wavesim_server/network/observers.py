@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from wavesim_sdk.algebra import dot
+from wavesim_sdk.arrays import Floats, Ints, Record
 from wavesim_sdk.observer import RECORD
-from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.wire.items import AnyEvent, BodyChanged, FateSeen, Observe, SignalSeen
 from wavesim_sdk.wire.messages import FLEET_BODIES
 from wavesim_sdk.wire.session import Session
@@ -27,8 +26,8 @@ class ObserverView:
     session: Session
     period: float = math.inf
     next: float = math.inf
-    bodies: np.ndarray[Any, np.dtype[np.int64]] | None = None
-    center: np.ndarray[Any, np.dtype[np.float64]] | None = None
+    bodies: Ints | None = None
+    center: Floats | None = None
     radius: float = math.inf
     wants_signals: bool = False
 

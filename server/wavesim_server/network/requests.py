@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wavesim_sdk import commands
-from wavesim_sdk.shared_memory import Record
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.wire import items
 from wavesim_sdk.wire.items import REQUESTS, SensorDescription
 from wavesim_sdk.wire.messages import TEXT_BYTES, Role

@@ -10,10 +10,10 @@ import numpy as np
 from scipy import stats
 from scipy.stats import qmc
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_studies.campaign.schema import Campaign, Factor
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 Value = float | str
 
 
@@ -57,7 +57,7 @@ def check(factor: Factor) -> None:
         raise ConfigError(f"factor '{factor.name}' requires `deviation` > 0", *place)
 
 
-def values_at_shares(factor: Factor, shares_: Array) -> list[Value]:
+def values_at_shares(factor: Factor, shares_: Floats) -> list[Value]:
     """Return the quantiles of a factor's distribution at these probabilities (0..1)."""
     named = values_of(factor)
     if named:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.guidance import encounters
 from wavesim_sdk.log import Log
@@ -50,7 +51,6 @@ __all__ = [
     "waypoints",
 ]
 
-Record = np.ndarray[Any, np.dtype[np.void]]
 Track = tuple[Any, Record]  #: times in s, rows of the table `state`
 
 

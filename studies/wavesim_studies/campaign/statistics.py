@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_studies.campaign.metrics import CampaignMetric
 from wavesim_studies.campaign.run import OK
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 Table = Sequence[Mapping[str, Any]]
 LEVEL = 0.95
 RESAMPLES = 9999
@@ -24,7 +24,7 @@ SENSITIVITY_RESAMPLES = 400  #: number of bootstrap samples for the intervals of
 SUCCESS = "success"
 
 
-def column(table: Table, name: str) -> Array:
+def column(table: Table, name: str) -> Floats:
     """Return the numbers of a column, with NaN where a row has no value."""
     return np.array([math.nan if row.get(name) is None else float(row[name]) for row in table])
 
@@ -34,7 +34,7 @@ def succeeded(row: Mapping[str, Any]) -> bool:
     return bool(row.get(SUCCESS, row["status"] == OK))
 
 
-def mean_interval(values: Array, seed: int = 0) -> tuple[float, float, float]:
+def mean_interval(values: Floats, seed: int = 0) -> tuple[float, float, float]:
     """Return the mean and its 95 % bootstrap interval (BCa): (mean, low, high)."""
     good = values[np.isfinite(values)]
     if not len(good):
@@ -129,7 +129,7 @@ def compare(
     return found
 
 
-def _difference(m: CampaignMetric, before: Array, after: Array) -> MetricDifference:
+def _difference(m: CampaignMetric, before: Floats, after: Floats) -> MetricDifference:
     good = np.isfinite(before) & np.isfinite(after)
     a, b = before[good], after[good]
     change = b - a
@@ -154,7 +154,7 @@ def _difference(m: CampaignMetric, before: Array, after: Array) -> MetricDiffere
     )
 
 
-def _p(change: Array) -> float:
+def _p(change: Floats) -> float:
     """Return the fraction of random sign changes that result in a mean change of at least this size."""
     if len(change) < 2 or not np.any(change):
         return 1.0
@@ -163,7 +163,7 @@ def _p(change: Array) -> float:
     return float((greater.sum() + 1) / (RESAMPLES + 1))
 
 
-def sensitivity(values: Array, factors: int, n: int) -> dict[str, Array]:
+def sensitivity(values: Floats, factors: int, n: int) -> dict[str, Floats]:
     """Return Sobol indices from the ordered runs of design=sensitivity.
 
     ``first`` and ``total`` have shape (factors,), their 95 % intervals ``first_interval`` and ``total_interval``

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_studies.learning.core import Array, Core
+from wavesim_sdk.arrays import Array
+from wavesim_studies.learning.core import Core
 
 #: gains for position in N/m, N s/m and N/(m s), and for attitude in N m/rad and N m s/rad
 POSITION, SPEED, INTEGRAL, ATTITUDE, RATE = 20.0, 18.0, 4.0, 6.0, 2.5

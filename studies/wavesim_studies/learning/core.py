@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_kernels import randomness
+from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_server.dynamics import block_rows as B
@@ -21,7 +22,6 @@ from wavesim_world.config import library
 
 __all__ = ["Core"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 MODELS = 64  #: number of different hulls, which repeat over the blocks of eight copies
 
 

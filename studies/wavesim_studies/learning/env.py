@@ -8,8 +8,9 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from wavesim_sdk.arrays import Array
 from wavesim_studies.learning import kernels
-from wavesim_studies.learning.core import Array, Core
+from wavesim_studies.learning.core import Core
 
 __all__ = ["SingleTaskEnv", "VectorTaskEnv"]
 

@@ -16,11 +16,12 @@ import numpy.typing as npt
 
 from wavesim_kernels.compiled_elementary import normal, uniform
 from wavesim_kernels.compiler import device_function, kernel
+from wavesim_sdk.arrays import Floats, Ints, Keys, Mask
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import integrators, rotation
 from wavesim_server.dynamics.lanes import load, maximum, minimum, select, sqrt, store
 from wavesim_server.dynamics.sizes import LANES, SLOTS, THRUSTERS
-from wavesim_server.dynamics.types import Floats, Ints, Keys, Lanes, Mask
+from wavesim_server.dynamics.types import Lanes
 from wavesim_server.elementary import atan2, exp, log, sin_cos
 
 Singles = npt.NDArray[np.float32]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wavesim_studies.learning.core import Array
+from wavesim_sdk.arrays import Array
 from wavesim_studies.neural_networks import forward, load
 
 

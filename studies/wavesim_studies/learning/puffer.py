@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import WaveSimError
 
 try:
@@ -18,7 +19,7 @@ try:
 except ImportError:
     raise WaveSimError("PufferLib 3 is not installed; run pip install 'pufferlib>=3,<4'") from None
 
-from wavesim_studies.learning.core import Array, Core
+from wavesim_studies.learning.core import Core
 from wavesim_studies.learning.env import spaces
 
 

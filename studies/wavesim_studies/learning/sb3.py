@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import WaveSimError
 
 try:
@@ -24,7 +25,7 @@ try:
 except ImportError:
     raise WaveSimError("Stable-Baselines3 is not installed; run pip install 'wavesim-studies[sb3]'") from None
 
-from wavesim_studies.learning.core import Array, Core
+from wavesim_studies.learning.core import Core
 from wavesim_studies.learning.env import spaces
 from wavesim_studies.learning.policy import Policy
 

@@ -25,6 +25,7 @@ import numpy as np
 from pettingzoo import ParallelEnv
 
 from wavesim_sdk import frames
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import cos, sin
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.guidance import control
@@ -44,7 +45,6 @@ __all__ = [
     "transmit_never",
 ]
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 STEP_S = 1.0  #: time in s between two actions
 CONTROL_S = 0.2  #: interval between two commands of the autopilot, s
 TICK_S = 0.02
@@ -86,13 +86,13 @@ class Navigator:
     ranges.
     """
 
-    def __init__(self, place: Array, has_gps: bool) -> None:
+    def __init__(self, place: Floats, has_gps: bool) -> None:
         self.x = np.array([place[0], place[1], 0.0, 0.0])
         self.P = np.diag([1.0, 1.0, CURRENT**2, CURRENT**2])
         self.has_gps = has_gps
         self.velocity = np.zeros(2)  #: over ground
 
-    def predict(self, v_FB_W: Array, dt: float) -> None:
+    def predict(self, v_FB_W: Floats, dt: float) -> None:
         """Predict over ``dt`` with ``v_FB_W``, the measured velocity through water in W."""
         self.velocity = v_FB_W + self.x[2:]
         self.x[:2] += self.velocity * dt
@@ -102,11 +102,11 @@ class Navigator:
         wrong = (HEADING**2 + SCALE**2) * float(v_FB_W @ v_FB_W) * 20.0
         self.P = F @ self.P @ F.T + np.diag([wrong, wrong, 1e-6, 1e-6]) * dt
 
-    def update_by_gps(self, place: Array) -> None:
+    def update_by_gps(self, place: Floats) -> None:
         """Update the estimate with a GPS position."""
         self._update(np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0]]), place - self.x[:2], np.eye(2) * GPS**2)
 
-    def update_by_range(self, far: float, place: Array, sigma: float, age: float) -> None:
+    def update_by_range(self, far: float, place: Floats, sigma: float, age: float) -> None:
         """Update the estimate with a horizontal distance that was measured ``age`` s ago.
 
         The other member is at ``place``, which is known with a standard deviation of ``sigma`` (m), independent of our
@@ -121,7 +121,7 @@ class Navigator:
         if innovation**2 < 16.0 * (variance + float((H @ self.P @ H.T)[0, 0])):
             self._update(H, np.array([innovation]), np.array([[variance]]))
 
-    def _update(self, H: Array, innovation: Array, R: Array) -> None:
+    def _update(self, H: Floats, innovation: Floats, R: Floats) -> None:
         K = self.P @ H.T @ np.linalg.inv(H @ self.P @ H.T + R)
         self.x += K @ innovation
         A = np.eye(4) - K @ H
@@ -136,7 +136,7 @@ class Navigator:
 class _TeamMember:
     """One vehicle: its autopilot, its instruments with their errors, and its navigator."""
 
-    def __init__(self, row: int, place: Array, known: bool, random: np.random.Generator) -> None:
+    def __init__(self, row: int, place: Floats, known: bool, random: np.random.Generator) -> None:
         self.row, self.navigator = row, Navigator(place, known)
         self.wrong_heading, self.wrong_scale = HEADING * random.standard_normal(), SCALE * random.standard_normal()
         self.depth = float(place[2])
@@ -147,7 +147,7 @@ class _TeamMember:
         self._speed = control.SpeedController(12.0, 4.0, 0.0, 12.0)
         self.transmitting_until = 0.0  #: time in s at which the current transmission ends
         self.effort = 0.0
-        self.heard: dict[int, Array] = {}  # by member number: data received in this step
+        self.heard: dict[int, Floats] = {}  # by member number: data received in this step
 
     def steer(
         self, course: float, speed: float, state: Any, dt: float, random: np.random.Generator
@@ -263,7 +263,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
             raise RuntimeError("call reset() first")
         return self.simulation
 
-    def _send(self, member: _TeamMember, action: Array, now: float) -> None:
+    def _send(self, member: _TeamMember, action: Floats, now: float) -> None:
         """Schedule a packet with the position that its sender will estimate at the time of emission."""
         sim = self._simulation()
         after = max(float(action[4]), 0.0) * (STEP_S - PACKET_S)

@@ -138,8 +138,8 @@ def learn(folder: Path, out: Path | None, epochs: int, seed: int, as_json: bool)
     if out is not None:
         found["reckoner"].save(out)
     if as_json:
-        told = {k: found[k] for k in ("missions", "summary", "seconds")}
-        click.echo(json.dumps(told | {"rows": [asdict(r) for r in found["rows"]]}, indent=2))
+        report = {k: found[k] for k in ("missions", "summary", "seconds")}
+        click.echo(json.dumps(report | {"rows": [asdict(r) for r in found["rows"]]}, indent=2))
         return
     parts = found["missions"]
     click.echo(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, Series
 from wavesim_sdk.sensors import sensor_table_of
@@ -17,7 +18,6 @@ from wavesim_sdk.tables import STATE, Table
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.standalone_xml import load_standalone
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Columns = dict[str, Array]
 _AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
 
@@ -46,12 +46,14 @@ def table(folder: Path, mission: str, sort: str, topic: str) -> Columns:
         raise LogError(f"{path} does not exist")
     with duckdb.connect() as base:
         try:
-            told = base.execute(f"select * from read_parquet('{str(path).replace(chr(39), chr(39) * 2)}')").fetchnumpy()
+            columns = base.execute(
+                f"select * from read_parquet('{str(path).replace(chr(39), chr(39) * 2)}')"
+            ).fetchnumpy()
         except duckdb.Error as error:
             raise LogError(f"cannot read {path}: {error}") from None
     return {
         k: np.ma.filled(v.astype(float), np.nan) if isinstance(v, np.ma.MaskedArray) else np.asarray(v)
-        for k, v in told.items()
+        for k, v in columns.items()
     }
 
 

@@ -20,12 +20,12 @@ import numpy as np
 
 from wavesim_kernels import cache as kernel_cache
 from wavesim_sdk import frames
+from wavesim_sdk.arrays import Floats
 from wavesim_studies.navigation import forward_filter, measurement_models, smoother, strapdown
 from wavesim_studies.navigation.measurements import drop_pose, event_order, keep_pose, schedule
 
 __all__ = ["Filter", "FilterDesign", "FilterState", "Track", "compile_filter", "estimate"]
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 SENSORS = 32  #: maximum number of sensors with separate counts of rejections
 CLONES = 4
 #: optional state -> its index in the nominal state and its size
@@ -73,7 +73,7 @@ class FilterDesign:
     earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: rotation of the Earth in W, rad/s
 
     @functools.cached_property
-    def optional_states(self) -> dict[str, Array]:
+    def optional_states(self) -> dict[str, Floats]:
         """The active optional states, with their initial standard deviations."""
         return {k: s for k, (_, n) in OPTIONAL.items() if (s := np.broadcast_to(getattr(self, k), n)).any()}
 
@@ -99,7 +99,7 @@ class FilterDesign:
         return np.array([places[k].start if k in places else -1 for k in OPTIONAL], np.int64)
 
     @functools.cached_property
-    def noise(self) -> Array:
+    def noise(self) -> Floats:
         """Noise densities and time constants, as the kernels expect them."""
         names = (
             "gyro_noise",
@@ -145,11 +145,11 @@ class FilterState:
     """State of the filter at one time; see :mod:`strapdown` and :mod:`forward_filter`."""
 
     design: FilterDesign
-    x: Array
-    P: Array
-    clones: Array
+    x: Floats
+    P: Floats
+    clones: Floats
     count: Any
-    memory: Array
+    memory: Floats
     streak: Any
 
     @property
@@ -158,16 +158,16 @@ class FilterState:
         return float(self.memory[0])
 
     @property
-    def p(self) -> Array:
+    def p(self) -> Floats:
         """Position (3) of the IMU in W, m."""
         return self.x[:3]
 
     @property
-    def covariance(self) -> Array:
+    def covariance(self) -> Floats:
         """Covariance (n, n) of the error, without clones."""
         return self.P[: self.design.size, : self.design.size]
 
-    def optional_state(self, name: str) -> Array:
+    def optional_state(self, name: str) -> Floats:
         """Return the value of an optional state."""
         a, n = OPTIONAL[name]
         return self.x[a : a + n]
@@ -181,12 +181,12 @@ class FilterState:
         """Return an independent copy."""
         return replace(self, **{k: getattr(self, k).copy() for k in ("x", "P", "clones", "count", "memory", "streak")})
 
-    def run(self, imu: Array, events: Array, nodes: Array, covariances: Array, tape: Array) -> Array:
+    def run(self, imu: Floats, events: Floats, nodes: Floats, covariances: Floats, tape: Floats) -> Floats:
         """Advance over samples and events; return the outcome of each event (E, OUTCOME_WIDTH)."""
-        told = np.full((len(events), measurement_models.OUTCOME_WIDTH), np.nan)
-        output = forward_filter.RunOutput(told, nodes, covariances, tape)
+        outcomes = np.full((len(events), measurement_models.OUTCOME_WIDTH), np.nan)
+        output = forward_filter.RunOutput(outcomes, nodes, covariances, tape)
         forward_filter.run(imu, events, self.arrays, self.design.constants, output)
-        return told
+        return outcomes
 
 
 @dataclass
@@ -194,44 +194,44 @@ class Track:
     """States of a filter or a smoother at marked times."""
 
     design: FilterDesign
-    time: Array  #: (T) s
-    x: Array  #: nominal states (T, 26), one row per time
-    P: Array  #: covariances (T, n, n) of the error; while ``tape`` is present, (T, n, N) with clones
-    events: Array  #: (E, WIDTH)
-    event_outcomes: Array  #: (E, OUTCOME_WIDTH)
+    time: Floats  #: (T) s
+    x: Floats  #: nominal states (T, 26), one row per time
+    P: Floats  #: covariances (T, n, n) of the error; while ``tape`` is present, (T, n, N) with clones
+    events: Floats  #: (E, WIDTH)
+    event_outcomes: Floats  #: (E, OUTCOME_WIDTH)
     final_state: FilterState
-    tape: Array = field(default_factory=lambda: np.zeros(0))
+    tape: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
-    def p(self) -> Array:
+    def p(self) -> Floats:
         """Positions (T, 3) of the IMU in W, m."""
         return self.x[:, :3]
 
     @property
-    def v(self) -> Array:
+    def v(self) -> Floats:
         """Velocities (T, 3) in W, m/s."""
         return self.x[:, 3:6]
 
     @property
-    def q(self) -> Array:
+    def q(self) -> Floats:
         """Attitudes (T, 4) as quaternions."""
         return self.x[:, 6:10]
 
-    def at(self, lever: Any) -> Array:
+    def at(self, lever: Any) -> Floats:
         """Return the positions (T, 3) of a point of the body, which is given in B from the IMU."""
         return np.asarray(self.p + frames.rotation(self.q) @ np.asarray(lever, float))
 
     @property
-    def covariance(self) -> Array:
+    def covariance(self) -> Floats:
         """Covariances (T, n, n) of the error, without clones."""
         return self.P[:, :, : self.P.shape[1]]
 
-    def optional(self, name: str) -> Array:
+    def optional(self, name: str) -> Floats:
         """Return the values (T, k) of an optional state."""
         place, size = OPTIONAL[name]
         return self.x[:, place : place + size]
 
-    def error(self, p: Any, v: Any, q: Any, **others: Any) -> Array:
+    def error(self, p: Any, v: Any, q: Any, **others: Any) -> Floats:
         """Return the error (T, n) of the estimate: the correction that leads from the estimate to the truth.
 
         Pass the true values of ``gyro``, ``accelerometer`` and optional states by name. The errors of states that are
@@ -256,7 +256,7 @@ class Track:
         return replace(self, x=x, P=P[:, :, : d.size].copy(), tape=np.zeros(0))
 
 
-def rotation_vector(R: Array) -> Array:
+def rotation_vector(R: Floats) -> Floats:
     """Return the rotation vectors (..., 3) in rad of rotation matrices (..., 3, 3). Rotations must be below half a
     turn.
     """
@@ -267,7 +267,7 @@ def rotation_vector(R: Array) -> Array:
 
 
 def estimate(
-    design: FilterDesign, start: FilterState, imu: Array, measurements: Any, marks: Any, smooth: bool = False
+    design: FilterDesign, start: FilterState, imu: Floats, measurements: Any, marks: Any, smooth: bool = False
 ) -> Track:
     """Run the filter over samples and measurements in chronological order, and return states at ``marks`` (s).
 
@@ -288,9 +288,9 @@ def estimate(
         np.full((len(marks), strapdown.NOMINAL), np.nan),
         np.full((len(marks), n, len(state.P)), np.nan),
     )
-    told = state.run(np.ascontiguousarray(imu, float), events, nodes, covariances, tape)
+    outcomes = state.run(np.ascontiguousarray(imu, float), events, nodes, covariances, tape)
     P = covariances if smooth else covariances[:, :, :n]
-    return Track(design, marks, nodes, P, events, told, state, tape)
+    return Track(design, marks, nodes, P, events, outcomes, state, tape)
 
 
 def compile_filter() -> None:
@@ -320,9 +320,9 @@ class Filter:
         """Create a filter that saves its state every ``every`` seconds and can go back by at most ``memory`` seconds."""
         self.state, self.memory, self.every = start.copy(), memory, every
         self.late_count = 0
-        self._imu: list[Array] = []
-        self._events: list[Array] = []  # in chronological order
-        self._outcomes: list[Array] = []  # outcomes of the processed events, in the same order
+        self._imu: list[Floats] = []
+        self._events: list[Floats] = []  # in chronological order
+        self._outcomes: list[Floats] = []  # outcomes of the processed events, in the same order
         self._requested_clones: set[float] = set()  # times whose clones are among the events
         self._saved_states = [self.state.copy()]
         self._counts: Counter[tuple[int, int]] = Counter()
@@ -342,7 +342,7 @@ class Filter:
             self._saved_states.append(self.state.copy())
             self._discard_before(time - self.memory)
 
-    def add(self, *measurements: Array) -> None:
+    def add(self, *measurements: Floats) -> None:
         """Add measurements, with any times and in any order."""
         done, first, since = len(self._outcomes), len(self._events), self.time
         for row in measurements:
@@ -383,14 +383,14 @@ class Filter:
             self._saved_states.append(self.state.copy())
             del again[:k]
 
-    def innovation(self, row: Array) -> Array:
+    def innovation(self, row: Floats) -> Floats:
         """Return the innovation (m) of a measurement, whether accepted or rejected. It is NaN if the measurement is not
         yet processed, or was discarded.
         """
         m = int(row[measurement_models.M])
-        for event, told in zip(reversed(self._events[: len(self._outcomes)]), reversed(self._outcomes), strict=True):
+        for event, outcome in zip(reversed(self._events[: len(self._outcomes)]), reversed(self._outcomes), strict=True):
             if event is row:
-                return told[6 : 6 + m]
+                return outcome[6 : 6 + m]
         return np.full(m, np.nan)
 
     def counts(self, sensor: int) -> dict[str, int]:
@@ -398,15 +398,17 @@ class Filter:
         information (``impossible``).
         """
         found = self._counts.copy()
-        for row, told in zip(self._events, self._outcomes, strict=False):
-            found[int(row[measurement_models.SENSOR]), int(np.sign(told[0])) if row[measurement_models.M] else 9] += 1
+        for row, outcome in zip(self._events, self._outcomes, strict=False):
+            found[
+                int(row[measurement_models.SENSOR]), int(np.sign(outcome[0])) if row[measurement_models.M] else 9
+            ] += 1
         return {"taken": found[sensor, 1], "refused": found[sensor, 0], "impossible": found[sensor, -1]}
 
     def _first(self, time: float) -> int:
         """Return the index of the first event after a time."""
         return bisect.bisect_right(self._events, time + 1e-9, key=_time)
 
-    def _advance(self, samples: list[Array]) -> None:
+    def _advance(self, samples: list[Floats]) -> None:
         a, b = len(self._outcomes), self._first(samples[-1][0] if samples else self.time)
         events = np.array(self._events[a:b]).reshape(-1, measurement_models.WIDTH)
         none = np.zeros((0, strapdown.NOMINAL)), np.zeros((0, 1, 1)), np.zeros(0)
@@ -417,15 +419,15 @@ class Filter:
             del self._saved_states[0]
         since = self._saved_states[0].time
         k = self._first(since)
-        for row, told in zip(self._events[:k], self._outcomes[:k], strict=True):
+        for row, outcome in zip(self._events[:k], self._outcomes[:k], strict=True):
             if row[measurement_models.M]:
-                self._counts[int(row[measurement_models.SENSOR]), int(np.sign(told[0]))] += 1
+                self._counts[int(row[measurement_models.SENSOR]), int(np.sign(outcome[0]))] += 1
             elif row[measurement_models.KIND] == measurement_models.KEEP:
                 self._requested_clones.discard(row[measurement_models.ID])
         del self._events[:k], self._outcomes[:k]
         self._imu = [s for s in self._imu if s[0] > since]
 
 
-def _time(row: Array) -> float:
+def _time(row: Floats) -> float:
     """Return the time of an event."""
     return float(row[measurement_models.T])

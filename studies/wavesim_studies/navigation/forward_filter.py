@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_studies.navigation.measurement_models import (
     ANGLES,
     BED,
@@ -46,10 +47,8 @@ from wavesim_studies.navigation.strapdown import (
     SCALE,
     SKEW,
     SOUND,
-    Array,
     FilterArrays,
     FilterConstants,
-    Ints,
     MotionWork,
     corrected_rates,
     cross,
@@ -72,25 +71,25 @@ TAPE_PROPAGATE, TAPE_UPDATE, TAPE_CLONE, TAPE_DROP, TAPE_MARK = 1.0, 2.0, 3.0, 4
 class RunOutput(NamedTuple):
     """Outputs of a run."""
 
-    outcomes: Array  #: outcome of each event (E, OUTCOME_WIDTH)
-    nodes: Array  #: state at each event MARK (marks, 26); the ID of the event is the row
-    covariances: Array  #: covariances of these states (marks, n without clones, N)
-    tape: Array  #: records for the smoother; empty without smoothing
+    outcomes: Floats  #: outcome of each event (E, OUTCOME_WIDTH)
+    nodes: Floats  #: state at each event MARK (marks, 26); the ID of the event is the row
+    covariances: Floats  #: covariances of these states (marks, n without clones, N)
+    tape: Floats  #: records for the smoother; empty without smoothing
 
 
 class UpdateWork(NamedTuple):
     """Temporary values of a measurement update."""
 
-    rows: Array  #: H (4), P H^T (4), the gain (4) and the correction, each of N numbers
-    y: Array  #: innovation
-    noise: Array  #: covariance of the measurement noise
-    S: Array  #: covariance of the innovation
-    L: Array  #: its Cholesky factor
-    white: Array  #: whitened innovation
+    rows: Floats  #: H (4), P H^T (4), the gain (4) and the correction, each of N numbers
+    y: Floats  #: innovation
+    noise: Floats  #: covariance of the measurement noise
+    S: Floats  #: covariance of the innovation
+    L: Floats  #: its Cholesky factor
+    white: Floats  #: whitened innovation
 
 
 @device_function
-def _factor(S: Array, m: int, L: Array) -> None:
+def _factor(S: Floats, m: int, L: Floats) -> None:
     """Factor S = L L^T (Cholesky)."""
     for i in range(m):
         for j in range(i + 1):
@@ -101,7 +100,7 @@ def _factor(S: Array, m: int, L: Array) -> None:
 
 
 @device_function
-def _innovation(e: Array, state: FilterArrays, ix: Ints, w: Array, image: int, work: UpdateWork) -> bool:
+def _innovation(e: Floats, state: FilterArrays, ix: Ints, w: Floats, image: int, work: UpdateWork) -> bool:
     """Compute the innovation, H, P H^T and the covariance of the measurement noise."""
     n, m, kind = state.sizes[0] + CLONE * state.sizes[1], int(e[M]), int(e[KIND])
     P, rows, y, noise, white = state.P, work.rows, work.y, work.noise, work.white
@@ -132,7 +131,7 @@ def _innovation(e: Array, state: FilterArrays, ix: Ints, w: Array, image: int, w
 
 
 @device_function
-def innovation_nis(e: Array, n: int, omega: float, work: UpdateWork) -> float:
+def innovation_nis(e: Floats, n: int, omega: float, work: UpdateWork) -> float:
     """Return the normalised innovation squared. An ``omega`` of 1 uses all of P; a smaller value applies covariance
     intersection, for measurements that depend on the estimate.
     """
@@ -162,7 +161,7 @@ def innovation_nis(e: Array, n: int, omega: float, work: UpdateWork) -> float:
 
 
 @device_function
-def covariance_intersection(e: Array, n: int, P: Array, work: UpdateWork) -> float:
+def covariance_intersection(e: Floats, n: int, P: Floats, work: UpdateWork) -> float:
     """Return the weight of P that minimises the position variance; 1 means that the measurement does not help."""
     rows, L, white = work.rows, work.L, work.white
     m, best, least = int(e[M]), 1.0, P[0, 0] + P[1, 1] + P[2, 2]
@@ -183,7 +182,7 @@ def covariance_intersection(e: Array, n: int, P: Array, work: UpdateWork) -> flo
 
 
 @device_function
-def inject_error(x: Array, ix: Ints, clones: Array, count: Ints, d: Array) -> None:
+def inject_error(x: Floats, ix: Ints, clones: Floats, count: Ints, d: Floats) -> None:
     """Add the error d (n) to the nominal state and the clones."""
     for i in range(6):
         x[i] += d[i]
@@ -202,7 +201,7 @@ def inject_error(x: Array, ix: Ints, clones: Array, count: Ints, d: Array) -> No
 
 
 @device_function
-def gate_measurement(e: Array, state: FilterArrays, ix: Ints, w: Array, outcome: Array, work: UpdateWork) -> float:
+def gate_measurement(e: Floats, state: FilterArrays, ix: Ints, w: Floats, outcome: Floats, work: UpdateWork) -> float:
     """Test the measurement against the gate, directly or as an echo.
 
     Return the weight of P for the measurement: 0 if it is rejected, negative if it contains no information.
@@ -230,7 +229,7 @@ def gate_measurement(e: Array, state: FilterArrays, ix: Ints, w: Array, outcome:
 
 
 @device_function
-def inflate_after_refusals(sensor: int, n: int, P: Array, streak: Ints) -> None:
+def inflate_after_refusals(sensor: int, n: int, P: Floats, streak: Ints) -> None:
     """Inflate the covariance after many rejections in a row, because the filter's state is then probably wrong."""
     streak[sensor] += 1
     if streak[sensor] >= REFUSALS:
@@ -258,7 +257,7 @@ def _gain(n: int, m: int, work: UpdateWork) -> None:
 
 
 @device_function
-def _joseph(e: Array, n: int, m: int, omega: float, P: Array, work: UpdateWork) -> None:
+def _joseph(e: Floats, n: int, m: int, omega: float, P: Floats, work: UpdateWork) -> None:
     """Update the covariance: P = (1 - K H) P (1 - K H)^T + K R K^T."""
     rows, noise, white = work.rows, work.noise, work.white
     for i in range(n):
@@ -288,7 +287,9 @@ def _joseph(e: Array, n: int, m: int, omega: float, P: Array, work: UpdateWork) 
 
 
 @device_function
-def update(e: Array, state: FilterArrays, ix: Ints, w: Array, outcome: Array, tape: Array, work: UpdateWork) -> None:
+def update(
+    e: Floats, state: FilterArrays, ix: Ints, w: Floats, outcome: Floats, tape: Floats, work: UpdateWork
+) -> None:
     """Apply a measurement in Joseph's form if it passes the gate."""
     P, streak, rows, y = state.P, state.streak, work.rows, work.y
     n, m = state.sizes[0] + CLONE * state.sizes[1], int(e[M])
@@ -321,14 +322,14 @@ def update(e: Array, state: FilterArrays, ix: Ints, w: Array, outcome: Array, ta
 
 
 @device_function
-def _record(tape: Array, count: Ints, end: int, op: float) -> None:
+def _record(tape: Floats, count: Ints, end: int, op: float) -> None:
     """Complete a record of the tape, whose numbers precede the index ``end``."""
     tape[end], tape[end + 1] = end - count[2], op
     count[2] = end + 2
 
 
 @device_function
-def _record_update(tape: Array, count: Ints, n: int, m: int, work: UpdateWork) -> None:
+def _record_update(tape: Floats, count: Ints, n: int, m: int, work: UpdateWork) -> None:
     rows, L, y, at = work.rows, work.L, work.y, count[2]
     tape[at], tape[at + 1] = m, n
     at += 2
@@ -344,7 +345,7 @@ def _record_update(tape: Array, count: Ints, n: int, m: int, work: UpdateWork) -
 
 
 @device_function
-def drop_clone(k: int, state: FilterArrays, tape: Array) -> None:
+def drop_clone(k: int, state: FilterArrays, tape: Floats) -> None:
     """Remove clone k."""
     clones, count, P = state.clones, state.sizes, state.P
     n, o = count[0] + CLONE * count[1], count[0] + CLONE * k
@@ -364,7 +365,7 @@ def drop_clone(k: int, state: FilterArrays, tape: Array) -> None:
 
 
 @device_function
-def clone_pose(number: float, state: FilterArrays, tape: Array) -> None:
+def clone_pose(number: float, state: FilterArrays, tape: Floats) -> None:
     """Clone the pose; if the list is full, remove the oldest clone."""
     x, clones, count, P = state.x, state.clones, state.sizes, state.P
     if count[1] == len(clones):
@@ -394,7 +395,7 @@ def clone_pose(number: float, state: FilterArrays, tape: Array) -> None:
 
 
 @device_function
-def apply_bookkeeping(e: Array, state: FilterArrays, output: RunOutput) -> None:
+def apply_bookkeeping(e: Floats, state: FilterArrays, output: RunOutput) -> None:
     """Process an event other than a measurement: record the state (MARK), clone the pose (KEEP), remove a clone (DROP)."""
     x, clones, count, P, tape = state.x, state.clones, state.sizes, state.P, output.tape
     if e[KIND] == MARK:
@@ -417,7 +418,7 @@ def apply_bookkeeping(e: Array, state: FilterArrays, output: RunOutput) -> None:
 
 
 @device_function
-def propagate(state: FilterArrays, constants: FilterConstants, dt: float, work: MotionWork, tape: Array) -> None:
+def propagate(state: FilterArrays, constants: FilterConstants, dt: float, work: MotionWork, tape: Floats) -> None:
     """Advance the state and its covariance by dt, with the rates and the specific force in ``memory``."""
     x, count, memory = state.x, state.sizes, state.memory
     F, moved, w, f = work.F, work.moved, work.w, work.f
@@ -438,7 +439,7 @@ def propagate(state: FilterArrays, constants: FilterConstants, dt: float, work: 
 
 
 @kernel
-def run(imu: Array, events: Array, state: FilterArrays, constants: FilterConstants, output: RunOutput) -> None:
+def run(imu: Floats, events: Floats, state: FilterArrays, constants: FilterConstants, output: RunOutput) -> None:
     """Process samples and events in chronological order.
 
     ``imu`` (S, 7): end time, mean specific force, mean rates in B since the previous sample. ``events`` (E, WIDTH).

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import LogError, WaveSimError
 from wavesim_studies.navigation import dataset, logs
 from wavesim_studies.neural_networks import Adam, DenseNetwork, forward, load
 from wavesim_world.ocean.water import depth_of_pressure
 
-Array = np.ndarray[Any, np.dtype[Any]]
 LAGS = (1.0, 3.0, 9.0)  #: time constants in s of the smoothed commands that the network receives
 DEPTH_S = 2.0  #: interval in s over which the change of pressure is computed
 WRONG = 0.15  #: error in m/s that is added to the previous velocity in training
@@ -85,7 +85,7 @@ def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
     at = state["time_ns"].astype(np.int64)
     dt = float(np.median(np.diff(at))) * 1e-9
     seen = {k: dataset.table(folder, name, "seen", f"sensor.{body}.{suite[k].name}") for k in ("imu", "ahrs", pressure)}
-    told = dataset.table(folder, name, "seen", f"actuation.{body}")
+    actuation = dataset.table(folder, name, "seen", f"actuation.{body}")
     R_BS = frames.rotation(frames.quaternion(*suite["imu"].parameters.attitude))
     force, rates = (_mean(seen["imu"], at, [f"{k}_{axis}" for axis in "xyz"]) @ R_BS.T for k in ("force", "rates"))
     angles = _before(seen["ahrs"], at, ["roll", "pitch", "heading"])
@@ -94,7 +94,7 @@ def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
     lag = max(round(DEPTH_S / dt), 1)
     sinking = np.zeros(len(at))
     sinking[lag:] = (depth[lag:] - depth[:-lag]) / (lag * dt)
-    commands = _before(told, at, [k for k in told if k.startswith("command_")])
+    commands = _before(actuation, at, [k for k in actuation if k.startswith("command_")])
     free = force + loaded.config.world.gravity * R[:, 2, :]
     columns = [free, rates, R[:, 2, :2], sinking[:, None], commands, *(_smoothed(commands, dt, s) for s in LAGS)]
     v, p = (np.stack([state[f"{k}_{axis}"] for axis in "xyz"], axis=1) for k in ("v_FB_B", "p_WB_W"))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError, LogError
 from wavesim_sdk.log import Log, Series
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome
@@ -30,7 +31,6 @@ from wavesim_world.ocean.water import depth_of_pressure
 
 __all__ = ["EstimationCase", "counts", "draw", "estimation_case", "vehicles"]
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 #: types of inputs that can be excluded; all except `sound` are types of instruments
 TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "sound")
 BEGIN = (0.05, 0.05, 0.005)  #: initial uncertainty of position in m, velocity in m/s and attitude in rad
@@ -50,22 +50,22 @@ class EstimationCase:
     name: str
     design: FilterDesign
     start: FilterState
-    imu: Array
-    rows: Array  #: measurements (N, WIDTH)
+    imu: Floats
+    rows: Floats  #: measurements (N, WIDTH)
     sensors: list[str]  #: name of each sensor number in the rows
-    lever: Array  #: position of the origin of the body in B, from the IMU
+    lever: Floats  #: position of the origin of the body in B, from the IMU
     datum: float  #: common uncertainty of the beacon positions in m; 0 without sound
-    time: Array  #: times (T) of the true states in s
-    p: Array
-    v: Array
-    q: Array
+    time: Floats  #: times (T) of the true states in s
+    p: Floats
+    v: Floats
+    q: Floats
 
     def run(self, smooth: bool = False) -> Track:
         """Run the filter or the smoother, and return states at the times of the true states."""
         track = estimate(self.design, self.start, self.imu, self.rows, self.time, smooth)
         return track.smoothed() if smooth else track
 
-    def covariance(self, track: Track) -> Array:
+    def covariance(self, track: Track) -> Floats:
         """Return the covariances (T, 2, 2) of the horizontal position.
 
         The covariances include the common uncertainty of the beacon positions, which the filter cannot estimate.
@@ -101,8 +101,8 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
     if unknown := set(without) - set(TYPES):
         raise LogError(f"unknown type '{sorted(unknown)[0]}' to exclude; use: {', '.join(TYPES)}")
     loaded = _configuration(log)
-    told = next(b for b in reversed(list(log.bodies.values())) if b["name"] == name)
-    suite = {i.name: i for i in loaded.suite_by_name(name, str(told.get("model", "")))}
+    description = next(b for b in reversed(list(log.bodies.values())) if b["name"] == name)
+    suite = {i.name: i for i in loaded.suite_by_name(name, str(description.get("model", "")))}
     found: dict[str, list[tuple[InstrumentConfig, Any]]] = {}
     for instrument, series in log.sensors(name).items():
         if instrument in suite and suite[instrument].type in TYPES and suite[instrument].type not in without:
@@ -118,7 +118,7 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
     first = int(np.searchsorted(t, begin - 1e-9))
     if first >= len(t) - 1:
         raise LogError(f"{log.path}: no true states of '{name}' in the period that its IMU or AHRS values cover")
-    lever: Array = np.asarray(-unit, np.float64)
+    lever: Floats = np.asarray(-unit, np.float64)
     arm = R[first] @ unit
     turning = R[first] @ np.cross(s["w_WB_B"][first], unit)
     rows, sensors = _rows(found, loaded, unit)
@@ -165,7 +165,7 @@ def _configuration(log: Log) -> LoadedConfig:
         raise LogError(f"{log.path}: invalid configuration: {error}") from None
 
 
-def _mounting(instrument: InstrumentConfig) -> tuple[Array, Array]:
+def _mounting(instrument: InstrumentConfig) -> tuple[Floats, Floats]:
     """Return rotation R_BS and position in B of a sensor."""
     p = instrument.parameters
     return frames.rotation(frames.quaternion(*p.attitude)), np.array(p.position)
@@ -179,7 +179,7 @@ def _biases(found: dict[str, Any]) -> tuple[float, float]:
     return k * (p.gyro_turn_on + p.gyro_instability), k * (p.accelerometer_turn_on + p.accelerometer_instability)
 
 
-def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tuple[FilterDesign, Array, Array]:
+def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tuple[FilterDesign, Floats, Floats]:
     """Return the filter design, the samples of an IMU in B, and the position of the IMU."""
     gravity = loaded.config.world.gravity
     current, current_walk = (0.0, 0.0) if bottom and "speedlog" not in found else (0.3, 0.002)
@@ -220,41 +220,41 @@ def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -
     return design, imu, np.zeros(3)
 
 
-def _mean(x: Array) -> Array:
+def _mean(x: Floats) -> Floats:
     """Return the mean of each value and the previous value, because the filter expects means over each interval."""
     return np.concatenate([x[:1], 0.5 * (x[1:] + x[:-1])])
 
 
-def _speed(found: dict[str, Any], time: Array) -> tuple[Array, float]:
+def _speed(found: dict[str, Any], time: Floats) -> tuple[Floats, float]:
     """Return the velocity in B at these times, as measured by a speed log, and its random walk in m/s/sqrt(s).
 
     The random walk is the part of the velocity changes over a second that exceeds the noise of the instrument.
     """
     if "speedlog" in found:
         instrument, values = found["speedlog"][0]
-        told, noise = values["v_FB_B"], instrument.parameters.noise * SPEED_SIGMA
+        velocity, noise = values["v_FB_B"], instrument.parameters.noise * SPEED_SIGMA
     elif "dvl" in found:
         instrument, values = found["dvl"][0]
         along, _ = dvl_beams(instrument.parameters)
         values = values[np.isfinite(values["bottom"][:, 0])]
-        told = values["bottom"] @ _mounting(instrument)[0].T
+        velocity = values["bottom"] @ _mounting(instrument)[0].T
         spread = np.trace(np.linalg.inv(along.T @ along)) / 3.0
         noise = instrument.parameters.noise * instrument.parameters.bottom_sigma * spread**0.5
     else:
-        told = np.zeros((0, 3))
-    if len(told) < 3:
+        velocity = np.zeros((0, 3))
+    if len(velocity) < 3:
         return np.zeros((len(time), 3)), RANDOM_ACCELERATION
     at = values["time_ns"] * 1e-9
-    v = np.stack([np.interp(time, at, axis) for axis in told.T], axis=1)
+    v = np.stack([np.interp(time, at, axis) for axis in velocity.T], axis=1)
     step = max(round(1.0 / max(float(np.median(np.diff(at))), 1e-3)), 1)
-    lag, change = at[step:] - at[:-step], told[step:] - told[:-step]
+    lag, change = at[step:] - at[:-step], velocity[step:] - velocity[:-step]
     walk = float((np.square(change).mean(axis=1) - 2.0 * noise**2).sum() / lag.sum()) if len(lag) else 0.0
     return v, max(walk, 1e-6) ** 0.5
 
 
-def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Array) -> tuple[list[Array], list[str]]:
+def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Floats) -> tuple[list[Floats], list[str]]:
     """Return the measurements (N, WIDTH) of each instrument, and its name."""
-    rows: list[Array] = []
+    rows: list[Floats] = []
     sensors: list[str] = []
     for type_, instruments in found.items():
         for instrument, values in instruments:
@@ -266,25 +266,25 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Array) -> tuple[lis
             sensors.append(instrument.name)
             if type_ in ("ctd", "pressure"):
                 row = make.depth(0.0, 0.0, k * PRESSURE_SIGMA, place - unit, at)
-                told = depth_of_pressure(loaded.config.world, values["pressure"])
+                measured = depth_of_pressure(loaded.config.world, values["pressure"])
             elif type_ == "dvl":
                 along, _ = dvl_beams(p)
                 spread = np.linalg.inv(along.T @ along) * (k * p.bottom_sigma) ** 2
                 row = make.velocity(0.0, np.zeros(3), spread, place - unit, R_BS.T, sensor=at, gate=gate)
                 seen = np.isfinite(values["bottom"][:, 0])
-                times, told = times[seen], values["bottom"][seen]
+                times, measured = times[seen], values["bottom"][seen]
             elif type_ == "speedlog":
                 row = make.velocity(0.0, np.zeros(3), k * SPEED_SIGMA, -unit, water=True, sensor=at, gate=gate)
-                told = values["v_FB_B"]
+                measured = values["v_FB_B"]
             else:
                 sigma = k * np.array([TILT_SIGMA, TILT_SIGMA, HEADING_SIGMA])
                 row = make.angles(0.0, dict.fromkeys(make.ANGLE, 0.0), sigma, at)
-                told = np.stack([values[name] for name in make.ANGLE], axis=1)
-            rows.append(make.each(row, times, told))
+                measured = np.stack([values[name] for name in make.ANGLE], axis=1)
+            rows.append(make.each(row, times, measured))
     return rows, sensors
 
 
-def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Array, sensor: int) -> tuple[list[Array], float]:
+def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Floats, sensor: int) -> tuple[list[Floats], float]:
     """Return the round trips to beacons at configured positions, and the standard deviation of these positions (m).
 
     If the vehicle has a USBL head, its directions are added as another sensor.
@@ -352,11 +352,11 @@ def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
     for k, sensor in enumerate(voyage.sensors):
         mine = measured & (track.events[:, measurement_models.SENSOR] == k)
         if mine.any():
-            told = track.event_outcomes[mine]
+            outcomes = track.event_outcomes[mine]
             found[sensor] = {
-                "taken": int((told[:, 0] >= 1.0).sum()),
-                "refused": int((told[:, 0] == 0.0).sum()),
-                "nis": float(np.nanmean(told[:, 1])),
+                "taken": int((outcomes[:, 0] >= 1.0).sum()),
+                "refused": int((outcomes[:, 0] == 0.0).sum()),
+                "nis": float(np.nanmean(outcomes[:, 1])),
                 "numbers": float(track.events[mine, measurement_models.M].mean()),
             }
     return found

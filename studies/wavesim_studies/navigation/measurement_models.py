@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.elementary import atan2
 from wavesim_studies.navigation.strapdown import (
     CLOCK,
@@ -23,9 +24,7 @@ from wavesim_studies.navigation.strapdown import (
     SKEW,
     SOUND,
     V_,
-    Array,
     FilterArrays,
-    Ints,
     cross,
     cross_matrix,
     matrix,
@@ -51,17 +50,17 @@ T, KIND, SENSOR, M, ID, GATE, BED, SHARED, Z, NOISE, LEVER, PLACE, ROWS, EXTRA =
 )
 #: kinds of events
 MARK, KEEP, DROP, POSITION, DEPTH, BOTTOM, WATER, ANGLES, ROUND_TRIP, ONE_WAY, DIRECTION, PLANE = range(12)
-#: columns of ``told``, the outcome of an event
+#: columns of ``event_outcomes``, the outcome of an event
 OUTCOME_WIDTH = 10  # code (1 accepted, 0 rejected, -1 without information, 2 + a: accepted as an echo), NIS, whitened innovation (4), innovation (4)
 
 
 class SensorPose(NamedTuple):
     """Attitude and lever arm for one measurement, and two vectors for temporary values."""
 
-    R: Array  #: R_WB
-    arm: Array  #: position of the sensor relative to the IMU, W
-    u: Array
-    t: Array
+    R: Floats  #: R_WB
+    arm: Floats  #: position of the sensor relative to the IMU, W
+    u: Floats
+    t: Floats
 
 
 # ------------------------------------------------------------------ measurements
@@ -74,7 +73,7 @@ def angle(y: float, x: float) -> float:
 
 
 @device_function
-def _slant_range(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array) -> float:
+def _slant_range(p: Floats, R: Floats, e: Floats, image: int, u: Floats, arm: Floats) -> float:
     """Return the distance from the transducer to a beacon, or to the image of the beacon in the surface (1) or the bed
     (2).
 
@@ -97,7 +96,7 @@ def _slant_range(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array)
 
 
 @device_function
-def _position_model(e: Array, x: Array, ix: Ints, pose: SensorPose, z: Array, H: Array) -> None:
+def _position_model(e: Floats, x: Floats, ix: Ints, pose: SensorPose, z: Floats, H: Floats) -> None:
     """Model a measured position along the rows d in W, or a depth with its offset."""
     arm, t = pose.arm, pose.t
     for k in range(int(e[M])):
@@ -114,7 +113,7 @@ def _position_model(e: Array, x: Array, ix: Ints, pose: SensorPose, z: Array, H:
 
 
 @device_function
-def _velocity(e: Array, x: Array, ix: Ints, w: Array, pose: SensorPose, z: Array, H: Array) -> None:
+def _velocity(e: Floats, x: Floats, ix: Ints, w: Floats, pose: SensorPose, z: Floats, H: Floats) -> None:
     """Model a velocity over ground or through water along the rows d in B, with scale error and misalignment of the
     log.
     """
@@ -156,7 +155,7 @@ def _velocity(e: Array, x: Array, ix: Ints, w: Array, pose: SensorPose, z: Array
 
 
 @device_function
-def _attitude(e: Array, R: Array, z: Array, H: Array) -> None:
+def _attitude(e: Floats, R: Floats, z: Floats, H: Floats) -> None:
     """Model roll, pitch or heading, as the rows select."""
     level = R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0]
     across = R[2, 1] * R[2, 1] + R[2, 2] * R[2, 2]
@@ -177,7 +176,7 @@ def _attitude(e: Array, R: Array, z: Array, H: Array) -> None:
 
 @device_function
 def _sound_path_model(
-    e: Array, state: FilterArrays, ix: Ints, image: int, pose: SensorPose, z: Array, H: Array
+    e: Floats, state: FilterArrays, ix: Ints, image: int, pose: SensorPose, z: Floats, H: Floats
 ) -> bool:
     """Model the path length of a sound to or from a beacon. A round trip began at a cloned pose.
 
@@ -212,7 +211,7 @@ def _sound_path_model(
 
 
 @device_function
-def _second_order_bias(u: Array, d: float, P: Array, o: int, found: Array) -> None:
+def _second_order_bias(u: Floats, d: float, P: Floats, o: int, found: Floats) -> None:
     """Add the mean and the standard deviation of the second-order error of a distance to ``found`` (2). The distance is
     d, in direction u.
 
@@ -236,7 +235,7 @@ def _second_order_bias(u: Array, d: float, P: Array, o: int, found: Array) -> No
 
 
 @device_function
-def second_order_terms(e: Array, x: Array, clones: Array, count: Ints, image: int, P: Array, found: Array) -> None:
+def second_order_terms(e: Floats, x: Floats, clones: Floats, count: Ints, image: int, P: Floats, found: Floats) -> None:
     """Return mean and deviation (m) of the second-order terms of an acoustic path (Bar-Shalom, Li & Kirubarajan 2001,
     10.3).
 
@@ -259,7 +258,7 @@ def second_order_terms(e: Array, x: Array, clones: Array, count: Ints, image: in
 
 
 @device_function
-def _direction(e: Array, x: Array, pose: SensorPose, z: Array, H: Array) -> None:
+def _direction(e: Floats, x: Floats, pose: SensorPose, z: Floats, H: Floats) -> None:
     """Model azimuth and elevation of the direction to a beacon. ``rows`` contains R_SB."""
     R, arm, u, t = pose.R, pose.arm, pose.u, pose.t
     y, g = np.empty(3), np.empty(3)
@@ -290,7 +289,7 @@ def _direction(e: Array, x: Array, pose: SensorPose, z: Array, H: Array) -> None
 
 
 @device_function
-def _to_plane(e: Array, x: Array, pose: SensorPose, z: Array, H: Array) -> None:
+def _to_plane(e: Floats, x: Floats, pose: SensorPose, z: Floats, H: Floats) -> None:
     """Model ranges to a plane (point PLACE, normal EXTRA) along beams, whose directions are rows in B."""
     R, arm, u, t = pose.R, pose.arm, pose.u, pose.t
     for k in range(int(e[M])):
@@ -310,7 +309,7 @@ def _to_plane(e: Array, x: Array, pose: SensorPose, z: Array, H: Array) -> None:
 
 
 @device_function
-def expected_measurement(e: Array, state: FilterArrays, ix: Ints, w: Array, image: int, H: Array, z: Array) -> bool:
+def expected_measurement(e: Floats, state: FilterArrays, ix: Ints, w: Floats, image: int, H: Floats, z: Floats) -> bool:
     """Compute the expected measurement z (4) and its derivative H (4, N) with respect to the error state. ``w`` is the
     angular velocity in B.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_studies.navigation import measurement_models as e
 
 __all__ = [
@@ -27,14 +28,13 @@ __all__ = [
     "velocity",
 ]
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Vector = Sequence[float] | Array
+Vector = Sequence[float] | Floats
 _NONE = (0.0, 0.0, 0.0)
 ANGLE = ("roll", "pitch", "heading")
 _TURN = {e.KEEP: 0, e.DROP: 2, e.MARK: 3}
 
 
-def _row(time: float, kind: int, values: Any, sigma: Any, sensor: int, gate: float, lever: Vector = _NONE) -> Array:
+def _row(time: float, kind: int, values: Any, sigma: Any, sensor: int, gate: float, lever: Vector = _NONE) -> Floats:
     values, s = np.atleast_1d(np.asarray(values, float)), np.asarray(sigma, float)
     m = len(values)
     row = np.zeros(e.WIDTH)
@@ -47,20 +47,20 @@ def _row(time: float, kind: int, values: Any, sigma: Any, sensor: int, gate: flo
     return row
 
 
-def _rows(row: Array, rows: Any) -> Array:
+def _rows(row: Floats, rows: Any) -> Floats:
     flat = np.asarray(rows, float).ravel()
     row[e.ROWS : e.ROWS + len(flat)] = flat
     return row
 
 
-def position(time: float, p_W: Vector, sigma: Any, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Array:
+def position(time: float, p_W: Vector, sigma: Any, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Floats:
     """Measure north, east and (if there is a third number) down of a point on the body, like a GPS or another position
     fix.
     """
     return _rows(_row(time, e.POSITION, p_W, sigma, sensor, gate, lever), np.eye(3)[: len(p_W)])
 
 
-def depth(time: float, z: float, sigma: float, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Array:
+def depth(time: float, z: float, sigma: float, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Floats:
     """Measure the depth of the pressure sensor."""
     return _rows(_row(time, e.DEPTH, z, sigma, sensor, gate, lever), (0.0, 0.0, 1.0))
 
@@ -74,7 +74,7 @@ def velocity(
     water: bool = False,
     sensor: int = 0,
     gate: float = 0.0,
-) -> Array:
+) -> Floats:
     """Measure the velocity of the sensor over the bottom or through water along axes or beams (m, 3) of B, at most
     four.
 
@@ -84,13 +84,13 @@ def velocity(
     return _rows(_row(time, e.WATER if water else e.BOTTOM, v, sigma, sensor, gate, lever), axes)
 
 
-def angles(time: float, values: Mapping[str, float], sigma: Any, sensor: int = 0, gate: float = 0.0) -> Array:
+def angles(time: float, values: Mapping[str, float], sigma: Any, sensor: int = 0, gate: float = 0.0) -> Floats:
     """Measure any of roll, pitch and heading."""
     which = [ANGLE.index(name) for name in values]
     return _rows(_row(time, e.ANGLES, list(values.values()), sigma, sensor, gate), which)
 
 
-def _acoustic(row: Array, beacon: Vector, bed: float | None) -> Array:
+def _acoustic(row: Floats, beacon: Vector, bed: float | None) -> Floats:
     row[e.PLACE : e.PLACE + 3] = beacon
     row[e.BED] = np.nan if bed is None else bed
     return row
@@ -106,7 +106,7 @@ def round_trip(
     bed: float | None = None,
     sensor: int = 0,
     gate: float = 0.0,
-) -> Array:
+) -> Floats:
     """Measure a two-way path in m: (reception - query - turn-around time) times the assumed speed of sound.
 
     With ``bed``, the depth of the bed, a measurement that fails the gate is tested as an echo from surface or bed
@@ -127,7 +127,7 @@ def one_way(
     bed: float | None = None,
     sensor: int = 0,
     gate: float = 0.0,
-) -> Array:
+) -> Floats:
     """Measure a one-way path in m by the vehicle's clock, from the position of a beacon at emission.
 
     ``known`` (3, 3) is the covariance of this position. The sender may have derived its position from data of this
@@ -136,14 +136,14 @@ def one_way(
     return _shared(_acoustic(_row(heard, e.ONE_WAY, length, sigma, sensor, gate, lever), beacon, bed), covariance)
 
 
-def _shared(row: Array, known: Any) -> Array:
+def _shared(row: Floats, known: Any) -> Floats:
     if known is not None:
         row[e.SHARED] = 1.0
         row[e.EXTRA : e.EXTRA + 9] = np.asarray(known, float).ravel()
     return row
 
 
-def received_position(time: float, p_W: Vector, covariance: Any, lever: Vector = _NONE, sensor: int = 0) -> Array:
+def received_position(time: float, p_W: Vector, covariance: Any, lever: Vector = _NONE, sensor: int = 0) -> Floats:
     """Measure the own position as another vehicle estimates it. The estimate has its own covariance (3, 3).
 
     The estimate may depend on our own data, so covariance intersection is used.
@@ -161,7 +161,7 @@ def direction(
     R_SB: Any = None,
     sensor: int = 0,
     gate: float = 0.0,
-) -> Array:
+) -> Floats:
     """Measure the direction of a beacon in the frame of a USBL head: azimuth from x to y, and elevation down."""
     row = _acoustic(_row(time, e.DIRECTION, (azimuth, elevation), sigma, sensor, gate, lever), beacon, None)
     return _rows(row, np.eye(3) if R_SB is None else R_SB)
@@ -177,14 +177,14 @@ def plane(
     directions_B: Any = (0.0, 0.0, 1.0),
     sensor: int = 0,
     gate: float = 0.0,
-) -> Array:
+) -> Floats:
     """Measure distances to a plane (bed, wall) along beams (m, 3) of B, at most four."""
     row = _rows(_row(time, e.PLANE, ranges, sigma, sensor, gate, lever), directions_B)
     row[e.PLACE : e.PLACE + 3], row[e.EXTRA : e.EXTRA + 3] = point, normal
     return row
 
 
-def each(row: Array, times: Any, values: Any) -> Array:
+def each(row: Floats, times: Any, values: Any) -> Floats:
     """Return N copies of a row (N, WIDTH), with individual times (N) and values (N, m)."""
     if not len(times):
         return np.zeros((0, len(row)))
@@ -195,26 +195,26 @@ def each(row: Array, times: Any, values: Any) -> Array:
     return rows
 
 
-def keep_pose(time: float) -> Array:
+def keep_pose(time: float) -> Floats:
     """Clone the pose at this time, for round trips whose query was sent at this time."""
     row = np.zeros(e.WIDTH)
     row[[e.T, e.KIND, e.ID]] = time, e.KEEP, time
     return row
 
 
-def drop_pose(time: float, asked: float) -> Array:
+def drop_pose(time: float, asked: float) -> Floats:
     """Remove a clone at this time."""
     row = np.zeros(e.WIDTH)
     row[[e.T, e.KIND, e.ID]] = time, e.DROP, asked
     return row
 
 
-def event_order(row: Array) -> tuple[float, int, float]:
+def event_order(row: Floats) -> tuple[float, int, float]:
     """Return the sort key of events: time; at equal times clones first, then measurements by sensor, marks last."""
     return row[e.T], _TURN.get(int(row[e.KIND]), 1), row[e.SENSOR]
 
 
-def schedule(rows: Any, marks: Any) -> Array:
+def schedule(rows: Any, marks: Any) -> Floats:
     """Return all events of a run in chronological order: measurements, the clones that round trips need, and marks.
 
     Marks are the times at which the state is recorded.

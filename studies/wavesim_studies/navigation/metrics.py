@@ -13,6 +13,7 @@ import numpy as np
 from scipy import stats
 
 from wavesim_sdk import frames
+from wavesim_sdk.arrays import Floats
 
 __all__ = [
     "NavigationScore",
@@ -27,10 +28,8 @@ __all__ = [
     "whiteness",
 ]
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
-
-def aligned(p: Any, truth: Any) -> Array:
+def aligned(p: Any, truth: Any) -> Floats:
     """Return positions (T, 3) rotated and moved to fit the truth best (Umeyama 1991, without scale)."""
     p, truth = np.asarray(p, float), np.asarray(truth, float)
     a, b = p - p.mean(axis=0), truth - truth.mean(axis=0)
@@ -39,18 +38,18 @@ def aligned(p: Any, truth: Any) -> Array:
     return np.asarray(a @ R.T + truth.mean(axis=0))
 
 
-def absolute_trajectory_error(p: Any, truth: Any, align: bool = False) -> Array:
+def absolute_trajectory_error(p: Any, truth: Any, align: bool = False) -> Floats:
     """Return the absolute trajectory error (T) in m."""
     return np.asarray(np.linalg.norm((aligned(p, truth) if align else np.asarray(p)) - truth, axis=1))
 
 
-def path(truth: Any) -> Array:
+def path(truth: Any) -> Floats:
     """Return the distance (T) in m that has been travelled along a track (T, k)."""
     steps = np.linalg.norm(np.diff(np.asarray(truth, float), axis=0), axis=1)
     return np.concatenate([[0.0], np.cumsum(steps)])
 
 
-def legs(truth: Any, distance: float) -> Array:
+def legs(truth: Any, distance: float) -> Floats:
     """Return consecutive pairs of indices (N, 2) between which the track has the length ``distance``."""
     found, way = [0], 0.0
     for i, step in enumerate(np.linalg.norm(np.diff(np.asarray(truth, float), axis=0), axis=1), start=1):
@@ -61,7 +60,7 @@ def legs(truth: Any, distance: float) -> Array:
     return np.array(list(itertools.pairwise(found)), int).reshape(-1, 2)
 
 
-def relative_pose_error(p: Any, q: Any, true_p: Any, true_q: Any, distance: float) -> Array:
+def relative_pose_error(p: Any, q: Any, true_p: Any, true_q: Any, distance: float) -> Floats:
     """Return the relative pose error (N) in m: the error at the end of each leg of ``distance`` m, relative to the pose
     at its start.
     """
@@ -76,7 +75,7 @@ def relative_pose_error(p: Any, q: Any, true_p: Any, true_q: Any, distance: floa
     return np.asarray(np.linalg.norm(found[0] - found[1], axis=1))
 
 
-def nees(error: Any, covariance: Any) -> Array:
+def nees(error: Any, covariance: Any) -> Floats:
     """Return the normalised estimation error squared (T) of errors (T, n) with covariances (T, n, n)."""
     error = np.asarray(error, float)
     return np.asarray(np.einsum("ti,ti->t", error, np.linalg.solve(covariance, error[:, :, None])[:, :, 0]))
@@ -138,5 +137,5 @@ def score(p: Any, q: Any, true_p: Any, true_q: Any, covariance: Any = None) -> N
     )
 
 
-def _rms(x: Array) -> float:
+def _rms(x: Floats) -> float:
     return float(np.sqrt(np.mean(np.square(x))))

@@ -10,12 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_studies.navigation.forward_filter import TAPE_CLONE, TAPE_DROP, TAPE_PROPAGATE, TAPE_UPDATE, inject_error
-from wavesim_studies.navigation.strapdown import CLONE, Array, FilterConstants, Ints, kernel, propagate_back, transition
+from wavesim_studies.navigation.strapdown import CLONE, FilterConstants, kernel, propagate_back, transition
 
 
 @device_function
-def _inverse(L: Array, m: int, W: Array) -> None:
+def _inverse(L: Floats, m: int, W: Floats) -> None:
     """Compute W = (L L^T)^-1, the inverse of a matrix with the Cholesky factor L."""
     for c in range(m):
         for i in range(m):
@@ -31,7 +32,7 @@ def _inverse(L: Array, m: int, W: Array) -> None:
 
 
 @device_function
-def _apply_innovation(a: Array, A: Array, H: Array, U: Array, W: Array, pull: Array) -> None:
+def _apply_innovation(a: Floats, A: Floats, H: Floats, U: Floats, W: Floats, pull: Floats) -> None:
     """Update a -= H^T pull, and A += H^T (W H / 2 - U) and its transpose."""
     m, n = H.shape
     for k in range(m):
@@ -49,7 +50,7 @@ def _apply_innovation(a: Array, A: Array, H: Array, U: Array, W: Array, pull: Ar
 
 
 @device_function
-def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
+def _back_over_update(tape: Floats, at: int, a: Floats, A: Floats) -> None:
     """Step back over a measurement: a = (1 - K H)^T a - H^T S^-1 y, A = (1 - K H)^T A (1 - K H) + H^T S^-1 H."""
     m, n = int(tape[at]), int(tape[at + 1])
     H, K, U = np.empty((m, n)), np.empty((m, n)), np.zeros((m, n))
@@ -81,7 +82,7 @@ def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
 
 
 @device_function
-def _undo_clone_start(a: Array, A: Array, n: int, o: int) -> None:
+def _undo_clone_start(a: Floats, A: Floats, n: int, o: int) -> None:
     """Step back over the creation of a clone: add its part to the pose that it copied."""
     for i in range(CLONE):
         to = i if i < 3 else i + 3
@@ -99,7 +100,7 @@ def _undo_clone_start(a: Array, A: Array, n: int, o: int) -> None:
 
 
 @device_function
-def _undo_clone_end(a: Array, A: Array, n: int, o: int) -> None:
+def _undo_clone_end(a: Floats, A: Floats, n: int, o: int) -> None:
     """Step back over the removal of a clone: insert its rows and columns again."""
     for i in range(n - 1, o + CLONE - 1, -1):
         a[i] = a[i - CLONE]
@@ -115,7 +116,7 @@ def _undo_clone_end(a: Array, A: Array, n: int, o: int) -> None:
 
 
 @device_function
-def _smoothed_state(P: Array, a: Array, A: Array, n: int, base: int, S: Array, found: Array, d: Array) -> None:
+def _smoothed_state(P: Floats, a: Floats, A: Floats, n: int, base: int, S: Floats, found: Floats, d: Floats) -> None:
     """Return the correction d of a state, and its smoothed covariance in P."""
     for i in range(base):
         d[i] = 0.0
@@ -137,11 +138,11 @@ def _smoothed_state(P: Array, a: Array, A: Array, n: int, base: int, S: Array, f
 
 @kernel
 def smooth(
-    tape: Array,
+    tape: Floats,
     count: Ints,
     constants: FilterConstants,
-    nodes: Array,
-    covariances: Array,
+    nodes: Floats,
+    covariances: Floats,
 ) -> None:
     """Step back over the tape. ``nodes`` become the smoothed states, and the first n columns of ``covariances`` their
     covariances.

@@ -19,15 +19,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from wavesim_kernels import compiler as kernel_compiler
 from wavesim_kernels.compiled_elementary import rotation_elements
 from wavesim_kernels.compiler import device_function
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.elementary import sin_cos
-
-Array = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # ------------------------------------------------------------------ indices
 NOMINAL, BASE, CLONE = 26, 15, 6
@@ -47,11 +44,11 @@ kernel = kernel_compiler.kernel(nogil=True)
 class FilterArrays(NamedTuple):
     """Arrays of the filter, which the kernels change in place."""
 
-    x: Array  #: nominal state
-    P: Array  #: covariance of the error
-    clones: Array  #: cloned poses (K, 8): number, p, q
+    x: Floats  #: nominal state
+    P: Floats  #: covariance of the error
+    clones: Floats  #: cloned poses (K, 8): number, p, q
     sizes: Ints  #: n without clones, number of clones, length of the tape
-    memory: Array  #: times, the last sample, and the current rates and specific force (MEMORY)
+    memory: Floats  #: times, the last sample, and the current rates and specific force (MEMORY)
     streak: Ints  #: successive rejections of each sensor
 
 
@@ -60,24 +57,24 @@ class FilterConstants(NamedTuple):
 
     ix: Ints  #: indices of the optional states in the error
     gravity: float  #: m/s2
-    earth: Array  #: rotation of the Earth in W, rad/s
-    noise: Array  #: densities and time constants (NOISES)
+    earth: Floats  #: rotation of the Earth in W, rad/s
+    noise: Floats  #: densities and time constants (NOISES)
 
 
 class MotionWork(NamedTuple):
     """Temporary values of the propagation; see :func:`transition` and :func:`corrected_rates`."""
 
-    F: Array
-    moved: Array
-    w: Array
-    f: Array
+    F: Floats
+    moved: Floats
+    w: Floats
+    f: Floats
 
 
 # ------------------------------------------------------------------ rotations
 
 
 @device_function
-def matrix(q: Array, R: Array) -> None:
+def matrix(q: Floats, R: Floats) -> None:
     """Compute R_WB of a quaternion."""
     r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation_elements(q[0], q[1], q[2], q[3])
     R[0, 0], R[0, 1], R[0, 2] = r11, r12, r13
@@ -86,7 +83,7 @@ def matrix(q: Array, R: Array) -> None:
 
 
 @device_function
-def rotate_quaternion(q: Array, a: float, b: float, c: float, side: float) -> None:
+def rotate_quaternion(q: Floats, a: float, b: float, c: float, side: float) -> None:
     """Rotate a quaternion by a rotation vector, in W (side 1) or in B (side -1)."""
     angle = math.sqrt(a * a + b * b + c * c)
     s, w = sin_cos(0.5 * angle)
@@ -102,13 +99,13 @@ def rotate_quaternion(q: Array, a: float, b: float, c: float, side: float) -> No
 
 
 @device_function
-def cross(a: Array, b: Array, out: Array) -> None:
+def cross(a: Floats, b: Floats, out: Floats) -> None:
     x, y, z = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
     out[0], out[1], out[2] = x, y, z
 
 
 @device_function
-def _skewed(R: Array, f: Array, factor: float, out: Array) -> None:
+def _skewed(R: Floats, f: Floats, factor: float, out: Floats) -> None:
     """Compute out = factor R [f]x."""
     for i in range(3):
         a, b, c = R[i, 0], R[i, 1], R[i, 2]
@@ -120,7 +117,7 @@ def _skewed(R: Array, f: Array, factor: float, out: Array) -> None:
 
 
 @device_function
-def cross_matrix(a: Array, factor: float, out: Array) -> None:
+def cross_matrix(a: Floats, factor: float, out: Floats) -> None:
     out[0, 0], out[0, 1], out[0, 2] = 0.0, -factor * a[2], factor * a[1]
     out[1, 0], out[1, 1], out[1, 2] = factor * a[2], 0.0, -factor * a[0]
     out[2, 0], out[2, 1], out[2, 2] = -factor * a[1], factor * a[0], 0.0
@@ -130,7 +127,7 @@ def cross_matrix(a: Array, factor: float, out: Array) -> None:
 
 
 @device_function
-def transition(q: Array, w: Array, f: Array, dt: float, earth: Array, F: Array, moved: Array) -> None:
+def transition(q: Floats, w: Floats, f: Floats, dt: float, earth: Floats, F: Floats, moved: Floats) -> None:
     """Compute blocks of the transition over dt at constant rates w and specific force f in B.
 
     The inputs are in rad/s and m/s2, without biases and the rotation of the Earth. F (9, 3, 3) contains the blocks of p
@@ -170,7 +167,7 @@ def transition(q: Array, w: Array, f: Array, dt: float, earth: Array, F: Array, 
 
 
 @device_function
-def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
+def _advance_rows(P: Floats, columns: int, dt: float, F: Floats) -> None:
     """Compute the rows of position (p), velocity (v) and attitude (a) of the product F P."""
     for i in range(3):
         for j in range(columns):
@@ -215,7 +212,7 @@ def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
 
 
 @device_function
-def _apply_decay(P: Array, n: int, dt: float, ix: Ints, noise: Array) -> None:
+def _apply_decay(P: Floats, n: int, dt: float, ix: Ints, noise: Floats) -> None:
     """Apply the decay of those biases and currents that have a time constant."""
     for k in range(3):
         first = ix[0] if k == 2 else 9 + 3 * k
@@ -229,7 +226,7 @@ def _apply_decay(P: Array, n: int, dt: float, ix: Ints, noise: Array) -> None:
 
 
 @device_function
-def propagate_covariance(P: Array, n: int, dt: float, F: Array, ix: Ints, noise: Array) -> None:
+def propagate_covariance(P: Floats, n: int, dt: float, F: Floats, ix: Ints, noise: Floats) -> None:
     """Propagate the covariance: P = F P F^T + Q."""
     _advance_rows(P, n, dt, F)
     S = np.empty((15, 9))
@@ -254,7 +251,7 @@ def propagate_covariance(P: Array, n: int, dt: float, F: Array, ix: Ints, noise:
 
 
 @device_function
-def _add_process_noise(P: Array, n: int, dt: float, ix: Ints, noise: Array) -> None:
+def _add_process_noise(P: Floats, n: int, dt: float, ix: Ints, noise: Floats) -> None:
     """Add process noise of biases, current, clock and the other estimated states."""
     for i in range(3):
         P[9 + i, 9 + i] += noise[GYRO_WALK] * noise[GYRO_WALK] * dt
@@ -279,7 +276,7 @@ def _add_process_noise(P: Array, n: int, dt: float, ix: Ints, noise: Array) -> N
 
 
 @device_function
-def corrected_rates(x: Array, memory: Array, earth: Array, w: Array, f: Array) -> None:
+def corrected_rates(x: Floats, memory: Floats, earth: Floats, w: Floats, f: Floats) -> None:
     """Compute rates and specific force without biases and without the rotation of the Earth."""
     r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation_elements(x[Q_], x[Q_ + 1], x[Q_ + 2], x[Q_ + 3])
     w[0] = memory[RATES] - x[G_] - (r11 * earth[0] + r21 * earth[1] + r31 * earth[2])
@@ -291,7 +288,7 @@ def corrected_rates(x: Array, memory: Array, earth: Array, w: Array, f: Array) -
 
 @device_function
 def propagate_state(
-    x: Array, w: Array, dt: float, gravity: float, earth: Array, ix: Ints, noise: Array, moved: Array
+    x: Floats, w: Floats, dt: float, gravity: float, earth: Floats, ix: Ints, noise: Floats, moved: Floats
 ) -> None:
     """Advance the nominal state by dt. ``moved`` is that of :func:`transition`."""
     c = np.empty(3)
@@ -316,7 +313,7 @@ def propagate_state(
 
 
 @device_function
-def _withdraw_rows(A: Array, columns: int, dt: float, F: Array) -> None:
+def _withdraw_rows(A: Floats, columns: int, dt: float, F: Floats) -> None:
     """Compute the rows of velocity (v), attitude (a), gyro bias (bg) and accelerometer bias (ba) of the product F^T A."""
     for j in range(columns):
         p0, p1, p2, v0, v1, v2 = A[0, j], A[1, j], A[2, j], A[3, j], A[4, j], A[5, j]
@@ -359,7 +356,7 @@ def _withdraw_rows(A: Array, columns: int, dt: float, F: Array) -> None:
 
 
 @device_function
-def propagate_back(A: Array, a: Array, n: int, dt: float, F: Array, ix: Ints, noise: Array) -> None:
+def propagate_back(A: Floats, a: Floats, n: int, dt: float, F: Floats, ix: Ints, noise: Floats) -> None:
     """Compute A = F^T A F and a = F^T a, the reverse of :func:`propagate_covariance`."""
     c = ix[1]
     if c >= 0:

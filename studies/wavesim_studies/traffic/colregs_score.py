@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.guidance.avoidance import PATIENCE
 from wavesim_sdk.guidance.encounters import EncounterRole, closest_approach, closest_on_track, domain
 
 __all__ = ["AvoidingAction", "ColregsScore", "EncounterScore", "VesselTrack", "changes", "first_action", "score_run"]
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 KNOT = 1852.0 / 3600.0
 LARGE, NOTICED = (
     math.radians(30.0),
@@ -44,17 +43,17 @@ COST = 0.1  #: deduction from the score for each further course change
 class VesselTrack:
     """Track of a vessel: times (n,) in s, positions (n, 2) and velocities over ground (n, 2), north and east."""
 
-    times: Array
-    places: Array
-    velocities: Array
+    times: Floats
+    places: Floats
+    velocities: Floats
 
     @property
-    def courses(self) -> Array:
+    def courses(self) -> Floats:
         """Courses over time in rad, unwrapped."""
         return np.asarray(np.unwrap(np.arctan2(self.velocities[:, 1], self.velocities[:, 0])))
 
     @property
-    def speeds(self) -> Array:
+    def speeds(self) -> Floats:
         return np.asarray(np.hypot(self.velocities[:, 0], self.velocities[:, 1]))
 
 
@@ -181,7 +180,7 @@ def _spared(lengths: float) -> float:
     return float(np.clip((WASTED - lengths) / (WASTED - SPARED), 0.0, 1.0))
 
 
-def _sampled(own: VesselTrack, length: float) -> Array:
+def _sampled(own: VesselTrack, length: float) -> Floats:
     """Return the course at intervals of :data:`STEADY` ship lengths sailed."""
     speed = max(float(own.speeds[0]), 0.1)
     return own.courses[:: max(1, round(STEADY * length / speed / float(np.median(np.diff(own.times)))))]

@@ -9,18 +9,17 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_server import Lab
 from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.ship_autopilot import ShipMotion, WaypointPilot
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 PERIOD = 0.1  #: control period in s
 PASS_TOLERANCE_M = 10.0  #: distance in m outside the arc at which a waypoint is missed
 
@@ -32,8 +31,8 @@ class WaypointRoute:
     ``first`` is the start position, before the first corner.
     """
 
-    first: Array
-    corners: Array
+    first: Floats
+    corners: Floats
     radius: float
 
     @classmethod
@@ -42,7 +41,7 @@ class WaypointRoute:
         corners = np.array([(w.north, w.east) for w in body.waypoint], float)
         return cls(np.array(body.position[:2], float), corners, radius)
 
-    def distance(self, places: Array) -> Array:
+    def distance(self, places: Floats) -> Floats:
         """Return the distance (T) in m to the nearest leg or arc from positions (T, 2)."""
         away = np.full(len(places), np.inf)
         n = len(self.corners)
@@ -59,7 +58,7 @@ class WaypointRoute:
             away = np.where(inside & (self.radius > 0.0), np.minimum(away, off), away)
         return away
 
-    def _cut(self, a: Array, b: Array, c: Array) -> tuple[float, Array, Array, float]:
+    def _cut(self, a: Floats, b: Floats, c: Floats) -> tuple[float, Floats, Floats, float]:
         """Return the distance from corner b at which the arc begins, the directions of the legs before and after the
         corner, and the side of the arc.
         """
@@ -67,7 +66,7 @@ class WaypointRoute:
         turn = math.atan2(t1[0] * t2[1] - t1[1] * t2[0], t1 @ t2)
         return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
 
-    def reached(self, places: Array) -> int:
+    def reached(self, places: Floats) -> int:
         """Count the corners passed in order, in every round of the route. A corner is passed if the vessel comes as
         close to it as its arc does, plus ``PASS_TOLERANCE_M``.
         """
@@ -89,10 +88,10 @@ class WaypointRun:
     in m.
     """
 
-    times: Array
-    places: Array
-    speeds: Array
-    off: Array
+    times: Floats
+    places: Floats
+    speeds: Floats
+    off: Floats
     reached: int  #: number of waypoints reached
 
 
@@ -137,12 +136,12 @@ def _only_body(loaded: LoadedConfig, body: BodyConfig) -> LoadedConfig:
     return dataclasses.replace(loaded, config=dataclasses.replace(loaded.config, fleet=fleet))
 
 
-def _to_leg(places: Array, a: Array, b: Array) -> Array:
+def _to_leg(places: Floats, a: Floats, b: Floats) -> Floats:
     d = b - a
     along = np.clip((places - a) @ d / float(d @ d), 0.0, 1.0)
     return np.asarray(np.linalg.norm(places - a - along[:, None] * d, axis=1))
 
 
-def rms(values: Array) -> float:
+def rms(values: Floats) -> float:
     """Return the root mean square."""
     return float(np.sqrt(np.mean(np.square(values))))

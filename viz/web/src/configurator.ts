@@ -1,11 +1,10 @@
 // The configurator: open or import a model, edit it with gizmos or numbers, test it, save it.
 
-import { cssVariable, setChildren, h, toast } from "./dom";
+import { setChildren, h, toast } from "./dom";
 import { getJson, postJson } from "./http";
-import { Plot } from "./plots";
+import { ModelTest } from "./model_test";
 import { findChild, newElement, nameOf, type Schema } from "./xml_tree";
 import { ModelEditor3D } from "./model_editor3d";
-import { context2d } from "./canvas";
 import type {
   AttributeRule,
   ModelCheck,
@@ -14,7 +13,6 @@ import type {
   ModelEntry,
   SavedFile,
   SavedModel,
-  SimulatedMotion,
   VehicleInstruments,
   VehicleEntry,
   XmlTree,
@@ -31,7 +29,7 @@ export class Configurator {
   private readonly side = h("div", { class: "side" });
   private readonly verdict = h("div", { class: "verdict", id: "verdict", role: "status" });
   private readonly chosenBox = h("div", { class: "section" });
-  private readonly tries = h("div", { class: "section", id: "tries" });
+  private readonly tries = new ModelTest(() => this.sent());
   private readonly back = h(
     "button",
     {
@@ -59,9 +57,6 @@ export class Configurator {
   private visible = false;
   private write = true;
   private turning = false;
-  private commands: Record<string, number> | null = null;
-  private kind = "turn";
-  private seconds = 60;
 
   constructor() {
     this.bench = new ModelEditor3D(
@@ -134,7 +129,7 @@ export class Configurator {
       ),
       this.side,
     );
-    this.side.append(this.chosenBox, this.tries);
+    this.side.append(this.chosenBox, this.tries.box);
     document.body.append(this.root);
     this.list.addEventListener("change", () => void this.load(this.list.value, file));
     window.addEventListener("keydown", (e) => {
@@ -238,10 +233,9 @@ export class Configurator {
 
   private anew(): void {
     this.chosen = null;
-    this.commands = null;
     this.past.length = 0;
     this.bench.forget();
-    this.tries.classList.toggle("hidden", this.vehicle !== null);
+    this.tries.reset(this.vehicle !== null);
     this.remember();
     this.build();
     this.bench.set(this.model, this.sensors);
@@ -543,126 +537,7 @@ export class Configurator {
       this.given = found.given;
       this.build();
     }
-    if (!this.tries.childElementCount) this.tryForm();
-  }
-
-  // -- testing -----------------------------------------------------------------------------------------
-
-  private tryForm(result?: SimulatedMotion): void {
-    const seconds = h("input", {
-      type: "number",
-      value: this.seconds,
-      min: 5,
-      max: 600,
-      onchange: () => {
-        this.seconds = Number(seconds.value);
-      },
-    });
-    seconds.style.width = "64px";
-    const run = (kind: string): void => {
-      this.kind = kind;
-      this.commands = null;
-      void this.test();
-    };
-    setChildren(
-      this.tries,
-      h("h3", {}, "Test run"),
-      h(
-        "div",
-        { class: "row" },
-        h("button", { id: "try-turn", onclick: () => run("turn") }, "turning circle"),
-        h("button", { id: "try-step", onclick: () => run("step") }, "step ahead"),
-        h("label", { class: "row" }, seconds, "s"),
-      ),
-    );
-    if (!result) return;
-    const inputs = Object.entries(result.commands).map(([name, value]) => {
-      const input = h("input", {
-        type: "number",
-        value: +value.toFixed(4),
-        step: "any",
-        onchange: () => {
-          (this.commands ??= { ...result.commands })[name] = Number(input.value);
-        },
-      });
-      return h("div", { class: "key" }, h("label", { title: name }, name), input);
-    });
-    this.tries.append(
-      h("div", { class: "soft" }, "Commands, applied from 1 s, in SI units: N or 1/s, rad, kg"),
-      ...inputs,
-      h("div", { class: "row" }, h("button", { onclick: () => void this.test() }, "run again with these commands")),
-      this.wayOf(result),
-    );
-    const c = result.columns,
-      width = Math.max(this.side.clientWidth - 26, 160),
-      deg = 180 / Math.PI;
-    const plot = (title: string, unit: string, ...y: number[][]): void => {
-      const p = new Plot({
-        title,
-        unit,
-        colours: [cssVariable("--accent")],
-        labels: [title],
-        width,
-        down: title === "depth",
-      });
-      p.set(c["time"]!, y[0]!);
-      this.tries.append(p.element);
-    };
-    plot("speed ahead", "m/s", c["u"]!);
-    plot(
-      "heading rate",
-      "deg/s",
-      c["r"]!.map((v) => v * deg),
-    );
-    plot("depth", "m", c["down"]!);
-    plot(
-      "roll",
-      "deg",
-      c["roll"]!.map((v) => v * deg),
-    );
-  }
-
-  /** Draw the track from above, north up, both axes to the same scale. */
-  private wayOf(result: SimulatedMotion): HTMLElement {
-    const n = result.columns["north"]!,
-      e = result.columns["east"]!,
-      size = Math.max(this.side.clientWidth - 26, 160),
-      canvas = h("canvas", { width: 2 * size, height: 2 * size, id: "way" });
-    Object.assign(canvas.style, { width: `${size}px`, height: `${size}px` });
-    const [n0, n1, e0, e1] = [Math.min(...n), Math.max(...n), Math.min(...e), Math.max(...e)],
-      span = Math.max(n1 - n0, e1 - e0, 1) * 1.15;
-    const x = (v: number): number => size + ((v - (e0 + e1) / 2) / span) * 2 * size,
-      y = (v: number): number => size - ((v - (n0 + n1) / 2) / span) * 2 * size;
-    const c = context2d(canvas);
-    c.fillStyle = cssVariable("--field");
-    c.fillRect(0, 0, 2 * size, 2 * size);
-    c.strokeStyle = cssVariable("--accent");
-    c.lineWidth = 3;
-    c.beginPath();
-    n.forEach((v, k) => (k ? c.lineTo(x(e[k]!), y(v)) : c.moveTo(x(e[k]!), y(v))));
-    c.stroke();
-    c.fillStyle = cssVariable("--warm");
-    c.beginPath();
-    c.arc(x(e[0]!), y(n[0]!), 7, 0, 7);
-    c.fill();
-    c.fillStyle = cssVariable("--soft");
-    c.font = "22px system-ui, sans-serif";
-    c.fillText(`${(e1 - e0).toFixed(1)} m wide, ${(n1 - n0).toFixed(1)} m high; north is up`, 14, 2 * size - 16);
-    return canvas;
-  }
-
-  private async test(): Promise<void> {
-    toast("trying…");
-    const found = await postJson<SimulatedMotion>("/api/test", {
-      model: this.sent(),
-      kind: this.kind,
-      seconds: this.seconds,
-      commands: this.commands,
-    });
-    if (found) {
-      this.commands = found.commands;
-      this.tryForm(found);
-    }
+    this.tries.show();
   }
 
   private async save(file: string, replace: boolean): Promise<void> {

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_world.config.sensors import CameraConfig, SonarConfig
+from wavesim_world.config.ranging_sensors import CameraConfig, SonarConfig
 from wavesim_world.config.validation import fail_at
 from wavesim_world.config.world import World
 from wavesim_world.sonars import frame_sizes, lens, materials, presets

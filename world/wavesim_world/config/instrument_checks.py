@@ -13,16 +13,8 @@ from wavesim_sdk.sensors import DVL_BEAMS, LEAK_COMPARTMENTS, MULTIBEAM_BEAMS, R
 from wavesim_world.config import imaging_checks as scenes
 from wavesim_world.config.adcp import AdcpConfig
 from wavesim_world.config.model import Config
-from wavesim_world.config.sensors import (
-    CameraConfig,
-    DvlConfig,
-    LeakConfig,
-    MultibeamConfig,
-    RangerConfig,
-    SensorConfig,
-    SensorsConfig,
-    SonarConfig,
-)
+from wavesim_world.config.ranging_sensors import CameraConfig, MultibeamConfig, RangerConfig, SonarConfig
+from wavesim_world.config.sensors import DvlConfig, LeakConfig, SensorConfig, SensorsConfig
 from wavesim_world.config.validation import fail_at
 from wavesim_world.config.vehicle import Model
 

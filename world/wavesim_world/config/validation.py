@@ -9,10 +9,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from wavesim_sdk.actuators import MAX_BALLASTS, MAX_FINS, MAX_SWIVELS, MAX_THRUSTERS
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_world.actuators import actuators_of
+from wavesim_world.config.actuators import Fin, Thruster
+from wavesim_world.config.exposure import Oscillator
 from wavesim_world.config.primitives import shape_of
-from wavesim_world.config.vehicle import Fin, Matrix6, Model, Oscillator, Thruster
+from wavesim_world.config.vehicle import Matrix6, Model
 
 WATER_DENSITY = 1025.0  #: density of sea water for plausibility checks, kg/m3
 #: maximum plausible ratio between the mass of a body and the mass of the water that it displaces, in either direction
@@ -22,7 +25,7 @@ _NAME = re.compile(r"(?=.*[A-Za-z_-])[A-Za-z0-9_-]{1,31}")
 MUNK_ELEMENTS = ("15", "16", "26", "35", "51", "53", "61", "62")
 
 
-def matrix(m: Matrix6 | None) -> np.ndarray[Any, np.dtype[np.float64]]:
+def matrix(m: Matrix6 | None) -> Floats:
     """Return the 6x6 matrix of an XML element as an array, or zeros if the element is absent."""
     if m is None:
         return np.zeros((6, 6))

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.algebra import norm
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import exp, hypot
 from wavesim_sdk.errors import ConfigError
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.world import BedConfig
 from wavesim_world.ocean.volume import MAX_BYTES
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 LEVEL_MARGIN_M = 20_000.0  #: width of the level ground around the area of a survey, m
 MAX_POINTS = 2_000_000
 DEEPEST, HIGHEST = 12_000.0, -9_000.0  #: minimum and maximum of valid depths, m
 
 
-def analytic_depth(bed: BedConfig, north: Array, east: Array) -> Array:
+def analytic_depth(bed: BedConfig, north: Floats, east: Floats) -> Floats:
     """Return the depth in m of the analytic bed: D0 + D1 x + D2 y + sum h exp(-(a^2 dx^2 + b^2 dy^2))."""
     x, y = np.asarray(north, float), np.asarray(east, float)
     depth = bed.depth + bed.slope_north * x + bed.slope_east * y
@@ -37,7 +37,7 @@ def analytic_depth(bed: BedConfig, north: Array, east: Array) -> Array:
     return np.asarray(depth)
 
 
-def read_soundings(path: Path, heights: bool = False) -> Array:
+def read_soundings(path: Path, heights: bool = False) -> Floats:
     """Read soundings (plain or in DUNE's format) or an ESRI ASCII grid as an array (n, 3) of north, east, depth in m.
 
     ``heights`` is True if the file contains heights instead of depths. A ConfigError names the invalid line.
@@ -145,7 +145,7 @@ def _floats(words: list[str]) -> list[float]:
 class TriangulatedBed:
     """Sea bed as a Delaunay triangulation of soundings, with level ground around the survey."""
 
-    def __init__(self, soundings: Array) -> None:
+    def __init__(self, soundings: Floats) -> None:
         try:
             from scipy.spatial import Delaunay
         except ImportError:
@@ -166,7 +166,7 @@ class TriangulatedBed:
 
         self(self.points[:1, 0], self.points[:1, 1])  # the first search builds tables; do that now, not during a run
 
-    def __call__(self, north: Array, east: Array) -> Array:
+    def __call__(self, north: Floats, east: Floats) -> Floats:
         """Return the depth in m; NaN beyond the level ground."""
         xy = np.stack(np.broadcast_arrays(np.asarray(north, float), np.asarray(east, float)), axis=-1)
         at = self._delaunay.find_simplex(xy)
@@ -201,7 +201,7 @@ def mean_depth(loaded: LoadedConfig) -> float:
     return max(float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth, 0.1)
 
 
-def sea_bed(loaded: LoadedConfig) -> Callable[[Array, Array], Array]:
+def sea_bed(loaded: LoadedConfig) -> Callable[[Floats, Floats], Floats]:
     """Return the depth function of a configuration's bed."""
     return triangulated_bed(loaded) or (lambda north, east: analytic_depth(loaded.config.world.bed, north, east))
 

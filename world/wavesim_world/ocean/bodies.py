@@ -14,26 +14,23 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import dot, matvec, norm, vecmat
-from wavesim_sdk.shared_memory import Record
+from wavesim_sdk.arrays import Floats, Ints, Record
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.ocean.scene import intersect_box, intersect_cylinder
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0
 STRIP = 30  #: up to this mean number of bodies per strip, a search in strips is faster than in a tree
 ELEMENTS = 200_000  #: number of beam-body pairs tested in one batch
 
 
-def _cross(a: Array, b: Array) -> Array:
+def _cross(a: Floats, b: Floats) -> Floats:
     """Return cross products (n, 3). This is faster than np.cross, which accepts other shapes too."""
     x, y = a[:, [1, 2, 0]], b[:, [2, 0, 1]]
     return np.asarray(x * y - a[:, [2, 0, 1]] * b[:, [1, 2, 0]])
 
 
-def _tree(points: Array) -> Any:
+def _tree(points: Floats) -> Any:
     from scipy.spatial import cKDTree  # the import takes 0.25 s, so only worlds with solids pay for it
 
     return cKDTree(points, leafsize=12, balanced_tree=False, compact_nodes=False)  # rebuilt at each tick
@@ -46,9 +43,9 @@ class ModelShapes:
         self.loaded = loaded
         self._of_model = functools.cache(self._shape_row)
         self._models: Any = None
-        self._table: Array = np.zeros((0, 5))
+        self._table: Floats = np.zeros((0, 5))
 
-    def table(self, models: Any) -> Array:
+    def table(self, models: Any) -> Floats:
         """Return an array (n, 5) of shapes with one row per body for these models."""
         if self._models is None or not np.array_equal(models, self._models):
             self._models = models.copy()
@@ -63,9 +60,9 @@ class ModelShapes:
 class BodyObstacles:
     """Bodies at one tick, as obstacles for beams."""
 
-    def __init__(self, shapes: ModelShapes, rows: Rows, identity: Record, state: Record) -> None:
+    def __init__(self, shapes: ModelShapes, rows: Ints, identity: Record, state: Record) -> None:
         self.rows, self.state = rows, state.take(rows)  # ten times as fast as indexing
-        self.p: Array = self.state["p_WB_W"]
+        self.p: Floats = self.state["p_WB_W"]
         shape = shapes.table(identity["model"].take(rows))
         self.kind, self.half, self.radius = shape[:, 0], shape[:, 1:4], shape[:, 4]
 
@@ -76,7 +73,7 @@ class BodyObstacles:
     def _tree(self) -> Any:
         return _tree(self.p)
 
-    def cast(self, starts: Array, along: Array, ranges: Array, maximum: float, own: Rows) -> tuple[Array, Rows]:
+    def cast(self, starts: Floats, along: Floats, ranges: Floats, maximum: float, own: Ints) -> tuple[Floats, Ints]:
         """Return (ranges, index of the body hit or -1), both of shape (n, beams), for the beams of n instruments.
 
         ``ranges`` are the ranges without bodies; ``own`` are the rows of the bodies that carry the instruments. Start
@@ -100,7 +97,9 @@ class BodyObstacles:
                 self._strike(starts, along, limit, ranges, hit, i[some], j[some])
         return ranges, hit
 
-    def _strike(self, starts: Array, along: Array, limit: Array, ranges: Array, hit: Rows, i: Rows, j: Rows) -> None:
+    def _strike(
+        self, starts: Floats, along: Floats, limit: Floats, ranges: Floats, hit: Ints, i: Ints, j: Ints
+    ) -> None:
         """Shorten the beams of instruments ``i`` where they hit bodies ``j``."""
         beams = ranges.shape[1]
         c, d = self.p[j][:, None, :] - starts[i], along[i]
@@ -120,7 +119,7 @@ class BodyObstacles:
         hit.reshape(-1)[flat[first]] = place[first]
         limit.reshape(-1)[flat] = ranges.reshape(-1)[flat]
 
-    def velocity(self, hit: Rows, points: Array) -> Array:
+    def velocity(self, hit: Ints, points: Floats) -> Floats:
         """Return the velocity in W of points (n, beams, 3) on the bodies hit; 0 where none was hit."""
         found = np.zeros(points.shape)
         some = hit >= 0
@@ -133,7 +132,7 @@ class BodyObstacles:
             found[some] = matvec(R, state["v_WB_B"]) + turning
         return found
 
-    def _near(self, starts: Array, along: Array, limit: Array, own: Rows) -> tuple[Rows, Rows]:
+    def _near(self, starts: Floats, along: Floats, limit: Floats, own: Ints) -> tuple[Ints, Ints]:
         """Return pairs (instrument, body) that may intersect. They follow from the bounding box of the beams and, for a
         fan, from its plane.
         """
@@ -158,7 +157,7 @@ class BodyObstacles:
             i, j = i[keep], j[keep]
         return i, j
 
-    def _within(self, low: Array, high: Array) -> tuple[Rows, Rows]:
+    def _within(self, low: Floats, high: Floats) -> tuple[Ints, Ints]:
         """Return pairs (box, body) where the axis-aligned box is within the bounding radius of the body."""
         axis = 0 if (high[:, 0] - low[:, 0]).sum() < (high[:, 1] - low[:, 1]).sum() else 1
         if self._sorted[axis] is None:
@@ -186,13 +185,13 @@ class BodyObstacles:
             i, j = i[keep], j[keep]
         return i, j
 
-    def _nearest_first(self, starts: Array, i: Rows, j: Rows) -> tuple[Rows, Rows]:
+    def _nearest_first(self, starts: Floats, i: Ints, j: Ints) -> tuple[Ints, Ints]:
         """Sort the pairs by distance, so that later pairs can be skipped for beams that already hit a body."""
         apart = norm(self.p[j] - starts[i, 0]) - self.radius[j]
         order = np.argsort(apart, kind="stable")
         return i[order], j[order]
 
-    def _meet(self, o: Array, d: Array, j: Rows) -> Array:
+    def _meet(self, o: Floats, d: Floats, j: Ints) -> Floats:
         """Return the distances at which rays (n, 3), relative to the body origins, first hit bodies ``j``: 0 from
         inside, inf = no hit.
         """

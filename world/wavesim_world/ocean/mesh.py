@@ -6,23 +6,22 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import matvec, norm
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_world.config.loaded import LoadedConfig
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 FORMATS = ("stl", "ply", "obj", "off", "glb")
 #: maximum number of triangles of all meshes of a world together, because contacts test each nearby triangle
 MAX_TRIANGLES = 20_000
 MAX_BYTES = 64 * 2**20
 
 
-def read_mesh(path: Path) -> Array:
+def read_mesh(path: Path) -> Floats:
     """Read triangles (n, 3, 3) from a mesh file, in the axes and the unit of the file. Raises ConfigError if the file
     is invalid.
     """
@@ -53,7 +52,7 @@ def read_mesh(path: Path) -> Array:
     return np.asarray(triangles)
 
 
-def mesh_triangles(loaded: LoadedConfig) -> list[Array]:
+def mesh_triangles(loaded: LoadedConfig) -> list[Floats]:
     """Return the triangles (n, 3, 3) of each mesh of a world, in frame W."""
     found = []
     for m in loaded.config.world.obstacles.mesh:
@@ -64,7 +63,7 @@ def mesh_triangles(loaded: LoadedConfig) -> list[Array]:
     return found
 
 
-def all_triangles(loaded: LoadedConfig) -> Array:
+def all_triangles(loaded: LoadedConfig) -> Floats:
     """Return the triangles of all meshes of a world (n, 3, 3)."""
     total = np.concatenate([np.zeros((0, 3, 3)), *mesh_triangles(loaded)])
     if len(total) > MAX_TRIANGLES:
@@ -76,14 +75,14 @@ def all_triangles(loaded: LoadedConfig) -> Array:
 
 
 @functools.lru_cache(maxsize=16)
-def _read(path: Path, _changed: int) -> Array:
+def _read(path: Path, _changed: int) -> Floats:
     return read_mesh(path)
 
 
 class RaycastMesh:
     """Triangles prepared for ray casting."""
 
-    def __init__(self, triangles: Array) -> None:
+    def __init__(self, triangles: Floats) -> None:
         import trimesh
         from trimesh.ray.ray_pyembree import RayMeshIntersector
 
@@ -92,7 +91,7 @@ class RaycastMesh:
         mesh = trimesh.Trimesh(corners - self._middle, np.arange(len(corners)).reshape(-1, 3), process=False)
         self._rays = RayMeshIntersector(mesh)
 
-    def cast(self, origin: Array, direction: Array) -> Array:
+    def cast(self, origin: Floats, direction: Floats) -> Floats:
         """Return distances (n,) from origins (n, 3) along unit directions (n, 3), with inf where nothing is hit."""
         found = np.full(len(origin), np.inf)
         place, ray, _ = self._rays.intersects_location(origin - self._middle, direction, multiple_hits=False)

@@ -11,19 +11,18 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.algebra import dot, vecmat
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import cos, hypot, sin, sin_cos
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.world import Obstacles
 from wavesim_world.ocean import mesh
 from wavesim_world.ocean.bed import max_slope, sea_bed
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-
 CLOSE = 1e-4  #: distance in m from the bed at which a ray counts as on the bed
 STEPS = 400
 
 
-def obstacle_boxes(o: Obstacles) -> Array:
+def obstacle_boxes(o: Obstacles) -> Floats:
     """Return upright boxes as an array (n, 7): centre, half sizes, heading. The rows are the blocks, followed by four
     walls per tunnel.
     """
@@ -54,8 +53,8 @@ class RaycastScene:
         self.solid = mesh.RaycastMesh(triangles) if len(triangles) else None
 
     def cast(
-        self, origin: Array, direction: Array, maximum: float, *, surface: bool = True, level: float = 0.0
-    ) -> Array:
+        self, origin: Floats, direction: Floats, maximum: float, *, surface: bool = True, level: float = 0.0
+    ) -> Floats:
         """Return distances (n,) from origins (n, 3) along unit directions (n, 3), all in frame W; inf if nothing is
         within ``maximum``.
 
@@ -73,7 +72,7 @@ class RaycastScene:
             found = np.minimum(found, up)
         return np.where(found <= maximum, found, np.inf).reshape(origin.shape[:-1])
 
-    def _bottom(self, o: Array, d: Array, maximum: float) -> Array:
+    def _bottom(self, o: Floats, d: Floats, maximum: float) -> Floats:
         across = hypot(d[:, 0], d[:, 1])
         fall = self.max_bed_slope * across + d[:, 2]  # maximum rate at which ray and bed approach each other
         t = np.zeros(len(o))
@@ -94,7 +93,7 @@ class RaycastScene:
             active = active[~hit & (t[active] <= maximum)]
         return np.where(result <= maximum, result, np.inf)
 
-    def _solid(self, o: Array, d: Array) -> Array:
+    def _solid(self, o: Floats, d: Floats) -> Floats:
         best = np.full(len(o), np.inf)
         for x, y, z, a, b, c, heading in self.boxes:
             some, rel = _towards(o, d, (x, y, z), a * a + b * b + c * c)
@@ -113,7 +112,7 @@ class RaycastScene:
         return best
 
 
-def _towards(o: Array, d: Array, centre: Any, square: float) -> tuple[Any, Array]:
+def _towards(o: Floats, d: Floats, centre: Any, square: float) -> tuple[Any, Floats]:
     """Return (indices, origins relative to the centre) of the rays whose squared distance from the centre is below
     ``square``.
     """
@@ -124,7 +123,7 @@ def _towards(o: Array, d: Array, centre: Any, square: float) -> tuple[Any, Array
     return some, rel[some]
 
 
-def intersect_box(p: Array, v: Array, half: Array) -> Array:
+def intersect_box(p: Floats, v: Floats, half: Floats) -> Floats:
     """Return the distance at which rays first hit a box around the origin: 0 from inside, inf = no hit."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         near, far = (-half - p) / v, (half - p) / v
@@ -135,7 +134,7 @@ def intersect_box(p: Array, v: Array, half: Array) -> Array:
     return np.where((low <= high) & (high >= 0.0), np.maximum(low, 0.0), np.inf)
 
 
-def intersect_cylinder(p: Array, v: Array, radius: Any, half: Any) -> Array:
+def intersect_cylinder(p: Floats, v: Floats, radius: Any, half: Any) -> Floats:
     """Return the distance at which rays first hit an upright cylinder around the origin: 0 from inside, inf = no hit."""
     a = v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1]
     b = p[:, 0] * v[:, 0] + p[:, 1] * v[:, 1]

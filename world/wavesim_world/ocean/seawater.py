@@ -11,40 +11,39 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import sin
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-
-Number = TypeVar("Number", float, Array)
+Number = TypeVar("Number", float, Floats)
 
 C_35_15_0 = 4.2914  #: conductivity of standard sea water, S/m (UNESCO 44: 42.914 mS/cm)
 
 
-def _rt35(t: Array) -> Array:
+def _rt35(t: Floats) -> Floats:
     return np.asarray(0.6766097 + t * (2.00564e-2 + t * (1.104259e-4 + t * (-6.9698e-7 + t * 1.0031e-9))))
 
 
-def _sal(sqrt_rt: Array, dt: Array) -> Array:
+def _sal(sqrt_rt: Floats, dt: Floats) -> Floats:
     x = sqrt_rt
     a = 0.0080 + x * (-0.1692 + x * (25.3851 + x * (14.0941 + x * (-7.0261 + x * 2.7081))))
     b = 0.0005 + x * (-0.0056 + x * (-0.0066 + x * (-0.0375 + x * (0.0636 - x * 0.0144))))
     return np.asarray(a + dt / (1.0 + 0.0162 * dt) * b)
 
 
-def _dsal(x: Array, dt: Array) -> Array:
+def _dsal(x: Floats, dt: Floats) -> Floats:
     a = -0.1692 + x * (50.7702 + x * (42.2823 + x * (-28.1044 + x * 13.5405)))
     b = -0.0056 + x * (-0.0132 + x * (-0.1125 + x * (0.2544 - x * 0.0720)))
     return np.asarray(a + dt / (1.0 + 0.0162 * dt) * b)
 
 
-def _pressure_terms(t: Array, p: Array) -> tuple[Array, Array, Array]:
+def _pressure_terms(t: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
     a = 0.4215 - 3.107e-3 * t
     b = 1.0 + t * (3.426e-2 + t * 4.464e-4)
     c = p * (2.070e-5 + p * (-6.370e-10 + p * 3.989e-15))
     return a, b, c
 
 
-def salinity(conductivity: Array, temperature: Array, pressure: Array) -> Array:
+def salinity(conductivity: Floats, temperature: Floats, pressure: Floats) -> Floats:
     """Return practical salinity from conductivity (S/m), temperature (C) and gauge pressure (dbar)."""
     r = np.asarray(conductivity) / C_35_15_0
     t = np.asarray(temperature, float)
@@ -53,7 +52,7 @@ def salinity(conductivity: Array, temperature: Array, pressure: Array) -> Array:
     return np.where(r <= 5e-4, 0.0, _sal(np.sqrt(np.abs(rt)), t - 15.0))
 
 
-def conductivity(salinity_: Array, temperature: Array, pressure: Array) -> Array:
+def conductivity(salinity_: Floats, temperature: Floats, pressure: Floats) -> Floats:
     """Return conductivity (S/m): the inverse of :func:`salinity`, by Newton's method to 1e-12."""
     s = np.asarray(salinity_, float)
     t = np.asarray(temperature, float)
@@ -71,7 +70,7 @@ def conductivity(salinity_: Array, temperature: Array, pressure: Array) -> Array
     return np.asarray((disc - half) / a * C_35_15_0)
 
 
-def density(salinity_: Array, temperature: Array, pressure: Array) -> Array:
+def density(salinity_: Floats, temperature: Floats, pressure: Floats) -> Floats:
     """Return density (kg/m3) from the International Equation of State 1980; the gauge pressure is in dbar."""
     s, t = np.asarray(salinity_, float), np.asarray(temperature, float)
     p, root = np.asarray(pressure, float) / 10.0, np.sqrt(s)
@@ -106,7 +105,7 @@ def depth(pressure: Number, latitude: float) -> Number:
     return found if isinstance(found, float) else np.asarray(found)  # type: ignore[return-value]  # a float gives a float
 
 
-def pressure(depth_: Array, latitude: float) -> Array:
+def pressure(depth_: Floats, latitude: float) -> Floats:
     """Return gauge pressure in dbar at a depth in m: the inverse of :func:`depth`, by Newton's method to 1e-8 dbar."""
     z = np.asarray(depth_, float)
     p = 1.01 * z
@@ -115,7 +114,7 @@ def pressure(depth_: Array, latitude: float) -> Array:
     return np.asarray(p)
 
 
-def freezing_point(salinity_: Array, pressure: Array) -> Array:
+def freezing_point(salinity_: Floats, pressure: Floats) -> Floats:
     """Return the freezing point in C (Millero 1978); the gauge pressure is in dbar."""
     s = np.asarray(salinity_, float)
     return np.asarray(

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from wavesim_sdk.algebra import interpolate
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import exp, log10, power
 from wavesim_sdk.errors import ConfigError
 from wavesim_world.config.acoustics import Acoustics
@@ -22,12 +22,10 @@ from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.ocean import seawater
 from wavesim_world.ocean.water import Water
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-
 # ------------------------------------------------------------------ speed
 
 
-def chen_millero(temperature: Array, salinity: Array, pressure: Array) -> Array:
+def chen_millero(temperature: Floats, salinity: Floats, pressure: Floats) -> Floats:
     """Return sound speed according to Chen & Millero (1977) as in UNESCO 44. T68 is in C, gauge pressure in dbar."""
     t, s = np.asarray(temperature, float), np.asarray(salinity, float)
     p = np.asarray(pressure, float) / 10.0
@@ -45,7 +43,7 @@ def chen_millero(temperature: Array, salinity: Array, pressure: Array) -> Array:
     return np.asarray(pure + (a0 + p * (a1 + p * (a2 + p * a3))) * s + b * s * np.sqrt(s) + d * s * s)
 
 
-def del_grosso(temperature: Array, salinity: Array, pressure: Array) -> Array:
+def del_grosso(temperature: Floats, salinity: Floats, pressure: Floats) -> Floats:
     """Return sound speed according to Del Grosso (1974) with the ITS-90 coefficients of Wong & Zhu (1995). T90 is in C,
     gauge pressure in dbar.
     """
@@ -69,21 +67,21 @@ def del_grosso(temperature: Array, salinity: Array, pressure: Array) -> Array:
     return np.asarray(1402.392 + ct + cs + cp + mixed)
 
 
-def mackenzie(temperature: Array, salinity: Array, depth: Array) -> Array:
+def mackenzie(temperature: Floats, salinity: Floats, depth: Floats) -> Floats:
     """Return sound speed according to Mackenzie (1981), valid for 2 to 30 C, salinity 25 to 40, depth 0 to 8000 m."""
     t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
     c = 1448.96 + t * (4.591 + t * (-5.304e-2 + t * 2.374e-4)) + 1.340 * (s - 35.0) + z * (1.630e-2 + z * 1.675e-7)
     return np.asarray(c - 1.025e-2 * t * (s - 35.0) - 7.139e-13 * t * (z * z * z))
 
 
-def medwin(temperature: Array, salinity: Array, depth: Array) -> Array:
+def medwin(temperature: Floats, salinity: Floats, depth: Floats) -> Floats:
     """Return sound speed according to Medwin (1975), valid for 0 to 35 C, salinity 0 to 45, depth 0 to 1000 m."""
     t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
     c = 1449.2 + t * (4.6 + t * (-0.055 + t * 0.00029)) + (1.34 - 0.010 * t) * (s - 35.0) + 0.016 * z
     return np.asarray(c)
 
 
-def leroy(temperature: Array, salinity: Array, depth: Array, latitude_deg: float = 45.0) -> Array:
+def leroy(temperature: Floats, salinity: Floats, depth: Floats, latitude_deg: float = 45.0) -> Floats:
     """Return sound speed according to Leroy, Robinson & Goldsmith (2008), valid for all oceans."""
     t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
     c = 1402.5 + 5.0 * t - 5.44e-2 * (t * t) + 2.1e-4 * (t * t * t) + 1.33 * s - 1.23e-2 * s * t + 8.7e-5 * s * (t * t)
@@ -91,7 +89,7 @@ def leroy(temperature: Array, salinity: Array, depth: Array, latitude_deg: float
     return np.asarray(c - 9.5e-13 * t * (z * z * z) + 3e-7 * (t * t) * z + 1.43e-5 * s * z)
 
 
-def munk(depth: Array, speed: float = 1500.0, eps: float = 0.00737, axis: float = 1300.0) -> Array:
+def munk(depth: Floats, speed: float = 1500.0, eps: float = 0.00737, axis: float = 1300.0) -> Floats:
     """Return the canonical sound-speed profile of Munk (1974)."""
     e = 2.0 * (np.asarray(depth, float) - axis) / axis
     return np.asarray(speed * (1.0 + eps * (e - 1.0 + exp(-e))))
@@ -190,7 +188,7 @@ def noise_in_band(a: Acoustics, wind: float, frequency: float, bandwidth: float)
 # ------------------------------------------------------------------ the profile
 
 
-def read_profile(path: Path) -> tuple[Array, Array]:
+def read_profile(path: Path) -> tuple[Floats, Floats]:
     """Read depths (ascending, m) and sound speeds (m/s) from rows `depth speed`. A # starts a comment."""
     depths: list[float] = []
     speeds: list[float] = []
@@ -225,7 +223,7 @@ def read_profile(path: Path) -> tuple[Array, Array]:
     return np.array(depths), np.array(speeds)
 
 
-def sound_speed_profile(loaded: LoadedConfig, water: Water, bottom: float, levels: int = 65) -> tuple[Array, Array]:
+def sound_speed_profile(loaded: LoadedConfig, water: Water, bottom: float, levels: int = 65) -> tuple[Floats, Floats]:
     """Return depths and sound speeds of the configured profile from the surface to ``bottom``. The profile is linear
     between them.
     """

@@ -14,12 +14,11 @@ import numpy as np
 
 from wavesim_kernels import randomness
 from wavesim_sdk.algebra import interpolate
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import cos, exp, expm1, power, sin_cos
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.world import Waves
 from wavesim_world.ocean.bed import mean_depth
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 #: Columns of a sea component. The last constant is the number of columns.
 # amplitude, frequency, wave number north, east, phase, direction and its unit vector, wave number, exp(-2 k h) for the
@@ -56,7 +55,7 @@ SEA_STATES = (
 )
 
 
-def spectrum(waves: Waves, height: float, peak: float, w: Array) -> Array:
+def spectrum(waves: Waves, height: float, peak: float, w: Floats) -> Floats:
     """Return the spectrum S(w) in m2 s/rad for a significant wave height (m) and peak frequency (rad/s)."""
     with np.errstate(over="ignore", divide="ignore"):
         square, w2 = (peak / w) * (peak / w), w * w
@@ -68,7 +67,7 @@ def spectrum(waves: Waves, height: float, peak: float, w: Array) -> Array:
     return np.asarray(s)
 
 
-def wave_number(w: Array, gravity: float, depth: float) -> Array:
+def wave_number(w: Floats, gravity: float, depth: float) -> Floats:
     """Solve w^2 = g k tanh(k h) for k by Newton's method. The start value is the larger of the deep-water and
     shallow-water values.
     """
@@ -83,7 +82,7 @@ def wave_number(w: Array, gravity: float, depth: float) -> Array:
     return np.asarray(kh / depth)
 
 
-def wave_components(waves: Waves, gravity: float, seed: int, depth: float = math.inf) -> Array:
+def wave_components(waves: Waves, gravity: float, seed: int, depth: float = math.inf) -> Floats:
     """Return the sea as (n, SEA_COLUMNS) components of equal energy. Their variances add up to exactly Hs^2/16.
 
     The spectrum from 0.3 to 8 peak frequencies is split into bands of equal energy. Each component has the mean
@@ -131,7 +130,7 @@ def sea_components(
     peak: float | None = None,
     direction: float | None = None,
     depth: float | None = None,
-) -> Array:
+) -> Floats:
     """Return the (n, SEA_COLUMNS) sea components of a configuration for a seed.
 
     ``height`` (m), ``peak`` (rad/s) and ``direction`` (towards, rad) replace the configured values if a command changed
@@ -148,7 +147,7 @@ def sea_components(
     return wave_components(waves, world.gravity, seed, waves.depth or depth or mean_depth(loaded))
 
 
-def elevation(sea: Array, time: float, north: Any, east: Any) -> Array:
+def elevation(sea: Floats, time: float, north: Any, east: Any) -> Floats:
     """Return the surface elevation (m, up) above still water at a time (s) and at points in m, arrays of any shape."""
     x, y = np.asarray(north, float)[..., None], np.asarray(east, float)[..., None]
     angle = sea[:, S_FREQUENCY] * time - sea[:, S_NORTH] * x - sea[:, S_EAST] * y + sea[:, S_PHASE]

@@ -11,15 +11,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from wavesim_sdk.algebra import dot, norm
+from wavesim_sdk.arrays import Floats, Mask
 from wavesim_sdk.elementary import cos, power
 from wavesim_sdk.errors import ConfigError
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 EARTH_RADIUS = (
     6371008.8  #: mean radius of the earth in m (IUGG), for the conversion of a file's coordinates to a local plane
@@ -58,12 +56,12 @@ class VolumeGrid:
 
     origin: tuple[float, float]
     spacing: tuple[float, float]
-    depths: Array
-    times: Array
-    values: Array
-    filled: np.ndarray[Any, np.dtype[np.bool_]]
+    depths: Floats
+    times: Floats
+    values: Floats
+    filled: Mask
 
-    def at(self, time_s: float) -> Array:
+    def at(self, time_s: float) -> Floats:
         """Return values (quantities, depths, north, east) at a time. Before the first and after the last time they are
         constant.
         """
@@ -73,7 +71,7 @@ class VolumeGrid:
         t = np.clip((time_s - self.times[n]) / (self.times[n + 1] - self.times[n]), 0.0, 1.0)
         return np.asarray(self.values[n] * (1 - t) + self.values[n + 1] * t)
 
-    def __call__(self, p_W: Array, time_s: float = 0.0) -> Array:
+    def __call__(self, p_W: Floats, time_s: float = 0.0) -> Floats:
         """Return (quantities, ...) at positions (..., 3). Outside the grid, the values at its edge apply."""
         p = np.asarray(p_W, float)
         nz, nx, ny = self.values.shape[2:]
@@ -95,7 +93,7 @@ class VolumeGrid:
         return np.asarray(top * (1 - c) + low * c)
 
 
-def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Array, Array]:
+def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Floats, Floats]:
     """Return rows (n, 4 + quantities) of depth, latitude, longitude, time and quantities, and the line number of each
     row.
     """
@@ -143,7 +141,7 @@ def _east(latitude: float) -> float:
     return EARTH_RADIUS * math.pi / 180.0 * float(cos(latitude))
 
 
-def _even(axis: Array, name: str, path: Path) -> float:
+def _even(axis: Floats, name: str, path: Path) -> float:
     """Return the spacing of an axis. Raises ConfigError if it is not uniform."""
     steps = np.diff(axis)
     mean = float(steps.mean())
@@ -202,7 +200,7 @@ def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[st
     )
 
 
-def _fill(values: Array, missing: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+def _fill(values: Floats, missing: Mask) -> None:
     """Fill the gaps of one quantity (depth, lat, lon) from the level above, or from the nearest column if there is
     none.
     """
@@ -225,7 +223,7 @@ def _fill(values: Array, missing: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
 class ScatteredSamples:
     """Values at scattered points, interpolated with inverse-distance weights in space and linearly in time."""
 
-    def __init__(self, points: Array, times: Array, values: Array, radius: float, power: float) -> None:
+    def __init__(self, points: Floats, times: Floats, values: Floats, radius: float, power: float) -> None:
         try:
             from scipy.spatial import cKDTree
         except ImportError:
@@ -237,7 +235,7 @@ class ScatteredSamples:
             at = times == t
             self.levels.append((cKDTree(points[at]), values[at]))
 
-    def __call__(self, p_W: Array, time_s: float = 0.0) -> Array:
+    def __call__(self, p_W: Floats, time_s: float = 0.0) -> Floats:
         """Return an array (quantities, ...) of values at positions (..., 3)."""
         p = np.asarray(p_W, float)
         flat = p.reshape(-1, 3)
@@ -248,7 +246,7 @@ class ScatteredSamples:
             found = (1.0 - share) * found + share * self._level(n + 1, flat)
         return np.asarray(found.T.reshape(-1, *p.shape[:-1]))
 
-    def _level(self, n: int, p: Array) -> Array:
+    def _level(self, n: int, p: Floats) -> Floats:
         """Return the values (points, quantities) of the samples at one time."""
         tree, values = self.levels[n]
         nearest, which = tree.query(p)

@@ -9,25 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from wavesim_sdk.algebra import dot, interpolate
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import cos, exp, sin
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.world import ConductivityConfig, Current, Gaussian, Spot, TemperatureConfig, World
 from wavesim_world.ocean import seawater
 from wavesim_world.ocean.volume import VOLUME_COLUMNS, ScatteredSamples, VolumeGrid, read_samples, read_volume
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-
-Number = TypeVar("Number", float, Array)
+Number = TypeVar("Number", float, Floats)
 
 NO_SCALAR = -1.0  #: value of a scalar quantity where it is absent
 
 
-def pressure(world: World, depth: Array) -> Array:
+def pressure(world: World, depth: Floats) -> Floats:
     """Return absolute pressure in dbar: UNESCO 44 for a standard ocean (35, 0 C), or P0 + P1 z + P2 z^2 if P1 is configured."""
     z = np.asarray(depth, float)
     if world.pressure_1 == 0.0:
@@ -45,7 +44,7 @@ def depth_of_pressure(world: World, pressure_dbar: Number) -> Number:
     return 2.0 * p / (b + np.sqrt(b * b + 4.0 * a * p))  # type: ignore[no-any-return]  # NumPy: a float gives a float
 
 
-def two_knee_profile(field: TemperatureConfig | ConductivityConfig, z: Array) -> Array:
+def two_knee_profile(field: TemperatureConfig | ConductivityConfig, z: Floats) -> Floats:
     """Return the paper's vertical profile: constant above the first knee, ``gradient_1`` between the knees,
     ``gradient_2`` below.
     """
@@ -53,7 +52,7 @@ def two_knee_profile(field: TemperatureConfig | ConductivityConfig, z: Array) ->
     return np.asarray(field.surface + field.gradient_1 * first + field.gradient_2 * np.maximum(z - field.knee_2, 0.0))
 
 
-def spot_deviation(of: Sequence[Spot], p_W: Array) -> Array:
+def spot_deviation(of: Sequence[Spot], p_W: Floats) -> Floats:
     """Return the sum of the Gaussian deviations at positions (..., 3)."""
     total = np.zeros(p_W.shape[:-1])
     for s in of:
@@ -62,7 +61,7 @@ def spot_deviation(of: Sequence[Spot], p_W: Array) -> Array:
     return total
 
 
-def gaussian_sum(of: Sequence[Gaussian], p_W: Array) -> Array:
+def gaussian_sum(of: Sequence[Gaussian], p_W: Floats) -> Floats:
     """Return the sum of the Gaussian clouds at positions (..., 3), independent of depth."""
     total = np.zeros(p_W.shape[:-1])
     for g in of:
@@ -71,7 +70,7 @@ def gaussian_sum(of: Sequence[Gaussian], p_W: Array) -> Array:
     return total
 
 
-def uniform_current(current: Current, time_s: float) -> Array:
+def uniform_current(current: Current, time_s: float) -> Floats:
     """Return the uniform current with its tidal stream (north, east, down) in m/s at a time."""
     stream = current.tide_amplitude * cos(2 * math.pi * time_s / current.tide_period + current.tide_phase)
     return np.array(
@@ -97,18 +96,18 @@ class Water:
         if m := world.samples:
             self._measured = read_samples(loaded.data_file(m.file), m.latitude, m.longitude, m.radius, m.power)
 
-    def pressure(self, p_W: Array) -> Array:
+    def pressure(self, p_W: Floats) -> Floats:
         """Return absolute pressure in dbar."""
         return pressure(self.world, np.asarray(p_W)[..., 2])
 
-    def temperature(self, p_W: Array, time_s: float = 0.0) -> Array:
+    def temperature(self, p_W: Floats, time_s: float = 0.0) -> Floats:
         """Return temperature in C."""
         if self._measured is not None:
             return np.asarray(self._measured(p_W, time_s)[0])
         field = self.world.temperature
         return two_knee_profile(field, np.asarray(p_W)[..., 2]) + spot_deviation(field.spot, np.asarray(p_W))
 
-    def conductivity(self, p_W: Array, time_s: float = 0.0) -> Array:
+    def conductivity(self, p_W: Floats, time_s: float = 0.0) -> Floats:
         """Return conductivity in S/m. Measured salinity is converted with temperature and pressure."""
         if self._measured is not None:
             values = self._measured(p_W, time_s)
@@ -116,11 +115,11 @@ class Water:
         field = self.world.conductivity
         return two_knee_profile(field, np.asarray(p_W)[..., 2]) + spot_deviation(field.spot, np.asarray(p_W))
 
-    def salinity(self, p_W: Array, time_s: float = 0.0) -> Array:
+    def salinity(self, p_W: Floats, time_s: float = 0.0) -> Floats:
         """Return practical salinity, always computed from temperature, conductivity and pressure."""
         return seawater.salinity(self.conductivity(p_W, time_s), self.temperature(p_W, time_s), self._gauge(p_W))
 
-    def scalar(self, k: int, p_W: Array, time_s: float = 0.0) -> Array:
+    def scalar(self, k: int, p_W: Floats, time_s: float = 0.0) -> Floats:
         """Return the k-th scalar quantity of the water; -1 above the depth where it begins."""
         s, p = self.world.scalar[k], np.asarray(p_W, float)
         if s.column:
@@ -130,10 +129,10 @@ class Water:
             found = gaussian_sum(s.gaussian, p)
         return np.where(p[..., 2] >= s.above, found, NO_SCALAR)
 
-    def _gauge(self, p_W: Array) -> Array:
+    def _gauge(self, p_W: Floats) -> Floats:
         return np.maximum(self.pressure(p_W) - self.world.pressure_0, 0.0)
 
-    def current(self, p_W: Array, time_s: float) -> Array:
+    def current(self, p_W: Floats, time_s: float) -> Floats:
         """Return the current (..., 3) as north, east, down in m/s, without the random drift, which the server
         publishes.
         """

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import exp, log
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
-
-def wind_profile(drag: float, height: Any) -> Array:
+def wind_profile(drag: float, height: Any) -> Floats:
     """Return the mean wind at a height (m) relative to 10 m: 5/2 sqrt(k) ln(z/z0), z0 = 10 exp(-2/(5 sqrt k)); 0 below z0."""
     root = np.sqrt(drag)
     z0 = 10.0 * exp(-2.0 / (5.0 * root))

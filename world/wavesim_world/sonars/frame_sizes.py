@@ -8,7 +8,7 @@ from typing import Any
 from wavesim_sdk.frame_rings import FrameRings
 from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, RECORD, SOUNDING_COLUMNS
 from wavesim_world.config.loaded import LoadedConfig
-from wavesim_world.config.sensors import CameraConfig, SonarConfig
+from wavesim_world.config.ranging_sensors import CameraConfig, SonarConfig
 from wavesim_world.sonars.presets import Preset, find_preset
 
 MAX_BYTES = 4 << 20  #: maximum size of the payload of a frame, bytes

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
+from wavesim_sdk.arrays import Floats
+
 NEWTON = 12
 
 
@@ -30,7 +31,7 @@ def is_invertible(width: int, height: int, view: float, k: Sequence[float]) -> b
     return bool(seen[falls[0]] > corner) if len(falls) else bool(seen[-1] > corner)
 
 
-def project(points: Any, width: int, height: int, view: float, k: Sequence[float]) -> Array:
+def project(points: Any, width: int, height: int, view: float, k: Sequence[float]) -> Floats:
     """Project points (n, 3) in S to column and row (n, 2) in pixels. The result is NaN for points behind the camera."""
     x, y, z = np.asarray(points, float).T
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -40,7 +41,7 @@ def project(points: Any, width: int, height: int, view: float, k: Sequence[float
     return np.asarray(at.T + [0.5 * width, 0.5 * height])
 
 
-def pixel_slopes(width: int, height: int, view: float, k: Sequence[float]) -> tuple[Array, Array]:
+def pixel_slopes(width: int, height: int, view: float, k: Sequence[float]) -> tuple[Floats, Floats]:
     """Return (y/x, z/x) in S for the direction of each pixel, both of shape (height, width)."""
     f = focal_length(width, view)
     a, b = np.meshgrid((np.arange(width) + 0.5 - 0.5 * width) / f, (np.arange(height) + 0.5 - 0.5 * height) / f)

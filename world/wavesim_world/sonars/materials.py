@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 #: angles of incidence of a table of s_b: every degree from the normal, in rad
 ANGLES = np.radians(np.arange(0.0, 91.0))
 
@@ -51,7 +50,7 @@ class Sediment:
         absorbed = sum(k * m**p for p, k in enumerate(terms))
         return cls(density, speed, 0.0280 * speed * absorbed, relief, 0.001 if m >= 5.5 else 0.002)
 
-    def backscatter(self, frequency: float, sound_speed: float, grazing: Array) -> Array:
+    def backscatter(self, frequency: float, sound_speed: float, grazing: Floats) -> Floats:
         """Return the backscattering strength s_b at grazing angles in rad."""
         g = np.clip(grazing, 1e-4, math.pi / 2)
         sin, cos = np.sin(g), np.cos(g)
@@ -75,7 +74,7 @@ class Sediment:
         share = 1.0 / (1.0 + np.exp(np.clip(80.0 * (cos - math.cos(turn)), -60.0, 60.0)))
         return np.asarray(share * steep + (1.0 - share) * rough + inside)
 
-    def _steep(self, k: float, g: Array) -> Array:
+    def _steep(self, k: float, g: Floats) -> Floats:
         """Return the backscattering strength s_b near normal incidence, from an approximation of the Kirchhoff
         integral.
         """
@@ -112,7 +111,7 @@ class Material:
         0.4,
     )  #: reflected fraction of red, green and blue light; the values of the library are estimates
 
-    def backscatter_table(self, frequency: float, sound_speed: float) -> Array:
+    def backscatter_table(self, frequency: float, sound_speed: float) -> Floats:
         """Return the linear backscattering strength s_b (91,) at the angles of incidence :data:`ANGLES`."""
         if self.sediment is not None:
             return self.sediment.backscatter(frequency, sound_speed, math.pi / 2 - ANGLES)
@@ -120,7 +119,7 @@ class Material:
         return np.asarray(diffuse + facet_strength(self.reflection, self.slope, ANGLES))
 
 
-def facet_strength(reflection: float, slope: float, incidence: Array) -> Array:
+def facet_strength(reflection: float, slope: float, incidence: Floats) -> Floats:
     """Return the backscattering strength of facets: s_b = R^2/(8 pi s^2) sec^4 exp(-tan^2/(2 s^2))."""
     if not reflection:
         return np.zeros_like(incidence)

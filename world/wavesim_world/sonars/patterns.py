@@ -4,18 +4,16 @@ steered direction.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
+from wavesim_sdk.arrays import Floats
 
 #: for each shading: beam width at -3 dB relative to an unshaded array, and first coefficient of the window
 SHADINGS = {"none": (1.0, 1.0), "hamming": (1.4695, 0.54), "hann": (1.6249, 0.5)}
 HALF_POWER = 0.88589  #: beam width at -3 dB of a uniform line array, in lambda/L
 
 
-def line(x: Array, shading: str = "none") -> Array:
+def line(x: Floats, shading: str = "none") -> Floats:
     """Return the beam pattern at x = L/lambda (sin a - sin a0).
 
     For a uniform line the pattern is sinc^2 (first sidelobe -13.26 dB), otherwise the transform of the window.
