@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -154,12 +154,12 @@ print("careful", file=sys.stderr)
 
 def test_threads_and_processes_of_the_trial_end_with_it(make_trial: Make) -> None:
     """The programs leave nothing behind, however often trials run in one process."""
-    before = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    before = threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
         make_trial(one=DRIVE).run(plots=False)
     assert threading.active_count() == before[0]
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) <= before[1] + 2
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before[1] + 2
 
 
 def test_a_body_whose_program_is_missing_names_the_file(make_trial: Make) -> None:

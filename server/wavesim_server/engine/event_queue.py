@@ -63,6 +63,11 @@ class EventQueue:
         return bool(self._backlog)
 
     @property
+    def waiting_count(self) -> int:
+        """Number of events that wait for room."""
+        return len(self._backlog)
+
+    @property
     def dropped(self) -> int:
         """Number of dropped events."""
         return self._ring.dropped

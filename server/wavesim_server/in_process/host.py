@@ -40,7 +40,10 @@ class SimulationServer(Protocol):
     """Engine and front in this process."""
 
     idle_s: float  #: wall time during which nothing happened, s
-    network: Network | None  #: connection to clients outside this process
+
+    @property
+    def network(self) -> Network | None:
+        """Connection to clients outside this process."""
 
     def advance(self) -> bool:
         """Do the work that is due; return False if there is none until a program acts or time passes."""

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, TextIO
 
 import numpy as np
+from numpy.random import get_bit_generator  # type: ignore[attr-defined]  # missing in NumPy's types
 
 #: modules with a global state that programs use as if it were their own; each program gets a copy of them
 PRIVATE_LIBRARIES = ("random",)
@@ -32,7 +33,7 @@ class SharedRandomState:
     """
 
     def __init__(self) -> None:
-        address = np.random.get_bit_generator().ctypes.state_address
+        address = get_bit_generator().ctypes.state_address
         # the 624 words of the Mersenne Twister, and its position
         self._words = np.ctypeslib.as_array((ctypes.c_uint32 * 625).from_address(address))
         self.initial: Any = np.random.get_state()

@@ -49,6 +49,11 @@ class EngineQueue:
         self._backlog: deque[tuple[int, bytes]] = deque()
         self._wake_due = False
 
+    @property
+    def waiting_count(self) -> int:
+        """Number of commands that wait for room."""
+        return len(self._backlog)
+
     def send(self, command: EnterCommand | ReleaseCommand | EffortCommand) -> None:
         self._backlog.append(messages.encode(command))
 
