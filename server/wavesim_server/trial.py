@@ -310,7 +310,7 @@ class Trial:
     def _finish(self, plots: bool, wall: float) -> str:
         drawing = self._start_plotting() if plots else None  # in parallel with the table
         try:
-            text = self._table(wall)
+            text = self.write_table(wall)
             pictures = self._plot_lines(drawing) if drawing else []
         finally:
             if drawing is not None and drawing.poll() is None:
@@ -340,7 +340,7 @@ class Trial:
             )
         return lines
 
-    def _table(self, wall: float) -> str:
+    def write_table(self, wall: float) -> str:
         """Write the table of the run to its folder and return it as text."""
         # a program may end early with code 0
         failed = {label: code for label, code in self.lost.items() if code or label.startswith(EMULATOR_PREFIX)}

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CLI
+from wavesim_sdk.errors import WaveSimError
+from wavesim_server import Trial
 from wavesim_server.in_process.trial import InProcessTrial
 from wavesim_server.resources import remove_leftovers
 
@@ -91,6 +93,31 @@ def test_coverage_sees_the_lines_of_a_program(make_trial: Make, tmp_path: Path) 
     said = subprocess.run(report, check=True, capture_output=True, text=True, timeout=60).stdout
     row = next(line for line in said.splitlines() if line.endswith("one.py") or "one.py" in line)
     assert row.split()[2] == "1", said  # only the line that fails
+
+
+def test_a_trial_in_a_notebook(make_trial: Make) -> None:
+    source = """
+total = 0
+with Broker(a.vehicle, SERVER, lockstep=0.1) as broker:
+    for step in broker.steps():
+        total += 1
+        broker.answer({"propeller": 8.0})
+print("done")
+"""
+    path = make_trial(seconds=3.0, one=source).loaded.path
+    with Trial(path) as trial:
+        trial.run(1.0)
+        assert trial.time == 1.0 and not trial.has_ended
+        assert trial.states()["one"]["speed"] > 0.2 and trial.program("one")["total"] == 11
+        with pytest.raises(KeyError, match="did you mean 'one'"):
+            trial.program("oone")
+        trial.run()
+        assert trial.has_ended and trial.output("one") == "done\n"
+    assert "content hash" in trial.table() and trial.log.exists()
+    bridge = path.read_text().replace('run="one.py" options=""', 'bridge="mavlink"')
+    path.write_text(bridge)
+    with pytest.raises(WaveSimError, match=r"cannot run in this process: one \(bridge mavlink\)"):
+        Trial(path)
 
 
 def test_time_advances_by_hand_with_live_objects(make_trial: Make) -> None:

@@ -32,7 +32,6 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.engine_queue import LocalEngineQueue
 from wavesim_server.network.front import Front
 from wavesim_server.resources import area_tables
-from wavesim_server.ring import Ring
 from wavesim_world.config import LoadedConfig
 
 OBSERVER, LISTENER = int(Role.OBSERVER), int(Role.LISTENER)
