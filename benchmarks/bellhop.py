@@ -143,11 +143,11 @@ def ours(case: Case, steps: int = STEPS) -> tuple[list[float], list[bool]]:
     for depth, middle, w in case.receivers:
         total, bounded = 0.0, False
         for x in np.linspace(middle - w, middle + w, steps):
-            link = rays.Link(water, case.source, depth, float(x))
+            link = rays.make_link(water, case.source, depth, float(x))
             some, _ = eigenrays.find_eigenrays(EigenraySearch(link, BOUNCES, True, fan, found, none, out), count)
             for angle, down, reversals, *_ in found[:some].tolist():
                 if math.degrees(angle) > case.angles or not rays.trace_ray(
-                    link, angle, down > 0, reversals, none, out[0]
+                    link, angle, down > 0, reversals, none, out[0], True
                 ):
                     continue
                 loss, _ = ray_tubes.tube_spreading(link, down > 0, reversals, out[0])

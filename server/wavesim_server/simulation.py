@@ -376,6 +376,15 @@ class Simulation:
         self._check_transducer(row)
         self.channel.range_request(row, to, level, at, number, self.time_s)
 
+    def listen(self, row: int, on: bool = True) -> None:
+        """Let a transducer receive from the start of the next tick, or stop receiving now.
+
+        A transducer that does not receive does not answer either, and its receptions cost no time. When it starts, it
+        receives the signals in transit whose front has not passed it.
+        """
+        self._check_transducer(row)
+        self.channel.listen(row, on, self.time_ns * 1e-9)
+
     def _check_transducer(self, row: int) -> None:
         if self._occupants.in_row(row).transducer is None:
             raise ValueError(f"'{self.occupants[row].name}' has no transducer")

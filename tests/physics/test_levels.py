@@ -66,10 +66,10 @@ def bundle(z: Floats, c: Floats, source: float, receiver: float, distance: float
 def rayed(z: Floats, c: Floats, source: float, receiver: float, distance: float, bounces: int) -> list[float]:
     """The loss of each eigenray."""
     water, out, none = SoundSpeedProfile(z, c), records(rays.RAY, 1), np.zeros((0, 2))
-    link = rays.Link(water, source, receiver, distance)
+    link = rays.make_link(water, source, receiver, distance)
     losses = []
     for theta, down, reversals, *_ in find_eigenrays(link, bounces).tolist():
-        assert rays.trace_ray(link, theta, down > 0, reversals, none, out[0])
+        assert rays.trace_ray(link, theta, down > 0, reversals, none, out[0], True)
         losses.append(ray_tubes.tube_spreading(link, down > 0, reversals, out[0])[0])
     return losses
 
@@ -166,12 +166,12 @@ def test_an_eigenray_meets_its_receiver() -> None:
         records(rays.RAY, 1),
     )
     water = SoundSpeedProfile(z, c)
-    link = rays.Link(water, 25.0, 100.0, 40e3)
+    link = rays.make_link(water, 25.0, 100.0, 40e3)
     n = eigenrays.launch_fan(water, 25.0, fan)
     count, _ = eigenrays.find_eigenrays(EigenraySearch(link, 6, True, fan, found, none, out), n)
     assert count >= 8
     for theta, down, reversals, *_ in found[:count].tolist():
-        assert rays.trace_ray(link, theta, down > 0, reversals, none, out[0])
+        assert rays.trace_ray(link, theta, down > 0, reversals, none, out[0], True)
         assert out[0].x == pytest.approx(40e3, abs=eigenrays.MAX_MISS)
 
 

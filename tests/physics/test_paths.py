@@ -177,7 +177,13 @@ def searched(
     water = SoundSpeedProfile(z, c)
     n = eigenrays.launch_fan(water, source, fan)
     search = eigenrays.EigenraySearch(
-        rays.Link(water, source, receiver, distance), order, True, fan, found, np.zeros((0, 2)), records(rays.RAY, 1)
+        rays.make_link(water, source, receiver, distance),
+        order,
+        True,
+        fan,
+        found,
+        np.zeros((0, 2)),
+        records(rays.RAY, 1),
     )
     count, left = eigenrays.find_eigenrays(search, n)
     assert left == 0 or count == 512 or any(e.reversals > 25 for e in found[:count])

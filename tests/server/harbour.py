@@ -81,7 +81,7 @@ class Sea:
         kind = self.loaded.model(body.model if body is not None else model)
         if kind.name == "buoy" and name == "unstable":
             raise ValueError("its model is not stable at this time step")
-        self.occupants[row] = Occupant(name, kind)
+        self.occupants[row] = Occupant(name, kind, kind.transducer)
         self.identity[row] = (
             1,
             BodyType[kind.type.upper()],
@@ -90,6 +90,9 @@ class Sea:
             generation or self.identity[row]["generation"] + 1,
         )
         return row
+
+    def listen(self, row: int) -> None:
+        self._note("listen", row)
 
     def leave(self, row: int) -> None:
         self._note("leave", row)

@@ -635,6 +635,13 @@ def test_who_is_there_is_logged_when_time_starts(harbour: Harbour) -> None:
     ]
 
 
+def test_the_transducer_of_a_body_with_a_client_listens(harbour: Harbour) -> None:
+    """Bodies without a client listen only when asked, if their transducer is so configured."""
+    assert done(harbour, "listen") == []
+    harbour.join("a")
+    assert done(harbour, "listen") == [(0, 0)]
+
+
 def test_a_body_without_pilot_stays_when_its_crew_leaves(harbour: Harbour) -> None:
     listener = harbour.join("c", role=int(Role.LISTENER))
     listener.session.leave()

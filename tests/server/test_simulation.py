@@ -56,7 +56,7 @@ def arrays(sim: Simulation) -> dict[str, int]:
         for k, v in (vars(channel) | vars(sim.fleet)).items()
         if hasattr(v, "acquire") and hasattr(v, "_free")
     }
-    found["heap"] = int(channel.medium.counters[0].events)
+    found["events"] = len(channel.medium.events) - int(channel.medium.counters[0].left_events)
     return found
 
 

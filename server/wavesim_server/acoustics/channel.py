@@ -118,6 +118,18 @@ class AcousticChannel:
         while not medium.plan_first_ping(self.table, row, time):
             self.grow()
 
+    def listen(self, row: int, on: bool, now: float) -> None:
+        """Let a transducer receive, or not; see :meth:`wavesim_server.Simulation.listen`."""
+        self._node(row)
+        node = self.medium.nodes[row]
+        if not on:
+            node.waking = 0
+            if not node.asleep:
+                node.asleep, node.asleep_after = 1, self.medium.counters[0].last_id
+        elif node.asleep and not node.waking:
+            while not medium.plan_waking(self.table, row, now):
+                self.grow()
+
     def remove(self, row: int) -> None:
         """Remove a transducer and its planned emissions. Its signals in transit continue."""
         node = self.nodes.pop(row, None)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_kernels.compiler import device_function
+from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.tables import Table, integer, value
-from wavesim_server.acoustics.rays import BOUNDARY, Link, excursion, sound_speed_at, trace_ray
+from wavesim_server.acoustics.rays import BOUNDARY, Link, WaterPoint, excursion, ray_range, trace_ray, water_point
 from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow_bracket
 from wavesim_server.acoustics.types import Record, Records, SoundSpeedProfile
 from wavesim_server.elementary import acos, cos, exp, log, sin
@@ -23,6 +23,7 @@ FAN = Table(
     "medium",
     (
         value("angle", "rad", "Launch angle from the horizontal."),
+        value("invariant", "s/m", "Snell invariant: cos(angle) over sound speed."),
         value("upper_x", "m", "Range from the upper reversal to the source."),
         value("lower_x", "m", "Range from the source to the lower reversal."),
         value("upper", "m", "Depth of the upper reversal."),
@@ -36,6 +37,10 @@ FAN = Table(
             "Range from the source to the current receiver, negative if the receiver is higher; NaN = not reached.",
         ),
         value("way_slope", "m2/s", "Derivative of the range `way` with respect to the invariant."),
+        value(
+            "reversals_up", "", "Reversals of a ray that leaves up until it passes the current receiver; a fraction."
+        ),
+        value("reversals_down", "", "The same for a ray that leaves down."),
     ),
 )
 EIGENRAY = Table(
@@ -84,51 +89,59 @@ def solve_launch_angle(
     link: Link, low: float, high: float, down: bool, reversals: int, no_points: Floats, ray: Record
 ) -> float:
     """Find the launch angle of the ray that reaches the receiver, between two angles that bracket it. ``ray`` receives
-    the ray. Returns NaN if there is none.
+    the ray, without its length. Returns NaN if there is none.
 
     Where a ray grazes a maximum of the sound speed, the range jumps: from that of a ray that turns there to that of a
     ray that continues. No ray reaches the ranges in between.
     """
-    if not trace_ray(link, low, down, reversals, no_points, ray):
+    reached, x = ray_range(link, low, down, reversals)
+    if not reached:
         return math.nan
-    miss_low = ray.x - link.distance
-    if not trace_ray(link, high, down, reversals, no_points, ray):
+    miss_low = x - link.distance
+    reached, x = ray_range(link, high, down, reversals)
+    if not reached:
         return math.nan
-    miss_high = ray.x - link.distance
+    miss_high = x - link.distance
     if miss_low * miss_high > 0.0:
         return math.nan
     bracket = Bracket(low, miss_low, high, miss_high, 0)
     for _ in range(80):
         theta = estimate_root(bracket)
-        if not trace_ray(link, theta, down, reversals, no_points, ray):
+        reached, x = ray_range(link, theta, down, reversals)
+        if not reached:
             return math.nan
-        miss = ray.x - link.distance
+        miss = x - link.distance
         if abs(miss) < 1e-6 or bracket.high - bracket.low < 1e-15:
             break
         bracket = narrow_bracket(bracket, theta, miss)
     if abs(miss) > MAX_MISS:
         return math.nan
+    trace_ray(link, theta, down, reversals, no_points, ray, False)
     ray.time -= ray.invariant * miss
     return theta
 
 
 @device_function
-def refine_eigenray(link: Link, theta: float, down: bool, reversals: int, no_points: Floats, ray: Record) -> float:
+def refine_eigenray(
+    link: Link, theta: float, down: bool, reversals: int, no_points: Floats, ray: Record, with_length: bool
+) -> float:
     """Find the eigenray of the same path near a known launch angle (secant). Returns NaN if the eigenray no longer
-    exists.
+    exists. ``ray`` receives the ray, its length only if ``with_length``.
     """
     a, b = theta, theta * (1.0 + 1e-5)
-    if not trace_ray(link, a, down, reversals, no_points, ray):
+    reached, x = ray_range(link, a, down, reversals)
+    if not reached:
         return math.nan
-    fa = ray.x - link.distance
+    fa = x - link.distance
     best, least = a, abs(fa)
     for _ in range(30):
         if least < 1e-6:
             break
-        if not trace_ray(link, b, down, reversals, no_points, ray):
+        reached, x = ray_range(link, b, down, reversals)
+        if not reached:
             b = 0.5 * (a + b)
             continue
-        fb = ray.x - link.distance
+        fb = x - link.distance
         if abs(fb) < least:
             best, least = b, abs(fb)
         if fa == fb:
@@ -138,7 +151,7 @@ def refine_eigenray(link: Link, theta: float, down: bool, reversals: int, no_poi
         a, fa, b = b, fb, b - min(max(step, -limit), limit)
     if least > MAX_MISS:
         return math.nan
-    trace_ray(link, best, down, reversals, no_points, ray)
+    trace_ray(link, best, down, reversals, no_points, ray, with_length)
     ray.time -= ray.invariant * (ray.x - link.distance)
     return best
 
@@ -179,11 +192,11 @@ def fan_size(knots: int) -> int:
 
 
 @device_function
-def _fill_fan_ray(profile: SoundSpeedProfile, source: float, leaving: Record) -> None:
+def _fill_fan_ray(profile: SoundSpeedProfile, source: WaterPoint, leaving: Record) -> None:
     """Compute the fields of a record of the fan from its angle."""
-    p = cos(leaving.angle) / sound_speed_at(profile, source)
-    ux, us, high, up_how = excursion(profile, p, source, False, profile.z[0] - 1.0)
-    lx, ls, low, low_how = excursion(profile, p, source, True, profile.z[-1] + 1.0)
+    p = leaving.invariant = cos(leaving.angle) / source.speed
+    ux, us, high, up_how = excursion(profile, p, source, False, profile.z[0] - 1.0, True)
+    lx, ls, low, low_how = excursion(profile, p, source, True, profile.z[-1] + 1.0, True)
     leaving.upper_x, leaving.lower_x, leaving.upper_slope, leaving.lower_slope = ux, lx, us, ls
     leaving.upper, leaving.lower = high, low
     leaving.bounces = (1 if up_how == BOUNDARY else 0) + (2 if low_how == BOUNDARY else 0)
@@ -196,7 +209,8 @@ def launch_fan(profile: SoundSpeedProfile, source: float, fan: Records) -> int:
 
     Returns the number of rays. The rays are in order of ascending angle.
     """
-    z, c, cs = profile.z, profile.c, sound_speed_at(profile, source)
+    z, c, at_source = profile.z, profile.c, water_point(profile, source)
+    cs = at_source.speed
     ratio = log(1.5706 / MIN_LAUNCH_ANGLE) / (FAN_ANGLES - 1)
     for k in range(FAN_ANGLES):
         fan[k].angle = MIN_LAUNCH_ANGLE * exp(ratio * k)
@@ -211,22 +225,64 @@ def launch_fan(profile: SoundSpeedProfile, source: float, fan: Records) -> int:
             greatest = c[k]
             n = _insert_grazing(profile, k, cs, fan, n)
     for k in range(n):
-        _fill_fan_ray(profile, source, fan[k])
+        _fill_fan_ray(profile, at_source, fan[k])
     return n
+
+
+class _Course(NamedTuple):
+    """Kind of a path: how often it covers the ways to the upper and to the lower reversal, and the sign of its last
+    part.
+    """
+
+    upper: int
+    lower: int
+    sign: float
+
+
+@always_inline
+def _course(down: bool, reversals: int) -> _Course:
+    """Return the course of the paths that leave down or up and have a number of reversals."""
+    if reversals == 0:
+        return _Course(0, 0, 1.0 if down else -1.0)
+    turns, last_down = reversals - 1, down == (reversals % 2 == 1)
+    return _Course(
+        turns + (0 if down else 1) + (0 if last_down else 1),
+        turns + (1 if down else 0) + (1 if last_down else 0),
+        -1.0 if last_down else 1.0,
+    )
+
+
+@always_inline
+def _range(leaving: Record, course: _Course) -> float:
+    """Return the range at which a ray of the fan reaches the receiver's depth."""
+    return float(course.upper * leaving.upper_x + course.lower * leaving.lower_x + course.sign * leaving.way)
+
+
+@always_inline
+def _range_slope(leaving: Record, course: _Course) -> float:
+    """Return the derivative of :func:`_range` with respect to the invariant."""
+    return float(
+        course.upper * leaving.upper_slope + course.lower * leaving.lower_slope + course.sign * leaving.way_slope
+    )
 
 
 @device_function
 def _reach_receiver(link: Link, leaving: Record) -> bool:
-    """Return whether a ray of the fan reaches the receiver's depth; fill in the range to that depth."""
+    """Return whether a ray of the fan reaches the receiver's depth; fill in the fields that depend on the receiver."""
     source, receiver = link.source, link.receiver
     leaving.way = math.nan
     if receiver < leaving.upper or receiver > leaving.lower:
         return False
-    p = cos(leaving.angle) / sound_speed_at(link.profile, source)
     # between source and receiver the ray of the fan does not turn, since both are between its reversals
-    x, slope, _, _ = excursion(link.profile, p, min(source, receiver), True, max(source, receiver))
-    sign = 1.0 if receiver > source else -1.0
+    is_lower = receiver > source
+    start = link.at_source if is_lower else link.at_receiver
+    x, slope, _, _ = excursion(link.profile, leaving.invariant, start, True, max(source, receiver), True)
+    sign = 1.0 if is_lower else -1.0
     leaving.way, leaving.way_slope = sign * x, sign * slope
+    cycle = leaving.upper_x + leaving.lower_x
+    least = max(cycle, 1e-9)
+    leaving.reversals_up = (link.distance - (_range(leaving, _course(False, 1)) - cycle)) / least
+    leaving.reversals_down = (link.distance - (_range(leaving, _course(True, 1)) - cycle)) / least
     return True
 
 
@@ -234,11 +290,11 @@ def _reach_receiver(link: Link, leaving: Record) -> bool:
 def _flattest_angle(link: Link) -> float:
     """Return the launch angle of the flattest ray of a link that does not turn between source and receiver."""
     profile, source, receiver = link.profile, link.source, link.receiver
-    cs, peak = sound_speed_at(profile, source), 0.0
+    cs, peak = link.at_source.speed, 0.0
     for k in range(profile.z.shape[0]):
         if min(source, receiver) <= profile.z[k] <= max(source, receiver):
             peak = max(peak, profile.c[k])
-    peak = max(peak, sound_speed_at(profile, receiver), cs)
+    peak = max(peak, link.at_receiver.speed, cs)
     return float(acos(min(cs / peak, 1.0)) * (1.0 + 1e-9) + 1e-9)
 
 
@@ -258,7 +314,7 @@ def find_eigenrays(search: EigenraySearch, n: int) -> tuple[int, int]:
     if flattest >= fan[0].angle:
         spare = fan.shape[0] - SPARE
         fan[spare].angle = flattest
-        _fill_fan_ray(link.profile, link.source, fan[spare])
+        _fill_fan_ray(link.profile, link.at_source, fan[spare])
         if _reach_receiver(link, fan[spare]):
             last = spare
     for k in range(n):
@@ -275,31 +331,12 @@ def find_eigenrays(search: EigenraySearch, n: int) -> tuple[int, int]:
 
 
 @device_function
-def _range(leaving: Record, down: bool, reversals: int) -> tuple[float, float]:
-    """Return (range at which a ray of the fan reaches the receiver's depth, its derivative with respect to the invariant)."""
-    if reversals == 0:
-        sign = 1.0 if down else -1.0
-        return sign * leaving.way, sign * leaving.way_slope
-    turns, last_down = reversals - 1, down == (reversals % 2 == 1)
-    upper = turns + (0 if down else 1) + (0 if last_down else 1)
-    lower = turns + (1 if down else 0) + (1 if last_down else 0)
-    sign = -1.0 if last_down else 1.0
-    return (
-        upper * leaving.upper_x + lower * leaving.lower_x + sign * leaving.way,
-        upper * leaving.upper_slope + lower * leaving.lower_slope + sign * leaving.way_slope,
-    )
-
-
-@device_function
 def _search_side(
     search: EigenraySearch, one: Record, other: Record, down: bool, count: int, dropped: int
 ) -> tuple[int, int]:
     """Add the paths between two neighbours of the fan that leave down or up, as :func:`find_eigenrays` does."""
     link, kind = search.link, one.bounces
-    cycle_1, cycle_2 = one.upper_x + one.lower_x, other.upper_x + other.lower_x
-    # number of reversals that would lead there, at either end
-    start_1, start_2 = _range(one, down, 1)[0] - cycle_1, _range(other, down, 1)[0] - cycle_2
-    r1, r2 = (link.distance - start_1) / max(cycle_1, 1e-9), (link.distance - start_2) / max(cycle_2, 1e-9)
+    r1, r2 = (one.reversals_down, other.reversals_down) if down else (one.reversals_up, other.reversals_up)
     first, most = max(math.floor(min(r1, r2)) - 2, 0.0), math.ceil(max(r1, r2)) + 2
     r = int(min(first, REVERSALS + 1.0))
     while r <= most:
@@ -311,28 +348,17 @@ def _search_side(
             dropped += max(int(min(max(r1, r2), 1e9)) - max(r, int(min(min(r1, r2), 1e9)) + 1) + 1, 0)
             break
         if r > 0 or (link.receiver > link.source) == down:
-            count, dropped = _search_pair(search, one, other, down, r, count, dropped)
+            course = _course(down, r)
+            a, b = _range(one, course) - link.distance, _range(other, course) - link.distance
+            if a * b <= 0.0:
+                count, dropped = _add_eigenray(search, one.angle, other.angle, down, r, count, dropped)
+            # the invariant decreases while the angle increases
+            elif a * _range_slope(one, course) > 0.0 and b * _range_slope(other, course) < 0.0:
+                middle = _angle_beyond_receiver(search, one, other, course)
+                if middle == middle:
+                    count, dropped = _add_eigenray(search, one.angle, middle, down, r, count, dropped)
+                    count, dropped = _add_eigenray(search, middle, other.angle, down, r, count, dropped)
         r += 1
-    return count, dropped
-
-
-@device_function
-def _search_pair(
-    search: EigenraySearch, one: Record, other: Record, down: bool, reversals: int, count: int, dropped: int
-) -> tuple[int, int]:
-    """Add the paths with the given number of reversals between two neighbours of the fan."""
-    low, high = one.angle, other.angle
-    a, slope_a = _range(one, down, reversals)
-    b, slope_b = _range(other, down, reversals)
-    a, b = a - search.link.distance, b - search.link.distance
-    if a * b <= 0.0:
-        return _add_eigenray(search, low, high, down, reversals, count, dropped)
-    # the invariant decreases while the angle increases
-    if a * slope_a > 0.0 and b * slope_b < 0.0:
-        middle = _angle_beyond_receiver(search, one, other, down, reversals)
-        if middle == middle:
-            count, dropped = _add_eigenray(search, low, middle, down, reversals, count, dropped)
-            count, dropped = _add_eigenray(search, middle, high, down, reversals, count, dropped)
     return count, dropped
 
 
@@ -353,19 +379,17 @@ def _add_eigenray(
 
 
 @device_function
-def _angle_beyond_receiver(search: EigenraySearch, one: Record, other: Record, down: bool, reversals: int) -> float:
+def _angle_beyond_receiver(search: EigenraySearch, one: Record, other: Record, course: _Course) -> float:
     """Find an angle between two neighbours of the fan whose ray and theirs are on opposite sides of the receiver.
 
     The search bisects for the extreme of the range. Returns NaN if there is no such angle, for example if the tangents
     at both ends do not meet beyond the receiver.
     """
     link, tried = search.link, search.fan[search.fan.shape[0] - 1]
-    cs = sound_speed_at(link.profile, link.source)
+    cs = link.at_source.speed
     low, high = one.angle, other.angle
-    a, slope_a = _range(one, down, reversals)
-    b, slope_b = _range(other, down, reversals)
-    a, b = a - link.distance, b - link.distance
-    slope_a, slope_b = -slope_a * sin(low) / cs, -slope_b * sin(high) / cs
+    a, b = _range(one, course) - link.distance, _range(other, course) - link.distance
+    slope_a, slope_b = -_range_slope(one, course) * sin(low) / cs, -_range_slope(other, course) * sin(high) / cs
     for _ in range(60):
         if high - low < 1e-13:
             break
@@ -374,12 +398,11 @@ def _angle_beyond_receiver(search: EigenraySearch, one: Record, other: Record, d
             break
         middle = 0.5 * (low + high)
         tried.angle = middle
-        _fill_fan_ray(link.profile, link.source, tried)
+        _fill_fan_ray(link.profile, link.at_source, tried)
         if not _reach_receiver(link, tried):
             break
-        f, slope = _range(tried, down, reversals)
-        f -= link.distance
-        slope = -slope * sin(middle) / cs
+        f = _range(tried, course) - link.distance
+        slope = -_range_slope(tried, course) * sin(middle) / cs
         if f * a <= 0.0:
             return middle
         if slope * a < 0.0:
@@ -403,6 +426,6 @@ def match_by_travel_time(search: EigenraySearch, travel: float) -> int:
             best, gap = k, abs(found[k].time - travel)
     if best >= 0:
         eigenray = found[best]
-        trace_ray(link, eigenray.angle, eigenray.down > 0, eigenray.reversals, search.no_points, ray)
+        trace_ray(link, eigenray.angle, eigenray.down > 0, eigenray.reversals, search.no_points, ray, True)
         ray.time -= ray.invariant * (ray.x - link.distance)
     return best

@@ -16,42 +16,35 @@ from __future__ import annotations
 import math
 
 from wavesim_kernels.compiler import device_function, kernel
-from wavesim_sdk.tables import SignalKind
-from wavesim_server.acoustics import eigenrays, image_paths, ray_tubes, rays
+from wavesim_server.acoustics import image_paths
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.event_queues import (
-    FollowedPath,
+    begin_tick,
     free_candidate,
-    new_candidate,
-    pop_event,
+    next_event,
     push_event,
+    remove_first_event,
     schedule_candidate,
+    take_candidate,
 )
-from wavesim_server.acoustics.medium_arrays import Medium, MediumTable
+from wavesim_server.acoustics.medium_arrays import PULSE, RANGE_REPLY, RANGE_REQUEST, Medium, MediumTable
 from wavesim_server.acoustics.propagation import (
-    eigenray_search,
-    find_bed_eigenrays,
-    found_way,
     source_image,
     travel_time,
 )
 from wavesim_server.acoustics.reception import (
     Arrival,
     begin_arrival,
-    detection_range,
     finish_reception,
-    level_of,
     record_loss,
     transmission_loss,
 )
+from wavesim_server.acoustics.spreading import spread_to_nodes, wake_node
 from wavesim_server.acoustics.transducer_motion import TickInterval, clock_reading, position_and_velocity
 from wavesim_server.acoustics.types import Record, Records, Vector
 from wavesim_server.array_tables import prefetch
-from wavesim_server.dynamics.rotation import to_world
-from wavesim_server.elementary import hypot
 
 AcousticScene = image_paths.AcousticScene
-PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
 
 
 @device_function
@@ -75,7 +68,7 @@ def _new_emission(m: Medium, node: int) -> int:
 
     Returns its row; -1 if there is no room (grow, then call again).
     """
-    if m.counters[0].events + 1 > m.events.shape[0] or m.counters[0].left_emissions < 1:
+    if m.counters[0].left_events < 1 or m.counters[0].left_emissions < 1:
         return -1
     k = m.counters[0].free_emission
     emission = m.emissions[k]
@@ -193,194 +186,10 @@ def _emit_signal(
     record.frequency, record.source_level = emission.frequency, emission.source_level
     record.duration = emission.duration
     record.origin_W[0], record.origin_W[1], record.origin_W[2] = x, y, z
-    record.out_of_reach = _spread_to_nodes(m, scene, e, j, time, tick, capacity) if ready else 0
+    record.out_of_reach = spread_to_nodes(m, scene, e, j, time, tick, capacity) if ready else 0
     _free_emission(m, e)
     if by_itself:
         _plan_next_ping(m, j, time)
-
-
-@device_function
-def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> int:
-    """Use a free record for the signal of an emission."""
-    m.counters[0].signals_sent += 1
-    m.counters[0].live += 1
-    k = m.counters[0].free_signal
-    signal, emission, node, w = m.signals[k], m.emissions[e], m.nodes[j], m.water[0]
-    m.counters[0].free_signal = signal.next
-    signal.frequency, signal.source_level, signal.duration = (
-        emission.frequency,
-        emission.source_level,
-        emission.duration,
-    )
-    signal.band, signal.absorption, signal.noise = (
-        emission.band,
-        emission.absorption,
-        emission.noise,
-    )
-    signal.bits, signal.turn_around = emission.bits, emission.turn_around
-    signal.query_emission, signal.query, signal.query_source = (
-        emission.query_emission,
-        emission.query,
-        emission.query_source,
-    )
-    signal.kind, signal.code, signal.to_address = emission.kind, emission.code, emission.to_address
-    signal.from_address = node.address if emission.kind != PULSE else 0
-    signal.emission, signal.clock = time, clock_reading(m, j, time)
-    signal.x, signal.y, signal.z, signal.vx, signal.vy, signal.vz = position_and_velocity(m, tick, j, time)
-    signal.beam = node.beam  # kept with the signal: its sender may leave
-    if node.beam >= 0:
-        q = m.places[tick.number & 1, j]
-        signal.axis_x, signal.axis_y, signal.axis_z = to_world(
-            q.qw, q.qx, q.qy, q.qz, node.axis_x, node.axis_y, node.axis_z
-        )
-    focus = ray_tubes.MAX_FOCUSING_DB if w.spreading == 0.0 and w.mode != a.ISOVELOCITY else 0.0
-    signal.reach = detection_range(signal.source_level - signal.noise - w.floor + focus, w.spreading, signal.absorption)
-    signal.id, signal.source, signal.pending, signal.key = m.counters[0].last_id, j, 0, node.key
-    # draws count a sender's own signals, so that other senders do not change them
-    signal.draw = node.emitted
-    node.emitted += 1
-    return int(k)
-
-
-@device_function
-def _mark_transmitting(m: Medium, j: int, time: float, duration: float) -> None:
-    """Mark a node as transmitting: it is half duplex and loses its receptions in progress."""
-    node = m.nodes[j]
-    node.sending_from, node.sending_until = time, time + duration
-    node.ready = node.sending_until + node.recharge
-    k = node.first_hearing
-    while k >= 0:
-        if m.ongoing_receptions[k].outcome == a.HEARD:
-            m.ongoing_receptions[k].outcome = a.TRANSMITTING
-        k = m.hearings[k].next
-
-
-@device_function
-def _spread_to_nodes(
-    m: Medium, scene: AcousticScene, e: int, node: int, time: float, tick: TickInterval, capacity: int
-) -> int:
-    """Add a live signal and its candidates; return the number of nodes beyond its reach."""
-    s, w = _new_signal(m, e, node, time, tick), m.water[0]
-    signal = m.signals[s]
-    _mark_transmitting(m, node, time, signal.duration)
-    x, y, z = signal.x, signal.y, signal.z
-    c, mode = w.fastest, w.mode
-    max_speed = c + a.MAX_SPEED
-    slack = a.MAX_SPEED * w.step  # positions are those at the end of the tick
-    angles = 0
-    if mode == a.RAYS:
-        angles = eigenrays.launch_fan(a.sound_speed_profile(m), min(max(z, 0.0), m.profile_z[-1]), m.fan)
-    is_within = 0
-    after = m.places[tick.number & 1]
-    limit = signal.reach * max_speed / c + slack
-    limit *= limit
-    for j in range(capacity):
-        place = after[j]
-        dx, dy, dz = place.x - x, place.y - y, place.z - z
-        square = dx * dx + dy * dy + dz * dz
-        if (square > limit and w.faded == 0) or j == node or m.nodes[j].active == 0:
-            continue
-        distance = math.sqrt(square)
-        near = max(distance - slack, 0.0)
-        if square > limit:
-            record_loss(m, Arrival(s, j, 0, time + signal.reach / c), a.FADED, Vector(place.x, place.y, place.z))
-            continue
-        is_within += 1
-        if mode == a.ISOVELOCITY:
-            _add_candidate(m, s, j, FollowedPath(0, True, 0.0, 0.0), time + near / max_speed, tick)
-            for path in range(2, 2 * w.order + 2):
-                ox, oy, oz = source_image(m, scene, s, path, Vector(place.x, place.y, place.z))
-                if ox != ox:
-                    continue  # this path does not exist
-                ix, iy, up = place.x - ox, place.y - oy, place.z - oz
-                way = max(math.sqrt(ix * ix + iy * iy + up * up) - slack, 0.0)
-                if way * c / max_speed <= signal.reach:
-                    _add_candidate(m, s, j, FollowedPath(path, False, 0.0, 0.0), time + way / max_speed, tick)
-        elif mode == a.GRADIENT:
-            if rays.gradient_arc(w.speed, w.gradient, w.bottom, z, place.z, math.sqrt(dx * dx + dy * dy), m.ray[0]):
-                _add_candidate(m, s, j, FollowedPath(0, True, 0.0, 0.0), time + near / max_speed, tick)
-            else:
-                record_loss(m, Arrival(s, j, 0, time + distance / c), a.SHADOW, Vector(place.x, place.y, place.z))
-        else:
-            _add_eigenray_candidates(m, scene, s, j, time, tick, angles)
-    schedule_candidate(
-        m, new_candidate(m, s, a.RETIRE_NODE, FollowedPath(0, False, 0.0, 0.0)), time + signal.reach / c, tick.number
-    )
-    return int(m.counters[0].nodes - 1 - is_within)
-
-
-@device_function
-def _add_eigenray_candidates(
-    m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, angles: int
-) -> None:
-    """Add candidates for the eigenrays to a node's current position.
-
-    With echoes, these are the strongest eigenrays; without, only the first to arrive.
-    """
-    x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
-    signal, w = m.signals[s], m.water[0]
-    across = hypot(x - signal.x, y - signal.y)
-    link = rays.link_in_water(a.sound_speed_profile(m), signal.z, z, across)
-    count, dropped = eigenrays.find_eigenrays(eigenray_search(m, link), angles)
-    if w.uneven != 0:
-        count, more = find_bed_eigenrays(m, scene, s, Vector(x, y, z), count)
-        dropped += more
-    if count == 0:
-        m.counters[0].paths_dropped += dropped
-        far = hypot(link.distance, link.receiver - link.source)
-        record_loss(m, Arrival(s, j, 0, time + far / w.fastest), a.SHADOW, Vector(x, y, z))
-        return
-    first = 0
-    for k in range(1, count):
-        if m.eigenrays[k].time < m.eigenrays[first].time:
-            first = k
-    every = w.order > 0 or w.summing != 0
-    if every:
-        m.counters[0].paths_dropped += dropped + max(count - w.paths, 0)
-        if count > w.paths:
-            _weigh(m, scene, s, j, time, tick, count, first)
-    slower = 1.0 - 2.0 * a.MAX_SPEED / w.fastest  # the node may approach at full speed
-    for k in range(count):
-        if k == first or (every and _among_strongest(m, k, count)):
-            found = m.eigenrays[k]
-            path = 2 * found.reversals + found.down
-            earliest = time + found.time * slower - 2.0 * w.step
-            e = _add_candidate(m, s, j, FollowedPath(path, k == first, found.angle, found.time), earliest, tick)
-            m.candidates[e].bed, m.kept_rays[e].sx, m.kept_rays[e].sy = found.bed, found.sx, found.sy
-
-
-@device_function
-def _weigh(
-    m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, count: int, first: int
-) -> None:
-    """Set the level of each eigenray for the current position of the node. The first arrival, which determines the
-    range, has priority.
-    """
-    x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
-    for k in range(count):
-        there, way = found_way(m, scene, s, k, Vector(x, y, z))
-        m.eigenrays[k].level = level_of(m, s, j, way, tick, time) if there else -math.inf
-    m.eigenrays[first].level = math.inf
-
-
-@device_function
-def _among_strongest(m: Medium, k: int, count: int) -> bool:
-    """Return whether an eigenray is among those to be followed."""
-    if count <= m.water[0].paths:
-        return True
-    mine, stronger = m.eigenrays[k].level, 0
-    for i in range(count):
-        other = m.eigenrays[i].level
-        stronger += 1 if other > mine or (other == mine and i < k) else 0
-    return stronger < m.water[0].paths
-
-
-@device_function
-def _add_candidate(m: Medium, s: int, j: int, followed: FollowedPath, earliest: float, tick: TickInterval) -> int:
-    """Add a candidate; one that may arrive in this tick is checked before the next event."""
-    e = new_candidate(m, s, j, followed)
-    schedule_candidate(m, e, earliest, tick.number if earliest > tick.end else tick.number - 1)
-    return e
 
 
 @device_function
@@ -444,7 +253,7 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
     signal, place = m.signals[s], m.places[tick.number & 1, j]
     emission = signal.emission
     if m.nodes[j].active == 0 or m.nodes[j].since > emission:
-        if candidate.first:
+        if candidate.first and m.nodes[j].asleep == 0:
             record_loss(m, Arrival(s, j, path, end), a.RECEIVER_LEFT, Vector(place.x, place.y, place.z))
         free_candidate(m, e)
         return
@@ -456,7 +265,7 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
         t = end
         for k in range(4):  # at the end of the tick, then at the node position of the improved time
             x, y, z, _, _, _ = position_and_velocity(m, tick, j, t)
-            travel = travel_time(m, scene, s, e, Vector(x, y, z))
+            travel = travel_time(m, scene, s, e, Vector(x, y, z), False)
             if travel != travel:
                 if candidate.first:
                     record_loss(m, Arrival(s, j, path, end), a.SHADOW, Vector(x, y, z))
@@ -472,6 +281,9 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
             record_loss(m, Arrival(s, j, path, end), a.FADED, Vector(place.x, place.y, place.z))
         free_candidate(m, e)
         return
+    if m.nodes[j].asleep != 0:
+        free_candidate(m, e)
+        return
     t = min(max(t, emission, tick.start), end)
     push_event(m, t, a.ARRIVAL, (signal.id * m.nodes.shape[0] + j) * 64 + path, e, j)
 
@@ -481,27 +293,26 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
 
 
 @device_function
-def _max_paths_per_node(m: Medium) -> int:
-    """Return the maximum number of candidate paths of a signal to one node."""
-    if m.water[0].mode == a.ISOVELOCITY:
-        return int(1 + 2 * m.water[0].order)
-    return (
-        int(m.water[0].paths) if m.water[0].mode == a.RAYS and (m.water[0].order > 0 or m.water[0].summing != 0) else 1
-    )
+def _prefetch_event(m: Medium, k: int) -> None:
+    """Prefetch the data of the next event while the current one is processed."""
+    if k < 0:
+        return
+    event = m.events[k]
+    prefetch(m.nodes, event.node)
+    if event.kind == a.END:
+        prefetch(m.ongoing_receptions, event.subject)
+        prefetch(m.hearings, event.subject)
+    else:
+        prefetch(m.candidates, event.subject)
 
 
 @device_function
-def _prefetch_candidates(m: Medium, e: int, tick: TickInterval) -> None:
-    """Prefetch the data of the next two candidates while the current one is checked: the candidates do not fit into the
-    caches, and their order in memory is random.
-    """
-    if e >= 0:
-        candidate = m.candidates[e]
-        prefetch(m.candidates, candidate.next)
-        prefetch(m.signals, candidate.signal)
-        prefetch(m.nodes, candidate.node)
-        prefetch(m.places[tick.number & 1], candidate.node)
-        prefetch(m.places[(tick.number - 1) & 1], candidate.node)
+def _room_for(m: Medium, kind: int, capacity: int) -> tuple[int, int]:
+    """Return the maximum numbers of (records of receptions, candidates) that an event creates."""
+    paths = m.water[0].paths_per_node
+    if kind == a.EMIT:
+        return capacity, int(capacity * paths + 1)  # it may write a record for each node beyond its reach
+    return 1, int(m.counters[0].live * paths) if kind == a.WAKE else 0
 
 
 @device_function
@@ -512,46 +323,40 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
     """
     m, tick = a.unpack_medium(t), TickInterval(number, start, end)
     counters = m.counters[0]
-    most = capacity * _max_paths_per_node(m) + 1
+    begin_tick(m, number, start, end)
     bucket = number & (a.WHEEL_TICKS - 1)
     while True:
         if m.wheel[bucket] >= 0:
-            if counters.events + 1 > m.events.shape[0]:
+            if counters.left_events < 1 or counters.left_chunks < 1 or counters.left_candidates < 1:
                 return a.GROW
             if counters.receptions + 1 > m.receptions.shape[0]:
                 return a.FLUSH
-            e = m.wheel[bucket]
-            m.wheel[bucket] = m.candidates[e].next
-            _prefetch_candidates(m, m.wheel[bucket], tick)
+            e = take_candidate(m, number)
             if m.candidates[e].node == a.RETIRE_NODE:
                 _retire_signal(m, e, tick)
             else:
                 _check_arrival(m, scene, e, tick)
             continue
-        if not counters.events or m.events[0].time > end:
+        first = next_event(m)
+        if first < 0:
+            m.tick[0].is_open = 0
             return a.OK
-        event = m.events[0]
+        event = m.events[first]
         time, kind, key, subject, node = event.time, event.kind, event.key, event.subject, event.node
-        # an emission may write one record for each node beyond its reach
-        records, candidates = (capacity, most) if kind == a.EMIT else (1, 0)
+        records, candidates = _room_for(m, kind, capacity)
         if counters.receptions + records > m.receptions.shape[0] or counters.sent + 1 > m.sent.shape[0]:
             return a.FLUSH
         if (
-            counters.events + 4 > m.events.shape[0]
-            or counters.left_candidates < candidates
+            counters.left_events < 4
+            or counters.left_chunks < candidates
+            or counters.left_candidates < 1
             or counters.left_hearings < 1
             or counters.left_emissions < 2
             or counters.live + 1 > m.signals.shape[0]
         ):
             return a.GROW
-        pop_event(m)
-        following = m.events[0]
-        prefetch(m.nodes, following.node)
-        if following.kind == a.END:
-            prefetch(m.ongoing_receptions, following.subject)
-            prefetch(m.hearings, following.subject)
-        else:
-            prefetch(m.candidates, following.subject)
+        remove_first_event(m)
+        _prefetch_event(m, next_event(m))
         if kind == a.ARRIVAL:
             slot = begin_arrival(m, scene, subject, time, tick)
             free_candidate(m, subject)
@@ -561,8 +366,10 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
             row = finish_reception(m, subject, node)
             if m.receptions[row].outcome == a.HEARD:
                 _plan_reply(m, row, node, time)
-        else:
+        elif kind == a.EMIT:
             _emit_signal(m, scene, subject, node, time, tick, capacity)
+        elif kind == a.WAKE:
+            wake_node(m, scene, node, time, tick)
 
 
 @kernel
@@ -586,6 +393,17 @@ def request_emission(t: MediumTable, node: int, time: float, wanted: Records) ->
 def plan_first_ping(t: MediumTable, node: int, time: float) -> bool:
     """Plan the first ping of a pinger; False if there is no room (grow, then call again)."""
     return bool(_plan_next_ping(a.unpack_medium(t), node, time))
+
+
+@kernel
+def plan_waking(t: MediumTable, node: int, time: float) -> bool:
+    """Plan the event that wakes a node; False if there is no room (grow, then call again)."""
+    m = a.unpack_medium(t)
+    if m.counters[0].left_events < 1:
+        return False
+    m.nodes[node].waking = 1
+    push_event(m, time, a.WAKE, node, node, node)
+    return True
 
 
 @kernel

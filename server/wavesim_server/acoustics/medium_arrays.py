@@ -17,7 +17,7 @@ import numpy as np
 
 from wavesim_kernels.compiler import device_function
 from wavesim_sdk.arrays import Floats, Ints
-from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, Table, integer, value
+from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, SignalKind, Table, integer, value
 from wavesim_server import array_tables
 from wavesim_server.acoustics.eigenrays import EIGENRAY, FAN, REVERSALS, fan_size
 from wavesim_server.acoustics.range_dependent_rays import COLUMNS, LEG_ARRAYS, MAX_LEGS, SHOT
@@ -27,7 +27,9 @@ from wavesim_server.acoustics.types import Records, SoundSpeedProfile
 MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
 MAX_HYDROPHONES = 8
 DETECTED_HISTORY = 16  #: number of recent signals that a node stores to recognise their echoes
-WHEEL_TICKS = 4096  #: number of future ticks that the wheel covers
+WHEEL_TICKS = 4096  #: number of future ticks that the wheels cover
+CHUNK_SIZE = 16  #: number of candidates in a chunk
+BINS = 256  #: number of intervals of a tick by which its events are sorted
 FOUND = 512  #: maximum number of eigenrays to one node, of which the strongest are followed
 DEGREES = 181  #: number of losses of a beam pattern, one for each degree from its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
@@ -37,7 +39,7 @@ RETIRE_NODE = -1  #: entry in place of a node for the candidate that retires a s
 to_row: Any = np.int64
 
 # kinds of events, in the order in which simultaneous events are processed
-END, EMIT, ARRIVAL = range(3)
+NO_EVENT, WAKE, END, EMIT, ARRIVAL = range(5)
 # return codes of an advance
 OK, GROW, FLUSH = range(3)
 # propagation models
@@ -46,6 +48,9 @@ ISOVELOCITY, GRADIENT, RAYS = range(3)
 PATH_SUMS = ("first", "incoherent", "coherent")
 COHERENT = PATH_SUMS.index("coherent")
 
+# kinds of signals
+PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
+# outcomes of receptions
 HEARD, BELOW_THRESHOLD, FADED, OUT_OF_BAND, TRANSMITTING, RECHARGING, RECEIVER_LEFT, NOT_SENT = map(
     int, list(Outcome)[:8]
 )
@@ -66,6 +71,7 @@ NODE = _record(
     "node",
     "A transducer: its electronics, its clock, and its state. Members needed by each reception come first, in few cache lines.",
     integer("active", "", "1 = in the water."),
+    integer("asleep", "", "1 = does not receive, because nobody has asked for its receptions."),
     integer("first_hearing", "", "First reception in progress at the node; -1 = none."),
     value("sending_from", "s", "Start of the last transmission."),
     value("sending_until", "s", "End of the last transmission."),
@@ -123,6 +129,8 @@ NODE = _record(
     value("pings", "", "Number of the next ping."),
     integer("entry", "", "Number of transducers that have used this row."),
     integer("emitted", "", "Number of signals that the node has sent."),
+    integer("waking", "", "1 = the event that wakes the node is planned."),
+    integer("asleep_after", "", "Number of the newest signal when the node fell asleep."),
 )
 
 PLACE = _record(
@@ -229,10 +237,17 @@ CANDIDATE = _record(
     " memory outside the caches, and is therefore small: four records fit into a cache line.",
     _small_integer("signal", 4, "Row of the signal."),
     _small_integer("node", 4, "Row of the node; RETIRE_NODE = the end of the signal."),
-    _small_integer("next", 4, "Next candidate of the same tick, or next free record."),
+    _small_integer("next", 4, "Next free record."),
     _small_integer("path", 2, "Index of the path: 2 bounces + (1 if the first is off the bottom)."),
     _small_integer("first", 1, "1 = first candidate of the signal for the node, whose loss is recorded."),
     _small_integer("bed", 1, "1 = the ray bounces off a bed that is not level."),
+)
+
+CHUNK = _record(
+    "chunk",
+    "Candidates of a tick: CHUNK_SIZE adjacent records.",
+    integer("next", "", "Next chunk of the same tick, or next free chunk; -1 = none."),
+    integer("count", "", "Number of candidates."),
 )
 
 KEPT_RAY = _record(
@@ -246,9 +261,17 @@ KEPT_RAY = _record(
 
 HEARING = _record(
     "hearing",
-    "Data of a reception in progress, in addition to its log record.",
-    value("end", "s", "End of the reception."),
+    "Data of a reception in progress, in addition to its log record. Members that each new reception at the node compares"
+    " come first, in one or two cache lines.",
+    integer("next", "", "Next reception at the same node, or next free record."),
+    integer("previous", "", "Previous reception at the same node; -1 = none."),
+    integer("id", "", "Number of the signal."),
+    integer("code", "", "Code of the signal."),
+    integer("outcome", "", "Outcome so far."),
+    value("level", "dB re 1 uPa", "Level of the first path."),
+    value("frequency", "Hz", "Received frequency, with Doppler shift."),
     value("half_band", "Hz", "Half of the bandwidth."),
+    value("end", "s", "End of the reception."),
     value("bits", "", "Bits of the payload."),
     value("query_emission", "s", "For a reply: time at which the query was sent."),
     value("turn_around", "s", "For a reply: actual turn-around time of the sender."),
@@ -258,24 +281,36 @@ HEARING = _record(
     value("sum_imaginary", "uPa", ""),
     integer("draw", "", "Counter of the reception's random numbers."),
     integer("node", "", "Row of the receiving node."),
-    integer("next", "", "Next reception at the same node, or next free record."),
     _KEY,
 )
 
 EVENT = _record(
     "event",
-    "An entry of the heap: an event planned to the nanosecond.",
+    "An event planned to the nanosecond.",
     value("time", "s", "Time of the event."),
-    integer("kind", "", "Kind of event: END, EMIT or ARRIVAL."),
+    integer("kind", "", "Kind of event: WAKE, END, EMIT or ARRIVAL; NO_EVENT = a free record."),
     integer("key", "", "Order of events that have the same time and kind."),
     integer("subject", "", "Row of the reception, emission or candidate."),
     integer("node", "", "Row of the node."),
+    integer("next", "", "Row of the next event of the same list, or of the next free record."),
+    integer("previous", "", "Row of the previous event of the same tick; -1 = none."),
+    integer("slot", "", "Slot of the event in the wheel."),
+)
+
+TICK = _record(
+    "tick",
+    "The present tick, or between two ticks the last one, and its events.",
+    integer("is_open", "", "1 = its events are being processed."),
+    integer("number", "", "Number of the tick."),
+    value("start", "s", "Start of the tick."),
+    value("end", "s", "End of the tick."),
+    integer("waiting", "", "Number of events in the bins."),
+    integer("bin", "", "First bin that may not be empty."),
 )
 
 COUNTERS = _record(
     "counters",
     "Number of entries in each array.",
-    integer("events", "", "Events in the heap."),
     integer("last_id", "", "Number of the newest signal."),
     integer("signals_sent", "", "Signals sent since the start."),
     integer("heard", "", "Receptions since the start."),
@@ -285,10 +320,14 @@ COUNTERS = _record(
     integer("free_signal", "", "Row of the first free signal."),
     integer("free_emission", "", "Row of the first free emission."),
     integer("free_candidate", "", "Row of the first free candidate."),
+    integer("free_chunk", "", "First free chunk of candidates."),
     integer("free_hearing", "", "Row of the first free reception."),
+    integer("free_event", "", "Row of the first free event."),
     integer("left_emissions", "", "Number of free emissions."),
     integer("left_candidates", "", "Number of free candidates."),
+    integer("left_chunks", "", "Number of free chunks of candidates."),
     integer("left_hearings", "", "Number of free receptions."),
+    integer("left_events", "", "Number of free events."),
     integer("nodes", "", "Transducers in the water."),
     integer("paths_dropped", "", "Number of propagation paths dropped since the start."),
 )
@@ -302,10 +341,12 @@ WATER = _record(
     value("fastest", "m/s", "Maximum sound speed."),
     value("spreading", "dB", "Spreading loss per decade of distance; 0 = by ray tubes."),
     value("floor", "dB", "Lowest signal-to-noise ratio at which any receiver detects a signal; at most 0."),
+    value("max_range", "m", "Maximum length of a path; infinite = limited only by the level."),
     value("bottom", "m", "Depth of the flat bottom."),
     integer("uneven", "", "1 = bottom echoes use the depth and slope at the point of reflection."),
     integer("order", "", "Maximum number of bounces of a path."),
     integer("paths", "", "Maximum number of paths followed from a signal to a node under a profile."),
+    integer("paths_per_node", "", "Maximum number of candidates of a signal at a node."),
     value("surface_loss", "dB", "Loss of each bounce off the surface."),
     value("density_ratio", "", "Density of the bottom over that of the water."),
     value("speed_ratio", "", "Sound speed in the water over that in the bottom."),
@@ -330,14 +371,15 @@ def _with_handle() -> np.dtype[np.void]:
 class ArraySpec:
     """An array of the medium: type of its elements, its lengths, fill value, growth and free list.
 
-    Lengths are numbers, or names of arguments of :func:`allocate_medium`. In some arrays, the free records form a
-    chain: a counter ``free_...`` holds its first record and, for most of them, ``left_...`` its length.
+    Lengths are numbers, or names of arguments of :func:`allocate_medium`. ``grows_with`` names the array whose lack of
+    room makes this array grow. In some arrays, the free records form a chain: a counter ``free_...`` holds its first
+    record and, for most of them, ``left_...`` its length.
     """
 
     dtype: Any
     lengths: tuple[int | str, ...]
     fill: int = 0
-    grows: bool = False
+    grows_with: str = ""
     free_chain: str = ""
 
 
@@ -345,8 +387,8 @@ def _fixed_array(of: Any, *lengths: int | str, fill: int = 0) -> Any:
     return ArraySpec(of.dtype if isinstance(of, Table) else np.dtype(of), lengths, fill)
 
 
-def _growing_array(record: Table, length: str, chain: str = "") -> Any:
-    return ArraySpec(record.dtype, (length,), grows=True, free_chain=chain)
+def _growing_array(record: Table, length: str, chain: str = "", grows_with: str = "") -> Any:
+    return ArraySpec(record.dtype, (length,), grows_with=grows_with or length, free_chain=chain)
 
 
 class Medium(NamedTuple):
@@ -360,14 +402,22 @@ class Medium(NamedTuple):
     phones: Records = _fixed_array(PHONE, 0, MAX_HYDROPHONES)
     signals: Records = _growing_array(SIGNAL, "signals", "signal")
     emissions: Records = _growing_array(EMISSION, "emissions", "emission")
-    wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first candidate of each tick
-    candidates: Records = _growing_array(CANDIDATE, "candidates", "candidate")
-    kept_rays: Records = _growing_array(KEPT_RAY, "candidates")  #: ray of each candidate
+    wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first chunk of candidates of each tick
+    chunks: Records = _growing_array(CHUNK, "chunks", "chunk")
+    waiting: Records = _growing_array(CANDIDATE, "waiting", grows_with="chunks")  #: candidates in chunks
+    waiting_rays: Records = _growing_array(KEPT_RAY, "waiting_rays", grows_with="chunks")
+    candidates: Records = _growing_array(CANDIDATE, "candidates", "candidate")  #: candidates that are being processed
+    #: ray of each candidate, under a profile
+    kept_rays: Records = _growing_array(KEPT_RAY, "kept_rays", grows_with="candidates")
     ongoing_receptions: Records = _growing_array(
         RECEPTION, "hearings"
     )  #: receptions in progress, in the form of the log
     hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: additional data of the receptions in progress
-    events: Records = _growing_array(EVENT, "events")  #: heap of future events
+    events: Records = _growing_array(EVENT, "events", "event")
+    event_wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first event of each future tick
+    bins: Ints = _fixed_array(np.int64, BINS, fill=-1)  #: first and last event of each interval of the present tick
+    bin_ends: Ints = _fixed_array(np.int64, BINS, fill=-1)
+    tick: Records = _fixed_array(TICK, 1)
     counters: Records = _fixed_array(COUNTERS, 1)
     water: Records = _fixed_array(WATER, 1)
     profile_z: Floats = _fixed_array(np.float64, "profile")  #: knots of the profile: depth, m
@@ -424,15 +474,26 @@ def allocate_medium(**lengths: int) -> Medium:
 
 
 def grow_medium(m: Medium) -> Medium:
-    """Return the same medium with twice the capacity for signals, emissions and events."""
+    """Return the same medium with twice the capacity of each array that lacks room for the next event."""
+    c = m.counters[0]
+    room = {
+        "signals": (len(m.signals) - c.live, 1),
+        "emissions": (c.left_emissions, 2),
+        "chunks": (c.left_chunks, max(len(m.nodes), c.live) * m.water[0].paths_per_node + 1),
+        "candidates": (c.left_candidates, 1),
+        "hearings": (c.left_hearings, 1),
+        "events": (c.left_events, 4),
+    }
+    short = {name for name, (left, needed) in room.items() if left < needed}
     new: dict[str, Any] = {}
     for name, a in ARRAY_SPECS.items():
-        if a.grows:
+        if a.grows_with in short:
             old = getattr(m, name)
             new[name] = np.concatenate([old, np.zeros_like(old)]).view(np.recarray)
     bigger = m._replace(**new)
     for name in _CHAINED:
-        _chain_free_records(bigger, name, len(getattr(m, name)))
+        if name in new:
+            _chain_free_records(bigger, name, len(getattr(m, name)))
     return bigger
 
 

@@ -51,11 +51,17 @@ def make_medium(
         many += 2 * a.multipath.order
     elif mode == medium_arrays.RAYS and each:
         many = a.paths
+    chunks, arriving = capacity * many * 2 + signals, 4 * capacity + 64
+    rays = mode != medium_arrays.ISOVELOCITY
     m = medium_arrays.allocate_medium(
         nodes=capacity,
         signals=signals,
         emissions=capacity + 64,
-        candidates=capacity * many * 2 + signals,
+        chunks=chunks,
+        waiting=chunks * medium_arrays.CHUNK_SIZE,
+        waiting_rays=chunks * medium_arrays.CHUNK_SIZE if rays else 0,
+        candidates=arriving,
+        kept_rays=arriving if rays else 0,
         hearings=4 * capacity + 64,
         events=8 * capacity + 1024,
         profile=len(z),
@@ -71,7 +77,8 @@ def make_medium(
         c.max(),
     )
     w.spreading, w.bottom, w.order = a.spreading, bottom, a.multipath.order if a.multipath else 0
-    w.paths = a.paths
+    w.max_range = a.max_range or math.inf
+    w.paths, w.paths_per_node = a.paths, many
     if a.multipath is not None:
         b = a.multipath
         w.surface_loss, w.density_ratio, w.attenuation = b.surface_loss, b.bottom_density, b.bottom_attenuation
@@ -218,32 +225,36 @@ def set_node(m: Medium, a: Acoustics, row: int, installed: InstalledTransducer, 
         n.axis_x, n.axis_y, n.axis_z = np.array(t.beam.axis) / norm(t.beam.axis)
     n.sending_from = n.sending_until = n.ready = -math.inf
     n.first_hearing = -1
+    n.asleep, n.asleep_after = t.listening == "asked", m.counters[0].last_id
     m.detected[row] = 0
 
 
 def drop_node(m: Medium, row: int) -> None:
-    """Remove the node of a row and its planned emissions."""
+    """Remove the node of a row and its planned emissions. Between two ticks all events are in the wheel."""
     c = m.counters[0]
     c.nodes -= 1
     m.nodes[row].active = 0
-    events = m.events[: int(c.events)].view(np.recarray)
-    mine = (events.kind == medium_arrays.EMIT) & (events.node == row)
-    if not mine.any():
-        return
-    for e in events.subject[mine].tolist():
-        m.emissions[e].next = c.free_emission
-        c.free_emission = e
+    mine = (m.events.kind == medium_arrays.EMIT) & (m.events.node == row)
+    for k in np.flatnonzero(mine).tolist():
+        event = m.events[k]
+        emission = int(event.subject)
+        m.emissions[emission].next = c.free_emission
+        c.free_emission = emission
         c.left_emissions += 1
-    kept = events[~mine]
-    kept = kept[np.lexsort((kept.key, kept.kind, kept.time))]  # a sorted array is a heap
-    c.events = len(kept)
-    m.events[: len(kept)] = kept
+        if event.next >= 0:
+            m.events[event.next].previous = event.previous
+        if event.previous >= 0:
+            m.events[event.previous].next = event.next
+        else:
+            m.event_wheel[event.slot] = event.next
+        event.kind, event.next = medium_arrays.NO_EVENT, c.free_event
+        c.free_event = k
+        c.left_events += 1
 
 
 def planned_emissions(m: Medium) -> Ints:
     """Return the rows of the planned emissions."""
-    events = m.events[: int(m.counters[0].events)].view(np.recarray)
-    rows: Ints = events.subject[events.kind == medium_arrays.EMIT]
+    rows: Ints = m.events.subject[m.events.kind == medium_arrays.EMIT]
     return rows
 
 

@@ -51,9 +51,9 @@ class PropagationPath(NamedTuple):
 
 
 @device_function
-def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -> float:
+def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, with_length: bool) -> float:
     """Return the travel time of a candidate's path to a point, under a profile; NaN if there is no path. ``m.ray`` or
-    ``m.shot`` then holds the ray.
+    ``m.shot`` then holds the ray, its length only if ``with_length``.
 
     The ray is followed from its last check. If it has become a ray of another kind, for example because its turning
     point passes the receiver, the ray with the nearest travel time replaces it.
@@ -70,7 +70,7 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) 
         return float(ray.time)
     link = rays.link_in_water(a.sound_speed_profile(m), signal.z, point.z, across)
     path = a.to_row(candidate.path)
-    angle = eigenrays.refine_eigenray(link, kept.angle, path % 2 == 1, path // 2, m.no_points, ray)
+    angle = eigenrays.refine_eigenray(link, kept.angle, path % 2 == 1, path // 2, m.no_points, ray, with_length)
     if angle != angle:
         k = eigenrays.match_by_travel_time(eigenray_search(m, link), kept.travel)
         if k < 0:
@@ -123,7 +123,7 @@ def found_way(m: Medium, scene: AcousticScene, s: int, k: int, point: Vector) ->
         return there, reflected_path(m, s, point.z)
     dx, dy = point.x - signal.x, point.y - signal.y
     link = rays.link_in_water(a.sound_speed_profile(m), signal.z, point.z, math.sqrt(dx * dx + dy * dy))
-    rays.trace_ray(link, found.angle, found.down > 0, found.reversals, m.no_points, m.ray[0])
+    rays.trace_ray(link, found.angle, found.down > 0, found.reversals, m.no_points, m.ray[0], True)
     return True, refracted_path(m, s, path, point)
 
 
@@ -384,7 +384,8 @@ def _ray_points(m: Medium, s: int, path: int, angle: float, point: Vector) -> in
         for r in range(path // 2 + 1):
             last = r == path // 2
             stop = point.z if last else (profile_depth + 1.0 if down else -1.0)
-            leg_range, _, _, end, _, count = rays.march_ray(profile, invariant, level, down, stop, track)
+            start = rays.water_point(profile, level)
+            leg_range, _, _, end, _, count = rays.march_ray(profile, invariant, start, down, stop, track, False)
             for i in range(count):
                 if n < room:
                     k = (here + track[i, 0]) / across if across > 0.0 else 0.0

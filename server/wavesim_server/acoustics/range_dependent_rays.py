@@ -291,7 +291,7 @@ def trace_ray(
             target = here + (rise if down else -rise)
             cb = ca + fall * (target - here)
         if with_time and rise > 0.0:
-            _, dt, ds = rays.layer_leg(ca, cb, rise, p)
+            _, dt, ds = rays.layer_leg(ca, cb, sa, rays.sine_from_cosine(p * cb), rise, p, True)
             time, length = time + dt, length + ds
         x, y, here, ca = x + hx * leg_range, y + hy * leg_range, target, cb
         if n < track.shape[0]:

@@ -33,14 +33,12 @@ _FLAT = 1e-12
 @device_function
 def tube_spreading(link: rays.Link, down: bool, reversals: int, ray: Record) -> tuple[float, int]:
     """Return (spreading loss in dB re 1 m, caustics passed) of a ray (record RAY, see :func:`rays.trace_ray`)."""
-    profile, source, receiver = link.profile, link.source, link.receiver
+    profile, receiver = link.profile, link.receiver
     z, c = profile.z, profile.c
     p, bottom = ray.invariant, z.shape[0] - 2
-    here, ca = source, rays.sound_speed_at(profile, source)
-    k = rays.layer_of(z, source)
-    if not down and k > 0 and source <= z[k]:
-        k -= 1
-    cs, cr = ca, rays.sound_speed_at(profile, receiver)
+    here, ca = link.source, link.at_source.speed
+    k = rays.entered_layer(z, link.at_source, down)
+    cs, cr = ca, link.at_receiver.speed
     slope, turns, caustics, side = 0.0, 0, 0, 1.0
     turned = False  # whether the part begins at a turning point
     for r in range(reversals + 1):

@@ -41,13 +41,26 @@ RAY = Table(
 )
 
 
+class WaterPoint(NamedTuple):
+    """A depth (m), the layer that contains it, and the sound speed there (m/s)."""
+
+    depth: float
+    layer: int
+    speed: float
+
+
 class Link(NamedTuple):
-    """A source and a receiver in one water column: their depths (m, different) and horizontal distance (m)."""
+    """A source and a receiver in one water column: their depths (m, different) and horizontal distance (m).
+
+    :func:`make_link` adds their layers and sound speeds, which every ray between them needs.
+    """
 
     profile: SoundSpeedProfile
     source: float
     receiver: float
     distance: float
+    at_source: WaterPoint
+    at_receiver: WaterPoint
 
 
 @device_function
@@ -76,14 +89,37 @@ def sound_speed_at(profile: SoundSpeedProfile, depth: float) -> float:
 
 
 @device_function
+def water_point(profile: SoundSpeedProfile, depth: float) -> WaterPoint:
+    """Return a depth with its layer and sound speed."""
+    return WaterPoint(depth, layer_of(profile.z, depth), sound_speed_at(profile, depth))
+
+
+@device_function
+def make_link(profile: SoundSpeedProfile, source: float, receiver: float, distance: float) -> Link:
+    """Return the link between two depths at a distance."""
+    return Link(profile, source, receiver, distance, water_point(profile, source), water_point(profile, receiver))
+
+
+@device_function
+def entered_layer(z: Floats, start: WaterPoint, down: bool) -> int:
+    """Return the index of the layer that a ray enters from a point."""
+    k = start.layer
+    return k - 1 if not down and k > 0 and start.depth <= z[k] else k
+
+
+@device_function
 def sine_from_cosine(pc: float) -> float:
     return math.sqrt(max((1.0 - pc) * (1.0 + pc), 0.0))
 
 
 @device_function
-def layer_leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, float]:
-    """Return (dx, dt, ds) of a ray across the height dz > 0 of one layer, without a turning point in between."""
-    sa, sb = sine_from_cosine(p * ca), sine_from_cosine(p * cb)
+def layer_leg(
+    ca: float, cb: float, sa: float, sb: float, dz: float, p: float, with_length: bool
+) -> tuple[float, float, float]:
+    """Return (dx, dt, ds) of a ray across the height dz > 0 of one layer, without a turning point in between.
+
+    ``sa`` and ``sb`` are the sines at both ends. ds is 0 unless ``with_length``.
+    """
     total = sa + sb
     if total <= 0.0:
         return 0.0, 0.0, 0.0
@@ -92,27 +128,28 @@ def layer_leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, 
     mean = math.sqrt(ca * cb)
     a = abs(cb - ca) / dz * chord / (2.0 * mean)
     stretch = asinh(a) / a if a > 1e-4 else 1.0 - a * a / 6.0
-    half = 0.5 * abs(atan2(sa, p * ca) - atan2(sb, p * cb))
-    bow = half / sin(half) if half > 1e-4 else 1.0 + half * half / 6.0
-    return dx, chord / mean * stretch, chord * bow
+    ds = 0.0
+    if with_length:
+        half = 0.5 * abs(atan2(sa, p * ca) - atan2(sb, p * cb))
+        ds = chord * (half / sin(half) if half > 1e-4 else 1.0 + half * half / 6.0)
+    return dx, chord / mean * stretch, ds
 
 
 @device_function
 def march_ray(
-    profile: SoundSpeedProfile, p: float, start: float, down: bool, stop: float, points: Floats
+    profile: SoundSpeedProfile, p: float, start: WaterPoint, down: bool, stop: float, points: Floats, with_length: bool
 ) -> tuple[float, float, float, float, int, int]:
     """Follow a ray until ``stop``, a turning point or a boundary. Returns (x, t, s, depth reached, reason for the end,
-    points).
+    points). s is 0 unless ``with_length``: it costs as much as x and t together.
 
     ``points`` (n, 2) receives (x, z) at each knot passed; n may be 0.
     """
     z, c = profile.z, profile.c
     x = t = s = 0.0
-    here, room, n = start, points.shape[0], 0
-    k = layer_of(z, start)
-    if not down and k > 0 and start <= z[k]:
-        k -= 1
-    ca = sound_speed_at(profile, start)
+    here, room, n = start.depth, points.shape[0], 0
+    k = entered_layer(z, start, down)
+    ca = start.speed
+    sa = sine_from_cosine(p * ca)
     while True:
         edge = z[k + 1] if down else z[k]
         target, how = edge, -1
@@ -123,11 +160,11 @@ def march_ray(
         if p * cb >= 1.0 and abs(g) > 0.0 and (g > 0.0) == down:
             cb = 1.0 / p
             target, how = z[k] + (cb - c[k]) / g, TURNED
-        dz = abs(target - here)
+        dz, sb = abs(target - here), sine_from_cosine(p * cb)
         if dz > 0.0:
-            dx, dt, ds = layer_leg(ca, cb, dz, p)
+            dx, dt, ds = layer_leg(ca, cb, sa, sb, dz, p, with_length)
             x, t, s = x + dx, t + dt, s + ds
-        here, ca = target, cb
+        here, ca, sa = target, cb, sb
         if n < room:
             points[n, 0], points[n, 1] = x, here
             n += 1
@@ -140,17 +177,17 @@ def march_ray(
 
 @device_function
 def excursion(
-    profile: SoundSpeedProfile, p: float, start: float, down: bool, stop: float
+    profile: SoundSpeedProfile, p: float, start: WaterPoint, down: bool, stop: float, with_slope: bool
 ) -> tuple[float, float, float, int]:
     """Return (range, its derivative with respect to the invariant as in :mod:`ray_tubes`, depth reached, reason for the
-    end) of a ray until ``stop``, a turning point or a boundary. This is :func:`march_ray` without time and length.
+    end) of a ray until ``stop``, a turning point or a boundary. The derivative is 0 unless ``with_slope``. This is
+    :func:`march_ray` without time and length; both compute the same range to the last bit.
     """
     z, c = profile.z, profile.c
     x = slope = 0.0
-    here, k = start, layer_of(z, start)
-    if not down and k > 0 and start <= z[k]:
-        k -= 1
-    ca = sound_speed_at(profile, start)
+    here, ca = start.depth, start.speed
+    k = entered_layer(z, start, down)
+    sa = sine_from_cosine(p * ca)
     while True:
         edge = z[k + 1] if down else z[k]
         target, how = edge, -1
@@ -161,16 +198,17 @@ def excursion(
         if p * cb >= 1.0 and abs(g) > 0.0 and (g > 0.0) == down:
             cb = 1.0 / p
             target, how = z[k] + (cb - c[k]) / g, TURNED
-        dz, sa, sb = abs(target - here), sine_from_cosine(p * ca), sine_from_cosine(p * cb)
+        dz, sb = abs(target - here), sine_from_cosine(p * cb)
         if dz > 0.0 and sa + sb > 0.0:
             x += p * (ca + cb) / (sa + sb) * dz
-            sa = max(sa, 1e-12)
-            if how == TURNED:
-                slope -= 1.0 / (abs(g) * p * p * sa)
-            else:
-                sb = max(sb, 1e-12)
-                slope += dz * (ca + cb) / (sa * sb * (sa + sb))
-        here, ca = target, cb
+            if with_slope:
+                steep = max(sa, 1e-12)
+                if how == TURNED:
+                    slope -= 1.0 / (abs(g) * p * p * steep)
+                else:
+                    beyond = max(sb, 1e-12)
+                    slope += dz * (ca + cb) / (steep * beyond * (steep + beyond))
+        here, ca, sa = target, cb, sb
         if how >= 0:
             return x, slope, here, how
         k += 1 if down else -1
@@ -179,14 +217,40 @@ def excursion(
 
 
 @device_function
-def trace_ray(link: Link, theta: float, down: bool, reversals: int, no_points: Floats, ray: Record) -> bool:
+def ray_range(link: Link, theta: float, down: bool, reversals: int) -> tuple[bool, float]:
+    """Return (whether the ray reaches the receiver's depth, its range there), the same range as that of
+    :func:`trace_ray`, which takes several times as long.
+    """
+    profile, source, receiver = link.profile, link.source, link.receiver
+    p = cos(theta) / link.at_source.speed
+    if p * link.at_receiver.speed > 1.0:
+        return False, 0.0
+    if reversals == 0:
+        if (receiver > source) != down:
+            return False, 0.0
+        x, _, _, how = excursion(profile, p, link.at_source, down, receiver, False)
+        return how == REACHED, x
+    top, end = profile.z[0] - 1.0, profile.z[-1] + 1.0
+    ux, _, high, _ = excursion(profile, p, link.at_source, False, top, False)
+    lx, _, low, _ = excursion(profile, p, link.at_source, True, end, False)
+    if receiver < high or receiver > low:
+        return False, 0.0
+    last_down = down == (reversals % 2 == 1)
+    x, _, _, _ = excursion(profile, p, link.at_receiver, last_down, end if last_down else top, False)
+    return True, x + (lx if down else ux) + (reversals - 1) * (lx + ux)
+
+
+@device_function
+def trace_ray(
+    link: Link, theta: float, down: bool, reversals: int, no_points: Floats, ray: Record, with_length: bool
+) -> bool:
     """Trace the ray with launch angle theta > 0, up or down, to the receiver's depth after the given number of
     reversals.
 
-    Fills in ``ray``; returns False if the ray does not reach that depth.
+    Fills in ``ray``, its length only if ``with_length``; returns False if the ray does not reach that depth.
     """
     profile, source, receiver = link.profile, link.source, link.receiver
-    cs, cr = sound_speed_at(profile, source), sound_speed_at(profile, receiver)
+    cs, cr = link.at_source.speed, link.at_receiver.speed
     p = cos(theta) / cs
     if p * cr > 1.0:
         return False
@@ -196,16 +260,18 @@ def trace_ray(link: Link, theta: float, down: bool, reversals: int, no_points: F
     if reversals == 0:
         if (receiver > source) != down:
             return False
-        x, t, s, _, how, _ = march_ray(profile, p, source, down, receiver, no_points)
+        x, t, s, _, how, _ = march_ray(profile, p, link.at_source, down, receiver, no_points, with_length)
         ray.x, ray.time, ray.length = x, t, s
         return how == REACHED
     top, end = profile.z[0] - 1.0, profile.z[-1] + 1.0
-    ux, ut, us, high, up_how, _ = march_ray(profile, p, source, False, top, no_points)
-    lx, lt, ls, low, low_how, _ = march_ray(profile, p, source, True, end, no_points)
+    ux, ut, us, high, up_how, _ = march_ray(profile, p, link.at_source, False, top, no_points, with_length)
+    lx, lt, ls, low, low_how, _ = march_ray(profile, p, link.at_source, True, end, no_points, with_length)
     if receiver < high or receiver > low:
         return False
     last_down = down == (reversals % 2 == 1)
-    x, t, s, _, _, _ = march_ray(profile, p, receiver, last_down, end if last_down else top, no_points)
+    x, t, s, _, _, _ = march_ray(
+        profile, p, link.at_receiver, last_down, end if last_down else top, no_points, with_length
+    )
     turns = reversals - 1
     fx, ft, fs = (lx, lt, ls) if down else (ux, ut, us)
     ray.x, ray.time, ray.length = (
@@ -230,7 +296,7 @@ def link_in_water(profile: SoundSpeedProfile, source: float, receiver: float, ac
     zs, zr = min(max(source, 0.0), deep), min(max(receiver, 0.0), deep)
     if abs(zs - zr) < 1e-6:
         zr = zs + 1e-6 if zs + 1e-6 < deep else zs - 1e-6
-    return Link(profile, zs, zr, max(across, 1e-6 * abs(zs - zr)))
+    return make_link(profile, zs, zr, max(across, 1e-6 * abs(zs - zr)))
 
 
 @device_function

@@ -117,7 +117,7 @@ def _is_already_detected(m: Medium, j: int, number: int) -> bool:
 def _ongoing_reception(m: Medium, j: int, number: int) -> int:
     """Return the reception in progress of a signal at a node; -1 = none."""
     k = m.nodes[j].first_hearing
-    while k >= 0 and not (m.ongoing_receptions[k].id == number and m.ongoing_receptions[k].outcome == a.HEARD):
+    while k >= 0 and not (m.hearings[k].id == number and m.hearings[k].outcome == a.HEARD):
         k = m.hearings[k].next
     return int(k)
 
@@ -182,7 +182,7 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
         if propagation_path.length != propagation_path.length:  # no such path leads to its current position
             return -1
     else:
-        travel = travel_time(m, scene, s, e, point)
+        travel = travel_time(m, scene, s, e, point, True)
         if travel != travel:
             if candidate.first:
                 record_loss(m, Arrival(s, j, path, time), a.SHADOW, point)
@@ -200,7 +200,7 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
     frequency = signal.frequency + shift
 
     outcome = a.HEARD
-    if level < signal.noise + w.floor:
+    if level < signal.noise + w.floor or propagation_path.length > w.max_range:
         outcome = a.FADED
     elif frequency < node.listen_low or frequency > node.listen_high:
         outcome = a.OUT_OF_BAND
@@ -225,10 +225,9 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
     if begun:
         _begin_reception(m, arrival, slot, propagation_path, outcome)
         _resolve_collisions(m, j, slot)
-        if m.ongoing_receptions[slot].outcome == a.HEARD and node.head >= 0:
+        if m.hearings[slot].outcome == a.HEARD and node.head >= 0:
             _measure_bearing(m, scene, arrival, slot, tick, propagation_path)
-        m.hearings[slot].node, m.hearings[slot].next = j, node.first_hearing
-        node.first_hearing = slot
+        _link_reception(m, slot, j)
     return int(slot)
 
 
@@ -246,6 +245,9 @@ def _begin_reception(m: Medium, arrival: Arrival, slot: int, propagation_path: P
             cycles = signal.frequency * (time - signal.emission)
             phase = turns - 2.0 * math.pi * (cycles - math.floor(cycles))
         _add_multipath(m, arrival.node, slot, outcome == a.ECHO, m.ongoing_receptions[slot].level, phase)
+    record = m.ongoing_receptions[slot]
+    hearing.id, hearing.code, hearing.outcome = signal.id, signal.code, outcome
+    hearing.level, hearing.frequency = record.level, record.frequency + record.doppler
     hearing.end, hearing.half_band, hearing.bits = time + signal.duration, 0.5 * signal.band, signal.bits
     hearing.query_emission, hearing.turn_around = signal.query_emission, signal.turn_around
     hearing.clock, hearing.arrival = signal.clock, time
@@ -275,19 +277,20 @@ def _add_multipath(m: Medium, j: int, slot: int, echo: bool, level: float, phase
 @device_function
 def _resolve_collisions(m: Medium, j: int, slot: int) -> None:
     """Mark receptions that overlap in time and band as lost, unless one is stronger by the capture ratio."""
-    new, capture = m.ongoing_receptions[slot], m.nodes[j].capture
+    new, record, capture = m.hearings[slot], m.ongoing_receptions[slot], m.nodes[j].capture
+    frequency, doppler = record.frequency, record.doppler
     k = m.nodes[j].first_hearing
     while k >= 0:
-        old = m.ongoing_receptions[k]
+        old = m.hearings[k]
         codes = old.code != new.code and old.code != 0 and new.code != 0
-        gap = abs(old.frequency + old.doppler - new.frequency - new.doppler)
-        near = gap < m.hearings[k].half_band + m.hearings[slot].half_band or gap == 0.0
+        gap = abs(old.frequency - frequency - doppler)
+        near = gap < old.half_band + new.half_band or gap == 0.0
         if near and not codes and old.id != new.id:
             if new.outcome == a.HEARD and new.level < old.level + capture:
                 new.outcome = a.COLLISION
             if old.outcome == a.HEARD and old.level < new.level + capture:
                 old.outcome = a.COLLISION
-        k = m.hearings[k].next
+        k = old.next
 
 
 @device_function
@@ -339,18 +342,25 @@ def _measure_bearing(
 
 
 @device_function
+def _link_reception(m: Medium, slot: int, j: int) -> None:
+    """Add a reception to the list of its node, at the front."""
+    hearing, following = m.hearings[slot], m.nodes[j].first_hearing
+    hearing.node, hearing.next, hearing.previous = j, following, -1
+    if following >= 0:
+        m.hearings[following].previous = slot
+    m.nodes[j].first_hearing = slot
+
+
+@device_function
 def _unlink_reception(m: Medium, slot: int, j: int) -> None:
-    """Remove a reception from the list of its node."""
-    node, following = m.nodes[j], m.hearings[slot].next
-    k = node.first_hearing
-    if k == slot:
-        node.first_hearing = following
-        return
-    while k >= 0:
-        if m.hearings[k].next == slot:
-            m.hearings[k].next = following
-            return
-        k = m.hearings[k].next
+    """Remove a reception from the list of its node. If the node has left, another node may have its row by now."""
+    following, previous = m.hearings[slot].next, m.hearings[slot].previous
+    if following >= 0:
+        m.hearings[following].previous = previous
+    if previous >= 0:
+        m.hearings[previous].next = following
+    elif m.nodes[j].first_hearing == slot:
+        m.nodes[j].first_hearing = following
 
 
 @device_function
@@ -385,6 +395,7 @@ def finish_reception(m: Medium, slot: int, j: int) -> int:
     """Finish a reception and record the reported values. Returns the row of its record."""
     record, hearing, node = m.ongoing_receptions[slot], m.hearings[slot], m.nodes[j]
     _unlink_reception(m, slot, j)
+    record.outcome = hearing.outcome
     if node.active == 0 or node.since > hearing.arrival:
         record.outcome = a.RECEIVER_LEFT
     if m.water[0].summing != 0 and record.outcome != a.ECHO:

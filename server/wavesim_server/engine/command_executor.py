@@ -189,6 +189,8 @@ class CommandExecutor:
         self.instruments.enter(c.row, self.sim.loaded.suite_by_name(c.name, c.model))
         try:
             self.sim.enter(c.name, c.model, c.position, c.attitude, c.row, generation=c.generation)
+            if self.sim.occupants[c.row].transducer is not None:
+                self.sim.listen(c.row)
         except BaseException:
             self.instruments.leave(c.row)
             raise

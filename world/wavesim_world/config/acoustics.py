@@ -128,6 +128,13 @@ class Acoustics:
     shipping: float = key(
         "Shipping density for the noise model wenz: 0 = none, 1 = heavy.", default=0.5, low=0.0, high=1.0
     )
+    max_range: float = key(
+        "Maximum length of a propagation path. A signal fades beyond it, whatever its level; 0 m = only the level "
+        "limits the range.",
+        "length",
+        0.0,
+        low=0.0,
+    )
     blocking: bool = flag("Whether obstacles and hills of the sea bed block sound.", True)
     multipath: Multipath | None = child(Multipath, "Echoes from surface and bottom.")
 
@@ -268,6 +275,12 @@ class TransducerConfig:
     )
     listen_low: float = key("Lower edge of the receiving band of the transducer.", "frequency", 20e3, low=1.0)
     listen_high: float = key("Upper edge of the receiving band of the transducer.", "frequency", 32e3, low=1.0)
+    listening: str = choice(
+        "When the transducer receives and answers. asked: only while a client controls its body, or after "
+        "`Simulation.listen`; its other receptions are neither computed nor recorded.",
+        ("always", "asked"),
+        "always",
+    )
     detection: str = choice(
         "Detection criterion. level: received level of at least `threshold`. snr: at least `snr` over the noise in "
         "the band.",
