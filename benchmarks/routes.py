@@ -44,7 +44,10 @@ class Rig:
         from wavesim_server import Simulation
         from wavesim_server.engine.core import Engine
         from wavesim_server.engine.emulators import SynchronousEmulators
+        from wavesim_server.engine.event_queue import EventQueue
+        from wavesim_server.engine.pace import TickPacer
         from wavesim_server.instruments import InstrumentRegistry
+        from wavesim_server.network.engine_queue import EngineQueue
         from wavesim_server.network.front import Front
         from wavesim_server.resources import area_tables
         from wavesim_server.ring import Ring
@@ -59,8 +62,10 @@ class Rig:
         simulation = Simulation(loaded)
         instruments = InstrumentRegistry(loaded.sensor_rows, simulation.step_ns)
         emulators = SynchronousEmulators(areas["vehicles"], {}, instruments, 1.0, loaded.config.network.lockstep_budget)
-        self.engine = Engine(simulation, areas, self.commands, self.events, emulators)
-        self.front = Front(loaded, "routes", 1, areas, self.commands, self.events)
+        pacer = TickPacer.from_config(loaded.config.time)
+        events = EventQueue(self.events, pacer)
+        self.engine = Engine(simulation, areas, self.commands, events, emulators, pacer)
+        self.front = Front(loaded, "routes", 1, areas, EngineQueue(self.commands), self.events)
         self.client, self.now = ClientSession(Join(name="a", state_period_ns=10_000_000)), 100.0
         self.received: list[Any] = []
         self.engine.begin(self.now)

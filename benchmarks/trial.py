@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from benchmarks.processes import children, memory_mb
 from wavesim_sdk.attach import SharedState
@@ -26,29 +27,28 @@ ROOT = Path(__file__).parent.parent
 CLI = [sys.executable, "-m", "wavesim_sdk"]
 
 
-def real_time_factor() -> None:
+def run_demonstration(*options: str) -> tuple[dict[str, Any], float]:
+    """Return the table of the demonstration trial, and the processor time of all its processes in s."""
+    before = os.times()
     with tempfile.TemporaryDirectory() as folder:
+        more = ["--out", folder, "--port", "0", "--name", "bench", "--quiet", "--no-plots"]
         subprocess.run(
-            [
-                *CLI,
-                "trial",
-                str(ROOT / "config.xml"),
-                "--out",
-                folder,
-                "--port",
-                "0",
-                "--name",
-                "bench",
-                "--quiet",
-                "--no-plots",
-            ],
-            check=True,
-            stdout=subprocess.DEVNULL,
+            [*CLI, "trial", str(ROOT / "config.xml"), *more, *options], check=True, stdout=subprocess.DEVNULL
         )
         table = json.loads((Path(folder) / "bench" / "table.json").read_text())
-    print(
-        f"networked trial, 7 participants in lockstep: {table['realtime_factor']:.0f} x real time ({table['duration_s']:.0f} s in {table['wall_s']:.1f} s)"
-    )
+    after = os.times()
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    return table, spent
+
+
+def real_time_factor() -> None:
+    """Measure the demonstration in processes, in one process, and its bodies alone."""
+    for name, options in (("in processes, over the network", ()), ("in one process", ("--in-process",))):
+        table, spent = run_demonstration(*options)
+        print(
+            f"demonstration {name}: {table['realtime_factor']:.0f} x real time ({table['duration_s']:.0f} s in "
+            f"{table['wall_s']:.1f} s, {spent:.1f} s of processor time with the start), content hash {table['content_hash'][:16]}"
+        )
     sim = Simulation.from_config(ROOT / "config.xml")
     for name in ("lauv", "remus", "jolner"):
         sim.command(sim.enter(name), [8.0])

@@ -100,8 +100,8 @@ def _bounds(front: Front, world: World) -> None:
     lengths = {
         "sessions": (len(sessions.by_token), network.sessions),
         "observers": (len(front.observers.by_token), network.observers),
-        "commands that wait for the engine": (len(front.engine_queue._backlog), MOST_BACKLOG),
-        "events that wait for the front": (len(engine.events._backlog), MOST_BACKLOG),
+        "commands that wait for the engine": (world.server.engine_queue.waiting_count, MOST_BACKLOG),
+        "events that wait for the front": (world.server.engine_events.waiting_count, MOST_BACKLOG),
         "lockstep periods": (len(engine.run.lockstep), engine.sim.capacity),
     }
     for session in sessions.by_token.values():
@@ -162,7 +162,7 @@ def at_rest(world: World, before: dict[int, tuple[int, int]]) -> None:
     assert front is not None
     if not server.quiet and world.clock.now - world.quiet_at > 0.5 and not engine.is_over:
         raise Broken(
-            f"no rest: {len(front.engine_queue._backlog)} commands and {len(engine.events._backlog)} events wait"
+            f"no rest: {server.engine_queue.waiting_count} commands and {server.engine_events.waiting_count} events wait"
         )
     running = engine.run.state is RunState.RUNNING and not engine.is_over
     for client in world.clients:

@@ -22,8 +22,11 @@ from benchmarks.world.sizes import sizes
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_server.engine.core import Engine
 from wavesim_server.engine.emulators import SynchronousEmulators
+from wavesim_server.engine.event_queue import EventQueue
+from wavesim_server.engine.pace import TickPacer
 from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.logbook.writer import LogWriter
+from wavesim_server.network.engine_queue import EngineQueue
 from wavesim_server.network.front import Front
 from wavesim_server.resources import area_tables
 from wavesim_server.ring import READ, WRITTEN, Ring
@@ -111,11 +114,12 @@ class Server:
             loaded.config.network.lockstep_timeout,
             loaded.config.network.lockstep_budget,
         )
-        self.engine = Engine(
-            simulation, self.areas, self.commands, self.events, emulators, log=True, wake=self._events_wait
-        )
+        pacer = TickPacer.from_config(loaded.config.time)
+        self.engine_events = EventQueue(self.events, pacer, self._events_wait)
+        self.engine = Engine(simulation, self.areas, self.commands, self.engine_events, emulators, pacer, log=True)
         self._resident = max(row for row, b in enumerate(loaded.config.fleet.bodies) if b.client == "none")
         self._dice = r
+        self.engine_queue = EngineQueue(self.commands, self.wake_engine)
         self.front: Front | None = None
         self.front_since = 0.0
         self.said: list[str] = []
@@ -199,18 +203,18 @@ class Server:
         self.front_since = now
         disk = Disk(self.room)
         self.disks.append(disk)
+        self.engine_queue = EngineQueue(self.commands, self.wake_engine)
         self.front = Front(
             self.loaded,
             "world",
             self.world.seed,
             self.areas,
-            self.commands,
+            self.engine_queue,
             self.events,
             LogWriter(disk, self.loaded, self.world.seed),
             keys=self.scene.keyring(self._dice),
             rng=self._dice,
             print_line=self._say,
-            wake=self.wake_engine,
         )
         self.world.front_begins(self.front)
         if again:
@@ -241,7 +245,7 @@ class Server:
         if self.front is not None and self._still != "front":
             self._hear(now)
             # Who is behind reads without a pause, and the engine fills the room: else a small ring would cost several delays.
-            while self._behind and self.engine.events._backlog and self._still != "engine":
+            while self._behind and self.engine_events.has_backlog and self._still != "engine":
                 self.engine.flush()
                 self._hear(now)
             self._settle()
@@ -320,6 +324,6 @@ class Server:
     def quiet(self) -> bool:
         """Return whether no data is in transit between the two processes."""
         front = self.front
-        if front is None or front.engine_queue._backlog or self.engine.events._backlog:
+        if front is None or self.engine_queue.waiting_count or self.engine_events.has_backlog:
             return False
         return all(ring._header[WRITTEN] == ring._header[READ] for ring in (self.commands, self.events))

@@ -29,16 +29,17 @@ from typing import TYPE_CHECKING
 from wavesim_sdk.errors import SessionLost
 from wavesim_sdk.onboard import BrokerBase, Command, Step
 from wavesim_sdk.server_address import DEFAULT_SERVER
-from wavesim_sdk.wire.client import ClientSession, Phase
+from wavesim_sdk.wire.client import ClientSession, Phase, SessionEvent
 from wavesim_sdk.wire.link import (
     FAREWELL_S,
-    SessionLink,
     is_silent,
     local_address,
     make_session,
     no_answer_error,
+    open_link,
     raise_if_ended,
 )
+from wavesim_sdk.wire.local import LocalConnection, find_local_server
 from wavesim_sdk.wire.messages import Welcome
 from wavesim_sdk.wire.udp import Address, UdpSocket, open_socket
 
@@ -57,7 +58,7 @@ class Broker(BrokerBase):
     """A blocking broker. Call :meth:`steps` or :meth:`poll` often, because they also answer the keep-alive."""
 
     def _create_session(self, key: bytes | None) -> ClientSession:
-        self._link = SessionLink(self.join, self.server, key)
+        self._link = open_link(self.join, self.server, key)
         self._kept: list[Step] = []  # steps that came during wait()
         return self._link.session
 
@@ -131,7 +132,9 @@ class AsyncBroker(BrokerBase):
         self._waiting: deque[Step] = deque()
         self._error: Exception | None = None
         self._changed = asyncio.Event()  # a datagram came, the session ended, or the server is silent
-        return make_session(self.join, key)
+        inside = find_local_server(self.server)
+        self._local = None if inside is None else LocalConnection(self.join, inside)
+        return make_session(self.join, key) if self._local is None else self._local.session
 
     async def __aenter__(self) -> AsyncBroker:
         await self.connect()
@@ -144,7 +147,10 @@ class AsyncBroker(BrokerBase):
 
     async def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
         """Join the server; return when the server has described the body."""
-        self._udp = await UdpSocket.wrap(open_socket(local_address(self.server[0]), 0), self._take)
+        if self._local is not None:
+            self._local.join()
+        else:
+            self._udp = await UdpSocket.wrap(open_socket(local_address(self.server[0]), 0), self._take)
         limit = time.monotonic() + timeout
         try:
             self._flush()
@@ -160,6 +166,8 @@ class AsyncBroker(BrokerBase):
 
     async def _something(self, seconds: float) -> bool:
         """Wait at most ``seconds`` for a change; return whether one occurred."""
+        if self._local is not None:
+            return await self._something_local(self._local, seconds)
         try:
             async with asyncio.timeout(max(seconds, 0.0)):
                 await self._changed.wait()
@@ -168,12 +176,24 @@ class AsyncBroker(BrokerBase):
         self._changed.clear()
         return True
 
+    async def _something_local(self, local: LocalConnection, seconds: float) -> bool:
+        """Let the simulation in this process advance, in a thread, so that other tasks of the program can run meanwhile."""
+        if not self._changed.is_set():
+            await asyncio.to_thread(local.wait, time.monotonic() + min(max(seconds, 0.0), LOOK_S))
+            if events := local.take_received():
+                self._take_events(events)
+        has_changed = self._changed.is_set()
+        self._changed.clear()
+        return has_changed
+
     def _take(self, data: bytes, address: Address) -> None:
         """Process a datagram immediately: waking a task for each one would cost more than the processing itself."""
-        if address != self.server:
-            return
+        if address == self.server:
+            self._take_events(self.session.receive(data, time.monotonic()))
+
+    def _take_events(self, events: list[SessionEvent]) -> None:
         try:
-            for event in self.session.receive(data, time.monotonic()):
+            for event in events:
                 raise_if_ended(event)
                 step = self._feed(event)
                 if step is not None:
@@ -190,6 +210,8 @@ class AsyncBroker(BrokerBase):
 
     def _flush(self) -> None:
         """Send what is due. Schedule the next call for the next timer, or for the next check whether the server answers."""
+        if self._local is not None:
+            self._local.session.flush()
         if self._udp is None:
             return
         now = time.monotonic()
@@ -216,6 +238,9 @@ class AsyncBroker(BrokerBase):
                 raise self._error
             if self.ended:
                 return None
+            if self._local is not None:
+                await self._something_local(self._local, LOOK_S)
+                continue
             await self._changed.wait()
             self._changed.clear()
             if not self._waiting and is_silent(self.session, time.monotonic()):
@@ -271,6 +296,8 @@ class AsyncBroker(BrokerBase):
 
     async def close(self) -> None:
         """Leave the server, and wait briefly for its confirmation."""
+        if self._local is not None:
+            self._local.close()
         if self._udp is None:
             return
         self.session.leave()

@@ -14,8 +14,11 @@ Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed. 2018, ch. 10.
 
 from __future__ import annotations
 
+import ast
 import functools
+import inspect
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -258,16 +261,48 @@ def _beside(x: Any) -> tuple[Any, Any]:
 # ------------------------------------------------------------------ the functions
 
 
+class _ForFloats(ast.NodeTransformer):
+    """Replaces ``_where`` by conditional expressions, and removes the decorator of the functions."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == _where.__name__:
+            return ast.IfExp(*node.args)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self.generic_visit(node)
+        node.decorator_list = []
+        return node
+
+
+@functools.cache
+def _functions_of_floats() -> dict[str, Callable[..., Any]]:
+    """Return the functions of this module compiled for floats only, from the same source: they take half the time."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[__name__]))
+    except OSError:  # without its source, for example in a frozen program
+        return {}
+    names: dict[str, Any] = {"__name__": f"{__name__} (floats)"}
+    exec(compile(ast.fix_missing_locations(_ForFloats().visit(tree)), __file__, "exec"), names)
+    return names
+
+
 def _everywhere(f: Callable[..., Any]) -> Any:
     """Decorate a function so that it accepts floats and arrays."""
 
+    of_floats: Callable[..., Any] | None = None
+
     @functools.wraps(f)
     def function(*x: Any) -> Any:
+        nonlocal of_floats
+        if of_floats is None:
+            of_floats = _functions_of_floats().get(f.__name__, f)
         for v in x:
             if isinstance(v, _ARRAYS):
                 break
         else:
-            return f(*map(float, x))
+            return of_floats(*map(float, x))
         arrays: Any = [np.asarray(v, float) for v in x]
         shape, size = arrays[0].shape, arrays[0].size
         if any(a.shape != shape for a in arrays):
@@ -275,7 +310,7 @@ def _everywhere(f: Callable[..., Any]) -> Any:
             shape, size = arrays[0].shape, arrays[0].size
         if size > _SMALL:
             return f(*arrays)
-        found = [f(*v) for v in zip(*[a.ravel().tolist() for a in arrays], strict=True)]
+        found = [of_floats(*v) for v in zip(*[a.ravel().tolist() for a in arrays], strict=True)]
         if found and isinstance(found[0], tuple):
             return tuple(np.array(v).reshape(shape) for v in zip(*found, strict=True))
         return np.array(found, float).reshape(shape)

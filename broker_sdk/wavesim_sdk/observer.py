@@ -33,7 +33,7 @@ from wavesim_sdk.wire.items import (
     RunStateChanged,
     SignalSeen,
 )
-from wavesim_sdk.wire.link import SessionLink
+from wavesim_sdk.wire.link import open_link
 from wavesim_sdk.wire.messages import FLEET_RECORD, Fleet, Join, Role
 from wavesim_sdk.wire.schema import Malformed
 
@@ -76,7 +76,7 @@ class Observer(PrivilegedRequests):
         sounds: bool = False,
         key: bytes | None = None,
     ) -> None:
-        self.link = SessionLink(Join(name=name, role=Role.OBSERVER), address_of(server), key)
+        self.link = open_link(Join(name=name, role=Role.OBSERVER), address_of(server), key)
         self.session = self.link.session
         self.names: dict[int, str] = {}  #: names of the bodies that are present, by row
         self.models: dict[int, str] = {}

@@ -6,6 +6,7 @@ import ipaddress
 import os
 
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.wire import local
 
 __all__ = ["DEFAULT_PORT", "DEFAULT_SERVER", "SERVER_VARIABLE", "ServerName", "address_of"]
 
@@ -30,6 +31,8 @@ def address_of(server: ServerName | None) -> tuple[str, int]:
         if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
             raise ConfigError(f"invalid server '{server}': use its name or HOST:PORT, with a port from 1 to 65535")
         return host.strip("[]"), int(port)
+    if (inside := local.find_server_by_name(server)) is not None:
+        return inside.address
     try:
         from wavesim_sdk.commander import Commander  # only for a server name, which needs the commander queue
     except ModuleNotFoundError as missing:

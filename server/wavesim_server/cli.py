@@ -276,6 +276,8 @@ def report(file: Path, as_json: bool) -> None:
 @seed_option
 @click.option("--no-plots", is_flag=True, help="Do not draw pictures.")
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
+@click.option("--in-process", is_flag=True, help="Run everything in one process, without network.")
+@click.option("--pdb", "debug", is_flag=True, help="Open the debugger when a program fails (with --in-process).")
 def trial(
     config: Path,
     out: Path,
@@ -286,19 +288,22 @@ def trial(
     seed: int | None,
     no_plots: bool,
     quiet: bool,
+    in_process: bool,
+    debug: bool,
 ) -> None:
     """Run a complete trial and report it. It starts the server, the emulators and the on-board programs, then writes the table and the pictures."""
-    from wavesim_server.trial import Diverged, Trial, TrialDataLost
+    from wavesim_server.in_process.trial import InProcessTrial
+    from wavesim_server.trial import Trial
 
+    if debug and not in_process:
+        raise click.UsageError("--pdb needs --in-process: the debugger works only for programs in this process")
     loaded = _load_and_compile(config)
-    trial = Trial(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
+    kind = InProcessTrial if in_process else Trial
+    trial = kind(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
+    if isinstance(trial, InProcessTrial):
+        trial.debug = debug
     click.echo(trial.run(plots=not no_plots))
-    if trial.frozen:
-        raise Diverged(
-            f"the state diverged (NaN or infinity): {', '.join(trial.frozen)}; the table's figures for these bodies are meaningless"
-        )
-    if trial.damage:
-        raise TrialDataLost(f"the trial is incomplete: {'; '.join(trial.damage)}")
+    trial.check()
 
 
 @click.command("compile")

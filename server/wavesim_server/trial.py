@@ -109,23 +109,27 @@ class Trial:
         lock = NameLock(self.name)
         handlers = {s: signal.signal(s, _interrupt) for s in termination_signals.termination_signals()}
         try:
-            sock = bind_udp_socket(self.loaded, self.options.port)
-            self._prepare_folder()
-            with shared_objects(self.loaded, self.name), same_address_layout():
-                server = Supervisor(self.loaded, self.options, sock)
-                try:
-                    self._print("starting server")
-                    self._load_emulators()
-                    server.wait_ready(self.name)
-                    wall = self._run_participants(server)
-                finally:
-                    self._end_participants()
-                    server.terminate()
+            wall = self._simulate()
         finally:
             for s, handler in handlers.items():
                 signal.signal(s, handler)
             lock.release()
         return self._finish(plots, wall)
+
+    def _simulate(self) -> float:
+        """Run all participants to the end; return the wall time of the run in s."""
+        sock = bind_udp_socket(self.loaded, self.options.port)
+        self._prepare_folder()
+        with shared_objects(self.loaded, self.name), same_address_layout():
+            server = Supervisor(self.loaded, self.options, sock)
+            try:
+                self._print("starting server")
+                self._load_emulators()
+                server.wait_ready(self.name)
+                return self._run_participants(server)
+            finally:
+                self._end_participants()
+                server.terminate()
 
     def _prepare_folder(self) -> None:
         try:
@@ -231,8 +235,14 @@ class Trial:
                 )
 
     def _last_lines(self, label: str) -> list[str]:
-        """Return the last lines that a participant printed, reading only the end of its output."""
-        with (self.folder / f"{label}.txt").open("rb") as file:
+        """Return the last lines that a participant printed, reading only the end of its output.
+
+        There are none if it printed on the terminal.
+        """
+        path = self.folder / f"{label}.txt"
+        if not path.exists():
+            return []
+        with path.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - LAST_BYTES))
             return [line[:200] for line in file.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:]]
 
@@ -292,10 +302,19 @@ class Trial:
 
     # -- results ---------------------------------------------------------------------------------
 
+    def check(self) -> None:
+        """Raise Diverged or TrialDataLost if the results of the run are not to be trusted."""
+        if self.frozen:
+            raise Diverged(
+                f"the state diverged (NaN or infinity): {', '.join(self.frozen)}; the table's figures for these bodies are meaningless"
+            )
+        if self.damage:
+            raise TrialDataLost(f"the trial is incomplete: {'; '.join(self.damage)}")
+
     def _finish(self, plots: bool, wall: float) -> str:
         drawing = self._start_plotting() if plots else None  # in parallel with the table
         try:
-            text = self._table(wall)
+            text = self.write_table(wall)
             pictures = self._plot_lines(drawing) if drawing else []
         finally:
             if drawing is not None and drawing.poll() is None:
@@ -325,7 +344,7 @@ class Trial:
             )
         return lines
 
-    def _table(self, wall: float) -> str:
+    def write_table(self, wall: float) -> str:
         """Write the table of the run to its folder and return it as text."""
         # a program may end early with code 0
         failed = {label: code for label, code in self.lost.items() if code or label.startswith(EMULATOR_PREFIX)}

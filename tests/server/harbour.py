@@ -21,7 +21,10 @@ from wavesim_sdk.wire.state import State
 from wavesim_server import messages
 from wavesim_server.engine.core import Engine
 from wavesim_server.engine.emulators import SynchronousEmulators
+from wavesim_server.engine.event_queue import EventQueue
+from wavesim_server.engine.pace import TickPacer
 from wavesim_server.instruments import InstrumentRegistry
+from wavesim_server.network.engine_queue import EngineQueue
 from wavesim_server.network.front import Front
 from wavesim_server.resources import area_tables
 from wavesim_server.ring import Ring
@@ -228,7 +231,9 @@ class Harbour:
             self.areas["vehicles"], self.bells, instruments, limit, loaded.config.network.lockstep_budget
         )
         simulation: Any = self.sea
-        self.engine = Engine(simulation, self.areas, self.commands, self.events, emulators, log=log)
+        pacer = TickPacer.from_config(loaded.config.time)
+        events = EventQueue(self.events, pacer)
+        self.engine = Engine(simulation, self.areas, self.commands, events, emulators, pacer, log=log)
         if speed is not None:
             self.engine.pacer.speed = speed
         self.said: list[str] = []
@@ -238,7 +243,7 @@ class Harbour:
             "harbour",
             1,
             self.areas,
-            self.commands,
+            EngineQueue(self.commands),
             self.events,
             rng=random.Random(1),
             print_line=self.said.append,

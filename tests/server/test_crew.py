@@ -32,6 +32,7 @@ from wavesim_sdk.wire.messages import Refusal, Right, Role
 from wavesim_server import messages
 from wavesim_server.engine.records import signal_records
 from wavesim_server.network.crews import Crews
+from wavesim_server.network.engine_queue import EngineQueue
 from wavesim_server.network.front import Front
 from wavesim_world.config import LoadedConfig
 
@@ -60,7 +61,7 @@ def refused(harbour: Harbour, name: str, **more: object) -> tuple[int, str]:
 def heir(harbour: Harbour) -> None:
     """The front crashed: another takes over."""
     harbour.front = Front(
-        harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, rng=random.Random(2)
+        harbour.loaded, "harbour", 1, harbour.areas, EngineQueue(harbour.commands), harbour.events, rng=random.Random(2)
     )
     harbour.front.take_over(harbour.now)
 

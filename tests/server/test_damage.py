@@ -22,6 +22,7 @@ from wavesim_server import messages
 from wavesim_server.logbook import report
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.data_loss import MAX_TEXTS
+from wavesim_server.network.engine_queue import EngineQueue
 from wavesim_server.network.front import Front
 from wavesim_server.trial import Trial
 from wavesim_world.config import LoadedConfig
@@ -183,7 +184,14 @@ def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_na
     engine()
     log = LogWriter(tmp_path / "b.mcap", harbour.loaded, 1)
     harbour.front = Front(
-        harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, log, rng=random.Random(2)
+        harbour.loaded,
+        "harbour",
+        1,
+        harbour.areas,
+        EngineQueue(harbour.commands),
+        harbour.events,
+        log,
+        rng=random.Random(2),
     )
     harbour.front.take_over(harbour.now)
     harbour.run(0.01)

@@ -243,7 +243,8 @@ def test_an_answer_to_another_tick_releases_nothing(harbour: Harbour) -> None:
     assert harbour.engine.run.awaits_release
     for tick in (1, 7):
         queue = harbour.front.engine_queue
-        queue.forward(Type.DONE, 0, 1, codec.encode_body(Done(tick, 0, (1.0,), None))[1])
+        answer = Done(tick, 0, (1.0,), None)
+        queue.forward(0, 1, answer, codec.encode_body(answer)[1])
         queue.send(messages.ReleaseCommand(tick))
     harbour.front.hand_over()
     harbour.engine.poll(harbour.now)

@@ -29,9 +29,9 @@ from wavesim_sdk.wire.items import Answer, Frames
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, PIECE_BYTES, SEAL_BYTES, Piece, Role
 from wavesim_sdk.wire.session import Requested
 from wavesim_server.logbook.writer import LogWriter
+from wavesim_server.network.engine_queue import LocalEngineQueue
 from wavesim_server.network.front import Front
 from wavesim_server.resources import area_tables
-from wavesim_server.ring import Ring
 from wavesim_world.config import LoadedConfig
 
 OBSERVER, LISTENER = int(Role.OBSERVER), int(Role.LISTENER)
@@ -249,7 +249,7 @@ def logged(config: Callable[..., LoadedConfig], name: str, tmp_path: Path) -> It
     areas = {area: SharedMemoryArea.create_private(tables) for area, tables in area_tables(loaded).items()}
     FrameRings.create(name, 8, RECORD.itemsize + BYTES)
     log = LogWriter(tmp_path / "a.mcap", loaded, 1)
-    front = Front(loaded, name, 1, areas, Ring.create_private(1 << 16), Ring.create_private(1 << 16), log)
+    front = Front(loaded, name, 1, areas, LocalEngineQueue(), log=log)
     front.poll(0.0)
     yield front, FrameRings.attach(name, writable=True), tmp_path / "a.mcap"
     remove_rings(name)

@@ -284,9 +284,10 @@ class ClientSession:
         except Malformed:
             self.drops["item"] += 1
             return []
+        return [] if event is None else self._apply_event(event)  # None: a kind of a later version
+
+    def _apply_event(self, event: AnyEvent) -> list[SessionEvent]:
         match event:
-            case None:  # a kind of a later version
-                return []
             case ActuatorDescription():
                 self.body.add_actuator(event)
                 return self._described()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import math
 import os
 import socket
 import struct
 import time
 from pathlib import Path
+from typing import Protocol
 
 from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost
+from wavesim_sdk.wire import local
 from wavesim_sdk.wire.client import ClientSession, JoinRefused, Phase, SessionClosed, SessionEvent
 from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join, Welcome
 from wavesim_sdk.wire.schema import Malformed
@@ -68,8 +71,65 @@ def is_silent(session: ClientSession, now: float) -> bool:
     return session.welcome is not None and now - session.last_heard > 2.0 * max(session.welcome.keepalive_timeout, 1.0)
 
 
+class Link(Protocol):
+    """Session and its connection to the server."""
+
+    @property
+    def session(self) -> ClientSession:
+        """The session."""
+
+    def connect(self, timeout: float) -> Welcome:
+        """Join the server. Raises SessionLost after ``timeout`` seconds."""
+
+    def poll(self, limit: float) -> list[SessionEvent]:
+        """Send what is due, wait for a datagram or a timer until ``limit``, and return the events."""
+
+    def flush(self, now: float) -> None:
+        """Send the datagrams that are due."""
+
+    def check_alive(self) -> None:
+        """Raise SessionLost if the server has been silent for too long."""
+
+    def close(self) -> None:
+        """Leave the server."""
+
+
+def open_link(join: Join, server: tuple[str, int], key: bytes | None = None) -> Link:
+    """Return a link to a server: a direct one if the server is in this process, otherwise one with a socket."""
+    inside = local.find_local_server(server)
+    return SessionLink(join, server, key) if inside is None else LocalLink(join, inside)
+
+
+class LocalLink(local.LocalConnection):
+    """Session with a server in this process."""
+
+    def connect(self, timeout: float) -> Welcome:
+        """Join the server."""
+        self.join()
+        early: list[SessionEvent] = []
+        while self.session.welcome is None:
+            early += [e for e in self.poll(math.inf) if not isinstance(e, Welcome)]
+        self.session.received[:0] = early
+        return self.session.welcome
+
+    def poll(self, limit: float) -> list[SessionEvent]:
+        """Let the simulation advance until something arrives or ``limit`` has passed, and return the events."""
+        self.wait(limit)
+        events = self.take_received()
+        for event in events:
+            raise_if_ended(event)
+        return events
+
+    def flush(self, now: float) -> None:
+        """Deliver what is queued."""
+        self.session.flush()
+
+    def check_alive(self) -> None:
+        """Do nothing: the server cannot fall silent."""
+
+
 class SessionLink:
-    """Client session with its socket."""
+    """Session with its socket."""
 
     def __init__(self, join: Join, server: tuple[str, int], key: bytes | None = None) -> None:
         self.server, self.session = server, make_session(join, key)

@@ -12,6 +12,7 @@ import random
 import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk.wire import codec, joining
@@ -48,7 +49,7 @@ from wavesim_sdk.wire.messages import (
 )
 from wavesim_sdk.wire.recently_ended import RecentlyEnded
 from wavesim_sdk.wire.reliable import ACK_DELAY_S, MAX_PENDING
-from wavesim_sdk.wire.schema import Malformed, sanitise_text
+from wavesim_sdk.wire.schema import Malformed, sanitise_text, schema_of
 from wavesim_sdk.wire.session import (
     MAX_SEQUENCE,
     Actuated,
@@ -57,6 +58,7 @@ from wavesim_sdk.wire.session import (
     Estimated,
     Happening,
     Joined,
+    LocalClient,
     NotAdmitted,
     PendingStep,
     Requested,
@@ -70,6 +72,7 @@ if TYPE_CHECKING:  # a server without keys does not need the package for sealing
     from wavesim_sdk.wire.seal import KeyHolder, Keyring
 
 PROVE_BYTES = HEADER_BYTES + 10  #: maximum size of an unsealed PROVE in bytes
+LOCAL_ADDRESS: Address = ("in this process", 0)  #: address of clients in the server's process
 DROP_NOTICE_INTERVAL_S = 1.0  #: minimum time in s between two notices to a client about its malformed datagrams
 _OF_REQUESTS = frozenset({EventKind.SENT, EventKind.REQUEST_REFUSED, EventKind.ANSWER})
 _OF_THE_BODY = frozenset({EventKind.ACTUATOR, EventKind.SENSOR})
@@ -110,6 +113,7 @@ class ServerSessions:
         self._pilots: dict[str, Session] = {}
         self._recently_ended = RecentlyEnded()
         self._ended_events: list[Happening] = []  # ends of sessions between two calls
+        self._local_joins = 0  # number of joins of clients in this process
         self._unflushed: dict[int, Session] = {}  # sessions with unsent events
 
     # -- datagrams -------------------------------------------------------------------------
@@ -264,6 +268,25 @@ class ServerSessions:
                 repeated.last_heard = now
             self._welcome(repeated, self._clock())
             return []
+        return self._open_session(body, address, now, owner, cookie)
+
+    def join_local(self, join: Join, client: LocalClient, now: float) -> tuple[Session, list[Happening]]:
+        """Open the session of a client in this process and return it, with what happened. Raises NotAdmitted."""
+        self._now = max(self._now, now)
+        self._local_joins += 1
+        body = schema_of(Join).encode(replace(join, nonce=self._local_joins))
+        happened = self._open_session(body, LOCAL_ADDRESS, now, client=client)
+        return happened[0].session, happened
+
+    def _open_session(
+        self,
+        body: tuple[Any, ...],
+        address: Address,
+        now: float,
+        owner: KeyHolder | None = None,
+        cookie: bytes = b"",
+        client: LocalClient | None = None,
+    ) -> list[Happening]:
         name = owner.name if owner is not None else ""
         join, previous, resumption = joining.resolve_join(body, name, self.by_token, self._pilots, self.takeover)
         if previous is None and len(self.by_token) >= self._limit:
@@ -279,9 +302,12 @@ class ServerSessions:
         while token in self.by_token or token in self._recently_ended:
             token = self._rng.getrandbits(63) | 1
         seal = (
-            self.keys.session_seal(owner, cookie, nonce, token) if owner is not None and self.keys is not None else None
+            self.keys.session_seal(owner, cookie, join.nonce, token)
+            if owner is not None and self.keys is not None
+            else None
         )
         session = Session(token, address, join, admission, now, seal)
+        session.client = client
         session.key_name, session.resumed, session.rate_limiter = name, resumption, TokenBucket(self._rate)
         if previous is not None:
             self._hand_over(previous, session, now)
@@ -332,6 +358,16 @@ class ServerSessions:
         self.outgoing.append((data, address))
 
     # -- messages from clients -------------------------------------------------------------
+
+    def receive_local(self, session: Session, message: Actuate | Done | Estimate | Leave) -> list[Happening]:
+        """Process a message of a client in this process and return what happened."""
+        if session.is_over:
+            return self.take_ended()
+        return [*self._handle(session, message, b"", self._now), *self.take_ended()]
+
+    def request_local(self, session: Session, number: int, item: Any) -> list[Happening]:
+        """Process a request, with its number, of a client in this process."""
+        return [] if session.is_over else self._request(session, number, item)
 
     def _handle(self, session: Session, message: Any, body: bytes, now: float) -> list[Happening]:
         match message:
@@ -397,6 +433,9 @@ class ServerSessions:
             self.fail_session(session, error)
 
     def _transmit(self, session: Session, message: Any, address: Address) -> None:
+        if session.client is not None:
+            session.client.take_message(message)
+            return
         self._post(session, *codec.encode_body(message), address)
 
     def _post(self, session: Session, kind: Type, body: bytes, address: Address) -> None:
@@ -411,6 +450,9 @@ class ServerSessions:
         If the client acknowledges nothing, its session ends.
         """
         if session.is_over:
+            return
+        if session.client is not None:
+            session.client.take_event(event)
             return
         try:
             session.outbox.push(EVENTS.encode(event))
@@ -520,6 +562,8 @@ class ServerSessions:
             session.keepalive_sent.clear()
 
     def _tick(self, session: Session, now: float) -> None:
+        if session.client is not None:
+            return
         if now - session.last_heard > self._timeout:
             self.bye(session, "no activity within the keep-alive timeout", "silent")
             return

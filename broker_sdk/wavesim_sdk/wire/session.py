@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.address_validation import Address, TokenBucket
 from wavesim_sdk.wire.codec import Dropped
-from wavesim_sdk.wire.items import ActuatorDescription, AnyRequest, SensorDescription
+from wavesim_sdk.wire.items import ActuatorDescription, AnyEvent, AnyRequest, SensorDescription
 from wavesim_sdk.wire.messages import (
     LATEST_WINS,
     Actuate,
@@ -86,8 +86,20 @@ class PendingStep:
     repeats: int = 0
 
 
+class LocalClient(Protocol):
+    """Client in the server's process, which receives messages and events as objects."""
+
+    def take_message(self, message: Any) -> None:
+        """Receive a message."""
+
+    def take_event(self, event: AnyEvent) -> None:
+        """Receive an event."""
+
+
 class Session:
     """Session of one client."""
+
+    client: LocalClient | None = None  #: the client, if it runs in this process
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
 from wavesim_sdk.wire.messages import Actuate, Done, Leave
-from wavesim_server.engine.event_queue import EventQueue
+from wavesim_server.engine.event_queue import EngineEvents
 from wavesim_server.engine.publication import EngineTables
 from wavesim_server.engine.run_control import RunControl
 from wavesim_server.fault_schedule import FaultChange, FaultSchedule
@@ -56,7 +56,7 @@ class CommandExecutor:
         simulation: Simulation,
         instruments: InstrumentRegistry,
         run: RunControl,
-        events: EventQueue,
+        events: EngineEvents,
         tables: EngineTables,
         watchdog: Watchdog,
         fences: Fences,
@@ -67,8 +67,8 @@ class CommandExecutor:
         self.events = events
         self._traced: set[str] = set()
 
-    def execute(self, kind: int, payload: bytes) -> None:
-        """Decode and execute a record."""
+    def execute_record(self, kind: int, payload: bytes) -> None:
+        """Decode and execute a record of the ring."""
         try:
             command = decode_command(kind, payload)
         except Exception as error:  # the front wrote an invalid record, so the sender is unknown
@@ -76,9 +76,9 @@ class CommandExecutor:
             if kind == COMMANDS.numbers[ReleaseCommand]:
                 self.run.awaits_release = False  # the answers are lost; the simulation continues
             return
-        self._execute_safely(command)
+        self.execute(command)
 
-    def _execute_safely(self, command: EngineCommand) -> None:
+    def execute(self, command: EngineCommand) -> None:
         """Execute a command; on an error, report to the sender and continue."""
         try:
             self._dispatch(command)

@@ -8,7 +8,7 @@ until the next participant is due (an emulator, a lockstep client, the log, a vi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import RunState
 from wavesim_server.engine.command_executor import CommandExecutor
 from wavesim_server.engine.emulators import LIVENESS_CHECK_S, SynchronousEmulators
-from wavesim_server.engine.event_queue import EventQueue
+from wavesim_server.engine.event_queue import EngineEvents
 from wavesim_server.engine.pace import TickPacer
 from wavesim_server.engine.publication import EngineTables
 from wavesim_server.engine.records import LoggedSequences, line_records, log_records, signal_records
@@ -41,24 +41,27 @@ LOGGED_TABLES = ("state", "actuation", "surroundings")  #: tables whose rows are
 
 
 class Engine:
-    """One run. Call :meth:`begin` once, then :meth:`poll` when it is due or a command arrives, until :attr:`is_over`."""
+    """One run. Call :meth:`begin` once, then :meth:`poll` when it is due or a command arrives, until :attr:`is_over`.
+
+    ``commands`` is None if the front is in this process and calls the :attr:`command_executor` directly.
+    """
 
     def __init__(
         self,
         simulation: Simulation,
         areas: Mapping[str, SharedMemoryArea],
-        commands: RecordQueue,
-        events: RecordQueue,
+        commands: RecordQueue | None,
+        events: EngineEvents,
         emulators: SynchronousEmulators,
+        pacer: TickPacer,
         *,
         log: bool = False,
-        wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.sim, self.commands, self.emulators = simulation, commands, emulators
         config = simulation.config
-        self.pacer = TickPacer(simulation.step_ns * 1e-9, config.time.speed if config.time.pace == "realtime" else 0.0)
-        self.events = EventQueue(events, self.pacer, wake)
+        self.pacer, self.events = pacer, events
         self.end_tick = round(config.time.duration * 1e9) // simulation.step_ns or None
+        self.hold_tick: int | None = None  #: tick at which the simulation waits, without a change of its state
         self.log_ticks = max(1, round(1e9 / config.log.state_rate / simulation.step_ns)) if log else 0
         self.view_ticks = max(1, int(VIEW_S * 1e9) // simulation.step_ns)
         self.watchdog = Watchdog(simulation.loaded, simulation.step_ns)
@@ -104,8 +107,8 @@ class Engine:
         try:
             if not self.events.push_backlog():
                 return now + FULL_QUEUE_RETRY_S
-            for kind, payload in self.commands.pop_all():
-                self.command_executor.execute(kind, payload)
+            for kind, payload in self.commands.pop_all() if self.commands is not None else ():
+                self.command_executor.execute_record(kind, payload)
             due = self._run_due(now)
             for v in self.emulators.verdicts(now, self.sim.time_ns * 1e-9):
                 self.events.emit(SlowEmulator(v.name, int(v.slow), v.text))
@@ -118,7 +121,7 @@ class Engine:
             return math.inf
         if not self._serve(now):
             return now + LIVENESS_CHECK_S
-        if self.run.is_halted():
+        if self.run.is_halted() or self.is_held:
             return math.inf
         if self.pacer.speed > 0.0:
             due = self.pacer.next_deadline(now, self._next_stop() - self.sim.tick)
@@ -129,7 +132,12 @@ class Engine:
             self._advance(self._next_stop() - self.sim.tick)
         if not self._serve(now):
             return now + LIVENESS_CHECK_S
-        return math.inf if self.run.is_halted() else now
+        return math.inf if self.run.is_halted() or self.is_held else now
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the simulation waits at :attr:`hold_tick`."""
+        return self.hold_tick is not None and self.sim.tick >= self.hold_tick
 
     def _next_stop(self) -> int:
         """Return the next tick at which a participant, a schedule, the log or a viewer is due."""
@@ -141,8 +149,9 @@ class Engine:
         stop = min((tick // p + 1) * p for p in periods)
         stop = min(stop, self.emulators.next_tick(tick), self.watchdog.next_tick(), self.fences.next_tick(tick))
         stop = min(stop, self.fault_schedule.next_tick(tick))
-        if self.end_tick is not None:
-            stop = min(stop, self.end_tick)
+        for tick_ in (self.end_tick, self.hold_tick):
+            if tick_ is not None:
+                stop = min(stop, tick_)
         return min(stop, tick + self.run.budget) if self.run.budget is not None else stop
 
     def _advance(self, ticks: int) -> None:

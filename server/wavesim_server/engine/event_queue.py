@@ -4,15 +4,55 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 from wavesim_server.engine.pace import TickPacer
 from wavesim_server.messages import EngineEvent, LogRecordsEvent, RecordQueue, encode
 
 
-class EventQueue:
-    """Events to the front. ``wake`` signals the reader that events are waiting."""
+class EngineEvents(Protocol):
+    """Events to the front."""
 
-    def __init__(self, ring: RecordQueue, pacer: TickPacer, wake: Callable[[], None]) -> None:
+    @property
+    def has_backlog(self) -> bool:
+        """Whether events wait for room."""
+
+    @property
+    def dropped(self) -> int:
+        """Number of dropped events."""
+
+    def emit(self, event: EngineEvent) -> None:
+        """Send an event to the front."""
+
+    def push_backlog(self) -> bool:
+        """Write as many waiting events as there is room for; return whether none is left."""
+
+    def wake_front(self) -> None:
+        """Signal the front if it has something to read."""
+
+
+class LocalEvents:
+    """Events to a front in the same process, as objects."""
+
+    has_backlog, dropped = False, 0
+
+    def __init__(self) -> None:
+        self.waiting: deque[EngineEvent] = deque()
+
+    def emit(self, event: EngineEvent) -> None:
+        self.waiting.append(event)
+
+    def push_backlog(self) -> bool:
+        return True
+
+    def wake_front(self) -> None:
+        """Do nothing: the front takes the events at its next turn."""
+
+
+class EventQueue:
+    """Events to a front in another process. ``wake`` signals the reader that events are waiting."""
+
+    def __init__(self, ring: RecordQueue, pacer: TickPacer, wake: Callable[[], None] = lambda: None) -> None:
         self._ring, self._pacer, self._wake = ring, pacer, wake
         self._backlog: deque[tuple[int, bytes]] = deque()  # events that did not fit into the ring
         self._wake_due = False
@@ -21,6 +61,11 @@ class EventQueue:
     def has_backlog(self) -> bool:
         """Whether events wait for room in the ring."""
         return bool(self._backlog)
+
+    @property
+    def waiting_count(self) -> int:
+        """Number of events that wait for room."""
+        return len(self._backlog)
 
     @property
     def dropped(self) -> int:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from wavesim_world.config.model import TimeConfig
+
 CHUNK_S = 0.004  #: wall time covered by one group of ticks at higher speeds
 MAX_TICKS_AT_ONCE = 1000  #: maximum number of ticks in a group, because no command is handled within a group
 CATCH_UP_S = 0.25  #: lateness beyond which the schedule skips the lost time
@@ -22,6 +24,11 @@ class TickPacer:
         self._deadline: float | None = None
         self._planned = 0
         self._measured_from: tuple[float, int] | None = None  # wall time, simulation time
+
+    @classmethod
+    def from_config(cls, time: TimeConfig) -> TickPacer:
+        """Return the pacer of a configuration."""
+        return cls(round(time.step * 1e9) * 1e-9, time.speed if time.pace == "realtime" else 0.0)
 
     def restart(self) -> None:
         """Restart the schedule when the clock starts or the speed changes."""

@@ -20,6 +20,8 @@ from wavesim_sdk.wire.value_types import sanitise_text
 from wavesim_server import compiling
 from wavesim_server.engine.core import FULL_QUEUE_RETRY_S, Engine
 from wavesim_server.engine.emulators import SemaphoreSignal, SynchronousEmulators
+from wavesim_server.engine.event_queue import EventQueue
+from wavesim_server.engine.pace import TickPacer
 from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.messages import EXIT_FAILED
 from wavesim_server.priority import RealTimePriority
@@ -47,15 +49,9 @@ def attach_engine(simulation: Simulation, name: str, events_fd: int, log: bool) 
     emulators = SynchronousEmulators(
         areas["vehicles"], bells, instruments, network.lockstep_timeout, network.lockstep_budget
     )
-    return Engine(
-        simulation,
-        areas,
-        Ring.attach(commands),
-        Ring.attach(events),
-        emulators,
-        log=log,
-        wake=lambda: os.eventfd_write(events_fd, 1),
-    )
+    pacer = TickPacer.from_config(simulation.config.time)
+    queue = EventQueue(Ring.attach(events), pacer, lambda: os.eventfd_write(events_fd, 1))
+    return Engine(simulation, areas, Ring.attach(commands), queue, emulators, pacer, log=log)
 
 
 def run(engine: Engine, commands_fd: int, supervisor: int) -> int:

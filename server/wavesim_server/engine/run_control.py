@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wavesim_sdk.tables import RunState
-from wavesim_server.engine.event_queue import EventQueue
+from wavesim_server.engine.event_queue import EngineEvents
 from wavesim_server.engine.pace import TickPacer
 from wavesim_server.engine.publication import EngineTables
 from wavesim_server.messages import BodyPresenceEvent, RunStateEvent
@@ -13,7 +13,7 @@ from wavesim_server.simulation import Simulation
 class RunControl:
     """State of the timer and of lockstep; every change is published and reported."""
 
-    def __init__(self, simulation: Simulation, pacer: TickPacer, tables: EngineTables, events: EventQueue) -> None:
+    def __init__(self, simulation: Simulation, pacer: TickPacer, tables: EngineTables, events: EngineEvents) -> None:
         self._sim, self.pacer, self._tables, self._events = simulation, pacer, tables, events
         self.state = RunState.STOPPED
         self.is_over = False

@@ -113,6 +113,7 @@ class StateBroadcaster:
 
         If a call fails, write the states one by one, so that only one session fails.
         """
+        members = self._hand_to_local(members, view, kind, now)
         self.collect_session_datagrams()
         try:
             self._write_some(members, view, kind, now)
@@ -123,6 +124,23 @@ class StateBroadcaster:
             for m in members:
                 if not m.session.is_over:
                     self._write([m], view, kind, now)
+
+    def _hand_to_local(
+        self, members: list[CrewMember], view: TableSnapshots, kind: Type, now: float
+    ) -> list[CrewMember]:
+        """Hand the states to the clients in this process; return the other members."""
+        remote = []
+        for m in members:
+            if m.session.client is None:
+                remote.append(m)
+                continue
+            try:
+                if kind is Type.STEP:
+                    self.sessions.track_step(m.session, view.tick, (), now)
+                m.session.client.take_message(self.writer.message(m, view, kind))
+            except Exception as error:
+                self.sessions.fail_session(m.session, error)
+        return remote
 
     def _write_some(self, members: list[CrewMember], view: TableSnapshots, kind: Type, now: float) -> None:
         for some, bodies in self.writer.write(members, view, kind):

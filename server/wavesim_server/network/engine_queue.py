@@ -4,45 +4,101 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
-from wavesim_sdk.wire.messages import Type
+from wavesim_sdk.wire.items import REQUESTS
+from wavesim_sdk.wire.messages import Actuate, Done, Leave, Type
 from wavesim_server import messages
-from wavesim_server.messages import EffortCommand, EnterCommand, RecordQueue, ReleaseCommand
+from wavesim_server.messages import (
+    ClientMessage,
+    EffortCommand,
+    EngineCommand,
+    EnterCommand,
+    RecordQueue,
+    ReleaseCommand,
+)
+
+
+class EngineCommands(Protocol):
+    """Commands to the engine."""
+
+    def send(self, command: EnterCommand | ReleaseCommand | EffortCommand) -> None:
+        """Queue a command."""
+
+    def forward(self, row: int, session: int, message: Actuate | Done, body: bytes) -> None:
+        """Queue a client's message, which has been checked, with its bytes; see :class:`~messages.ClientMessage`."""
+
+    def request(self, row: int, number: int, item: bytes) -> None:
+        """Queue a request about sound of the body in a row; its result repeats the number."""
+
+    def execute(self, number: int, command: bytes) -> None:
+        """Queue a command, an item of REQUESTS; its result repeats the number."""
+
+    def leave(self, row: int) -> None:
+        """Queue the departure of the body in a row."""
+
+    def flush(self) -> None:
+        """Write as many commands as there is room for."""
 
 
 class EngineQueue:
-    """Commands to the engine. ``wake`` signals the engine that commands are waiting."""
+    """Commands to an engine in another process. ``wake`` signals the engine that commands are waiting."""
 
-    def __init__(self, ring: RecordQueue, wake: Callable[[], None]) -> None:
+    def __init__(self, ring: RecordQueue, wake: Callable[[], None] = lambda: None) -> None:
         self._ring, self._wake = ring, wake
         self._backlog: deque[tuple[int, bytes]] = deque()
         self._wake_due = False
 
+    @property
+    def waiting_count(self) -> int:
+        """Number of commands that wait for room."""
+        return len(self._backlog)
+
     def send(self, command: EnterCommand | ReleaseCommand | EffortCommand) -> None:
-        """Queue a command."""
         self._backlog.append(messages.encode(command))
 
-    def forward(self, kind: Type, row: int, number: int, body: bytes) -> None:
-        """Queue a message in the bytes of the wire, which have been checked; see :class:`~messages.ClientMessage`."""
-        self._backlog.append(messages.forward(kind, row, number, body))
+    def forward(self, row: int, session: int, message: Actuate | Done, body: bytes) -> None:
+        kind = Type.DONE if type(message) is Done else Type.ACTUATE
+        self._backlog.append(messages.forward(kind, row, session, body))
 
     def request(self, row: int, number: int, item: bytes) -> None:
-        """Queue a request about sound of the body in a row; its result repeats the number."""
-        self.forward(Type.REQUESTS, row, number, item)
+        self._backlog.append(messages.forward(Type.REQUESTS, row, number, item))
 
     def execute(self, number: int, command: bytes) -> None:
-        """Queue a command, an item of REQUESTS; its result repeats the number."""
-        self.forward(Type.REQUESTS, -1, number, command)
+        self.request(-1, number, command)
 
     def leave(self, row: int) -> None:
-        """Queue the departure of the body in a row."""
-        self.forward(Type.LEAVE, row, 0, messages.LEAVE_BODY)
+        self._backlog.append(messages.forward(Type.LEAVE, row, 0, messages.LEAVE_BODY))
 
     def flush(self) -> None:
-        """Write as many commands as there is room for."""
         while self._backlog and self._ring.push(*self._backlog[0]):
             self._backlog.popleft()
             self._wake_due = True
         if self._wake_due or self._backlog:  # pieces of a large record wait until the reader makes room
             self._wake_due = False
             self._wake()
+
+
+class LocalEngineQueue:
+    """Commands to an engine in the same process, as objects."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[EngineCommand] = deque()
+
+    def send(self, command: EnterCommand | ReleaseCommand | EffortCommand) -> None:
+        self.waiting.append(command)
+
+    def forward(self, row: int, session: int, message: Actuate | Done, body: bytes) -> None:
+        self.waiting.append(ClientMessage(row, session, message, body))
+
+    def request(self, row: int, number: int, item: bytes) -> None:
+        self.waiting.append(ClientMessage(row, number, REQUESTS.unpack(item), item))
+
+    def execute(self, number: int, command: bytes) -> None:
+        self.request(-1, number, command)
+
+    def leave(self, row: int) -> None:
+        self.waiting.append(ClientMessage(row, 0, Leave(), b""))
+
+    def flush(self) -> None:
+        """Do nothing: the engine takes the commands at its next turn."""

@@ -18,7 +18,7 @@ import numpy as np
 from wavesim_sdk.commander import CommandReply
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import BodyType
-from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role, Type
+from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import (
     Actuated,
@@ -26,6 +26,7 @@ from wavesim_sdk.wire.session import (
     Estimated,
     Happening,
     Joined,
+    LocalClient,
     NotAdmitted,
     Requested,
     Resumed,
@@ -41,7 +42,7 @@ from wavesim_server.network.broadcast import Address, DatagramRows, StateBroadca
 from wavesim_server.network.commands import COMMANDER, PendingCommands, check_mission_taker, parse_queue_command
 from wavesim_server.network.crews import CrewMember, Crews
 from wavesim_server.network.data_loss import DataLossReport
-from wavesim_server.network.engine_queue import EngineQueue
+from wavesim_server.network.engine_queue import EngineCommands
 from wavesim_server.network.event_dispatcher import EngineEventDispatcher
 from wavesim_server.network.frame_streaming import FrameLogger, FrameStreamer
 from wavesim_server.network.front_tables import FrontTables
@@ -81,7 +82,7 @@ _JOINED_TEXTS = {Resumption.NEW: "joined", Resumption.RESUMED: "rejoined", Resum
 class Front:
     """The front of one server.
 
-    ``print_line`` prints a human-readable line; ``wake`` signals the engine that commands are waiting.
+    ``print_line`` prints a human-readable line.
     """
 
     def __init__(
@@ -90,14 +91,13 @@ class Front:
         name: str,
         seed: int,
         areas: Mapping[str, SharedMemoryArea],
-        to_engine: RecordQueue,
-        events: RecordQueue,
+        engine_queue: EngineCommands,
+        events: RecordQueue | None = None,
         log: LogWriter | None = None,
         *,
         keys: Keyring | None = None,
         rng: random.Random | None = None,
         print_line: Callable[[str], None] = lambda text: None,
-        wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.config, self.log = loaded.config, log
         self.areas, self.events, self.print_line = areas, events, print_line
@@ -105,7 +105,7 @@ class Front:
         network = self.config.network
         self._rng = rng if rng is not None else secrets.SystemRandom()
         self.clock = SimulationClock(areas["simulation"], step_ns)
-        self.engine_queue = EngineQueue(to_engine, wake)
+        self.engine_queue = engine_queue
         self.sessions = ServerSessions(
             self._admit,
             self.clock.tick_and_state,
@@ -231,11 +231,39 @@ class Front:
         self.set_time(now)
         self._handle_all(self.sessions.receive(data, address, now))
 
+    def join_local(self, join: Join, client: LocalClient, now: float) -> Session:
+        """Open the session of a client in this process. Raises NotAdmitted."""
+        self.set_time(now)
+        session, happened = self.sessions.join_local(join, client, now)
+        self._handle_all(happened)
+        return session
+
+    def receive_local(self, session: Session, message: Any) -> None:
+        """Handle a message of a client in this process."""
+        self._handle_all(self.sessions.receive_local(session, message))
+
+    def request_local(self, session: Session, number: int, item: Any) -> None:
+        """Handle a request of a client in this process."""
+        self._handle_all(self.sessions.request_local(session, number, item))
+
+    def end_local(self, session: Session) -> None:
+        """End the session of a client in this process that has ended without leaving."""
+        self.sessions.bye(session, "the program has ended", "silent")
+        self._handle_all(self.sessions.take_ended())
+
     def event(self, kind: int, payload: bytes, now: float) -> None:
+        """Handle an event from the engine, as a record of the ring."""
+        try:
+            event_ = messages.decode_event(kind, payload)
+        except Exception as error:  # the engine wrote an invalid record, so no session is concerned
+            self.sessions.fail_session(None, error)
+        else:
+            self.handle_event(event_, now)
+
+    def handle_event(self, event_: messages.EngineEvent, now: float) -> None:
         """Handle an event from the engine."""
         self.set_time(now)
         try:
-            event_ = messages.decode_event(kind, payload)
             if isinstance(event_, messages.LockstepDueEvent):
                 self.steps.begin(event_, self.generations, self.now)
             elif isinstance(event_, messages.SlowEmulator):
@@ -427,7 +455,7 @@ class Front:
                     f"'{session.name}' moved from {_address_text(before)} to {_address_text(session.address)}"
                 )
             case Actuated(body=body) if member is not None and member.role is Role.PILOT:
-                self.engine_queue.forward(Type.ACTUATE, member.row, session.token, body)
+                self.engine_queue.forward(member.row, session.token, h.message, body)
             case Estimated(message=estimate) if member is not None and member.role is Role.PILOT:
                 self.reports.estimate(member, estimate.values, self.clock.time_ns)
             case Requested():

@@ -23,6 +23,7 @@ from wavesim_sdk.wire.sendmmsg import pack_address
 from wavesim_sdk.wire.udp import Address, UdpSocket
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.broadcast import DatagramRows
+from wavesim_server.network.engine_queue import EngineQueue
 from wavesim_server.network.front import STALL_THRESHOLD_S, Front
 from wavesim_server.resources import exit_without_resource, ring_names
 from wavesim_server.ring import Ring
@@ -143,6 +144,7 @@ class FrontProcess:
         self._has_more_events, self._timer = False, None
         until = time.monotonic() + longest
         asked = self.front.barrier.tick
+        assert self.front.events is not None
         for kind, payload in self.front.events.pop_all():
             self.front.event(kind, payload, now := time.monotonic())
             if self.front.outgoing:  # a step must not wait for the log records behind it
@@ -207,12 +209,11 @@ def attach_front(
         name,
         seed,
         areas,
-        Ring.attach(commands),
+        EngineQueue(Ring.attach(commands), lambda: os.eventfd_write(commands_fd, 1)),
         Ring.attach(events),
         log,
         keys=load_keyring(loaded),
         print_line=Console().print_line,
-        wake=lambda: os.eventfd_write(commands_fd, 1),
     )
     if again:
         front.take_over(time.monotonic())

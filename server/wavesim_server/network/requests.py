@@ -19,7 +19,7 @@ from wavesim_server.network.acoustic_events import RequestAllowance
 from wavesim_server.network.admission import MIN_PERIOD_NS, JoinResult
 from wavesim_server.network.commands import PendingCommands, check_mission_taker, permit_command
 from wavesim_server.network.crews import CrewMember, Crews
-from wavesim_server.network.engine_queue import EngineQueue
+from wavesim_server.network.engine_queue import EngineCommands
 from wavesim_server.network.frame_streaming import FrameStreamer
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.simulation_clock import SimulationClock
@@ -38,7 +38,7 @@ class RequestAccess:
     observers: Observers
     frame_streamer: FrameStreamer
     pending_commands: PendingCommands
-    engine_queue: EngineQueue
+    engine_queue: EngineCommands
     clock: SimulationClock
     identity: Callable[[], Record]  #: returns the bodies of all rows
     describe_sensors: Callable[[Sequence[InstrumentConfig]], Iterable[SensorDescription]]

@@ -29,6 +29,9 @@ from wavesim_sdk.wire.messages import (
     MOTION_NUMBERS,
     SEAL_BYTES,
     VERSION,
+    Reading,
+    StateMessage,
+    StepMessage,
     Type,
 )
 from wavesim_sdk.wire.session import Session
@@ -330,7 +333,7 @@ class StateWriter:
             present = tuple(k for k in range(len(values)) if b >> k & 1)
             taken = [(n[some], t[some]) for _, n, t in values]
             if single >= 0:
-                yield chosen, self._pack_one(shape, present, chosen[0], taken, view, kind)
+                yield chosen, self._pack_one(shape, present, taken, chosen[0], view, kind)
             else:
                 yield chosen, self._write_matrix(shape, present, chosen, taken, view, kind)
 
@@ -351,8 +354,26 @@ class StateWriter:
         is_valid &= (time >= 0) & (time <= view.time_ns + MAX_FUTURE_NS) & (view.time_ns - time <= max_age)
         return is_valid, rows[:, HEAD_COLUMNS : HEAD_COLUMNS + count], np.where(is_valid, time, 0)
 
+    def message(self, m: CrewMember, view: TableSnapshots, kind: Type) -> StateMessage | StepMessage:
+        """Return the state of one session as a message, for a client in this process."""
+        if m.datagram_shape is None:
+            m.datagram_shape = self._shape(m)
+        shape: DatagramShape = m.datagram_shape
+        present, values = self._values_of(shape, m, view)
+        readings = tuple(
+            Reading(shape.sensors[k][0], int(values[k][1][0]), 0, _finite_or_none(values[k][0][0])) for k in present
+        )
+        head = view.tick, view.time_ns, view.run_state, 0, *_numbers_of(shape, m, view), readings
+        return StepMessage(*head, 0) if kind is Type.STEP else StateMessage(*head)
+
     def _write_one(self, shape: DatagramShape, m: CrewMember, view: TableSnapshots, kind: Type) -> DatagramBodies:
         """Return the datagrams of one session."""
+        return self._pack_one(shape, *self._values_of(shape, m, view), m, view, kind)
+
+    def _values_of(
+        self, shape: DatagramShape, m: CrewMember, view: TableSnapshots
+    ) -> tuple[tuple[int, ...], list[tuple[Any, Any]]]:
+        """Return which sensors of a session have a value that may be sent, and numbers and time of each sensor."""
         values: list[tuple[Any, Any]] = []
         present = []
         for k, (number, type_) in enumerate(shape.sensors):
@@ -371,7 +392,7 @@ class StateWriter:
             ):
                 present.append(k)
             values.append((row[None, HEAD_COLUMNS : HEAD_COLUMNS + count], (time,)))
-        return self._pack_one(shape, tuple(present), m, values, view, kind)
+        return tuple(present), values
 
     def _motion_and_actuation(
         self, shape: DatagramShape, members: list[CrewMember], view: TableSnapshots
@@ -402,8 +423,8 @@ class StateWriter:
         self,
         shape: DatagramShape,
         present: tuple[int, ...],
-        m: CrewMember,
         values: list[tuple[Any, Any]],
+        m: CrewMember,
         view: TableSnapshots,
         kind: Type,
     ) -> DatagramBodies:
@@ -413,20 +434,30 @@ class StateWriter:
         for part, pieces in enumerate(parts):
             entries = []
             for p in pieces:
-                numbers_ = values[p.sensor][0][0, p.first : p.first + p.size].tolist()
-                kept = [v if math.isfinite(v) else None for v in numbers_]
+                kept = _finite_or_none(values[p.sensor][0][0, p.first : p.first + p.size])
                 entries.append([shape.sensors[p.sensor][0], int(values[p.sensor][1][0]), p.first, kept])
             if part == 0:
-                motion = view.flat("state")[m.row].tolist() if shape.sends_truth else None
-                actual = view.flat("actuation")[m.row, MAX_ACTUATORS : MAX_ACTUATORS + shape.actuators].tolist()
-                effort = np.nan_to_num(view.flat("effort")[m.row]).tolist() if shape.sends_effort else None
-                body = [view.tick, view.time_ns, view.run_state, len(parts) - 1, motion, actual, effort, entries]
+                body = [view.tick, view.time_ns, view.run_state, len(parts) - 1, *_numbers_of(shape, m, view), entries]
                 if kind is Type.STEP:
                     body.append(m.session.outbox.last)
             else:
                 body = [view.tick, part - 1, entries]
             bodies.append((kind if part == 0 else Type.SENSORS, msgpack.packb(body)))
         return bodies
+
+
+def _numbers_of(
+    shape: DatagramShape, m: CrewMember, view: TableSnapshots
+) -> tuple[list[float] | None, list[float], list[float] | None]:
+    """Return motion, actuation and effort of one body; None for parts that are not sent."""
+    motion = view.flat("state")[m.row].tolist() if shape.sends_truth else None
+    actual = view.flat("actuation")[m.row, MAX_ACTUATORS : MAX_ACTUATORS + shape.actuators].tolist()
+    effort = np.nan_to_num(view.flat("effort")[m.row]).tolist() if shape.sends_effort else None
+    return motion, actual, effort
+
+
+def _finite_or_none(numbers_: Any) -> list[float | None]:
+    return [v if math.isfinite(v) else None for v in numbers_.tolist()]
 
 
 # ------------------------------------------------------------------------------------------------ headers

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from wavesim_sdk.wire.messages import Type
 from wavesim_sdk.wire.session import Session, StepDone
 from wavesim_server.messages import LockstepDueEvent, ReleaseCommand, SlowEmulator
 from wavesim_server.network.crews import CrewMember, Crews
-from wavesim_server.network.engine_queue import EngineQueue
+from wavesim_server.network.engine_queue import EngineCommands
 from wavesim_server.network.lockstep import Barrier
 from wavesim_server.network.run_reports import RunReports
 from wavesim_server.network.simulation_clock import SimulationClock
@@ -43,7 +42,7 @@ class StepExchange:
         sessions: SessionEnds,
         crews: Crews,
         sender: StepBroadcaster,
-        engine_queue: EngineQueue,
+        engine_queue: EngineCommands,
         clock: SimulationClock,
         reports: RunReports,
         take_sounds: Callable[[int], Sequence[tuple[int, bytes]]],
@@ -128,7 +127,7 @@ class StepExchange:
         for member in sorted(answering, key=lambda m: m.row):
             token = member.session.token
             reply = replies[token]
-            self._engine_queue.forward(Type.DONE, member.row, token, reply.body)
+            self._engine_queue.forward(member.row, token, reply.message, reply.body)
             for number, item in self._take_sounds(token):
                 self._engine_queue.request(member.row, number, item)
             if reply.message.estimate is not None:

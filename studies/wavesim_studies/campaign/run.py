@@ -163,8 +163,34 @@ def die_with_parent() -> None:
 
 
 def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[RunResult, str]:
-    """Run a whole trial, with a server that has a unique name and a free port."""
+    """Run a whole trial, with a server that has a unique name and a free port; in this process, if all participants allow it."""
+    from wavesim_server.in_process.trial import InProcessTrial, outside_participants
+
     name, keep = f"campaign-{os.getpid()}", plan.campaign.run.logs
+    made, kept = folder / name, folder / "trial"
+    shutil.rmtree(kept, ignore_errors=True)  # left by an earlier attempt
+    trial = InProcessTrial(loaded, folder, name=name, port=0, quiet=True)
+    try:
+        if outside_participants(trial):
+            _run_in_processes(loaded, folder, name)
+        else:
+            trial.run(plots=False)
+            trial.check()
+        log = logs.read(made / "run.mcap")
+        result = RunResult.of_log(loaded, log)
+    except WaveSimError:
+        if keep != "none" and made.exists():
+            made.rename(kept)
+        raise
+    if keep == "all":
+        made.rename(kept)
+    else:
+        shutil.rmtree(made)
+    return result, log.content_hash
+
+
+def _run_in_processes(loaded: LoadedConfig, folder: Path, name: str) -> None:
+    """Run a trial as processes. Raise WaveSimError if it fails, and ProcessKilled if it was killed."""
     command = [
         sys.executable,
         "-m",
@@ -189,27 +215,13 @@ def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[
         preexec_fn=die_with_parent,
     ) as process:
         _, said = process.communicate()
-    made, kept = folder / name, folder / "trial"
-    shutil.rmtree(kept, ignore_errors=True)  # left by an earlier attempt
-    try:
-        if process.returncode < 0:
-            raise ProcessKilled(f"signal {-process.returncode} ended the trial")
-        if process.returncode:
-            last = said.strip().splitlines()
-            raise WaveSimError(
-                f"the trial ended with exit code {process.returncode}: {last[-1] if last else 'without output'}"
-            )
-        log = logs.read(made / "run.mcap")
-        result = RunResult.of_log(loaded, log)
-    except WaveSimError:
-        if keep != "none" and made.exists():
-            made.rename(kept)
-        raise
-    if keep == "all":
-        made.rename(kept)
-    else:
-        shutil.rmtree(made)
-    return result, log.content_hash
+    if process.returncode < 0:
+        raise ProcessKilled(f"signal {-process.returncode} ended the trial")
+    if process.returncode:
+        last = said.strip().splitlines()
+        raise WaveSimError(
+            f"the trial ended with exit code {process.returncode}: {last[-1] if last else 'without output'}"
+        )
 
 
 @functools.cache

@@ -59,6 +59,11 @@ class Program:
         "Interval of the acoustic queries that the on-board program sends; 0 s = no queries.", "time", 0.0, low=0.0
     )
     ping_offset: float = key("Simulation time of the first acoustic query.", "time", 0.0, low=0.0)
+    own_process: bool = flag(
+        "Run the on-board program as a process of its own even if the trial runs in one process (`wavesim trial "
+        "--in-process`, campaigns).",
+        False,
+    )
 
 
 @dataclass(frozen=True)

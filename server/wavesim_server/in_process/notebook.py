@@ -1,0 +1,118 @@
+"""A trial in this process for notebooks and tests: run to a time, look at live objects, continue."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.tables import RunState
+from wavesim_server import compiling
+from wavesim_server.in_process.trial import InProcessTrial, outside_participants
+from wavesim_server.lab import States
+from wavesim_server.simulation import Simulation
+from wavesim_world.config import load
+
+__all__ = ["Trial"]
+
+_NUMBERS = itertools.count(1)
+
+
+class Trial:
+    """Trial of a configuration file with its emulators and on-board programs, in this process.
+
+        with Trial("config.xml", duration=60.0) as trial:
+            trial.run(10.0)
+            print(trial.states())
+            trial.run()
+        print(trial.table())
+
+    ``out`` is the folder for log and output (default: a temporary folder), ``seed`` and ``duration`` (s) replace those of the
+    configuration. Raises WaveSimError if a participant cannot run in this process.
+    """
+
+    def __init__(
+        self,
+        configuration: str | Path,
+        out: str | Path | None = None,
+        *,
+        seed: int | None = None,
+        duration: float | None = None,
+    ) -> None:
+        self._temporary = tempfile.TemporaryDirectory(prefix="wavesim-") if out is None else None
+        folder = Path(out if out is not None else self._temporary.name)  # type: ignore[union-attr]
+        loaded = load(Path(configuration).absolute())
+        name = f"notebook-{os.getpid()}-{next(_NUMBERS)}"
+        self._trial = InProcessTrial(loaded, folder, name=name, duration=duration, seed=seed, quiet=True)
+        if outside := outside_participants(self._trial):
+            raise WaveSimError(f"cannot run in this process: {', '.join(outside)}; use `wavesim trial`")
+        self._opened: Any = None
+        self._wall = 0.0
+
+    def __enter__(self) -> Trial:
+        compiling.ensure_compiled(lambda text: None)
+        self._opened = self._trial.opened()
+        self._opened.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.__exit__(kind, error, trace)
+
+    @property
+    def simulation(self) -> Simulation:
+        """The live simulation."""
+        return self._trial.server.simulation
+
+    @property
+    def time(self) -> float:
+        """Simulated time in s."""
+        return self.simulation.time_ns * 1e-9
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run has reached its end."""
+        return self._trial.server.run_state is RunState.ENDED
+
+    @property
+    def log(self) -> Path:
+        """Path of the log, which is complete after the end of the `with` block."""
+        return self._trial.log
+
+    def run(self, until: float | None = None) -> None:
+        """Run until this simulated time in s, or to the end (None).
+
+        Raises ParticipantFailed if a program does not answer in time.
+        """
+        if until is None:
+            self._wall = self._trial.run_to_end()
+        else:
+            self._trial.run_until(until)
+
+    def states(self) -> States:
+        """Return the current states of the bodies: ``states()["lauv"]["depth"]``."""
+        simulation = self.simulation
+        names = [simulation.occupants[row].name for row in simulation.rows]
+        return States(names, simulation.state()[simulation.rows])
+
+    def program(self, body: str) -> Mapping[str, Any]:
+        """Return the global variables of the program of a body. Raises KeyError if it has none."""
+        programs = {p.label.removeprefix("program-"): p for p in self._trial.host.programs}
+        if body not in programs:
+            raise KeyError(f"no program drives '{body}'{suggest_name(body, programs)}")
+        return vars(programs[body].context.main)
+
+    def output(self, body: str) -> str:
+        """Return what the program of a body has printed."""
+        return (self._trial.folder / f"program-{body}.txt").read_text()
+
+    def table(self) -> str:
+        """Return the table of the run as text, after the end of the `with` block."""
+        return self._trial.write_table(max(self._wall, 1e-3))

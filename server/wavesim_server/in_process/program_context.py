@@ -1,0 +1,112 @@
+"""Process-wide state that each program in the process has for itself: output, arguments, modules, random numbers."""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TextIO
+
+import numpy as np
+from numpy.random import get_bit_generator  # type: ignore[attr-defined]  # missing in NumPy's types
+
+#: modules with a global state that programs use as if it were their own; each program gets a copy of them
+PRIVATE_LIBRARIES = ("random",)
+
+
+def _copy_of_library(name: str) -> ModuleType:
+    """Return a second instance of a library module."""
+    spec = importlib.util.find_spec(name)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class SharedRandomState:
+    """State of NumPy's global generator, which a program may seed and use as if it were alone.
+
+    Copying this state takes as long as a whole step, so it is copied only for programs that have used the generator.
+    """
+
+    def __init__(self) -> None:
+        address = get_bit_generator().ctypes.state_address
+        # the 624 words of the Mersenne Twister, and its position
+        self._words = np.ctypeslib.as_array((ctypes.c_uint32 * 625).from_address(address))
+        self.initial: Any = np.random.get_state()
+
+    def mark(self) -> tuple[int, int]:
+        """Return numbers that change when the generator is used or seeded."""
+        return int(self._words[0]), int(self._words[624])
+
+
+class ProgramContext:
+    """The process-wide state of one program. It is in place while the program runs, and only then.
+
+    Only one program runs at a time. Modules in the folder of the program belong to it: two programs that run the same file, or
+    import modules of the same name, do not share them.
+    """
+
+    def __init__(
+        self, file: Path, arguments: list[str], output: TextIO | None, numpy_random: SharedRandomState
+    ) -> None:
+        self.folder = file.parent.resolve()
+        self.output = output  #: text file for the output of the program; None = the terminal
+        self.main = ModuleType("__main__")
+        self.main.__file__ = str(file)
+        self.main.__builtins__ = builtins  # type: ignore[attr-defined]
+        self._arguments = [str(file), *arguments]
+        self._modules: dict[str, ModuleType] = {n: _copy_of_library(n) for n in PRIVATE_LIBRARIES}
+        self._modules["__main__"] = self.main
+        self._path = [str(self.folder), *sys.path]
+        self._numpy_random = numpy_random
+        self._random: Any = None  # state of NumPy's global generator, if the program has used it
+        self._mark = (0, 0)
+        self._replaced: dict[str, ModuleType | None] = {}
+        self._outer: tuple[list[str], list[str], TextIO, TextIO] | None = None
+        self._module_count = 0
+
+    def enter(self) -> None:
+        """Put the state of this program in place."""
+        self._outer = sys.argv, sys.path, sys.stdout, sys.stderr
+        sys.argv, sys.path = self._arguments, self._path
+        if self.output is not None:
+            sys.stdout = sys.stderr = self.output
+        self._replaced = {name: sys.modules.get(name) for name in self._modules}
+        sys.modules.update(self._modules)
+        self._module_count = len(sys.modules)
+        if self._random is not None:
+            np.random.set_state(self._random)
+        self._mark = self._numpy_random.mark()
+
+    def leave(self) -> None:
+        """Restore the state of the process."""
+        assert self._outer is not None
+        self._arguments, self._path = sys.argv, sys.path
+        sys.argv, sys.path, sys.stdout, sys.stderr = self._outer
+        if len(sys.modules) != self._module_count:
+            self._take_new_modules()
+        for name, former in self._replaced.items():
+            if former is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = former
+        if self._random is not None or self._numpy_random.mark() != self._mark:
+            self._random = np.random.get_state()
+            np.random.set_state(self._numpy_random.initial)
+
+    def _take_new_modules(self) -> None:
+        """Take over the modules of the program's folder that it has imported."""
+        for name, module in list(sys.modules.items()):
+            if name not in self._modules and self._is_own(module):
+                self._modules[name], self._replaced[name] = module, None
+
+    def _is_own(self, module: ModuleType) -> bool:
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str):
+            return False
+        path = Path(file)
+        return path.is_relative_to(self.folder) and "site-packages" not in path.parts

@@ -1,0 +1,263 @@
+"""Engine, front and emulators of a trial in one process, which exchange objects."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from wavesim_sdk.attach import FleetSnapshot, SharedState
+from wavesim_sdk.shared_memory import (
+    DUE,
+    OWNER,
+    OWNER_START,
+    SYNCHRONOUS,
+    SharedMemoryArea,
+    TableView,
+    process_start,
+    segment_name,
+)
+from wavesim_sdk.tables import RunState
+from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join
+from wavesim_sdk.wire.session import LocalClient, Session
+from wavesim_server.engine.core import Engine
+from wavesim_server.engine.emulators import SynchronousEmulators
+from wavesim_server.engine.event_queue import LocalEvents
+from wavesim_server.engine.pace import TickPacer
+from wavesim_server.instruments import InstrumentRegistry
+from wavesim_server.logbook.writer import LogWriter
+from wavesim_server.network.broadcast import Address
+from wavesim_server.network.engine_queue import LocalEngineQueue
+from wavesim_server.network.front import Front
+from wavesim_server.network.process import MAX_DATAGRAMS_AT_ONCE, load_keyring
+from wavesim_server.serve import ServerOptions
+from wavesim_server.simulation import Simulation
+from wavesim_world.config import LoadedConfig
+
+__all__ = ["InProcessServer"]
+
+AREAS = ("simulation", "vehicles")
+IDLE_S = 0.05  #: maximum wall time in s of one pause
+
+
+class _FleetViews:
+    """Snapshots of the shared tables, one per tick for all emulators."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self.needs: set[str] = {"instruments", "weather"}  #: tables that the emulators read
+        self._tick = -1
+        self._view: FleetSnapshot | None = None
+
+    @functools.cached_property
+    def _state(self) -> SharedState:  # when first needed: the engine must have published a tick
+        return SharedState(self._server)
+
+    def at(self, tick: int) -> FleetSnapshot:
+        """Return the tables of the present tick."""
+        if self._view is None or tick != self._tick:
+            self._tick, self._view = tick, self._state.snapshot(*sorted(self.needs))
+        return self._view
+
+
+class _InstalledEmulator:
+    """An emulator in this process, which computes its values when the engine asks for them."""
+
+    def __init__(self, emulator: Any, server: str, table: TableView, seed: int, views: _FleetViews) -> None:
+        self._table, self._views = table, views
+        emulator.open(server)
+        self._bank = emulator.sensor_bank(seed, table.capacity)
+        views.needs |= set(emulator.needs)
+        table.header[OWNER], table.header[OWNER_START] = os.getpid(), process_start(os.getpid())
+        table.header[SYNCHRONOUS] = 1
+
+    def ask(self) -> None:
+        """Compute the values of this tick."""
+        view = self._views.at(int(self._table.header[DUE]))
+        if self._bank.compute(view, view.tick):
+            self._table.publish(self._bank.table, view.tick)
+
+    def wait_answer(self, timeout: float = 0.0) -> bool:
+        """Return True: the values are there."""
+        return True
+
+
+class NetworkPort:
+    """UDP socket for the participants that run outside this process."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        sock.setblocking(False)
+
+    def receive(self) -> Iterator[tuple[bytes, Address]]:
+        """Yield the datagrams that have arrived, with their senders."""
+        for _ in range(MAX_DATAGRAMS_AT_ONCE):
+            try:
+                data, sender = self._socket.recvfrom(MAX_DATAGRAM + 1)
+            except BlockingIOError:
+                return
+            except ConnectionError:  # a client's port is closed; this concerns none of the others
+                continue
+            yield data, sender[:2]
+
+    def send(self, batch: Iterable[tuple[bytes, Address]]) -> None:
+        """Send datagrams; those for which the system has no room are lost, as in a network."""
+        for data, address in batch:
+            with contextlib.suppress(OSError):
+                self._socket.sendto(data, address)
+
+    def wait(self, timeout: float) -> None:
+        """Wait for a datagram for at most ``timeout`` seconds."""
+        select.select([self._socket], [], [], timeout)
+
+
+class InProcessServer:
+    """The server of a trial in one process, on the shared memory of its name.
+
+    For the sessions, the time is simulation time, plus the wall time during which nothing happened: no client is ever too slow. In
+    real time it is wall time.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedConfig,
+        options: ServerOptions,
+        print_line: Callable[[str], None],
+        network: NetworkPort | None = None,
+    ) -> None:
+        self.network = network
+        areas = {a: SharedMemoryArea.attach(segment_name(options.name, a), writable=True) for a in AREAS}
+        self.simulation = Simulation(loaded, options.seed)
+        instruments = InstrumentRegistry(loaded.sensor_rows, self.simulation.step_ns)
+        vehicles = areas["vehicles"]
+        known = {e.name: e for e in entry_points(group="wavesim.emulators")}
+        views = _FleetViews(options.name)
+        emulators = {
+            s: _InstalledEmulator(known[s].load()(loaded), options.name, vehicles[s], options.seed, views)
+            for s in instruments.types
+        }
+        limits = loaded.config.network
+        served = SynchronousEmulators(vehicles, emulators, instruments, limits.lockstep_timeout, limits.lockstep_budget)
+        pacer = TickPacer.from_config(loaded.config.time)
+        if options.speed is not None:
+            pacer.speed = options.speed
+        self._events, self._commands = LocalEvents(), LocalEngineQueue()
+        self.engine = Engine(self.simulation, areas, None, self._events, served, pacer, log=bool(options.log))
+        if options.duration is not None:
+            self.engine.end_tick = round(options.duration * 1e9 / self.simulation.step_ns)
+        log = LogWriter(Path(options.log), loaded, options.seed) if options.log else None
+        keys = load_keyring(loaded) if network is not None else None
+        self.front = Front(
+            loaded, options.name, options.seed, areas, self._commands, log=log, keys=keys, print_line=print_line
+        )
+        self.idle_s = 0.0  #: wall time during which nothing happened
+        self._front_due = self._engine_due = 0.0
+        self.engine.begin(time.monotonic())
+        self._take_events()
+
+    @property
+    def now(self) -> float:
+        """The time of the front in s."""
+        if self.engine.pacer.speed > 0.0 or self.network is not None:
+            return time.monotonic()
+        return 1.0 + self.simulation.time_ns * 1e-9 + self.idle_s
+
+    # -- time --------------------------------------------------------------------------------------
+
+    def advance(self) -> bool:
+        """Do the work that is due; return False if there is none until a program acts or time passes."""
+        if self.network is not None:
+            for data, address in self.network.receive():
+                self.front.receive(data, address, self.now)
+        has_commands = self._execute_commands()
+        self._engine_due = self.engine.poll(wall := time.monotonic())
+        has_events = self._take_events()
+        now = self.now
+        if now >= self._front_due:
+            self._front_due = self.front.poll(now)
+        else:
+            self.front.set_time(now)
+            self.front.hand_over()
+        self._send()
+        return has_commands or has_events or self._engine_due <= wall or bool(self._commands.waiting)
+
+    def pause(self) -> float:
+        """Return the wall time in s to wait when nothing is due."""
+        return min(max(self._engine_due - time.monotonic(), 0.0), max(self._front_due - self.now, 0.0), IDLE_S)
+
+    def _send(self) -> None:
+        if self.network is not None:
+            for batch in self.front.outgoing:
+                self.network.send(batch)
+        self.front.outgoing.clear()
+
+    def _execute_commands(self) -> bool:
+        waiting, executor = self._commands.waiting, self.engine.command_executor
+        has_any = bool(waiting)
+        while waiting:
+            executor.execute(waiting.popleft())
+        return has_any
+
+    def _take_events(self) -> bool:
+        waiting = self._events.waiting
+        has_any = bool(waiting)
+        while waiting:
+            self.front.handle_event(waiting.popleft(), self.now)
+        return has_any
+
+    # -- the trial ---------------------------------------------------------------------------------
+
+    def control(self, verb: str) -> None:
+        """Execute a command of the commander: start, pause, resume, shutdown."""
+        self.front.command({"verb": verb}, self.now)
+        self.front.hand_over()
+        self._execute_commands()
+        self._take_events()
+        self.front.replies.clear()
+
+    @property
+    def run_state(self) -> RunState:
+        """Whether the simulation runs, or has ended."""
+        return self.engine.run.state
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the simulation has reached the tick at which it waits, and everything due there is done."""
+        return self.engine.is_held and not self._commands.waiting and not self.engine.run.awaits_release
+
+    def status(self) -> Mapping[str, Any]:
+        """Return the status of the server, as `wavesim status` shows it."""
+        return self.front.status()
+
+    def finish(self) -> None:
+        """End the run and all sessions, and close the log."""
+        self.control("shutdown")
+        self._execute_commands()
+        self._take_events()
+        self.front.finish(self.now)
+        self._send()
+
+    # -- the programs ------------------------------------------------------------------------------
+
+    def join(self, join: Join, client: LocalClient) -> Session:
+        """Open a session. Raises NotAdmitted."""
+        return self.front.join_local(join, client, self.now)
+
+    def request(self, session: Session, number: int, item: Any) -> None:
+        """Take a request of a session."""
+        self.front.request_local(session, number, item)
+
+    def deliver(self, session: Session, message: Any) -> None:
+        """Take a message of a session."""
+        self.front.receive_local(session, message)
+
+    def end(self, session: Session) -> None:
+        """End a session whose program has ended without leaving."""
+        self.front.end_local(session)

@@ -1,0 +1,267 @@
+"""Run a trial in one process: the on-board programs are threads of the process that contains engine and emulators."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pdb
+import shlex
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType
+from typing import Any, TextIO
+
+from wavesim_sdk.tables import RunState
+from wavesim_sdk.wire.local import set_local_server
+from wavesim_server.in_process.host import HostedProgram, ProgramHost
+from wavesim_server.in_process.program_context import ProgramContext, SharedRandomState
+from wavesim_server.in_process.server import InProcessServer, NetworkPort
+from wavesim_server.serve import bind_udp_socket, shared_objects
+from wavesim_server.trial import EXIT_GRACE_S, JOIN_TIMEOUT_S, ParticipantFailed, Trial, progress_bar
+from wavesim_world.config.model import Program
+
+__all__ = ["InProcessTrial", "outside_participants"]
+
+
+def outside_participants(trial: Trial) -> list[str]:
+    """Return the participants of a trial that cannot run in one process, with the reason."""
+    found = []
+    for body in trial.loaded.config.fleet.bodies:
+        if body.program is not None and body.program.bridge:
+            found.append(f"{body.name} (bridge {body.program.bridge})")
+        elif body.program is not None and body.program.own_process:
+            found.append(f"{body.name} (<program own_process>)")
+        elif body.program is None and body.client == "required":
+            found.append(f"{body.name} (its program joins from outside)")
+    return found
+
+
+class InProcessTrial(Trial):
+    """One run of a configuration in this process.
+
+    Participants that cannot run here (see :func:`outside_participants`) run as usual and take part over the network. ``debug``
+    opens the debugger in a program that raises an exception.
+    """
+
+    debug = False
+
+    def _simulate(self) -> float:
+        with self.opened():
+            return self.run_to_end()
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """Start all participants, and end them afterwards."""
+        self._prepare_folder()
+        terminal, outside = sys.stderr, outside_participants(self)
+
+        def print_line(text: str) -> None:
+            if not self.quiet:
+                print(f"wavesim: {text}", file=terminal, flush=True)
+
+        with contextlib.ExitStack() as stack:
+            network = None
+            if outside:
+                sock = stack.enter_context(bind_udp_socket(self.loaded, self.options.port))
+                self.options = dataclasses.replace(self.options, port=sock.getsockname()[1])
+                network = NetworkPort(sock)
+                self._print(f"outside this process: {', '.join(outside)}")
+            stack.enter_context(shared_objects(self.loaded, self.name))
+            stack.enter_context(_in_folder(self.loaded.path.parent))
+            stack.enter_context(_ignored_signal_handlers())
+            self.server = InProcessServer(self.loaded, self.options, print_line, network)
+            self.host = ProgramHost(self.server, self.name, ("127.0.0.1", self.options.port))
+            self.host.on_error = self._on_error
+            self._hang = HangCheck(self.host, self.loaded.config.network.lockstep_timeout)
+            set_local_server(self.host)
+            stack.callback(set_local_server, None)
+            stack.callback(self._end_programs)
+            random_state = SharedRandomState()
+            for body in self.loaded.config.fleet.bodies:
+                if body.program is None:
+                    continue
+                if body.program.bridge or body.program.own_process:
+                    port = str(self.options.port)
+                    self._start(f"program-{body.name}", self._command(body.name, body.program, port))
+                else:
+                    self._add_program(body.name, body.program, random_state, stack)
+            self._await_programs()
+            self.started = time.monotonic()
+            self.server.control("start")
+            yield
+
+    def _end_programs(self) -> None:
+        left = self.host.stop()
+        self.server.finish()
+        self._end_participants()
+        for program in self.host.programs:
+            if program.exit_code:
+                self.lost.setdefault(program.label, program.exit_code)
+        if left:
+            self._print(f"did not end: {', '.join(left)}")
+
+    def _add_program(
+        self, name: str, program: Program, random_state: SharedRandomState, stack: contextlib.ExitStack
+    ) -> None:
+        label, file = f"program-{name}", self.loaded.data_file(program.run)
+        arguments = ["--config", str(self.loaded.path), "--vehicle", name, "--port", str(self.options.port)]
+        output: TextIO | None = None
+        if not self.debug:
+            output = stack.enter_context((self.folder / f"{label}.txt").open("w", buffering=1))
+        context = ProgramContext(file, [*arguments, *shlex.split(program.options)], output, random_state)
+        self.host.add(label, _runner(file, context), context)
+
+    def _await_programs(self) -> None:
+        """Let the programs join."""
+        server, host = self.server, self.host
+        joined_by = time.monotonic() + JOIN_TIMEOUT_S
+
+        def look() -> None:
+            for program in host.programs:
+                if program.exit_code is not None:
+                    last = (self._last_lines(program.label) or ["no output"])[-1]
+                    raise ParticipantFailed(f"{program.label} ended with code {program.exit_code}: {last}")
+            self._check_processes()
+            if time.monotonic() > joined_by:
+                raise ParticipantFailed(
+                    f"participants did not join within {JOIN_TIMEOUT_S:g} s: {', '.join(server.status()['missing'])}; "
+                    f"see {self.folder}/*.txt"
+                )
+
+        def have_joined() -> bool:
+            return all(p.has_begun for p in host.programs) and host.running is None and not server.status()["missing"]
+
+        host.drive(have_joined, look, server.pause)
+        self._print(
+            f"{len(self.loaded.sensor_rows)} emulators and {len(host.programs)} programs take part, in this process"
+        )
+
+    def run_to_end(self) -> float:
+        """Run to the end of the trial; return the wall time of the run in s."""
+        server, host = self.server, self.host
+        with progress_bar(f"trial {self.name}", self.duration, self.quiet or self.debug) as bar:
+
+            def look() -> None:
+                time_s = server.simulation.time_ns * 1e-9
+                factor = time_s / max(time.monotonic() - self.started, 1e-3)
+                bar.set_postfix_str(f"{factor:.1f} x real time", refresh=False)
+                bar.n = min(time_s, self.duration)
+                bar.update(0)
+                self._look()
+
+            host.drive(lambda: server.run_state is RunState.ENDED, look, server.pause)
+            look()
+            bar.refresh()
+        wall = time.monotonic() - self.started
+        ended_by = time.monotonic() + EXIT_GRACE_S
+        host.drive(
+            lambda: all(p.exit_code is not None for p in host.programs) or time.monotonic() > ended_by,
+            lambda: None,
+            server.pause,
+        )
+        self._record_losses(dict(server.status()))
+        return wall
+
+    def run_until(self, time_s: float) -> None:
+        """Run until this simulation time, or to the end of the trial if that is earlier."""
+        engine = self.server.engine
+        engine.hold_tick = round(time_s * 1e9) // self.server.simulation.step_ns
+        self.host.drive(
+            lambda: self.server.is_held or self.server.run_state is RunState.ENDED, self._look, self.server.pause
+        )
+        engine.hold_tick = None
+
+    def _look(self) -> None:
+        """Check that no program hangs, and report the participants that have ended."""
+        self._hang.look(self.server.simulation.time_ns * 1e-9)
+        ended = {p.label: p.exit_code for p in self.host.programs if p.exit_code is not None}
+        ended |= {label: code for label, p in self.processes.items() if (code := p.poll()) is not None}
+        for label, code in ended.items():
+            if label not in self.lost and self.server.run_state is not RunState.ENDED:
+                self.lost[label] = code
+                self._print(f"{label} ended early (code {code}); the trial continues without it")
+
+    def _on_error(self, program: HostedProgram, error: BaseException) -> None:
+        """Open the debugger where a program raised an exception; time stands still meanwhile."""
+        if not self.debug or self.host.is_over:
+            return
+        time_s = self.server.simulation.time_ns * 1e-9
+        sys.stdout.write(f"{program.label} raised {type(error).__name__} at {time_s:.3f} s; the simulation waits\n")
+        self._hang.is_active = False
+        pdb.post_mortem(error.__traceback__)
+
+
+class HangCheck:
+    """Finds a program that does not answer a step within the time limit."""
+
+    def __init__(self, host: ProgramHost, time_limit: float) -> None:
+        self._host, self._time_limit = host, time_limit
+        self._calls, self._since = -1, 0.0
+        self.is_active = True
+
+    def look(self, time_s: float) -> None:
+        """Raise ParticipantFailed if the running program has run for too long."""
+        program, now = self._host.running, time.monotonic()
+        if program is None or self._host.calls != self._calls:
+            self._calls, self._since = self._host.calls, now
+        elif self.is_active and now - self._since > self._time_limit:
+            raise ParticipantFailed(
+                f"{program.label} did not answer its step within {self._time_limit:g} s (<network lockstep_timeout>) at "
+                f"{time_s:.3f} s of simulation time; it is at {_position(program)}"
+            )
+
+
+def _position(program: HostedProgram) -> str:
+    """Return file and line that a program executes: in its own folder if possible, otherwise in a library."""
+    frame = sys._current_frames().get(program.thread.ident or 0) if program.thread is not None else None
+    if frame is None:
+        return "an unknown place"
+    places = traceback.extract_stack(frame)
+    own = [p for p in places if Path(p.filename).is_relative_to(program.context.folder)]
+    place = (own or places)[-1]
+    return f"{place.filename}:{place.lineno} ({place.name})"
+
+
+def _runner(file: Path, context: ProgramContext) -> Callable[[], int]:
+    """Return a function that runs a program as `python FILE` does."""
+
+    def run() -> int:
+        code: CodeType = compile(file.read_bytes(), str(file), "exec")
+        exec(code, context.main.__dict__)
+        return 0
+
+    return run
+
+
+@contextlib.contextmanager
+def _in_folder(folder: Path) -> Iterator[None]:
+    """Change to a folder, which is that of the programs."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+@contextlib.contextmanager
+def _ignored_signal_handlers() -> Iterator[None]:
+    """Ignore the signal handlers that programs set: only the main thread can have any, and the trial ends the programs."""
+    real = signal.signal
+
+    def set_handler(number: int, handler: Any) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            return real(number, handler)
+        return signal.getsignal(number)
+
+    signal.signal = set_handler  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        signal.signal = real
