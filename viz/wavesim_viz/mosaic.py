@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wavesim_sdk.extras import check_installed
+
+for _package in ("matplotlib", "PIL", "scipy"):
+    check_installed(_package)
 import matplotlib as mpl
 
 mpl.use("Agg")

@@ -14,6 +14,7 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import dot, matvec, norm, vecmat
+from wavesim_sdk.extras import check_installed
 from wavesim_sdk.shared_memory import Record
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.primitives import shape_of
@@ -34,6 +35,7 @@ def _cross(a: Array, b: Array) -> Array:
 
 
 def _tree(points: Array) -> Any:
+    check_installed("scipy")
     from scipy.spatial import cKDTree  # the import takes 0.25 s, so only worlds with solids pay for it
 
     return cKDTree(points, leafsize=12, balanced_tree=False, compact_nodes=False)  # rebuilt at each tick

@@ -18,6 +18,7 @@ import numpy as np
 from wavesim_sdk.algebra import dot, norm
 from wavesim_sdk.elementary import cos, power
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.extras import check_installed
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -226,10 +227,9 @@ class ScatteredSamples:
     """Values at scattered points, interpolated with inverse-distance weights in space and linearly in time."""
 
     def __init__(self, points: Array, times: Array, values: Array, radius: float, power: float) -> None:
-        try:
-            from scipy.spatial import cKDTree
-        except ImportError:
-            raise ConfigError("samples need SciPy: pip install 'wavesim-sdk[ocean]'") from None
+        check_installed("scipy")
+        from scipy.spatial import cKDTree
+
         self.radius, self.power = radius, power
         self.times = np.unique(times)
         self.levels = []
