@@ -230,6 +230,8 @@ def test_no_multiplication_is_fused_with_an_addition(wheels: list[Path], tmp_pat
                 if "/machine_code/x86" in name and name.endswith(".so"):
                     code = run("objdump", "-d", "--no-show-raw-insn", packed.extract(name, tmp_path))
                     counted += len(re.findall(r"\s(?:v?mulpd|v?mulsd)\s", code))
+                    # x % 2.0 is x - 2.0 * trunc(0.5 * x), which is exact either way
+                    code = re.sub(r"vroundsd .*\n.*\svfnmadd132sd .*", "", code)
                     assert re.findall(r"\svf(?:n?madd|n?msub)\w*\s.*", code) == [], name
     assert counted > 1000, "the code is there"
 
