@@ -12,9 +12,16 @@ import numpy as np
 
 
 def exercise_server() -> None:
-    from wavesim_server import compiling
+    from wavesim_server import compiling, start_clearance, study
+    from wavesim_server.dynamics import shapes
+    from wavesim_world.config.build import library
 
     compiling.exercise_all(threads=2)
+    # device functions that Python calls: for bodies that start close to each other, and for those that float
+    body = start_clearance.model_geometry(library()["lauv"], (0.0, 0.0, 5.0), (0.0, 0.0, 0.0))
+    shapes.distance(body, body, np.zeros((16, 3)), np.zeros(3), np.zeros(3))
+    for model in library().values():
+        study.equilibrium_depth(model, 1025.0)
 
 
 def exercise_emulators() -> None:

@@ -96,6 +96,11 @@ def _features() -> set[str]:
     return set()
 
 
+def description() -> str:
+    """Return how kernels run in this process, for the log of a run."""
+    return f"machine code for {level()}" if MODE is Mode.MACHINE_CODE else MODE.name.lower()
+
+
 class _Library:
     """Machine code of all kernels of a package."""
 
