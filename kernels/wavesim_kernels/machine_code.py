@@ -19,12 +19,9 @@ import os
 import platform
 import sys
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from wavesim_kernels.cache import file_digest
-from wavesim_kernels.numba_version import TESTED_VERSIONS
 from wavesim_sdk.errors import WaveSimError
 
 _CALLER = "wavesim_kernels._caller"
@@ -53,6 +50,10 @@ def _choose_mode() -> Mode:
 
 
 def _has_compiler() -> bool:
+    from importlib import metadata
+
+    from wavesim_kernels.numba_version import TESTED_VERSIONS
+
     try:
         return all(metadata.version(package) == tested for package, tested in TESTED_VERSIONS.items())
     except metadata.PackageNotFoundError:
@@ -135,6 +136,8 @@ def _library(package: str) -> _Library:
 
 def check_sources(package: str) -> None:
     """Raise WaveSimError if a file that is compiled into the kernels of a package was changed after its installation."""
+    from wavesim_kernels.cache import file_digest
+
     site = _folder(package).parents[1]
     for path, digest in _library(package).table["sources"].items():
         if file_digest(str(site / path)) != digest:
@@ -220,7 +223,7 @@ def device_function(function: Any) -> Any:
 
 
 class _Uncallable:
-    """Function without machine code of its own; a call reports how to compile it."""
+    """Function that has no machine code; a call reports how to compile it."""
 
     def __init__(self, function: Any, reason: str) -> None:
         self.py_func, self._reason = function, reason
