@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 DISTRIBUTIONS := $(patsubst %/pyproject.toml,%,$(wildcard */pyproject.toml))
 PARTS := $(filter-out wavesim,$(DISTRIBUTIONS))
 PACKAGES := $(foreach part,$(PARTS),$(patsubst $(part)/%/__init__.py,%,$(wildcard $(part)/*/__init__.py)))
-SOURCES := $(PARTS) examples tests benchmarks locked docs
+SOURCES := $(PARTS) examples tests benchmarks locked docs wheels
 PATHS := $(subst $() ,:,$(PARTS:%=$(CURDIR)/%))
 KERNELS := wavesim_server.dynamics wavesim_server.environment wavesim_server.acoustics
 WEB := viz/web
@@ -45,9 +45,11 @@ compiled: $(VENV)/.compiler # the kernels, from the sources, before the other pa
 
 web: $(PAGE) ## build the page of the viewer (`make trial` does this too)
 
-wheels: $(VENV)/.installed $(PAGE) ## build the wheels of all distributions into dist
-	@rm -rf dist $(DISTRIBUTIONS:%=%/build)
-	@$(BIN)/python -m pip wheel -qq --disable-pip-version-check $(OWN) -w dist $(DISTRIBUTIONS:%=./%) && rm -rf $(DISTRIBUTIONS:%=%/build) && ls dist/*.whl
+wheels: $(VENV)/.installed $(PAGE) .venv-wheels/.ready ## build the wheels of all distributions into dist, with the machine code of the kernels
+	@rm -rf dist build/wheels $(DISTRIBUTIONS:%=%/build)
+	@$(BIN)/python -m pip wheel -qq --disable-pip-version-check $(OWN) -w build/wheels/pure $(DISTRIBUTIONS:%=./%) && rm -rf $(DISTRIBUTIONS:%=%/build)
+	@NUMBA_CACHE_DIR=$(CURDIR)/build/kernels PYTHONPATH="$(PATHS)" $(BIN)/python -m wheels.machine_code build/wheels/code
+	@.venv-wheels/bin/python -m wheels.pack build/wheels/pure build/wheels/code dist && ls dist/*.whl
 
 setup: $(VENV)/.dev $(PAGE) .venv-oracles/.arlpy $(JUDGES)/node_modules/.ready ## install everything that the tests need
 

@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 parts=$(mktemp)
 trap 'rm -f $parts' EXIT
-printf -- '-e ./%s\n' */pyproject.toml | sed 's,/pyproject.toml,,' > "$parts"
+printf -- '-e ./%s\n' */pyproject.toml | sed 's,/pyproject.toml,,; s,/wavesim$,&[extend\,plots\,scenes\,studies],' > "$parts"
 own=$(sed -n 's/^name = "\(.*\)"/--no-emit-package \1/p' */pyproject.toml)
 upgrade=${1:-}
 
@@ -23,7 +23,7 @@ lock run "$parts" --group build
 lock compiler --group compiler -c locked/run.txt
 lock dev "$parts" --group build --group dev -c locked/run.txt
 lock mutants "$parts" --group mutants -c locked/run.txt
-for group in node audit mhkit bellhop navigators docs; do lock $group --group $group; done
+for group in node wheels audit mhkit bellhop navigators docs; do lock $group --group $group; done
 lock oracles --group oracles --no-binary arlpy --no-emit-package arlpy
 lock arlpy --group arlpy --no-deps --no-binary arlpy
 

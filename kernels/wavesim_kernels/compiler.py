@@ -7,21 +7,29 @@ kernels are optimised and turned into machine code.  The resulting code of a ker
 
 A device function called from Python, as in tests, is compiled as a kernel at that time.  With compilation off it is the plain
 function.  How Numba is made to do this is in :mod:`wavesim_kernels.numba_internals`.
+
+Wheels contain the machine code of all kernels (:mod:`wavesim_kernels.machine_code`). Where that is used, Numba is not
+imported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-import numba as nb
+from wavesim_kernels import machine_code
+from wavesim_kernels.machine_code import MODE as MODE
+from wavesim_kernels.machine_code import Mode as Mode
 
-from wavesim_kernels import numba_internals
-from wavesim_kernels import sources as kernel_sources
+if MODE is Mode.COMPILE:
+    import numba as nb
+
+    from wavesim_kernels import numba_internals
+    from wavesim_kernels import sources as kernel_sources
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-#: whether compilation is off (NUMBA_DISABLE_JIT)
-JIT_DISABLED: bool = nb.config.DISABLE_JIT  # type: ignore[attr-defined]  # Numba creates it at run time
+#: whether kernels are plain functions (NUMBA_DISABLE_JIT)
+JIT_DISABLED = MODE is Mode.PYTHON
 
 
 def kernel(function: Function | None = None, **options: Any) -> Any:
@@ -31,28 +39,34 @@ def kernel(function: Function | None = None, **options: Any) -> Any:
     """
     if function is None:
         return lambda given: kernel(given, **options)
-    if JIT_DISABLED:
+    if MODE is Mode.PYTHON:
         return function
+    if MODE is Mode.MACHINE_CODE:
+        return machine_code.kernel(function)
     function = getattr(function, "py_func", function)
     kernel_sources.record_digest(function)
     return numba_internals.make_kernel(function, options)
 
 
-def _make_device_function(function: Function, **options: Any) -> Function:
-    if JIT_DISABLED:
+def _make_device_function(function: Function, **options: Any) -> Any:
+    if MODE is Mode.PYTHON:
         return function
+    if MODE is Mode.MACHINE_CODE:
+        return machine_code.device_function(function)
     kernel_sources.record_digest(function)
-    return cast(Function, numba_internals.make_device_function(function, options))
+    return numba_internals.make_device_function(function, options)
 
 
 def device_function(function: Function) -> Function:
     """Decorate a device function, which is compiled into the kernels that call it."""
-    return _make_device_function(function)
+    made: Function = _make_device_function(function)
+    return made
 
 
 def always_inline(function: Function) -> Function:
     """Decorate a device function that is inlined at each call."""
-    return _make_device_function(function, forceinline=True)
+    made: Function = _make_device_function(function, forceinline=True)
+    return made
 
 
 def compile_for_types(function: Any, *arguments: Any) -> None:
@@ -60,13 +74,21 @@ def compile_for_types(function: Any, *arguments: Any) -> None:
 
     For a device function, translate it and everything it calls, so that kernels that call it compile sooner.
     """
-    if not JIT_DISABLED:
+    if MODE is Mode.COMPILE:
         function.compile(tuple(map(nb.typeof, arguments)))
 
 
-#: options of functions registered with ``overload``, inlined at each call so that loops can be vectorised
-ALWAYS_INLINE_OPTIONS: Any = {
-    **numba_internals.OPTIONS,
-    "forceinline": True,
-    "pipeline_class": numba_internals.DeviceFunctionCompiler,
-}
+def kernel_address(kernel: Any, *arguments: Any) -> Any:
+    """Return the machine-code address of a kernel for arguments of these types, for kernels that call it.
+
+    The kernel is compiled or loaded first if needed. With compilation off, the kernel takes the place of its address.
+    Raises TypeError if the kernel does not return a 64-bit integer.
+    """
+    if MODE is Mode.PYTHON:
+        return kernel
+    if MODE is Mode.MACHINE_CODE:
+        return machine_code.address(kernel)
+    result, address = numba_internals.machine_code_address(kernel, tuple(map(nb.typeof, arguments)))
+    if result != nb.types.int64:
+        raise TypeError(f"{kernel.__name__} must return a 64-bit integer, but returns {result}")
+    return address

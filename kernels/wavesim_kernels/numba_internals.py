@@ -77,6 +77,10 @@ PRIVATE_PARTS = {
     "numba.core.base.BaseContext.make_tuple": "tuple of views",
     "numba.core.callconv.CPUCallConv.call_function": "call of a kernel by its address",
     "numba.core.callconv.CPUCallConv.return_status_propagate": "exceptions of a kernel that is called by its address",
+    # machine code in wheels
+    "numba.core.codegen.JITCodeLibrary._finalize_final_module": "extended: keep each module for other processors",
+    "numba.np.numpy_support.as_dtype": "dtype of the elements of an array",
+    "numba.core.callconv.CPUCallConv.get_function_type": "LLVM type of a kernel",
 }
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
@@ -268,7 +272,7 @@ used_sources: set[str] = set()
 #: sources that every kernel depends on, in addition to those that it reaches by name
 _ALWAYS = [
     str(Path(__file__).with_name(f"{name}.py"))
-    for name in ("compiled_elementary", "compiler", "sources", "numba_internals")
+    for name in ("compiled_elementary", "elementary_intrinsics", "compiler", "sources", "numba_internals")
 ]
 _KEPT_S = 86_400.0  #: files of earlier sources that were used within this time are kept: another process may use them
 
@@ -331,10 +335,16 @@ class _Cache(FunctionCache):
         return (*own, kernel_sources.named_tuple_members(signature), str(self._options))
 
 
+#: all kernels of this process, and those that other kernels call by address
+kernels: list[Any] = []
+kernels_with_address: list[Any] = []
+
+
 def make_kernel(function: Any, options: dict[str, Any]) -> Any:
     """Return a function compiled as a kernel and stored on disk."""
     made: Any = nb.njit(**OPTIONS, no_cfunc_wrapper=True, pipeline_class=_KernelCompiler, **options)(function)
     made._cache = _Cache(function, options)
+    kernels.append(made)
     return made
 
 
@@ -381,11 +391,17 @@ def as_float(context: Any, builder: Any, kind: Any, number: Any) -> Any:
 
 def array_view(context: Any, builder: Any, kind: Any, address: Any, shape: list[Any]) -> Any:
     """Return a view of a contiguous array without a reference count, from its address and lengths (64-bit integers)."""
-    array = context.make_array(kind)(context, builder)
     size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     strides = [shape[0].type(size)]
     for length in reversed(shape[1:]):
         strides.insert(0, builder.mul(strides[0], length))
+    return strided_view(context, builder, kind, address, shape, strides)
+
+
+def strided_view(context: Any, builder: Any, kind: Any, address: Any, shape: list[Any], strides: list[Any]) -> Any:
+    """Return a view of an array without a reference count, from its address, lengths and strides (64-bit integers)."""
+    array = context.make_array(kind)(context, builder)
+    size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     data = builder.inttoptr(address, array.data.type)
     arrayobj.populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
     return array._getvalue()
@@ -401,6 +417,7 @@ def machine_code_address(kernel: Any, kinds: tuple[Any, ...]) -> tuple[Any, int]
     if kinds not in kernel.overloads:
         kernel.compile(kinds)
     made = kernel.overloads[kinds]
+    kernels_with_address.append(kernel)
     return made.signature.return_type, made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
 
 
@@ -412,3 +429,36 @@ def call_address(context: Any, builder: Any, result: Any, address: Any, kinds: A
     with builder.if_then(status.is_error, likely=False):
         convention.return_status_propagate(builder, status)
     return value
+
+
+def call_kernel(context: Any, builder: Any, made: Any, arguments: list[Any]) -> tuple[Any, Any]:
+    """Return status and result of a compiled kernel of another module, called by its symbol."""
+    convention, signature = context.call_conv, made.signature
+    kind = convention.get_function_type(signature.return_type, signature.args)
+    function = ir.Function(builder.module, kind, made.fndesc.llvm_func_name)
+    status, value = convention.call_function(builder, function, signature.return_type, signature.args, arguments)
+    return status, value
+
+
+def keep_portable_modules() -> None:
+    """Let libraries keep their modules as optimised. Code generation changes them for the processor of this machine.
+
+    Call this before any function is compiled.
+    """
+    finalize = JITCodeLibrary._finalize_final_module
+
+    def finalize_copy(library: Any) -> None:
+        shared = library._final_module.clone()
+        for function in shared.functions:
+            if not function.is_declaration and function.linkage.name == "external":
+                function.linkage = "linkonce_odr"
+        finalize(library)
+        if library._shared_module is None:  # not one that was loaded, with its module
+            library._shared_module = shared
+
+    JITCodeLibrary._finalize_final_module = finalize_copy  # type: ignore[method-assign]
+
+
+def optimised_module(made: Any) -> Any:
+    """Return the optimised LLVM module of a compiled kernel."""
+    return made.library._get_module_for_linking()

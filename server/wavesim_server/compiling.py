@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wavesim_kernels import machine_code
 from wavesim_kernels.cache import CompletionRecord, cache_folder
 from wavesim_kernels.numba_version import check_numba_version
 from wavesim_sdk import forked_process
@@ -38,13 +39,17 @@ def print_to_stderr(text: str) -> None:
 
 
 def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: int = 1) -> None:
-    """Compile the kernels unless that has been done, including those of multi-threaded ticks if ``threads`` > 1.
+    """Compile the kernels unless that has been done, including those of multi-threaded ticks if ``threads`` > 1. Wheels
+    contain them.
 
     ``report`` receives a message when compilation starts. The compiler runs in a separate program, because the caller
     may have threads and must not keep the compiler in memory.
-    Raises WaveSimError if that program fails; the program has then already reported the reason.
+    Raises WaveSimError if that program fails; the program has then already reported the reason. Raises WaveSimError also
+    if a source of the kernels in a wheel has been changed.
     """
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+    if machine_code.MODE is machine_code.Mode.MACHINE_CODE:
+        machine_code.check_sources("wavesim_server")
+    if machine_code.MODE is not machine_code.Mode.COMPILE:
         return
     check_numba_version()
     record = completion_record(threads)

@@ -10,32 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
-from numba import types
-from numba.extending import intrinsic
-
-from wavesim_kernels import numba_internals
-from wavesim_kernels.compiler import JIT_DISABLED
-
-
-def kernel_address(kernel: Any, *arguments: Any) -> Any:
-    """Return the machine-code address of a kernel for arguments of these types, for :data:`call_kernel`.
-
-    The kernel is compiled or loaded first if needed.
-
-    Raises TypeError if the kernel does not return a 64-bit integer.
-    """
-    if JIT_DISABLED:
-        return kernel
-    result, address = numba_internals.machine_code_address(kernel, tuple(map(nb.typeof, arguments)))
-    if result != types.int64:
-        raise TypeError(f"{kernel.__name__} must return a 64-bit integer, but returns {result}")
-    return address
+from wavesim_kernels.compiler import MODE, Mode
+from wavesim_kernels.compiler import kernel_address as kernel_address
 
 
 def _make_call() -> Any:
-    if JIT_DISABLED:
+    if MODE is not Mode.COMPILE:
         return lambda address, table, tick, start, end: address(table, tick, start, end)
+    from numba import types
+    from numba.extending import intrinsic
+
+    from wavesim_kernels import numba_internals
 
     @intrinsic
     def made(typing_context: Any, address: Any, table: Any, tick: Any, start: Any, end: Any) -> Any:

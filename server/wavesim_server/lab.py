@@ -26,6 +26,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import order_command
 from wavesim_sdk.arrays import Record
+from wavesim_sdk.extras import check_installed
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.tables import Outcome, SignalKind
@@ -296,6 +297,7 @@ class Lab(Simulation):
         """Plot the tracks from above, and depth over time (needs matplotlib). Raises ValueError if no tracks were
         recorded.
         """
+        check_installed("matplotlib")
         from matplotlib.figure import Figure
 
         if not any(there for _, there, _ in self.tracks):

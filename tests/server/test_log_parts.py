@@ -195,6 +195,7 @@ def test_the_log_says_what_of_the_machine_may_matter(tmp_path: Path, config: Cal
         "blas_core",
         "numpy",
         "numba",
+        "kernels",
     } <= found.keys()
     assert found["numpy_simd"].split() and "glibc" in found["libc"]
     for core in ("Nehalem", "Sandybridge"):  # any x86-64 can be told to take these

@@ -12,6 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from wavesim_sdk.extras import check_installed
+
+for _package in ("matplotlib", "PIL", "scipy"):
+    check_installed(_package)
 import matplotlib as mpl
 
 mpl.use("Agg")

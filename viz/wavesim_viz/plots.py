@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from wavesim_sdk.extras import check_installed
+
+check_installed("matplotlib")
 import matplotlib as mpl
 
 mpl.use("Agg")

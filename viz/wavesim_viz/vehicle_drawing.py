@@ -6,6 +6,9 @@ import math
 from pathlib import Path
 from typing import Any
 
+from wavesim_sdk.extras import check_installed
+
+check_installed("matplotlib")
 import matplotlib
 
 matplotlib.use("Agg")

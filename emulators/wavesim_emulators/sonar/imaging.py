@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from wavesim_emulators.sonar import design as shape
 from wavesim_emulators.sonar import kernels as k
@@ -18,12 +17,16 @@ from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_emulators.sonar.targets import PointTargets
 from wavesim_kernels import randomness
 from wavesim_sdk.arrays import Floats
+from wavesim_sdk.extras import check_installed
 from wavesim_world.sonars import patterns
 
 SLICES = 8  #: number of parts into which a ping is divided if the receiver turns during the ping
 STEADY_TURN = 0.1  #: a turn of the receiver during a ping is neglected below this fraction of the beam width
 PATTERN_RESOLUTION = 64  #: number of entries per lambda/L in the table of a beam pattern
 SIDELOBES = 40  #: extent of the table of a beam pattern, in lambda/L
+
+check_installed("scipy")
+from scipy.special import ndtri
 
 _q = (np.arange(65536) + 0.5) / 65536
 _NORMAL = ndtri(_q)

@@ -11,6 +11,7 @@ import numpy as np
 from wavesim_emulators.sonar import kernels as k
 from wavesim_sdk import frames
 from wavesim_sdk.arrays import Floats
+from wavesim_sdk.extras import check_installed
 from wavesim_world.config import imaging_checks
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.world import World
@@ -63,6 +64,7 @@ class MaterialPalette:
 
 @functools.lru_cache(maxsize=32)
 def _gamma(nu: float) -> tuple[float, ...]:
+    check_installed("scipy")
     from scipy.stats import gamma
 
     q = gamma.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES, nu, scale=1.0 / nu)
@@ -172,6 +174,7 @@ class SonarScene:
             )
         if not found:
             return
+        check_installed("embreex")
         from embreex.mesh_construction import TriangleMesh
         from embreex.rtcore_scene import EmbreeScene
 

@@ -138,10 +138,10 @@ def _fill_row(
     # weight and buoyancy
     buoyancy = element(work, W.BUOYANCY, l)
     net = params[P.WEIGHT] - buoyancy
-    down = np.array([element(work, W.G_EFF_B, l), element(work, W.G_EFF_B + 1, l), element(work, W.G_EFF_B + 2, l)])
-    lever = np.array(
-        [params[P.WEIGHT_MOMENT + i] - buoyancy * element(work, W.BUOYANCY_CENTRE + i, l) for i in range(3)]
-    )
+    down, lever = np.empty(3), np.empty(3)
+    for i in range(3):
+        down[i] = element(work, W.G_EFF_B + i, l)
+        lever[i] = params[P.WEIGHT_MOMENT + i] - buoyancy * element(work, W.BUOYANCY_CENTRE + i, l)
     for i in range(6):
         o[RESTORING + i] = element(parts, _RESTORING + i, l)
         o[ACTUATORS + i] = wet * element(parts, _ACTUATORS + i, l)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.metadata import entry_points
 
-from wavesim_kernels.compiler import always_inline
+from wavesim_kernels.compiler import MODE, Mode, always_inline
 from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.dynamics import model_columns as M
@@ -30,6 +30,10 @@ def _load_extensions() -> list[Extension]:
     """
     found: list[Extension] = []
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
+        if MODE is Mode.MACHINE_CODE:
+            raise ConfigError(
+                f"'{entry.name}' extends the dynamics, so the kernels must be compiled: run pip install 'wavesim[extend]'"
+            )
         try:
             made = entry.load()
         except Exception as error:

@@ -14,6 +14,7 @@ from wavesim_sdk.algebra import interpolate, inverse, matmul, matvec, norm
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.extras import check_installed
 from wavesim_server.dynamics.model_compiler import AXES, MOTIONS, mass_matrices, radiation_oscillators
 from wavesim_server.dynamics.shapes import BOX, CORE, CYLINDER, GEOMETRY, POSE, ROTATION, SHAPE_CODE, TRIANGLE
 from wavesim_server.dynamics.types import Complexes
@@ -176,6 +177,7 @@ def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Floats, Floats, Complexes, F
     freedom, each (frequencies, headings, speeds); the same for ``motionRAO``; ``driftfrc.amp`` in surge, sway, yaw.
     Raises OSError, or ValueError if the file does not contain this structure.
     """
+    check_installed("scipy")
     from scipy.io import loadmat  # imported here, so that only users of such a file pay for it
     from scipy.io.matlab import MatReadError
 

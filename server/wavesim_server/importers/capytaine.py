@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.arrays import Array
+from wavesim_sdk.extras import check_installed
 from wavesim_server.importers import panel_results
 from wavesim_server.importers.model_draft import ModelDraft
 
@@ -82,6 +83,7 @@ def _variables(path: Path) -> dict[str, tuple[tuple[str, ...], Array]]:
                 for name, v in file.items()
                 if isinstance(v, h5py.Dataset)
             }
+    check_installed("scipy")
     from scipy.io import netcdf_file
 
     with netcdf_file(path, "r", mmap=False) as file:

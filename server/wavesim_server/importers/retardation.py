@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavesim_sdk.arrays import Array
+from wavesim_sdk.extras import check_installed
 from wavesim_server.importers.panel_results import DOFS, RadiationCoefficients
 from wavesim_world.config.validation import MAX_OSCILLATORS
 
@@ -155,6 +156,7 @@ def _response(w_n: Array, r: Array, p: Array, w: Array) -> Array:
 
 def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[Array, Array, Array, Array]:
     """Fit (w_n, R, P, A_inf) for one group of motions, in units in which the maximum damping of each is 1."""
+    check_installed("scipy")
     from scipy.optimize import least_squares
 
     some = np.unique(np.linspace(0, len(w) - 1, min(len(w), SAMPLES)).round().astype(int))

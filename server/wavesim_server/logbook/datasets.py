@@ -12,6 +12,7 @@ import numpy as np
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.errors import LogError
+from wavesim_sdk.extras import check_installed
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.log import TABLES, Log, Series, read
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome
@@ -114,6 +115,7 @@ def write_netcdf(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def _netcdf(path: Path, log: Log, topic: str, table: Columns, units: Mapping[str, str]) -> None:
+    check_installed("scipy")
     from scipy.io import netcdf_file
 
     table = dict(table)

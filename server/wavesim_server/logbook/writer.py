@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from wavesim_kernels import machine_code
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
 from wavesim_sdk.log import CDR_HEADER, encode_cdr_text
@@ -48,12 +49,12 @@ def versions() -> Mapping[str, str]:
     """Return the versions of the software that a run uses, and the machine properties that can change the last bits of
     its results.
     """
-    found = {"python": platform.python_version(), **machine_traits()}
+    found = {"python": platform.python_version(), "kernels": machine_code.description(), **machine_traits()}
     for package in ("wavesim-sdk", "wavesim-server", "numpy", "numba", "llvmlite"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "unknown"
+            found[package] = "none"
     return found
 
 

@@ -18,6 +18,7 @@ from wavesim_sdk.algebra import norm
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import exp, hypot
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.extras import check_installed
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.world import BedConfig
 from wavesim_world.ocean.volume import MAX_BYTES
@@ -146,10 +147,9 @@ class TriangulatedBed:
     """Sea bed as a Delaunay triangulation of soundings, with level ground around the survey."""
 
     def __init__(self, soundings: Floats) -> None:
-        try:
-            from scipy.spatial import Delaunay
-        except ImportError:
-            raise ConfigError("soundings need SciPy: pip install 'wavesim-sdk[ocean]'") from None
+        check_installed("scipy")
+        from scipy.spatial import Delaunay
+
         unique = np.unique(soundings[:, :2], axis=0, return_index=True)[1]
         points = soundings[np.sort(unique)]
         corners = []

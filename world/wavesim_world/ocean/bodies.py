@@ -15,6 +15,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import dot, matvec, norm, vecmat
 from wavesim_sdk.arrays import Floats, Ints, Record
+from wavesim_sdk.extras import check_installed
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.ocean.scene import intersect_box, intersect_cylinder
@@ -31,6 +32,7 @@ def _cross(a: Floats, b: Floats) -> Floats:
 
 
 def _tree(points: Floats) -> Any:
+    check_installed("scipy")
     from scipy.spatial import cKDTree  # the import takes 0.25 s, so only worlds with solids pay for it
 
     return cKDTree(points, leafsize=12, balanced_tree=False, compact_nodes=False)  # rebuilt at each tick

@@ -13,6 +13,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.algebra import matvec, norm
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.extras import check_installed
 from wavesim_world.config.loaded import LoadedConfig
 
 FORMATS = ("stl", "ply", "obj", "off", "glb")
@@ -28,10 +29,9 @@ def read_mesh(path: Path) -> Floats:
     suffix = path.suffix.lower().lstrip(".")
     if suffix not in FORMATS:
         raise ConfigError(f"unknown mesh format; use {', '.join(FORMATS)}", str(path))
-    try:
-        import trimesh
-    except ImportError:
-        raise ConfigError("meshes need trimesh: pip install 'wavesim-sdk[ocean]'") from None
+    check_installed("trimesh")
+    import trimesh
+
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ConfigError(f"the mesh is larger than {MAX_BYTES >> 20} MiB", str(path))
@@ -83,6 +83,8 @@ class RaycastMesh:
     """Triangles prepared for ray casting."""
 
     def __init__(self, triangles: Floats) -> None:
+        check_installed("trimesh")
+        check_installed("embreex")
         import trimesh
         from trimesh.ray.ray_pyembree import RayMeshIntersector
 

@@ -18,6 +18,7 @@ from wavesim_sdk.algebra import dot, norm
 from wavesim_sdk.arrays import Floats, Mask
 from wavesim_sdk.elementary import cos, power
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.extras import check_installed
 
 EARTH_RADIUS = (
     6371008.8  #: mean radius of the earth in m (IUGG), for the conversion of a file's coordinates to a local plane
@@ -224,10 +225,9 @@ class ScatteredSamples:
     """Values at scattered points, interpolated with inverse-distance weights in space and linearly in time."""
 
     def __init__(self, points: Floats, times: Floats, values: Floats, radius: float, power: float) -> None:
-        try:
-            from scipy.spatial import cKDTree
-        except ImportError:
-            raise ConfigError("samples need SciPy: pip install 'wavesim-sdk[ocean]'") from None
+        check_installed("scipy")
+        from scipy.spatial import cKDTree
+
         self.radius, self.power = radius, power
         self.times = np.unique(times)
         self.levels = []

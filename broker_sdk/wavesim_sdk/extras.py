@@ -1,0 +1,22 @@
+"""Optional packages: which extra of the distribution ``wavesim`` installs each of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+from wavesim_sdk.errors import WaveSimError
+
+EXTRAS = {"embreex": "scenes", "matplotlib": "plots", "PIL": "plots", "scipy": "scenes", "trimesh": "scenes"}
+
+
+class MissingPackage(WaveSimError, ImportError):
+    """An optional package is needed, but not installed."""
+
+    exit_code = 3
+
+
+def check_installed(package: str) -> None:
+    """Raise MissingPackage with the command that installs a package, unless it is installed."""
+    if sys.modules.get(package) is None and importlib.util.find_spec(package) is None:
+        raise MissingPackage(f"this needs the package '{package}': run pip install 'wavesim[{EXTRAS[package]}]'")
