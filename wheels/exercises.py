@@ -12,7 +12,7 @@ import numpy as np
 
 
 def exercise_server() -> None:
-    from wavesim_server import compiling, start_clearance, study
+    from wavesim_server import Lab, compiling, start_clearance, study
     from wavesim_server.dynamics import shapes
     from wavesim_world.config.build import library
 
@@ -22,9 +22,16 @@ def exercise_server() -> None:
     shapes.distance(body, body, np.zeros((16, 3)), np.zeros(3), np.zeros(3))
     for model in library().values():
         study.equilibrium_depth(model, 1025.0)
+    lab = Lab("<wavesim><fleet><sensors><ctd/><ahrs/></sensors></fleet></wavesim>")
+    lab.enter("auv", "lauv", (0.0, 0.0, 5.0))
+    lab.advance(30)
+    lab.listen(0, False)
+    lab.listen(0, True)
 
 
 def exercise_emulators() -> None:
+    from importlib.metadata import entry_points
+
     from wavesim_emulators.sonar import kernels
     from wavesim_emulators.sonar.camera import CameraEmulator
     from wavesim_emulators.sonar.design import SonarDesign
@@ -44,6 +51,9 @@ def exercise_emulators() -> None:
             made = SonarDesign(few, length, 64, bits=16, labels=True)
             SONAR_TYPES[preset.kind](made, sonar.world, 0.0, 1).ping(here, 0)
     CameraEmulator(load_text(world, Path())).warm_up()
+    for entry in entry_points(group="wavesim.emulators"):
+        if entry.value.startswith("wavesim_emulators."):
+            entry.load().load_kernels()
 
 
 def exercise_studies() -> None:
