@@ -120,7 +120,7 @@ class Mounting:
         return np.asarray(vecmat(vectors_B, self.R_BS))
 
 
-class TickInputs(NamedTuple):
+class TickTables(NamedTuple):
     """Tables that instruments read at a tick."""
 
     view: FleetSnapshot
@@ -156,7 +156,7 @@ class Batch:
     marks instruments without an earlier value.
     """
 
-    def __init__(self, members: Members, inputs: TickInputs) -> None:
+    def __init__(self, members: Members, inputs: TickTables) -> None:
         self.members = members
         #: the table `state` as a matrix of numbers, for kernels; its rows are those of the bodies (``rows``)
         self.view, self.weather, self.state_numbers, self.level = inputs

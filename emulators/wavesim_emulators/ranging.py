@@ -47,7 +47,7 @@ class BeamGeometry:
         return cls(along, np.zeros((1, 3)))
 
 
-class FixedWorld:
+class AnalyticWorld:
     """Fixed world of a configuration as arrays for kernels. ``is_complete`` is False if it also has soundings or
     meshes, which only :class:`~wavesim_world.ocean.scene.RaycastScene` casts rays into.
     """
@@ -74,7 +74,7 @@ class RaycastEmulator(Emulator):
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self.scene = RaycastScene(loaded)
-        self._world = FixedWorld(loaded, self.scene)
+        self._world = AnalyticWorld(loaded, self.scene)
         self._shapes = ModelShapes(loaded)
         self._view: FleetSnapshot
         self._bodies: BodyObstacles | None = None
@@ -114,7 +114,7 @@ class RaycastEmulator(Emulator):
         return hit
 
     def _may_hit_bodies(self, now: Batch, rays: Floats, maximum: float) -> bool:
-        """Return False if no other body is near, which takes less time to find out than the search for hits."""
+        """Return False if no other body is near. This check takes less time than the search for hits."""
         view = now.view
         if len(view.rows) > FEW_BODIES:
             return True

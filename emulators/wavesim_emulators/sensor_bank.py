@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_emulators.bank_kernels import LEVEL, SEQUENCE, as_numbers, as_words, publish
-from wavesim_emulators.batch import Batch, Measuring, Mounting, Noise, NoiseStreams, TickInputs, steady_weather
+from wavesim_emulators.batch import Batch, Measuring, Mounting, Noise, NoiseStreams, TickTables, steady_weather
 from wavesim_kernels import randomness
 from wavesim_sdk.arrays import Floats, Ints, Mask, Record
 from wavesim_sdk.attach import FleetSnapshot
@@ -93,7 +93,7 @@ class SensorBank:
         changed = False
         if view.version is None or view.version != self._version:
             changed = self._update_groups(view, due)
-        inputs: TickInputs | None = None
+        inputs: TickTables | None = None
         for group in self.groups.values():
             if group.is_due(due) and view.tick > group.measured_tick:
                 if inputs is None:
@@ -163,7 +163,7 @@ class SensorBank:
         self._instruments[asked] = found, randomness.key(self.seed, body, name)
         return self._instruments[asked]
 
-    def _read_inputs(self, view: FleetSnapshot) -> TickInputs:
+    def _read_inputs(self, view: FleetSnapshot) -> TickTables:
         """Return the tables that the instruments read at a tick."""
         weather = view.tables.get("weather")
         if weather is None:
@@ -171,11 +171,11 @@ class SensorBank:
         if self._views[0] is not view.state or self._views[1] is not weather:
             self._views = view.state, weather, as_numbers(view.state), as_numbers(weather)
         _, _, state_numbers, weather_numbers = self._views
-        return TickInputs(view, weather[0], state_numbers, float(weather_numbers[0, LEVEL]))
+        return TickTables(view, weather[0], state_numbers, float(weather_numbers[0, LEVEL]))
 
     # -- values --------------------------------------------------------------------------------------
 
-    def _measure(self, group: InstrumentGroup, inputs: TickInputs) -> bool:
+    def _measure(self, group: InstrumentGroup, inputs: TickTables) -> bool:
         """Compute the values of a group. Values without latency are written to the table; the others are queued. Return
         True if the table changed.
         """

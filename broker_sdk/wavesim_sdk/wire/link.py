@@ -71,7 +71,7 @@ def is_silent(session: ClientSession, now: float) -> bool:
     return session.welcome is not None and now - session.last_heard > 2.0 * max(session.welcome.keepalive_timeout, 1.0)
 
 
-class Link(Protocol):
+class ServerLink(Protocol):
     """Session and its connection to the server."""
 
     @property
@@ -94,7 +94,7 @@ class Link(Protocol):
         """Leave the server."""
 
 
-def open_link(join: Join, server: tuple[str, int], key: bytes | None = None) -> Link:
+def open_link(join: Join, server: tuple[str, int], key: bytes | None = None) -> ServerLink:
     """Return a link to a server: a direct one if the server is in this process, otherwise one with a socket."""
     inside = local.find_local_server(server)
     return SessionLink(join, server, key) if inside is None else LocalLink(join, inside)

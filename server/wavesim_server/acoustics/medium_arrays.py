@@ -71,7 +71,7 @@ NODE = _record(
     "node",
     "A transducer: its electronics, its clock, and its state. Members needed by each reception come first, in few cache lines.",
     integer("active", "", "1 = in the water."),
-    integer("asleep", "", "1 = does not receive, because nobody has asked for its receptions."),
+    integer("asleep", "", "1 = does not receive, because no caller has asked for its receptions."),
     integer("first_hearing", "", "First reception in progress at the node; -1 = none."),
     value("sending_from", "s", "Start of the last transmission."),
     value("sending_until", "s", "End of the last transmission."),

@@ -1,8 +1,8 @@
 """Threads of on-board programs in the server's process, of which one runs at a time.
 
 A program runs until it waits for the server. Then its thread lets the simulation advance until a program has received something,
-and that program continues. With one program, no thread is ever switched. All else that the trial needs happens in the
-main thread: start, end, pauses, progress, and the check for programs that hang.
+and that program continues. With one program, no thread is ever switched. The main thread starts and ends the trial, waits when
+nothing is due, shows the progress, and finds programs that hang.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class ProgramHost:
         program.thread.start()
 
     def drive(self, is_done: Callable[[], bool], look: Callable[[], None], pause: Callable[[], float]) -> None:
-        """Let programs and simulation run until ``is_done``. ``look`` is called about every 50 ms.
+        """Run programs and simulation until ``is_done``. ``look`` is called about every 50 ms.
 
         ``pause`` returns the wall time in s to wait when nothing is due.
         """

@@ -78,7 +78,7 @@ class InProcessTrial(Trial):
             self.server = InProcessServer(self.loaded, self.options, print_line, network)
             self.host = ProgramHost(self.server, self.name, ("127.0.0.1", self.options.port))
             self.host.on_error = self._on_error
-            self._hang = HangCheck(self.host, self.loaded.config.network.lockstep_timeout)
+            self._hang = ResponseCheck(self.host, self.loaded.config.network.lockstep_timeout)
             set_local_server(self.host)
             stack.callback(set_local_server, None)
             stack.callback(self._end_programs)
@@ -197,7 +197,7 @@ class InProcessTrial(Trial):
         pdb.post_mortem(error.__traceback__)
 
 
-class HangCheck:
+class ResponseCheck:
     """Finds a program that does not answer a step within the time limit."""
 
     def __init__(self, host: ProgramHost, time_limit: float) -> None:

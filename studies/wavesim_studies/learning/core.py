@@ -190,7 +190,7 @@ class Core:
         kernels.reset_selected(self._current_tables()[0], mask, self.actions)
 
     def _current_tables(self) -> list[Any]:
-        """Return the table of each thread, made anew when an array or a rule was replaced."""
+        """Return the table of each thread, rebuilt when an array or a rule was replaced."""
         now = (self.fleet, self.state, self.rules, self.outputs)
         if len(self._packed) != len(now) or any(map(operator.is_not, now, self._packed)):
             self._packed = now
