@@ -45,8 +45,7 @@ ENGINE_S = 0.005  #: until the engine goes on: time that nothing holds up costs 
 
 #: configuration, shared tables and log file, which do not grow with clients
 _NOT_OURS = frozenset({"loaded", "config", "areas", "log", "_log", "vehicles", "said", "emulator"}) | {
-    "_tick_state_sources",
-    "_tick_state",  # the arrays of the fleet once more, as the kernels receive them
+    "tick_executor",  # the arrays of the fleet once more, as the kernels receive them
 }
 
 

@@ -93,7 +93,7 @@ def test_a_path_beyond_the_maximum_range_fades(config: Callable[..., LoadedConfi
     sent, receptions = run(sim, 3.0)
     assert outcomes(receptions, near) == [Outcome.HEARD]
     assert outcomes(receptions, far) == outcomes(receptions, beyond) == [Outcome.FADED]
-    assert sent["out_of_reach"][0] == 1 and sim.counters[2] == 0
+    assert sent["out_of_reach"][0] == 1 and sim.channel.counters[2] == 0
 
 
 def test_only_arrays_without_room_grow(config: Callable[..., LoadedConfig]) -> None:

@@ -88,7 +88,7 @@ def test_a_simulation_sees_every_array_that_is_replaced(config: Callable[..., Lo
     kept, fresh = Simulation(loaded), Simulation(loaded)
 
     def anew() -> None:
-        fresh._tick_state_sources = (None,)
+        fresh.tick_executor._sources = (None,)
         fresh.advance()
 
     assert play(kept, kept.advance) == play(fresh, anew)
