@@ -4,13 +4,17 @@ This module imports only small modules of the standard library, because an inter
 prints a traceback.
 """
 
+import contextlib
 import os
 import signal
+import sys
+
+INTERRUPTED = 130  #: exit code after Ctrl-C
 
 
 def _leave(_signal: int, _frame: object) -> None:
     os.write(2, b"wavesim: interrupted\n")
-    os._exit(130)
+    os._exit(INTERRUPTED)
 
 
 def main() -> None:
@@ -28,4 +32,12 @@ def main() -> None:
 
     load_commands()
     signal.signal(signal.SIGINT, usual)
-    cli()
+    try:
+        cli()
+    except SystemExit as end:
+        if end.code != INTERRUPTED:
+            raise
+        # Python ends with the signal instead of this code if the interrupt arrived inside exec(), for example in an import
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os._exit(INTERRUPTED)
