@@ -31,7 +31,7 @@ class FollowedPath(NamedTuple):
 
 @device_function
 def _comes_before(m: Medium, i: int, k: int) -> bool:
-    """Return True if event i is earlier than event k, or has the smaller key at the same time."""
+    """Return True if one event comes before another: it is earlier, or it has the smaller key at the same time."""
     event, other = m.events[i], m.events[k]
     if event.time != other.time:
         return bool(event.time < other.time)
