@@ -1,4 +1,4 @@
-"""Types of arrays, for readers and type checkers."""
+"""Types of arrays, for readers and type checkers, and the view of a table as numbers."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Keys = np.ndarray[Any, np.dtype[np.uint64]]  #: keys of random number streams
 Record = np.ndarray[Any, np.dtype[np.void]]  #: rows of a table
+
+
+def as_numbers(rows: Record) -> Floats:
+    """Return a view (rows, numbers) of a table with columns of 8 bytes; see ``Table.first_columns``."""
+    return rows.view(np.float64).reshape(len(rows), rows.dtype.itemsize // 8)

@@ -124,6 +124,11 @@ class Table:
     def dtype(self) -> np.dtype[np.void]:
         return np.dtype([(f.name, f"<{f.type}" if f.type[0] in "if" else f.type, f.shape) for f in self.fields])
 
+    @property
+    def first_columns(self) -> dict[str, int]:
+        """Index of the first number of each column in the view (rows, numbers) of a table with columns of 8 bytes."""
+        return {name: offset // 8 for name, (_, offset, *_) in (self.dtype.fields or {}).items()}
+
 
 def value(name: str, unit: str, doc: str, *shape: int) -> Field:
     """Declare a column of floating-point numbers."""

@@ -13,22 +13,11 @@ from wavesim_kernels import compiled_elementary
 from wavesim_kernels.compiler import always_inline, device_function, kernel
 from wavesim_sdk.arrays import Floats, Ints, Keys, Record
 from wavesim_sdk.sensors import HEAD_COLUMNS
-from wavesim_sdk.tables import STATE, WEATHER, Table
+from wavesim_sdk.tables import STATE, WEATHER
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 #: kernels, each with arguments of the types that it receives
 Kernels = tuple[tuple[Any, ...], ...]
-
-
-def first_columns(table: Table) -> dict[str, int]:
-    """Return the index of the first number of each column in the flat view of a table."""
-    fields: Any = table.dtype.fields
-    return {name: int(field[1]) // 8 for name, field in fields.items()}
-
-
-def as_numbers(rows: Record) -> Floats:
-    """Return a view of rows as a matrix of numbers."""
-    return rows.view(np.float64).reshape(len(rows), rows.dtype.itemsize // 8)
 
 
 def as_words(rows: Record) -> Words:
@@ -36,11 +25,11 @@ def as_words(rows: Record) -> Words:
     return rows.view(np.int64).reshape(len(rows), rows.dtype.itemsize // 8)
 
 
-_state = first_columns(STATE)
+_state = STATE.first_columns
 POSITION, ATTITUDE, VELOCITY = _state["p_WB_W"], _state["q_WB"], _state["v_WB_B"]
 TURN_RATE, VELOCITY_THROUGH_WATER = _state["w_WB_B"], _state["v_FB_B"]
 
-LEVEL = first_columns(WEATHER)["level"]
+LEVEL = WEATHER.first_columns["level"]
 VALID, SEQUENCE = 2, 3  #: columns of every sensor's table
 #: the bits of the integers 1 and 0, as numbers: values of the column `valid` in a matrix of numbers
 TRUE, FALSE = float(np.int64(1).view(np.float64)), 0.0

@@ -11,7 +11,7 @@ from wavesim_emulators import bank_kernels
 from wavesim_kernels import randomness
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import vecmat
-from wavesim_sdk.arrays import Floats, Ints, Mask, Record
+from wavesim_sdk.arrays import Floats, Ints, Mask, Record, as_numbers
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.tables import WEATHER
 from wavesim_world.config import LoadedConfig
@@ -193,7 +193,7 @@ class Batch:
 
     @property
     def table_rows(self) -> Ints:
-        """Ints of the instruments in the table of the sensor type."""
+        """Rows of the instruments in the table of the sensor type."""
         return self.members.table_rows
 
     @property
@@ -232,7 +232,7 @@ class Batch:
 
     def numbers(self, out: Record) -> Floats:
         """Return the values that :meth:`Emulator.measure` writes as a matrix of numbers, for kernels."""
-        return self.members.numbers if out is self.members.values else bank_kernels.as_numbers(out)
+        return self.members.numbers if out is self.members.values else as_numbers(out)
 
     @property
     def R_WB(self) -> Floats:

@@ -24,7 +24,6 @@ from wavesim_emulators.bank_kernels import (
     VECTOR,
     VELOCITY_THROUGH_WATER,
     Kernels,
-    first_columns,
     to_inner,
 )
 from wavesim_emulators.ray_kernels import CLOSING, DIRECTION, RANGE
@@ -35,7 +34,7 @@ from wavesim_sdk.arrays import Floats, Ints, Mask
 from wavesim_sdk.sensors import DVL_BEAMS, SENSORS
 from wavesim_world.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA
 
-_ahrs, _log, _dvl = (first_columns(SENSORS[name]) for name in ("ahrs", "speedlog", "dvl"))
+_ahrs, _log, _dvl = (SENSORS[name].first_columns for name in ("ahrs", "speedlog", "dvl"))
 _ROLL, _PITCH, _HEADING, _RATES = _ahrs["roll"], _ahrs["pitch"], _ahrs["heading"], _ahrs["rates"]
 _LOG_SPEED = _log["v_FB_B"]
 _BOTTOM, _WATER, _ALTITUDE = _dvl["bottom"], _dvl["water"], _dvl["altitude"]

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_emulators.bank_kernels import LEVEL, SEQUENCE, as_numbers, as_words, publish
+from wavesim_emulators.bank_kernels import LEVEL, SEQUENCE, as_words, publish
 from wavesim_emulators.batch import Batch, Measuring, Mounting, Noise, NoiseStreams, TickTables, steady_weather
 from wavesim_kernels import randomness
-from wavesim_sdk.arrays import Floats, Ints, Mask, Record
+from wavesim_sdk.arrays import Floats, Ints, Mask, Record, as_numbers
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
@@ -239,4 +239,4 @@ class SensorBank:
 
     def _values(self, rows: Record) -> Floats:
         """Return a view (n, count) of the numbers in records of values."""
-        return rows.view(np.float64).reshape(len(rows), -1)[:, HEAD_COLUMNS : HEAD_COLUMNS + self._count]
+        return as_numbers(rows)[:, HEAD_COLUMNS : HEAD_COLUMNS + self._count]

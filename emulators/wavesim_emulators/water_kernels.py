@@ -13,7 +13,6 @@ from wavesim_emulators.bank_kernels import (
     VALID,
     VECTOR,
     Kernels,
-    first_columns,
     maximum,
     minimum,
 )
@@ -29,7 +28,7 @@ from wavesim_world.ocean.seawater import C_35_15_0
 PRESSURE, TEMPERATURE, CONDUCTIVITY, CONDITIONS = 0, 1, 2, 3
 #: columns of a profile: value at the surface, first knee, distance of the knees, gradients, second knee
 SURFACE, KNEE_1, BETWEEN, GRADIENT_1, GRADIENT_2, KNEE_2 = range(6)
-_ctd = first_columns(SENSORS["ctd"])
+_ctd = SENSORS["ctd"].first_columns
 _PRESSURE, _TEMPERATURE = _ctd["pressure"], _ctd["temperature"]
 _CONDUCTIVITY, _SALINITY = _ctd["conductivity"], _ctd["salinity"]
 

@@ -13,8 +13,8 @@ from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, mod
 
 from wavesim_kernels import numba_internals
 from wavesim_kernels.elementary_intrinsics import declared_function
+from wavesim_server.dynamics.sizes import ARRAY_WORDS
 
-WORDS = 3  #: words per array in the table: its address and up to two lengths
 _LONG = ir.IntType(64)
 
 
@@ -52,7 +52,7 @@ def _lower_member(context: Any, builder: Any, kind: Any, pointer: Any, name: str
     row, of = kind.arrays[name]
 
     def word(k: int) -> Any:
-        found = builder.load(builder.gep(pointer, [_LONG(WORDS * row + k)]))
+        found = builder.load(builder.gep(pointer, [_LONG(ARRAY_WORDS * row + k)]))
         found.set_metadata("invariant.load", builder.module.add_metadata([]))
         return found
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wavesim_kernels.compiler import JIT_DISABLED, MODE, Mode
+from wavesim_server.dynamics.sizes import ARRAY_WORDS
 
 if TYPE_CHECKING or MODE is Mode.COMPILE:
     from wavesim_server import array_intrinsics
@@ -34,14 +35,12 @@ else:
 
 __all__ = ["address_table", "make_unpacker", "make_views", "pack", "prefetch", "record_argument"]
 
-WORDS = 3  #: words per array in the table: its address and up to two lengths
-
 
 def address_table(arrays: Any) -> Any:
     """Return a table (n, 3) with the address and up to two lengths of each array of a tuple."""
     if JIT_DISABLED:
         return arrays
-    rows = np.zeros((len(arrays), WORDS), np.int64)
+    rows = np.zeros((len(arrays), ARRAY_WORDS), np.int64)
     for row, a in zip(rows, arrays, strict=True):
         if not a.flags.c_contiguous:
             raise ValueError("only contiguous arrays can be passed by address")

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import numpy as np
 
 from wavesim_kernels.compiler import kernel
-from wavesim_sdk.arrays import Record
+from wavesim_sdk.arrays import Record, as_numbers
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.tables import ACTUATION, STATE, WEATHER
 from wavesim_server import tick
 from wavesim_server.dynamics.types import Floats, Ints, Packed
 from wavesim_server.environment import weather as w
 from wavesim_server.environment.flow import uniform_flow
-from wavesim_server.instruments import InstrumentRegistry
+from wavesim_server.instruments import InstrumentRegistry, installed_emulators
 from wavesim_server.simulation import Simulation
 
 #: types whose values are frames, which only a running server stores
 FRAME_TYPES = ("sonar", "camera")
-
-
-@functools.cache  # reading the entry points takes longer than building a simulation
-def _installed_emulators() -> dict[str, EntryPoint]:
-    """Return the emulators of the installed packages by sensor type."""
-    return {e.name: e for e in entry_points(group="wavesim.emulators")}
 
 
 @kernel
@@ -50,8 +42,8 @@ def fill_inputs(
 
 
 def _with_numbers(table: Record) -> tuple[Record, Floats]:
-    """Return a table and its flat view (rows, numbers)."""
-    return table, table.view(np.float64).reshape(len(table), table.dtype.itemsize // 8)
+    """Return a table and its view (rows, numbers)."""
+    return table, as_numbers(table)
 
 
 class InstrumentBanks:
@@ -65,9 +57,9 @@ class InstrumentBanks:
         self._simulation, self._registry = simulation, registry
         #: by sensor type: a bank with its table of values
         self.by_type: dict[str, Any] = {
-            name: _installed_emulators()[name].load()(loaded).sensor_bank(simulation.seed, count)
+            name: installed_emulators()[name].load()(loaded).sensor_bank(simulation.seed, count)
             for name, count in loaded.sensor_rows.items()
-            if name in _installed_emulators() and name not in FRAME_TYPES
+            if name in installed_emulators() and name not in FRAME_TYPES
         }
         capacity = simulation.capacity
         self._state = _with_numbers(np.zeros(capacity, STATE.dtype))

@@ -6,10 +6,12 @@ This module does not use shared memory: the engine publishes :attr:`InstrumentRe
 
 from __future__ import annotations
 
+import functools
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +23,12 @@ from wavesim_sdk.tables import INSTRUMENTS, SensorFault
 from wavesim_sdk.wire.items import FieldDescription, SensorDescription
 from wavesim_world.config.sensors import InstrumentConfig
 from wavesim_world.sensor_faults import parse_fault
+
+
+@functools.cache  # reading the entry points takes longer than building a simulation
+def installed_emulators() -> dict[str, EntryPoint]:
+    """Return the emulators of the installed packages by sensor type."""
+    return {e.name: e for e in entry_points(group="wavesim.emulators")}
 
 
 class MeasurementSchedule(NamedTuple):

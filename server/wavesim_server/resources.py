@@ -20,10 +20,15 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.names import server_name
 from wavesim_sdk.reply_queue import remove_stale_queues
 from wavesim_sdk.sensors import all_sensor_tables, sensor_table_of
-from wavesim_sdk.shared_memory import segment_name
+from wavesim_sdk.shared_memory import SharedMemoryArea, segment_name
 from wavesim_sdk.tables import INSTRUMENTS, LINES, VEHICLE_TABLES, Table
 from wavesim_server.messages import EXIT_NO_RESOURCE
 from wavesim_world.config import LoadedConfig
+
+
+def attach_areas(server: str) -> dict[str, SharedMemoryArea]:
+    """Attach to the shared-memory areas of a server, to write them."""
+    return {a: SharedMemoryArea.attach(segment_name(server, a), writable=True) for a in ("simulation", "vehicles")}
 
 
 class AlreadyRunning(WaveSimError):

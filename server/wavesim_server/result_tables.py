@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.arrays import Floats, Record
+from wavesim_sdk.arrays import Record, as_numbers
 from wavesim_sdk.tables import ACTUATION, EFFORT, LINES, STATE, SURROUNDINGS
 from wavesim_server import tick
 from wavesim_server.contacts import Contacts
@@ -53,8 +53,8 @@ class ResultTables:
             f.feedback,
             f.actuator_slots,
             f.actuator_counts,
-            _flat_view(state),
-            _flat_view(actuation),
+            as_numbers(state),
+            as_numbers(actuation),
         )
 
     def effort(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
@@ -69,7 +69,7 @@ class ResultTables:
             self._scratch.last_finite,
             self._scratch.faults,
             f.step,
-            _flat_view(table),
+            as_numbers(table),
         )
         return table
 
@@ -79,7 +79,7 @@ class ResultTables:
         ``time`` is the simulation time in s.
         """
         table = np.zeros(len(self._fleet.slots), SURROUNDINGS.dtype) if table is None else table
-        self._weather_model.surroundings(_flat_view(table), self._present_rows(rows), self._fleet, time)
+        self._weather_model.surroundings(as_numbers(table), self._present_rows(rows), self._fleet, time)
         return table
 
     def lines(self, table: Record | None = None) -> Record:
@@ -90,8 +90,3 @@ class ResultTables:
 
     def _present_rows(self, rows: Sequence[int] | None) -> Any:
         return np.array([k for k in (self._occupants if rows is None else rows) if k in self._occupants], np.int64)
-
-
-def _flat_view(table: Record) -> Floats:
-    """View a table whose columns are all numbers as an array (rows, numbers)."""
-    return table.view(np.float64).reshape(len(table), -1)

@@ -13,7 +13,6 @@ from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, rotation, sleep
 from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays, TickScratch
 from wavesim_server.dynamics.contact_memory import ContactMemory
-from wavesim_server.dynamics.row_tables import flat_columns
 from wavesim_server.dynamics.sizes import LANES, SLOTS
 from wavesim_server.dynamics.types import Packed
 from wavesim_server.environment import weather
@@ -59,8 +58,8 @@ class TickState(NamedTuple):
 
 #: rows of a block, and the columns of the table `state` into which they are published
 _PUBLISHED_ROWS = B.TABLE.published_rows(tables.STATE)
-_VELOCITY_THROUGH_WATER = flat_columns(tables.STATE)["v_FB_B"]
-_COMMAND, _ACTUAL, _FEEDBACK = (flat_columns(tables.ACTUATION)[name] for name in ("command", "actual", "feedback"))
+_VELOCITY_THROUGH_WATER = tables.STATE.first_columns["v_FB_B"]
+_COMMAND, _ACTUAL, _FEEDBACK = (tables.ACTUATION.first_columns[name] for name in ("command", "actual", "feedback"))
 
 unpack_tick_state = array_tables.make_unpacker(TickState)
 

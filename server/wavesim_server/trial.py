@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.metadata import entry_points
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from wavesim_sdk.errors import CommanderError, ConfigError, LogError, WaveSimErr
 from wavesim_sdk.shared_memory import SYNCHRONOUS
 from wavesim_sdk.tables import RunState
 from wavesim_server.address_layout import same_address_layout
+from wavesim_server.instruments import installed_emulators
 from wavesim_server.logbook import report
 from wavesim_server.resources import NameLock
 from wavesim_server.serve import ServerOptions, Supervisor, bind_udp_socket, shared_objects
@@ -147,8 +148,8 @@ class Trial:
 
     def _load_emulators(self) -> None:
         """Load the emulators and their kernels once, for all of their processes, while the server starts."""
-        for entry in entry_points(group="wavesim.emulators"):
-            if entry.name in self.loaded.sensor_rows:
+        for sensor, entry in installed_emulators().items():
+            if sensor in self.loaded.sensor_rows:
                 with contextlib.suppress(ImportError):  # the emulator reports it in its own output
                     entry.load().load_kernels()
 
@@ -220,19 +221,37 @@ class Trial:
             missing += commander.send("status").data["missing"]
             if not missing:
                 return
-            self._check_processes()
+            self._check_running()
             if time.monotonic() > limit:
-                raise ParticipantFailed(
-                    f"participants did not join within {JOIN_TIMEOUT_S:g} s: {', '.join(missing)}; see {self.folder}/*.txt"
-                )
+                raise self._not_joined(missing)
             time.sleep(0.02)
 
-    def _check_processes(self) -> None:
-        for label, process in self.processes.items():
-            if process.poll() is not None:
-                raise ParticipantFailed(
-                    f"{label} ended with code {process.returncode}: {(self._last_lines(label) or ['no output'])[-1]}"
-                )
+    def _not_joined(self, missing: Iterable[str]) -> ParticipantFailed:
+        return ParticipantFailed(
+            f"participants did not join within {JOIN_TIMEOUT_S:g} s: {', '.join(missing)}; see {self.folder}/*.txt"
+        )
+
+    def _exit_codes(self) -> dict[str, int]:
+        """Return the exit codes of the participants that have ended."""
+        return {label: code for label, p in self.processes.items() if (code := p.poll()) is not None}
+
+    def _check_running(self) -> None:
+        """Raise ParticipantFailed if a participant has ended."""
+        for label, code in self._exit_codes().items():
+            raise ParticipantFailed(f"{label} ended with code {code}: {(self._last_lines(label) or ['no output'])[-1]}")
+
+    def _report_ended(self) -> None:
+        """Print which participants have ended since the last call."""
+        for label, code in self._exit_codes().items():
+            if label not in self.lost:
+                self.lost[label] = code
+                self._print(f"{label} ended early (code {code}); the trial continues without it")
+
+    def _show_progress(self, bar: Any, time_s: float, factor: float) -> None:
+        bar.set_postfix_str(f"{factor:.1f} x real time", refresh=False)
+        # set directly: a sum of steps would exceed the end by rounding, and the bar would warn
+        bar.n = min(time_s, self.duration)
+        bar.update(0)
 
     def _last_lines(self, label: str) -> list[str]:
         """Return the last lines that a participant printed, reading only the end of its output.
@@ -250,19 +269,13 @@ class Trial:
         with progress_bar(f"trial {self.name}", self.duration, self.quiet) as bar:
             while True:
                 clock = reader.clock()
-                bar.set_postfix_str(f"{clock['realtime_factor']:.1f} x real time", refresh=False)
-                # set directly: a sum of steps would exceed the end by rounding, and the bar would warn
-                bar.n = min(float(clock["time_ns"]) * 1e-9, self.duration)
-                bar.update(0)
+                self._show_progress(bar, float(clock["time_ns"]) * 1e-9, float(clock["realtime_factor"]))
                 if clock["state"] == RunState.ENDED:
                     bar.refresh()
                     return
                 if server.check() is not None:
                     raise ParticipantFailed("the server ended before the trial did")
-                for label, process in self.processes.items():
-                    if (code := process.poll()) is not None and label not in self.lost:
-                        self.lost[label] = code
-                        self._print(f"{label} ended early (code {code}); the trial continues without it")
+                self._report_ended()
                 time.sleep(0.05)
 
     def _record_losses(self, status: dict[str, Any]) -> None:

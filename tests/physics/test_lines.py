@@ -92,10 +92,10 @@ def test_a_line_between_two_anchors_hangs_as_the_elastic_catenary() -> None:
     assert np.abs(found[:, 0] - true[:, 0]).max() < 1e-3 * 30.0
     assert np.abs(40.0 - found[:, 2] - true[:, 1]).max() < 1e-3 * 30.0
     assert np.abs(found[:, 1]).max() < 1e-9
-    # a half segment's weight lies between an end and the middle of the segment whose tension is told
-    told = sim.results.lines()[0]["tension"]
+    # a half segment's weight lies between an end and the middle of the segment whose tension is published
+    tension = sim.results.lines()[0]["tension"]
     along = weight * 30.0 / 80 * 0.9
-    assert told[1] == pytest.approx(high - along, rel=1.5e-3) and told[0] == pytest.approx(low, abs=along)
+    assert tension[1] == pytest.approx(high - along, rel=1.5e-3) and tension[0] == pytest.approx(low, abs=along)
 
 
 @pytest.mark.compiled
@@ -263,9 +263,9 @@ def test_a_heavy_body_hangs_at_rest_and_its_line_carries_it() -> None:
     sim = world(rope, heavy)
     sim.advance(20000)
     net = (8.0 - RHO * math.pi / 6 * 0.2**3) * G
-    told = sim.results.lines()[0]
+    line_row = sim.results.lines()[0]
     weight = (0.3 - RHO * math.pi / 4 * 0.01**2) * G * 20.0
-    assert told["tension"][1] == pytest.approx(net + weight / 20, rel=2e-3)
+    assert line_row["tension"][1] == pytest.approx(net + weight / 20, rel=2e-3)
     effort = sim.results.effort()[0]
     assert np.abs(sim.state()["v_WB_B"][0]).max() < 1e-3
     assert effort["contact"][2] == pytest.approx(-net, rel=5e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,7 @@ import pytest
 
 from wavesim_sdk import tables
 from wavesim_server.dynamics import block_rows, model_columns, parameter_rows, work_rows
-from wavesim_server.dynamics.row_tables import RowTable, flat_columns, row_numbers
+from wavesim_server.dynamics.row_tables import RowTable, row_numbers
 
 #: modules of the declarations, with the names under which the kernels import them
 MODULES = {"B": block_rows, "P": parameter_rows, "W": work_rows, "M": model_columns}
@@ -79,15 +80,17 @@ def test_every_declared_row_is_used(root: Path) -> None:
 
 def test_the_published_rows_fill_the_state_except_for_the_velocity_through_the_water() -> None:
     pairs = block_rows.TABLE.published_rows(tables.STATE)
-    through_water = flat_columns(tables.STATE)["v_FB_B"]
+    through_water = tables.STATE.first_columns["v_FB_B"]
     assert sorted([*pairs[:, 1], *range(through_water, through_water + 3)]) == list(range(row_numbers(tables.STATE)))
 
 
-def test_flat_columns_are_those_of_the_record() -> None:
+def test_first_columns_are_those_of_the_record() -> None:
     for table in (tables.STATE, tables.ACTUATION, tables.EFFORT, tables.SURROUNDINGS):
         fields = table.dtype.fields
         assert fields is not None
-        assert {name: 8 * at for name, at in flat_columns(table).items()} == {n: f[1] for n, f in fields.items()}
+        assert {name: 8 * at for name, at in table.first_columns.items()} == {n: f[1] for n, f in fields.items()}
+        sizes = [math.prod(f.shape) for f in table.fields]
+        assert list(table.first_columns.values()) == [sum(sizes[:k]) for k in range(len(sizes))]
         assert 8 * row_numbers(table) == table.dtype.itemsize
 
 

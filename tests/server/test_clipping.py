@@ -30,14 +30,14 @@ def test_a_command_in_range_is_no_news() -> None:
 def test_commands_beyond_the_range_are_counted_and_told_at_powers_of_ten() -> None:
     lab = Lab(TWO)
     a, top = lab.row("a"), actuators_of(library()["lauv"])[1]
-    told = []
+    notices = []
     for k in range(1, 1001):
         lab.commands({"a": {"rudder-top": 30.0}, "b": {"rudder-top": 0.1}})
-        told += [(k, row, text) for row, text in lab.fleet.take_clipped()]
+        notices += [(k, row, text) for row, text in lab.fleet.take_clipped()]
     first = (
         f"{CLIPPED}rudder-top accepts {top.minimum:.6g} to {top.maximum:.6g} rad; 30 was limited to {top.maximum:.6g}"
     )
-    assert told == [
+    assert notices == [
         (1, a, first),
         (10, a, f"{first}, for the 10th time"),
         (100, a, f"{first}, for the 100th time"),

@@ -95,9 +95,9 @@ def test_threads_do_not_change_a_bit(hulls: float) -> None:
         core.rules = core.rules._replace(steps=4)
         core.seed(2)
         core.reset_copies()
-    for told in actions(37, 12):
+    for action in actions(37, 12):
         for core in cores:
-            core.step(told)
+            core.step(action)
         for of_one, of_three, of_many in zip(*(core.outputs for core in cores), strict=True):
             assert of_one.tobytes() == of_three.tobytes() == of_many.tobytes()
     with pytest.raises(ConfigError, match="invalid number of threads 0"):

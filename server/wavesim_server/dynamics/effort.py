@@ -28,12 +28,12 @@ from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.lanes import element, load, splat, store
-from wavesim_server.dynamics.row_tables import flat_columns, row_numbers
+from wavesim_server.dynamics.row_tables import row_numbers
 from wavesim_server.dynamics.sizes import LANES, SLOTS
 
 #: columns of a row of the table `effort`
 ACCELERATION, TOTAL, RESTORING, DRAG, ACTUATORS, ENVIRONMENT, EXTERNAL, CONTACT = (
-    flat_columns(tables.EFFORT)[name]
+    tables.EFFORT.first_columns[name]
     for name in ("acceleration", "total", "restoring", "drag", "actuators", "environment", "external", "contact")
 )
 EFFORT = row_numbers(tables.EFFORT)

@@ -52,7 +52,7 @@ class RowTable:
 
     def published_rows(self, table: Table) -> Ints:
         """Return pairs (row, flat column of the table), (n, 2), for all rows that are published into a table."""
-        first_column = flat_columns(table)
+        first_column = table.first_columns
         pairs: list[tuple[int, int]] = []
         used: dict[str, int] = {}
         for group in self.groups:
@@ -73,13 +73,3 @@ class RowTable:
 def row_numbers(table: Table) -> int:
     """Return how many numbers a row of a table has."""
     return sum(math.prod(f.shape) for f in table.fields)
-
-
-def flat_columns(table: Table) -> dict[str, int]:
-    """Return the first column of each field of a table of 8-byte numbers, in its view as a flat array (rows, numbers)."""
-    columns: dict[str, int] = {}
-    at = 0
-    for f in table.fields:
-        columns[f.name] = at
-        at += math.prod(f.shape)
-    return columns

@@ -31,3 +31,4 @@ MAX_EXTENSION_COEFFICIENTS = 64  # coefficients of all registered terms
 HULL_TABLES = 4  # tables with the triangles of a hull mesh
 TABLE_FACES = 320  # triangles in a table, nine numbers each
 TABLE_POINTS = 1441  # of a resampled aerofoil (-180..180 deg) or propeller curve
+ARRAY_WORDS = 3  #: words per array in a table of addresses: its address and up to two lengths

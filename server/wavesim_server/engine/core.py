@@ -85,6 +85,13 @@ class Engine:
         self._asked_tick = -1  # last tick at which emulators were signalled
         self._logged_sequences = LoggedSequences(self.vehicles, self.instruments)
 
+    def override_time(self, speed: float | None, duration: float | None) -> None:
+        """Replace speed and duration (s) of the configuration; None keeps them."""
+        if speed is not None:
+            self.pacer.speed = speed
+        if duration is not None:
+            self.end_tick = round(duration * 1e9 / self.sim.step_ns)
+
     @property
     def is_over(self) -> bool:
         """Whether the run has been shut down."""

@@ -15,7 +15,6 @@ import posix_ipc
 
 from wavesim_sdk.attach import open_semaphore
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.shared_memory import SharedMemoryArea, segment_name
 from wavesim_sdk.wire.value_types import sanitise_text
 from wavesim_server import compiling
 from wavesim_server.engine.core import FULL_QUEUE_RETRY_S, Engine
@@ -25,7 +24,7 @@ from wavesim_server.engine.pace import TickPacer
 from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.messages import EXIT_FAILED
 from wavesim_server.priority import RealTimePriority
-from wavesim_server.resources import exit_without_resource, ring_names
+from wavesim_server.resources import attach_areas, exit_without_resource, ring_names
 from wavesim_server.ring import Ring
 from wavesim_server.simulation import Simulation
 
@@ -39,7 +38,7 @@ TRACEBACK_FRAMES = 3  #: number of stack frames, innermost last, in the message 
 
 def attach_engine(simulation: Simulation, name: str, events_fd: int, log: bool) -> Engine:
     """Create an engine on the shared memory and the rings of a server."""
-    areas = {a: SharedMemoryArea.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
+    areas = attach_areas(name)
     commands, events = ring_names(name)
     instruments = InstrumentRegistry(simulation.loaded.sensor_rows, simulation.step_ns)
     bells = {
@@ -118,10 +117,7 @@ def main(part: ProcessArguments) -> None:
         sys.exit(error.exit_code)
     except (OSError, posix_ipc.Error) as error:
         exit_without_resource("engine", error)
-    if options.speed is not None:
-        engine.pacer.speed = options.speed
-    if options.duration is not None:
-        engine.end_tick = round(options.duration * 1e9 / simulation.step_ns)
+    engine.override_time(options.speed, options.duration)
     compiling.exercise_all(options.threads)
     os.eventfd_write(part.events_fd, 1)
     sys.exit(run(engine, part.commands_fd, part.supervisor_pid))

@@ -18,7 +18,6 @@ from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.lines import N_P, N_WATER_ACCELERATION, N_WATER_LEVEL, N_WATER_VELOCITY
 from wavesim_server.dynamics.rotation import to_world
-from wavesim_server.dynamics.row_tables import flat_columns
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.elementary import atan2, cos, exp, flush, sin_cos
 from wavesim_server.environment.flow import FlowField, flow_at, uniform_flow
@@ -83,7 +82,7 @@ MAX_DECAY_EXPONENT = 9.0
 POINT_SIZE_LIMIT = 0.1
 
 #: columns of the table `surroundings`
-_CURRENT, _WIND, _LEVEL, _WAVE = (flat_columns(SURROUNDINGS)[name] for name in ("current_W", "wind_W", "level", "wave"))
+_CURRENT, _WIND, _LEVEL, _WAVE = (SURROUNDINGS.first_columns[name] for name in ("current_W", "wind_W", "level", "wave"))
 
 
 class WeatherArrays(NamedTuple):

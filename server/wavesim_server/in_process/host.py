@@ -13,52 +13,21 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from wavesim_sdk.errors import SessionEnded
 from wavesim_sdk.wire.client import Phase, SessionEvent
 from wavesim_sdk.wire.local import LocalSession
-from wavesim_sdk.wire.messages import Join, Refuse
+from wavesim_sdk.wire.messages import Refuse
 from wavesim_sdk.wire.session import NotAdmitted, Session
 from wavesim_server.in_process.program_context import ProgramContext
+from wavesim_server.in_process.server import InProcessServer
 
-__all__ = ["HostedProgram", "ProgramHost", "SimulationServer"]
+__all__ = ["HostedProgram", "ProgramHost"]
 
 LOOK_S = 0.05  #: interval in s between two looks of the main thread at the programs
 LONGEST_WAIT_S = 3600.0  #: maximum time in s of one wait; threads cannot wait for infinity
 STOP_S = 2.0  #: time in s that the programs have to end after the end of the trial
-
-
-class Network(Protocol):
-    """Connection to clients outside this process."""
-
-    def wait(self, timeout: float) -> None:
-        """Wait for a datagram for at most ``timeout`` seconds."""
-
-
-class SimulationServer(Protocol):
-    """Engine and front in this process."""
-
-    idle_s: float  #: wall time during which nothing happened, s
-
-    @property
-    def network(self) -> Network | None:
-        """Connection to clients outside this process."""
-
-    def advance(self) -> bool:
-        """Do the work that is due; return False if there is none until a program acts or time passes."""
-
-    def join(self, join: Join, client: Any) -> Session:
-        """Open a session. Raises NotAdmitted."""
-
-    def request(self, session: Session, number: int, item: Any) -> None:
-        """Take a request of a session."""
-
-    def deliver(self, session: Session, message: Any) -> None:
-        """Take a message of a session."""
-
-    def end(self, session: Session) -> None:
-        """End a session whose program has ended without leaving."""
 
 
 class HostedProgram:
@@ -84,7 +53,7 @@ class HostedProgram:
 class ProgramHost:
     """The programs, and the server that they share with the main thread."""
 
-    def __init__(self, server: SimulationServer, name: str, address: tuple[str, int]) -> None:
+    def __init__(self, server: InProcessServer, name: str, address: tuple[str, int]) -> None:
         self.server, self.name, self.address = server, name, address
         self.programs: list[HostedProgram] = []
         self.failure: BaseException | None = None  #: error of the simulation
@@ -105,11 +74,8 @@ class ProgramHost:
         self.programs.append(program)
         program.thread.start()
 
-    def drive(self, is_done: Callable[[], bool], look: Callable[[], None], pause: Callable[[], float]) -> None:
-        """Run programs and simulation until ``is_done``. ``look`` is called about every 50 ms.
-
-        ``pause`` returns the wall time in s to wait when nothing is due.
-        """
+    def drive(self, is_done: Callable[[], bool], look: Callable[[], None]) -> None:
+        """Run programs and simulation until ``is_done``. ``look`` is called about every 50 ms."""
         with self._lock:
             looked_at = 0.0
             while not is_done():
@@ -121,7 +87,7 @@ class ProgramHost:
                 if self._current is not None:
                     self._main.wait(LOOK_S)
                 elif not self._advance(None):
-                    self._pause(pause())
+                    self._pause(self.server.pause())
 
     def _pause(self, seconds: float) -> None:
         """Wait, in the main thread, until a thread of a program acts, a datagram arrives, or the time has passed."""
@@ -152,6 +118,8 @@ class ProgramHost:
                     _interrupt(program.thread)
             if program.thread.is_alive():
                 left.append(program.label)
+        with self._lock:
+            self._switch(None)  # also takes back the modules and output of a program that hangs
         return left
 
     @property
@@ -205,8 +173,8 @@ class ProgramHost:
         """Return and remove the events that a session has received."""
         with self._lock:
             events, session.received = session.received, []
-            if len(self._sessions[session][1].sessions if session in self._sessions else ()) > 1:
-                self._sessions[session][1].turn.notify_all()
+            if session in self._sessions:
+                self._sessions[session][1].turn.notify_all()  # another thread of the program may now go on
             return events
 
     def wait(self, session: LocalSession, limit: float) -> None:

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import os
 import select
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from wavesim_sdk.attach import FleetSnapshot, SharedState
-from wavesim_sdk.shared_memory import (
-    DUE,
-    OWNER,
-    OWNER_START,
-    SYNCHRONOUS,
-    SharedMemoryArea,
-    TableView,
-    process_start,
-    segment_name,
-)
+from wavesim_sdk.attach import FleetSnapshot, SensorTableClaim, SharedState
+from wavesim_sdk.shared_memory import DUE
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join
 from wavesim_sdk.wire.session import LocalClient, Session
@@ -31,58 +19,58 @@ from wavesim_server.engine.core import Engine
 from wavesim_server.engine.emulators import SynchronousEmulators
 from wavesim_server.engine.event_queue import LocalEvents
 from wavesim_server.engine.pace import TickPacer
-from wavesim_server.instruments import InstrumentRegistry
+from wavesim_server.instruments import InstrumentRegistry, installed_emulators
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.broadcast import Address
 from wavesim_server.network.engine_queue import LocalEngineQueue
 from wavesim_server.network.front import Front
 from wavesim_server.network.process import MAX_DATAGRAMS_AT_ONCE, load_keyring
+from wavesim_server.resources import attach_areas
 from wavesim_server.serve import ServerOptions
 from wavesim_server.simulation import Simulation
 from wavesim_world.config import LoadedConfig
 
 __all__ = ["InProcessServer"]
 
-AREAS = ("simulation", "vehicles")
 IDLE_S = 0.05  #: maximum wall time in s of one pause
 
 
 class _FleetViews:
     """Snapshots of the shared tables, one per tick for all emulators."""
 
-    def __init__(self, server: str) -> None:
-        self._server = server
-        self.needs: set[str] = {"instruments", "weather"}  #: tables that the emulators read
+    def __init__(self, state: SharedState, needs: Iterable[str]) -> None:
+        self.state = state
+        self._tables = ("instruments", "weather", *sorted(needs))
         self._tick = -1
         self._view: FleetSnapshot | None = None
-
-    @functools.cached_property
-    def _state(self) -> SharedState:  # when first needed: the engine must have published a tick
-        return SharedState(self._server)
 
     def at(self, tick: int) -> FleetSnapshot:
         """Return the tables of the present tick."""
         if self._view is None or tick != self._tick:
-            self._tick, self._view = tick, self._state.snapshot(*sorted(self.needs))
+            self._tick, self._view = tick, self.state.snapshot(*self._tables)
         return self._view
 
 
-class _InstalledEmulator:
+class _LocalEmulator:
     """An emulator in this process, which computes its values when the engine asks for them."""
 
-    def __init__(self, emulator: Any, server: str, table: TableView, seed: int, views: _FleetViews) -> None:
-        self._table, self._views = table, views
+    def __init__(self, emulator: Any, server: str, seed: int, count: int) -> None:
+        self.emulator = emulator
         emulator.open(server)
-        self._bank = emulator.sensor_bank(seed, table.capacity)
-        views.needs |= set(emulator.needs)
-        table.header[OWNER], table.header[OWNER_START] = os.getpid(), process_start(os.getpid())
-        table.header[SYNCHRONOUS] = 1
+        self._bank = emulator.sensor_bank(seed, count)
+        self._views: _FleetViews
+        self.claim: SensorTableClaim
+
+    def begin(self, views: _FleetViews) -> None:
+        """Claim the table, and let the engine wait for its values. The engine must have published its tables."""
+        self._views, self.claim = views, SensorTableClaim(views.state, self.emulator.sensor)
+        self.claim.request_synchronous()
 
     def ask(self) -> None:
         """Compute the values of this tick."""
-        view = self._views.at(int(self._table.header[DUE]))
+        view = self._views.at(int(self.claim.table.header[DUE]))
         if self._bank.compute(view, view.tick):
-            self._table.publish(self._bank.table, view.tick)
+            self.claim.write(self._bank.table, view.tick)
 
     def wait_answer(self, timeout: float = 0.0) -> bool:
         """Return True: the values are there."""
@@ -133,25 +121,21 @@ class InProcessServer:
         network: NetworkPort | None = None,
     ) -> None:
         self.network = network
-        areas = {a: SharedMemoryArea.attach(segment_name(options.name, a), writable=True) for a in AREAS}
+        areas = attach_areas(options.name)
         self.simulation = Simulation(loaded, options.seed)
         instruments = InstrumentRegistry(loaded.sensor_rows, self.simulation.step_ns)
-        vehicles = areas["vehicles"]
-        known = {e.name: e for e in entry_points(group="wavesim.emulators")}
-        views = _FleetViews(options.name)
-        emulators = {
-            s: _InstalledEmulator(known[s].load()(loaded), options.name, vehicles[s], options.seed, views)
-            for s in instruments.types
+        self._emulators = {
+            s: _LocalEmulator(installed_emulators()[s].load()(loaded), options.name, options.seed, count)
+            for s, count in loaded.sensor_rows.items()
         }
         limits = loaded.config.network
-        served = SynchronousEmulators(vehicles, emulators, instruments, limits.lockstep_timeout, limits.lockstep_budget)
+        served = SynchronousEmulators(
+            areas["vehicles"], self._emulators, instruments, limits.lockstep_timeout, limits.lockstep_budget
+        )
         pacer = TickPacer.from_config(loaded.config.time)
-        if options.speed is not None:
-            pacer.speed = options.speed
         self._events, self._commands = LocalEvents(), LocalEngineQueue()
         self.engine = Engine(self.simulation, areas, None, self._events, served, pacer, log=bool(options.log))
-        if options.duration is not None:
-            self.engine.end_tick = round(options.duration * 1e9 / self.simulation.step_ns)
+        self.engine.override_time(options.speed, options.duration)
         log = LogWriter(Path(options.log), loaded, options.seed) if options.log else None
         keys = load_keyring(loaded) if network is not None else None
         self.front = Front(
@@ -160,6 +144,10 @@ class InProcessServer:
         self.idle_s = 0.0  #: wall time during which nothing happened
         self._front_due = self._engine_due = 0.0
         self.engine.begin(time.monotonic())
+        emulators = self._emulators.values()
+        views = _FleetViews(SharedState(options.name), {t for e in emulators for t in e.emulator.needs})
+        for emulator in emulators:
+            emulator.begin(views)
         self._take_events()
 
     @property
@@ -239,8 +227,8 @@ class InProcessServer:
     def finish(self) -> None:
         """End the run and all sessions, and close the log."""
         self.control("shutdown")
-        self._execute_commands()
-        self._take_events()
+        for emulator in self._emulators.values():
+            emulator.claim.release()
         self.front.finish(self.now)
         self._send()
 

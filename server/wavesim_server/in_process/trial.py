@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import os
 import pdb
-import shlex
 import signal
 import sys
 import threading
@@ -24,7 +23,6 @@ from wavesim_server.in_process.program_context import ProgramContext, SharedRand
 from wavesim_server.in_process.server import InProcessServer, NetworkPort
 from wavesim_server.serve import bind_udp_socket, shared_objects
 from wavesim_server.trial import EXIT_GRACE_S, JOIN_TIMEOUT_S, ParticipantFailed, Trial, progress_bar
-from wavesim_world.config.model import Program
 
 __all__ = ["InProcessTrial", "outside_participants"]
 
@@ -86,11 +84,12 @@ class InProcessTrial(Trial):
             for body in self.loaded.config.fleet.bodies:
                 if body.program is None:
                     continue
+                label = f"program-{body.name}"
+                command = self._command(body.name, body.program, str(self.options.port))
                 if body.program.bridge or body.program.own_process:
-                    port = str(self.options.port)
-                    self._start(f"program-{body.name}", self._command(body.name, body.program, port))
+                    self._start(label, command)
                 else:
-                    self._add_program(body.name, body.program, random_state, stack)
+                    self._add_program(label, command, random_state, stack)
             self._await_programs()
             self.started = time.monotonic()
             self.server.control("start")
@@ -107,15 +106,19 @@ class InProcessTrial(Trial):
             self._print(f"did not end: {', '.join(left)}")
 
     def _add_program(
-        self, name: str, program: Program, random_state: SharedRandomState, stack: contextlib.ExitStack
+        self, label: str, command: list[str], random_state: SharedRandomState, stack: contextlib.ExitStack
     ) -> None:
-        label, file = f"program-{name}", self.loaded.data_file(program.run)
-        arguments = ["--config", str(self.loaded.path), "--vehicle", name, "--port", str(self.options.port)]
+        """Add a program; ``command`` contains its file and its arguments."""
         output: TextIO | None = None
         if not self.debug:
             output = stack.enter_context((self.folder / f"{label}.txt").open("w", buffering=1))
-        context = ProgramContext(file, [*arguments, *shlex.split(program.options)], output, random_state)
+        file = Path(command[0])
+        context = ProgramContext(file, command[1:], output, random_state)
         self.host.add(label, _runner(file, context), context)
+
+    def _exit_codes(self) -> dict[str, int]:
+        inside = {p.label: p.exit_code for p in self.host.programs if p.exit_code is not None}
+        return super()._exit_codes() | inside
 
     def _await_programs(self) -> None:
         """Let the programs join."""
@@ -123,21 +126,14 @@ class InProcessTrial(Trial):
         joined_by = time.monotonic() + JOIN_TIMEOUT_S
 
         def look() -> None:
-            for program in host.programs:
-                if program.exit_code is not None:
-                    last = (self._last_lines(program.label) or ["no output"])[-1]
-                    raise ParticipantFailed(f"{program.label} ended with code {program.exit_code}: {last}")
-            self._check_processes()
+            self._check_running()
             if time.monotonic() > joined_by:
-                raise ParticipantFailed(
-                    f"participants did not join within {JOIN_TIMEOUT_S:g} s: {', '.join(server.status()['missing'])}; "
-                    f"see {self.folder}/*.txt"
-                )
+                raise self._not_joined(server.status()["missing"])
 
         def have_joined() -> bool:
             return all(p.has_begun for p in host.programs) and host.running is None and not server.status()["missing"]
 
-        host.drive(have_joined, look, server.pause)
+        host.drive(have_joined, look)
         self._print(
             f"{len(self.loaded.sensor_rows)} emulators and {len(host.programs)} programs take part, in this process"
         )
@@ -149,13 +145,10 @@ class InProcessTrial(Trial):
 
             def look() -> None:
                 time_s = server.simulation.time_ns * 1e-9
-                factor = time_s / max(time.monotonic() - self.started, 1e-3)
-                bar.set_postfix_str(f"{factor:.1f} x real time", refresh=False)
-                bar.n = min(time_s, self.duration)
-                bar.update(0)
+                self._show_progress(bar, time_s, time_s / max(time.monotonic() - self.started, 1e-3))
                 self._look()
 
-            host.drive(lambda: server.run_state is RunState.ENDED, look, server.pause)
+            host.drive(lambda: server.run_state is RunState.ENDED, look)
             look()
             bar.refresh()
         wall = time.monotonic() - self.started
@@ -163,7 +156,6 @@ class InProcessTrial(Trial):
         host.drive(
             lambda: all(p.exit_code is not None for p in host.programs) or time.monotonic() > ended_by,
             lambda: None,
-            server.pause,
         )
         self._record_losses(dict(server.status()))
         return wall
@@ -172,20 +164,14 @@ class InProcessTrial(Trial):
         """Run until this simulation time, or to the end of the trial if that is earlier."""
         engine = self.server.engine
         engine.hold_tick = round(time_s * 1e9) // self.server.simulation.step_ns
-        self.host.drive(
-            lambda: self.server.is_held or self.server.run_state is RunState.ENDED, self._look, self.server.pause
-        )
+        self.host.drive(lambda: self.server.is_held or self.server.run_state is RunState.ENDED, self._look)
         engine.hold_tick = None
 
     def _look(self) -> None:
         """Check that no program hangs, and report the participants that have ended."""
         self._hang.look(self.server.simulation.time_ns * 1e-9)
-        ended = {p.label: p.exit_code for p in self.host.programs if p.exit_code is not None}
-        ended |= {label: code for label, p in self.processes.items() if (code := p.poll()) is not None}
-        for label, code in ended.items():
-            if label not in self.lost and self.server.run_state is not RunState.ENDED:
-                self.lost[label] = code
-                self._print(f"{label} ended early (code {code}); the trial continues without it")
+        if self.server.run_state is not RunState.ENDED:
+            self._report_ended()
 
     def _on_error(self, program: HostedProgram, error: BaseException) -> None:
         """Open the debugger where a program raised an exception; time stands still meanwhile."""

@@ -18,14 +18,13 @@ import posix_ipc
 
 from wavesim_sdk.commander import CommanderQueue
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.shared_memory import SharedMemoryArea, segment_name
 from wavesim_sdk.wire.sendmmsg import pack_address
 from wavesim_sdk.wire.udp import Address, UdpSocket
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.broadcast import DatagramRows
 from wavesim_server.network.engine_queue import EngineQueue
 from wavesim_server.network.front import STALL_THRESHOLD_S, Front
-from wavesim_server.resources import exit_without_resource, ring_names
+from wavesim_server.resources import attach_areas, exit_without_resource, ring_names
 from wavesim_server.ring import Ring
 from wavesim_world.config import LoadedConfig
 
@@ -202,7 +201,7 @@ def attach_front(
     loaded: LoadedConfig, name: str, seed: int, commands_fd: int, log: LogWriter | None, again: bool
 ) -> Front:
     """Create a front on the shared memory and the rings of a server."""
-    areas = {a: SharedMemoryArea.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
+    areas = attach_areas(name)
     commands, events = ring_names(name)
     front = Front(
         loaded,

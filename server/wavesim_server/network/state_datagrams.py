@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import msgpack
 import numpy as np
 
+from wavesim_sdk.arrays import as_numbers
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.shared_memory import DONE, SharedMemoryArea
@@ -122,14 +123,14 @@ class TableSnapshots:
                 records = table.snapshot(SNAPSHOT_TRIES)[1]
             except AttachError:
                 records = np.zeros(table.capacity, table.dtype)
-            self._flat[type_] = records.view(np.float64).reshape(len(records), -1)
+            self._flat[type_] = as_numbers(records)
         return self._flat[type_]
 
     def flat(self, name: str) -> Any:
         """Return a table of numbers (rows, columns)."""
         if name not in self._flat:
             records = self.table(name)
-            self._flat[name] = records.view(np.float64).reshape(len(records), -1)
+            self._flat[name] = as_numbers(records)
         return self._flat[name]
 
 
