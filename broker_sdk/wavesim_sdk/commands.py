@@ -32,8 +32,8 @@ Command = Control | Fault | Push | Pose | Allocate | Weather | Mission
 VERBS: dict[str, tuple[type[Any], str]] = {
     "fault": (
         Fault,
-        "set a fault of an actuator (stuck, frozen for `amount` s, lost, reduced to the fraction `amount`, reversed) or of a "
-        "sensor (lost, frozen, bias, spikes, noisy, wet, unlocked), or clear it (none)",
+        "set a fault, or clear it (none). Actuators: stuck, frozen for `amount` s, lost, reduced to the fraction `amount`, "
+        "reversed. Sensors: lost, frozen, bias, spikes, noisy, wet, unlocked",
     ),
     "push": (Push, "apply an external force and moment (N, N m, in B) to a body until the next push"),
     "pose": (Pose, "set position (W), attitude and velocity (B) of a body; omitted values stay unchanged"),

@@ -4,12 +4,13 @@ The functions of a C library or of NumPy differ in the last bit between processo
 comparisons and powers of two, for which IEEE 754 defines the rounding.  The same source therefore produces the same numbers for a
 float, for an array, and compiled (:mod:`wavesim_kernels.compiled_elementary`) for a scalar or a SIMD vector.
 
-Errors are below one unit in the last place (below two where a docstring says so), measured against mpmath, for every finite
-argument, including zeros of either sign, subnormal and huge numbers.  A result too large for a float is infinite.
+Measured against mpmath, errors are below one unit in the last place, or below two where a docstring says so. This holds
+for every finite argument, including zeros of either sign, subnormal numbers and huge numbers. A result too large for a
+float is infinite.
 
-Methods: argument reduction with split constants, whose products are exact (Cody & Waite 1980), error-free sums and
-products (Knuth; Veltkamp & Dekker 1971), minimax polynomials (Remez), computed with 60 digits for this module.  See
-Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed. 2018, ch. 10.
+The functions use argument reduction with split constants whose products are exact (Cody & Waite 1980), and error-free
+sums and products (Knuth; Veltkamp & Dekker 1971). Their minimax polynomials (Remez) were computed with 60 digits for
+this module. See Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed. 2018, ch. 10.
 """
 
 from __future__ import annotations
@@ -262,7 +263,7 @@ def _beside(x: Any) -> tuple[Any, Any]:
 
 
 class _ForFloats(ast.NodeTransformer):
-    """Replaces ``_where`` by conditional expressions, and removes the decorator of the functions."""
+    """The rewriting replaces ``_where`` by conditional expressions, and removes the decorator of the functions."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -430,8 +431,9 @@ def hypot(x: Any, y: Any) -> Any:
 def flush(x: Any) -> Any:
     """Return 0 where abs(x) is below LEAST, else x.
 
-    Decaying values, such as those of a body coming to rest, then end at zero instead of subnormal numbers, whose inverses overflow
-    and which slow processors down. Sums of flushed numbers and products of up to four of them are never subnormal.
+    Decaying values, such as the velocity of a body coming to rest, then end at zero instead of subnormal numbers.
+    Subnormal numbers slow processors down, and their inverses overflow. Sums of flushed numbers and products of up to
+    four of them are never subnormal.
     """
     return _where(abs(x) < LEAST, 0.0, x)
 

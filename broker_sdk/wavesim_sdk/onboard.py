@@ -345,8 +345,9 @@ class BrokerBase(PrivilegedRequests):
     ) -> int:
         """Request a pulse of the transducer (Hz, dB re 1 uPa at 1 m) and return the number of the request.
 
-        The pulse is emitted at the time of the current step (in lockstep), at the next tick, or at the time ``at`` of the node's
-        clock (ns). ``Step.refused`` reports a refusal, for example because the transducer is still recharging.
+        In lockstep, the transducer emits the pulse at the time of the current step; otherwise, at the next tick. ``at``
+        requests another time, on the node's clock (ns). ``Step.refused`` reports a refusal, for example because the
+        transducer is still recharging.
         """
         return self.request(items.Ping(float(frequency), level, at, code))
 

@@ -150,10 +150,10 @@ def cast_rays(
 
 @kernel
 def may_hit_bodies(rays: Floats, own: Ints, state: Floats, bodies: Ints, radii: Floats, limit: float) -> bool:
-    """Return whether any ray may hit a body other than that of its instrument, within its range and ``limit``.
+    """Return whether any ray may hit another body than its own, within its range and ``limit``.
 
-    ``own`` (n,) are the rows of the instruments' bodies in the table `state`, ``bodies`` those of all bodies, and
-    ``radii`` the radii of their bounding spheres.
+    ``own`` (n,) contains the row of each instrument's body in the table `state`. ``bodies`` contains the rows of all
+    bodies, and ``radii`` the radii of their bounding spheres.
     """
     for i in range(rays.shape[0]):
         origin, reach = rays[i, 0], 0.0

@@ -1,10 +1,10 @@
 """Where compiled kernels are stored, and whether all kernels of a program are there. This module does not import Numba.
 
-Each kernel is stored under a digest of everything that is compiled into it (:mod:`wavesim_kernels.compiler`), so it
-is compiled again when one of its sources has changed. Importing a kernel creates neither the folder nor a file.
+Each kernel is stored under a digest of everything that is compiled into it (:mod:`wavesim_kernels.compiler`). It is
+compiled again when one of its sources has changed. Importing a kernel creates neither the folder nor a file.
 
-A program that has compiled all kernels which another program needs can record this (:class:`CompletionRecord`). The
-other program then need not load the kernels to find out.
+A program that has compiled all kernels that another program needs can record this (:class:`CompletionRecord`). The
+other program then knows it without loading the kernels.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def file_digest(path: str) -> str:
 class CompletionRecord:
     """File that states that all kernels of a program are stored, and for which sources.
 
-    It names the files whose functions are compiled into the kernels, and those of all other modules of WaVeSim and of
-    the packages that extend it, because these may define constants of the kernels.
+    The record names the files whose functions are compiled into the kernels. It also names the files of all other
+    modules of WaVeSim and of the packages that extend it, because these may define constants of the kernels.
     """
 
     def __init__(self, name: str, source: Path, plugins: str) -> None:

@@ -1,9 +1,9 @@
-"""Buoyancy in stratified water: its difference from the buoyancy in water of the world's constant density.
+"""Difference between the buoyancy in stratified water and the buoyancy in water of the world's constant density.
 
 At the pressure p, a hull loses the fraction k p of its volume. Let r be the EOS-80 density at the local temperature,
-conductivity and pressure, and r_0 the constant density. The buoyancy then changes by the fraction
-r/r_0 (1 - k p) - 1. This fraction is updated every half second, together with its change per metre of depth, so that
-the buoyancy follows the body's depth between two updates.
+conductivity and pressure, and r_0 the constant density. The buoyancy then changes by the fraction r/r_0 (1 - k p) - 1.
+This fraction is updated every half second, together with its change per metre of depth. Between two updates, the
+buoyancy therefore follows the body's depth.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ def motion_series(key: str, p: Floats, q: Floats, speed: Floats) -> Floats:
 
 
 def navigation_series(key: str, true: Floats, believed: Floats, sigma: Floats) -> Floats:
-    """Compute navigation quantities. ``error`` is the horizontal distance between estimate and truth, ``vertical`` the
-    estimated minus the true depth, and ``sigma`` the horizontal standard deviation that the navigator states,
+    """Compute a navigation quantity. ``error`` is the horizontal distance between estimate and truth. ``vertical`` is
+    the estimated minus the true depth. ``sigma`` is the horizontal standard deviation that the navigator reports,
     sqrt(north^2 + east^2).
     """
     match key:
@@ -134,7 +134,7 @@ def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: in
 
 
 def _gap_times(t: Floats) -> Floats:
-    """Insert a time with a missing value into each gap of a line, so that the chart does not bridge the gap with a
+    """Insert a time with a missing value into each gap of a line. The chart then does not bridge the gap with a
     straight line.
     """
     if len(t) < 3:

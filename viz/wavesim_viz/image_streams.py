@@ -1,9 +1,10 @@
 """Images of sonars and cameras for pages. Each frame is packed once and kept as long as a page that connects later may
 need it.
 
-On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header (JSON, padded with spaces to
-a multiple of 4 bytes) and its numbers, little-endian. The samples of a sonar are u1 (beams, bins); those of a camera
-are rows of red, green, blue. Soundings are rows of f4: north, east, down, starboard, sigma (m).
+On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header, and its numbers,
+little-endian. The header is JSON, padded with spaces to a multiple of 4 bytes. The samples of a sonar are u1 (beams,
+bins); those of a camera are rows of red, green, blue. Soundings are rows of f4: north, east, down, starboard, sigma
+(m).
 """
 
 from __future__ import annotations

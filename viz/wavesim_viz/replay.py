@@ -111,8 +111,8 @@ class ReplaySource:
         self._jumped, self._is_restarted = True, False
 
     def _hold_intervals(self) -> dict[str, list[tuple[int, bool]]]:
-        """Return, by body name, the times at which a body was frozen because its state diverged, and the times at which
-        it was moved to another pose and continued.
+        """Return two kinds of times by body name: when a body was frozen because its state diverged, and when a command
+        moved it to another pose and it continued.
         """
         found: dict[str, list[tuple[int, bool]]] = {}
         for t, m in self.log.json.get("/frozen", []):
@@ -124,8 +124,8 @@ class ReplaySource:
         return {name: sorted(changes) for name, changes in found.items()}
 
     def _sea_of_log(self) -> tuple[SeaSurface | None, list[tuple[int, SeaState]]]:
-        """Return the sea that acted on bodies (None if the log does not contain it), and its states with their start
-        times, as commands changed them.
+        """Return the sea that acted on bodies, and a list of (start time, sea state) for each change by a command. The
+        sea is None if the log does not contain it.
         """
         seed = self.log.metadata.get("seed", "")
         if self._loaded is None or not seed.isdecimal():

@@ -33,10 +33,10 @@ FLAT = 0.25  #: angle of the flattest planned return, as a fraction of RETURN
 class Turning:
     """Turning behaviour of a vessel, in ship lengths, measured in each turn that ends steadily.
 
-    The model replaces the arc of a turn by a corner, which lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead of the
-    start of the turn. The distance lost in the turn is ``loss sin(turn / 2)^1.5`` minus the difference between the path
-    through the corner and the arc. For vessels that start and end a turn gently, ``loss`` is negative and multiplies the
-    square of the sine. The model is accurate to one ship length for turns of up to 110 deg.
+    The model replaces the arc of a turn by a corner. The corner lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead of
+    the start of the turn. The distance lost in the turn is ``loss sin(turn / 2)^1.5`` minus the difference between the
+    path through the corner and the arc. For vessels that start and end a turn gently, ``loss`` is negative and
+    multiplies the square of the sine. The model is accurate to one ship length for turns of up to 110 deg.
     """
 
     reach: float = 1.2
@@ -87,9 +87,9 @@ class Turn:
 class Plans:
     """Candidate manoeuvres from ``place``, evaluated together as straight segments.
 
-    In each manoeuvre, the vessel turns off the leg and holds that course at a fraction of its speed, sails parallel to
-    the leg, returns to it at :data:`RETURN`, and continues along ``way``: start of the leg, its waypoint and
-    the next one.
+    In each manoeuvre, the vessel turns off the leg and holds that course at a fraction of its speed. It then sails
+    parallel to the leg, returns to it at the angle :data:`RETURN`, and continues along ``way``. ``way`` contains the
+    start of the leg, its waypoint, and the next waypoint.
     """
 
     def __init__(

@@ -2,9 +2,9 @@
 caller supplies the output arrays.
 
 Lengths are in m, angles in rad, levels linear unless a name says dB. W is north-east-down. A *fan* has y along the
-array, x broadside, and z across both. A ray is ``sqrt(1 - u^2) (cos e x + sin e z) + u y``, where u is the sine of the
-angle off broadside and e the elevation around the array. Functions that are called for each ray take single arrays
-instead of records, because a call counts a reference to every array of a record.
+array, x broadside, and z across both. The direction of a ray is ``sqrt(1 - u^2) (cos e x + sin e z) + u y``. Here u is
+the sine of the angle off broadside, and e is the elevation around the array. Functions that are called for each ray
+take single arrays instead of records, because a call counts a reference to every array of a record.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ class SurfaceLevel(NamedTuple):
 class FanHits(NamedTuple):
     """Hits of the rays of a fan.
 
-    ``geometry`` (columns, rays, 4) is the range (FAR = no hit), the cosine of incidence, and the components of the
-    normal along the directions in which u and e increase. ``labels`` (columns, rays, 2) are material and object
-    (NO_HIT = none).
+    ``geometry`` (columns, rays, 4) contains the range (FAR = no hit), the cosine of the angle of incidence, and two
+    components of the surface normal. These point in the directions in which u and e increase. ``labels`` (columns,
+    rays, 2) are material and object (NO_HIT = none).
     """
 
     geometry: Floats

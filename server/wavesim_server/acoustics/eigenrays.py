@@ -71,8 +71,9 @@ MAX_MISS = 0.1
 class EigenraySearch(NamedTuple):
     """A search for the eigenrays of a link with at most ``max_bounces`` bounces, off the bottom only if ``bed``.
 
-    Its arrays: the launch fan, filled by :func:`launch_fan` (its last ``SPARE`` records are scratch), records EIGENRAY
-    for the results, an empty array (0, 2), and one record RAY, (1,), of the ray that is traced.
+    :func:`launch_fan` fills the array ``fan``, whose last ``SPARE`` records are scratch. ``found`` has records EIGENRAY
+    for the results. ``no_points`` is an empty array (0, 2). ``ray`` has one record RAY (1,) for the ray that is being
+    traced.
     """
 
     link: Link

@@ -74,8 +74,8 @@ def _angle(k: int) -> float:
 def scan(
     guide: Waveguide, a: Vector, b: Vector, found: Records, count: int, legs: Floats, no_points: Floats, shot: Record
 ) -> tuple[int, int]:
-    """Add all rays from a to b that bounce off the bed, with at most ``guide.max_bounces`` bounces, to the ``count`` rays that
-    have already been found.
+    """Add all rays from a to b that bounce off the bed to the ``count`` rays that have already been found. A ray has at
+    most ``guide.max_bounces`` bounces.
 
     Returns (new number of rays, lower bound of the number of dropped rays). Rays are dropped if there is no room for
     them or if they have too many reversals.

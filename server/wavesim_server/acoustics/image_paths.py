@@ -50,8 +50,8 @@ def bounce_counts(path: int) -> tuple[int, int]:
 
 @device_function
 def bottom_wavenumber_sine(sine: float, speed: float, attenuation: float) -> tuple[float, float]:
-    """Return real and imaginary part of sqrt(n^2 - cos^2), where n = speed (1 + i k) is the refractive index of the
-    bottom (see :func:`bottom_loss`).
+    """Return the real and imaginary part of sqrt(n^2 - cos^2). The refractive index of the bottom is n = speed (1 + i
+    k); see :func:`bottom_loss`.
     """
     k = attenuation / (40.0 * math.pi * 0.4342944819032518)  # log10 e
     a, b = speed * speed * (1.0 - k * k) - (1.0 - sine * sine), 2.0 * k * speed * speed

@@ -4,8 +4,8 @@ A signal is a front that leaves its point of emission. At emission, each node wi
 each path: the earliest tick in which the front can reach the node, given a bound on the node's speed. A tick checks
 only its own candidates. If the front has passed a node by the end of the tick, the time of arrival is computed. For
 straight motion it has the closed form T = (q.v + sqrt((q.v)^2 + (c^2 - v.v) q.q)) / (c^2 - v.v). It is then corrected
-for the cubic that describes the actual motion of the node. Arrivals, ends of receptions and replies are then processed
-in the order of their exact times, even when a reply and its arrival are in the same tick.
+for the cubic that describes the actual motion of the node. The medium then processes arrivals, ends of receptions and
+replies in the order of their exact times. This works even when a reply is sent and arrives in the same tick.
 
 Times are float64 seconds since the start: rounding stays below 2e-12 s in the first three hours.
 Functions identify signals, nodes, candidates and emissions by their rows in the arrays of the medium.

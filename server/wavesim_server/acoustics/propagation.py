@@ -27,9 +27,10 @@ from wavesim_server.elementary import cos
 class PropagationPath(NamedTuple):
     """Propagation path of a signal.
 
-    Its geometry is the length, the unit vectors along the path (in W) and the sound speed at both ends, the numbers of
-    bounces and caustics, and the mean sine of the grazing angles at the surface. The spreading loss is in dB (-1: as
-    for a straight line). All bounces off the bottom together have a loss in dB and a phase in rad (0 if not requested).
+    The path has a length, and at each end a unit vector along the path (in W) and a sound speed. It also has the
+    numbers of bounces and caustics, and the mean sine of the grazing angles at the surface. The spreading loss is in dB
+    (-1: as for a straight line). All bounces off the bottom together have a loss in dB and a phase in rad (0 if not
+    requested).
     """
 
     length: float
@@ -52,11 +53,11 @@ class PropagationPath(NamedTuple):
 
 @device_function
 def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, with_length: bool) -> float:
-    """Return the travel time of a candidate's path to a point, under a profile; NaN if there is no path. ``m.ray`` or
-    ``m.shot`` then holds the ray, its length only if ``with_length``.
+    """Return the travel time of a candidate's path to a point under a sound-speed profile; NaN if there is no path.
+    ``m.ray`` or ``m.shot`` then holds the ray. Its length is computed only if ``with_length``.
 
-    The ray is followed from its last check. If it has become a ray of another kind, for example because its turning
-    point passes the receiver, the ray with the nearest travel time replaces it.
+    The function follows the ray from its last check. The ray may have become a ray of another kind, for example because
+    its turning point passes the receiver. The ray with the nearest travel time then replaces it.
     """
     signal, w, ray = m.signals[s], m.water[0], m.ray[0]
     candidate, kept = m.candidates[e], m.kept_rays[e]

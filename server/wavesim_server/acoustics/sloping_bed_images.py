@@ -45,8 +45,8 @@ def find_reflections(scene: AcousticScene, path: int, a: Vector, b: Vector, poin
     """Fill ``points`` (rows of three) with the n + 2 corners of a path of n bounces from a to b. Returns False if there
     is no such path.
 
-    The rows after these corners hold the n + 1 images of a, the normals of the n planes, their distances from the
-    origin, and scratch of the search.
+    The rows after these corners hold the n + 1 images of a, and the n planes: their normals and their distances from
+    the origin. The last rows are scratch for the search.
     """
     n = path // 2
     bottom = max(
@@ -159,8 +159,9 @@ def grazing_sine(points: Floats, path: int, k: int) -> float:
 def bed_loss(
     points: Floats, path: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float, float]:
-    """Return (loss in dB of all bounces off the bed, mean sine of the grazing angles at the surface, phase in rad of
-    the bounces off the bed if ``phases``) of a path that :func:`find_reflections` has filled in.
+    """Return (loss, sine, phase) of a path that :func:`find_reflections` has filled in. The loss in dB and the phase in
+    rad are sums over all bounces off the bed; the phase is 0 unless ``phases``. The sine is the mean sine of the
+    grazing angles at the surface.
 
     In a wedge each bounce has a different angle. See :func:`image_paths.bottom_loss` and
     :func:`image_paths.bottom_phase`.

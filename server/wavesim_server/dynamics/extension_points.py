@@ -2,9 +2,9 @@
 
 A package publishes an object of one of these classes as an entry point of the group ``wavesim.dynamics``. Forces are
 compiled functions, decorated by :func:`wavesim_kernels.compiler.always_inline`. They use the operations of
-:mod:`wavesim_server.dynamics.lanes`, read the rows of :mod:`~wavesim_server.dynamics.work_rows` and
-:mod:`~wavesim_server.dynamics.parameter_rows`, and add forces (N) and moments (N m) in B to the rows ``W.FORCE`` of the
-work array.
+:mod:`wavesim_server.dynamics.lanes`. They read the rows of :mod:`~wavesim_server.dynamics.work_rows` and
+:mod:`~wavesim_server.dynamics.parameter_rows`. They add forces (N) and moments (N m) in B to the rows ``W.FORCE`` of
+the work array.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ def _chord(s: float, radius: float) -> tuple[float, float, float]:
 def cylinder(half: float, radius: float, plane: WaterPlane) -> tuple[float, float, float, float]:
     """Return the submerged (volume, mx, my, mz) of a cylinder along x.
 
-    At each point of the circular section, the submerged length is a linear function of ``s``, the coordinate along the
-    tilt of the plane, clamped to the range 0 to 2 half. Its integral follows from the moments of the chord.
+    At each point of the circular section, the submerged length is a linear function of the coordinate ``s`` along the
+    tilt of the plane. It is clamped to the range 0 to 2 half. Its integral follows from the moments of the chord.
     """
     nx, ny, nz, d = plane
     tilt = math.sqrt(ny * ny + nz * nz)

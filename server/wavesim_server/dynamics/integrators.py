@@ -3,7 +3,7 @@ order, and the methods of other packages.
 
 Lagged actuators are evaluated exactly at the times of the integrator's stages, so the integrator keeps its order of
 convergence. Current, wind and waves are constant over a step. At the end of a step, state and actuator values whose
-magnitude is below LEAST become zero, so that a body can come fully to rest.
+magnitude is below LEAST become zero. A body can therefore come fully to rest.
 """
 
 from __future__ import annotations

@@ -140,5 +140,5 @@ def _add_radiation(draft: ModelDraft, memory: retardation.RadiationMemory) -> No
     for (i, j), (rms, damping, added) in memory.errors.items():
         draft.notes.append(
             f"radiation {panel_results.DOFS[i]}-{panel_results.DOFS[j]}: error of the damping {100 * rms:.1f} % rms and {100 * damping:.1f} % "
-            f"maximum, of the added mass {100 * added:.1f} % maximum, relative to the maximum of the table"
+            f"maximum; error of the added mass {100 * added:.1f} % maximum. Errors are relative to the maximum of the table"
         )

@@ -25,7 +25,7 @@ SETTINGS = {
     "thrusters": "thrusters as `x y z dx dy dz max` in m and N, seven numbers each",
     "cross-flow-density": "water density in kg/m3 for which the drag coefficients were determined",
     "centre": "centre of mass relative to the origin, forward, starboard, down, in m, three numbers",
-    "linear-drag": "drag in addition to that of radiated waves, N per m/s and N m per rad/s, six numbers (0 0 0 0 0 0 for none)",
+    "linear-drag": "linear drag besides the drag of radiated waves, in N per m/s and N m per rad/s, six numbers (all 0: none)",
     "restoring": "linear restoring matrix G, row by row, z down, including the part of the weight, 36 numbers",
     "origin-depth": "depth below the mean surface of the reference point of the moments, in m",
     "length": "length scale (ULEN) of the dimensionless numbers in m",

@@ -164,8 +164,8 @@ def _read_aerofoil(folder: Path, *names: Any) -> list[tuple[float, float, float]
 
 
 def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
-    """Add a thruster: T = (1 - tp) rho D^4 KT0 (1 - J) n abs(n), n in 1/s, along the x axis after Panisim's roll, pitch
-    and yaw.
+    """Add a thruster with the thrust T = (1 - tp) rho D^4 KT0 (1 - J) n abs(n), n in 1/s. Its direction is the x axis
+    after Panisim's roll, pitch and yaw.
     """
     roll, pitch, yaw = (float(a) for a in t["thruster_orientation"])
     along = (

@@ -37,8 +37,8 @@ APART = 0.02
 class RadiationMemory:
     """Oscillators (w_n (n,) rad/s, R (n, n), P (n, 6)), added mass at infinite frequency (6, 6), and errors of the fit.
 
-    The errors are the rms and maximum error of damping and the maximum error of added mass for each pair of motions,
-    relative to the maximum of each table.
+    For each pair of motions, the errors are the rms and maximum error of damping, and the maximum error of added mass.
+    They are relative to the maximum of each table.
     """
 
     frequencies: Array

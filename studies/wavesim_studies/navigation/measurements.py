@@ -109,8 +109,8 @@ def round_trip(
 ) -> Floats:
     """Measure a two-way path in m: (reception - query - turn-around time) times the assumed speed of sound.
 
-    With ``bed``, the depth of the bed, a measurement that fails the gate is tested as an echo from surface or bed
-    before it is rejected.
+    ``bed`` is the depth of the bed. If it is given, a measurement that fails the gate is tested as an echo from the
+    surface or the bed before it is rejected.
     """
     row = _acoustic(_row(heard, e.ROUND_TRIP, length, sigma, sensor, gate, lever), beacon, bed)
     row[e.ID] = asked
