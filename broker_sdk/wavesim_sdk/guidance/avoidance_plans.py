@@ -22,7 +22,7 @@ ANSWER, RADIUS = (
     1.6,
 )  #: distance before the vessel answers the helm, and radius of a turn, in ship lengths; multiplied by `reach`
 REACH, LOSS = (0.3, 10.0), (-6.0, 12.0)  #: limits of the measured `reach` and `loss`
-MEASURED = math.radians(25.0)  #: minimum turn that is measured
+MEASURED = math.radians(25.0)  #: minimum angle of a turn from which :class:`Turning` is estimated
 GATHER = 6.0  #: distance in which the vessel reaches full speed or stops, in ship lengths
 SHARPEST = math.radians(120.0)
 NEAR_LEG = 8.0  #: distance from the leg, in ship lengths, below which the angle of a return decreases in proportion

@@ -3,8 +3,8 @@
 The caller provides the arrays of :class:`FilterArrays`, and the functions change them. ``x`` (26) is the nominal state.
 It contains p_WI_W of the IMU (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias (m/s2), and current (north,
 east, m/s). Then follow the lead of the vehicle's clock and the rate of this lead, both times the speed of sound (m,
-m/s). The last elements are the scale errors of the assumed speed of sound and of the Doppler log, the misalignment of
-the Doppler log (rad), and the offset of depth (m).
+m/s). The last elements are four errors: scale of the assumed speed of sound, scale of the Doppler log, misalignment of
+the Doppler log (rad), and offset of depth (m).
 
 ``P`` (N, N) is the covariance of the error; its first n rows are in use. The error states are p, v, attitude (a
 rotation in W: R = exp([a]x) R^), gyro bias and accelerometer bias. The optional states follow, at the indices in ``ix``

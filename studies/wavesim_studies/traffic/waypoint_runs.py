@@ -59,8 +59,8 @@ class WaypointRoute:
         return away
 
     def _cut(self, a: Floats, b: Floats, c: Floats) -> tuple[float, Floats, Floats, float]:
-        """Return (distance from corner b at which the arc begins, direction of the leg before the corner, direction of
-        the leg after it, side of the arc).
+        """Return (cut, before, after, side) of the arc at corner b. The arc begins at the distance ``cut`` from the
+        corner. ``before`` and ``after`` are the directions of its legs.
         """
         t1, t2 = (b - a) / np.linalg.norm(b - a), (c - b) / np.linalg.norm(c - b)
         turn = math.atan2(t1[0] * t2[1] - t1[1] * t2[0], t1 @ t2)
