@@ -30,6 +30,7 @@ PACKAGES = (
 )
 #: kinds of texts: a sample takes a quarter from each
 DOCUMENT, HELP, MESSAGE, DOCSTRING = KINDS = ("document", "help", "message", "docstring")
+_COMMENT = re.compile(r"(?m)^ *#: .*(?:\n *#: .*)*|#: .*")
 #: calls whose texts are help: options of commands, and keys of the configuration
 _HELP_CALLS = {"option", "argument", "command", "group", "key", "choice", "flag", "text", "child", "children"}
 _SENTENCE = re.compile(r"[A-Za-z][a-z]+[ ,].*[A-Za-z]{2,}")
@@ -206,9 +207,9 @@ def _python() -> Iterator[Text]:
         reader = _Reader(file)
         reader.visit(ast.parse(source))
         yield from reader.found
-        for number, line in enumerate(source.splitlines(), 1):
-            if (at := line.find("#: ")) >= 0:
-                yield Text(DOCSTRING, file, number, line[at + 3 :].strip())
+        for comment in _COMMENT.finditer(source):  # a comment may continue on the next lines
+            words = " ".join(comment[0].replace("#: ", " ").split())
+            yield Text(DOCSTRING, file, source.count("\n", 0, comment.start()) + 1, words)
 
 
 _AFTER_VALUE = re.compile(r"[\w)\]}\"'`]\s*$")

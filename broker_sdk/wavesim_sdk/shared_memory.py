@@ -123,7 +123,7 @@ class TableView:
         return self.buffers[int(self.header[DONE]) & 1]
 
     def begin_write(self) -> Record:
-        """Begin a write and return the rows to fill. They have the values of the write before the last one."""
+        """Begin a write and return the rows to fill. These rows still contain the values of the last write but one."""
         begun = int(self.header[DONE]) + 1
         self.header[BEGUN] = begun
         return self.buffers[begun & 1]

@@ -254,7 +254,7 @@ CREW = Table(
         integer("datagrams_out", "", "Datagrams sent to the session."),
     ),
 )
-CREW_ROWS = 64  #: rows of the table `crew` beyond one per body; sessions without a row appear only in the status
+CREW_ROWS = 64  #: additional rows of the table `crew`, besides one per body; sessions for which no row is left appear only in the status
 
 SIGNALS = Table(
     "signals",

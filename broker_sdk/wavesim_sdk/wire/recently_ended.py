@@ -1,6 +1,7 @@
-"""Recently ended sessions, whose clients may not know yet that they ended.
+"""Recently ended sessions. Their clients may not know yet that the sessions have ended.
 
-The server repeats their BYE a few times, and for a while answers each of their datagrams with it.
+The server repeats the BYE of such a session a few times. For a while, it also answers each datagram of the client with
+BYE.
 """
 
 from __future__ import annotations

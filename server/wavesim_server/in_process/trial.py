@@ -174,7 +174,7 @@ class InProcessTrial(Trial):
             self._report_ended()
 
     def _on_error(self, program: HostedProgram, error: BaseException) -> None:
-        """Open the debugger where a program raised an exception; time stands still meanwhile."""
+        """Open the debugger where a program raised an exception. Simulation time stops meanwhile."""
         if not self.debug or self.host.is_over:
             return
         time_s = self.server.simulation.time_ns * 1e-9
@@ -227,7 +227,7 @@ def _runner(file: Path, context: ProgramContext) -> Callable[[], int]:
 
 @contextlib.contextmanager
 def _in_folder(folder: Path) -> Iterator[None]:
-    """Change to a folder, which is that of the programs."""
+    """Change the working directory to the folder of the programs."""
     before = Path.cwd()
     os.chdir(folder)
     try:

@@ -53,8 +53,8 @@ def _apply_innovation(a: Floats, A: Floats, H: Floats, U: Floats, W: Floats, pul
 def _back_over_update(tape: Floats, at: int, a: Floats, A: Floats) -> None:
     """Step the adjoint a and its information matrix A back over a measurement:
 
-        a = (1 - K H)^T a - H^T S^-1 y
-        A = (1 - K H)^T A (1 - K H) + H^T S^-1 H
+    a = (1 - K H)^T a - H^T S^-1 y
+    A = (1 - K H)^T A (1 - K H) + H^T S^-1 H
     """
     m, n = int(tape[at]), int(tape[at + 1])
     H, K, U = np.empty((m, n)), np.empty((m, n)), np.zeros((m, n))
