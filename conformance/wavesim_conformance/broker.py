@@ -141,12 +141,12 @@ class BrokerChecker(ConformanceChecker):
         self.record(
             "HELLO is repeated until it is answered",
             len(hellos) >= 3,
-            f"received {len(hellos)}; the first two were dropped deliberately",
+            f"received {len(hellos)} HELLOs; the checker dropped the first two deliberately",
         )
         self.record(
             "JOIN is repeated until it is answered",
             len(joins) >= 2,
-            f"received {len(joins)}; the first was dropped deliberately",
+            f"received {len(joins)} JOINs; the checker dropped the first one deliberately",
         )
         nonces = {join.nonce for _, _, join in joins}
         self.record("a repeated JOIN has the same nonce", len(nonces) <= 1, f"nonces {nonces}")
@@ -270,7 +270,11 @@ class BrokerChecker(ConformanceChecker):
             self.server.send_bytes(NAME, bad)
         self.server.step(NAME, 125)
         ok = self._done(125, since)
-        self.record("trailing elements and invalid bytes are ignored", ok, "no answer to the STEP that followed them")
+        self.record(
+            "trailing elements and invalid bytes are ignored",
+            ok,
+            "no answer to the STEP that followed the invalid bytes",
+        )
 
     def _numbers(self) -> None:
         session = self.server.session(NAME)

@@ -47,7 +47,7 @@ PRIVATE_PARTS = {
     "numba.core.codegen.JITCodeLibrary._raise_if_finalized": "called by the overridden finalize",
     "numba.core.codegen.JITCodeLibrary._ensure_finalized": "called before a module is linked",
     "numba.core.codegen.JITCodeLibrary._finalize_dynamic_globals": "called by the overridden finalize",
-    "numba.core.codegen.JITCodeLibrary._get_module_for_linking": "overridden: the module with every function that it calls",
+    "numba.core.codegen.JITCodeLibrary._get_module_for_linking": "overridden: return the module together with every function that it calls",
     "numba.core.codegen.JITCodeLibrary.get_pointer_to_function": "overridden: a device function has no address",
     "numba.core.codegen.JITCodeLibrary.enable_object_caching": "the object code of a kernel is stored",
     "numba.core.compiler.Compiler.compile_extra": "overridden: choose the library, the flags and the typing context",
@@ -61,9 +61,9 @@ PRIVATE_PARTS = {
     # cache by the digest of everything compiled into a kernel
     "numba.core.caching.FunctionCache.load_overload": "overridden: name the files by the digest of the sources",
     "numba.core.caching.FunctionCache.save_overload": "overridden: remove the files of earlier sources",
-    "numba.core.caching.FunctionCache._index_key": "extended by the members of named tuples and the options",
-    "numba.core.caching.CompileResultCacheImpl.check_cachable": "base class: what can be stored, and how",
-    "numba.core.caching.IndexDataCacheFile": "the files of a kernel",
+    "numba.core.caching.FunctionCache._index_key": "extended: add the members of named tuples and the options to the key",
+    "numba.core.caching.CompileResultCacheImpl.check_cachable": "base class of the rules that decide what can be stored, and how",
+    "numba.core.caching.IndexDataCacheFile": "names and reads the files of a kernel",
     "numba.core.caching.UserProvidedCacheLocator.ensure_cache_path": "creates the folder when a kernel is stored",
     "numba.core.dispatcher.Dispatcher.enable_caching": "replaced: the attribute _cache is set to our cache",
     # arrays and kernels by address
@@ -76,7 +76,7 @@ PRIVATE_PARTS = {
     "numba.core.base.BaseContext.cast": "number as float64",
     "numba.core.base.BaseContext.make_tuple": "tuple of views",
     "numba.core.callconv.CPUCallConv.call_function": "call of a kernel by its address",
-    "numba.core.callconv.CPUCallConv.return_status_propagate": "exceptions of a kernel that is called by its address",
+    "numba.core.callconv.CPUCallConv.return_status_propagate": "passes on exceptions of a kernel that is called by its address",
     # machine code in wheels
     "numba.core.codegen.JITCodeLibrary._finalize_final_module": "extended: keep each module for other processors",
     "numba.np.numpy_support.as_dtype": "dtype of the elements of an array",

@@ -63,7 +63,7 @@ class EnterCommand:
     """A pilot joined: add its body. A body that is already in the simulation stays at its position."""
 
     row: int = record_field(_ROW, "row")
-    session: int = record_field(_REQUEST, "session number of the pilot, for the reply")
+    session: int = record_field(_REQUEST, "session number of the pilot, which identifies the session in the reply")
     name: str = record_field(_NAME, "name")
     model: str = record_field(_NAME, "model of a body that is not in the configuration")
     position: Sequence[float] = record_field(Numbers(exact=3), "position in W", "m")

@@ -139,7 +139,7 @@ def _driven_properties(model: Model) -> dict[str, Any]:
         found["turning_rate_deg_s"] = round(math.degrees(turn.turning_circle[1]), 1)
     if model.type == "surface":
         upright = all(run.is_finite and run.tilts.max() < sailing.MAX_TILT for run in runs.values())
-        found["upright"] = "yes" if upright else "no: capsizes at full speed or in the turn"
+        found["upright"] = "yes" if upright else "no: the vehicle capsizes at full speed or in the turn"
     return found
 
 

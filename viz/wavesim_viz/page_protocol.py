@@ -38,7 +38,7 @@ class HelloMessage(TypedDict):
     """First message: the source, and what the page may do."""
 
     type: Literal["hello"]
-    kind: Annotated[str, "live, replay, remote, or none: only the configurator is served"]
+    kind: Annotated[str, "live, replay or remote; none = only the configurator is served"]
     name: str
     period: Annotated[float, "interval between two frames, s"]
     version: str
@@ -204,7 +204,7 @@ class ImageHeader(TypedDict):
     name: str
     preset: str
     kind: ImageKind
-    epoch: Annotated[int, "a new epoch voids all earlier images"]
+    epoch: Annotated[int, "a new epoch makes all earlier images invalid"]
     number: int
     time: float
     beams: int

@@ -38,9 +38,15 @@ FAN = Table(
         ),
         value("way_slope", "m2/s", "Derivative of the range `way` with respect to the invariant."),
         value(
-            "reversals_up", "", "Reversals of a ray that leaves up until it passes the current receiver; a fraction."
+            "reversals_up",
+            "",
+            "Number of reversals, as a fraction, until a ray that leaves upwards passes the current receiver.",
         ),
-        value("reversals_down", "", "The same for a ray that leaves down."),
+        value(
+            "reversals_down",
+            "",
+            "Number of reversals, as a fraction, until a ray that leaves downwards passes the current receiver.",
+        ),
     ),
 )
 EIGENRAY = Table(

@@ -70,8 +70,8 @@ _KEY = Field("key", "u8", "", "Key of the random number stream.")
 NODE = _record(
     "node",
     "A transducer: its electronics, its clock, and its state. Members needed by each reception come first, in few cache lines.",
-    integer("active", "", "1 = in the water."),
-    integer("asleep", "", "1 = does not receive, because no caller has asked for its receptions."),
+    integer("active", "", "1 = the transducer is in the water."),
+    integer("asleep", "", "1 = the transducer does not receive, because no caller has asked for its receptions."),
     integer("first_hearing", "", "First reception in progress at the node; -1 = none."),
     value("sending_from", "s", "Start of the last transmission."),
     value("sending_until", "s", "End of the last transmission."),
@@ -100,7 +100,7 @@ NODE = _record(
     value("sound_speed", "m/s", "Sound speed that the node assumes."),
     value("query", "Hz", "Carrier of the queries that the node answers; 0 = none."),
     integer("address", "", "Address of the node's modem; 0 = none."),
-    value("pulse", "s", "Length of the node's pulse."),
+    value("pulse", "s", "Duration of the node's pulse."),
     value("band", "Hz", "Bandwidth of the node's pulse."),
     value("turn_around", "s", "Time from a query to the reply, by the node's own clock."),
     value("recharge", "s", "Time after a transmission until the next one is possible."),
@@ -129,7 +129,7 @@ NODE = _record(
     value("pings", "", "Number of the next ping."),
     integer("entry", "", "Number of transducers that have used this row."),
     integer("emitted", "", "Number of signals that the node has sent."),
-    integer("waking", "", "1 = the event that wakes the node is planned."),
+    integer("waking", "", "1 = the event that wakes the node has been scheduled."),
     integer("asleep_after", "", "Number of the newest signal when the node fell asleep."),
 )
 
@@ -234,7 +234,7 @@ SIGNAL = _record(
 CANDIDATE = _record(
     "candidate",
     "A path of a signal on its way to a node. There is one record for each path. Each record is read once, usually from"
-    " memory outside the caches, and is therefore small: four records fit into a cache line.",
+    " memory outside the caches. The records are therefore small: four of them fit into a cache line.",
     _small_integer("signal", 4, "Row of the signal."),
     _small_integer("node", 4, "Row of the node; RETIRE_NODE = the end of the signal."),
     _small_integer("next", 4, "Next free record."),
@@ -299,13 +299,13 @@ EVENT = _record(
 
 TICK = _record(
     "tick",
-    "The present tick, or between two ticks the last one, and its events.",
-    integer("is_open", "", "1 = its events are being processed."),
+    "The present tick and its events; between two ticks, the last tick.",
+    integer("is_open", "", "1 = the events of the tick are being processed."),
     integer("number", "", "Number of the tick."),
     value("start", "s", "Start of the tick."),
     value("end", "s", "End of the tick."),
     integer("waiting", "", "Number of events in the bins."),
-    integer("bin", "", "First bin that may not be empty."),
+    integer("bin", "", "First bin that may contain events."),
 )
 
 COUNTERS = _record(

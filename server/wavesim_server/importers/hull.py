@@ -92,7 +92,7 @@ def _add_masses(draft: ModelDraft, found: panel_results.PanelResults) -> None:
             draft.matrix("rigid-body", m)
             return
         draft.notes.append(
-            "the mass matrix in the file has no inertia about some axes; the values from the options are used"
+            "the mass matrix in the file has no inertia about some axes; the command uses the values from the options"
         )
     mass_, centre, inertia = (
         draft.require_numbers("mass", 1),

@@ -69,7 +69,7 @@ class InProcessTrial(Trial):
                 sock = stack.enter_context(bind_udp_socket(self.loaded, self.options.port))
                 self.options = dataclasses.replace(self.options, port=sock.getsockname()[1])
                 network = NetworkPort(sock)
-                self._print(f"outside this process: {', '.join(outside)}")
+                self._print(f"participants outside this process: {', '.join(outside)}")
             stack.enter_context(shared_objects(self.loaded, self.name))
             stack.enter_context(_in_folder(self.loaded.path.parent))
             stack.enter_context(_ignored_signal_handlers())
