@@ -88,7 +88,7 @@ def make_unpacker(of: Any) -> Any:
     """Return a kernel function that creates the tuples of a class from their table."""
 
     def members(record: Any, kind: Any, name: str = "") -> Any:
-        """Return the type of a tuple, and how to read its members."""
+        """Return the type of a tuple, and the instructions that read its members."""
         kinds, reads = [], []
         hints = get_type_hints(kind)
         for member in kind._fields:

@@ -40,14 +40,16 @@ from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
 ANGLES, BACK = 332, 12  #: number of rays of the fan to each side, and number of rays beyond the vertical
 FLAT = 2e-2  #: launch angle in rad above which the steps of the fan grow
-REACH = 0.06  #: the fan is refined within this fraction of a ray's maximum range around the receiver
-CLOSE = 0.01  #: m, maximum miss of a ray of the fan before it is aimed
+REACH = 0.06  #: distance from the receiver within which the fan is refined, as a fraction of a ray's maximum range
+CLOSE = 0.01  #: maximum distance in m by which a ray of the fan may miss the receiver before it is aimed
 ALWAYS = 2  #: minimum number of halvings of the angle between two rays near the receiver
 DIVISIONS = 64  #: maximum number of changes of history that are located between two rays of the fan
 
 
 class Course(NamedTuple):
-    """Data of a scan: water and bed, source and receiver, horizontal direction between them, and its arrays."""
+    """Data of a scan: water and bed, source and receiver, the horizontal direction between them, and the arrays of the
+    scan.
+    """
 
     guide: Waveguide
     a: Vector

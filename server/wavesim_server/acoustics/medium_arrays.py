@@ -1,6 +1,6 @@
 """The memory of the medium, declared once: the members of each record with their units, and the size of each array.
 
-Allocation, growth and the views for kernels follow from the declaration, so nothing is accessed by position. Compiled
+Allocation, growth and the views for kernels follow from the declaration, so all members are accessed by name. Compiled
 code reads a member of a record at a fixed offset. With compilation off, the same source lines run on NumPy's record
 arrays. Sent signals and receptions are written in place, as records of the log's tables.
 
@@ -33,9 +33,9 @@ BINS = 256  #: number of intervals of a tick by which its events are sorted
 FOUND = 512  #: maximum number of eigenrays to one node, of which the strongest are followed
 DEGREES = 181  #: number of losses of a beam pattern, one for each degree from its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
-RETIRE_NODE = -1  #: entry in place of a node for the candidate that retires a signal
+RETIRE_NODE = -1  #: value that replaces the node in the candidate that retires a signal
 
-#: small members as 64-bit integers, like all others: each function is then compiled once
+#: reads small members as 64-bit integers, so that each function is compiled only once
 to_row: Any = np.int64
 
 # kinds of events, in the order in which simultaneous events are processed

@@ -85,8 +85,8 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, 
 
 @device_function
 def eigenray_search(m: Medium, link: rays.Link) -> EigenraySearch:
-    """Return a search in the arrays of the medium. Rays off a bed that is not level are not part of it: see
-    :func:`find_bed_eigenrays`.
+    """Return an eigenray search that uses the arrays of the medium. It does not find rays off a bed that is not level;
+    see :func:`find_bed_eigenrays`.
     """
     w = m.water[0]
     return EigenraySearch(link, w.order, w.uneven == 0, m.fan, m.eigenrays, m.no_points, m.ray)
@@ -94,7 +94,9 @@ def eigenray_search(m: Medium, link: rays.Link) -> EigenraySearch:
 
 @device_function
 def _waveguide(m: Medium, scene: AcousticScene, s: int, point: Vector) -> tuple[Waveguide, Vector, Vector]:
-    """Return (water and bed between a signal's source and a point, the source, the point), both limited to the water."""
+    """Return (water and bed between a signal's source and a point, source, point). Source and point are moved into the
+    water if necessary.
+    """
     signal, profile = m.signals[s], a.sound_speed_profile(m)
     source = Vector(signal.x, signal.y, signal.z)
     guide = range_dependent_rays.waveguide_between(profile, scene, m.water[0].order, source, point)
@@ -116,7 +118,7 @@ def find_bed_eigenrays(m: Medium, scene: AcousticScene, s: int, point: Vector, f
 
 @device_function
 def found_way(m: Medium, scene: AcousticScene, s: int, k: int, point: Vector) -> tuple[bool, PropagationPath]:
-    """Return (whether the path exists, the path) of eigenray ``k`` among those found to a point."""
+    """Return (whether the path exists, the path) of the found eigenray ``k`` to a point."""
     signal, found = m.signals[s], m.eigenrays[k]
     path = 2 * found.reversals + found.down
     if found.bed:

@@ -140,7 +140,7 @@ def march_ray(
     profile: SoundSpeedProfile, p: float, start: WaterPoint, down: bool, stop: float, points: Floats, with_length: bool
 ) -> tuple[float, float, float, float, int, int]:
     """Follow a ray until ``stop``, a turning point or a boundary. Returns (x, t, s, depth reached, reason for the end,
-    points). s is 0 unless ``with_length``: it costs as much as x and t together.
+    points). s is 0 unless ``with_length``, because s costs as much as x and t together.
 
     ``points`` (n, 2) receives (x, z) at each knot passed; n may be 0.
     """
@@ -219,7 +219,7 @@ def excursion(
 
 @device_function
 def ray_range(link: Link, theta: float, down: bool, reversals: int) -> tuple[bool, float]:
-    """Return (whether the ray reaches the receiver's depth, its range there), the same range as that of
+    """Return (whether the ray reaches the receiver's depth, range there). The range is the same as with
     :func:`trace_ray`, which takes several times as long.
     """
     profile, source, receiver = link.profile, link.source, link.receiver
@@ -248,7 +248,8 @@ def trace_ray(
     """Trace the ray with launch angle theta > 0, up or down, to the receiver's depth after the given number of
     reversals.
 
-    Fills in ``ray``, its length only if ``with_length``; returns False if the ray does not reach that depth.
+    Fills in ``ray``; the length is computed only if ``with_length``. Returns False if the ray does not reach that
+    depth.
     """
     profile, source, receiver = link.profile, link.source, link.receiver
     cs, cr = link.at_source.speed, link.at_receiver.speed

@@ -20,15 +20,13 @@ from wavesim_server.seabed import bed_depth
 
 MAX_ITERATIONS = 24  #: maximum number of iterations of the planes
 CONVERGENCE_TOLERANCE = 1e-4  #: m, convergence tolerance of the corners
-ACCEPTANCE_TOLERANCE = (
-    1.0  #: m, maximum change of the corners at the end; the length is stationary there, so its error is far smaller
-)
+ACCEPTANCE_TOLERANCE = 1.0  #: maximum change of the corners in m at the end; the path length is stationary there, so its error is far smaller
 SLOPE_HALF_WIDTH = 0.5  #: distance in m to each side over which the bed's slope is computed
 
 
 @device_function
 def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, float, float, float]:
-    """Return the tangent plane of the bed under a point, n . p = d with n upwards; NaN outside the soundings."""
+    """Return (n, d) of the bed's tangent plane n . p = d under a point, with n upwards; NaN outside the soundings."""
     depth = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x, y)
     sx = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x + SLOPE_HALF_WIDTH, y)
     sx -= bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x - SLOPE_HALF_WIDTH, y)

@@ -139,7 +139,7 @@ def box(hx: float, hy: float, hz: float, plane: WaterPlane) -> tuple[float, floa
 
 @always_inline
 def _clipped_vertex(a: Point, b: Point, plane: WaterPlane, step: int) -> tuple[bool, float, float, float]:
-    """Return whether an edge of a face contributes a vertex to the wet part of the face, and that vertex.
+    """Return (whether an edge of a face contributes a vertex to the wet part of the face, the vertex).
 
     Step 0 of an edge from ``a`` to ``b`` is ``a`` itself, if it is wet; step 1 is the point where the edge crosses the
     plane. The steps of all edges in turn yield the vertices of the wet part in order (Sutherland and Hodgman 1974).

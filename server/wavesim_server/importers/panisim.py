@@ -23,7 +23,7 @@ PROPELLER_LAG_S = 1.0  #: time constant of every propeller in Panisim
 
 
 def read(folder: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Return the draft of a folder, with the terms of Panisim's class `Vessel`.
+    """Return the draft model of a folder, with the terms of Panisim's class `Vessel`.
 
     The added mass and restoring come from a HydRA file and the aerofoil from a NACA table, both in the folder or next to it.
     """

@@ -15,7 +15,7 @@ from wavesim_sdk.guidance.encounters import CONTACT_NOTICE_PREFIX, closest_passe
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
-#: counters of a run that should be 0, and the text that is printed if a counter is not 0
+#: counters of a run that should be 0, each with the text that is printed if it is not 0
 TROUBLE_TEXTS = {
     "contacts_dropped": "contacts of bodies were omitted because there were too many at once",
     "paths_dropped": "propagation paths were omitted: weaker than those followed to their node (<acoustics paths>), or with too many turning points",
