@@ -1,4 +1,4 @@
-"""Time series for charts: from a log over its whole length, from a server since its viewer was started.
+"""Time series for charts. For a log, they cover its whole length; for a server, they begin when its viewer was started.
 
 A *line* is ``ROW/KEY``; keys are those of the page: ``motion.depth``, ``nav.error``, ``actuator.NAME``,
 ``actuator.NAME:command``, ``sensor.NAME.FIELD.NUMBER``, ``force.PART.AXIS``. Values are in SI units, angles of
@@ -114,9 +114,9 @@ def _seconds(time_ns: Any) -> Floats:
 
 
 def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: int) -> ChartData:
-    """Resample the lines of one chart to common times: those of the first line, and those of the other lines before its
-    start and after its end. Each line has its newest value at these times. A long line keeps the minimum and maximum of
-    each interval, so that peaks are not lost.
+    """Resample the lines of one chart to common times. These are the times of the first line and, before its start and
+    after its end, the times of the other lines. Each line has its newest value at these times. A long line keeps the
+    minimum and maximum of each interval, so that peaks are not lost.
     """
     times = np.zeros(0)
     for t, _ in lines:

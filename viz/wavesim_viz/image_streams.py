@@ -39,7 +39,7 @@ class FrameStream(Protocol):
     """Frames of one sonar in time order."""
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
-        """Return whether frames returned before are void, and the frames that have arrived since the last call. Do not
+        """Return (whether earlier frames are no longer valid, frames that have arrived since the last call). Do not
         block.
         """
 
@@ -126,7 +126,7 @@ class LoggedFrames:
 
 
 def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
-    """Pack a frame for a page; a new ``epoch`` voids all earlier frames."""
+    """Pack a frame for a page. A new ``epoch`` makes all earlier frames invalid."""
     r = frame.record
     head: ImageHeader = {
         "row": row,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
-#: numbers of which some may be missing; three numbers
+#: types: list of numbers of which some may be missing; three numbers
 Numbers = list[float | None]
 Vector = tuple[float, ...]
 HullKind = Literal["box", "cylinder", "sphere"]

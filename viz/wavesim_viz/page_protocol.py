@@ -76,7 +76,7 @@ class MarksMessage(TypedDict):
 
 
 class TracksMessage(TypedDict):
-    """Tracks so far, by row; `whole`: of a log from its start to its end."""
+    """Tracks so far, by row. `whole` is true for the tracks of a log from its start to its end."""
 
     type: Literal["tracks"]
     whole: bool

@@ -53,7 +53,7 @@ from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 
 TRACK_POINTS = 3000
-#: outcomes of lost signals that are worth showing: all except losses by distance, out of band, and echoes
+#: outcomes of lost signals that the page shows: all except losses by distance, losses out of band, and echoes
 LOSSES = tuple(o for o in Outcome if o not in (Outcome.HEARD, Outcome.FADED, Outcome.OUT_OF_BAND, Outcome.ECHO))
 COMPARED_PREFIX = "other:"
 MOST_LOSSES = 400  #: maximum number of losses marked on the time slider
@@ -493,7 +493,7 @@ class ReplaySource:
 
 
 def _state_at(changes: list[tuple[int, bool]], time_ns: float) -> bool:
-    """Return the newest state up to a time, from (time, state) pairs; False before the first pair."""
+    """Return the newest state up to a time from (time, state) pairs, or False before the first pair."""
     k = bisect.bisect_right(changes, (time_ns, True)) - 1
     return changes[k][1] if k >= 0 else False
 

@@ -18,7 +18,7 @@ PORTS, FIRST, PORTS_PER_DOMAIN = (
     7400,
     10,
     250,
-)  #: participants of a domain listen on ports 7400 + 250 domain + 10, 12, ...; for multicast, at + 0
+)  #: base port and port step: participants of a domain listen on ports 7400 + 250 domain + 10, 12, ...; multicast uses + 0
 _SOCKETS = Path("/proc/net/udp")
 
 

@@ -81,7 +81,7 @@ class MetricDifference:
     high: float
     share_better: float
     worst: float  #: largest change for the worse
-    p: float  #: probability of the change by chance alone, with Holm's correction for all metrics
+    p: float  #: probability that chance alone causes the change, with Holm's correction for the number of metrics
     margin: float  #: margin in the unit of the metric
 
     @property

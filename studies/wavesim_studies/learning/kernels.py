@@ -78,7 +78,7 @@ class CopyState(NamedTuple):
 
 
 class StepOutput(NamedTuple):
-    """Outputs of a step. ``last`` is the observation before a reset; ``told`` contains distance, heading error and
+    """Outputs of a step. ``last`` is the observation before a reset. ``told`` contains distance, heading error and
     success.
     """
 

@@ -59,7 +59,7 @@ class FilterDesign:
     clock: tuple[float, float] = (
         0.0,
         0.0,
-    )  #: lead of the vehicle's clock and the rate of this lead, multiplied by the speed of sound (m, m/s)
+    )  #: lead of the vehicle's clock, and the rate of this lead, both multiplied by the speed of sound (m, m/s)
     clock_walk: float = 0.0  #: m/sqrt(s)
     clock_drift: float = 0.0  #: m/s/sqrt(s)
     sound: float = 0.0  #: relative error of the assumed speed of sound

@@ -54,9 +54,7 @@ def _rows(row: Floats, rows: Any) -> Floats:
 
 
 def position(time: float, p_W: Vector, sigma: Any, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Floats:
-    """Measure north, east and (if there is a third number) down of a point on the body, like a GPS or another position
-    fix.
-    """
+    """Measure the north, east and, with a third number, down coordinates of a point on the body, as a GPS does."""
     return _rows(_row(time, e.POSITION, p_W, sigma, sensor, gate, lever), np.eye(3)[: len(p_W)])
 
 

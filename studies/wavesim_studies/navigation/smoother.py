@@ -17,7 +17,7 @@ from wavesim_studies.navigation.strapdown import CLONE, FilterConstants, kernel,
 
 @device_function
 def _inverse(L: Floats, m: int, W: Floats) -> None:
-    """Compute W = (L L^T)^-1, the inverse of a matrix with the Cholesky factor L."""
+    """Compute W = (L L^T)^-1. This is the inverse of the matrix whose Cholesky factor is L."""
     for c in range(m):
         for i in range(m):
             s = 1.0 if i == c else 0.0

@@ -398,8 +398,8 @@ class InstrumentConfig:
 
     @functools.cached_property
     def batch_key(self) -> tuple[str, SensorConfig]:
-        """Type and parameters of the instrument, without its name, position, attitude and noise. Instruments for which
-        these are equal are computed in one pass.
+        """Type and parameters of the instrument, without its name, position, attitude and noise. Instruments with equal
+        type and parameters are computed in one pass.
         """
         alike = replace(self.parameters, name="", position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0), noise=1.0)
         return self.type, alike
