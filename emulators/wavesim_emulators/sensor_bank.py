@@ -53,7 +53,7 @@ class InstrumentGroup:
         self.streams = NoiseStreams(np.array([key for _, key in fitted], np.uint64))
         self.mounting = Mounting([i.parameters for i, _ in fitted])
         self.noise: Floats = np.array([i.parameters.noise for i, _ in fitted], float)
-        #: newest value of each, published or not
+        #: newest value of each instrument, published or not
         self.values, self.fresh = newest, newest["generation"] != entries["generation"]
         self.values[self.fresh] = np.zeros((), newest.dtype)
         self.values["generation"] = entries["generation"]

@@ -24,7 +24,7 @@ from wavesim_sdk.sensors import SENSORS
 from wavesim_world.instruments import CONDUCTIVITY_SIGMA, PRESSURE_SIGMA, TEMPERATURE_SIGMA
 from wavesim_world.ocean.seawater import C_35_15_0
 
-#: columns of what surrounds a sensor: absolute pressure in dbar, temperature in C, conductivity in S/m
+#: columns of the water around a sensor: absolute pressure in dbar, temperature in C, conductivity in S/m
 PRESSURE, TEMPERATURE, CONDUCTIVITY, CONDITIONS = 0, 1, 2, 3
 #: columns of a profile: value at the surface, first knee, distance of the knees, gradients, second knee
 SURFACE, KNEE_1, BETWEEN, GRADIENT_1, GRADIENT_2, KNEE_2 = range(6)

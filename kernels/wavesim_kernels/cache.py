@@ -1,4 +1,5 @@
-"""Where compiled kernels are stored, and whether all kernels of a program are there. This module does not import Numba.
+"""Location of compiled kernels, and the check that all kernels of a program are stored. This module does not import
+Numba.
 
 Each kernel is stored under a digest of everything that is compiled into it (:mod:`wavesim_kernels.compiler`). It is
 compiled again when one of its sources has changed. Importing a kernel creates neither the folder nor a file.
@@ -36,7 +37,9 @@ def cache_folder() -> Path:
 
 
 def folder_for(source: Path) -> Path:
-    """Return the folder of the kernels that are defined in the folder ``source``. Checkouts have different ones."""
+    """Return the folder of the kernels that are defined in the folder ``source``. Each checkout has a folder of its
+    own.
+    """
     return cache_folder() / f"{source.name}_{hashlib.sha256(os.fsencode(source)).hexdigest()[:16]}"
 
 
@@ -83,7 +86,7 @@ class CompletionRecord:
         return bool(found) and all(_unchanged(found[kind]) for kind in ("functions", "imports"))
 
     def has_current_functions(self) -> bool:
-        """Return whether no function of a kernel has changed, so that probably nothing needs to be compiled."""
+        """Return whether all functions of the kernels are unchanged. Probably nothing then needs to be compiled."""
         found = self._read()
         return bool(found) and _unchanged(found["functions"])
 

@@ -21,7 +21,7 @@ _DOUBLE, _LONG = ir.DoubleType(), ir.IntType(64)
 
 
 def lane_type(kind: Any, of: Any) -> Any:
-    """Return an LLVM type, or a vector of it with as many lanes as ``of``."""
+    """Return an LLVM type or, if ``of`` is a vector, a vector of this type with the same number of lanes."""
     return ir.VectorType(kind, of.count) if isinstance(of, ir.VectorType) else kind
 
 
@@ -51,7 +51,7 @@ def exponent_code(builder: Any, x: Any) -> Any:
 
 
 def power_code(builder: Any, n: Any) -> Any:
-    """Build code for 2^n; the bits of n are the last ones of n + 1.5 2^52."""
+    """Build code for 2^n. The last bits of n + 1.5 2^52 are the bits of n."""
     long = lane_type(_LONG, n.type)
     bits = builder.bitcast(builder.fadd(n, lane_constant(n.type, 1.5 * 2.0**52 + 1023.0)), long)
     return builder.bitcast(builder.shl(bits, lane_constant(long, 52)), n.type)

@@ -183,7 +183,7 @@ def _name(function: Any) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
-#: by name: (address, type of the result) of the kernels that other kernels call by address
+#: kernels that other kernels call by address: name -> (address, type of the result)
 _addresses: dict[Any, int] = {}
 
 

@@ -102,7 +102,7 @@ class _DeviceFunctionLibrary(JITCodeLibrary):
         self._finalized = True
 
     def _get_module_for_linking(self) -> Any:
-        """Return the module with everything that it calls, for libraries that are not kernels."""
+        """Return the module with everything that it calls, for a library that is not a kernel."""
         self._ensure_finalized()
         if self._shared_module is None:
             self._shared_module = self._final_module.clone()
@@ -207,7 +207,7 @@ class _CachingTypingContext:
         return found
 
 
-#: compiler passes without effect on kernels, which lack the constructs these passes handle; annotations are not used either
+#: compiler passes that have no effect on kernels, because kernels lack the constructs that these passes handle
 _NEEDLESS = {
     "WithLifting",
     "GenericRewrites",
@@ -294,7 +294,9 @@ class _Cache(FunctionCache):
 
     @functools.cached_property
     def _cache_file(self) -> Any:  # type: ignore[override]  # an attribute of the base class
-        """Index of the stored signatures; known when the kernel is first used, because only then all functions exist."""
+        """Index of the stored signatures. It is computed when the kernel is first used, because all functions exist
+        only then.
+        """
         files, constants = kernel_sources.reachable_sources(self._py_func)
         always = {path: kernel_cache.file_digest(path) for path in _ALWAYS}
         used_sources.update(files, always)
@@ -390,7 +392,9 @@ def as_float(context: Any, builder: Any, kind: Any, number: Any) -> Any:
 
 
 def array_view(context: Any, builder: Any, kind: Any, address: Any, shape: list[Any]) -> Any:
-    """Return a view of a contiguous array without a reference count, from its address and lengths (64-bit integers)."""
+    """Return a view of a contiguous array, given its address and lengths (64-bit integers). The view does not count
+    references.
+    """
     size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     strides = [shape[0].type(size)]
     for length in reversed(shape[1:]):
@@ -399,7 +403,9 @@ def array_view(context: Any, builder: Any, kind: Any, address: Any, shape: list[
 
 
 def strided_view(context: Any, builder: Any, kind: Any, address: Any, shape: list[Any], strides: list[Any]) -> Any:
-    """Return a view of an array without a reference count, from its address, lengths and strides (64-bit integers)."""
+    """Return a view of an array, given its address, lengths and strides (64-bit integers). The view does not count
+    references.
+    """
     array = context.make_array(kind)(context, builder)
     size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     data = builder.inttoptr(address, array.data.type)

@@ -480,7 +480,7 @@ export interface MarksMessage {
   marks: TimeMark[];
 }
 
-/** Tracks so far, by row; `whole`: of a log from its start to its end. */
+/** Tracks so far, by row. `whole` is true for the tracks of a log from its start to its end. */
 export interface TracksMessage {
   type: "tracks";
   whole: boolean;
