@@ -28,7 +28,9 @@ SPAN_M = 1.0  #: depth interval over which the gradient is computed
 
 
 def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
-    """Return the density of the water at positions (..., 3) in W, kg/m3; above the surface, that of the surface."""
+    """Return the density of the water at positions (..., 3) in W, kg/m3. Above the surface, return the density at the
+    surface.
+    """
     p = np.array(p_W, float)
     p[..., 2] = np.maximum(p[..., 2], 0.0)
     gauge = np.maximum(water.pressure(p) - water.world.pressure_0, 0.0)
@@ -36,7 +38,8 @@ def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
 
 
 class Stratification:
-    """Fills in ``volumes``, the buoyancy rows of :class:`~wavesim_server.environment.weather.WeatherArrays`.
+    """Computes the displaced volumes of bodies. It writes them to ``volumes``, the buoyancy rows of
+    :class:`~wavesim_server.environment.weather.WeatherArrays`.
 
     The class does nothing in unstratified worlds.
     """
