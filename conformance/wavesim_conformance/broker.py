@@ -136,7 +136,7 @@ class BrokerChecker(ConformanceChecker):
         self.record(
             "HELLO has at least 64 bytes",
             bool(sizes) and min(sizes) >= MIN_HELLO,
-            f"the shortest has {min(sizes, default=0)} bytes",
+            f"the shortest HELLO has {min(sizes, default=0)} bytes",
         )
         self.record(
             "HELLO is repeated until it is answered",

@@ -149,10 +149,10 @@ def fill_poses(
 
 @kernel
 def publish(values: Words, places: Ints, generations: Ints, generation: int, end: int, table: Words) -> int:
-    """Copy values to their rows of the table, up to the column ``end``, and increment their sequence numbers.
+    """Copy rows of values, up to the column ``end``, to the table, and increment the sequence number of each row.
 
-    Values of removed instruments are skipped: the column ``generation`` differs from ``generations``, the generations
-    of the present instruments by row of the table. Return the number of published values.
+    ``generations`` contains the generation of the present instrument of each row. If the column ``generation`` of a
+    value differs from it, the instrument was removed, and the value is skipped. Return the number of copied rows.
     """
     count = 0
     for i in range(len(places)):

@@ -61,7 +61,7 @@ class CompletionRecord:
     """File that states that all kernels of a program are stored, and for which sources.
 
     The record names the files whose functions are compiled into the kernels. It also names the files of all other
-    modules of WaVeSim and of the packages that extend it, because these may define constants of the kernels.
+    modules of WaVeSim and of its extensions, because these may define constants of the kernels.
     """
 
     def __init__(self, name: str, source: Path, plugins: str) -> None:

@@ -44,9 +44,9 @@ from numba.np import arrayobj  # noqa: E402
 PRIVATE_PARTS = {
     # device functions are linked into kernels before any machine code is generated
     "numba.core.codegen.JITCodeLibrary.finalize": "overridden: link device functions, or generate no machine code",
-    "numba.core.codegen.JITCodeLibrary._raise_if_finalized": "called by the overridden finalize",
+    "numba.core.codegen.JITCodeLibrary._raise_if_finalized": "called by the function that replaces finalize",
     "numba.core.codegen.JITCodeLibrary._ensure_finalized": "called before a module is linked",
-    "numba.core.codegen.JITCodeLibrary._finalize_dynamic_globals": "called by the overridden finalize",
+    "numba.core.codegen.JITCodeLibrary._finalize_dynamic_globals": "called by the function that replaces finalize",
     "numba.core.codegen.JITCodeLibrary._get_module_for_linking": "overridden: return the module together with every function that it calls",
     "numba.core.codegen.JITCodeLibrary.get_pointer_to_function": "overridden: a device function has no address",
     "numba.core.codegen.JITCodeLibrary.enable_object_caching": "the object code of a kernel is stored",

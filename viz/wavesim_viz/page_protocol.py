@@ -42,8 +42,8 @@ class HelloMessage(TypedDict):
     name: str
     period: Annotated[float, "interval between two frames, s"]
     version: str
-    control: Annotated[bool, "may start, seek and so on"]
-    write: Annotated[bool, "may also save files and run programs"]
+    control: Annotated[bool, "this page may start, pause and seek"]
+    write: Annotated[bool, "this page may also save files and run programs"]
     tiles: TilesetInfo | None
     chart: bool
 

@@ -36,7 +36,7 @@ from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
 BED_EXIT_SPEED = 0.2  #: speed in m/s at which a node below the bed rises
 
-#: columns of a node of a line
+#: columns of the table of line nodes
 # position and velocity, W; water velocity and acceleration, depth of the water surface, depth of the bed; force on the
 # node; tension, direction and submerged share of the segment behind the node; whether the node touches the bed
 N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE, N_TENSION, N_DIRECTION, N_WET_SHARE, N_ON_BED, NODE = (

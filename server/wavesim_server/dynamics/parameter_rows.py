@@ -93,7 +93,7 @@ ACTUATOR_GAIN = _rows(
 )
 
 FIN_WRENCH = _rows("FIN_WRENCH", _LEVER, "B", "Force and moment of unit normal force, for each fin.", FINS * 6)
-FIN_LIFT = _rows("FIN_LIFT", "N s2/m2", "", "Linear law: 1/2 rho A CL_a.", FINS)
+FIN_LIFT = _rows("FIN_LIFT", "N s2/m2", "", "Coefficient 1/2 rho A CL_a of the linear lift law.", FINS)
 FIN_INFLOW = _rows("FIN_INFLOW", "", "", "Share of the inflow angle that acts on the fin (0 or 1).", FINS)
 FIN_PLACE_Y = _rows("FIN_PLACE_Y", "m", "B", "Position of the fin to starboard.", FINS)
 FIN_PLACE_Z = _rows("FIN_PLACE_Z", "m", "B", "Position of the fin below the origin.", FINS)
@@ -151,12 +151,14 @@ MEMORY_DENOMINATOR = _rows(
     MEMORY_STATES,
 )
 MEMORY_NUMERATOR = _rows("MEMORY_NUMERATOR", "", "", "Coefficients c of all fluid memory systems.", MEMORY_STATES)
-OSCILLATOR_SQUARE = _rows("OSCILLATOR_SQUARE", "1/s2", "", "Radiated waves: squares of the frequencies.", OSCILLATORS)
+OSCILLATOR_SQUARE = _rows(
+    "OSCILLATOR_SQUARE", "1/s2", "", "Squares of the frequencies of the oscillators for radiated waves.", OSCILLATORS
+)
 OSCILLATOR_DAMPING = _rows(
-    "OSCILLATOR_DAMPING", "1/s", "", "Radiated waves: damping matrix.", OSCILLATORS * OSCILLATORS
+    "OSCILLATOR_DAMPING", "1/s", "", "Damping matrix of the oscillators for radiated waves.", OSCILLATORS * OSCILLATORS
 )
 OSCILLATOR_COUPLING = _rows(
-    "OSCILLATOR_COUPLING", "", "B", "Couplings of each oscillator to the six motions.", OSCILLATORS * 6
+    "OSCILLATOR_COUPLING", "", "B", "Factors that couple each oscillator to the six motions.", OSCILLATORS * 6
 )
 BALLAST_PLACE = _rows("BALLAST_PLACE", "m", "B", "Positions of the ballast tanks.", BALLASTS * 3)
 GRAVITY = _rows("GRAVITY", "m/s2", "", "Gravity.")

@@ -109,8 +109,8 @@ class NetworkPort:
 class InProcessServer:
     """The server of a trial in one process, on the shared memory of its name.
 
-    In real time, the clock of the sessions is wall time. Otherwise it is simulation time plus the total wall time in s
-    during which neither simulation nor programs advanced, so no client is ever too slow.
+    In real time, the clock of the sessions is wall time. Otherwise it is simulation time plus the wall time during
+    which nothing happened. No client is therefore ever too slow.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class InProcessServer:
         self.front = Front(
             loaded, options.name, options.seed, areas, self._commands, log=log, keys=keys, print_line=print_line
         )
-        self.idle_s = 0.0  #: wall time during which nothing happened
+        self.idle_s = 0.0  #: total wall time in s during which neither simulation nor programs advanced
         self._front_due = self._engine_due = 0.0
         self.engine.begin(time.monotonic())
         emulators = self._emulators.values()

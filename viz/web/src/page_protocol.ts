@@ -442,9 +442,9 @@ export interface HelloMessage {
   /** interval between two frames, s */
   period: number;
   version: string;
-  /** may start, seek and so on */
+  /** this page may start, pause and seek */
   control: boolean;
-  /** may also save files and run programs */
+  /** this page may also save files and run programs */
   write: boolean;
   tiles: TilesetInfo | null;
   chart: boolean;
