@@ -49,7 +49,7 @@ _WRONG = "avoid"
 #: strings that no person reads: fields of MAVLink, ROS and `struct`, SQL, XML, a content security policy
 _DATA = re.compile(
     r"(^|[,|]) ?([uif]\d+|f|char\[\d+\]|u8\[\d+\]) \w+(,| \||$)|^(bool|string|u?int\d+|float\d+) \w+\s|\[\] \w+\s\w+\[\]"
-    r"|^[bBhHiIqQfd ]+$|^\w+: [A-Z][^\[]*\[[^\]]*\]$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |(?s:^\s*<(?!(h\d|p|code)\b)[\w-]+( [^<>]*)?(>.*/[\w-]*|/)>\s*$)|^<CycloneDDS>|^(create table|insert into|insert or replace into|copy) |\bu?int\d+_t \w+|^\| |^\x22{3}|^type\(\{|^\w+ = \w+\(|\w\(map\(|^(<[^<>]*>\s*|\{[^{}]*\}\s*)+$|^default-src |^select .* from "
+    r"|^[bBhHiIqQfd ]+$|^\w+: [A-Z][^\[]*\[[^\]]*\]$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |(?s:^\s*<(?!(h\d|p|code)\b)[\w-]+( [^<>]*)?(>.*/[\w-]*|/)>\s*$)|^<CycloneDDS>|^(create table|insert into|insert or replace into|copy) |\bu?int\d+_t \w+|^\| |^\x22{3}|^type\(\{|^\w+ = \w+\(|\w\(map\(|^(<[^<>]*>\s*|\{[^{}]*\}\s*)+$|^default-src |^select .* from |^Callable\[|^\{\w+\} and \{"
 )
 
 

@@ -16,7 +16,7 @@ from wavesim_sdk.sensors import HEAD_COLUMNS
 from wavesim_sdk.tables import STATE, WEATHER
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
-#: kernels, each with arguments of the types that it receives
+#: a kernel followed by example arguments, whose types determine what is compiled; one entry per kernel
 Kernels = tuple[tuple[Any, ...], ...]
 
 

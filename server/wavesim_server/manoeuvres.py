@@ -110,7 +110,7 @@ def headings(q: Floats) -> Floats:
 
 
 def ahead(model: Model, share: float) -> dict[str, float]:
-    """Return commands of the forward thrusters for about this fraction of the full speed."""
+    """Return commands of the forward thrusters that result in about the fraction ``share`` of the full speed."""
     found = {}
     for k in sailing.forward_thrusters(model):
         t = model.thruster[k]

@@ -352,7 +352,7 @@ def ctd(run: LoggedRun) -> Figure | None:
     return figure
 
 
-#: rows of the motion picture below speed and attitude: kinds of actuators, title, and label and factor for each unit of the values
+#: rows of actuators in the motion picture: kinds of actuator, title of the row, and axis label and factor for each unit
 _ACTING: tuple[tuple[tuple[str, ...], str, dict[str, tuple[str, float]]], ...] = (
     (("thruster",), "thrusters", {"N": ("thrust (N)", 1.0), "1/s": ("revolutions (1/s)", 1.0)}),
     (("fin", "angle"), "fins and nozzles", {"rad": ("angle (deg)", float(np.degrees(1.0)))}),

@@ -180,8 +180,8 @@ def _insert(fan: Records, n: int, angle: float) -> int:
 def _insert_grazing(profile: SoundSpeedProfile, k: int, source_speed: float, fan: Records, n: int) -> int:
     """Insert a ray on each side of the ray that turns at a knot.
 
-    The derivative of the range jumps there. The range itself also jumps if the speed decreases beyond the knot. Between
-    two such angles the range is smooth.
+    At the angle of this ray, the derivative of the range is discontinuous. The range itself also jumps if the speed
+    decreases beyond the knot. Between two such angles the range is smooth.
     """
     z, c = profile.z, profile.c
     if 0 < k < z.shape[0] - 1:

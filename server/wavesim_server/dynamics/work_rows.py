@@ -45,7 +45,7 @@ HEAVE_SPEED = _rows(
     "HEAVE_SPEED",
     "m/s",
     "",
-    "Heave speed for drag and memory: along B, or straight down for hulls on the surface.",
+    "Heave speed used by drag and memory. It is along the z axis of B, or vertical for hulls on the surface.",
 )
 THRUST = _rows("THRUST", "N", "", "Thrust of each thruster in this stage.", THRUSTERS)
 LANE_SCRATCH = _rows("LANE_SCRATCH", "", "", "Values that are computed lane by lane.", 4)

@@ -166,8 +166,8 @@ def _p(change: Floats) -> float:
 def sensitivity(values: Floats, factors: int, n: int) -> dict[str, Floats]:
     """Return Sobol indices from the ordered runs of design=sensitivity.
 
-    ``first`` and ``total`` have shape (factors,), their 95 % intervals ``first_interval`` and ``total_interval``
-    (factors, 2). Raise ConfigError if a run is missing.
+    The arrays ``first`` and ``total`` have shape (factors,). ``first_interval`` and ``total_interval`` contain their
+    95 % intervals and have shape (factors, 2). Raise ConfigError if a run is missing.
     """
     if len(values) != n * (factors + 2) or not np.isfinite(values).all():
         raise ConfigError("Sobol indices need the results of all runs")

@@ -218,7 +218,7 @@ class Track:
         return self.x[:, 6:10]
 
     def at(self, lever: Any) -> Floats:
-        """Return the positions (T, 3) of a point of the body, which is given in B from the IMU."""
+        """Return the positions (T, 3) of a point of the body. ``lever`` is the vector from the IMU to this point, in B."""
         return np.asarray(self.p + frames.rotation(self.q) @ np.asarray(lever, float))
 
     @property
