@@ -2,8 +2,8 @@
 
 Everywhere except in the equations of motion, the actuators of a body are numbered in the *order of its model*:
 thrusters, fins, the angles of swivels (``NAME-angle`` of the thruster NAME), deflectors (``NAME-deflector``), ballast
-tanks, and actuators of types that other packages provide. Within each group the order is that of the declaration. A
-command refers to an actuator by its position in this order or by its name.
+tanks, and actuators of types that other packages provide. Within each group, actuators are in the order of their
+declaration. A command refers to an actuator by its position in this order or by its name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ActuatorKind(IntEnum):
     ANGLE = 2  #: angle of a thruster with a swivel: azimuth drive or nozzle
     DEFLECTOR = 3  #: deflector of a jet, from -1 (full astern) to 1 (deflector up)
     BALLAST = 4
-    OTHER = 5  #: actuator of a type from another package; its slots follow those of the ballast tanks
+    OTHER = 5  #: actuator of a type from another package; its slots follow the slots of the ballast tanks
 
 
 #: first slot of each kind, in a table that has room for every actuator of a model

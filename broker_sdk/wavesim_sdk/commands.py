@@ -29,7 +29,7 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
 Command = Control | Fault | Push | Pose | Allocate | Weather | Mission
 
-#: verbs other than those of the clock -> (record, meaning)
+#: (record, meaning) by verb, without the verbs of the clock
 VERBS: dict[str, tuple[type[Any], str]] = {
     "fault": (
         Fault,

@@ -1,4 +1,4 @@
-"""Declare the tables of all sensors: those of WaVeSim, and those of other packages.
+"""Declare the tables of all sensors, of WaVeSim and of other packages.
 
 A package provides a sensor by two entry points of the same name: under ``wavesim.sensors`` its
 :class:`~wavesim_sdk.tables.Table` (made by :func:`sensor_table`), and under ``wavesim.emulators`` the class that

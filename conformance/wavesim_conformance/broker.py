@@ -198,7 +198,7 @@ class BrokerChecker(ConformanceChecker):
         self.server.event(NAME, RunStateChanged(1, 3))
         ok = self.wait_until(lambda: session.outbox.next_timer() is None, 2.0)
         self.record(
-            "events are acknowledged, including malformed ones and those of an unknown kind",
+            "events are acknowledged, including malformed events and events of an unknown kind",
             ok,
             "some events were not acknowledged within 2 s",
         )

@@ -46,7 +46,9 @@ class InstrumentGroup:
         self.has_faults = False
 
     def set_instruments(self, entries: Record, fitted: Sequence[KeyedInstrument], newest: Record) -> None:
-        """Set the instruments of the group. ``newest`` contains their last values, or those of earlier instruments."""
+        """Set the instruments of the group. ``newest`` contains their last values, or the last values of earlier
+        instruments.
+        """
         self.entries = entries
         self.table_rows, self.bodies = entries["place"].copy(), entries["body"].copy()
         self.has_faults = bool(entries["fault"].any())

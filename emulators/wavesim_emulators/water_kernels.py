@@ -67,7 +67,7 @@ def field_at(pose: Floats, profile: Floats, spots: Floats) -> float:
 def fill_conditions(
     poses: Floats, law: Floats, profiles: Floats, warm_spots: Floats, salt_spots: Floats, out: Floats
 ) -> None:
-    """Fill the water around sensors (n, CONDITIONS). ``profiles`` are those of temperature and conductivity."""
+    """Fill the water around sensors (n, CONDITIONS). ``profiles`` are the profiles of temperature and conductivity."""
     for i in range(len(poses)):
         out[i, PRESSURE] = pressure_at(poses[i, DEPTH], law)
         out[i, TEMPERATURE] = field_at(poses[i], profiles[0], warm_spots)

@@ -36,7 +36,7 @@ JIT_DISABLED = MODE is Mode.PYTHON
 def kernel(function: Function | None = None, **options: Any) -> Any:
     """Decorate a kernel, which Python calls. It is cached on disk until any source compiled into it changes.
 
-    Applied to a device function, it makes a separate kernel. ``options`` are those of ``numba.njit``.
+    Applied to a device function, it makes a separate kernel. ``options`` are passed to ``numba.njit``.
     """
     if function is None:
         return lambda given: kernel(given, **options)

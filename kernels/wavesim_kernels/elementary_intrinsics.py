@@ -36,7 +36,7 @@ def declared_function(builder: Any, name: str, kind: Any) -> Any:
 
 
 def mantissa_code(builder: Any, x: Any) -> Any:
-    """Build code that keeps the fraction bits and sets the exponent to that of 0.5."""
+    """Build code that keeps the fraction bits of a number and gives it the exponent of 0.5."""
     long = lane_type(_LONG, x.type)
     bits = builder.and_(builder.bitcast(x, long), lane_constant(long, 0x000FFFFFFFFFFFFF))
     return builder.bitcast(builder.or_(bits, lane_constant(long, 0x3FE0000000000000)), x.type)

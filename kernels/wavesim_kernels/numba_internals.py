@@ -142,7 +142,7 @@ class _KernelLibrary(JITCodeLibrary):
 
 
 def _whole(libraries: Iterable[Any]) -> list[Any]:
-    """Return these libraries and those of all device functions that they call.
+    """Return these libraries and the libraries of all device functions that they call.
 
     Callers are first, because linking keeps only called code.
     """

@@ -1,8 +1,8 @@
 """Sources of a compiled function: the files of all functions that it reaches, and the constants that they name.
 
-Numba caches a compiled function until its own file changes, although code from other files is compiled into it.  This
-module finds the reached functions as the compiler does, through the names in their code.  The digest of a file is that
-of its content when its functions were defined, not when this module is called.
+Numba caches a compiled function until its own file changes, although code from other files is compiled into it. This
+module finds the reached functions as the compiler does, through the names in their code. The digest of a file is
+computed from its content when its functions were defined, not when this module is called.
 """
 
 from __future__ import annotations

@@ -282,7 +282,7 @@ def _bottom_under(run: LoggedRun, profile: Axes, name: str, colour: str) -> bool
 
 
 def navigation(run: LoggedRun) -> Figure | None:
-    """Draw the navigation error in comparison with that of dead reckoning, and the residuals of ranges."""
+    """Draw the navigation error, the error of dead reckoning for comparison, and the residuals of ranges."""
     if not run.navigators:
         return None
     figure, axes = plt.subplots(2, 2, figsize=(10.5, 6.4), width_ratios=(3, 1))

@@ -76,7 +76,9 @@ class Request(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reception:
-    """A signal that the body's transducer received, as its instrument reports it. Times are those of the node's clock."""
+    """A signal that the body's transducer received, as its instrument reports it. Times are readings of the node's
+    clock.
+    """
 
     reception_ns: int = record_field(TIME, "time of arrival as the instrument reports it, by the node's clock", "ns")
     id: int = record_field(SIGNAL, "number of the signal")
@@ -105,7 +107,7 @@ class Reception:
 
 @dataclass(frozen=True, slots=True)
 class SignalSent:
-    """The body's own signal left the transducer. The time is that of the node's clock."""
+    """The body's own signal left the transducer. The time is a reading of the node's clock."""
 
     request: int = record_field(
         UINT32, "number of the request; 0 = the node sent the signal automatically or for another session"

@@ -51,7 +51,8 @@ class RecentlyEnded:
     def find_for(self, token: int, address: Address, now: float) -> tuple[Session, str] | None:
         """Return the session and its text if a datagram with this token and address must be answered with BYE, else None.
 
-        The session must have ended, the address must be that of its client, and the last answer must not be too recent.
+        The session must have ended, the datagram must come from its client's address, and the last answer must not be
+        too recent.
         """
         f = self._by_token.get(token)
         if f is None or f.session.address != address or now < f.answer_at:

@@ -348,7 +348,7 @@ WATER = _record(
     integer("paths", "", "Maximum number of paths followed from a signal to a node under a profile."),
     integer("paths_per_node", "", "Maximum number of candidates of a signal at a node."),
     value("surface_loss", "dB", "Loss of each bounce off the surface."),
-    value("density_ratio", "", "Density of the bottom over that of the water."),
+    value("density_ratio", "", "Ratio of the densities of bottom and water."),
     value("speed_ratio", "", "Sound speed in the water over that in the bottom."),
     value("attenuation", "dB", "Attenuation in the bottom, per wavelength."),
     integer("blocking", "", "1 = obstacles and hills can block sound."),

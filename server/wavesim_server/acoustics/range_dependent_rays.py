@@ -229,7 +229,7 @@ def _reflect_off_bed(
 
 @device_function
 def _crest(profile: SoundSpeedProfile, depth: float) -> float:
-    """Return 1 if a depth is that of a knot of the profile at which the sound speed has a maximum, otherwise 0."""
+    """Return 1 if the profile has a knot at this depth and the sound speed has a maximum there, otherwise 0."""
     z, c = profile.z, profile.c
     k = rays.layer_of(z, depth)
     return 1.0 if z[k] == depth and k > 0 and c[k] > c[k - 1] and c[k] >= c[k + 1] else 0.0

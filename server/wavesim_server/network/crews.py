@@ -156,7 +156,7 @@ class Crews:
 
     @staticmethod
     def request_tag(member: CrewMember, number: int) -> int:
-        """Combine the number of a request with that of its session, for use in records.
+        """Combine the number of a request with the number of its session, for use in records.
 
         The answer to the request contains this number, which identifies the session.
         """

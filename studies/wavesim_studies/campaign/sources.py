@@ -68,7 +68,7 @@ def _below(folder: Path, leave: tuple[Path, ...] = ()) -> Iterator[Path]:
 
 @functools.cache
 def code() -> str:
-    """Return a digest of all files of the packages that affect the results: those of WaVeSim and of its plugins."""
+    """Return a digest of all files of WaVeSim and its plugins, because these packages affect the results."""
     groups = entry_points()
     offered = {
         e.module.split(".")[0]

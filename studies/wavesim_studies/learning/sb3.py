@@ -45,7 +45,7 @@ def exported_policy(model: Any) -> Policy:
 
 
 class VecEnv(Base):  # type: ignore[misc]
-    """``num_envs`` copies of a task; ``options`` are those of :class:`~wavesim_studies.learning.core.Core`."""
+    """``num_envs`` copies of a task; ``options`` are passed to :class:`~wavesim_studies.learning.core.Core`."""
 
     def __init__(self, task: str = "StationKeeping", num_envs: int = 1024, seed: int = 0, **options: Any) -> None:
         self.core = Core(task, num_envs, **options)

@@ -292,7 +292,7 @@ def corrected_rates(x: Floats, memory: Floats, earth: Floats, w: Floats, f: Floa
 def propagate_state(
     x: Floats, w: Floats, dt: float, gravity: float, earth: Floats, ix: Ints, noise: Floats, moved: Floats
 ) -> None:
-    """Advance the nominal state by dt. ``moved`` is that of :func:`transition`."""
+    """Advance the nominal state by dt. ``moved`` is the result of :func:`transition`."""
     c = np.empty(3)
     cross(earth, x[V_ : V_ + 3], c)
     for i in range(3):

@@ -1,4 +1,4 @@
-"""Declare the actuators of a model: thrusters, fins, ballast tanks and those of other packages.
+"""Declare the actuators of a model: thrusters, fins, ballast tanks and actuators from other packages.
 
 Part of the configuration model. The file may use any unit of a quantity; the values here are SI and radians.
 """
