@@ -63,7 +63,7 @@ PRIVATE_PARTS = {
     "numba.core.caching.FunctionCache.save_overload": "overridden: remove the files of earlier sources",
     "numba.core.caching.FunctionCache._index_key": "extended: add the members of named tuples and the options to the key",
     "numba.core.caching.CompileResultCacheImpl.check_cachable": "base class of the rules that decide what can be stored, and how",
-    "numba.core.caching.IndexDataCacheFile": "names and reads the files of a kernel",
+    "numba.core.caching.IndexDataCacheFile": "determines the names of a kernel's files, and reads them",
     "numba.core.caching.UserProvidedCacheLocator.ensure_cache_path": "creates the folder when a kernel is stored",
     "numba.core.dispatcher.Dispatcher.enable_caching": "replaced: the attribute _cache is set to our cache",
     # arrays and kernels by address

@@ -99,7 +99,7 @@ class ProgramContext:
             np.random.set_state(self._numpy_random.initial)
 
     def _take_new_modules(self) -> None:
-        """Take over the modules of the program's folder that it has imported."""
+        """Store the modules of the program's folder that the program has imported."""
         for name, module in list(sys.modules.items()):
             if name not in self._modules and self._is_own(module):
                 self._modules[name], self._replaced[name] = module, None

@@ -112,7 +112,7 @@ def pairs(before: Table, after: Table, factors: Sequence[str]) -> list[tuple[Map
 def compare(
     before: Table, after: Table, factors: Sequence[str], metrics: Sequence[CampaignMetric]
 ) -> list[MetricDifference]:
-    """Compare each metric, and success, of two campaigns. Raise ConfigError if they have no run in common."""
+    """Compare each metric and the success rates of two campaigns. Raise ConfigError if they have no run in common."""
     both = pairs(before, after, factors)
     if not both:
         raise ConfigError("these campaigns have no point and replicate in common")
