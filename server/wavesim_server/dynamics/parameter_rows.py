@@ -44,7 +44,7 @@ WEIGHT_MOMENT = _rows("WEIGHT_MOMENT", "N m", "B", "Weight times centre of mass.
 FULL_BUOYANCY = _rows("FULL_BUOYANCY", "N", "", "Buoyancy of the submerged body.")
 FULL_BUOYANCY_CENTRE = _rows("FULL_BUOYANCY_CENTRE", "m", "B", "Centre of the full buoyancy.", 3)
 VOLUME = _rows("VOLUME", "m3", "", "Volume of a hull mesh; 0 = the model has the shape of its primitive.")
-SHAPE = _rows("SHAPE", "", "", "Primitive: 0 box, 1 cylinder, 2 sphere.")
+SHAPE = _rows("SHAPE", "", "", "Primitive shape: 0 box, 1 cylinder, 2 sphere.")
 HALF = _rows("HALF", "m", "B", "Half length, half width (or radius), half height.", 3)
 BOUNDING_RADIUS = _rows("BOUNDING_RADIUS", "m", "", "Radius of the sphere around the body.")
 CONTACT_MARGIN = _rows("CONTACT_MARGIN", "m", "", "Radius by which the core is rounded for contact.")
@@ -115,21 +115,23 @@ FOIL_AREA = FOIL_TABLE.declare("FOIL_AREA", "N s2/m2", "", "Area as 1/2 rho A.")
 FOIL_SIZE = FOIL_TABLE.size
 FIN_FOIL = _rows("FIN_FOIL", "", "", "Aerofoils of the fins; see [aerofoil](#aerofoil).", FINS * FOIL_SIZE)
 
-CROSS_SWAY = _rows("CROSS_SWAY", "N s2/m3", "", "Cross-flow drag: sway force per length.")
-CROSS_YAW = _rows("CROSS_YAW", "N s2/m3", "", "Cross-flow drag: yaw moment per length and lever.")
-CROSS_HEAVE = _rows("CROSS_HEAVE", "N s2/m3", "", "Cross-flow drag: heave force per length.")
-CROSS_PITCH = _rows("CROSS_PITCH", "N s2/m3", "", "Cross-flow drag: pitch moment per length and lever.")
+CROSS_SWAY = _rows("CROSS_SWAY", "N s2/m3", "", "Sway force of the cross-flow drag, per length.")
+CROSS_YAW = _rows("CROSS_YAW", "N s2/m3", "", "Yaw moment of the cross-flow drag, per length and lever arm.")
+CROSS_HEAVE = _rows("CROSS_HEAVE", "N s2/m3", "", "Heave force of the cross-flow drag, per length.")
+CROSS_PITCH = _rows("CROSS_PITCH", "N s2/m3", "", "Pitch moment of the cross-flow drag, per length and lever arm.")
 CROSS_HALF = _rows("CROSS_HALF", "m", "", "Half length of the hull.")
 CROSS_CENTRE = _rows("CROSS_CENTRE", "m", "B", "Centre of the hull, forward of the origin.")
 CROSS_STILL = _rows("CROSS_STILL", "m/s", "", "Minimum sway speed; below it, sway force and yaw moment are 0.")
-FRICTION = _rows("FRICTION", "N s2/m2", "", "ITTC friction: force per coefficient and speed^2.")
+FRICTION = _rows(
+    "FRICTION", "N s2/m2", "", "ITTC friction force, divided by the friction coefficient and the square of the speed."
+)
 FRICTION_RESIDUAL = _rows(
     "FRICTION_RESIDUAL", "", "", "Residual coefficient, which is added to the coefficient of the ITTC line."
 )
-FRICTION_REYNOLDS = _rows("FRICTION_REYNOLDS", "s/m", "", "Reynolds number per speed: L/nu.")
+FRICTION_REYNOLDS = _rows("FRICTION_REYNOLDS", "s/m", "", "Ratio L/nu of Reynolds number and speed.")
 FADING_DRAG = _rows("FADING_DRAG", "N s/m, N m s", "B", "Linear drag that fades with speed, diagonal.", 6)
 FADING_RATE = _rows("FADING_RATE", "s/m", "", "Rate k of the fading exp(-k U).")
-WING_AREA = _rows("WING_AREA", "N s2/m2", "", "Hull as a wing: 1/2 rho S.")
+WING_AREA = _rows("WING_AREA", "N s2/m2", "", "Coefficient 1/2 rho S of the lift of the hull.")
 WING_SLOPE = _rows("WING_SLOPE", "", "", "CL_a, per rad.")
 WING_DRAG = _rows("WING_DRAG", "", "", "CD_0.")
 WING_INDUCED = _rows("WING_INDUCED", "", "", "Induced drag per CL^2: 1/(pi e A).")
@@ -141,7 +143,7 @@ ADDED_MASS_ROWS = _rows(
     "First three rows of M_A, from which the omitted elements of C_A are computed.",
     18,
 )
-RESTORING = _rows("RESTORING", "N/m, N, N m/rad", "B", "Linear restoring: columns z, phi, theta.", 18)
+RESTORING = _rows("RESTORING", "N/m, N, N m/rad", "B", "Columns z, phi and theta of the linear restoring matrix.", 18)
 RESTORING_DEPTH = _rows("RESTORING_DEPTH", "m", "W", "Depth of the origin at equilibrium.")
 MEMORY_DENOMINATOR = _rows(
     "MEMORY_DENOMINATOR",
