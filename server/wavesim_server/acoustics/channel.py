@@ -357,7 +357,7 @@ class AcousticChannel:
     def paths_dropped(self) -> int:
         """Number of propagation paths omitted since the start.
 
-        An omitted path is weaker than the followed paths, or has too many turning points.
+        A path is omitted if it is weaker than the paths that are computed, or has too many turning points.
         """
         return int(self.medium.counters[0].paths_dropped)
 

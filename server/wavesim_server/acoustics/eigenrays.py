@@ -313,8 +313,8 @@ def find_eigenrays(search: EigenraySearch, n: int) -> tuple[int, int]:
     ``search.found`` is full.
 
     Between two rays of the fan with the same bounces the range is smooth. A receiver between their ranges has one path
-    between these rays. A receiver beyond both ranges has two paths if the range has an extreme in between; the derivative then has
-    opposite signs at the two ends.
+    between these rays. A receiver beyond both ranges has two paths if the range has an extreme between the rays. The
+    derivative of the range then has opposite signs at the two rays.
     """
     link, fan = search.link, search.fan
     count = dropped = 0

@@ -215,7 +215,7 @@ class ProgramHost:
     # -- turns -----------------------------------------------------------------------------------
 
     def _advance(self, mine: HostedProgram | None) -> bool:
-        """Let a program run that can continue; otherwise let the simulation advance.
+        """Run a program that can continue. If there is none, advance the simulation.
 
         Returns False if there is nothing to do; the main thread then runs.
         """
