@@ -37,9 +37,7 @@ def cache_folder() -> Path:
 
 
 def folder_for(source: Path) -> Path:
-    """Return the folder of the kernels that are defined in the folder ``source``. Each checkout has a folder of its
-    own.
-    """
+    """Return the folder of the kernels that are defined in the folder ``source``. Each checkout has its own folder."""
     return cache_folder() / f"{source.name}_{hashlib.sha256(os.fsencode(source)).hexdigest()[:16]}"
 
 

@@ -158,7 +158,7 @@ def bed_loss(
     points: Floats, path: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float, float]:
     """Return (loss, sine, phase) of a path that :func:`find_reflections` has filled in. The loss in dB and the phase in
-    rad are sums over all bounces off the bed; the phase is 0 unless ``phases``. The sine is the mean sine of the
+    rad are sums of the values of all bounces off the bed; the phase is 0 unless ``phases``. The sine is the mean sine of the
     grazing angles at the surface.
 
     In a wedge each bounce has a different angle. See :func:`image_paths.bottom_loss` and

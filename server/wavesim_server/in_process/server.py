@@ -109,7 +109,7 @@ class NetworkPort:
 class InProcessServer:
     """The server of a trial in one process, on the shared memory of its name.
 
-    In real time, the clock of the sessions is wall time. Otherwise it is simulation time plus the wall time during
+    In real time, the clock of the sessions is wall time. Otherwise, it is simulation time plus the wall time during
     which nothing happened. No client is therefore ever too slow.
     """
 
