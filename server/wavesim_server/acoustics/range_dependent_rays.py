@@ -53,7 +53,7 @@ SHOT = Table(
 MAX_LEGS = eigenrays.REVERSALS + 1  #: maximum number of legs between reversals
 DEEP = 10  #: maximum number of times that the angle between two rays of the fan is halved
 LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
-#: indices of the arrays of legs; HIGH and the following arrays belong to halved angles
+#: indices of the arrays of legs; from HIGH on, the arrays are for halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
 #: columns of a leg: position; history, turning points and bottom bounces up to the leg; sine at the bed for each bounce
 X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)
