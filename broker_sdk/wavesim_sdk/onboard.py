@@ -47,7 +47,7 @@ ROLES = {"pilot": Role.PILOT, "instrument": Role.INSTRUMENT, "listener": Role.LI
 
 @dataclass
 class Step:
-    """One state, with all events since the previous one."""
+    """One state of the body, with all events since the previous state."""
 
     state: State
     receptions: list[Reception] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Step:
         return self.state.sensors
 
     def merge_into(self, later: Step) -> None:
-        """Move the events of this step into a later one, because the program was too slow to process this one."""
+        """Move the events of this step into a later step, because the program was too slow to process this step."""
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
@@ -91,7 +91,9 @@ class ReceivedMission:
 
 
 class MissionAssembler:
-    """Assembler of missions from parts that arrive in order. Parts that do not fit are from another sender and are dropped."""
+    """Assembler of missions from parts that arrive in order. It drops parts that do not fit, because they come from
+    another sender.
+    """
 
     def __init__(self) -> None:
         self._current = 0, 0  # number and size of the incomplete mission
@@ -242,7 +244,7 @@ class PrivilegedRequests:
     def mission(self, waypoints: Sequence[Sequence[float]], *, body: str = "") -> int:
         """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions (right `mission`).
 
-        A long mission requires several requests; the returned number is that of the last one.
+        A long mission requires several requests; the number of the last request is returned.
         """
         self._missions += 1
         try:
@@ -345,8 +347,9 @@ class BrokerBase(PrivilegedRequests):
     ) -> int:
         """Request a pulse of the transducer (Hz, dB re 1 uPa at 1 m) and return the number of the request.
 
-        The pulse is emitted at the time of the current step (in lockstep), at the next tick, or at the time ``at`` of the node's
-        clock (ns). ``Step.refused`` reports a refusal, for example because the transducer is still recharging.
+        In lockstep, the transducer emits the pulse at the time of the current step; otherwise, at the next tick. ``at``
+        requests another time, on the node's clock (ns). ``Step.refused`` reports a refusal, for example because the
+        transducer is still recharging.
         """
         return self.request(items.Ping(float(frequency), level, at, code))
 
@@ -381,7 +384,8 @@ class BrokerBase(PrivilegedRequests):
         return self.request(items.Frames(sonars or None, round(period * 1e9)))
 
     def take_missions(self, text: str = "", *, take: bool = True) -> int:
-        """State that this pilot accepts missions, which arrive in ``Step.missions``; ``take=False`` withdraws the statement.
+        """Announce that this pilot accepts missions; they arrive in ``Step.missions``. ``take=False`` withdraws the
+        announcement.
 
         ``text`` is published as a notice; it states what the pilot does with missions. A later call may publish
         another text. Call this method again after the session is resumed.
@@ -447,9 +451,10 @@ class BrokerBase(PrivilegedRequests):
     def answer(self, command: Command | None = None, estimate: Sequence[float | None] | None = None) -> None:
         """Send actuator commands and the navigator's estimate; in lockstep, this answers the step.
 
-        Commands are by name, or in the order of ``actuators``; None = unchanged. ``estimate``: position x3, its standard
-        deviation x3, dead reckoning x3, last range innovation (m). Raises BrokerError if a value is not a finite number; then
-        nothing is sent, and a step still waits for its answer.
+        Commands are given by name, or in the order of ``actuators``; None = unchanged. ``estimate`` contains ten
+        numbers in m: position (3), its standard deviation (3), dead-reckoned position (3), and last range innovation.
+        Raises BrokerError if a value is not a finite number. In that case nothing is sent, and the step still needs an
+        answer.
         """
         values = None if command is None else self.command(command)
         estimated = None

@@ -1,4 +1,4 @@
-"""On-board program of an AUV that never receives its true position.
+"""On-board program of an AUV, which never receives the AUV's true position.
 
 The AUV uses the survey made before the dive (beacons, mission, start position) and the values of its instruments: pressure,
 heading and rates, speed through water, and acoustic receptions.

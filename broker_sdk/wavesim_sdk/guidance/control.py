@@ -41,7 +41,7 @@ class Waypoint:
 
 
 class SpeedController:
-    """PI control of surge speed; the output is a thrust in N. ``start`` is its initial integral part in N."""
+    """PI control of surge speed. The output is a thrust in N. ``start`` is the initial value of the integral part in N."""
 
     def __init__(self, kp: float, ki: float, low: float, high: float, start: float = 0.0) -> None:
         self.kp, self.ki, self.low, self.high = kp, ki, low, high
@@ -182,7 +182,9 @@ class LineOfSight:
         return bool(hypot(target.north - north, target.east - east) < self.acceptance) or left < 0.0
 
     def _before(self) -> tuple[float, float]:
-        """Return (distance from the start of the arc to the next waypoint, at most half of either leg; turn in rad)."""
+        """Return (distance, turn) of the next waypoint. The arc starts at ``distance`` before the waypoint, at most
+        half of either leg. ``turn`` is in rad.
+        """
         a, b, c = self._from, self.target, self.waypoints[(self._next + 1) % len(self.waypoints)]
         n1, e1, n2, e2 = b.north - a[0], b.east - a[1], c.north - b.north, c.east - b.east
         turn = wrap(atan2(e2, n2) - atan2(e1, n1))

@@ -1,4 +1,5 @@
-"""Sessions of programs in the server's process: messages and events cross as objects, without socket or keep-alive.
+"""Sessions of programs in the server's process. Program and server exchange messages and events as objects, without a
+socket or keep-alive.
 
 A process that contains a server calls :func:`set_local_server`. Brokers and observers that are then made for the address of this
 server connect to it directly; their programs need no change.
@@ -35,7 +36,7 @@ class LocalServer(Protocol):
         """Start to serve a session."""
 
     def request(self, session: LocalSession, number: int, item: Any) -> None:
-        """Take a request with its number, as an item of REQUESTS."""
+        """Accept a request and its number. The request is an item of REQUESTS."""
 
     def deliver(self, session: LocalSession, message: Any) -> None:
         """Take a message."""
@@ -95,7 +96,9 @@ class LocalSession(ClientSession):
         self.phase = Phase.CLOSED
 
     def flush(self) -> None:
-        """Deliver the queued requests, then the queued messages; a DONE follows the requests that belong to it."""
+        """Deliver the queued requests, then the queued messages. A DONE is therefore delivered after the requests of
+        its step.
+        """
         while self._requests:
             self._server.request(self, *self._requests.pop(0))
         while self._send:
@@ -140,7 +143,9 @@ class LocalConnection:
         self._server.join(self.session)
 
     def wait(self, limit: float) -> None:
-        """Deliver what is queued, then let the simulation advance until something has arrived or ``limit`` has passed."""
+        """Deliver all queued requests and messages. Then let the simulation advance until something has arrived or
+        ``limit`` has passed.
+        """
         if not self._is_open:
             raise BrokerError("not connected: call connect() first; no other call is valid after close()")
         self.session.flush()

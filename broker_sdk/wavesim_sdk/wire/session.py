@@ -40,7 +40,7 @@ class NotAdmitted(Exception):
 
 @dataclass(frozen=True)
 class Admission:
-    """The values that an accepted client receives in WELCOME and its first events."""
+    """The values that an accepted client receives in WELCOME and in its first events."""
 
     id: int  #: row of the body; -1 for an observer
     step_ns: int

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 FEW_SESSIONS = 64
 GENERATION_MARGIN = 1000  #: margin for the generations of bodies that an earlier front may have added to a row
-#: intervals between two polls of the sessions: for few sessions, for many
+#: intervals between two polls of the sessions, for few sessions and for many
 SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04
 LONG_S = 0.1  #: when a wait exceeds this time, the waiting budgets are checked
 #: if the front was inactive for longer than this, it stalled itself, and its clients are not charged
@@ -118,9 +118,9 @@ class Front:
             self._rng,
             self._on_error,
         )
-        #: replies to the commander: (its command, the reply)
+        #: replies to the commander, each with the command that it answers
         self.replies: list[tuple[dict[str, Any], CommandReply]] = []
-        #: returns the part of the status that the surrounding process contributes
+        #: function that returns the process's part of the status
         self.gauges: Callable[[], dict[str, Any]] = dict
         self.tables = FrontTables(areas["simulation"], areas["vehicles"])
         self.admission_policy, self.crews = AdmissionPolicy(loaded, step_ns), Crews()
@@ -207,12 +207,12 @@ class Front:
         self._effort_rows: tuple[int, ...] = ()
         self._traced: set[str] = set()
         self.now = 0.0
-        self.stood_still_s = 0.0  #: wall time during which the front was due but not active
+        self.stood_still_s = 0.0  #: total wall time during which the front had work to do but did not run
 
     def set_time(self, now: float) -> None:
         """Set the current time.
 
-        Time in which the front itself stalled (stopped, or without a processor) does not count towards any limit.
+        Exclude from all limits the time during which the front itself stalled: it was stopped, or had no processor.
         """
         stalled_s, self.now = now - self.now, now
         if stalled_s <= STALL_THRESHOLD_S or stalled_s == now:  # the first call
@@ -396,7 +396,9 @@ class Front:
         self.engine_queue.send(messages.ReleaseCommand(int(clock["tick"])))
 
     def _on_body_presence(self, r: messages.BodyPresenceEvent) -> None:
-        """Handle the departure of an orphaned body. Remove a body that enters because an earlier front requested it."""
+        """Handle the departure of a body whose front has crashed. If a body enters because that front requested it,
+        remove it.
+        """
         if not r.is_present and r.row in self.orphans and r.generation == self.generations[r.row]:
             self.orphans.discard(r.row)
             self.bodies.pop(r.row, None)

@@ -2,8 +2,8 @@
 
 In a message of known shape, each number has a fixed position. NumPy therefore fills the numbers of all sessions
 together, a hundred times faster than packing lists. Shapes differ in the parts that a session receives and in the
-sensors that currently have a value. Values with missing numbers are packed individually. The division into datagrams is
-computed in bytes, sealing included, as if no numbers were missing.
+sensors that currently have a value. Values with missing numbers are packed individually. The division into datagrams
+depends on their size in bytes, including the seal. It is computed as if no numbers were missing.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ MAX_PIECE_NUMBERS = (
 
 
 class DatagramShape(NamedTuple):
-    """The contents that a session receives: truth or not, number of actuators, forces or not, (number, type) of its
-    sensors.
+    """The contents that a session receives: whether with true motion, whether with forces, the number of actuators, and
+    the (number, type) of its sensors.
     """
 
     sends_truth: bool
