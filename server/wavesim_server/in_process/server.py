@@ -140,16 +140,9 @@ class InProcessServer:
         log = LogWriter(Path(options.log), loaded, options.seed) if options.log else None
         keys = load_keyring(loaded) if network is not None else None
         self.front = Front(
-            loaded,
-            options.name,
-            options.seed,
-            areas,
-            self._commands,
-            log=log,
-            keys=keys,
-            print_line=print_line,
-            has_network=network is not None,
+            loaded, options.name, options.seed, areas, self._commands, log=log, keys=keys, print_line=print_line
         )
+        self.front.has_network = network is not None
         self.idle_s = 0.0  #: wall time during which nothing happened
         self._front_due = self._engine_due = self._publish_at = 0.0
         self.engine.begin(time.monotonic())

@@ -82,7 +82,7 @@ _JOINED_TEXTS = {Resumption.NEW: "joined", Resumption.RESUMED: "rejoined", Resum
 class Front:
     """The front of one server.
 
-    ``print_line`` prints a human-readable line. ``has_network`` is False if all clients are in this process.
+    ``print_line`` prints a human-readable line.
     """
 
     def __init__(
@@ -98,9 +98,8 @@ class Front:
         keys: Keyring | None = None,
         rng: random.Random | None = None,
         print_line: Callable[[str], None] = lambda text: None,
-        has_network: bool = True,
     ) -> None:
-        self._has_network = has_network
+        self.has_network = True  #: False if all clients are in this process
         self.config, self.log = loaded.config, log
         self.areas, self.events, self.print_line = areas, events, print_line
         step_ns = round(self.config.time.step * 1e9)
@@ -310,7 +309,7 @@ class Front:
                 SESSION_POLL_S if len(self.sessions.by_token) <= FEW_SESSIONS else BUSY_SESSION_POLL_S
             )
             self._handle_all(self.sessions.poll(now))
-            if not self._has_network:
+            if not self.has_network:
                 self._poll_sessions_at = math.inf  # clients in this process need no keep-alive
         if self.barrier.tick is not None and now >= self.barrier.since + LONG_S:
             self.steps.end_those_without_budget(now)
