@@ -431,7 +431,7 @@ class BrokerBase(PrivilegedRequests):
         """Return actuator commands by position, from commands by name or by position. Raises BrokerError if one is invalid."""
         actuators = self.actuators
         if isinstance(wanted, Mapping):
-            positions = {a.name: k for k, a in enumerate(actuators)}
+            positions = self.session.body.positions
             values: list[Any] = [None] * len(actuators)
             for name, value in wanted.items():
                 if name not in positions:
@@ -444,7 +444,7 @@ class BrokerBase(PrivilegedRequests):
                     f"too many commands for '{self.name}': it has {len(actuators)} actuators, got {len(values)} commands"
                 )
         for k, value in enumerate(values):
-            if value is not None and not (type(value) is float and isfinite(value)):
+            if not _is_sendable(value):
                 values[k] = _number(value, f"the command of '{actuators[k].name}'")
         return values
 
@@ -459,7 +459,7 @@ class BrokerBase(PrivilegedRequests):
         values = None if command is None else self.command(command)
         estimated = None
         if estimate is not None:
-            estimated = [None if v is None else _number(v, f"estimate[{k}]") for k, v in enumerate(estimate)]
+            estimated = [v if _is_sendable(v) else _number(v, f"estimate[{k}]") for k, v in enumerate(estimate)]
         try:
             if self._step is not None and self._step.step:
                 self.session.done(self._step.tick, values, estimated)
@@ -471,6 +471,11 @@ class BrokerBase(PrivilegedRequests):
                 self.session.estimate(estimated)
         except Malformed as malformed:
             raise BrokerError(f"invalid answer: {malformed}") from None
+
+
+def _is_sendable(value: Any) -> bool:
+    """Return whether a value is a finite float or None, and can be sent as it is."""
+    return value is None or (type(value) is float and isfinite(value))
 
 
 def _number(value: Any, what: str) -> float:

@@ -70,8 +70,9 @@ class Auv:
         if not {"ctd", "ahrs", "speedlog"} <= sensors.keys():
             return {}, [None] * 10  # the instruments have no values yet
         depth = depth_of_pressure(self.loaded.config.world, sensors.ctd.pressure)
-        roll, pitch, heading = sensors.ahrs.roll, sensors.ahrs.pitch, sensors.ahrs.heading
-        _, q, r = rates = sensors.ahrs.rates
+        ahrs = sensors.ahrs
+        roll, pitch, heading = ahrs.roll, ahrs.pitch, ahrs.heading
+        _, q, r = rates = ahrs.rates
         surge, sway, _ = speed = sensors.speedlog.v_FB_B
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time
@@ -118,7 +119,7 @@ class Auv:
         n = self.navigator
         innovation = None if math.isnan(n.innovation) else float(n.innovation)
         values = [*n.place, depth, *n.sigma, 0.1, *n.dead_reckoning, depth]
-        return [*(float(v) for v in values), innovation]
+        return [*map(float, values), innovation]
 
 
 def options(parser: argparse.ArgumentParser) -> None:

@@ -15,6 +15,7 @@ from wavesim_sdk.wire.client import ClientSession, JoinRefused, Phase, SessionEv
 from wavesim_sdk.wire.items import REQUESTS, AnyEvent, AnyRequest
 from wavesim_sdk.wire.messages import Join, Leave, Refuse, Welcome
 from wavesim_sdk.wire.schema import Malformed, check
+from wavesim_sdk.wire.state import State
 
 __all__ = [
     "LocalConnection",
@@ -120,6 +121,12 @@ class LocalSession(ClientSession):
                 self.received.append(JoinRefused(code, text))
             case _:
                 self.received += self._handle(message, 0.0)
+
+    def take_state(self, state: State) -> None:
+        """Receive a state."""
+        if self.phase is not Phase.CLOSED:
+            self.deliveries += 1
+            self.received.append(state)
 
     def take_event(self, event: AnyEvent) -> None:
         """Receive an event."""

@@ -361,9 +361,8 @@ class ServerSessions:
 
     def receive_local(self, session: Session, message: Actuate | Done | Estimate | Leave) -> list[Happening]:
         """Process a message of a client in this process and return what happened."""
-        if session.is_over:
-            return self.take_ended()
-        return [*self._handle(session, message, b"", self._now), *self.take_ended()]
+        happened = [] if session.is_over else self._handle(session, message, b"", self._now)
+        return happened or self.take_ended()
 
     def request_local(self, session: Session, number: int, item: Any) -> list[Happening]:
         """Process a request, with its number, of a client in this process."""

@@ -35,12 +35,12 @@ class SharedRandomState:
     def __init__(self) -> None:
         address = get_bit_generator().ctypes.state_address
         # the 624 words of the Mersenne Twister, and its position
-        self._words = np.ctypeslib.as_array((ctypes.c_uint32 * 625).from_address(address))
+        self._words = (ctypes.c_uint32 * 625).from_address(address)
         self.initial: Any = np.random.get_state()
 
     def mark(self) -> tuple[int, int]:
         """Return numbers that change when the generator is used or seeded."""
-        return int(self._words[0]), int(self._words[624])
+        return self._words[0], self._words[624]
 
 
 class ProgramContext:

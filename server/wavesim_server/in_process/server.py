@@ -33,6 +33,7 @@ from wavesim_world.config import LoadedConfig
 __all__ = ["InProcessServer"]
 
 IDLE_S = 0.05  #: maximum wall time in s of one pause
+PUBLISH_S = 0.02  #: wall time in s between two updates of the front's tables in shared memory
 
 
 class _FleetViews:
@@ -141,8 +142,9 @@ class InProcessServer:
         self.front = Front(
             loaded, options.name, options.seed, areas, self._commands, log=log, keys=keys, print_line=print_line
         )
+        self.front.has_network = network is not None
         self.idle_s = 0.0  #: total wall time in s during which neither simulation nor programs advanced
-        self._front_due = self._engine_due = 0.0
+        self._front_due = self._engine_due = self._publish_at = 0.0
         self.engine.begin(time.monotonic())
         emulators = self._emulators.values()
         views = _FleetViews(SharedState(options.name), {t for e in emulators for t in e.emulator.needs})
@@ -168,8 +170,8 @@ class InProcessServer:
         self._engine_due = self.engine.poll(wall := time.monotonic())
         has_events = self._take_events()
         now = self.now
-        if now >= self._front_due:
-            self._front_due = self.front.poll(now)
+        if now >= self._front_due or wall >= self._publish_at:
+            self._front_due, self._publish_at = self.front.poll(now), wall + PUBLISH_S
         else:
             self.front.set_time(now)
             self.front.hand_over()
@@ -194,10 +196,10 @@ class InProcessServer:
         return has_any
 
     def _take_events(self) -> bool:
-        waiting = self._events.waiting
+        waiting, now = self._events.waiting, self.now
         has_any = bool(waiting)
         while waiting:
-            self.front.handle_event(waiting.popleft(), self.now)
+            self.front.handle_event(waiting.popleft(), now)
         return has_any
 
     # -- the trial ---------------------------------------------------------------------------------

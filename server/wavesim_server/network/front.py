@@ -99,6 +99,7 @@ class Front:
         rng: random.Random | None = None,
         print_line: Callable[[str], None] = lambda text: None,
     ) -> None:
+        self.has_network = True  #: False if all clients are in this process
         self.config, self.log = loaded.config, log
         self.areas, self.events, self.print_line = areas, events, print_line
         step_ns = round(self.config.time.step * 1e9)
@@ -299,7 +300,8 @@ class Front:
     def poll(self, now: float) -> float:
         """Do all work that is due; return the latest time of the next call.
 
-        If the next call is much later, the front assumes that it stalled. Read the socket before this call.
+        If the next call is much later, the front assumes that it stalled. Read the socket before this call. Without a network, the
+        returned time concerns only the clients, and more frequent calls publish the tables in time.
         """
         self.set_time(now)
         if now >= self._poll_sessions_at:
@@ -307,6 +309,8 @@ class Front:
                 SESSION_POLL_S if len(self.sessions.by_token) <= FEW_SESSIONS else BUSY_SESSION_POLL_S
             )
             self._handle_all(self.sessions.poll(now))
+            if not self.has_network:
+                self._poll_sessions_at = math.inf  # clients in this process need no keep-alive
         if self.barrier.tick is not None and now >= self.barrier.since + LONG_S:
             self.steps.end_those_without_budget(now)
             self._handle_all(self.sessions.take_ended())
@@ -323,6 +327,7 @@ class Front:
             self.tables.poll(now, self.clock.tick, self.crews.by_token.values())
             if self.observers.has_roll_calls:
                 self.observers.continue_roll_calls(self.broadcast.identity())
+                states = now
         except Exception as error:
             self.sessions.fail_session(None, error)
         self._handle_all(self.sessions.take_ended())

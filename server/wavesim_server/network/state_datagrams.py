@@ -30,9 +30,6 @@ from wavesim_sdk.wire.messages import (
     MOTION_NUMBERS,
     SEAL_BYTES,
     VERSION,
-    Reading,
-    StateMessage,
-    StepMessage,
     Type,
 )
 from wavesim_sdk.wire.session import Session
@@ -142,9 +139,14 @@ class InstrumentLocator:
         self._written = -1
         self._places: dict[tuple[int, int], tuple[int, int]] = {}
 
+    @property
+    def version(self) -> int:
+        """Number of the last write of the table."""
+        return int(self._table.header[DONE])
+
     def locate(self, row: int, number: int) -> tuple[int, int] | None:
         """Return (row in the table of its type, generation) of a sensor of a body; None if the body is absent."""
-        written = int(self._table.header[DONE])
+        written = self.version
         if written != self._written:
             records = self._table.snapshot()[1]
             self._written = written
@@ -354,18 +356,6 @@ class StateWriter:
         is_valid = known & (as_integers[:, _VALID] == 1) & (as_integers[:, HEAD_COLUMNS + count] == places[:, 1])
         is_valid &= (time >= 0) & (time <= view.time_ns + MAX_FUTURE_NS) & (view.time_ns - time <= max_age)
         return is_valid, rows[:, HEAD_COLUMNS : HEAD_COLUMNS + count], np.where(is_valid, time, 0)
-
-    def message(self, m: CrewMember, view: TableSnapshots, kind: Type) -> StateMessage | StepMessage:
-        """Return the state of one session as a message, for a client in this process."""
-        if m.datagram_shape is None:
-            m.datagram_shape = self._shape(m)
-        shape: DatagramShape = m.datagram_shape
-        present, values = self._values_of(shape, m, view)
-        readings = tuple(
-            Reading(shape.sensors[k][0], int(values[k][1][0]), 0, _finite_or_none(values[k][0][0])) for k in present
-        )
-        head = view.tick, view.time_ns, view.run_state, 0, *_numbers_of(shape, m, view), readings
-        return StepMessage(*head, 0) if kind is Type.STEP else StateMessage(*head)
 
     def _write_one(self, shape: DatagramShape, m: CrewMember, view: TableSnapshots, kind: Type) -> DatagramBodies:
         """Return the datagrams of one session."""
