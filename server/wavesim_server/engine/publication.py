@@ -109,15 +109,12 @@ class EngineTables:
             table.end_write(self.sim.tick)
 
     def _weather(self) -> None:
-        table = self.areas["simulation"]["weather"]
-        table.begin_write()[0] = self.sim.weather_model.record(self.sim.time_s)
-        table.end_write(self.sim.tick)
+        self.areas["simulation"]["weather"].publish_row(self.sim.tick, *self.sim.weather_model.record(self.sim.time_s))
 
     def _clock(self, state: RunState, pace: TickPacer, now: float) -> None:
         sent, heard, live = self.sim.channel.counters
-        table = self.areas["simulation"]["clock"]
-        # one record assignment is faster than single fields, which each create a view
-        table.begin_write()[0] = (
+        self.areas["simulation"]["clock"].publish_row(
+            self.sim.tick,
             self.sim.tick,
             self.sim.time_ns,
             self.sim.time_ns // 100_000,
@@ -138,4 +135,3 @@ class EngineTables:
             self.sim.contacts.dropped,
             self.sim.channel.paths_dropped,
         )
-        table.end_write(self.sim.tick)
