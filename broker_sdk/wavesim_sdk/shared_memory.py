@@ -112,7 +112,8 @@ class TableView:
         )
         #: the buffers as numbers (rows, numbers): NumPy copies these ten times faster than rows with columns
         self.words: tuple[Ints, Ints] = (as_words(self.buffers[0]), as_words(self.buffers[1]))
-        self._row = struct.Struct("<" + "".join(_format(dtype[name]) for name in dtype.names or ()))
+        #: the columns of a row for :mod:`struct`, which packs a row ten times faster than NumPy
+        self.row_format = struct.Struct("<" + "".join(_format(dtype[name]) for name in dtype.names or ()))
 
     def snapshot(self, tries: int = 1_000_000) -> tuple[int, Record]:
         """Copy the last finished write and return (tick, all rows). Never blocks the writer.
@@ -162,7 +163,7 @@ class TableView:
     def publish_row(self, tick: int, *numbers: float | bytes) -> None:
         """Publish a table of one row from the numbers and texts of its columns; a column of three numbers takes three."""
         self.begin_write()
-        self._row.pack_into(self.words[int(self.header[BEGUN]) & 1], 0, *numbers)
+        self.row_format.pack_into(self.words[int(self.header[BEGUN]) & 1], 0, *numbers)
         self.end_write(tick)
 
     def publish(self, rows: Record, tick: int) -> None:

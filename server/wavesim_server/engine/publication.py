@@ -32,7 +32,7 @@ class EngineTables:
         self.counts = LossCounts()
         self.requested_effort_rows: tuple[int, ...] = ()  #: rows of the bodies whose forces a session receives
         self._buoys = 0
-        self._published_effort = False
+        self._published_effort = self._published_signals = False
 
     def begin(self) -> None:
         """Publish the constant tables and the bodies."""
@@ -66,14 +66,13 @@ class EngineTables:
     def publish_tick(self, state: RunState, pace: TickPacer, now: float) -> None:
         """Publish motion, sound, weather and clock of this tick."""
         sim, tick = self.sim, self.sim.tick
-        vehicles, simulation = self.areas["vehicles"], self.areas["simulation"]
+        vehicles = self.areas["vehicles"]
         motion, actuation = vehicles["state"].begin_write(), vehicles["actuation"].begin_write()
         sim.results.fill_motion(motion, actuation)
         vehicles["state"].end_write(tick)
         vehicles["actuation"].end_write(tick)
         self._effort()
-        sim.channel.live_signals(simulation["signals"].begin_write(), sim.time_s)
-        simulation["signals"].end_write(tick)
+        self._signals()
         self._weather()
         self._clock(state, pace, now)
 
@@ -93,6 +92,14 @@ class EngineTables:
             records = table.begin_write()
             records[:] = 0  # clears rows that are no longer requested
             self.sim.results.effort(rows, records)
+            table.end_write(self.sim.tick)
+
+    def _signals(self) -> None:
+        live = self.sim.channel.counters[2] > 0
+        if live or self._published_signals:
+            self._published_signals = live
+            table = self.areas["simulation"]["signals"]
+            self.sim.channel.live_signals(table.begin_write(), self.sim.time_s)
             table.end_write(self.sim.tick)
 
     def publish_surroundings(self) -> None:
