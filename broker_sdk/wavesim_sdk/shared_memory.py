@@ -163,7 +163,7 @@ class TableView:
     def publish_row(self, tick: int, *numbers: float | bytes) -> None:
         """Publish a table of one row from the numbers and texts of its columns; a column of three numbers takes three."""
         self.begin_write()
-        self.row_format.pack_into(self.words[int(self.header[BEGUN]) & 1], 0, *numbers)
+        self.row_format.pack_into(self.words[int(self.header[BEGUN]) & 1].data, 0, *numbers)
         self.end_write(tick)
 
     def publish(self, rows: Record, tick: int) -> None:

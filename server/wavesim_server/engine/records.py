@@ -47,7 +47,7 @@ class _Piece(NamedTuple):
     """Records of one table, and of each the row of the body, the number of the instrument or 0, and the generation."""
 
     table: str
-    count: int
+    size: int  #: number of records
     rows: bytes
     records: bytes
     generations: bytes
@@ -57,13 +57,11 @@ class _Piece(NamedTuple):
         if len(self.records) <= MAX_RECORD_BYTES:
             yield self
             return
-        size = len(self.records) // self.count
-        most = max(1, MAX_RECORD_BYTES // size)
-        for first in range(0, self.count, most):
-            n = min(most, self.count - first)
-            cut = (
-                data[first * width : (first + n) * width] for data, width in zip(self[2:], (16, size, 8), strict=True)
-            )
+        width = len(self.records) // self.size
+        most = max(1, MAX_RECORD_BYTES // width)
+        for first in range(0, self.size, most):
+            n = min(most, self.size - first)
+            cut = (data[first * w : (first + n) * w] for data, w in zip(self[2:], (16, width, 8), strict=True))
             yield _Piece(self.table, n, *cut)
 
 

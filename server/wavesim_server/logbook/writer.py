@@ -33,7 +33,6 @@ from wavesim_world.ocean.bed import bed_around_fleet, mean_depth
 #: tables of bodies by name
 _BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}
 MAX_BLOCKS = 64  #: maximum number of message blocks that are kept prepared
-_ESTIMATE = struct.Struct("<10d")
 #: columns of the table `clock` that describe the quality of a run
 HEALTH = (
     "realtime_factor",
@@ -330,9 +329,9 @@ class LogWriter:
 
     def estimate(self, time_ns: int, body: str, values: list[float | None]) -> None:
         """Write the estimate of a body's on-board navigator. It may precede the entry of the body in the log."""
-        if len(values) >= 10:
-            numbers = _ESTIMATE.pack(*[np.nan if v is None else v for v in values[:10]])
-            self.record(f"/estimate/{body}", ESTIMATE, time_ns, numbers)
+        numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
+        if len(numbers) == 10:
+            self.record(f"/estimate/{body}", ESTIMATE, time_ns, numbers.tobytes())
 
     def close(self) -> None:
         """Write the index and close the file."""
