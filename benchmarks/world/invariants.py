@@ -40,6 +40,7 @@ ALLOWED: dict[str, int] = {
     "front.request_handler.acoustic_quota.refused": 64,  # names of clients
     "front.data_loss._texts": 101,  # descriptions of lost data
     "engine.emulators.instruments._owners_by_type": 500,  # of each type, until somebody comes or goes
+    "engine._logged_sequences.": 500,  # bodies and instruments, until the log is next due
     "engine.emulators._unanswered": 64,  # of each type
     "engine.emulators.pending": 64,  # types of emulators that have not answered
     "engine.sim.channel._carriers": 4096,  # losses of frequencies

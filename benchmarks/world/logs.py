@@ -4,6 +4,7 @@ files.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,9 +15,9 @@ import numpy as np
 from benchmarks.world.report import Broken
 from wavesim_sdk import commands, log
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import RECEPTION, SENT, VEHICLE_TABLES, RunState
 from wavesim_server import messages
+from wavesim_server.logbook.writer import logged_table
 
 if TYPE_CHECKING:
     from benchmarks.world.server import Server
@@ -54,15 +55,15 @@ class ExpectedLog:
 def _entries(event: messages.EngineEvent, names: dict[int, str], loaded: Any) -> Iterator[tuple[str, Any]]:
     """Yield each topic of an event and what the log stores under it."""
     match event:
-        case messages.LogRecordsEvent(_, table, rows, records):
-            whose = np.frombuffer(rows, np.int64)
-            dtype = (_TABLES.get(table) or sensor_table_of(table).visible).dtype
-            if table in _TABLES:
-                topics = [f"/{table}/{names.get(int(row), '')}" for row in whose]
-            else:
-                topics = [f"/sensor/{names.get(int(row), '')}/{number}" for row, number in whose.reshape(-1, 2)]
-            for k, topic in enumerate(topics):
-                yield topic, records[k * dtype.itemsize : (k + 1) * dtype.itemsize]
+        case messages.LogRecordsEvent(_, tables, counts, rows, records):
+            whose, at = iter(np.frombuffer(rows, np.int64).reshape(-1, 2).tolist()), 0
+            for table, count in zip(tables, counts, strict=True):
+                size = logged_table(table).dtype.itemsize
+                for row, number in itertools.islice(whose, count):
+                    kind = f"/{table}" if table in _TABLES else "/sensor"
+                    topic = f"{kind}/{names.get(row, '')}" + ("" if table in _TABLES else f"/{number}")
+                    yield topic, records[at : at + size]
+                    at += size
         case messages.SignalsEvent(sent, receptions):
             for k in range(0, len(sent), SENT.dtype.itemsize):
                 yield "/acoustics/sent", sent[k : k + SENT.dtype.itemsize]

@@ -411,7 +411,7 @@ def names_by_row() -> Any:
     """Log records of the previous body of a row under the name of the current body."""
 
     def table(self: EngineEventDispatcher, log: LogWriter, e: LogRecordsEvent) -> None:
-        log.table(e.tick * self.step_ns, e.table, np.frombuffer(e.rows, np.int64), e.records)
+        log.records(e.tick * self.step_ns, e.tables, e.counts, e.rows, e.records)
 
     return mock.patch.object(EngineEventDispatcher, "_table", table)
 

@@ -17,3 +17,8 @@ Record = np.ndarray[Any, np.dtype[np.void]]  #: rows of a table
 def as_numbers(rows: Record) -> Floats:
     """Return a view (rows, numbers) of a table with columns of 8 bytes; see ``Table.first_columns``."""
     return rows.view(np.float64).reshape(len(rows), rows.dtype.itemsize // 8)
+
+
+def as_words(rows: Record) -> Ints:
+    """Return a view (rows, words of 8 bytes) of a table."""
+    return rows.view(np.int64).reshape(len(rows), rows.dtype.itemsize // 8)

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import mmap
 import os
 import platform
+import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from typing import Any
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.arrays import Record
+from wavesim_sdk.arrays import Ints, Record, as_words
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.layout import layout_hash
 from wavesim_sdk.names import server_name
@@ -90,6 +92,12 @@ def require_ordered_stores() -> None:
         )
 
 
+def _format(dtype: np.dtype[Any]) -> str:
+    """Return the format of a column for :mod:`struct`."""
+    kinds = {"i": "q", "f": "d"}
+    return kinds[dtype.base.kind] * math.prod(dtype.shape) if dtype.base.kind in kinds else f"{dtype.itemsize}s"
+
+
 class TableView:
     """Table inside a mapped segment."""
 
@@ -102,6 +110,10 @@ class TableView:
             np.frombuffer(buffer, dtype, capacity, start),
             np.frombuffer(buffer, dtype, capacity, start + size),
         )
+        #: the buffers as numbers (rows, numbers): NumPy copies these ten times faster than rows with columns
+        self.words: tuple[Ints, Ints] = (as_words(self.buffers[0]), as_words(self.buffers[1]))
+        #: the columns of a row for :mod:`struct`, which packs a row ten times faster than NumPy
+        self.row_format = struct.Struct("<" + "".join(_format(dtype[name]) for name in dtype.names or ()))
 
     def snapshot(self, tries: int = 1_000_000) -> tuple[int, Record]:
         """Copy the last finished write and return (tick, all rows). Never blocks the writer.
@@ -112,15 +124,29 @@ class TableView:
         for _ in range(tries):
             done = int(header[DONE])
             tick = int(header[TICK_0 + (done & 1)])
-            copy = self.buffers[done & 1].copy()
+            copy = self.words[done & 1].copy()
             if int(header[BEGUN]) <= done + 1:
-                return tick, copy
+                return tick, np.frombuffer(copy, self.dtype)
+        raise AttachError("the table changes faster than this program can read it")
+
+    def take(self, rows: Ints, tries: int = 1_000_000) -> Ints:
+        """Copy some rows of the last finished write as numbers; see :meth:`snapshot`."""
+        for _ in range(tries):
+            done = int(self.header[DONE])
+            copy = self.words[done & 1].take(rows, 0)
+            if int(self.header[BEGUN]) <= done + 1:
+                return copy
         raise AttachError("the table changes faster than this program can read it")
 
     @property
     def latest(self) -> Record:
         """Return the rows of the last finished write without copying them. Only for the writer."""
         return self.buffers[int(self.header[DONE]) & 1]
+
+    @property
+    def latest_words(self) -> Ints:
+        """Return :attr:`latest` as numbers."""
+        return self.words[int(self.header[DONE]) & 1]
 
     def begin_write(self) -> Record:
         """Begin a write and return the rows to fill. These rows still contain the values of the last write but one."""
@@ -134,9 +160,16 @@ class TableView:
         self.header[TICK_0 + (begun & 1)] = tick
         self.header[DONE] = begun
 
+    def publish_row(self, tick: int, *numbers: float | bytes) -> None:
+        """Publish a table of one row from the numbers and texts of its columns; a column of three numbers takes three."""
+        self.begin_write()
+        self.row_format.pack_into(self.words[int(self.header[BEGUN]) & 1].data, 0, *numbers)
+        self.end_write(tick)
+
     def publish(self, rows: Record, tick: int) -> None:
         """Publish a copy of ``rows``."""
-        self.begin_write()[: len(rows)] = rows
+        self.begin_write()
+        self.words[int(self.header[BEGUN]) & 1][: len(rows)] = as_words(rows)
         self.end_write(tick)
 
 

@@ -156,19 +156,17 @@ class InstrumentRegistry:
         self.is_changed = True
         self.version += 1
 
-    def current_owners(self, type_: str, generations: Ints) -> tuple[Ints, Ints]:
-        """Return the rows of the value table whose instrument is in the simulation, and their owners.
+    def occupied(self, type_: str) -> tuple[Ints, Ints, Ints]:
+        """Return the rows of the value table whose instrument is in the simulation, their generations and owners.
 
-        The owners are an array (n, 2): row of the body and number in its suite. An instrument is in the simulation if
-        the generations agree.
+        The owners are an array (n, 2): row of the body and number in its suite. A value of another generation belongs
+        to an earlier instrument.
         """
         if type_ not in self._owners_by_type:
             places = np.flatnonzero(self._row_at_place[type_] >= 0)
             rows = self.rows[self._row_at_place[type_][places]]
             self._owners_by_type[type_] = places, rows["generation"], np.column_stack([rows["body"], rows["number"]])
-        places, made, owners = self._owners_by_type[type_]
-        mine = made == generations[places]
-        return (places, owners) if mine.all() else (places[mine], owners[mine])
+        return self._owners_by_type[type_]
 
     def periods(self, type_: str) -> tuple[int, ...]:
         """Return the periods in ticks of all instruments of a type."""

@@ -33,6 +33,7 @@ from wavesim_sdk.wire.value_types import Checker
 COMMANDS_BYTES = 4 * 1024 * 1024
 EVENTS_BYTES = 32 * 1024 * 1024
 MAX_RECORD_BYTES = 1024 * 1024  #: maximum size of a block in an event; larger data is split into several blocks
+NO_BODY = -1  #: generation of a record that belongs to no body
 EXIT_NO_RESOURCE = 10  #: exit code of a process that could not obtain a system resource
 EXIT_FAILED = 70  #: exit code of an engine that failed at a tick and has reported it
 
@@ -121,13 +122,16 @@ class SignalsEvent:
 
 @dataclass(frozen=True, slots=True)
 class LogRecordsEvent:
-    """Records of a table for the log."""
+    """Records of one tick for the log, table by table."""
 
     tick: int = record_field(_TICK, "tick")
-    table: str = record_field(_NAME, "name of the table")
-    rows: bytes = record_field(_BLOCK, "rows of the records in that table, int64")
+    tables: Sequence[str] = record_field(List(_NAME, 2**10), "names of the tables")
+    counts: Sequence[int] = record_field(_ROWS, "number of records of each table")
+    rows: bytes = record_field(
+        _BLOCK, "row of the body (or line) of each record and number of its instrument or 0, int64"
+    )
     records: bytes = record_field(_BLOCK, "the records")
-    generations: bytes = record_field(_BLOCK, "generation of the body of each record, int64")
+    generations: bytes = record_field(_BLOCK, "generation of the body of each record or NO_BODY, int64")
 
 
 @dataclass(frozen=True, slots=True)

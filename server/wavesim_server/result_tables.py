@@ -89,4 +89,4 @@ class ResultTables:
         return table
 
     def _present_rows(self, rows: Sequence[int] | None) -> Any:
-        return np.array([k for k in (self._occupants if rows is None else rows) if k in self._occupants], np.int64)
+        return np.array([*self._occupants] if rows is None else [k for k in rows if k in self._occupants], np.int64)

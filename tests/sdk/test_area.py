@@ -16,7 +16,7 @@ import posix_ipc
 import pytest
 
 from wavesim_sdk import tables
-from wavesim_sdk.arrays import Record
+from wavesim_sdk.arrays import Ints
 from wavesim_sdk.attach import ClaimLock, create_semaphores, remove_semaphores
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.layout import layout_hash
@@ -258,15 +258,15 @@ class Overtaken:
 
     def __init__(self, view: TableView, *acts: Callable[[], None]) -> None:
         self.view, self.acts, self.copies = view, list(acts), 0
-        self.buffers = view.buffers
+        self.words = view.words
 
     def __getitem__(self, k: int) -> Overtaken:
         self.chosen = k
         return self
 
-    def copy(self) -> Record:
+    def copy(self) -> Ints:
         self.copies += 1
-        found = self.buffers[self.chosen].copy()
+        found = self.words[self.chosen].copy()
         if self.acts:
             self.acts.pop(0)()
         return found
@@ -307,7 +307,7 @@ def test_a_reader_that_is_overtaken_starts_again(first: int) -> None:
         write(first + 1)
         writer.begin_write()["tick"] = -1
 
-    reader.buffers = spy = Overtaken(reader, one)  # type: ignore[assignment]  # it stands for a pair of arrays
+    reader.words = spy = Overtaken(reader, one)  # type: ignore[assignment]  # it stands for a pair of arrays
     assert reader.snapshot()[0] == first and spy.copies == 1, "the other buffer is being filled"
     spy.acts = [two, one]
     spy.copies = 0
@@ -321,7 +321,7 @@ def test_a_reader_that_is_overtaken_again_and_again_gives_up() -> None:
     def two() -> None:
         table.header[BEGUN] += 2
 
-    table.buffers = spy = Overtaken(table, two, two, two, two)  # type: ignore[assignment]
+    table.words = spy = Overtaken(table, two, two, two, two)  # type: ignore[assignment]
     with pytest.raises(AttachError, match=r"^the table changes faster than this program can read it$"):
         table.snapshot(3)
     assert spy.copies == 3

@@ -112,7 +112,7 @@ class Sea:
         self.tick += ticks
 
     def record(self, time: float) -> tuple[Any, ...]:
-        return (0.0, 0.0, 0.0), *[0.0] * 6
+        return (0.0,) * 9
 
     def actuators(self, row: int) -> Any:
         return actuators_of(self.occupants[row].model)

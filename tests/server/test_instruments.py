@@ -69,16 +69,12 @@ def test_rows_are_used_again_under_another_generation(loaded: LoadedConfig) -> N
     assert i.installed(1) == ()
 
 
-def test_values_of_instruments_that_are_gone_are_nobodys(loaded: LoadedConfig) -> None:
-    """Also where nothing was ever written: their places say so, whatever stands there."""
+def test_the_places_of_instruments_that_are_gone_are_nobodys(loaded: LoadedConfig) -> None:
     i = made(loaded)
-    places, whose = i.current_owners("gps", np.array([1, 1, 0]))
-    assert places.tolist() == [0] and whose.tolist() == [[1, 0]]
-    assert i.current_owners("gps", np.array([2, 1, 0]))[0].tolist() == [], "of another generation"
+    places, generations, whose = i.occupied("gps")
+    assert places.tolist() == [0] and generations.tolist() == [1] and whose.tolist() == [[1, 0]]
     i.leave(1)
-    for generation in (0, 1):
-        places, whose = i.current_owners("gps", np.full(3, generation))
-        assert places.tolist() == [] and whose.tolist() == []
+    assert [found.tolist() for found in i.occupied("gps")] == [[], [], []]
 
 
 def test_no_room_changes_nothing(loaded: LoadedConfig) -> None:

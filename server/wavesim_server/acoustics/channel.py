@@ -74,6 +74,8 @@ class AcousticChannel:
         self.medium, self.table = m, array_tables.address_table(m)
         counters = np.asarray(m.counters)  # members of a record array are slow to access
         self._record_counts = counters["sent"], counters["receptions"]
+        self._totals = [counters[name] for name in ("signals_sent", "heard", "live")]
+        self._paths_dropped = counters["paths_dropped"]
 
     def grow(self) -> None:
         """Increase the capacity for signals, emissions and events."""
@@ -359,13 +361,13 @@ class AcousticChannel:
 
         A path is omitted if it is weaker than the paths that are computed, or has too many turning points.
         """
-        return int(self.medium.counters[0].paths_dropped)
+        return int(self._paths_dropped[0])
 
     @property
     def counters(self) -> tuple[int, int, int]:
         """Return the numbers of signals (sent, received, in transit) since the start."""
-        c = self.medium.counters[0]
-        return int(c.signals_sent), int(c.heard), int(c.live)
+        sent, heard, live = self._totals
+        return int(sent[0]), int(heard[0]), int(live[0])
 
 
 def _concatenated(parts: list[Record], kind: np.dtype[np.void]) -> Record:

@@ -32,7 +32,7 @@ class EngineTables:
         self.counts = LossCounts()
         self.requested_effort_rows: tuple[int, ...] = ()  #: rows of the bodies whose forces a session receives
         self._buoys = 0
-        self._published_effort = False
+        self._published_effort = self._published_signals = False
 
     def begin(self) -> None:
         """Publish the constant tables and the bodies."""
@@ -66,14 +66,13 @@ class EngineTables:
     def publish_tick(self, state: RunState, pace: TickPacer, now: float) -> None:
         """Publish motion, sound, weather and clock of this tick."""
         sim, tick = self.sim, self.sim.tick
-        vehicles, simulation = self.areas["vehicles"], self.areas["simulation"]
+        vehicles = self.areas["vehicles"]
         motion, actuation = vehicles["state"].begin_write(), vehicles["actuation"].begin_write()
         sim.results.fill_motion(motion, actuation)
         vehicles["state"].end_write(tick)
         vehicles["actuation"].end_write(tick)
         self._effort()
-        sim.channel.live_signals(simulation["signals"].begin_write(), sim.time_s)
-        simulation["signals"].end_write(tick)
+        self._signals()
         self._weather()
         self._clock(state, pace, now)
 
@@ -95,6 +94,14 @@ class EngineTables:
             self.sim.results.effort(rows, records)
             table.end_write(self.sim.tick)
 
+    def _signals(self) -> None:
+        live = self.sim.channel.counters[2] > 0
+        if live or self._published_signals:
+            self._published_signals = live
+            table = self.areas["simulation"]["signals"]
+            self.sim.channel.live_signals(table.begin_write(), self.sim.time_s)
+            table.end_write(self.sim.tick)
+
     def publish_surroundings(self) -> None:
         """Publish water and air at the bodies; only when the log or a viewer is due, not at each tick."""
         table = self.areas["vehicles"]["surroundings"]
@@ -109,15 +116,12 @@ class EngineTables:
             table.end_write(self.sim.tick)
 
     def _weather(self) -> None:
-        table = self.areas["simulation"]["weather"]
-        table.begin_write()[0] = self.sim.weather_model.record(self.sim.time_s)
-        table.end_write(self.sim.tick)
+        self.areas["simulation"]["weather"].publish_row(self.sim.tick, *self.sim.weather_model.record(self.sim.time_s))
 
     def _clock(self, state: RunState, pace: TickPacer, now: float) -> None:
         sent, heard, live = self.sim.channel.counters
-        table = self.areas["simulation"]["clock"]
-        # one record assignment is faster than single fields, which each create a view
-        table.begin_write()[0] = (
+        self.areas["simulation"]["clock"].publish_row(
+            self.sim.tick,
             self.sim.tick,
             self.sim.time_ns,
             self.sim.time_ns // 100_000,
@@ -138,4 +142,3 @@ class EngineTables:
             self.sim.contacts.dropped,
             self.sim.channel.paths_dropped,
         )
-        table.end_write(self.sim.tick)

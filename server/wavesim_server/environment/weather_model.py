@@ -201,17 +201,14 @@ class WeatherModel:
 
     # -- state for others --------------------------------------------------------------------
 
-    def uniform_flow(self, time: float) -> Floats:
-        """Return the uniform part of the flow in W, including drift."""
+    def record(self, time: float) -> tuple[float, ...]:
+        """Return the numbers of the current record of the table `weather`."""
+        now, wind = self.weather.state.tolist(), self.weather.wind.tolist()
         north, east = flow.uniform_flow(self.flow, time)
-        state = self.weather.state
-        return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], 0.0])
-
-    def record(self, time: float) -> tuple[Any, ...]:
-        """Return the current record of the table `weather`."""
-        now, wind = self.weather.state, self.weather.wind
         return (
-            tuple(self.uniform_flow(time)),
+            north + now[w.W_NORTH],
+            east + now[w.W_EAST],
+            0.0,
             now[w.W_WIND],
             wind[w.I_WIND_FROM],
             -now[w.W_LEVEL],

@@ -10,12 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import CDR_HEADER, TEXT, TEXT_SCHEMA
 from wavesim_sdk.tables import Table, ros2_definition
-from wavesim_server.logbook.mcap_file import McapFile
+from wavesim_server.logbook.mcap_file import McapFile, MessageBlock
 
 #: maximum number of topics per file: topic numbers have 16 bits, and each topic needs half a kilobyte of memory
 MAX_TOPICS = 8192
@@ -46,11 +44,12 @@ class LogPart:
         """Write the header and the metadata, which come first."""
         self._mcap.begin(profile="ros2", library="wavesim")
         self._mcap.metadata(name, metadata)
+        self.file.flush()
 
     @property
     def size(self) -> int:
         """The size of the file in bytes."""
-        return self.file.tell()
+        return self._mcap.size
 
     def has_room(self, topic: str) -> bool:
         """Return whether the topic can be written to this file."""
@@ -62,11 +61,17 @@ class LogPart:
         self._since = time_ns if self._since is None else self._since
         self._mcap.message(channel, time_ns, data, not said_before)
 
-    def add_records(self, channels: Sequence[int], times_ns: Any, records: bytes) -> None:
-        """Add records of a table, each to its channel, with a common time or individual times."""
-        if channels:
-            self._since = int(np.min(times_ns)) if self._since is None else self._since
-            self._mcap.messages(channels, times_ns, CDR_HEADER, records)
+    def block(self, channels: Sequence[int], sizes: Sequence[int]) -> MessageBlock:
+        """Prepare messages with records of tables, for :meth:`add_block`."""
+        return MessageBlock(channels, sizes, CDR_HEADER)
+
+    def add_block(self, block: MessageBlock, times_ns: Any, records: bytes) -> None:
+        """Add the messages of a block, with a common time or individual times."""
+        if not len(block.channels):
+            return
+        if self._since is None:
+            self._since = times_ns if isinstance(times_ns, int) else int(times_ns.min())
+        self._mcap.messages(block, times_ns, records)
 
     def channel(self, topic: str, table: Table | None) -> int:
         """Return the number of a topic in this file; register it if needed."""
@@ -82,8 +87,6 @@ class LogPart:
         if self._since is not None and now_ns - self._since >= CHUNK_NS:
             self._since = None
             self._mcap.end_chunk()
-        else:
-            self.file.flush()
 
     def finish(self) -> None:
         """Write the index, which completes the file."""

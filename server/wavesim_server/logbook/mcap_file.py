@@ -1,12 +1,13 @@
 """Write many messages at a time to an MCAP file (https://mcap.dev/spec).
 
 The writer of the package mcap needs 15 us per message. This module needs little more than that for all messages of a
-tick together. The package writes all other records.
+tick together: their constant bytes are prepared once in a :class:`MessageBlock`. The package writes most other records.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import struct
 import zlib
 from collections import defaultdict
@@ -20,7 +21,6 @@ from mcap.opcode import Opcode
 from mcap.records import (
     Channel,
     Chunk,
-    ChunkIndex,
     DataEnd,
     Footer,
     Header,
@@ -32,25 +32,57 @@ from mcap.records import (
     SummaryOffset,
 )
 
-FEW = 15  #: maximum number of messages that are written one by one, because that is faster
 MAGIC = b"\x89MCAP0\r\n"
+LEVEL = 1  #: of compression; compresses records as far as the default level, in 2/3 of the time
+MAX_CHANNELS = 2**16  #: channel numbers have 16 bits
 _MESSAGE = struct.Struct("<BQHIQQ")  # opcode, length, channel, number, log time, publish time
 _INDEX = struct.Struct("<BQHI")  # opcode, length, channel, length of the entries
-_ENTRY = struct.Struct("<QQ")  # log time, position in the chunk
+_ENTRY_BYTES = 16  # an entry of the message index: log time, position in the chunk
+_PLACE = np.dtype([("channel", "<u2"), ("place", "<u8")])  # of a message index in the file
 
 
 @functools.cache
 def _messages(lead: int, size: int) -> np.dtype[Any]:
     """Return the type of messages whose data begin with ``lead`` common bytes, followed by ``size`` individual bytes."""
-    head = [
-        ("opcode", "u1"),
-        ("length", "<u8"),
-        ("channel", "<u2"),
-        ("number", "<u4"),
-        ("log", "<u8"),
-        ("publish", "<u8"),
-    ]
+    head = [("opcode", "u1"), ("length", "<u8"), ("channel", "<u2"), ("number", "<u4"), ("times", "<u8", 2)]
     return np.dtype([*head, ("lead", f"V{lead}"), ("data", f"V{size}")])
+
+
+class MessageBlock:
+    """Consecutive messages with given channels and sizes; numbers, times and data are filled in each time.
+
+    The data of each message are preceded by the bytes ``lead``.
+    """
+
+    def __init__(self, channels: Sequence[int], sizes: Sequence[int], lead: bytes) -> None:
+        self.channels = np.array(channels, np.int64)
+        lengths = np.array(sizes, np.int64) + _MESSAGE.size + len(lead)
+        self.offsets = np.cumsum(lengths) - lengths
+        self.ranks = np.zeros(len(channels), np.int64)  #: of each message among those of its channel, from 1
+        earlier: dict[int, int] = defaultdict(int)
+        for k, c in enumerate(channels):
+            self.ranks[k] = earlier[c] = earlier[c] + 1
+        self.data_bytes = sum(sizes)
+        self.bytes = bytearray(int(lengths.sum()))
+        #: of each run of messages of one size: indices, number, times and data
+        self._runs: list[tuple[slice, Any, Any, Any]] = []
+        first = 0
+        for size, group in itertools.groupby(sizes):
+            run = slice(first, first + len(list(group)))
+            rows = np.frombuffer(self.bytes, _messages(len(lead), size), run.stop - first, self.offsets[first])
+            rows["opcode"], rows["length"], rows["channel"] = Opcode.MESSAGE, lengths[first] - 9, self.channels[run]
+            rows["lead"] = np.void(lead)
+            self._runs.append((run, rows["number"], rows["times"], rows["data"]))
+            first = run.stop
+
+    def fill(self, numbers: Any, times_ns: Any, data: bytes) -> None:
+        """Set the number of each message, the time (one for all, or one for each) and the data in sequence."""
+        at = 0
+        for run, number, times, payload in self._runs:
+            number[:] = numbers[run]
+            times[:] = times_ns if isinstance(times_ns, int) else times_ns[run, None]
+            payload[:] = np.frombuffer(data, payload.dtype, len(payload), at)
+            at += payload.nbytes
 
 
 def _bytes(*records: McapRecord) -> bytes:
@@ -65,23 +97,25 @@ class McapFile:
 
     def __init__(self, file: BinaryIO, chunk_bytes: int) -> None:
         self.file, self._chunk_bytes = file, chunk_bytes
-        self._zstd = zstandard.ZstdCompressor()
+        self._zstd = zstandard.ZstdCompressor(LEVEL)
         self._schemas: list[Schema] = []
         self._channels: list[Channel] = []
-        self._numbers = [0]  # by channel, from 1: number of its last message
+        self._numbers = np.zeros(MAX_CHANNELS, np.int64)  # of the last message of each channel
+        self._counts: dict[int, int] = defaultdict(int)  # of messages in finished chunks, by channel
         self._metadata: list[MetadataIndex] = []
-        self._counts: dict[int, int] = defaultdict(int)  # by channel: messages in finished chunks
         #: chunk index records for the summary, as pieces: one growing buffer would fragment the heap
         self._chunk_index: list[bytes] = []
         self._span: tuple[int, int] | None = None  # earliest and latest time of all messages
         self._chunk = bytearray()
-        self._index: dict[int, bytearray] = defaultdict(bytearray)  # message index of the current chunk, by channel
+        self._index: list[tuple[Any, Any, Any]] = []  # channels, times and positions of the messages in the chunk
         self._times: tuple[int, int] | None = None
         self._data_crc = 0  # of all bytes so far: the checksums of chunks do not cover the bytes between them
+        self.size = 0  #: bytes of the file so far
 
     def _write(self, data: bytes | bytearray) -> None:
         self._data_crc = zlib.crc32(data, self._data_crc)
         self.file.write(data)
+        self.size += len(data)
 
     def begin(self, profile: str, library: str) -> None:
         """Write the header."""
@@ -90,7 +124,7 @@ class McapFile:
     def metadata(self, name: str, values: dict[str, str]) -> None:
         """Write a metadata record outside the chunks."""
         data = _bytes(Metadata(name, values))
-        self._metadata.append(MetadataIndex(self.file.tell(), len(data), name))
+        self._metadata.append(MetadataIndex(self.size, len(data), name))
         self._write(data)
 
     def schema(self, name: str, encoding: str, text: bytes) -> int:
@@ -102,46 +136,29 @@ class McapFile:
     def channel(self, topic: str, encoding: str, schema: int) -> int:
         """Register a topic and return its number."""
         self._channels.append(Channel(len(self._channels) + 1, topic, encoding, {}, schema))
-        self._numbers.append(0)
         self._chunk += _bytes(self._channels[-1])
         return self._channels[-1].id
 
     def message(self, channel: int, time_ns: int, data: bytes, numbered: bool = True) -> None:
         """Add one message; an unnumbered one has the number 0."""
         self._numbers[channel] += numbered
-        number = self._numbers[channel] if numbered else 0
-        self._index[channel] += _ENTRY.pack(time_ns, len(self._chunk))
+        number = int(self._numbers[channel]) if numbered else 0
+        self._index.append(((channel,), time_ns, len(self._chunk)))
         self._chunk += _MESSAGE.pack(Opcode.MESSAGE, 22 + len(data), channel, number, time_ns, time_ns)
         self._chunk += data
         self._extend_span(time_ns, time_ns)
 
-    def messages(self, channels: Sequence[int], times_ns: Any, lead: bytes, data: bytes) -> None:
-        """Add messages of one size.
-
-        ``data`` holds their bytes in sequence; each message is preceded by ``lead``. ``times_ns`` is one number for all
-        messages, or one per message.
-        """
-        n = len(channels)
-        if n <= FEW:
-            times = [times_ns] * n if isinstance(times_ns, int) else times_ns.tolist()
-            for k, (channel, time_ns) in enumerate(zip(channels, times, strict=True)):
-                self.message(channel, time_ns, lead + data[k * len(data) // n : (k + 1) * len(data) // n])
-            return
-        rows = np.empty(n, _messages(len(lead), len(data) // n))
-        size = rows.itemsize
-        entries = np.empty((n, 2), "<u8")
-        entries[:, 0] = times_ns
-        entries[:, 1] = np.arange(len(self._chunk), len(self._chunk) + n * size, size)
-        packed, numbers = entries.tobytes(), list[int]()
-        for k, channel in enumerate(channels):
-            self._numbers[channel] += 1
-            numbers.append(self._numbers[channel])
-            self._index[channel] += packed[16 * k : 16 * k + 16]
-        rows["opcode"], rows["length"], rows["channel"], rows["number"] = Opcode.MESSAGE, size - 9, channels, numbers
-        rows["log"] = rows["publish"] = times_ns
-        rows["lead"], rows["data"] = np.void(lead), np.frombuffer(data, rows.dtype["data"])
-        self._chunk += rows.tobytes()
-        self._extend_span(int(np.min(times_ns)), int(np.max(times_ns)))
+    def messages(self, block: MessageBlock, times_ns: Any, data: bytes) -> None:
+        """Add the messages of a block; see :meth:`MessageBlock.fill`."""
+        numbers = self._numbers[block.channels] + block.ranks
+        self._numbers[block.channels] = numbers  # of a channel that occurs several times, the last one stays
+        block.fill(numbers, times_ns, data)
+        self._index.append((block.channels, times_ns, block.offsets + len(self._chunk)))
+        self._chunk += block.bytes
+        if isinstance(times_ns, int):
+            self._extend_span(times_ns, times_ns)
+        else:
+            self._extend_span(int(times_ns.min()), int(times_ns.max()))
 
     def _extend_span(self, first_ns: int, last_ns: int) -> None:
         first, last = self._times or (first_ns, last_ns)
@@ -163,19 +180,37 @@ class McapFile:
     def _write_chunk(self, first_ns: int, last_ns: int) -> None:
         packed = self._zstd.compress(self._chunk)
         chunk = _bytes(Chunk("zstd", packed, last_ns, first_ns, zlib.crc32(self._chunk), len(self._chunk)))
-        begin = self.file.tell()
-        index, places = bytearray(), dict[int, int]()
-        for channel, entries in self._index.items():
-            places[channel] = begin + len(chunk) + len(index)
-            index += _INDEX.pack(Opcode.MESSAGE_INDEX, 6 + len(entries), channel, len(entries))
-            index += entries
-            self._counts[channel] += len(entries) // _ENTRY.size
+        begin = self.size
+        index, places = self._message_index(begin + len(chunk))
         self._write(chunk)
         self._write(index)
-        sizes = len(chunk), len(packed), len(index), len(self._chunk)
-        self._chunk_index.append(
-            _bytes(ChunkIndex(sizes[0], begin, "zstd", sizes[1], last_ns, sizes[2], places, first_ns, sizes[3]))
+        head = struct.pack("<QQQQI", first_ns, last_ns, begin, len(chunk), places.nbytes)
+        tail = struct.pack("<QI4sQQ", len(index), 4, b"zstd", len(packed), len(self._chunk))
+        record = head + places.tobytes() + tail
+        self._chunk_index.append(struct.pack("<BQ", Opcode.CHUNK_INDEX, len(record)) + record)
+
+    def _message_index(self, begin: int) -> tuple[bytearray, Any]:
+        """Return the index of the chunk's messages by channel, and the place of each channel's in the file."""
+        channels = np.concatenate([c for c, _, _ in self._index])
+        entries, at = np.empty((len(channels), 2), "<u8"), 0
+        for group, times_ns, positions in self._index:
+            rows = entries[at : at + len(group)]
+            rows[:, 0], rows[:, 1] = times_ns, positions
+            at += len(group)
+        order = np.argsort(channels, kind="stable")
+        packed, channels = entries[order].tobytes(), channels[order]
+        bounds = [0, *(np.flatnonzero(channels[1:] != channels[:-1]) + 1).tolist(), len(order)]
+        groups = zip(
+            order[bounds[:-1]].tolist(), channels[bounds[:-1]].tolist(), itertools.pairwise(bounds), strict=True
         )
+        index, places = bytearray(), []
+        for _, channel, (first, end) in sorted(groups):  # by the first message of each channel
+            places.append((channel, begin + len(index)))
+            size = _ENTRY_BYTES * (end - first)
+            index += _INDEX.pack(Opcode.MESSAGE_INDEX, 6 + size, channel, size)
+            index += packed[_ENTRY_BYTES * first : _ENTRY_BYTES * end]
+            self._counts[channel] += end - first
+        return index, np.array(places, _PLACE)
 
     def finish(self) -> None:
         """Write the summary, which completes the file."""

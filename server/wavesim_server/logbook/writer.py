@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import platform
 import struct
 import uuid
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,12 +25,14 @@ from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, VEHICLE_TABLES, Table
 from wavesim_server.logbook.log_part import DiskSync, LogPart, open_durably
 from wavesim_server.logbook.machine_traits import machine_traits
+from wavesim_server.logbook.mcap_file import MessageBlock
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.bed import bed_around_fleet, mean_depth
 
 #: tables of bodies by name
 _BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}
+MAX_BLOCKS = 64  #: maximum number of message blocks that are kept prepared
 #: columns of the table `clock` that describe the quality of a run
 HEALTH = (
     "realtime_factor",
@@ -42,6 +44,11 @@ HEALTH = (
     "contacts_dropped",
     "paths_dropped",
 )
+
+
+def logged_table(name: str) -> Table:
+    """Return the table of bodies or of a sensor type, as the log contains it."""
+    return _BODY_TABLES.get(name) or sensor_table_of(name).visible
 
 
 @functools.cache
@@ -73,8 +80,8 @@ class LogWriter:
         self.names: dict[int, str] = {}
         self._suites: dict[int, tuple[str, ...]] = {}
         self._present: dict[int, dict[str, Any]] = {}
-        #: channels of this part: by table, and then by (row) or (row, number of an instrument)
-        self._channels: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
+        #: by tables, counts and rows, or by topic and count: the messages with the channels of this part
+        self._blocks: dict[tuple[Any, ...], MessageBlock] = {}
         self._failure = ""
         self._now = 0  # simulation time of the last message
         self._bed = bed_around_fleet(loaded)
@@ -120,7 +127,7 @@ class LogWriter:
             raise OSError(0, "the log cannot continue in another file")
         self._finish()
         self._number, self._since = self._number + 1, self._now
-        self._channels.clear()
+        self._blocks.clear()
         try:
             self._part = LogPart(open_durably(part_path(self._place, self._number)))
         except LogError as error:
@@ -172,9 +179,7 @@ class LogWriter:
         departure.
         """
         self.names[row] = name
-        for channels in self._channels.values():
-            for known in [w for w in channels if w[0] == row]:
-                del channels[known]
+        self._blocks.clear()
         suite = self._loaded.suite_by_name(name, model)
         self._suites[row] = tuple(i.name for i in suite)
         who: dict[str, Any] = {"row": row, "name": name, "model": model, "type": kind, "present": present}
@@ -219,30 +224,56 @@ class LogWriter:
         self.json("/frozen", time_ns, {"bodies": list(names)})
 
     def table(self, time_ns: int, name: str, rows: Any, data: bytes) -> None:
-        """Write records of one tick.
+        """Write records of one table and tick.
 
         For tables of bodies (``state``, ``actuation``, ...), ``rows`` are the body rows. For values of a sensor type,
         without hidden columns, ``rows`` has the body row and the instrument number in the suite for each record.
         """
-        table = _BODY_TABLES.get(name) or sensor_table_of(name).visible
-        width = 1 if name in _BODY_TABLES else 2
-        who = [tuple(w) for w in np.reshape(rows, (-1, width)).tolist()]
-        self._write_guarded(time_ns, lambda: self._add_table(name, table, time_ns, who, data))
+        who = np.reshape(rows, (-1, 1 if name in _BODY_TABLES else 2))
+        places = np.zeros((len(who), 2), np.int64)
+        places[:, : who.shape[1]] = who
+        self.records(time_ns, (name,), (len(who),), places.tobytes(), data)
+
+    def records(self, time_ns: int, tables: Sequence[str], counts: Sequence[int], rows: bytes, data: bytes) -> None:
+        """Write records of one tick, ``counts`` of each table.
+
+        ``rows`` has, for each record, the body row and the instrument number in the suite (int64); the number is 0 in
+        tables of bodies. Values of sensors are without hidden columns.
+        """
+        self._write_guarded(time_ns, lambda: self._add_records((tuple(tables), tuple(counts), rows), time_ns, data))
         self._flush()
 
-    def _add_table(self, name: str, table: Table, time_ns: int, who: list[tuple[int, ...]], data: bytes) -> None:
-        size, first, channels = table.dtype.itemsize, 0, list[int]()
-        for k, w in enumerate(who):
-            channel = self._channels[name].get(w)
-            if channel is None:
-                topic = self._sensor(*w) if len(w) > 1 else f"/{name}/{self._owner_of_row(name, *w)}"
-                if not self._part.has_room(topic):
-                    self._part.add_records(channels, time_ns, data[first * size : k * size])
-                    self._next_part()
-                    first, channels = k, []
-                channel = self._channels[name][w] = self._part.channel(topic, table)
-            channels.append(channel)
-        self._part.add_records(channels, time_ns, data[first * size :])
+    def _add_records(self, key: tuple[tuple[str, ...], tuple[int, ...], bytes], time_ns: int, data: bytes) -> None:
+        block = self._blocks.get(key)
+        if block is None:
+            topics = list(self._topics(*key))
+            block = self._block(topics)
+            while len(block.channels) < len(topics):  # the rest goes to the next part
+                self._part.add_block(block, time_ns, data[: block.data_bytes])
+                topics, data = topics[len(block.channels) :], data[block.data_bytes :]
+                self._next_part()
+                block = self._block(topics)
+            if len(block.channels) == sum(key[1]):
+                self._keep(key, block)
+        self._part.add_block(block, time_ns, data)
+
+    def _topics(self, tables: Sequence[str], counts: Sequence[int], rows: bytes) -> Iterator[tuple[str, Table]]:
+        """Yield topic and table of each record."""
+        who = iter(np.frombuffer(rows, np.int64).reshape(-1, 2).tolist())
+        for name, count in zip(tables, counts, strict=True):
+            table, of_bodies = logged_table(name), name in _BODY_TABLES
+            for row, number in itertools.islice(who, count):
+                yield f"/{name}/{self._owner_of_row(name, row)}" if of_bodies else self._sensor(row, number), table
+
+    def _keep(self, key: tuple[Any, ...], block: MessageBlock) -> None:
+        if len(self._blocks) >= MAX_BLOCKS:
+            self._blocks.clear()
+        self._blocks[key] = block
+
+    def _block(self, topics: Sequence[tuple[str, Table]]) -> MessageBlock:
+        """Prepare messages of the first topics, as many as this part has room for."""
+        channels = [self._part.channel(*t) for t in itertools.takewhile(lambda t: self._part.has_room(t[0]), topics)]
+        return self._part.block(channels, [table.dtype.itemsize for _, table in topics[: len(channels)]])
 
     def _owner_of_row(self, table: str, row: int) -> str:
         """Return the name of the body or line in a row of a table."""
@@ -278,11 +309,17 @@ class LogWriter:
         self._add_signals("/acoustics/reception", RECEPTION, receptions, receptions["arrival_ns"])
 
     def _add_signals(self, topic: str, table: Table, records: Any, times_ns: Any) -> None:
+        count = len(records)
+
         def write() -> None:
             part = self._part_with_room(topic)
-            part.add_records([part.channel(topic, table)] * len(records), times_ns, records.tobytes())
+            block = self._blocks.get((topic, count))
+            if block is None:
+                block = part.block([part.channel(topic, table)] * count, [table.dtype.itemsize] * count)
+                self._keep((topic, count), block)
+            part.add_block(block, times_ns, records.tobytes())
 
-        if len(records):
+        if count:
             self._write_guarded(int(times_ns.max()), write)
 
     def frame(self, frame: ImagingFrame) -> None:

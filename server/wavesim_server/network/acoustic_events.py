@@ -4,6 +4,7 @@ signals go to the crews.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -11,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.arrays import Mask, Record
-from wavesim_sdk.tables import Outcome
+from wavesim_sdk.tables import RECEPTION, Outcome
 from wavesim_sdk.wire.items import AnyEvent, Reception, RequestRefused, SignalSent
 from wavesim_sdk.wire.session import Session
 from wavesim_server.network.crews import Crews
 
 BURST_S = 10.0
 PAYLOAD_LIFETIME_NS = 600_000_000_000
+_RECEPTION_COLUMNS = tuple(f.name for f in RECEPTION.fields)
 PushEvent = Callable[[Session, AnyEvent], None]
 
 
@@ -82,34 +84,37 @@ def push_signal_events(
             payloads.keep(s)
         if there:
             _push_sent_event(s, crews, push)
-    for r in receptions[receivers & (receptions["outcome"] == Outcome.HEARD)]:
-        listening = [m for m in crews.members_of(int(r["receiver"])) if m.wants_acoustics]
+    heard = np.flatnonzero(receivers & (receptions["outcome"] == Outcome.HEARD))
+    for k, receiver in zip(heard.tolist(), receptions["receiver"][heard].tolist(), strict=True):
+        listening = [m for m in crews.members_of(receiver) if m.wants_acoustics]
         if not listening:
             continue
-        reception = _reception_event(r, payloads)
+        reception = _reception_event(receptions[k], payloads)
         for m in listening:
             push(m.session, reception)
 
 
-def _reception_event(r: Any, payloads: PayloadStore) -> Reception:
+def _reception_event(record: Any, payloads: PayloadStore) -> Reception:
+    r = dict(zip(_RECEPTION_COLUMNS, record.tolist(), strict=True))
+
     def some(name: str) -> float | None:
-        return None if np.isnan(r[name]) else float(r[name])
+        return None if math.isnan(r[name]) else r[name]
 
     return Reception(
-        int(r["reported_ns"]),
-        int(r["id"]),
-        int(r["query"]),
-        int(r["kind"]),
-        int(r["code"]),
-        int(r["from_address"]),
-        int(r["to_address"]),
-        float(r["heard_frequency"]),
-        float(r["heard_level"]),
-        float(r["heard_level"] - r["noise"]),
+        r["reported_ns"],
+        r["id"],
+        r["query"],
+        r["kind"],
+        r["code"],
+        r["from_address"],
+        r["to_address"],
+        r["heard_frequency"],
+        r["heard_level"],
+        r["heard_level"] - r["noise"],
         some("measured"),
         some("azimuth"),
         some("elevation"),
-        payloads.payload_of(int(r["id"])),
+        payloads.payload_of(r["id"]),
     )
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from wavesim_sdk import commands
-from wavesim_sdk.tables import LINES, RECEPTION, SENT, BodyType, RunState
+from wavesim_sdk.arrays import Mask
+from wavesim_sdk.tables import RECEPTION, SENT, BodyType, RunState
 from wavesim_sdk.wire import items
 from wavesim_sdk.wire.messages import TEXT_BYTES
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.value_types import sanitise_text
 from wavesim_server import messages
-from wavesim_server.logbook.writer import LogWriter
+from wavesim_server.logbook.writer import LogWriter, logged_table
 from wavesim_server.network import acoustic_events
 from wavesim_server.network.commands import PendingCommands
 from wavesim_server.network.crews import CrewMember, Crews
@@ -79,13 +81,11 @@ class EngineEventDispatcher:
         counted.
         """
         lives = np.frombuffer(e.generations, np.int64)
-        rows = np.frombuffer(e.rows, np.int64).reshape(len(lives), -1)  # for sensors: also the number of the instrument
-        there = self.logged_generations[rows[:, 0]] == lives if e.table != LINES.name else np.ones(len(rows), bool)
-        records = e.records
-        if not there.all():
-            self._count_omitted(int(np.count_nonzero(~there)))
-            rows, records = rows[there], np.frombuffer(records, f"V{len(records) // len(lives)}")[there].tobytes()
-        log.table(e.tick * self.step_ns, e.table, rows.ravel(), records)
+        there = (self.logged_generations[np.frombuffer(e.rows, np.int64)[::2]] == lives) | (lives == messages.NO_BODY)
+        if (count := np.count_nonzero(there)) < len(lives):
+            self._count_omitted(len(lives) - int(count))
+            e = _only(e, there)
+        log.records(e.tick * self.step_ns, e.tables, e.counts, e.rows, e.records)
 
     def _ended(self, e: messages.SessionFailedEvent) -> None:
         member = self.crews.by_token.get(e.session)
@@ -168,3 +168,15 @@ class EngineEventDispatcher:
             self.log.notice(n.time_ns, n.name, n.text)
         for member in self.crews.members_of(n.row) if n.generation == self.generations[n.row] else ():
             self.sessions.push(member.session, items.Notice(n.time_ns, sanitise_text(n.text, TEXT_BYTES)))
+
+
+def _only(e: messages.LogRecordsEvent, kept: Mask) -> messages.LogRecordsEvent:
+    """Return the event with only those records for which ``kept`` is True."""
+    counts, records, first, at = list[int](), list[bytes](), 0, 0
+    for table, count in zip(e.tables, e.counts, strict=True):
+        whose, size = kept[first : first + count], logged_table(table).dtype.itemsize
+        counts.append(int(np.count_nonzero(whose)))
+        records.append(np.frombuffer(e.records, f"V{size}", count, at)[whose].tobytes())
+        first, at = first + count, at + count * size
+    rows = np.frombuffer(e.rows, np.int64).reshape(-1, 2)[kept].tobytes()
+    return replace(e, counts=counts, rows=rows, records=b"".join(records))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.arrays import Record, as_numbers
+from wavesim_sdk.arrays import Record, as_numbers, as_words
 from wavesim_sdk.shared_memory import SharedMemoryArea, TableView
 from wavesim_sdk.tables import CLIENTS, CREW, ESTIMATE, NOTICE, RECEPTION, SENT
 from wavesim_sdk.wire.messages import ESTIMATE_NUMBERS, Role
@@ -29,10 +29,13 @@ class NewestRecords:
         self.total, self.rows = table.snapshot()  # continues after an earlier front
         self._published = self.total
         self._before = -1  # total published before the last time; -1 = not yet by this front
+        self._words = as_words(self.rows)
 
     def add(self, records: Record) -> None:
+        if not len(records):
+            return
         first = max(0, len(records) - self.table.capacity)
-        self.rows[self._slots(self.total + first, self.total + len(records))] = records[first:]
+        self._words[self._slots(self.total + first, self.total + len(records))] = as_words(records[first:])
         self.total += len(records)
 
     def publish(self) -> None:
@@ -42,7 +45,7 @@ class NewestRecords:
         known = self._before if self._before >= 0 else self.total - self.table.capacity
         self._before, self._published = self._published, self.total
         slots = self._slots(max(known, self.total - self.table.capacity), self.total)
-        self.table.begin_write()[slots] = self.rows[slots]
+        as_words(self.table.begin_write())[slots] = self._words[slots]
         self.table.end_write(self.total)
 
     def _slots(self, first: int, end: int) -> Any:
@@ -62,6 +65,7 @@ class FrontTables:
         self._estimate_numbers = as_numbers(self._estimate_records)
         self._new_estimates: dict[int, Sequence[float | None]] = {}  # row -> numbers to publish
         self._publish_clients_at = self._publish_history_at = 0.0
+        self._has_others = True  # whether the published table `crew` has, or may have, rows
 
     def signals(self, sent: Record, receptions: Record) -> None:
         """Add signals sent, and receptions with their outcomes."""
@@ -110,20 +114,24 @@ class FrontTables:
         for row, status in self.departed_status.items():
             rows["status"][row] = status
         self.departed_status.clear()
-        if pilots:
-            rows[[m.row for m in pilots]] = np.array([_client_row(m, now) for m in pilots], CLIENTS.dtype)
+        words = as_words(rows)
+        for m in pilots:
+            self.clients.row_format.pack_into(words[m.row], 0, *_client_row(m, now))
         self.clients.publish(rows, tick)
 
     def _publish_crew(self, now: float, tick: int, others: list[CrewMember]) -> None:
-        others = sorted(others, key=lambda m: (m.row, m.ordinal))[: self.crew.capacity]
+        if not (others or self._has_others):
+            return
+        self._has_others = bool(others)
         rows = np.zeros(self.crew.capacity, CREW.dtype)
         rows["body"] = -1
-        if others:
-            rows[: len(others)] = np.array([_crew_row(m, now) for m in others], CREW.dtype)
+        words = as_words(rows)
+        for row, m in zip(words, sorted(others, key=lambda m: (m.row, m.ordinal)), strict=False):
+            self.crew.row_format.pack_into(row, 0, *_crew_row(m, now))
         self.crew.publish(rows, tick)
 
 
-def _crew_row(m: CrewMember, now: float) -> tuple[object, ...]:
+def _crew_row(m: CrewMember, now: float) -> tuple[float | bytes, ...]:
     s = m.session
     return (
         m.row,
@@ -138,7 +146,7 @@ def _crew_row(m: CrewMember, now: float) -> tuple[object, ...]:
     )
 
 
-def _client_row(m: CrewMember, now: float) -> tuple[object, ...]:
+def _client_row(m: CrewMember, now: float) -> tuple[float | bytes, ...]:
     s, rtt = m.session, m.session.rtt_statistics
     return (
         1,
