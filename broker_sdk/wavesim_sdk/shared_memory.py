@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.arrays import Record
+from wavesim_sdk.arrays import Floats, Record, as_numbers
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.layout import layout_hash
 from wavesim_sdk.names import server_name
@@ -91,17 +91,19 @@ def require_ordered_stores() -> None:
 
 
 class TableView:
-    """Table inside a mapped segment."""
+    """Table inside a mapped segment. Rows consist of whole 8-byte words, so that they can be copied as numbers."""
 
     def __init__(self, buffer: memoryview, offset: int, capacity: int, dtype: np.dtype[np.void]) -> None:
         self.capacity, self.dtype = capacity, dtype
-        self.header = np.frombuffer(buffer, np.int64, 8, offset)
-        size = capacity * dtype.itemsize
         start = offset + TABLE_HEADER_BYTES
+        self.header = buffer[offset:start].cast("q")
+        size = capacity * dtype.itemsize
         self.buffers: tuple[Record, Record] = (
             np.frombuffer(buffer, dtype, capacity, start),
             np.frombuffer(buffer, dtype, capacity, start + size),
         )
+        #: views of both buffers as matrices (rows, numbers)
+        self.numbers = as_numbers(self.buffers[0]), as_numbers(self.buffers[1])
 
     def snapshot(self, tries: int = 1_000_000) -> tuple[int, Record]:
         """Copy the last finished write and return (tick, all rows). Never blocks the writer.
@@ -110,33 +112,44 @@ class TableView:
         """
         header = self.header
         for _ in range(tries):
-            done = int(header[DONE])
-            tick = int(header[TICK_0 + (done & 1)])
-            copy = self.buffers[done & 1].copy()
-            if int(header[BEGUN]) <= done + 1:
-                return tick, copy
+            done = header[DONE]
+            tick = header[TICK_0 + (done & 1)]
+            copy = self.numbers[done & 1].copy()
+            if header[BEGUN] <= done + 1:
+                return tick, copy.view(self.dtype)[:, 0]
         raise AttachError("the table changes faster than this program can read it")
 
     @property
     def latest(self) -> Record:
         """Return the rows of the last finished write without copying them. Only for the writer."""
-        return self.buffers[int(self.header[DONE]) & 1]
+        return self.buffers[self.header[DONE] & 1]
 
     def begin_write(self) -> Record:
         """Begin a write and return the rows to fill. They have the values of the write before the last one."""
-        begun = int(self.header[DONE]) + 1
+        return self.buffers[self._begin()]
+
+    def begin_numbers(self) -> Floats:
+        """Begin a write and return the rows to fill as a matrix of numbers."""
+        return self.numbers[self._begin()]
+
+    def _begin(self) -> int:
+        begun: int = self.header[DONE] + 1
         self.header[BEGUN] = begun
-        return self.buffers[begun & 1]
+        return begun & 1
 
     def end_write(self, tick: int) -> None:
         """Publish the rows filled since :meth:`begin_write`."""
-        begun = int(self.header[BEGUN])
+        begun = self.header[BEGUN]
         self.header[TICK_0 + (begun & 1)] = tick
         self.header[DONE] = begun
 
     def publish(self, rows: Record, tick: int) -> None:
         """Publish a copy of ``rows``."""
-        self.begin_write()[: len(rows)] = rows
+        self.publish_numbers(as_numbers(rows), tick)
+
+    def publish_numbers(self, rows: Floats, tick: int) -> None:
+        """Publish a copy of rows given as a matrix of numbers."""
+        self.begin_numbers()[: len(rows)] = rows
         self.end_write(tick)
 
 

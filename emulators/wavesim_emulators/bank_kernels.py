@@ -13,7 +13,7 @@ from wavesim_kernels import compiled_elementary
 from wavesim_kernels.compiler import always_inline, device_function, kernel
 from wavesim_sdk.arrays import Floats, Ints, Keys, Record
 from wavesim_sdk.sensors import HEAD_COLUMNS
-from wavesim_sdk.tables import STATE, WEATHER
+from wavesim_sdk.tables import STATE
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 #: kernels, each with arguments of the types that it receives
@@ -29,7 +29,6 @@ _state = STATE.first_columns
 POSITION, ATTITUDE, VELOCITY = _state["p_WB_W"], _state["q_WB"], _state["v_WB_B"]
 TURN_RATE, VELOCITY_THROUGH_WATER = _state["w_WB_B"], _state["v_FB_B"]
 
-LEVEL = WEATHER.first_columns["level"]
 VALID, SEQUENCE = 2, 3  #: columns of every sensor's table
 #: the bits of the integers 1 and 0, as numbers: values of the column `valid` in a matrix of numbers
 TRUE, FALSE = float(np.int64(1).view(np.float64)), 0.0

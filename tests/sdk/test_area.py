@@ -16,7 +16,7 @@ import posix_ipc
 import pytest
 
 from wavesim_sdk import tables
-from wavesim_sdk.arrays import Record
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.attach import ClaimLock, create_semaphores, remove_semaphores
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.layout import layout_hash
@@ -212,7 +212,8 @@ def test_the_segment_is_as_its_document_says(area: SharedMemoryArea) -> None:
     area["state"].publish(np.ones(100, tables.STATE.dtype), 41)
     area["state"].publish(np.full(100, 2, tables.STATE.dtype), 42)
     area["state"].begin_write()
-    area["state"].header[OWNER : SYNCHRONOUS + 1] = (11, 12, 13, 14)
+    for k, word in zip(range(OWNER, SYNCHRONOUS + 1), (11, 12, 13, 14), strict=True):
+        area["state"].header[k] = word
     data = (Path("/dev/shm") / NAME[1:]).read_bytes()
     magic, version, digest, size, pid, start, length = struct.unpack_from("<8sq16sqqqq", data)
     assert (magic, version, digest, size) == (b"WVSMAREA", 1, layout_hash().encode(), len(data))
@@ -258,15 +259,15 @@ class Overtaken:
 
     def __init__(self, view: TableView, *acts: Callable[[], None]) -> None:
         self.view, self.acts, self.copies = view, list(acts), 0
-        self.buffers = view.buffers
+        self.numbers = view.numbers
 
     def __getitem__(self, k: int) -> Overtaken:
         self.chosen = k
         return self
 
-    def copy(self) -> Record:
+    def copy(self) -> Floats:
         self.copies += 1
-        found = self.buffers[self.chosen].copy()
+        found = self.numbers[self.chosen].copy()
         if self.acts:
             self.acts.pop(0)()
         return found
@@ -307,7 +308,7 @@ def test_a_reader_that_is_overtaken_starts_again(first: int) -> None:
         write(first + 1)
         writer.begin_write()["tick"] = -1
 
-    reader.buffers = spy = Overtaken(reader, one)  # type: ignore[assignment]  # it stands for a pair of arrays
+    reader.numbers = spy = Overtaken(reader, one)  # type: ignore[assignment]  # it stands for a pair of arrays
     assert reader.snapshot()[0] == first and spy.copies == 1, "the other buffer is being filled"
     spy.acts = [two, one]
     spy.copies = 0
@@ -321,7 +322,7 @@ def test_a_reader_that_is_overtaken_again_and_again_gives_up() -> None:
     def two() -> None:
         table.header[BEGUN] += 2
 
-    table.buffers = spy = Overtaken(table, two, two, two, two)  # type: ignore[assignment]
+    table.numbers = spy = Overtaken(table, two, two, two, two)  # type: ignore[assignment]
     with pytest.raises(AttachError, match=r"^the table changes faster than this program can read it$"):
         table.snapshot(3)
     assert spy.copies == 3

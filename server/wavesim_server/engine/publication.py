@@ -33,6 +33,9 @@ class EngineTables:
         self.requested_effort_rows: tuple[int, ...] = ()  #: rows of the bodies whose forces a session receives
         self._buoys = 0
         self._published_effort = False
+        vehicles, tables = areas["vehicles"], areas["simulation"]
+        self._tick_tables = vehicles["state"], vehicles["actuation"], tables["weather"]
+        self._signals, self._clock_table = tables["signals"], tables["clock"]
 
     def begin(self) -> None:
         """Publish the constant tables and the bodies."""
@@ -66,15 +69,13 @@ class EngineTables:
     def publish_tick(self, state: RunState, pace: TickPacer, now: float) -> None:
         """Publish motion, sound, weather and clock of this tick."""
         sim, tick = self.sim, self.sim.tick
-        vehicles, simulation = self.areas["vehicles"], self.areas["simulation"]
-        motion, actuation = vehicles["state"].begin_write(), vehicles["actuation"].begin_write()
-        sim.results.fill_motion(motion, actuation)
-        vehicles["state"].end_write(tick)
-        vehicles["actuation"].end_write(tick)
+        motion, actuation, weather = tables = self._tick_tables
+        sim.results.fill(sim.time_s, motion.begin_numbers(), actuation.begin_numbers(), weather.begin_numbers())
+        for table in tables:
+            table.end_write(tick)
         self._effort()
-        sim.channel.live_signals(simulation["signals"].begin_write(), sim.time_s)
-        simulation["signals"].end_write(tick)
-        self._weather()
+        sim.channel.live_signals(self._signals.begin_write(), sim.time_s)
+        self._signals.end_write(tick)
         self._clock(state, pace, now)
 
     @property
@@ -98,7 +99,8 @@ class EngineTables:
     def publish_surroundings(self) -> None:
         """Publish water and air at the bodies; only when the log or a viewer is due, not at each tick."""
         table = self.areas["vehicles"]["surroundings"]
-        self.sim.results.surroundings(self.sim.time_s, None, table.begin_write())
+        results = self.sim.results
+        results.fill_surroundings(self.sim.time_s, results.present_rows, table.begin_numbers())
         table.end_write(self.sim.tick)
 
     def publish_lines(self) -> None:
@@ -108,14 +110,9 @@ class EngineTables:
             self.sim.results.lines(table.begin_write())
             table.end_write(self.sim.tick)
 
-    def _weather(self) -> None:
-        table = self.areas["simulation"]["weather"]
-        table.begin_write()[0] = self.sim.weather_model.record(self.sim.time_s)
-        table.end_write(self.sim.tick)
-
     def _clock(self, state: RunState, pace: TickPacer, now: float) -> None:
         sent, heard, live = self.sim.channel.counters
-        table = self.areas["simulation"]["clock"]
+        table = self._clock_table
         # one record assignment is faster than single fields, which each create a view
         table.begin_write()[0] = (
             self.sim.tick,

@@ -9,7 +9,7 @@ import numpy as np
 
 from wavesim_kernels import randomness
 from wavesim_sdk import units
-from wavesim_sdk.arrays import Floats, Ints
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.names import shorten
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.environment import exposure, flow, spectra
@@ -206,23 +206,6 @@ class WeatherModel:
         north, east = flow.uniform_flow(self.flow, time)
         state = self.weather.state
         return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], 0.0])
-
-    def record(self, time: float) -> tuple[Any, ...]:
-        """Return the current record of the table `weather`."""
-        now, wind = self.weather.state, self.weather.wind
-        return (
-            tuple(self.uniform_flow(time)),
-            now[w.W_WIND],
-            wind[w.I_WIND_FROM],
-            -now[w.W_LEVEL],
-            wind[w.I_HEIGHT],
-            wind[w.I_PEAK],
-            wind[w.I_WAVES_TO],
-        )
-
-    def surroundings(self, out: Floats, rows: Ints, fleet: FleetDynamics, time: float) -> None:
-        """Fill in rows of the table `surroundings`, given as a flat view."""
-        w.fill_surroundings(self.weather, self.flow, fleet.blocks, fleet.slots, rows, time, out)
 
 
 def _in_range(name: str, value: Any, key: Key) -> float:
