@@ -35,9 +35,7 @@ class LocalEmulators:
         #: by sensor type: a bank with its table of values
         self._banks: dict[str, Any] = {}
         for sensor, count in loaded.sensor_rows.items():
-            emulator = installed[sensor].load()(loaded)
-            emulator.open(server)
-            self._banks[sensor] = emulator.sensor_bank(simulation.seed, count)
+            self._banks[sensor] = installed[sensor].load()(loaded).sensor_bank(simulation.seed, count)
         needs = {table for bank in self._banks.values() for table in bank.emulator.needs}
         tables = {**areas["vehicles"].tables, **areas["simulation"].tables}
         self._tables = {name: tables[name] for name in sorted({"state", "weather", *needs} - {"instruments"})}
@@ -47,7 +45,12 @@ class LocalEmulators:
         self._claims: dict[str, SensorTableClaim] = {}
 
     def begin(self) -> None:
-        """Claim the tables of values. The engine must have published its tables."""
+        """Open the emulators and claim their tables.
+
+        The engine must have published its tables, which emulators that attach to the server wait for.
+        """
+        for bank in self._banks.values():
+            bank.emulator.open(self._server)
         state = SharedState(self._server)
         self._claims = {sensor: SensorTableClaim(state, sensor) for sensor in self._banks}
         for claim in self._claims.values():
