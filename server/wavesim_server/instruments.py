@@ -41,10 +41,6 @@ class MeasurementSchedule(NamedTuple):
     period: int
     latency: int
 
-    def is_due(self, tick: int) -> bool:
-        """Return whether the instrument measures or publishes at this tick."""
-        return tick % self.period == 0 or (tick >= self.latency and (tick - self.latency) % self.period == 0)
-
     def next_tick(self, tick: int) -> int:
         """Return the next tick after this one at which the instrument measures or publishes."""
         if self.latency == 0:
@@ -174,10 +170,6 @@ class InstrumentRegistry:
     def periods(self, type_: str) -> tuple[int, ...]:
         """Return the periods in ticks of all instruments of a type."""
         return tuple({pace.period: None for pace in self._schedules[type_]})
-
-    def is_due(self, type_: str, tick: int) -> bool:
-        """Return whether an emulator must run at a tick, because an instrument of its type measures or publishes."""
-        return any(pace.is_due(tick) for pace in self._schedules[type_])
 
     def next_due(self, type_: str, tick: int) -> int | None:
         """Return the next tick after this one at which the emulator must run; None without instruments of the type."""
