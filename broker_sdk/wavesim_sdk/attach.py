@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.arrays import Ints, Record
+from wavesim_sdk.arrays import Floats, Ints, Record, as_numbers
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.shared_memory import (
     BEGUN,
@@ -64,6 +65,22 @@ class FleetSnapshot:
     state: Record
     tables: Mapping[str, Record] = field(default_factory=dict)
     version: tuple[int, ...] | None = None
+
+    @functools.cached_property
+    def state_numbers(self) -> Floats:
+        """The table `state` as a matrix of numbers, for kernels."""
+        return as_numbers(self.state)
+
+    @functools.cached_property
+    def weather(self) -> Record:
+        """The record of the table `weather`."""
+        record: Record = self.tables["weather"][0]
+        return record
+
+    @functools.cached_property
+    def level(self) -> float:
+        """Height of the water surface above the mean, m."""
+        return float(self.weather["level"])
 
 
 class SharedState:
@@ -181,13 +198,13 @@ class SharedState:
     def _together(self, views: dict[str, TableView]) -> FleetSnapshot | None:
         """Try once to read all tables. Return None if the engine wrote in the meantime."""
         steady = {n: v for n, v in views.items() if n not in EACH_TICK}
-        before = {n: int(v.header[DONE]) for n, v in steady.items()}
+        before = {n: v.header[DONE] for n, v in steady.items()}
         copies, ticks = {}, set()
         for name, view in views.items():
             tick, copies[name] = view.snapshot()
             if name in EACH_TICK:
                 ticks.add(tick)
-        if len(ticks) > 1 or any(int(v.header[BEGUN]) != before[n] for n, v in steady.items()):
+        if len(ticks) > 1 or any(v.header[BEGUN] != before[n] for n, v in steady.items()):
             return None
         tick, identity = ticks.pop(), copies.pop("identity")
         rows = np.flatnonzero(identity["present"])
@@ -243,7 +260,7 @@ class SensorTableClaim:
             raise AttachError(f"this run has no sensor of type '{sensor}'; add it under <sensors>")
         self.table = SharedMemoryArea.attach(segment_name(simulation.server, "vehicles"), writable=True)[sensor]
         with ClaimLock(simulation.server):
-            owner, start = int(self.table.header[OWNER]), int(self.table.header[OWNER_START])
+            owner, start = self.table.header[OWNER], self.table.header[OWNER_START]
             if is_process_alive(owner, start) and owner != os.getpid():
                 raise AttachError(f"process {owner} already writes the sensor '{sensor}'; stop it first")
             self.table.header[SYNCHRONOUS] = 0
@@ -275,7 +292,8 @@ class SensorTableClaim:
             self._due.acquire(timeout)
         except (posix_ipc.BusyError, posix_ipc.SignalError):
             return None
-        return int(self.table.header[DUE])
+        due: int = self.table.header[DUE]
+        return due
 
     def write(self, rows: Record, tick: int) -> None:
         """Publish the values of all rows at a tick."""
@@ -287,7 +305,7 @@ class SensorTableClaim:
 
     def release(self) -> None:
         """Release the claim."""
-        if int(self.table.header[OWNER]) == os.getpid():
+        if self.table.header[OWNER] == os.getpid():
             self.table.header[SYNCHRONOUS] = 0
             self.table.header[OWNER] = 0
             self._done.release()

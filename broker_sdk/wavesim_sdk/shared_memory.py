@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.arrays import Ints, Record, as_words
+from wavesim_sdk.arrays import Floats, Ints, Record, as_numbers, as_words
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.layout import layout_hash
 from wavesim_sdk.names import server_name
@@ -99,19 +99,20 @@ def _format(dtype: np.dtype[Any]) -> str:
 
 
 class TableView:
-    """Table inside a mapped segment."""
+    """Table inside a mapped segment. Rows consist of whole 8-byte words, so that they can be copied as numbers."""
 
     def __init__(self, buffer: memoryview, offset: int, capacity: int, dtype: np.dtype[np.void]) -> None:
         self.capacity, self.dtype = capacity, dtype
-        self.header = np.frombuffer(buffer, np.int64, 8, offset)
-        size = capacity * dtype.itemsize
         start = offset + TABLE_HEADER_BYTES
+        self.header = buffer[offset:start].cast("q")
+        size = capacity * dtype.itemsize
         self.buffers: tuple[Record, Record] = (
             np.frombuffer(buffer, dtype, capacity, start),
             np.frombuffer(buffer, dtype, capacity, start + size),
         )
-        #: the buffers as numbers (rows, numbers): NumPy copies these ten times faster than rows with columns
+        #: the buffers as whole numbers (rows, words): NumPy copies these ten times faster than rows with columns
         self.words: tuple[Ints, Ints] = (as_words(self.buffers[0]), as_words(self.buffers[1]))
+        self.numbers: tuple[Floats, Floats] = (as_numbers(self.buffers[0]), as_numbers(self.buffers[1]))  #: for kernels
         #: the columns of a row for :mod:`struct`, which packs a row ten times faster than NumPy
         self.row_format = struct.Struct("<" + "".join(_format(dtype[name]) for name in dtype.names or ()))
 
@@ -122,54 +123,64 @@ class TableView:
         """
         header = self.header
         for _ in range(tries):
-            done = int(header[DONE])
-            tick = int(header[TICK_0 + (done & 1)])
+            done = header[DONE]
+            tick = header[TICK_0 + (done & 1)]
             copy = self.words[done & 1].copy()
-            if int(header[BEGUN]) <= done + 1:
+            if header[BEGUN] <= done + 1:
                 return tick, np.frombuffer(copy, self.dtype)
         raise AttachError("the table changes faster than this program can read it")
 
     def take(self, rows: Ints, tries: int = 1_000_000) -> Ints:
         """Copy some rows of the last finished write as numbers; see :meth:`snapshot`."""
         for _ in range(tries):
-            done = int(self.header[DONE])
+            done = self.header[DONE]
             copy = self.words[done & 1].take(rows, 0)
-            if int(self.header[BEGUN]) <= done + 1:
+            if self.header[BEGUN] <= done + 1:
                 return copy
         raise AttachError("the table changes faster than this program can read it")
 
     @property
     def latest(self) -> Record:
         """Return the rows of the last finished write without copying them. Only for the writer."""
-        return self.buffers[int(self.header[DONE]) & 1]
+        return self.buffers[self.header[DONE] & 1]
 
     @property
     def latest_words(self) -> Ints:
         """Return :attr:`latest` as numbers."""
-        return self.words[int(self.header[DONE]) & 1]
+        return self.words[self.header[DONE] & 1]
 
     def begin_write(self) -> Record:
         """Begin a write and return the rows to fill. These rows still contain the values of the last write but one."""
-        begun = int(self.header[DONE]) + 1
+        return self.buffers[self._begin()]
+
+    def begin_numbers(self) -> Floats:
+        """Begin a write and return the rows to fill as a matrix of numbers."""
+        return self.numbers[self._begin()]
+
+    def _begin(self) -> int:
+        begun: int = self.header[DONE] + 1
         self.header[BEGUN] = begun
-        return self.buffers[begun & 1]
+        return begun & 1
 
     def end_write(self, tick: int) -> None:
         """Publish the rows filled since :meth:`begin_write`."""
-        begun = int(self.header[BEGUN])
+        begun = self.header[BEGUN]
         self.header[TICK_0 + (begun & 1)] = tick
         self.header[DONE] = begun
 
     def publish_row(self, tick: int, *numbers: float | bytes) -> None:
         """Publish a table of one row from the numbers and texts of its columns; a column of three numbers takes three."""
-        self.begin_write()
-        self.row_format.pack_into(self.words[int(self.header[BEGUN]) & 1].data, 0, *numbers)
+        self.row_format.pack_into(self.words[self._begin()].data, 0, *numbers)
         self.end_write(tick)
 
     def publish(self, rows: Record, tick: int) -> None:
         """Publish a copy of ``rows``."""
-        self.begin_write()
-        self.words[int(self.header[BEGUN]) & 1][: len(rows)] = as_words(rows)
+        self.words[self._begin()][: len(rows)] = as_words(rows)
+        self.end_write(tick)
+
+    def publish_numbers(self, rows: Floats, tick: int) -> None:
+        """Publish a copy of rows given as a matrix of numbers."""
+        self.begin_numbers()[: len(rows)] = rows
         self.end_write(tick)
 
 

@@ -11,25 +11,17 @@ import numpy as np
 
 from wavesim_kernels import compiled_elementary
 from wavesim_kernels.compiler import always_inline, device_function, kernel
-from wavesim_sdk.arrays import Floats, Ints, Keys, Record
+from wavesim_sdk.arrays import Floats, Ints, Keys
 from wavesim_sdk.sensors import HEAD_COLUMNS
-from wavesim_sdk.tables import STATE, WEATHER
+from wavesim_sdk.tables import STATE
 
-Words = np.ndarray[Any, np.dtype[np.int64]]
 #: a kernel followed by example arguments, whose types determine what is compiled; one entry per kernel
 Kernels = tuple[tuple[Any, ...], ...]
-
-
-def as_words(rows: Record) -> Words:
-    """Return a view of rows as a matrix of 8-byte words, which NumPy copies five times as fast as records."""
-    return rows.view(np.int64).reshape(len(rows), rows.dtype.itemsize // 8)
-
 
 _state = STATE.first_columns
 POSITION, ATTITUDE, VELOCITY = _state["p_WB_W"], _state["q_WB"], _state["v_WB_B"]
 TURN_RATE, VELOCITY_THROUGH_WATER = _state["w_WB_B"], _state["v_FB_B"]
 
-LEVEL = WEATHER.first_columns["level"]
 VALID, SEQUENCE = 2, 3  #: columns of every sensor's table
 #: floats with the bits of the integers 1 and 0, for the column `valid` in a matrix of numbers
 TRUE, FALSE = float(np.int64(1).view(np.float64)), 0.0
@@ -148,7 +140,7 @@ def fill_poses(
 
 
 @kernel
-def publish(values: Words, places: Ints, generations: Ints, generation: int, end: int, table: Words) -> int:
+def publish(values: Ints, places: Ints, generations: Ints, generation: int, end: int, table: Ints) -> int:
     """Copy rows of values, up to the column ``end``, to the table, and increment the sequence number of each row.
 
     ``generations`` contains the generation of the present instrument of each row. If the column ``generation`` of a

@@ -11,13 +11,15 @@ from wavesim_emulators import bank_kernels
 from wavesim_kernels import randomness
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import vecmat
-from wavesim_sdk.arrays import Floats, Ints, Mask, Record, as_numbers
+from wavesim_sdk.arrays import Floats, Mask, Record, as_numbers
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.tables import WEATHER
 from wavesim_world.config import LoadedConfig
-from wavesim_world.config.sensors import SensorConfig
+from wavesim_world.config.sensors import InstrumentConfig, SensorConfig
 from wavesim_world.config.world import World
 from wavesim_world.ocean.water import uniform_current
+
+KeyedInstrument = tuple[InstrumentConfig, int]  #: an instrument and the key of its random numbers
 
 
 class NoiseStreams:
@@ -120,95 +122,64 @@ class Mounting:
         return np.asarray(vecmat(vectors_B, self.R_BS))
 
 
-class TickTables(NamedTuple):
-    """Tables that instruments read at a tick."""
-
-    view: FleetSnapshot
-    weather: Any  #: record of the table `weather`
-    state_numbers: Floats  #: the table `state` as a matrix of numbers
-    level: float  #: height of the water surface above the mean, m
-
-
-class Members(Protocol):
-    """The instruments of a batch, which stay the same from tick to tick."""
-
-    parameters: Any
-    prepared: Any
-    period: int
-    mounting: Mounting
-    noise: Floats
-    streams: NoiseStreams
-    bodies: Ints
-    table_rows: Ints
-    fresh: Mask
-    entries: Any  #: rows of the table `instruments`
-    has_faults: bool
-    zeros: Floats
-    values: Record  #: newest value of each
-    numbers: Floats  #: view of the values
-
-
 class Batch:
-    """Instruments with equal parameters at one tick. Arrays have one row per instrument.
+    """Instruments with equal parameters, at one tick after another. Arrays have one row per instrument.
 
     The names, mounts and noise of the instruments may differ, so ``parameters`` contains none of these. ``prepared`` is
     the result of the emulator's ``prepare``. ``rows`` are the rows of the bodies, and ``state`` their motion. ``fresh``
     marks instruments without an earlier value.
     """
 
-    def __init__(self, members: Members, inputs: TickTables) -> None:
-        self.members = members
-        #: the table `state` as a matrix of numbers, for kernels; its rows are those of the bodies (``rows``)
-        self.view, self.weather, self.state_numbers, self.level = inputs
-        view = inputs.view
-        self.tick, self.time_ns = view.tick, view.time_ns
-        self.noise = Noise(members.streams, view.tick, members.noise)
-        self.since = members.zeros  #: time in s since the last value, for types that have a state; 0 = no earlier value
+    view: FleetSnapshot
+    weather: Any  #: record of the table `weather`
+    level: float  #: height of the water surface above the mean, m
+    tick: int
+    time_ns: int
+    noise: Noise
+
+    def __init__(
+        self,
+        parameters: Any,
+        prepared: Any,
+        period: int,
+        entries: Record,
+        fitted: Sequence[KeyedInstrument],
+        values: Record,
+    ) -> None:
+        """Make a batch of ``fitted`` instruments, given with the keys of their random numbers.
+
+        ``entries`` are their rows in the table `instruments`, ``values`` (n,) their newest values.
+        """
+        self.parameters, self.prepared = parameters, prepared
+        self.period = period  #: number of ticks from one value to the next
+        #: rows of the bodies, and of the instruments in the table of the sensor type
+        self.rows, self.table_rows = entries["body"].copy(), entries["place"].copy()
+        #: faults of the instruments, values of :class:`~wavesim_sdk.tables.SensorFault`, and their amounts
+        self.fault, self.fault_amount = entries["fault"], entries["fault_amount"]
+        self.has_faults = bool(self.fault.any())
+        self.mounting = Mounting([i.parameters for i, _ in fitted])
+        streams = NoiseStreams(np.array([key for _, key in fitted], np.uint64))
+        self._noise = Noise(streams, 0, np.array([i.parameters.noise for i, _ in fitted], float))
+        self.fresh: Mask = values["generation"] != entries["generation"]
+        self.since: Floats = np.zeros(len(fitted))  #: time in s since the last value, for types that have a state
+        self._values, self._numbers = values, as_numbers(values)
         self._state: Record | None = None
         self._poses: Floats | None = None
 
+    def begin(self, view: FleetSnapshot, weather: Any, level: float) -> None:
+        """Begin a tick."""
+        self.view, self.weather, self.level = view, weather, level
+        self.tick, self.time_ns = view.tick, view.time_ns
+        self.noise, self.noise.tick = self._noise, self.tick
+        self._state = self._poses = None
+
     def __len__(self) -> int:
-        return len(self.members.bodies)
+        return len(self.rows)
 
     @property
-    def parameters(self) -> Any:
-        return self.members.parameters
-
-    @property
-    def prepared(self) -> Any:
-        return self.members.prepared
-
-    @property
-    def mounting(self) -> Mounting:
-        return self.members.mounting
-
-    @property
-    def period(self) -> int:
-        """Number of ticks from one value to the next."""
-        return self.members.period
-
-    @property
-    def rows(self) -> Ints:
-        return self.members.bodies
-
-    @property
-    def table_rows(self) -> Ints:
-        """Rows of the instruments in the table of the sensor type."""
-        return self.members.table_rows
-
-    @property
-    def fresh(self) -> Mask:
-        return self.members.fresh
-
-    @property
-    def fault(self) -> Any:
-        """Faults of the instruments (n,), values of :class:`~wavesim_sdk.tables.SensorFault`."""
-        return self.members.entries["fault"]
-
-    @property
-    def fault_amount(self) -> Any:
-        """Amounts of the faults (n,)."""
-        return self.members.entries["fault_amount"]
+    def state_numbers(self) -> Floats:
+        """The table `state` as a matrix of numbers, for kernels; its rows are those of the bodies (``rows``)."""
+        return self.view.state_numbers
 
     @property
     def time(self) -> float:
@@ -225,14 +196,16 @@ class Batch:
     def poses(self) -> Floats:
         """Poses and motion of the sensors (n, POSE_COLUMNS), for kernels."""
         if self._poses is None:
-            m, rows = self.members.mounting, self.members.bodies
-            self._poses, level = np.empty((len(rows), bank_kernels.POSE_COLUMNS)), float(self.weather["level"])
-            bank_kernels.fill_poses(self.state_numbers, rows, m.levers, m.rotations, m.is_rotated, level, self._poses)
+            m, rows = self.mounting, self.rows
+            self._poses = np.empty((len(rows), bank_kernels.POSE_COLUMNS))
+            bank_kernels.fill_poses(
+                self.view.state_numbers, rows, m.levers, m.rotations, m.is_rotated, self.level, self._poses
+            )
         return self._poses
 
     def numbers(self, out: Record) -> Floats:
         """Return the values that :meth:`Emulator.measure` writes as a matrix of numbers, for kernels."""
-        return self.members.numbers if out is self.members.values else as_numbers(out)
+        return self._numbers if out is self._values else as_numbers(out)
 
     @property
     def R_WB(self) -> Floats:

@@ -196,7 +196,7 @@ class DvlEmulator(RaycastEmulator):
         is_lost = np.zeros((len(now), beams), bool)
         if p.beam_drop_out > 0.0:
             is_lost |= now.noise.uniforms(beams) < p.beam_drop_out
-        if now.members.has_faults:
+        if now.has_faults:
             is_lost |= (now.fault == SensorFault.UNLOCKED)[:, None]
         noise = now.noise.normals(2 * beams)
         motion_kernels.fill_dvl(

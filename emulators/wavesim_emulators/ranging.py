@@ -15,13 +15,12 @@ from wavesim_sdk.arrays import Floats, Ints, Record
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.elementary import cos, sin
 from wavesim_world.config import LoadedConfig, ranging_sensors
-from wavesim_world.instruments import ECHO_SIGMA, multibeam_beams, ranger_beams
+from wavesim_world.instruments import multibeam_beams, ranger_beams
 from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_world.ocean.scene import RaycastScene
 
 RINGS, SPOKES = 3, 12  #: number of rays that represent a cone
-FEW_BODIES = 100  #: number of bodies up to which a search for near bodies compares all instruments with all bodies
-FLOATING = 0.5  #: height in m above the water up to which an echosounder on a floating hull still counts as submerged
+FEW_BODIES = 100  #: number of bodies up to which a search for near ones compares all instruments with all bodies
 
 
 def cone(width: float) -> Floats:
@@ -138,15 +137,16 @@ class EchosounderEmulator(RaycastEmulator):
     """
 
     sensor = "echosounder"
+    kernels = ray_kernels.ECHOSOUNDER_KERNELS
 
     def prepare(self, parameters: ranging_sensors.EchosounderConfig) -> BeamGeometry:
         return BeamGeometry.from_origin(cone(parameters.width))
 
     def measure(self, now: Batch, out: Record) -> None:
-        distance = self.ranges(now, now.prepared, False, now.parameters.level).min(axis=1)
-        out["range"] = np.where(np.isfinite(distance), distance + ECHO_SIGMA * now.noise(0), np.nan)
-        in_water = now.depth >= -FLOATING
-        out["valid"] = in_water & np.isfinite(distance) & (distance > now.parameters.minimum)
+        p = now.parameters
+        rays = self.rays(now, now.prepared, p.level)
+        self.cast(now, rays, p.maximum, surface=False)
+        ray_kernels.fill_echosounder(now.poses, rays, now.noise.normals(1), p.minimum, now.numbers(out))
 
 
 class RangerEmulator(RaycastEmulator):

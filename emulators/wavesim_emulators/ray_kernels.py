@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import math
 
-from wavesim_emulators.bank_kernels import NUMBERS, PLACE, POSITION, R_WS, RAYS, ROWS, VECTOR, Kernels, maximum, minimum
+from wavesim_emulators.bank_kernels import (
+    DEPTH,
+    FALSE,
+    NUMBERS,
+    PLACE,
+    POSITION,
+    R_WS,
+    RAYS,
+    ROWS,
+    TRUE,
+    VALID,
+    VECTOR,
+    Kernels,
+    maximum,
+    minimum,
+)
 from wavesim_kernels import compiled_elementary  # noqa: F401  # registers the elementary functions with Numba
 from wavesim_kernels.compiler import device_function, kernel
 from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.elementary import exp, hypot
+from wavesim_sdk.sensors import SENSORS
+from wavesim_world.instruments import ECHO_SIGMA
 from wavesim_world.ocean.scene import CLOSE, STEPS
 
 #: columns of a ray: origin and unit direction in W, range in m (inf = no hit), and velocity in m/s of the body that it
@@ -20,6 +37,9 @@ BOX_CENTRE, BOX_HALF, BOX_SQUARE, BOX_AXES, BOX_COLUMNS = 0, 3, 6, 7, 16
 PIER_CENTRE, PIER_RADIUS, PIER_HALF, PIER_SQUARE, PIER_COLUMNS = 0, 3, 4, 5, 6
 
 
+_ECHO_RANGE = SENSORS["echosounder"].first_columns["range"]
+
+FLOATING = 0.5  #: height in m above the water up to which an echosounder on a floating hull still counts as submerged
 MARGIN = 0.01  #: margin in m of a search for bodies, which is larger than any rounding error
 
 
@@ -170,8 +190,24 @@ def may_hit_bodies(rays: Floats, own: Ints, state: Floats, bodies: Ints, radii: 
     return False
 
 
+@kernel
+def fill_echosounder(poses: Floats, rays: Floats, noise: Floats, blanking: float, out: Floats) -> None:
+    """Fill the values of echosounders from their rays (n, beams, RAY_COLUMNS) and normal numbers (n, 1).
+
+    Ranges up to ``blanking``, m, are not valid.
+    """
+    for i in range(len(out)):
+        nearest = math.inf
+        for k in range(rays.shape[1]):
+            nearest = minimum(nearest, rays[i, k, RANGE])
+        is_hit = math.isfinite(nearest)
+        out[i, _ECHO_RANGE] = nearest + ECHO_SIGMA * noise[i, 0] if is_hit else math.nan
+        out[i, VALID] = TRUE if is_hit and nearest > blanking and poses[i, DEPTH] >= -FLOATING else FALSE
+
+
 KERNELS: Kernels = (
     (fill_rays, NUMBERS, NUMBERS, NUMBERS, False, False, RAYS),
     (cast_rays, RAYS, VECTOR, NUMBERS, NUMBERS, NUMBERS, 0.0, 0.0, False),
     (may_hit_bodies, RAYS, ROWS, NUMBERS, ROWS, VECTOR, 0.0),
 )
+ECHOSOUNDER_KERNELS: Kernels = (*KERNELS, (fill_echosounder, NUMBERS, RAYS, NUMBERS, 0.0, NUMBERS))

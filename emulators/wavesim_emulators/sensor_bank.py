@@ -11,23 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_emulators.bank_kernels import LEVEL, SEQUENCE, as_words, publish
-from wavesim_emulators.batch import Batch, Measuring, Mounting, Noise, NoiseStreams, TickTables, steady_weather
+from wavesim_emulators.bank_kernels import SEQUENCE, publish
+from wavesim_emulators.batch import Batch, KeyedInstrument, Measuring, Noise, steady_weather
 from wavesim_kernels import randomness
-from wavesim_sdk.arrays import Floats, Ints, Mask, Record, as_numbers
+from wavesim_sdk.arrays import Floats, Ints, Mask, Record, as_numbers, as_words
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.tables import SensorFault
-from wavesim_world.config.sensors import InstrumentConfig
 
 __all__ = ["InstrumentGroup", "KeyedInstrument", "SensorBank"]
 
 #: purposes of random numbers that are reserved for drop-outs and faults; sensors use other purposes
 DROP, SPIKE, SIGN = "drop-out", "spike", "sign of a spike"
-
-
-KeyedInstrument = tuple[InstrumentConfig, int]  #: an instrument and the key of its random numbers
 
 
 class InstrumentGroup:
@@ -40,32 +36,22 @@ class InstrumentGroup:
         self.served = -1  # last due tick that was served
         self.measured_tick = -1  # tick of the newest values
         self.pending: deque[tuple[int, Ints, Record]] = deque()
-        self.entries: Any = None  # rows of the table `instruments`
-        self.table_rows: Ints = np.zeros(0, np.int64)  # rows in the table of the type
-        self.bodies: Ints = np.zeros(0, np.int64)
-        self.has_faults = False
 
     def set_instruments(self, entries: Record, fitted: Sequence[KeyedInstrument], newest: Record) -> None:
-        """Set the instruments of the group. ``newest`` contains their last values, or the last values of earlier
-        instruments.
-        """
-        self.entries = entries
-        self.table_rows, self.bodies = entries["place"].copy(), entries["body"].copy()
-        self.has_faults = bool(entries["fault"].any())
-        self.streams = NoiseStreams(np.array([key for _, key in fitted], np.uint64))
-        self.mounting = Mounting([i.parameters for i, _ in fitted])
-        self.noise: Floats = np.array([i.parameters.noise for i, _ in fitted], float)
-        #: newest value of each instrument, published or not
-        self.values, self.fresh = newest, newest["generation"] != entries["generation"]
-        self.values[self.fresh] = np.zeros((), newest.dtype)
+        """Set the instruments of the group. ``newest`` contains their last values, or those of earlier instruments."""
+        self.entries = entries  # rows of the table `instruments`
+        self.batch = Batch(self.parameters, self.prepared, self.period, entries, fitted, newest)
+        #: newest value of each, published or not
+        self.values, self.table_rows, fresh = newest, self.batch.table_rows, self.batch.fresh
+        self.values[fresh] = np.zeros((), newest.dtype)
         self.values["generation"] = entries["generation"]
-        self.words, self.numbers, self.zeros = as_words(newest), as_numbers(newest), np.zeros(len(newest))
+        self.words = as_words(newest)
         self.tick, self.time_ns, self.valid = (self.words[:, k] for k in range(SEQUENCE))  # columns
-        self.is_any_fresh = bool(self.fresh.any())
+        self.is_any_fresh = bool(fresh.any())
 
     def is_due(self, tick: int) -> bool:
         """Return whether a value has become due since the last one was computed."""
-        return tick // self.period > self.served // self.period and len(self.table_rows) > 0
+        return tick // self.period > self.served // self.period
 
 
 class SensorBank:
@@ -76,6 +62,7 @@ class SensorBank:
         self.groups: dict[tuple[Any, int], InstrumentGroup] = {}
         names = table.dtype.names or ()
         self.has_state = "measured_ns" in names
+        self.numbers = as_numbers(table)  #: the table as a matrix of numbers
         self._words = as_words(table)
         self._count = value_count(sensor_table_of(emulator.sensor))
         self._generation = HEAD_COLUMNS + self._count  # column
@@ -83,8 +70,6 @@ class SensorBank:
         self._visible_width = self._generation + 1
         self._last = table.copy()  # newest value of each, as of the last change of the instruments
         self._generations = np.zeros(len(table), np.int64)  # generation of present instruments; 0 = none
-        #: the last tables `state` and `weather`, and their views as numbers
-        self._views: tuple[Any, Any, Floats, Floats] = None, None, np.zeros((0, 0)), np.zeros((0, 0))
         self._version: tuple[int, ...] | None = None
         self._instruments: dict[Any, KeyedInstrument] = {}  # by names of body, model, instrument
 
@@ -95,15 +80,15 @@ class SensorBank:
         changed = False
         if view.version is None or view.version != self._version:
             changed = self._update_groups(view, due)
-        inputs: TickTables | None = None
+        weather: Any = None
         for group in self.groups.values():
             if group.is_due(due) and view.tick > group.measured_tick:
-                if inputs is None:
-                    inputs = self._read_inputs(view)
-                    self.emulator.begin(view, inputs.weather)
-                changed |= self._measure(group, inputs)
+                if weather is None:
+                    weather, level = self._weather(view)
+                    self.emulator.begin(view, weather)
+                group.batch.begin(view, weather, level)
+                changed |= self._measure(group, view)
                 group.served, group.measured_tick = due, view.tick
-        for group in self.groups.values():
             while group.pending and group.pending[0][0] <= view.time_ns:
                 _, places, values = group.pending.popleft()
                 changed |= self._publish(places, as_words(values), self._visible_width)
@@ -111,7 +96,7 @@ class SensorBank:
 
     def pause(self, step_ns: int) -> float:
         """Shortest period of all instruments in s; 0.2 s if there are none."""
-        return min((g.period * step_ns * 1e-9 for g in self.groups.values() if len(g.table_rows)), default=0.2)
+        return min((g.period * step_ns * 1e-9 for g in self.groups.values()), default=0.2)
 
     # -- instruments -------------------------------------------------------------------------------
 
@@ -121,7 +106,7 @@ class SensorBank:
         """
         self._version = view.version
         for group in self.groups.values():
-            measured = ~group.fresh
+            measured = ~group.batch.fresh
             as_words(self._last)[group.table_rows[measured]] = group.words[measured]
         instruments = view.tables["instruments"]
         mine = np.flatnonzero((instruments["body"] >= 0) & (instruments["type"] == self.emulator.sensor.encode()))
@@ -165,28 +150,24 @@ class SensorBank:
         self._instruments[asked] = found, randomness.key(self.seed, body, name)
         return self._instruments[asked]
 
-    def _read_inputs(self, view: FleetSnapshot) -> TickTables:
-        """Return the tables that the instruments read at a tick."""
-        weather = view.tables.get("weather")
-        if weather is None:
-            weather = np.array([steady_weather(self.emulator.loaded.config.world, view.time_ns * 1e-9)])
-        if self._views[0] is not view.state or self._views[1] is not weather:
-            self._views = view.state, weather, as_numbers(view.state), as_numbers(weather)
-        _, _, state_numbers, weather_numbers = self._views
-        return TickTables(view, weather[0], state_numbers, float(weather_numbers[0, LEVEL]))
+    def _weather(self, view: FleetSnapshot) -> tuple[Record, float]:
+        """Return the weather at a tick, and the height in m of the water surface above the mean."""
+        if "weather" in view.tables:
+            return view.weather, view.level
+        weather = steady_weather(self.emulator.loaded.config.world, view.time_ns * 1e-9)
+        return weather, float(weather["level"])
 
     # -- values --------------------------------------------------------------------------------------
 
-    def _measure(self, group: InstrumentGroup, inputs: TickTables) -> bool:
+    def _measure(self, group: InstrumentGroup, view: FleetSnapshot) -> bool:
         """Compute the values of a group. Values without latency are written to the table; the others are queued. Return
         True if the table changed.
         """
-        now, p, places, view = group.values, group.parameters, group.table_rows, inputs.view
-        batch = Batch(group, inputs)
+        now, p, places, batch = group.values, group.parameters, group.table_rows, group.batch
         if self.has_state:
-            batch.since = np.where(group.fresh, 0.0, (view.time_ns - now["measured_ns"]) * 1e-9)
+            batch.since = np.where(batch.fresh, 0.0, (view.time_ns - now["measured_ns"]) * 1e-9)
             now["measured_ns"] = view.time_ns
-        before = now.copy() if group.has_faults else None
+        before = now.copy() if batch.has_faults else None
         group.tick.fill(view.tick)
         group.time_ns.fill(view.time_ns)
         group.valid.fill(1)
@@ -194,7 +175,7 @@ class SensorBank:
         if before is not None:
             self._apply_faults(group, batch, before, now, group.entries)
         if group.is_any_fresh:
-            group.fresh, group.is_any_fresh = np.zeros(len(now), bool), False
+            batch.fresh, group.is_any_fresh = np.zeros(len(now), bool), False
         if group.latency_ns == 0 and p.drop_out == 0.0:
             return self._publish(places, group.words, self._words.shape[1])
         come: Any = slice(None)
@@ -223,7 +204,7 @@ class SensorBank:
         if (kind == SensorFault.NOISY).any():
             louder = before.copy()
             factor = np.where(kind == SensorFault.NOISY, faults["fault_amount"], 1.0)
-            batch.noise = Noise(group.streams, batch.tick, group.noise * factor)
+            batch.noise = Noise(batch.noise.streams, batch.tick, batch.noise.scale * factor)
             self.emulator.measure(batch, louder)
             loud = struck(SensorFault.NOISY)
             values[loud] = self._values(louder)[loud]

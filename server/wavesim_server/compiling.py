@@ -118,7 +118,7 @@ def exercise_small_functions(world: Simulation) -> None:
     world.state()
     world.results.effort()
     world.results.surroundings(0.0)
-    world.weather_model.record(0.0)
+    world.weather_model.uniform_flow(0.0)
     world.channel.live_signals(np.zeros(world.config.shared.signals, SIGNALS.dtype), 0.0)
 
 

@@ -47,6 +47,8 @@ class Contacts:
         """Return the contacts that have begun since the last call; see :meth:`Simulation.take_meetings`."""
         m = self.memory.events
         count = int(m.counters[contact_events.N_EVENTS])
+        if not count:
+            return []
         m.counters[contact_events.N_EVENTS] = 0
         return [
             (round(tick) * self._step_ns, round(row), self._partner_name(round(partner)), speed)

@@ -21,6 +21,7 @@ from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import value_fields
 from wavesim_sdk.tables import INSTRUMENTS, SensorFault
 from wavesim_sdk.wire.items import FieldDescription, SensorDescription
+from wavesim_server.watchdog import NEVER
 from wavesim_world.config.sensors import InstrumentConfig
 from wavesim_world.sensor_faults import parse_fault
 
@@ -39,10 +40,6 @@ class MeasurementSchedule(NamedTuple):
 
     period: int
     latency: int
-
-    def is_due(self, tick: int) -> bool:
-        """Return whether the instrument measures or publishes at this tick."""
-        return tick % self.period == 0 or (tick >= self.latency and (tick - self.latency) % self.period == 0)
 
     def next_tick(self, tick: int) -> int:
         """Return the next tick after this one at which the instrument measures or publishes."""
@@ -172,10 +169,37 @@ class InstrumentRegistry:
         """Return the periods in ticks of all instruments of a type."""
         return tuple({pace.period: None for pace in self._schedules[type_]})
 
-    def is_due(self, type_: str, tick: int) -> bool:
-        """Return whether an emulator must run at a tick, because an instrument of its type measures or publishes."""
-        return any(pace.is_due(tick) for pace in self._schedules[type_])
-
     def next_due(self, type_: str, tick: int) -> int | None:
         """Return the next tick after this one at which the emulator must run; None without instruments of the type."""
         return min([pace.next_tick(tick) for pace in self._schedules[type_]], default=None)
+
+
+class DueTicks:
+    """The next tick of each sensor type at which an instrument measures or publishes a value."""
+
+    def __init__(self, registry: InstrumentRegistry, types: Iterable[str] | None = None) -> None:
+        self._registry, self._types = registry, registry.types if types is None else tuple(types)
+        self._version, self._next = -1, NEVER
+        self._by_type: dict[str, int] = {}
+
+    def after(self, tick: int) -> Mapping[str, int]:
+        """Return the next tick after this one, by type. Types without an instrument are missing."""
+        if self._version != self._registry.version or self._next <= tick:
+            self._version = self._registry.version
+            due = {s: self._registry.next_due(s, tick) for s in self._types}
+            self._by_type = {s: at for s, at in due.items() if at is not None}
+            self._next = min(self._by_type.values(), default=NEVER)
+        return self._by_type
+
+    def next_tick(self, tick: int) -> int:
+        """Return the next tick after this one at which any type is due."""
+        self.after(tick)
+        return self._next
+
+    def take(self, tick: int) -> list[str]:
+        """Return the types that are due at a tick."""
+        due = [s for s, at in self.after(tick - 1).items() if at == tick]
+        for s in due:
+            self._by_type[s] = self._registry.next_due(s, tick) or NEVER
+        self._next = min(self._by_type.values(), default=NEVER)
+        return due

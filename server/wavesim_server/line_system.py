@@ -164,6 +164,8 @@ class LineSystem:
 
         Each item is (time in ns, name, row of an attached body or -1, tension in N).
         """
+        if not self._order:
+            return []
         found = []
         for k in np.flatnonzero((self.arrays.ints[:, w.I_BROKEN_SEGMENT] >= 0) & ~self._reported).tolist():
             ints = self.arrays.ints[k]

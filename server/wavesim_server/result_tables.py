@@ -7,16 +7,49 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.arrays import Record, as_numbers
+from wavesim_kernels.compiler import kernel
+from wavesim_sdk.arrays import Floats, Ints, Record, as_numbers
 from wavesim_sdk.tables import ACTUATION, EFFORT, LINES, STATE, SURROUNDINGS
 from wavesim_server import tick
 from wavesim_server.contacts import Contacts
 from wavesim_server.dynamics import effort
 from wavesim_server.dynamics.bodies import TickScratch
 from wavesim_server.dynamics.fleet import FleetDynamics
-from wavesim_server.environment.weather_model import WeatherModel
+from wavesim_server.dynamics.types import Packed
+from wavesim_server.environment import weather as w
+from wavesim_server.environment.flow import uniform_flow
 from wavesim_server.line_system import LineSystem
 from wavesim_server.occupants import Occupant
+from wavesim_server.tick_executor import TickExecutor
+
+NO_WEATHER = np.zeros((0, 0))  #: for callers that need only the motion
+
+
+@kernel
+def fill_tables(
+    table: Packed, places: Ints, counts: Ints, time: float, state: Floats, actuation: Floats, weather: Floats
+) -> None:
+    """Fill the tables `state`, `actuation` and `weather`, given as matrices of numbers. Tables without rows are omitted."""
+    now = tick.unpack_tick_state(table)
+    order = now.scratch.order
+    for k in range(now.scratch.counters[0]):
+        tick.publish_state(now.bodies, order[k], state)
+        if len(actuation):
+            tick.publish_actuation(now.bodies, order[k], now.fleet.feedback, places, counts, actuation)
+    if len(weather):
+        north, east = uniform_flow(now.environment.flow, time)
+        air, wind = now.weather.state, now.weather.wind
+        row = weather[0]
+        row[0], row[1], row[2] = north + air[w.W_NORTH], east + air[w.W_EAST], 0.0
+        row[3], row[4], row[5] = air[w.W_WIND], wind[w.I_WIND_FROM], -air[w.W_LEVEL]
+        row[6], row[7], row[8] = wind[w.I_HEIGHT], wind[w.I_PEAK], wind[w.I_WAVES_TO]
+
+
+@kernel
+def fill_surroundings(table: Packed, rows: Ints, time: float, out: Floats) -> None:
+    """Fill rows of the table `surroundings`, given as a matrix of numbers."""
+    now = tick.unpack_tick_state(table)
+    w.fill_surroundings(now.weather, now.environment.flow, now.bodies.blocks, now.bodies.slots, rows, time, out)
 
 
 class ResultTables:
@@ -28,34 +61,28 @@ class ResultTables:
         contacts: Contacts,
         occupants: Mapping[int, Occupant],
         scratch: TickScratch,
-        weather_model: WeatherModel,
         line_system: LineSystem,
+        tick_executor: TickExecutor,
     ) -> None:
         self._fleet, self._contacts, self._occupants, self._scratch = fleet, contacts, occupants, scratch
-        self._weather_model, self._line_system = weather_model, line_system
+        self._line_system, self._tick_executor = line_system, tick_executor
         self._effort_scratch = effort.make_scratch(fleet.work)
 
     def motion(self) -> tuple[Record, Record]:
         """Return new tables `state` and `actuation` of all rows."""
         capacity = self._fleet.capacity
         state, actuation = np.zeros(capacity, STATE.dtype), np.zeros(capacity, ACTUATION.dtype)
-        self.fill_motion(state, actuation)
+        self.fill(0.0, as_numbers(state), as_numbers(actuation), NO_WEATHER)
         return state, actuation
 
-    def fill_motion(self, state: Record, actuation: Record) -> None:
-        """Fill the tables `state` and `actuation`, of ``capacity`` rows, in place."""
-        f = self._fleet
+    def fill(self, time: float, state: Floats, actuation: Floats, weather: Floats) -> None:
+        """Fill the tables `state`, `actuation` and `weather` in place, given as matrices of numbers.
+
+        ``time`` is the simulation time in s. Without rows, `actuation` or `weather` is omitted.
+        """
         self._contacts.sort_rows()
-        tick.publish(
-            self._fleet.arrays,
-            self._scratch.order,
-            int(self._scratch.counters[0]),
-            f.feedback,
-            f.actuator_slots,
-            f.actuator_counts,
-            as_numbers(state),
-            as_numbers(actuation),
-        )
+        packed, f = self._tick_executor.state()[1], self._fleet
+        fill_tables(packed, f.actuator_slots, f.actuator_counts, time, state, actuation, weather)
 
     def effort(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
         """Return the table `effort`, or a new one, with accelerations and forces of the given rows (default: all)."""
@@ -79,8 +106,19 @@ class ResultTables:
         ``time`` is the simulation time in s.
         """
         table = np.zeros(len(self._fleet.slots), SURROUNDINGS.dtype) if table is None else table
-        self._weather_model.surroundings(as_numbers(table), self._present_rows(rows), self._fleet, time)
+        self.fill_surroundings(time, self._present_rows(rows), as_numbers(table))
         return table
+
+    def fill_surroundings(self, time: float, rows: Ints, table: Floats) -> None:
+        """Fill rows of the table `surroundings` in place, given as a matrix of numbers."""
+        fill_surroundings(self._tick_executor.state()[1], rows, time, table)
+
+    @property
+    def present_rows(self) -> Ints:
+        """The occupied rows, in any order."""
+        self._contacts.sort_rows()
+        rows: Ints = self._scratch.order[: self._scratch.counters[0]]
+        return rows
 
     def lines(self, table: Record | None = None) -> Record:
         """Write the lines of the configuration to the table `lines`, or to a new one, and return it."""

@@ -110,7 +110,7 @@ class Simulation:
             threads,
         )
         self.results = ResultTables(
-            self.fleet, self.contacts, self.occupants, self._scratch, self.weather_model, self.line_system
+            self.fleet, self.contacts, self.occupants, self._scratch, self.line_system, self.tick_executor
         )
         self._entry_checker.check_common_start()
 
@@ -449,5 +449,7 @@ class Simulation:
     @property
     def frozen_bodies(self) -> list[str]:
         """Names of bodies that were frozen because their state diverged (NaN or infinity)."""
+        if not np.count_nonzero(self._scratch.faults):
+            return []
         rows = np.flatnonzero(self._scratch.faults).tolist()
         return [self.occupants[row].name for row in rows if row in self.occupants]

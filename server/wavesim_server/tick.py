@@ -187,20 +187,3 @@ def publish_actuation(f: BodyArrays, row: int, feedback: Floats, places: Ints, c
         actuation[row, _FEEDBACK + i] = feedback[row, slot]
     for i in range(counts[row], SLOTS):  # of a body that was in the row before
         actuation[row, _COMMAND + i] = actuation[row, _ACTUAL + i] = actuation[row, _FEEDBACK + i] = 0.0
-
-
-@kernel
-def publish(
-    f: BodyArrays,
-    order: Ints,
-    count: int,
-    feedback: Floats,
-    places: Ints,
-    counts: Ints,
-    state: Floats,
-    actuation: Floats,
-) -> None:
-    """Fill the tables `state` and `actuation`."""
-    for k in range(count):
-        publish_state(f, order[k], state)
-        publish_actuation(f, order[k], feedback, places, counts, actuation)

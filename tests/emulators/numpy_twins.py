@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_emulators import motion, ranging, water
+from wavesim_emulators import motion, ranging, ray_kernels, water
 from wavesim_emulators.base import Batch
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import dot, matmul, matvec, pseudo_inverse, vecmat
@@ -142,7 +142,7 @@ class Echosounder(ranging.EchosounderEmulator):
         pose = Pose(now)
         distance = cast(self, now, pose, now.prepared, surface=False)[2].min(axis=1)
         out["range"] = np.where(np.isfinite(distance), distance + ECHO_SIGMA * now.noise(0), np.nan)
-        in_water = pose.depth >= -ranging.FLOATING
+        in_water = pose.depth >= -ray_kernels.FLOATING
         out["valid"] = in_water & np.isfinite(distance) & (distance > now.parameters.minimum)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -172,7 +174,13 @@ except Exception as error:
     assert inside.count("\n") == 6 and "did you mean 'propeller'" in inside
 
 
-def test_frames_of_a_sonar_arrive(make_trial: Make) -> None:
+def test_frames_of_a_sonar_arrive(make_trial: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its emulator attaches to the server, and does not wait for it: the tables are published by then."""
+
+    def fail(_seconds: float) -> None:
+        raise AssertionError("an emulator waits for the engine in its own process")
+
+    monkeypatch.setattr("wavesim_sdk.attach.time", SimpleNamespace(monotonic=time.monotonic, sleep=fail))
     source = """
 frames = []
 with Broker(a.vehicle, SERVER, lockstep=0.2) as broker:

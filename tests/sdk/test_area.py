@@ -212,7 +212,8 @@ def test_the_segment_is_as_its_document_says(area: SharedMemoryArea) -> None:
     area["state"].publish(np.ones(100, tables.STATE.dtype), 41)
     area["state"].publish(np.full(100, 2, tables.STATE.dtype), 42)
     area["state"].begin_write()
-    area["state"].header[OWNER : SYNCHRONOUS + 1] = (11, 12, 13, 14)
+    for k, word in zip(range(OWNER, SYNCHRONOUS + 1), (11, 12, 13, 14), strict=True):
+        area["state"].header[k] = word
     data = (Path("/dev/shm") / NAME[1:]).read_bytes()
     magic, version, digest, size, pid, start, length = struct.unpack_from("<8sq16sqqqq", data)
     assert (magic, version, digest, size) == (b"WVSMAREA", 1, layout_hash().encode(), len(data))

@@ -81,7 +81,7 @@ def test_a_reader_cannot_write_either_area(stage: Stage) -> None:
     state = SharedState(stage.name)
     for area in (state.simulation, state.vehicles):
         for table in area.tables.values():
-            with pytest.raises(ValueError, match="read-only"):
+            with pytest.raises(TypeError, match="read-only"):
                 table.header[SYNCHRONOUS] = 1
 
 

@@ -106,18 +106,18 @@ def function_of(kernel: Any) -> Any:
 
 
 def kernels_of_the_server() -> dict[str, Callable[..., Any]]:
-    from wavesim_server import start_clearance, tick
+    from wavesim_server import result_tables, start_clearance, tick
     from wavesim_server.acoustics import medium
     from wavesim_server.dynamics import effort
     from wavesim_server.environment import weather
 
     return {
         "ticks": tick.run_ticks,
-        "publish": tick.publish,
+        "publish": result_tables.fill_tables,
         "place": tick.update_transducers,
         "hear": tick.advance_acoustics,
         "efforts": effort.fill_efforts,
-        "around": weather.fill_surroundings,
+        "around": result_tables.fill_surroundings,
         "act": weather.apply_to_bodies,
         "near": start_clearance._next_near_body,
         "request": medium.request_emission,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.shared_memory import SharedMemoryArea
-from wavesim_sdk.tables import GEOMETRY, IDENTITY, RECEPTION, SENT, STATE, BodyType, RunState
+from wavesim_sdk.tables import GEOMETRY, IDENTITY, RECEPTION, SENT, STATE, SURROUNDINGS, BodyType, RunState
 from wavesim_sdk.wire.client import ClientSession, SessionEvent
 from wavesim_sdk.wire.items import Answer, RequestRefused
 from wavesim_sdk.wire.messages import Join
@@ -49,7 +49,7 @@ class Sea:
         self.signals: list[tuple[Any, Any]] = []
         self.frozen_bodies: list[str] = []
         self.counters = (0, 0, 0)
-        self.fleet = self.channel = self.contacts = self.results = self.line_system = self.weather_model = self
+        self.fleet = self.channel = self.contacts = self.results = self.line_system = self
         self.dropped = self.paths_dropped = 0
         self.breaks: set[str] = set()  #: names of methods that fail as nobody expects
 
@@ -111,9 +111,6 @@ class Sea:
     def advance(self, ticks: int) -> None:
         self.tick += ticks
 
-    def record(self, time: float) -> tuple[Any, ...]:
-        return (0.0,) * 9
-
     def actuators(self, row: int) -> Any:
         return actuators_of(self.occupants[row].model)
 
@@ -123,8 +120,10 @@ class Sea:
     def effort(self, rows: Sequence[int], table: Any) -> None:
         table["total"][rows] = self.tick
 
-    def surroundings(self, time: float, rows: None, table: Any) -> None:
-        table["level"] = self.tick
+    present_rows = None
+
+    def fill_surroundings(self, time: float, rows: None, table: Any) -> None:
+        table[:, SURROUNDINGS.first_columns["level"]] = self.tick
 
     def state(self) -> Any:
         return np.zeros(self.capacity, STATE.dtype)
@@ -151,8 +150,8 @@ class Sea:
             return self.signals.pop(0)
         return np.zeros(0, SENT.dtype), np.zeros(0, RECEPTION.dtype)
 
-    def fill_motion(self, state: Any, actuation: Any) -> None:
-        state["p_WB_W"][:, 0] = self.tick
+    def fill(self, time: float, state: Any, actuation: Any, weather: Any) -> None:
+        state[:, STATE.first_columns["p_WB_W"]] = self.tick
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from wavesim_sdk.tables import SensorFault
-from wavesim_server.instruments import InstrumentRegistry
+from wavesim_server.instruments import DueTicks, InstrumentRegistry
+from wavesim_server.watchdog import NEVER
 from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
@@ -94,14 +95,20 @@ def test_no_room_changes_nothing(loaded: LoadedConfig) -> None:
 def test_when_a_type_is_due(loaded: LoadedConfig) -> None:
     i = made(loaded)
     assert sorted(i.periods("dvl")) == [36, 125]
-    due = [t for t in range(1, 253) if i.is_due("dvl", t)]
+    ticks = DueTicks(i, ["dvl"])
+    assert ticks.take(0) == ["dvl"] and ticks.next_tick(0) == 36
+    due = [t for t in range(1, 253) if ticks.take(t)]
     assert due == sorted({*range(36, 253, 36), *range(125, 253, 125)})
     tick, found = 0, []
     while (tick := i.next_due("dvl", tick) or 0) < 253:
         found.append(tick)
     assert found == due
     i.leave(1)
-    assert i.next_due("dvl", 0) is None and not i.is_due("dvl", 36)
+    assert i.next_due("dvl", 252) is None
+    assert ticks.take(288) == [] and ticks.next_tick(288) == NEVER and ticks.after(288) == {}
+    i.enter(1, loaded.suite(loaded.config.fleet.bodies[1]))
+    assert ticks.after(288) == {"dvl": i.next_due("dvl", 288)}, "of a body that has entered"
+    assert ticks.take(2 * 36 * 125) == ["dvl"], "also after ticks at which nobody looked"
 
 
 def test_a_value_that_comes_late_is_asked_for_when_it_comes_out(config: Make) -> None:
@@ -111,7 +118,7 @@ def test_a_value_that_comes_late_is_asked_for_when_it_comes_out(config: Make) ->
     )
     i = made(loaded)
     assert i.periods("ctd") == (125,)
-    due = [t for t in range(1, 400) if i.is_due("ctd", t)]
+    due = [t for t in range(1, 400) if DueTicks(i).take(t)]
     assert due == [13, 125, 138, 250, 263, 375, 388]
     tick, found = 0, []
     while (tick := i.next_due("ctd", tick) or 0) < 400:

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wavesim_sdk.arrays import as_numbers
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import SIGNALS
 from wavesim_server import Simulation
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import contact_memory
 from wavesim_server.dynamics.sizes import LANES
+from wavesim_server.result_tables import NO_WEATHER
 from wavesim_server.study import varied
 from wavesim_world.config import LoadedConfig, library
 
@@ -375,7 +377,7 @@ def test_tables_in_the_order_of_the_model(config: Callable[..., LoadedConfig]) -
     again = sim.enter("sub", "lauv", (0.0, 0.0, 20.0))
     table = sim.actuation()
     sim.command(again, [3.0])
-    sim.results.fill_motion(sim.state(), table)
+    sim.results.fill(0.0, as_numbers(sim.state()), as_numbers(table), NO_WEATHER)
     assert again == row and table["command"][row].tolist() == [3.0, *[0.0] * 31]
 
 

@@ -22,6 +22,7 @@ from wavesim_world.config import LoadedConfig, TransducerConfig
 from wavesim_world.config.acoustics import BeamPattern, Modem
 from wavesim_world.ocean.water import Water
 
+NO_RECORDS = np.zeros(0, SENT.dtype), np.zeros(0, RECEPTION.dtype)
 MAX_AHEAD = 3600.0  #: s, maximum time ahead for which a signal can be planned
 
 
@@ -344,10 +345,12 @@ class AcousticChannel:
 
     def take_records(self) -> tuple[Record, Record]:
         """Return (sent, receptions) since the last call, in chronological order."""
-        sent, receptions = _concatenated(self._sent, SENT.dtype), _concatenated(self._receptions, RECEPTION.dtype)
+        if not self._sent:
+            return NO_RECORDS
+        found = _concatenated(self._sent), _concatenated(self._receptions)
         self._sent.clear()
         self._receptions.clear()
-        return sent, receptions
+        return found
 
     def live_signals(self, table: Record, time: float) -> int:
         """Fill rows of the signals table with the live signals; return their number."""
@@ -370,10 +373,10 @@ class AcousticChannel:
         return int(sent[0]), int(heard[0]), int(live[0])
 
 
-def _concatenated(parts: list[Record], kind: np.dtype[np.void]) -> Record:
-    if len(parts) == 1:  # true in nearly every tick: avoids a second copy
-        return parts[0]
-    return np.concatenate(parts) if parts else np.zeros(0, kind)
+def _concatenated(parts: list[Record]) -> Record:
+    return (
+        parts[0] if len(parts) == 1 else np.concatenate(parts)
+    )  # one part, in nearly every tick, needs no second copy
 
 
 def _checked_number(what: str, value: Any, unit: str, low: float, high: float) -> float:

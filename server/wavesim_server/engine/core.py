@@ -16,7 +16,7 @@ from wavesim_sdk.guidance.encounters import CONTACT_NOTICE_PREFIX
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import RunState
 from wavesim_server.engine.command_executor import CommandExecutor
-from wavesim_server.engine.emulators import LIVENESS_CHECK_S, SynchronousEmulators
+from wavesim_server.engine.emulators import LIVENESS_CHECK_S, Emulators
 from wavesim_server.engine.event_queue import EngineEvents
 from wavesim_server.engine.pace import TickPacer
 from wavesim_server.engine.publication import EngineTables
@@ -52,7 +52,7 @@ class Engine:
         areas: Mapping[str, SharedMemoryArea],
         commands: RecordQueue | None,
         events: EngineEvents,
-        emulators: SynchronousEmulators,
+        emulators: Emulators,
         pacer: TickPacer,
         *,
         log: bool = False,

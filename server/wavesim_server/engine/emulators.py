@@ -7,13 +7,13 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import posix_ipc
 
 from wavesim_sdk.shared_memory import DUE, OWNER, OWNER_START, SYNCHRONOUS, SharedMemoryArea, is_process_alive
-from wavesim_server.instruments import InstrumentRegistry
+from wavesim_server.instruments import DueTicks, InstrumentRegistry
 from wavesim_server.waits import SHARE, Verdict, Waits
 from wavesim_server.watchdog import NEVER
 
@@ -54,6 +54,32 @@ class SemaphoreSignal:
         return True
 
 
+class Emulators(Protocol):
+    """The emulators of a run, as the engine serves them."""
+
+    instruments: InstrumentRegistry
+    late: int  #: number of answers that missed the time limit
+
+    @property
+    def pending(self) -> Sequence[str]:
+        """Sensor types whose values of this tick are not yet written."""
+
+    def next_tick(self, tick: int) -> int:
+        """Return the next tick after this one at which an emulator is due."""
+
+    def ask(self, tick: int, now: float, wait: bool) -> None:
+        """Request the values that are due at a tick; ``wait`` sets whether the engine waits for them."""
+
+    def poll(self, now: float) -> bool:
+        """Return whether all emulators have answered or are no longer awaited."""
+
+    def wait(self, timeout: float) -> None:
+        """Wait until all emulators have answered or the timeout has passed."""
+
+    def verdicts(self, now: float, time_s: float) -> list[Verdict]:
+        """Return the reports on emulators that became slow, recovered, or are no longer awaited."""
+
+
 class SynchronousEmulators:
     """The emulators of a run, one per sensor type; each serves all instruments of its type."""
 
@@ -66,6 +92,7 @@ class SynchronousEmulators:
         budget: float = math.inf,
     ) -> None:
         self.vehicles, self.signals, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
+        self._due = DueTicks(instruments, bells)
         self.pending: list[str] = []  #: sensor types whose values of this tick are not yet written
         self.late = 0  #: number of answers that missed the time limit
         self._deadline = self._liveness_check_at = self._polled_at = 0.0
@@ -79,12 +106,12 @@ class SynchronousEmulators:
 
     def next_tick(self, tick: int) -> int:
         """Return the next tick at which an emulator is due."""
-        due = (self.instruments.next_due(s, tick) for s in self._synchronous())
-        return min((t for t in due if t is not None), default=NEVER)
+        due = self._due.after(tick)
+        return min((due[s] for s in self._synchronous() if s in due), default=NEVER)
 
     def ask(self, tick: int, now: float, wait: bool) -> None:
         """Signal the emulators that are due at a tick; ``wait`` sets whether the engine waits for them."""
-        due = [s for s in self._synchronous() if self.instruments.is_due(s, tick)]
+        due = [s for s in self._due.take(tick) if self.vehicles[s].header[SYNCHRONOUS] == 1]
         for s in due:
             if not wait:
                 self._count_overdue(s, now)

@@ -33,6 +33,9 @@ class EngineTables:
         self.requested_effort_rows: tuple[int, ...] = ()  #: rows of the bodies whose forces a session receives
         self._buoys = 0
         self._published_effort = self._published_signals = False
+        vehicles, tables = areas["vehicles"], areas["simulation"]
+        self._tick_tables = vehicles["state"], vehicles["actuation"], tables["weather"]
+        self._signals_table, self._clock_table = tables["signals"], tables["clock"]
 
     def begin(self) -> None:
         """Publish the constant tables and the bodies."""
@@ -66,14 +69,12 @@ class EngineTables:
     def publish_tick(self, state: RunState, pace: TickPacer, now: float) -> None:
         """Publish motion, sound, weather and clock of this tick."""
         sim, tick = self.sim, self.sim.tick
-        vehicles = self.areas["vehicles"]
-        motion, actuation = vehicles["state"].begin_write(), vehicles["actuation"].begin_write()
-        sim.results.fill_motion(motion, actuation)
-        vehicles["state"].end_write(tick)
-        vehicles["actuation"].end_write(tick)
+        motion, actuation, weather = tables = self._tick_tables
+        sim.results.fill(sim.time_s, motion.begin_numbers(), actuation.begin_numbers(), weather.begin_numbers())
+        for table in tables:
+            table.end_write(tick)
         self._effort()
         self._signals()
-        self._weather()
         self._clock(state, pace, now)
 
     @property
@@ -98,14 +99,14 @@ class EngineTables:
         live = self.sim.channel.counters[2] > 0
         if live or self._published_signals:
             self._published_signals = live
-            table = self.areas["simulation"]["signals"]
-            self.sim.channel.live_signals(table.begin_write(), self.sim.time_s)
-            table.end_write(self.sim.tick)
+            self.sim.channel.live_signals(self._signals_table.begin_write(), self.sim.time_s)
+            self._signals_table.end_write(self.sim.tick)
 
     def publish_surroundings(self) -> None:
         """Publish water and air at the bodies; only when the log or a viewer is due, not at each tick."""
         table = self.areas["vehicles"]["surroundings"]
-        self.sim.results.surroundings(self.sim.time_s, None, table.begin_write())
+        results = self.sim.results
+        results.fill_surroundings(self.sim.time_s, results.present_rows, table.begin_numbers())
         table.end_write(self.sim.tick)
 
     def publish_lines(self) -> None:
@@ -115,12 +116,9 @@ class EngineTables:
             self.sim.results.lines(table.begin_write())
             table.end_write(self.sim.tick)
 
-    def _weather(self) -> None:
-        self.areas["simulation"]["weather"].publish_row(self.sim.tick, *self.sim.weather_model.record(self.sim.time_s))
-
     def _clock(self, state: RunState, pace: TickPacer, now: float) -> None:
         sent, heard, live = self.sim.channel.counters
-        self.areas["simulation"]["clock"].publish_row(
+        self._clock_table.publish_row(
             self.sim.tick,
             self.sim.tick,
             self.sim.time_ns,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_kernels.compiler import device_function, kernel
+from wavesim_kernels.compiler import device_function
 from wavesim_sdk.arrays import Floats, Ints, Keys
 from wavesim_sdk.tables import SURROUNDINGS
 from wavesim_server.dynamics import block_rows as B
@@ -348,7 +348,7 @@ def apply_to_nodes(w: WeatherArrays, flow: FlowField, nodes: Floats, time: float
         o[N_WATER_VELOCITY + 1] += e + w.state[W_EAST]
 
 
-@kernel
+@device_function
 def fill_surroundings(
     w: WeatherArrays, flow: FlowField, blocks: Floats, slots: Ints, rows: Ints, time: float, out: Floats
 ) -> None:

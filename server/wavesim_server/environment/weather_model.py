@@ -9,7 +9,7 @@ import numpy as np
 
 from wavesim_kernels import randomness
 from wavesim_sdk import units
-from wavesim_sdk.arrays import Floats, Ints
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.names import shorten
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.environment import exposure, flow, spectra
@@ -201,25 +201,11 @@ class WeatherModel:
 
     # -- state for others --------------------------------------------------------------------
 
-    def record(self, time: float) -> tuple[float, ...]:
-        """Return the numbers of the current record of the table `weather`."""
-        now, wind = self.weather.state.tolist(), self.weather.wind.tolist()
+    def uniform_flow(self, time: float) -> Floats:
+        """Return the uniform part of the flow in W, including drift."""
         north, east = flow.uniform_flow(self.flow, time)
-        return (
-            north + now[w.W_NORTH],
-            east + now[w.W_EAST],
-            0.0,
-            now[w.W_WIND],
-            wind[w.I_WIND_FROM],
-            -now[w.W_LEVEL],
-            wind[w.I_HEIGHT],
-            wind[w.I_PEAK],
-            wind[w.I_WAVES_TO],
-        )
-
-    def surroundings(self, out: Floats, rows: Ints, fleet: FleetDynamics, time: float) -> None:
-        """Fill in rows of the table `surroundings`, given as a flat view."""
-        w.fill_surroundings(self.weather, self.flow, fleet.blocks, fleet.slots, rows, time, out)
+        state = self.weather.state
+        return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], 0.0])
 
 
 def _in_range(name: str, value: Any, key: Key) -> float:

@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from wavesim_sdk.attach import FleetSnapshot, SensorTableClaim, SharedState
-from wavesim_sdk.shared_memory import DUE
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join
 from wavesim_sdk.wire.session import LocalClient, Session
 from wavesim_server.engine.core import Engine
-from wavesim_server.engine.emulators import SynchronousEmulators
 from wavesim_server.engine.event_queue import LocalEvents
 from wavesim_server.engine.pace import TickPacer
-from wavesim_server.instruments import InstrumentRegistry, installed_emulators
+from wavesim_server.in_process.emulators import LocalEmulators
+from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.broadcast import Address
 from wavesim_server.network.engine_queue import LocalEngineQueue
@@ -34,48 +32,6 @@ __all__ = ["InProcessServer"]
 
 IDLE_S = 0.05  #: maximum wall time in s of one pause
 PUBLISH_S = 0.02  #: wall time in s between two updates of the front's tables in shared memory
-
-
-class _FleetViews:
-    """Snapshots of the shared tables, one per tick for all emulators."""
-
-    def __init__(self, state: SharedState, needs: Iterable[str]) -> None:
-        self.state = state
-        self._tables = ("instruments", "weather", *sorted(needs))
-        self._tick = -1
-        self._view: FleetSnapshot | None = None
-
-    def at(self, tick: int) -> FleetSnapshot:
-        """Return the tables of the present tick."""
-        if self._view is None or tick != self._tick:
-            self._tick, self._view = tick, self.state.snapshot(*self._tables)
-        return self._view
-
-
-class _LocalEmulator:
-    """An emulator in this process. It computes its values when the engine requests them."""
-
-    def __init__(self, emulator: Any, server: str, seed: int, count: int) -> None:
-        self.emulator = emulator
-        emulator.open(server)
-        self._bank = emulator.sensor_bank(seed, count)
-        self._views: _FleetViews
-        self.claim: SensorTableClaim
-
-    def begin(self, views: _FleetViews) -> None:
-        """Claim the table, and let the engine wait for its values. The engine must have published its tables."""
-        self._views, self.claim = views, SensorTableClaim(views.state, self.emulator.sensor)
-        self.claim.request_synchronous()
-
-    def ask(self) -> None:
-        """Compute the values of this tick."""
-        view = self._views.at(int(self.claim.table.header[DUE]))
-        if self._bank.compute(view, view.tick):
-            self.claim.write(self._bank.table, view.tick)
-
-    def wait_answer(self, timeout: float = 0.0) -> bool:
-        """Return True, because the values have already been computed."""
-        return True
 
 
 class NetworkPort:
@@ -125,17 +81,10 @@ class InProcessServer:
         areas = attach_areas(options.name)
         self.simulation = Simulation(loaded, options.seed)
         instruments = InstrumentRegistry(loaded.sensor_rows, self.simulation.step_ns)
-        self._emulators = {
-            s: _LocalEmulator(installed_emulators()[s].load()(loaded), options.name, options.seed, count)
-            for s, count in loaded.sensor_rows.items()
-        }
-        limits = loaded.config.network
-        served = SynchronousEmulators(
-            areas["vehicles"], self._emulators, instruments, limits.lockstep_timeout, limits.lockstep_budget
-        )
+        self._emulators = LocalEmulators(self.simulation, instruments, areas, options.name)
         pacer = TickPacer.from_config(loaded.config.time)
         self._events, self._commands = LocalEvents(), LocalEngineQueue()
-        self.engine = Engine(self.simulation, areas, None, self._events, served, pacer, log=bool(options.log))
+        self.engine = Engine(self.simulation, areas, None, self._events, self._emulators, pacer, log=bool(options.log))
         self.engine.override_time(options.speed, options.duration)
         log = LogWriter(Path(options.log), loaded, options.seed) if options.log else None
         keys = load_keyring(loaded) if network is not None else None
@@ -146,10 +95,7 @@ class InProcessServer:
         self.idle_s = 0.0  #: total wall time in s during which neither simulation nor programs advanced
         self._front_due = self._engine_due = self._publish_at = 0.0
         self.engine.begin(time.monotonic())
-        emulators = self._emulators.values()
-        views = _FleetViews(SharedState(options.name), {t for e in emulators for t in e.emulator.needs})
-        for emulator in emulators:
-            emulator.begin(views)
+        self._emulators.begin()
         self._take_events()
 
     @property
@@ -229,8 +175,7 @@ class InProcessServer:
     def finish(self) -> None:
         """End the run and all sessions, and close the log."""
         self.control("shutdown")
-        for emulator in self._emulators.values():
-            emulator.claim.release()
+        self._emulators.release()
         self.front.finish(self.now)
         self._send()
 

@@ -1,0 +1,95 @@
+"""The emulators of a trial in one process, which compute the values of a tick when the engine has published it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.arrays import Ints
+from wavesim_sdk.attach import FleetSnapshot, SensorTableClaim, SharedState
+from wavesim_sdk.shared_memory import SharedMemoryArea
+from wavesim_server.instruments import DueTicks, InstrumentRegistry, installed_emulators
+from wavesim_server.simulation import Simulation
+from wavesim_server.waits import Verdict
+
+__all__ = ["LocalEmulators"]
+
+
+class LocalEmulators:
+    """The emulators of a run, which read the engine's tables without copying them. They have answered when :meth:`ask` returns."""
+
+    late = 0
+    pending: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        instruments: InstrumentRegistry,
+        areas: Mapping[str, SharedMemoryArea],
+        server: str,
+    ) -> None:
+        self._simulation, self.instruments, self._server = simulation, instruments, server
+        loaded, installed = simulation.loaded, installed_emulators()
+        #: by sensor type: a bank with its table of values
+        self._banks: dict[str, Any] = {}
+        for sensor, count in loaded.sensor_rows.items():
+            self._banks[sensor] = installed[sensor].load()(loaded).sensor_bank(simulation.seed, count)
+        needs = {table for bank in self._banks.values() for table in bank.emulator.needs}
+        tables = {**areas["vehicles"].tables, **areas["simulation"].tables}
+        self._tables = {name: tables[name] for name in sorted({"state", "weather", *needs} - {"instruments"})}
+        self._due = DueTicks(instruments)
+        self._version = -1
+        self._rows: Ints = np.zeros(0, np.int64)
+        self._claims: dict[str, SensorTableClaim] = {}
+
+    def begin(self) -> None:
+        """Open the emulators and claim their tables.
+
+        The engine must have published its tables, which emulators that attach to the server wait for.
+        """
+        for bank in self._banks.values():
+            bank.emulator.open(self._server)
+        state = SharedState(self._server)
+        self._claims = {sensor: SensorTableClaim(state, sensor) for sensor in self._banks}
+        for claim in self._claims.values():
+            claim.request_synchronous()
+
+    def release(self) -> None:
+        """Release the tables of values."""
+        for claim in self._claims.values():
+            claim.release()
+
+    def next_tick(self, tick: int) -> int:
+        """Return the next tick after this one at which an emulator is due."""
+        return self._due.next_tick(tick)
+
+    def ask(self, tick: int, now: float, wait: bool) -> None:
+        """Compute the values that are due at a tick."""
+        if due := self._due.take(tick):
+            view = self._view()
+            for sensor in due:
+                bank = self._banks[sensor]
+                if bank.compute(view, tick):
+                    self._claims[sensor].table.publish_numbers(bank.numbers, tick)
+
+    def _view(self) -> FleetSnapshot:
+        """Return the bodies at the published tick, in the arrays of the engine."""
+        sim, version = self._simulation, self.instruments.version
+        if version != self._version:
+            self._version, self._rows = version, np.array(sim.rows, np.int64)
+        tables = {name: table.latest for name, table in self._tables.items()}
+        state, tables["instruments"] = tables.pop("state"), self.instruments.rows
+        return FleetSnapshot(sim.tick, sim.time_ns, self._rows, sim.identity, state, tables, (version,))
+
+    def poll(self, now: float) -> bool:
+        """Return True: all values are there."""
+        return True
+
+    def wait(self, timeout: float) -> None:
+        """Return at once: all values are there."""
+
+    def verdicts(self, now: float, time_s: float) -> list[Verdict]:
+        """Return nothing: the engine never waits."""
+        return []
