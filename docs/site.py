@@ -23,7 +23,17 @@ TOP = {
 }
 #: page -> title, modules
 API = {
-    "api/broker.md": ("Brokers", ("wavesim_sdk.broker", "wavesim_sdk.onboard", "wavesim_sdk.server_address")),
+    "api/broker.md": (
+        "Brokers",
+        (
+            "wavesim_sdk.broker",
+            "wavesim_sdk.onboard",
+            "wavesim_sdk.privileged_requests",
+            "wavesim_sdk.estimate",
+            "wavesim_sdk.server_address",
+            "wavesim_sdk.errors",
+        ),
+    ),
     "api/lab.md": ("Lab and simulation", ("wavesim_server.lab", "wavesim_server.simulation", "wavesim_server.study")),
     "api/observer.md": ("Observers, shared memory", ("wavesim_sdk.observer", "wavesim_sdk.attach")),
     "api/commander.md": ("Commander", ("wavesim_sdk.commander",)),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, SupportsIndex, overload
 
+from wavesim_sdk.errors import UnknownName
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.messages import EFFORT, Reading, Snapshot
 
@@ -38,7 +39,7 @@ class Value:
     def __getitem__(self, name: str) -> Any:
         place = self._layout.offsets.get(name)
         if place is None:
-            raise KeyError(
+            raise UnknownName(
                 missing_name_text(f"'{self._layout.description.name}' has no field", name, self._layout.offsets)
             )
         first, count = place
@@ -47,10 +48,10 @@ class Value:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        try:
-            return self[name]
-        except KeyError as error:
-            raise AttributeError(error.args[0]) from None
+        return self[name]
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *self._layout.offsets]
 
     def __repr__(self) -> str:
         return f"Value({', '.join(f'{n}={self[n]!r}' for n in self._layout.offsets)}, time_ns={self.time_ns})"
@@ -85,15 +86,15 @@ class Sensors(Mapping[str, Value]):
         try:
             return self._values[name]
         except KeyError:
-            raise KeyError(missing_name_text("no valid value for sensor", name, self._values)) from None
+            raise UnknownName(missing_name_text("no valid value for sensor", name, self._values)) from None
 
     def __getattr__(self, name: str) -> Value:
         if name.startswith("__"):
             raise AttributeError(name)
-        try:
-            return self[name]
-        except KeyError as error:
-            raise AttributeError(error.args[0]) from None
+        return self[name]
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *filter(str.isidentifier, self)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -125,7 +126,7 @@ class Actuation(tuple[float, ...]):
         if not isinstance(at, str):
             return super().__getitem__(at)
         if at not in self.names:
-            raise KeyError(missing_name_text("the body has no actuator", at, self.names))
+            raise UnknownName(missing_name_text("the body has no actuator", at, self.names))
         return super().__getitem__(self.names[at])
 
 
