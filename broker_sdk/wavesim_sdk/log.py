@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import html
 import json
 import struct
 from collections import defaultdict
@@ -15,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.arrays import Ints, Record
 from wavesim_sdk.errors import InvalidArgument, LogError, UnknownName
 from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
+from wavesim_sdk.log_tables import LogTable, Series, arrays_and_units, text_columns
 from wavesim_sdk.log_validation import LATEST_NS, check_message, is_short_text, possible, possible_frame, valid_metadata
 from wavesim_sdk.logfile import METADATA, records
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import all_sensor_tables
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
 
-__all__ = ["Log", "Series", "decode_cdr_text", "encode_cdr_text", "frames", "read", "usable"]
+__all__ = ["Log", "LogTable", "Series", "decode_cdr_text", "encode_cdr_text", "frames", "read", "usable"]
 
 CDR_HEADER = b"\x00\x01\x00\x00"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
@@ -50,18 +51,9 @@ def decode_cdr_text(message: bytes) -> str:
     return message[8:-1].decode()
 
 
-@dataclass
-class Series:
-    """All messages of one topic, with their times (ns) and records."""
-
-    time_ns: Ints
-    records: Record
-    type: str = ""  #: name of the table that declares the records
-
-
-@dataclass
+@dataclass(repr=False)
 class Log:
-    """A log in memory."""
+    """A log in memory. ``log.table("/state/lauv").to_pandas()`` has the columns of one topic; :attr:`topics` lists them."""
 
     path: Path
     metadata: dict[str, str] = field(default_factory=dict)
@@ -74,6 +66,38 @@ class Log:
 
     def __str__(self) -> str:
         return str(self.path)
+
+    def __repr__(self) -> str:
+        damage = "complete" if self.complete else "cut or damaged"
+        names = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
+        return (
+            f"<Log {self.path}: {self.end_ns * 1e-9:.2f} s, {self.messages} messages, {damage}>\n"
+            f"{len(self.names)} bodies: {names or 'none'}\n"
+            f'{len(self.topics)} topics: see log.topics; log.table("{next(iter(self.topics), "/state/NAME")}").to_pandas()'
+        )
+
+    def _repr_html_(self) -> str:
+        first, *_ = repr(self).splitlines()
+        rows = "".join(f"<tr><td>{html.escape(t)}</td><td>{n}</td></tr>" for t, n in self.topics.items())
+        return f"<p>{html.escape(first.strip('<>'))}</p><table><tr><th>topic</th><th>rows</th></tr>{rows}</table>"
+
+    @property
+    def topics(self) -> dict[str, int]:
+        """Number of rows by topic, of tables and of texts."""
+        return {t: len(s.time_ns) for t, s in self.series.items()} | {t: len(m) for t, m in self.json.items()}
+
+    def table(self, topic: str) -> LogTable:
+        """Return a topic as columns, for example of ``/state/lauv``, ``/sensor/lauv/ctd`` or ``/notices``.
+
+        Raises UnknownName if the log has no message of this topic.
+        """
+        topic = topic if topic.startswith("/") else f"/{topic}"
+        if (series := self.series.get(topic)) is not None:
+            fields = next((t.fields for t in TABLES.values() if t.name == series.type), ())
+            return LogTable(topic, *arrays_and_units(self, topic, series, fields))
+        if topic in self.json:
+            return LogTable(topic, text_columns(self.json[topic]), {"time_ns": "ns"})
+        raise UnknownName(f"{self.path} has no topic '{topic}'{suggest_name(topic, self.topics)}")
 
     @property
     def damage_notice(self) -> str:

@@ -48,6 +48,7 @@ ELSEWHERE = {
     ("docs/bridges/dune.md", "[Require lauv"): "DUNE's own configuration",
     ("docs/bridges/dune.md", "[Navigation.AUV"): "DUNE's own configuration",
     ("docs/network.md", "wavesim keys"): "three lines for three places; tests/sdk runs the first",
+    ("docs/LOG.md", "from wavesim"): "tests/sdk/test_log_tables.py runs it",
     ("docs/trials.md", "coverage run"): "tests/in_process/test_stopping.py runs coverage",
     ("docs/campaigns.md", "<campaign name"): "tests/studies/test_campaign.py reads it",
     (
