@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wavesim_server.in_process.notebook import Trial
     from wavesim_server.lab import Lab
     from wavesim_server.simulation import Simulation
+    from wavesim_world.mixing import Mixer
 
 __all__ = [
     "AsyncBroker",
@@ -23,6 +24,7 @@ __all__ = [
     "Estimate",
     "InvalidArgument",
     "Lab",
+    "Mixer",
     "Observer",
     "Origin",
     "Simulation",
@@ -39,6 +41,7 @@ _PLACES = {
     "Estimate": ("wavesim_sdk.estimate",),
     "InvalidArgument": ("wavesim_sdk.errors",),
     "Lab": ("wavesim_server.lab",),
+    "Mixer": ("wavesim_world.mixing",),
     "Observer": ("wavesim_sdk.observer",),
     "Origin": ("wavesim_sdk.geodesy",),
     "Simulation": ("wavesim_server.simulation",),
