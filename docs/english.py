@@ -121,7 +121,7 @@ def help_rules(found: Iterable[tuple[str, click.Command]]) -> Iterator[str]:
         first = text.split(" ")[0].strip(".,:").lower()
         if first not in RULES["imperatives"]:
             yield f"{words}: its help begins with '{first}', which is not in the list of imperative verbs of docs/banned.toml"
-        limit = WIDTH - 6 - widest[group]
+        limit = WIDTH - 2 - 6 - widest[group]  # margins of the terminal and of the columns
         if command.get_short_help_str(limit).endswith("..."):
             yield f"{words}: the first line of its help is longer than {limit} columns"
 

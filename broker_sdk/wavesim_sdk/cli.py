@@ -158,7 +158,7 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
 def mailbox(
     name: str, queue: str, signal_name: str, pid: int, server: tuple[str, int], model: str, lockstep: float
 ) -> None:
-    """Exchange messages through a POSIX queue, in any language. The command joins as NAME and writes each message to the queue."""
+    """Exchange messages through a POSIX queue. The command joins as NAME and writes each message to the queue, for a program in any language."""
     from wavesim_sdk.broker import Broker
     from wavesim_sdk.mailbox import Mailbox
 

@@ -9,6 +9,6 @@ TIMER_VERBS: dict[str, tuple[str, str]] = {
     "pause": ("", "pause the simulation clock"),
     "resume": ("", "resume the simulation clock after a pause"),
     "step": ("ticks", "advance a paused or stopped simulation by TICKS ticks"),
-    "speed": ("factor", "set the speed: 1 = real time, 2 = twice that, 0 = maximum"),
+    "speed": ("factor", "set the speed: 1 = real time, 0 = as fast as possible"),
     "shutdown": ("", "shut down the server"),
 }
