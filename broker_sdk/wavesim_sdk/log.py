@@ -70,11 +70,13 @@ class Log:
     def __repr__(self) -> str:
         damage = "complete" if self.complete else "cut or damaged"
         names = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
-        return (
-            f"<Log {self.path}: {self.end_ns * 1e-9:.2f} s, {self.messages} messages, {damage}>\n"
-            f"{len(self.names)} bodies: {names or 'none'}\n"
-            f'{len(self.topics)} topics: see log.topics; log.table("{next(iter(self.topics), "/state/NAME")}").to_pandas()'
-        )
+        example = next(iter(self.topics), "/state/NAME")
+        lines = [
+            f"<Log '{self.path}': {self.end_ns * 1e-9:.2f} s, {damage}; messages: {self.messages}>",
+            f"bodies ({len(self.names)}): {names or 'none'}",
+            f'topics ({len(self.topics)}): `log.topics` and `log.table("{example}").to_pandas()` show them',
+        ]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         first, *_ = repr(self).splitlines()

@@ -37,7 +37,7 @@ class Series:
 
 
 class LoggedBodies(Protocol):
-    """What columns need of a log: the texts about its bodies, and the names in its rows."""
+    """Part of a log that columns need: the texts about its bodies, and the names in its rows."""
 
     json: dict[str, list[tuple[int, dict[str, Any]]]]
 

@@ -35,8 +35,8 @@ def log(tmp_path: Path, config: Callable[..., LoadedConfig]) -> Log:
 
 def test_a_log_shows_itself_in_three_lines(log: Log) -> None:
     first, second, third = repr(log).splitlines()
-    assert first == f"<Log {log.path}: 4.90 s, {log.messages} messages, complete>" and second == "2 bodies: b, a"
-    assert f"{len(log.topics)} topics" in third and 'log.table("/' in third
+    assert first == f"<Log '{log.path}': 4.90 s, complete; messages: {log.messages}>" and second == "bodies (2): b, a"
+    assert f"topics ({len(log.topics)}): `log.topics`" in third and 'log.table("/' in third
     shown = log._repr_html_()
     assert "<td>/state/b</td><td>50</td>" in shown and "array(" not in shown
     with pytest.raises(TypeError) as slip:

@@ -55,9 +55,9 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
 @click.argument("config", type=click.Path(path_type=Path), default="config.xml")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Python file to write [default: print it]")
 def stubs(config: Path, out: Path | None) -> None:
-    """Write the sensors and actuators of each body as Python types.
+    """Write the bodies of a configuration as Python types.
 
-    Editors complete their names, and type checkers refuse a misspelt one: import the class of a body from the file.
+    Editors complete the names of sensors and actuators, and type checkers refuse a misspelt one. Import the class of a body from the file.
     """
     from wavesim_world.config import load
     from wavesim_world.stubs import module_text
