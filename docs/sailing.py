@@ -28,8 +28,8 @@ DRAWN = {"port": "tab:red", "starboard": "tab:green", "zig-zag": "tab:blue"}
 def table(runs: list[ManoeuvreRun]) -> str:
     """Return one row for each model: speeds, turning circle and largest tilts."""
     lines = [
-        "| model | purpose | full ahead m/s | published m/s, deg/s | full astern m/s | turning circle m | rate deg/s | maximum tilt in calm water, deg | Hs m: "
-        "maximum tilt adrift / full ahead, deg |",
+        "| model | purpose | full ahead m/s | published m/s, deg/s | full astern m/s | turning circle m | rate deg/s | maximum tilt in calm water, deg | "
+        "Hs in m: maximum tilt in deg, adrift / full ahead |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for model in library().values():

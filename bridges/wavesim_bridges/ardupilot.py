@@ -151,8 +151,8 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
 
 
 class ArduPilotBridge:
-    """Vehicle driven by an autopilot: each step of the simulation waits for a servo frame, and each frame waits for a
-    step.
+    """Vehicle driven by an autopilot. Each step of the simulation waits for a servo frame, and each servo frame waits
+    for a step.
 
     If the simulation steps less often than ``RATE``, the bridge extrapolates the motion and sends additional states
     between the steps. The bridge ignores the frame rate that servo frames state, because it only reflects the

@@ -94,9 +94,10 @@ class BridgedVehicle:
     """Vehicle that a bridge controls as its pilot, in lockstep, as long as the simulation runs.
 
     If the server stops responding, the bridge waits for it to be restarted. If the server ends the session, the bridge
-    tries to join again: a server that had only lost contact with it accepts it immediately, and a server that does not
-    answer has shut down, so the bridge ends too. While the bridge is disconnected, the server removes the vehicle, as
-    it does whenever a pilot is lost. ``joined`` is called as soon as the server has sent the vehicle's equipment, before the first step.
+    tries to join again. A server that had only lost contact with the bridge accepts it immediately. A server that does
+    not answer has shut down, so the bridge ends too. While the bridge is disconnected, the server removes the vehicle,
+    as it does whenever a pilot is lost. ``joined`` is called as soon as the server has sent the vehicle's equipment,
+    before the first step.
     """
 
     def __init__(self, options: BridgeOptions, joined: Callable[[AsyncBroker], None] = lambda _: None) -> None:

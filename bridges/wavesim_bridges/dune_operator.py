@@ -60,7 +60,7 @@ class OperatorCommands:
         self._pending_commands: list[Callable[[AsyncBroker], None]] = []
         self._pending_requests: dict[
             int, tuple[str, Callable[[], None] | None]
-        ] = {}  #: request number -> purpose of the request, and the action after its success
+        ] = {}  #: purpose of each request, and the action after its success, by request number
         self._wet: set[str] = set()
         self._generate, self._fault_time, self._fault_at = False, 10.0, math.inf
         self._reported_leaks: tuple[bool, ...] = ()

@@ -1,9 +1,9 @@
 """Packets of IMC: a header of 20 bytes, the message's fields one after the other, and a CRC-16/ARC of both.
 
-The first two bytes indicate the byte order. Field layouts are those of :mod:`struct`, with three additions: ``t`` is a
-string after its length; ``r`` is raw bytes after their length; ``l`` is a list of messages without lists, each preceded
-by its message number. Known messages are those of :mod:`wavesim_bridges.imc`, which is generated from the
-standard's IMC.xml.
+The first two bytes indicate the byte order. Field layouts use the characters of :mod:`struct` and three additional
+ones: ``t`` is a string after its length; ``r`` is raw bytes after their length; ``l`` is a list of messages without
+lists, each preceded by its message number. The known messages are declared in :mod:`wavesim_bridges.imc`, which is
+generated from the standard's IMC.xml.
 """
 
 from __future__ import annotations

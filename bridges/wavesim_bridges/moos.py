@@ -162,7 +162,7 @@ class MoosCommunity:
         take: Callable[[MoosMessage], None],
     ) -> None:
         self.address, self.vehicle = address, vehicle
-        self.warp = 0.0  #: MOOS time warp; 0 without a connection
+        self.warp = 0.0  #: time warp of the MOOS community; 0 while there is no connection
         self.name = ""
         self._subscriptions, self._on_mail, self._ahead = tuple(hears), take, 0.0
         self._writer = MoosWriter(f"wavesim_{vehicle.options.vehicle}")
@@ -308,7 +308,7 @@ class MoosBridge:
         broker.answer(moves.commands(self._desired_commands()))
 
     def _desired_commands(self) -> dict[str, float]:
-        """Return the values that the community desires; none if it has stopped sending."""
+        """Return the desired values of the community. The result is empty if the community has stopped sending."""
         flown = time.monotonic() - self._pending_requests <= self.silence
         if self._is_commanded and not flown:
             self.vehicle.options.report("no new desired values; the vehicle continues with neutral outputs")

@@ -153,7 +153,7 @@ class BoatPilot:
     ``NEAR`` of the target. It moves astern to a target that lies behind it at a distance of at most ``BACK``.
     """
 
-    #: maximum speed (m/s); speed per distance to the target (1/s); distances for stopping and for moving astern (m)
+    #: maximum speed (m/s); ratio of speed to distance from the target (1/s); distances for stopping and moving astern (m)
     CRUISE, GAIN, NEAR, BACK = 1.2, 0.3, 0.25, 4.0
     THRUST, DRAG = 0.4, 0.12  #: fraction of full thrust for each m/s of speed error, and for each m/s of speed
     #: turning thrust as a fraction of full thrust: per rad of heading error, per rad/s of turn rate, maximum

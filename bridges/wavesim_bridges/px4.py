@@ -46,7 +46,7 @@ _HORIZONTAL = {
     3: ServoOutput("rear-starboard"),
     4: ServoOutput("rear-port"),
 }
-#: outputs of PX4's airframes: number -> actuator of WaVeSim's models
+#: outputs of PX4's airframes: output number -> actuator in WaVeSim's models
 FRAMES = {
     "bluerov2_heavy": {
         **_HORIZONTAL,

@@ -88,9 +88,9 @@ def moved_by(output: ServoOutput, actuators: Sequence[ActuatorDescription]) -> A
 
 class Mixer:
     """Conversion of outputs -1..1, by number, to commands in the actuators' units. For a thruster commanded in N,
-    thrust is proportional to the square of the output, as for a motor whose speed follows the output; the full output
-    is the thrust limit in its direction. All other commands are proportional to the output; the full output is the
-    larger limit of the actuator.
+    thrust is proportional to the square of the output, as for a motor whose speed follows the output. Full output is
+    the thrust limit in the direction of the output. All other commands are proportional to the output, and full output
+    is the larger limit of the actuator.
     """
 
     def __init__(self, outputs: Mapping[int, ServoOutput], actuators: Sequence[ActuatorDescription]) -> None:

@@ -2,8 +2,8 @@
 
 Everywhere except in the equations of motion, the actuators of a body are numbered in the *order of its model*:
 thrusters, fins, the angles of swivels (``NAME-angle`` of the thruster NAME), deflectors (``NAME-deflector``), ballast
-tanks, and actuators of types that other packages provide. Within each group the order is that of the declaration. A
-command refers to an actuator by its position in this order or by its name.
+tanks, and actuators of types that other packages provide. Within each group, actuators are in the order of their
+declaration. A command refers to an actuator by its position in this order or by its name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wavesim_sdk.names import shorten, suggest_name
 
 MAX_THRUSTERS = 12  #: maximum number of thrusters of a model
 MAX_FINS = 8  #: maximum number of fins
-MAX_SWIVELS = 4  #: only this many thrusters, the first ones of a model, may have a swivel or a deflector
+MAX_SWIVELS = 4  #: number of thrusters, counted from a model's first, that may have a swivel or a deflector
 MAX_BALLASTS = 4  #: maximum number of ballast tanks and actuators of other types together
 MAX_ACTUATORS = MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS + MAX_BALLASTS
 
@@ -34,10 +34,10 @@ class ActuatorKind(IntEnum):
     ANGLE = 2  #: angle of a thruster with a swivel: azimuth drive or nozzle
     DEFLECTOR = 3  #: deflector of a jet, from -1 (full astern) to 1 (deflector up)
     BALLAST = 4
-    OTHER = 5  #: actuator of a type from another package; its slots follow those of the ballast tanks
+    OTHER = 5  #: actuator of a type from another package; its slots follow the slots of the ballast tanks
 
 
-#: first slot of each kind in a table with room for every actuator that a model may have
+#: first slot of each kind, in a table that has room for every actuator of a model
 FIRST_SLOT = {
     ActuatorKind.THRUSTER: 0,
     ActuatorKind.FIN: MAX_THRUSTERS,
@@ -52,9 +52,9 @@ FIRST_SLOT = {
 class Actuator:
     """One actuator, with the unit and the range of its command.
 
-    ``unit`` and the limits are those of the command: N, 1/s, rad, kg, or empty for a fraction. ``actual_unit`` is the
-    unit of its actual value, which differs for a thruster with a motor law. ``slot`` is its index in a table with
-    room for every actuator that a model may have.
+    ``unit`` and the limits apply to the command: N, 1/s, rad, kg, or empty for a fraction. ``actual_unit`` is the unit
+    of the actual value. It differs from ``unit`` for a thruster with a motor law. ``slot`` is the index of the actuator
+    in a table that has room for every actuator of a model.
     """
 
     name: str
@@ -82,8 +82,8 @@ def clipped_text(actuator: Actuator, value: float, count: int) -> str:
 
 
 _FLOATS = frozenset({float})
-#: faults of an actuator: it keeps its value forever (stuck) or for a time (frozen), has no force (lost) or less force
-#: (reduced), acts in the opposite direction (reversed), or works normally (none)
+#: faults of an actuator: stuck = it keeps its value forever; frozen = for a time; lost = no force; reduced = less force;
+#: reversed = it acts in the opposite direction; none = it works normally
 ACTUATOR_FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
 
 

@@ -66,7 +66,7 @@ def quantise(value: float, step: float) -> float:
 
 
 def six_bit_text(text: str) -> str:
-    """Return a text in the characters of AIS: @ A..Z [ \\ ] ^ _ and blank to ?. Other characters become blanks."""
+    """Return a text in the characters of AIS (ASCII 32 to 95, in upper case). Other characters become blanks."""
     return "".join(c if 32 <= ord(c) < 96 else " " for c in text.upper())
 
 

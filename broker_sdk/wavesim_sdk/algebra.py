@@ -95,10 +95,11 @@ def symmetric_eigen(matrix: Any) -> tuple[Floats, Floats]:
 
 
 def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Floats, int, Floats]:
-    """Return the pseudo-inverse (k, n) of a matrix (n, k), its rank and directions (k, k), for small k.
+    """Return the pseudo-inverse (k, n) of a matrix (n, k), the rank of the matrix, and its directions (k, k), for small
+    k.
 
-    The function uses the eigenvectors of M^T M with singular values above ``tolerance`` times the largest one; the last
-    directions span the null space.
+    The function keeps the eigenvectors of M^T M whose singular values are above ``tolerance`` times the largest one.
+    The last directions span the null space.
     """
     m = np.asarray(points, float)
     values, directions = symmetric_eigen(matmul(m.T, m))

@@ -161,9 +161,9 @@ class SharedState:
         raise AttachError(f"this run has no table '{name}'")
 
     def snapshot(self, *more: str) -> FleetSnapshot:
-        """Return the identity and motion of all bodies at one tick, and the other tables named.
+        """Return the identity and motion of all bodies at one tick, and the tables with the given names.
 
-        Every table that the engine writes at each tick has its values of that tick. While the tables were copied, no
+        All tables that the engine writes at each tick have values of the same tick. While the tables were copied, no
         body or instrument entered or left, and no fault changed.
         """
         names = dict.fromkeys(("identity", *more, "state"))

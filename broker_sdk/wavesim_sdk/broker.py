@@ -52,7 +52,7 @@ __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Estimate", "St
 JOIN_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0
 LOOK_S = 0.5  #: maximum time in s between two checks that the server still answers
-KEPT_STEPS = 1024  #: number of steps kept for a slow program; the oldest kept step receives the events of older ones
+KEPT_STEPS = 1024  #: number of steps kept for a slow program; the oldest kept step also contains the events of the discarded steps
 
 
 class Broker(BrokerBase):
@@ -188,7 +188,7 @@ class AsyncBroker(BrokerBase):
         return has_changed
 
     def _take(self, data: bytes, address: Address) -> None:
-        """Process a datagram immediately: waking a task for each one would cost more than the processing itself."""
+        """Process a datagram immediately. Waking a task for each datagram would cost more than the processing itself."""
         if address == self.server:
             self._take_events(self.session.receive(data, time.monotonic()))
 

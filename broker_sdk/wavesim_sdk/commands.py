@@ -1,4 +1,5 @@
-"""Commands for a running server: one set for its commander queue, for sessions with rights and for its engine.
+"""Commands for a running server. The commander queue, sessions with rights, and the engine use the same set of
+commands.
 
 Each command is a request of the wire protocol (:mod:`wavesim_sdk.wire.items`), which declares its checks, units and bounds.
 This module adds the verbs, their descriptions for the command line, and the conversion from the JSON of the queue.
@@ -28,12 +29,12 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
 Command = Control | Fault | Push | Pose | Allocate | Weather | Mission
 
-#: verbs other than those of the clock -> (record, meaning)
+#: (record, meaning) by verb, without the verbs of the clock
 VERBS: dict[str, tuple[type[Any], str]] = {
     "fault": (
         Fault,
-        "set a fault of an actuator (stuck, frozen for `amount` s, lost, reduced to the fraction `amount`, reversed) or of a "
-        "sensor (lost, frozen, bias, spikes, noisy, wet, unlocked), or clear it (none)",
+        "set a fault, or clear it (none). Actuators: stuck, frozen for `amount` s, lost, reduced to the fraction `amount`, "
+        "reversed. Sensors: lost, frozen, bias, spikes, noisy, wet, unlocked",
     ),
     "push": (Push, "apply an external force and moment (N, N m, in B) to a body until the next push"),
     "pose": (Pose, "set position (W), attitude and velocity (B) of a body; omitted values stay unchanged"),
@@ -68,7 +69,7 @@ def target_body(command: Command) -> str | None:
 
 
 def for_body(command: Command, body: str) -> Command:
-    """Return the command, addressed to the body of that name."""
+    """Return a copy of the command that is addressed to the body of this name."""
     if isinstance(command, Control | Weather):
         return command
     return replace(command, body=body)
@@ -157,7 +158,7 @@ def _sensible_control(command: Control) -> None:
 
 
 def to_dict(command: Command) -> dict[str, Any]:
-    """Return verb and values of a command by name, for the log."""
+    """Return the verb of a command and its values by name, for the log."""
     named = schema_of(type(command)).to_dict(command)
     named.pop("verb", None)
     return {"verb": verb_of(command), **{k: _plain(v) for k, v in named.items() if v is not None and v != ""}}
@@ -168,11 +169,11 @@ def _plain(value: Any) -> Any:
 
 
 def encode(command: Command) -> bytes:
-    """Return a command in the bytes of the wire, an item of REQUESTS."""
+    """Return a command as bytes of the wire protocol: an item of REQUESTS."""
     return REQUESTS.pack(command)
 
 
 def decode(item: bytes) -> Command:
-    """Return the command in the bytes of the wire."""
+    """Return the command as bytes of the wire protocol."""
     command: Command = REQUESTS.unpack(item)
     return command

@@ -4,12 +4,13 @@ The functions of a C library or of NumPy differ in the last bit between processo
 comparisons and powers of two, for which IEEE 754 defines the rounding.  The same source therefore produces the same numbers for a
 float, for an array, and compiled (:mod:`wavesim_kernels.compiled_elementary`) for a scalar or a SIMD vector.
 
-Errors are below one unit in the last place (below two where a docstring says so), measured against mpmath, for every finite
-argument, including zeros of either sign, subnormal and huge numbers.  A result too large for a float is infinite.
+Measured against mpmath, errors are below one unit in the last place, or below two where a docstring says so. This holds
+for every finite argument, including zeros of either sign, subnormal numbers and huge numbers. A result too large for a
+float is infinite.
 
-Methods: argument reduction with split constants, whose products are exact (Cody & Waite 1980), error-free sums and
-products (Knuth; Veltkamp & Dekker 1971), minimax polynomials (Remez), computed with 60 digits for this module.  See
-Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed. 2018, ch. 10.
+The functions use argument reduction with split constants whose products are exact (Cody & Waite 1980), and error-free
+sums and products (Knuth; Veltkamp & Dekker 1971). Their minimax polynomials (Remez) were computed with 60 digits for
+this module. See Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed. 2018, ch. 10.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
 
 
 def _grown(high: Any, low: Any) -> tuple[Any, Any]:
-    """Return e and n such that exp(high + low) = 2^n (1 + e)."""
+    """Write exp(high + low) as 2^n (1 + e), and return (e, n)."""
     high = _where(high > 710.0, 710.0, high)
     high = _where(high < -746.0, -746.0, high)
     n = (1.4426950408889634 * high + _NEAREST) - _NEAREST
@@ -141,13 +142,15 @@ def _scaled(x: Any, n: Any) -> Any:
 
 
 def _normal(x: Any) -> tuple[Any, Any]:
-    """Return (normal, shift) such that a positive number is normal times 2^-shift; other numbers count as 1."""
+    """Write a positive number as normal times 2^-shift, and return (normal, shift). Other numbers count as 1."""
     small = x < _NORMAL
     return _where(x > 0.0, x * _where(small, 18014398509481984.0, 1.0), 1.0), _where(small, 54.0, 0.0)
 
 
 def _split(x: Any, shift: Any) -> tuple[Any, Any]:
-    """Return f and e of x 2^-shift = (1 + f) 2^e, with 1 + f from sqrt(1/2) to sqrt(2), for positive normal x."""
+    """Write x 2^-shift as (1 + f) 2^e, and return (f, e). 1 + f is between sqrt(1/2) and sqrt(2); x is positive and
+    normal.
+    """
     m, e = _mantissa(x), _exponent(x) - shift
     low = m < 0.7071067811865476
     return _where(low, m + m, m) - 1.0, _where(low, e - 1.0, e)
@@ -206,7 +209,8 @@ def _wide_logarithm(x: Any, shift: Any) -> tuple[Any, Any]:
 
 
 def _angle(y: Any, y_low: Any, x: Any, x_low: Any, level: Any) -> Any:
-    """Return the angle of (x + x_low, y + y_low): arc tangent of a quotient below tan(pi/8) plus a multiple of pi/4.
+    """Return the angle of (x + x_low, y + y_low). It is the arc tangent of a quotient below tan(pi/8), plus a multiple
+    of pi/4.
 
     ``level`` is a power of two that scales both components.
     """
@@ -262,7 +266,7 @@ def _beside(x: Any) -> tuple[Any, Any]:
 
 
 class _ForFloats(ast.NodeTransformer):
-    """Replaces ``_where`` by conditional expressions, and removes the decorator of the functions."""
+    """The rewriting replaces ``_where`` by conditional expressions, and removes the decorator of the functions."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -278,7 +282,7 @@ class _ForFloats(ast.NodeTransformer):
 
 @functools.cache
 def _functions_of_floats() -> dict[str, Callable[..., Any]]:
-    """Return the functions of this module compiled for floats only, from the same source: they take half the time."""
+    """Return the functions of this module, rewritten from the same source for floats only. They take half the time."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[__name__]))
     except OSError:  # without its source, for example in a frozen program
@@ -289,12 +293,11 @@ def _functions_of_floats() -> dict[str, Callable[..., Any]]:
 
 
 def _everywhere(f: Callable[..., Any]) -> Any:
-    """Decorate a function so that it accepts floats and arrays."""
+    """Decorate a function of one or two arguments so that it accepts floats and arrays."""
 
     of_floats: Callable[..., Any] | None = None
 
-    @functools.wraps(f)
-    def function(*x: Any) -> Any:
+    def everywhere(*x: Any) -> Any:
         nonlocal of_floats
         if of_floats is None:
             of_floats = _functions_of_floats().get(f.__name__, f)
@@ -315,7 +318,14 @@ def _everywhere(f: Callable[..., Any]) -> Any:
             return tuple(np.array(v).reshape(shape) for v in zip(*found, strict=True))
         return np.array(found, float).reshape(shape)
 
-    return function
+    # floats, by far the most frequent arguments, take a short path
+    def of_one(x: Any, /) -> Any:
+        return of_floats(x) if type(x) is float and of_floats is not None else everywhere(x)
+
+    def of_two(x: Any, y: Any, /) -> Any:
+        return of_floats(x, y) if type(x) is type(y) is float and of_floats is not None else everywhere(x, y)
+
+    return functools.wraps(f)(of_one if f.__code__.co_argcount == 1 else of_two)
 
 
 @_everywhere
@@ -430,13 +440,14 @@ def hypot(x: Any, y: Any) -> Any:
 def flush(x: Any) -> Any:
     """Return 0 where abs(x) is below LEAST, else x.
 
-    Decaying values, such as those of a body coming to rest, then end at zero instead of subnormal numbers, whose inverses overflow
-    and which slow processors down. Sums of flushed numbers and products of up to four of them are never subnormal.
+    Decaying values, such as the velocity of a body coming to rest, then end at zero instead of subnormal numbers.
+    Subnormal numbers slow processors down, and their inverses overflow. Sums of flushed numbers and products of up to
+    four of them are never subnormal.
     """
     return _where(abs(x) < LEAST, 0.0, x)
 
 
-#: internal functions that the compiled version needs besides the primitives that it replaces
+#: internal functions that the compiled version needs, in addition to the primitives that it replaces
 INTERNAL_FUNCTIONS = (
     _two_sum,
     _two_product,

@@ -1,17 +1,19 @@
 """The documented exceptions of the SDK.
 
-WaveSimError
- |- InvalidArgument      an argument of a call is invalid (also a ValueError)
- |   `- UnknownName      a name does not exist (also a KeyError and an AttributeError)
- |- ConfigError          the configuration or an option is invalid
- |- AttachError          shared memory cannot be attached (absent, other layout, damaged)
- |   `- NotRunning       no server of that name runs
- |- CommanderError       the commander queue is absent, full, or refused the command
- |- BrokerError          the session with the server failed
- |   |- Refused          the server refused the session or a request, with its reason
- |   `- SessionLost      the server stopped answering
- |       `- SessionEnded the server ended the session, with its reason
- `- LogError             a log file cannot be read
+The classes form this hierarchy::
+
+    WaveSimError
+     |- InvalidArgument      an argument of a call is invalid (also a ValueError)
+     |   `- UnknownName      a name does not exist (also a KeyError and an AttributeError)
+     |- ConfigError          the configuration or an option is invalid
+     |- AttachError          shared memory cannot be attached (absent, other layout, damaged)
+     |   `- NotRunning       no server of that name runs
+     |- CommanderError       the commander queue is absent, full, or refused the command
+     |- BrokerError          the session with the server failed
+     |   |- Refused          the server refused the session or a request, with its reason
+     |   `- SessionLost      the server stopped answering
+     |       `- SessionEnded the server ended the session, with its reason
+     `- LogError             a log file cannot be read
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+import operator
+from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from wavesim_sdk import arguments
@@ -31,17 +33,20 @@ class Estimate:
 
 
 NAMES = tuple(Estimate.__dataclass_fields__)
+_all_values = operator.attrgetter(*NAMES)
 
 
 def estimate_numbers(estimate: Any) -> list[float | None]:
     """Return the ten numbers of an estimate, given as :class:`Estimate` or as these numbers in its order."""
-    values = astuple(estimate) if isinstance(estimate, Estimate) else estimate
+    named = isinstance(estimate, Estimate)
+    values = _all_values(estimate) if named else estimate
     if isinstance(values, str | bytes) or not hasattr(values, "__len__") or len(values) != len(NAMES):
         raise InvalidArgument(
             f"estimate must be an Estimate, or {len(NAMES)} numbers or None in its order, got {arguments.shown(values)}"
         )
-    named = isinstance(estimate, Estimate)
-    return [
-        None if v is None else arguments.number(f"estimate.{name}" if named else f"estimate[{k}] ({name})", v, "m")
-        for k, (name, v) in enumerate(zip(NAMES, values, strict=True))
-    ]
+    found = list(values)
+    for k, value in enumerate(found):
+        if value is not None and not (type(value) is float and isfinite(value)):
+            what = f"estimate.{NAMES[k]}" if named else f"estimate[{k}] ({NAMES[k]})"
+            found[k] = arguments.number(what, value, "m")
+    return found

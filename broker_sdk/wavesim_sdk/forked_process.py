@@ -77,9 +77,10 @@ def fork_process(
 ) -> ForkedProcess:
     """Fork a process that calls ``run`` and ends. It has its own session, so that Ctrl-C does not reach it.
 
-    ``name`` (15 bytes) appears in lists of processes. The child has an empty standard input, the descriptors in ``keep``, and
-    standard output and error; both go to the descriptor ``output`` if given. It prints exceptions; SystemExit sets the exit
-    code as in Python. Functions registered with :mod:`atexit` are not called. Raises OSError if the system cannot fork.
+    ``name`` (15 bytes) appears in lists of processes. The child has an empty standard input and the descriptors in
+    ``keep``. Its standard output and standard error go to the descriptor ``output``, if given. It prints exceptions;
+    SystemExit sets the exit code as in Python. Functions registered with :mod:`atexit` are not called. Raises OSError
+    if the system cannot fork.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()  # otherwise the child would write it again

@@ -1,9 +1,9 @@
 """Shared-memory rings that contain the newest frames of each imaging sonar and camera of a server on this machine.
 
-A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the table ``sonar``, followed by one ring for each
-row of the table ``camera`` in reverse order. It begins like the other segments: the magic ``WAVESONR``, version, 16
-bytes of the record hash, size, PID and start time of the server. The number of rings, slots per ring and bytes per slot
-follow (8 bytes each).
+A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the table ``sonar``. One ring for each row of the
+table ``camera`` follows, in reverse order. The segment begins like the other segments: the magic ``WAVESONR``, version,
+16 bytes of the record hash, size, PID and start time of the server. The number of rings, slots per ring and bytes per
+slot follow (8 bytes each).
 
 Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with three numbers. ``begun`` is the number of the frame being
 written. ``done`` is the number of the last complete frame. ``logged`` is one more than the number of the last logged

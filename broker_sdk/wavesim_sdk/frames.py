@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,10 @@ def quaternion(roll: Any, pitch: Any, heading: Any) -> Floats:
     ).T
 
 
-def _parts(q: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the four components of quaternions (..., 4)."""
+def _parts(q: Any) -> Any:
+    """Return the four components of quaternions (..., 4), or of one quaternion in a list or tuple of floats."""
+    if isinstance(q, tuple | list) and type(q[0]) is float:
+        return q
     q = np.asarray(q)
     return q[..., 0], q[..., 1], q[..., 2], q[..., 3]
 
@@ -53,22 +56,22 @@ def rotation(q_WB: Floats) -> Floats:
     return R.reshape(*w.shape, 3, 3)
 
 
-def roll(q_WB: Floats) -> Floats:
-    """Return roll (...) in rad of unit quaternions (..., 4)."""
+def roll(q_WB: Any) -> Any:
+    """Return roll (...) in rad of unit quaternions (..., 4); of one quaternion, a float."""
     w, x, y, z = _parts(q_WB)
-    return np.asarray(atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y)))
+    return atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
 
 
-def pitch(q_WB: Floats) -> Floats:
-    """Return pitch (...) in rad of unit quaternions (..., 4)."""
+def pitch(q_WB: Any) -> Any:
+    """Return pitch (...) in rad of unit quaternions (..., 4); of one quaternion, a float."""
     w, x, y, z = _parts(q_WB)
-    return np.asarray(asin(2 * (w * y - z * x)))
+    return asin(2 * (w * y - z * x))
 
 
-def heading(q_WB: Floats) -> Floats:
-    """Return heading (...) in rad, in (-pi, pi], of unit quaternions (..., 4)."""
+def heading(q_WB: Any) -> Any:
+    """Return heading (...) in rad, in (-pi, pi], of unit quaternions (..., 4); of one quaternion, a float."""
     w, x, y, z = _parts(q_WB)
-    return np.asarray(atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
+    return atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
 
 
 ANGLES = {"roll": roll, "pitch": pitch, "heading": heading}
@@ -81,4 +84,4 @@ def euler(q_WB: Floats) -> Floats:
 
 def wrap(angle: float) -> float:
     """Wrap an angle in rad to (-pi, pi]."""
-    return float(-((np.pi - angle) % (2 * np.pi)) + np.pi)
+    return float(-((math.pi - angle) % (2.0 * math.pi)) + math.pi)

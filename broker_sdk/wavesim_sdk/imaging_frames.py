@@ -11,7 +11,7 @@ import numpy as np
 
 from wavesim_sdk.tables import Field, Table, integer, value
 
-#: columns of a sounding: measurements, then the truth
+#: columns of a sounding: first measured values, then true values
 SOUNDING_COLUMNS = (
     "angle",
     "time",
@@ -134,7 +134,7 @@ class ImagingFrame:
         return bytes(self.record.tobytes()) + self.payload
 
     def without_truth(self) -> ImagingFrame:
-        """Return the frame without pose, labels and true points, for a client without access to true values."""
+        """Return the frame for a client without access to true values: without pose, labels and true points."""
         r = self.record.copy()
         r["p_WS_W"], r["euler"], r["v_WS_W"] = np.nan, np.nan, np.nan
         if self.kind == "bathymetry":

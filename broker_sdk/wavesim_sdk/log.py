@@ -33,7 +33,7 @@ TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 TABLES: dict[str, Table] = {
     t.message: t.visible for t in (*VEHICLE_TABLES, SENT, RECEPTION, FRAME, *all_sensor_tables().values())
 }
-#: first parts of topics whose second part is the name of a body
+#: first parts of the topics that contain a body's name as their second part
 OWNED = (*(t.name for t in VEHICLE_TABLES if t is not LINES), "sensor", "sonar")
 _FRAME_END = len(CDR_HEADER) + FRAME.dtype.itemsize
 
@@ -109,7 +109,7 @@ class Log:
 
     @property
     def bodies(self) -> dict[int, dict[str, Any]]:
-        """Map from a row to the last body in it, with its actuators and instruments."""
+        """Map from a row to the last body in that row, with the body's actuators and instruments."""
         found: dict[int, dict[str, Any]] = {}
         for _, b in self.json.get("/bodies", []):
             found[int(b["row"])] = {**({} if b.get("present") else found.get(int(b["row"]), {})), **b}
@@ -258,7 +258,7 @@ def read(path: str | Path | Log) -> Log:
 
 
 def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:
-    """Yield the frames of imaging sonars in a log: those of all bodies, of one body, or of one sonar of a body."""
+    """Yield the frames of imaging sonars in a log. Select all bodies, one body, or one sonar of a body."""
     wanted: set[int] = set()
     for r in records(Path(path)):
         kind = type(r).__name__

@@ -11,7 +11,7 @@ def _text(name: str, doc: str, size: int = NAME_BYTES) -> Field:
 
 MAILBOX_STATE = Table(
     "mailbox_state",
-    "State message of the mailbox. It is followed by the readings: for each, a mailbox_reading record and its values.",
+    "State message of the mailbox. Readings follow it: for each one, a mailbox_reading record and its values.",
     "mailbox",
     (
         TICK,
@@ -43,7 +43,7 @@ MAILBOX_READING = Table(
     (
         integer("number", "", "Number of the sensor, as in `mailbox_sensor`."),
         integer("time_ns", "ns", "Simulation time of the values."),
-        integer("first", "", "Index of the first of these values among those of the sensor."),
+        integer("first", "", "Index of the first of these values among all values of the sensor."),
         integer("count", "", "Number of values."),
     ),
 )

@@ -62,8 +62,8 @@ class FleetFrame:
 class Observer(PrivilegedRequests):
     """A blocking observer.
 
-    The observer receives frames ``rate`` times a second (wall time), of all bodies, of the rows in ``bodies``, or of
-    the bodies within ``radius`` (m) of ``center`` (W).
+    The observer receives frames ``rate`` times a second (wall time). A frame covers all bodies, the rows in ``bodies``,
+    or the bodies within ``radius`` (m) of ``center`` (W).
     """
 
     def __init__(

@@ -48,7 +48,7 @@ ROLES = {"pilot": Role.PILOT, "instrument": Role.INSTRUMENT, "listener": Role.LI
 
 @dataclass
 class Step:
-    """One state, with all events since the previous one. Each list is in the order of arrival."""
+    """One state of the body, with all events since the previous state. Each list is in the order of arrival."""
 
     state: State  #: motion, actuation, sensors and forces of the body at one tick
     receptions: list[Reception] = field(default_factory=list)  #: signals that the transducer received
@@ -76,7 +76,7 @@ class Step:
         return self.state.sensors
 
     def merge_into(self, later: Step) -> None:
-        """Move the events of this step into a later one, because the program was too slow to process this one."""
+        """Move the events of this step into a later step, because the program was too slow to process this step."""
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
@@ -97,7 +97,9 @@ class ReceivedMission:
 
 
 class MissionAssembler:
-    """Assembler of missions from parts that arrive in order. Parts that do not fit are from another sender and are dropped."""
+    """Assembler of missions from parts that arrive in order. It drops parts that do not fit, because they come from
+    another sender.
+    """
 
     def __init__(self) -> None:
         self._current = 0, 0  # number and size of the incomplete mission
@@ -296,8 +298,9 @@ class BrokerBase(PrivilegedRequests):
     ) -> int:
         """Request a pulse of the transducer (Hz, dB re 1 uPa at 1 m) and return the number of the request.
 
-        The pulse is emitted at the time of the current step (in lockstep), at the next tick, or at the time ``at`` of the node's
-        clock (ns). ``Step.refused`` reports a refusal, for example because the transducer is still recharging.
+        In lockstep, the transducer emits the pulse at the time of the current step; otherwise, at the next tick. ``at``
+        requests another time, on the node's clock (ns). ``Step.refused`` reports a refusal, for example because the
+        transducer is still recharging.
         """
         hertz = arguments.number("frequency", frequency, "Hz")
         return self.request(items.Ping(hertz, _level(level), _whole("at", at), _whole("code", code)))
@@ -335,7 +338,8 @@ class BrokerBase(PrivilegedRequests):
         return self.request(items.Frames(names, arguments.seconds("period", period, "every frame")))
 
     def take_missions(self, text: str = "", *, take: bool = True) -> int:
-        """State that this pilot accepts missions, which arrive in ``Step.missions``; ``take=False`` withdraws the statement.
+        """Announce that this pilot accepts missions; they arrive in ``Step.missions``. ``take=False`` withdraws the
+        announcement.
 
         ``text`` is published as a notice; it states what the pilot does with missions. A later call may publish
         another text. Call this method again after the session is resumed.
@@ -383,7 +387,7 @@ class BrokerBase(PrivilegedRequests):
         """Return actuator commands by position, from commands by name or by position. Raises InvalidArgument if one is invalid."""
         actuators = self.actuators
         if isinstance(wanted, Mapping):
-            positions = {a.name: k for k, a in enumerate(actuators)}
+            positions = self.session.body.positions
             values: list[Any] = [None] * len(actuators)
             for name, value in wanted.items():
                 if name not in positions:
@@ -400,16 +404,16 @@ class BrokerBase(PrivilegedRequests):
                     f"too many commands for '{self.name}': it has {len(actuators)} actuators, got {len(values)} commands"
                 )
         for k, value in enumerate(values):
-            if value is not None and not (type(value) is float and isfinite(value)):
+            if not _is_sendable(value):
                 values[k] = arguments.number(f"the command of '{actuators[k].name}'", value, actuators[k].unit)
         return values
 
     def answer(self, command: Command | None = None, estimate: Estimate | Sequence[float | None] | None = None) -> None:
         """Send actuator commands and the navigator's estimate; in lockstep, this answers the step.
 
-        Commands are by name, or in the order of ``actuators``; None = unchanged. ``estimate`` is an :class:`Estimate`, or its
-        ten numbers in order. Raises InvalidArgument if a value is invalid; then nothing is sent, and a step still waits for
-        its answer.
+        Commands are given by name, or in the order of ``actuators``; None = unchanged. ``estimate`` is an
+        :class:`Estimate`, or its ten numbers in order. Raises InvalidArgument if a value is invalid. In that case nothing is
+        sent, and the step still needs an answer.
         """
         values = None if command is None else self.command(command)
         estimated = None if estimate is None else estimate_numbers(estimate)
@@ -424,6 +428,11 @@ class BrokerBase(PrivilegedRequests):
                 self.session.estimate(estimated)
         except Malformed as malformed:
             raise InvalidArgument(f"invalid answer: {malformed}") from None
+
+
+def _is_sendable(value: Any) -> bool:
+    """Return whether a value is a finite float or None, and can be sent as it is."""
+    return value is None or (type(value) is float and isfinite(value))
 
 
 def _level(value: float | None) -> float | None:

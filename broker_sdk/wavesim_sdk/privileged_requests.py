@@ -84,7 +84,7 @@ class PrivilegedRequests:
     def mission(self, waypoints: Sequence[Sequence[float]], *, body: str = "") -> int:
         """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions (right `mission`).
 
-        A long mission requires several requests; the returned number is that of the last one.
+        A long mission requires several requests; the number of the last request is returned.
         """
         self._missions += 1
         try:

@@ -2,8 +2,9 @@
 
 A piece is one message: ``NUMBER PART PARTS\\n`` in ASCII, then its part of the text; NUMBER is the command's ``id``,
 and PART counts from 0. A queue remains when its process is killed, and a user can have only about fifty. The name of a
-queue therefore includes the PID of its process, and an empty shared memory of the same name makes it discoverable,
-because message queues can be listed only if /dev/mqueue is mounted. Every process removes the queues of ended ones.
+queue therefore includes the PID of its process, and every process removes the queues of ended processes. Message queues
+can be listed only if /dev/mqueue is mounted. An empty shared memory object of the same name therefore makes each queue
+discoverable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Declare the tables of all sensors: those of WaVeSim, and those of other packages.
+"""Declare the tables of all sensors, of WaVeSim and of other packages.
 
 A package provides a sensor by two entry points of the same name: under ``wavesim.sensors`` its
 :class:`~wavesim_sdk.tables.Table` (made by :func:`sensor_table`), and under ``wavesim.emulators`` the class that
@@ -38,7 +38,7 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
     head = (
         TICK,
         TIME,
-        integer("valid", "", "1 = the values are valid, 0 = they are not."),
+        integer("valid", "", "1 = the values are valid; 0 = the values are invalid."),
         integer("sequence", "", "Incremented with each new value; 0 = never written."),
     )
     for f in fields:
@@ -72,7 +72,7 @@ _BUILT_IN = (
     sensor_table("salinity", "Salinometer.", (value("salinity", "", "Practical salinity (PSS-78)."),)),
     sensor_table(
         "scalar",
-        "Other quantities of the water, in the order of `<scalar>` in the world.",
+        "Scalar quantities of the water, in the order of the `<scalar>` elements in the world.",
         (value("value", "as configured", "Value of each quantity; -1 = the quantity does not occur here.", MAX_SCALARS),),
     ),
     sensor_table("sound_velocity", "Sound velocity probe.", (value("speed", "m/s", "Speed of sound."),)),
@@ -199,7 +199,7 @@ _BUILT_IN = (
         "Apparent wind; valid above water.",
         (value("speed", "m/s", "Apparent wind speed."), value("angle", "rad", "Direction from which the apparent wind blows, measured from the bow towards starboard.")),
     ),
-    sensor_table("encoder", "Encoders: the actual value of each actuator.", (value("actuator", "1/s, rad or kg", "Actual value of each actuator.", MAX_ACTUATORS),)),
+    sensor_table("encoder", "Encoders, which report the actual value of each actuator.", (value("actuator", "1/s, rad or kg", "Actual value of each actuator.", MAX_ACTUATORS),)),
     sensor_table("rpm", "Propeller speeds from counted pulses.", (value("rpm", "1/min", "Speed of each thruster; NaN = a thruster without a shaft.", MAX_THRUSTERS),)),
     sensor_table("leak", "Leak detectors.", (value("wet", "", "1 = the compartment is wet.", LEAK_COMPARTMENTS),)),
     sensor_table(

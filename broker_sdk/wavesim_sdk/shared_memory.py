@@ -123,7 +123,7 @@ class TableView:
         return self.buffers[int(self.header[DONE]) & 1]
 
     def begin_write(self) -> Record:
-        """Begin a write and return the rows to fill. They have the values of the write before the last one."""
+        """Begin a write and return the rows to fill. These rows still contain the values of the last write but one."""
         begun = int(self.header[DONE]) + 1
         self.header[BEGUN] = begun
         return self.buffers[begun & 1]
@@ -167,8 +167,9 @@ def create_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
 def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writable: bool = False) -> mmap.mmap:
     """Map a segment that another process created. It must start with ``magic`` and have at least ``min_bytes`` bytes.
 
-    ``description`` names the segment in messages. Raises posix_ipc.ExistentialError if the segment does not exist,
-    NotRunning if it is just being created, and AttachError if permission is missing or the segment is of another kind.
+    ``description`` names the segment in messages. Raises posix_ipc.ExistentialError if the segment does not exist, and
+    NotRunning if another process is just creating it. Raises AttachError if permission is missing or if the segment is
+    of another kind.
     """
     require_ordered_stores()
     try:

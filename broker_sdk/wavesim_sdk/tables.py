@@ -159,7 +159,7 @@ CLOCK = Table(
         integer("timestamp", "0.1 ms", "Elapsed time in units of 0.1 ms."),
         integer("state", "", "State of the clock: 0 stopped, 1 running, 2 paused, 3 ended."),
         value("speed", "", "Requested simulated seconds per second of wall time; 0 = as fast as possible."),
-        value("realtime_factor", "", "Simulated seconds per second of wall time, over the last second."),
+        value("realtime_factor", "", "Simulated seconds per second of wall time, measured over the last second."),
         integer("ticks_late", "", "Number of real-time ticks that started more than one step late."),
         integer("lateness_ns", "ns", "Lateness of the last real-time tick."),
         integer("lateness_max_ns", "ns", "Maximum lateness since the start."),
@@ -192,7 +192,11 @@ WORLD = Table(
         value("sound_speed", "m/s", "Speed of sound."),
         value("absorption", "dB/m", "Constant absorption coefficient; NaN if it is a function of frequency."),
         value("spreading", "dB", "Coefficient of log10(r) in the spreading loss."),
-        value("ambient_noise", "dB re 1 uPa", "Ambient noise level. A signal ends where its level falls below it."),
+        value(
+            "ambient_noise",
+            "dB re 1 uPa",
+            "Ambient noise level. A signal ends where its own level falls below this level.",
+        ),
         value("density", "kg/m3", "Density of the water."),
         value("gravity", "m/s2", "Acceleration of gravity."),
         value("origin", "rad", "Latitude and longitude of the origin of W.", 2),
@@ -254,11 +258,11 @@ CREW = Table(
         integer("datagrams_out", "", "Datagrams sent to the session."),
     ),
 )
-CREW_ROWS = 64  #: rows of the table `crew` beyond one per body; sessions without a row appear only in the status
+CREW_ROWS = 64  #: additional rows of the table `crew`, besides one per body; sessions for which no row is left appear only in the status
 
 SIGNALS = Table(
     "signals",
-    "Live acoustic signals, for viewers: one expanding sphere each.",
+    "Live acoustic signals, for viewers, which draw each signal as an expanding sphere.",
     "engine",
     (
         integer("id", "", "Number of the signal, from 1; 0 = empty row."),
@@ -336,7 +340,7 @@ INSTRUMENTS = Table(
     "Instruments of all bodies, one row each. The table of an instrument's type contains its values, in the row `place`.",
     "engine",
     (
-        integer("body", "", "Row of the body that carries it; -1 = empty row."),
+        integer("body", "", "Row of the body that carries the instrument; -1 = empty row."),
         integer("number", "", "Index of the instrument in its body, from 0."),
         _s("type", "Type of the instrument: the name of the table that contains its values."),
         _s("name", "Name of the instrument on the body."),
@@ -388,7 +392,7 @@ EFFORT = Table(
         value("actuators", _FORCE, "Thrusters and fins.", 6),
         value("environment", _FORCE, "Wind forces, and wave forces from filters or response amplitude operators.", 6),
         value("external", _FORCE, "External force set by a command.", 6),
-        value("contact", _FORCE, "Mooring, and contact with bodies, obstacles and bed.", 6),
+        value("contact", _FORCE, "Forces of mooring lines, and of contact with bodies, obstacles and the bed.", 6),
     ),
 )
 
@@ -446,7 +450,7 @@ SENT = Table(
         integer("from_address", "", "Modem address of the sender; 0 = none."),
         integer("to_address", "", "Modem address of the destination; 0 = all."),
         integer("emission_ns", "ns", "Exact time of emission."),
-        integer("clock_ns", "ns", "Time of emission by the sender's clock."),
+        integer("clock_ns", "ns", "Time of emission according to the sender's clock."),
         integer("out_of_reach", "", "Number of nodes beyond the signal's reach at emission."),
         value("frequency", "Hz", "Carrier frequency."),
         value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),

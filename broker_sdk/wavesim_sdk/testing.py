@@ -1,11 +1,13 @@
 """Tools to test programs that use the wire protocol: a lossy network, sessions in memory and a scripted server.
 
-with LossyProxy(("127.0.0.1", 9750), loss=0.3, delay=(0.0, 0.5), seed=1) as proxy:
-    broker = Broker("auv", proxy.address)
+Examples::
 
-with FakeServer() as server:                       # real UDP, no simulation
-    broker = Broker("auv", server.address, lockstep=0.1)
-    server.step("auv", tick=25)
+    with LossyProxy(("127.0.0.1", 9750), loss=0.3, delay=(0.0, 0.5), seed=1) as proxy:
+        broker = Broker("auv", proxy.address)
+
+    with FakeServer() as server:                       # real UDP, no simulation
+        broker = Broker("auv", server.address, lockstep=0.1)
+        server.step("auv", tick=25)
 """
 
 from __future__ import annotations

@@ -136,17 +136,17 @@ class BrokerChecker(ConformanceChecker):
         self.record(
             "HELLO has at least 64 bytes",
             bool(sizes) and min(sizes) >= MIN_HELLO,
-            f"the shortest has {min(sizes, default=0)} bytes",
+            f"the shortest HELLO has {min(sizes, default=0)} bytes",
         )
         self.record(
             "HELLO is repeated until it is answered",
             len(hellos) >= 3,
-            f"received {len(hellos)}; the first two were dropped deliberately",
+            f"received {len(hellos)} HELLOs; the checker dropped the first two deliberately",
         )
         self.record(
             "JOIN is repeated until it is answered",
             len(joins) >= 2,
-            f"received {len(joins)}; the first was dropped deliberately",
+            f"received {len(joins)} JOINs; the checker dropped the first one deliberately",
         )
         nonces = {join.nonce for _, _, join in joins}
         self.record("a repeated JOIN has the same nonce", len(nonces) <= 1, f"nonces {nonces}")
@@ -198,7 +198,7 @@ class BrokerChecker(ConformanceChecker):
         self.server.event(NAME, RunStateChanged(1, 3))
         ok = self.wait_until(lambda: session.outbox.next_timer() is None, 2.0)
         self.record(
-            "events are acknowledged, including malformed ones and those of an unknown kind",
+            "events are acknowledged, including malformed events and events of an unknown kind",
             ok,
             "some events were not acknowledged within 2 s",
         )
@@ -270,7 +270,11 @@ class BrokerChecker(ConformanceChecker):
             self.server.send_bytes(NAME, bad)
         self.server.step(NAME, 125)
         ok = self._done(125, since)
-        self.record("trailing elements and invalid bytes are ignored", ok, "no answer to the STEP that followed them")
+        self.record(
+            "trailing elements and invalid bytes are ignored",
+            ok,
+            "no answer to the STEP that followed the invalid bytes",
+        )
 
     def _numbers(self) -> None:
         session = self.server.session(NAME)

@@ -245,7 +245,9 @@ class EmulatorChecker(ConformanceChecker):
             found.append(engine.values())
         self.record(f"a due tick is answered within {ANSWER_S:g} s", True)
         self.record(
-            "the values are complete before the answer", not torn and len(found[-1]) > 0, "a write was still under way"
+            "the values are complete before the answer",
+            not torn and len(found[-1]) > 0,
+            "the emulator was still writing the values",
         )
         places, last = [place for _, _, place in MOUNTED_INSTRUMENTS], found[-1]
         at = (last["tick"][places] == engine.tick).all()

@@ -1,9 +1,9 @@
 """Virtual Cerulean Omniscan 450 side-scan sonar and Surveyor 240 multibeam echosounder (Ping protocol). They send data
 from imaging sonar frames.
 
-Once the host has enabled a device, the device sends a profile or a set of soundings for each frame that it receives
-over the network. The configuration sets range, rate and gain. Samples beyond the range of the sonar are zero. The
-instruments measure times and convert them to metres with the speed of sound that the host sets.
+A host enables a device. For each frame that arrives over the network, the device then sends a profile or a set of
+soundings. The configuration sets range, rate and gain. Samples beyond the range of the sonar are zero. The instruments
+measure times and convert them to metres with the speed of sound that the host sets.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Device(Protocol):
         """Process a new simulation state."""
 
 
-#: function that creates an instrument from broker, function that sends bytes to the host, and sensor names by type
+#: function that creates an instrument; arguments: the broker, a function that sends bytes, the sensor names by type
 Maker = Callable[[AsyncBroker, Bytes, dict[str, str]], Device]
 
 

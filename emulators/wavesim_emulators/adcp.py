@@ -18,7 +18,7 @@ from wavesim_world.config.adcp import AdcpConfig as Parameters
 from wavesim_world.instruments import adcp_beams
 from wavesim_world.ocean.water import Water, uniform_current
 
-#: positions (in cells) and weights of a triangular weight function that is two cells wide
+#: sampling positions (in cells) and weights of the triangular window, which is two cells wide
 # A cell has its greatest weight at its middle, and none at the middles of its neighbours.
 PLACES, WEIGHTS = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / 3.0, np.array([1.0, 2.0, 3.0, 2.0, 1.0]) / 9.0
 

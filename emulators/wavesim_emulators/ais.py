@@ -75,7 +75,9 @@ class AisEmulator(Emulator):
         self._stations: dict[int, list[AisStation]] = {}  # by period
 
     def stations(self, period: int) -> list[AisStation]:
-        """Return all AIS stations, and whether each was due to report within the last ``period`` ticks."""
+        """Return all AIS stations. The state of each station contains whether it was due to report within the last
+        ``period`` ticks.
+        """
         if period not in self._stations:
             self._stations[period] = list(self._find_stations(period))
         return self._stations[period]

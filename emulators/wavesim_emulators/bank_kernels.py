@@ -16,7 +16,7 @@ from wavesim_sdk.sensors import HEAD_COLUMNS
 from wavesim_sdk.tables import STATE, WEATHER
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
-#: kernels, each with arguments of the types that it receives
+#: a kernel followed by example arguments, whose types determine what is compiled; one entry per kernel
 Kernels = tuple[tuple[Any, ...], ...]
 
 
@@ -31,7 +31,7 @@ TURN_RATE, VELOCITY_THROUGH_WATER = _state["w_WB_B"], _state["v_FB_B"]
 
 LEVEL = WEATHER.first_columns["level"]
 VALID, SEQUENCE = 2, 3  #: columns of every sensor's table
-#: the bits of the integers 1 and 0, as numbers: values of the column `valid` in a matrix of numbers
+#: floats with the bits of the integers 1 and 0, for the column `valid` in a matrix of numbers
 TRUE, FALSE = float(np.int64(1).view(np.float64)), 0.0
 assert HEAD_COLUMNS == SEQUENCE + 1
 
@@ -40,7 +40,7 @@ assert HEAD_COLUMNS == SEQUENCE + 1
 PLACE, DEPTH, SPEED, THROUGH, R_WB, R_WS, POSE_COLUMNS = 0, 3, 4, 7, 10, 19, 28
 
 
-#: arguments of the types that kernels receive: numbers, numbers of rays, vectors, and rows of tables
+#: example arguments of the types that kernels receive: numbers, numbers of rays, vectors, and rows of tables
 NUMBERS, RAYS, VECTOR, ROWS = np.zeros((1, 1)), np.zeros((1, 1, 1)), np.zeros(1), np.zeros(1, np.int64)
 WORDS, FLAGS, KEYS = np.zeros((1, 1), np.int64), np.zeros((1, 1), bool), np.zeros(1, np.uint64)
 
@@ -81,7 +81,7 @@ def fill_uniforms(keys: Keys, tick: int, first: int, out: Floats) -> None:
 
 @device_function
 def to_outer(R: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return R v for a rotation (9,), row by row: for R_WB, a vector in W from one in B."""
+    """Return R v for a rotation (9,), row by row. R_WB converts a vector from B to W."""
     return (
         R[0] * x + R[1] * y + R[2] * z,
         R[3] * x + R[4] * y + R[5] * z,
@@ -91,7 +91,7 @@ def to_outer(R: Floats, x: float, y: float, z: float) -> tuple[float, float, flo
 
 @device_function
 def to_inner(R: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return the transposed rotation times v: for R_WB, a vector in B from one in W."""
+    """Return the transposed rotation times v. R_WB then converts a vector from W to B."""
     return (
         x * R[0] + y * R[3] + z * R[6],
         x * R[1] + y * R[4] + z * R[7],
@@ -103,7 +103,7 @@ def to_inner(R: Floats, x: float, y: float, z: float) -> tuple[float, float, flo
 def turned_velocity(body: Floats, column: int, lever: Floats) -> tuple[float, float, float]:
     """Return the velocity in B of a sensor, from a velocity of the body's origin and the angular velocity.
 
-    The products with zero give the sign of a zero that the product of vector and matrix has, too.
+    The products with zero make the sign of a zero equal to the sign in the product of vector and matrix.
     """
     p, q, r = body[TURN_RATE], body[TURN_RATE + 1], body[TURN_RATE + 2]
     x, y, z = lever[0], lever[1], lever[2]
@@ -149,10 +149,10 @@ def fill_poses(
 
 @kernel
 def publish(values: Words, places: Ints, generations: Ints, generation: int, end: int, table: Words) -> int:
-    """Copy values to their rows of the table, up to the column ``end``, and increment their sequence numbers.
+    """Copy rows of values, up to the column ``end``, to the table, and increment the sequence number of each row.
 
-    Values of removed instruments are skipped: the column ``generation`` differs from ``generations``, the generations
-    of the present instruments by row of the table. Return the number of published values.
+    ``generations`` contains the generation of the present instrument of each row. If the column ``generation`` of a
+    value differs from it, the instrument was removed, and the value is skipped. Return the number of copied rows.
     """
     count = 0
     for i in range(len(places)):

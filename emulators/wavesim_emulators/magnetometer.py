@@ -29,8 +29,8 @@ def field(world: World) -> Floats:
 
 
 class MagnetometerEmulator(Emulator):
-    """Emulator of magnetometers: B_S = (1 + scale and misalignment) (soft iron R_SW B_W + hard iron) + offset + noise,
-    limited to the range of the sensor, and quantised.
+    """Emulator of magnetometers. The measured field is B_S = (1 + scale and misalignment) (soft iron R_SW B_W + hard
+    iron) + offset + noise. It is limited to the range of the sensor and quantised.
     """
 
     sensor = "magnetometer"

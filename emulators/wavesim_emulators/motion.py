@@ -54,8 +54,8 @@ GAUSS_MARKOV_PEAK = (
 
 class ImuEmulator(Emulator):
     """Emulator of an IMU: mean specific force and angular rate since the last value, at the sensor's position (lever
-    arm included). The errors are those of IEEE 952: white noise, biases, scale factors and misalignment. The
-    quantisation remainder carries over to the next value.
+    arm included). The errors follow IEEE 952: white noise, biases, scale factors and misalignment. The quantisation
+    remainder carries over to the next value.
     """
 
     sensor = "imu"

@@ -20,7 +20,7 @@ from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_world.ocean.scene import RaycastScene
 
 RINGS, SPOKES = 3, 12  #: number of rays that represent a cone
-FEW_BODIES = 100  #: number of bodies up to which a search for near ones compares all instruments with all bodies
+FEW_BODIES = 100  #: number of bodies up to which a search for near bodies compares all instruments with all bodies
 FLOATING = 0.5  #: height in m above the water up to which an echosounder on a floating hull still counts as submerged
 
 
@@ -67,7 +67,9 @@ class AnalyticWorld:
 
 
 class RaycastEmulator(Emulator):
-    """Base class of emulators that cast rays into the world: bed, obstacles, surface, and the bodies at the tick."""
+    """Base class of emulators that cast rays. Rays hit the bed, obstacles, the surface, and the bodies at their poses
+    in this tick.
+    """
 
     kernels = ray_kernels.KERNELS
 

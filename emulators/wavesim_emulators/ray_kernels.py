@@ -20,7 +20,7 @@ BOX_CENTRE, BOX_HALF, BOX_SQUARE, BOX_AXES, BOX_COLUMNS = 0, 3, 6, 7, 16
 PIER_CENTRE, PIER_RADIUS, PIER_HALF, PIER_SQUARE, PIER_COLUMNS = 0, 3, 4, 5, 6
 
 
-MARGIN = 0.01  #: distance in m that a search for bodies adds, more than any error of rounding
+MARGIN = 0.01  #: margin in m of a search for bodies, which is larger than any rounding error
 
 
 @kernel
@@ -47,8 +47,8 @@ def fill_rays(
 
 @device_function
 def distance_to_bed(ray: Floats, bed: Floats, bumps: Floats, limit: float) -> float:
-    """Return the distance to the analytic bed. ``bed`` contains its depth, its slopes north and east and the maximum
-    slope; ``bumps`` (n, 5) height, position and scales.
+    """Return the distance to the analytic bed. ``bed`` contains the depth, the slopes to north and east, and the
+    maximum slope. ``bumps`` (n, 5) contains height, position and scales.
 
     The steps are bounded by the maximum slope, so a ray cannot pass through a hill.
     """
@@ -150,10 +150,10 @@ def cast_rays(
 
 @kernel
 def may_hit_bodies(rays: Floats, own: Ints, state: Floats, bodies: Ints, radii: Floats, limit: float) -> bool:
-    """Return whether any ray may hit a body other than that of its instrument, within its range and ``limit``.
+    """Return whether any ray may hit another body than its own, within its range and ``limit``.
 
-    ``own`` (n,) are the rows of the instruments' bodies in the table `state`, ``bodies`` those of all bodies, and
-    ``radii`` the radii of their bounding spheres.
+    ``own`` (n,) contains the row of each instrument's body in the table `state`. ``bodies`` contains the rows of all
+    bodies, and ``radii`` the radii of their bounding spheres.
     """
     for i in range(rays.shape[0]):
         origin, reach = rays[i, 0], 0.0

@@ -46,14 +46,16 @@ class InstrumentGroup:
         self.has_faults = False
 
     def set_instruments(self, entries: Record, fitted: Sequence[KeyedInstrument], newest: Record) -> None:
-        """Set the instruments of the group. ``newest`` contains their last values, or those of earlier instruments."""
+        """Set the instruments of the group. ``newest`` contains their last values, or the last values of earlier
+        instruments.
+        """
         self.entries = entries
         self.table_rows, self.bodies = entries["place"].copy(), entries["body"].copy()
         self.has_faults = bool(entries["fault"].any())
         self.streams = NoiseStreams(np.array([key for _, key in fitted], np.uint64))
         self.mounting = Mounting([i.parameters for i, _ in fitted])
         self.noise: Floats = np.array([i.parameters.noise for i, _ in fitted], float)
-        #: newest value of each, published or not
+        #: newest value of each instrument, published or not
         self.values, self.fresh = newest, newest["generation"] != entries["generation"]
         self.values[self.fresh] = np.zeros((), newest.dtype)
         self.values["generation"] = entries["generation"]

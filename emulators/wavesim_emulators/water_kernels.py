@@ -24,7 +24,7 @@ from wavesim_sdk.sensors import SENSORS
 from wavesim_world.instruments import CONDUCTIVITY_SIGMA, PRESSURE_SIGMA, TEMPERATURE_SIGMA
 from wavesim_world.ocean.seawater import C_35_15_0
 
-#: columns of what surrounds a sensor: absolute pressure in dbar, temperature in C, conductivity in S/m
+#: columns of the water around a sensor: absolute pressure in dbar, temperature in C, conductivity in S/m
 PRESSURE, TEMPERATURE, CONDUCTIVITY, CONDITIONS = 0, 1, 2, 3
 #: columns of a profile: value at the surface, first knee, distance of the knees, gradients, second knee
 SURFACE, KNEE_1, BETWEEN, GRADIENT_1, GRADIENT_2, KNEE_2 = range(6)
@@ -67,7 +67,7 @@ def field_at(pose: Floats, profile: Floats, spots: Floats) -> float:
 def fill_conditions(
     poses: Floats, law: Floats, profiles: Floats, warm_spots: Floats, salt_spots: Floats, out: Floats
 ) -> None:
-    """Fill the water around sensors (n, CONDITIONS). ``profiles`` are those of temperature and conductivity."""
+    """Fill the water around sensors (n, CONDITIONS). ``profiles`` are the profiles of temperature and conductivity."""
     for i in range(len(poses)):
         out[i, PRESSURE] = pressure_at(poses[i, DEPTH], law)
         out[i, TEMPERATURE] = field_at(poses[i], profiles[0], warm_spots)

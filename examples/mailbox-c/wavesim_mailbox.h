@@ -12,7 +12,7 @@ struct wavesim_head {
     int32_t bytes;
 };
 
-/* State message of the mailbox. It is followed by the readings: for each, a mailbox_reading record and its values. */
+/* State message of the mailbox. Readings follow it: for each one, a mailbox_reading record and its values. */
 struct wavesim_mailbox_state {
     int64_t tick; /* Tick of the values in this row. */
     int64_t time_ns; /* Simulation time since the start. [ns] */
@@ -37,7 +37,7 @@ struct wavesim_mailbox_values {
 struct wavesim_mailbox_reading {
     int64_t number; /* Number of the sensor, as in `mailbox_sensor`. */
     int64_t time_ns; /* Simulation time of the values. [ns] */
-    int64_t first; /* Index of the first of these values among those of the sensor. */
+    int64_t first; /* Index of the first of these values among all values of the sensor. */
     int64_t count; /* Number of values. */
 };
 

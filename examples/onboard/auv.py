@@ -1,4 +1,4 @@
-"""On-board program of an AUV that never receives its true position.
+"""On-board program of an AUV, which never receives the AUV's true position.
 
 The AUV uses the survey made before the dive (beacons, mission, start position) and the values of its instruments: pressure,
 heading and rates, speed through water, and acoustic receptions.
@@ -71,8 +71,9 @@ class Auv:
         if not {"ctd", "ahrs", "speedlog"} <= sensors.keys():
             return {}, Estimate()  # the instruments have no values yet
         depth = depth_of_pressure(self.loaded.config.world, sensors.ctd.pressure)
-        roll, pitch, heading = sensors.ahrs.roll, sensors.ahrs.pitch, sensors.ahrs.heading
-        _, q, r = rates = sensors.ahrs.rates
+        ahrs = sensors.ahrs
+        roll, pitch, heading = ahrs.roll, ahrs.pitch, ahrs.heading
+        _, q, r = rates = ahrs.rates
         surge, sway, _ = speed = sensors.speedlog.v_FB_B
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time

@@ -27,7 +27,7 @@ AWAY = 4.0  #: distance in m to keep from the pile and from the quay
 HOLD_S = 30.0  #: time at the pile in s
 QUAY = 90.0  #: expected bearing of the quay in deg
 ALONG = 0.25  #: speed to starboard along the quay in m/s
-NEAREST = 1.0  #: range in m below which echoes are ignored
+NEAREST = 1.0  #: range in m below which the program ignores echoes
 GATE_M, GATE_RAD = 1.5, 0.3  #: maximum distance in range (m) and bearing (rad) from the last position of the pile
 FAINT_DB = 18.0  #: level in dB below the strongest echo at which a sample no longer belongs to the same object
 PATIENCE_S = 5.0  #: time in s to wait for a frame that the sensor announced; afterwards the last picture is used
@@ -130,8 +130,8 @@ class Inspector:
 
 
 def pile(frame: ImagingFrame, last: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Return (range m, bearing rad) of the nearest face of the brightest object; near its last position if that is
-    known.
+    """Return (range in m, bearing in rad) of the nearest face of the brightest object. If its last position is known,
+    only search near it.
     """
     s = frame.samples.astype(float) * float(frame.record["span"]) / 255.0
     r, b = frame.ranges, frame.angles
@@ -146,8 +146,8 @@ def pile(frame: ImagingFrame, last: tuple[float, float] | None) -> tuple[float, 
 
 
 def quay(frame: ImagingFrame) -> tuple[float, float] | None:
-    """Return (distance m, bearing rad of its normal) of a straight wall: a line through the strongest echo of each
-    beam.
+    """Return (distance in m, bearing of the normal in rad) of a straight wall. The wall is a line through the strongest
+    echo of each beam.
     """
     s = frame.samples.astype(float) * float(frame.record["span"]) / 255.0
     s[:, frame.ranges <= NEAREST] = 0.0

@@ -11,13 +11,12 @@ import math
 import sys
 from collections.abc import Sequence
 
-import numpy as np
-
 import program
+from wavesim_sdk import frames
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.elementary import cos
 from wavesim_sdk.errors import BrokerError
-from wavesim_sdk.frames import euler, wrap
+from wavesim_sdk.frames import wrap
 from wavesim_sdk.guidance import control
 from wavesim_sdk.guidance.control import Waypoint
 from wavesim_world.config import BodyConfig, LoadedConfig
@@ -45,7 +44,7 @@ class Boat:
         for mission in step.missions:
             self.guidance = self.along(mission.waypoints, motion[0], motion[1])
             broker.take_missions(f"accepts a mission of {len(mission.points)} waypoint(s)")
-        heading = float(euler(np.array(motion[3:7]))[2])
+        heading = frames.heading(motion[3:7])
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time
         course = self.guidance.course(motion[0], motion[1])

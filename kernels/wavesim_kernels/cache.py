@@ -1,10 +1,11 @@
-"""Where compiled kernels are stored, and whether all kernels of a program are there. This module does not import Numba.
+"""Location of compiled kernels, and the check that all kernels of a program are stored. This module does not import
+Numba.
 
-Each kernel is stored under a digest of everything that is compiled into it (:mod:`wavesim_kernels.compiler`), so it
-is compiled again when one of its sources has changed. Importing a kernel creates neither the folder nor a file.
+Each kernel is stored under a digest of everything that is compiled into it (:mod:`wavesim_kernels.compiler`). It is
+compiled again when one of its sources has changed. Importing a kernel creates neither the folder nor a file.
 
-A program that has compiled all kernels which another program needs can record this (:class:`CompletionRecord`). The
-other program then need not load the kernels to find out.
+A program that has compiled all kernels that another program needs can record this (:class:`CompletionRecord`). The
+other program then knows it without loading the kernels.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def cache_folder() -> Path:
 
 
 def folder_for(source: Path) -> Path:
-    """Return the folder of the kernels that are defined in the folder ``source``. Checkouts have different ones."""
+    """Return the folder of the kernels that are defined in the folder ``source``. Each checkout has its own folder."""
     return cache_folder() / f"{source.name}_{hashlib.sha256(os.fsencode(source)).hexdigest()[:16]}"
 
 
@@ -57,8 +58,8 @@ def file_digest(path: str) -> str:
 class CompletionRecord:
     """File that states that all kernels of a program are stored, and for which sources.
 
-    It names the files whose functions are compiled into the kernels, and those of all other modules of WaVeSim and of
-    the packages that extend it, because these may define constants of the kernels.
+    The record names the files whose functions are compiled into the kernels. It also names the files of all other
+    modules of WaVeSim and of its extensions, because these may define constants of the kernels.
     """
 
     def __init__(self, name: str, source: Path, plugins: str) -> None:
@@ -83,7 +84,7 @@ class CompletionRecord:
         return bool(found) and all(_unchanged(found[kind]) for kind in ("functions", "imports"))
 
     def has_current_functions(self) -> bool:
-        """Return whether no function of a kernel has changed, so that probably nothing needs to be compiled."""
+        """Return whether all functions of the kernels are unchanged. Probably nothing then needs to be compiled."""
         found = self._read()
         return bool(found) and _unchanged(found["functions"])
 

@@ -1,9 +1,10 @@
 """Kernels, which Python calls, and device functions, which are compiled only into kernels.
 
-Numba builds a separate library for every compiled function: it optimises it, generates machine code and caches it. It
-then links it into each caller and repeats all of this there. For functions called only by kernels, this accounted for most of
-the compile time.  A device function is translated once and linked unoptimised into the kernels that call it; only
-kernels are optimised and turned into machine code.  The resulting code of a kernel is the same.
+Numba builds a separate library for every compiled function: it optimises the function, generates machine code and
+caches the result. Numba then links the function into each caller and repeats all of these steps there. For functions
+called only by kernels, this accounted for most of the compile time. A device function is translated once and linked
+unoptimised into the kernels that call it; only kernels are optimised and turned into machine code. The resulting code
+of a kernel is the same.
 
 A device function called from Python, as in tests, is compiled as a kernel at that time.  With compilation off it is the plain
 function.  How Numba is made to do this is in :mod:`wavesim_kernels.numba_internals`.
@@ -35,7 +36,7 @@ JIT_DISABLED = MODE is Mode.PYTHON
 def kernel(function: Function | None = None, **options: Any) -> Any:
     """Decorate a kernel, which Python calls. It is cached on disk until any source compiled into it changes.
 
-    Applied to a device function, it makes a separate kernel. ``options`` are those of ``numba.njit``.
+    Applied to a device function, it makes a separate kernel. ``options`` are passed to ``numba.njit``.
     """
     if function is None:
         return lambda given: kernel(given, **options)
@@ -72,7 +73,7 @@ def always_inline(function: Function) -> Function:
 def compile_for_types(function: Any, *arguments: Any) -> None:
     """Compile or load a kernel for arguments of these types.
 
-    For a device function, translate it and everything it calls, so that kernels that call it compile sooner.
+    A device function is translated together with everything it calls, so that kernels that call it compile sooner.
     """
     if MODE is Mode.COMPILE:
         function.compile(tuple(map(nb.typeof, arguments)))

@@ -21,7 +21,7 @@ _DOUBLE, _LONG = ir.DoubleType(), ir.IntType(64)
 
 
 def lane_type(kind: Any, of: Any) -> Any:
-    """Return an LLVM type, or a vector of it with as many lanes as ``of``."""
+    """Return an LLVM type or, if ``of`` is a vector, a vector of this type with the same number of lanes."""
     return ir.VectorType(kind, of.count) if isinstance(of, ir.VectorType) else kind
 
 
@@ -36,7 +36,7 @@ def declared_function(builder: Any, name: str, kind: Any) -> Any:
 
 
 def mantissa_code(builder: Any, x: Any) -> Any:
-    """Build code that keeps the fraction bits and sets the exponent to that of 0.5."""
+    """Build code that keeps the fraction bits of a number and gives it the exponent of 0.5."""
     long = lane_type(_LONG, x.type)
     bits = builder.and_(builder.bitcast(x, long), lane_constant(long, 0x000FFFFFFFFFFFFF))
     return builder.bitcast(builder.or_(bits, lane_constant(long, 0x3FE0000000000000)), x.type)
@@ -51,7 +51,7 @@ def exponent_code(builder: Any, x: Any) -> Any:
 
 
 def power_code(builder: Any, n: Any) -> Any:
-    """Build code for 2^n; the bits of n are the last ones of n + 1.5 2^52."""
+    """Build code for 2^n. The last bits of n + 1.5 2^52 are the bits of n."""
     long = lane_type(_LONG, n.type)
     bits = builder.bitcast(builder.fadd(n, lane_constant(n.type, 1.5 * 2.0**52 + 1023.0)), long)
     return builder.bitcast(builder.shl(bits, lane_constant(long, 52)), n.type)

@@ -1,7 +1,7 @@
 """Entry points of kernels for callers without Numba: LLVM code and a description of the arguments, for wheels.
 
-An entry point ``int32_t entry(const int64_t *arguments, int64_t *result)`` receives an array as its address, lengths and
-strides, a tuple as its members, and a number as one word. It returns 0, or the code of an error.
+An entry point has the signature ``int32_t entry(const int64_t *arguments, int64_t *result)``. It receives an array as
+its address, lengths and strides, a tuple as its members, and a number as one word. It returns 0 or an error code.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def _has_compiler() -> bool:
 
 MODE = _choose_mode()
 
-#: features of a processor that each level needs in addition to those of the level below, as Linux names them
+#: processor features that each level adds to the level below, as Linux names them
 _X86_64 = {
     "x86-64": set[str](),
     "x86-64-v3": {"avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "abm", "sse4_2", "popcnt", "cx16"},
@@ -183,7 +183,7 @@ def _name(function: Any) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
-#: by name: (address, type of the result) of the kernels that other kernels call by address
+#: kernels that other kernels call by address: name -> (address, type of the result)
 _addresses: dict[Any, int] = {}
 
 

@@ -44,10 +44,10 @@ from numba.np import arrayobj  # noqa: E402
 PRIVATE_PARTS = {
     # device functions are linked into kernels before any machine code is generated
     "numba.core.codegen.JITCodeLibrary.finalize": "overridden: link device functions, or generate no machine code",
-    "numba.core.codegen.JITCodeLibrary._raise_if_finalized": "called by the overridden finalize",
+    "numba.core.codegen.JITCodeLibrary._raise_if_finalized": "called by the function that replaces finalize",
     "numba.core.codegen.JITCodeLibrary._ensure_finalized": "called before a module is linked",
-    "numba.core.codegen.JITCodeLibrary._finalize_dynamic_globals": "called by the overridden finalize",
-    "numba.core.codegen.JITCodeLibrary._get_module_for_linking": "overridden: the module with every function that it calls",
+    "numba.core.codegen.JITCodeLibrary._finalize_dynamic_globals": "called by the function that replaces finalize",
+    "numba.core.codegen.JITCodeLibrary._get_module_for_linking": "overridden: return the module together with every function that it calls",
     "numba.core.codegen.JITCodeLibrary.get_pointer_to_function": "overridden: a device function has no address",
     "numba.core.codegen.JITCodeLibrary.enable_object_caching": "the object code of a kernel is stored",
     "numba.core.compiler.Compiler.compile_extra": "overridden: choose the library, the flags and the typing context",
@@ -61,9 +61,9 @@ PRIVATE_PARTS = {
     # cache by the digest of everything compiled into a kernel
     "numba.core.caching.FunctionCache.load_overload": "overridden: name the files by the digest of the sources",
     "numba.core.caching.FunctionCache.save_overload": "overridden: remove the files of earlier sources",
-    "numba.core.caching.FunctionCache._index_key": "extended by the members of named tuples and the options",
-    "numba.core.caching.CompileResultCacheImpl.check_cachable": "base class: what can be stored, and how",
-    "numba.core.caching.IndexDataCacheFile": "the files of a kernel",
+    "numba.core.caching.FunctionCache._index_key": "extended: add the members of named tuples and the options to the key",
+    "numba.core.caching.CompileResultCacheImpl.check_cachable": "base class of the rules that decide what can be stored, and how",
+    "numba.core.caching.IndexDataCacheFile": "determines the names of a kernel's files, and reads them",
     "numba.core.caching.UserProvidedCacheLocator.ensure_cache_path": "creates the folder when a kernel is stored",
     "numba.core.dispatcher.Dispatcher.enable_caching": "replaced: the attribute _cache is set to our cache",
     # arrays and kernels by address
@@ -76,7 +76,7 @@ PRIVATE_PARTS = {
     "numba.core.base.BaseContext.cast": "number as float64",
     "numba.core.base.BaseContext.make_tuple": "tuple of views",
     "numba.core.callconv.CPUCallConv.call_function": "call of a kernel by its address",
-    "numba.core.callconv.CPUCallConv.return_status_propagate": "exceptions of a kernel that is called by its address",
+    "numba.core.callconv.CPUCallConv.return_status_propagate": "passes on exceptions of a kernel that is called by its address",
     # machine code in wheels
     "numba.core.codegen.JITCodeLibrary._finalize_final_module": "extended: keep each module for other processors",
     "numba.np.numpy_support.as_dtype": "dtype of the elements of an array",
@@ -102,7 +102,7 @@ class _DeviceFunctionLibrary(JITCodeLibrary):
         self._finalized = True
 
     def _get_module_for_linking(self) -> Any:
-        """Return the module with everything that it calls, for libraries that are not kernels."""
+        """Return the module with everything that it calls, for a library that is not a kernel."""
         self._ensure_finalized()
         if self._shared_module is None:
             self._shared_module = self._final_module.clone()
@@ -142,7 +142,7 @@ class _KernelLibrary(JITCodeLibrary):
 
 
 def _whole(libraries: Iterable[Any]) -> list[Any]:
-    """Return these libraries and those of all device functions that they call.
+    """Return these libraries and the libraries of all device functions that they call.
 
     Callers are first, because linking keeps only called code.
     """
@@ -207,7 +207,7 @@ class _CachingTypingContext:
         return found
 
 
-#: compiler passes without effect on kernels, which lack the constructs these passes handle; annotations are not used either
+#: compiler passes that have no effect on kernels, because kernels lack the constructs that these passes handle
 _NEEDLESS = {
     "WithLifting",
     "GenericRewrites",
@@ -294,7 +294,9 @@ class _Cache(FunctionCache):
 
     @functools.cached_property
     def _cache_file(self) -> Any:  # type: ignore[override]  # an attribute of the base class
-        """Index of the stored signatures; known when the kernel is first used, because only then all functions exist."""
+        """Index of the stored signatures. It is computed when the kernel is first used, because all functions exist
+        only then.
+        """
         files, constants = kernel_sources.reachable_sources(self._py_func)
         always = {path: kernel_cache.file_digest(path) for path in _ALWAYS}
         used_sources.update(files, always)
@@ -390,7 +392,9 @@ def as_float(context: Any, builder: Any, kind: Any, number: Any) -> Any:
 
 
 def array_view(context: Any, builder: Any, kind: Any, address: Any, shape: list[Any]) -> Any:
-    """Return a view of a contiguous array without a reference count, from its address and lengths (64-bit integers)."""
+    """Return a view of a contiguous array, given its address and lengths (64-bit integers). The view does not count
+    references.
+    """
     size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     strides = [shape[0].type(size)]
     for length in reversed(shape[1:]):
@@ -399,7 +403,9 @@ def array_view(context: Any, builder: Any, kind: Any, address: Any, shape: list[
 
 
 def strided_view(context: Any, builder: Any, kind: Any, address: Any, shape: list[Any], strides: list[Any]) -> Any:
-    """Return a view of an array without a reference count, from its address, lengths and strides (64-bit integers)."""
+    """Return a view of an array, given its address, lengths and strides (64-bit integers). The view does not count
+    references.
+    """
     array = context.make_array(kind)(context, builder)
     size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     data = builder.inttoptr(address, array.data.type)

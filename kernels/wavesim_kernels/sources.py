@@ -1,8 +1,8 @@
 """Sources of a compiled function: the files of all functions that it reaches, and the constants that they name.
 
-Numba caches a compiled function until its own file changes, although code from other files is compiled into it.  This
-module finds the reached functions as the compiler does, through the names in their code.  The digest of a file is that
-of its content when its functions were defined, not when this module is called.
+Numba caches a compiled function until its own file changes, although code from other files is compiled into it. This
+module finds the reached functions as the compiler does, through the names in their code. The digest of a file is
+computed from its content when its functions were defined, not when this module is called.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wavesim_kernels.cache import file_digest
 #: modules that are not followed, because the cache key already includes Numba's version
 _OUTSIDE = frozenset({*sys.stdlib_module_names, "numba", "numpy", "llvmlite"})
 _PLAIN = (int, float, complex, str, bytes, bool, np.generic, np.dtype, types.Type)
-#: file digests, recorded when a function became a device function or a kernel
+#: digest of each source file, recorded when a function of the file became a device function or a kernel
 _noted: WeakKeyDictionary[FunctionType, str] = WeakKeyDictionary()
 
 
@@ -41,7 +41,9 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _named(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of everything a function reaches: globals, variables of enclosing functions, module members."""
+    """Yield the name and value of each object that a function reaches: globals, variables of enclosing functions, and
+    module members.
+    """
     names = _names(function.__code__)
     around = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     todo = [(name, function.__globals__[name]) for name in names if name in function.__globals__]

@@ -60,8 +60,8 @@ def _lower_member(context: Any, builder: Any, kind: Any, pointer: Any, name: str
 
 
 def _view(context: Any, builder: Any, of: Any, word: Any) -> Any:
-    """Return a view of an array without a reference count. ``word(0)`` is the address of the array, ``word(1)`` its
-    first length.
+    """Return a view of an array that does not count references. ``word(0)`` is the address of the array, and
+    ``word(1)`` its first length.
     """
     shape = [word(1 + k) for k in range(of.ndim)]
     return numba_internals.array_view(context, builder, of, word(0), shape)
@@ -88,7 +88,7 @@ def make_unpacker(of: Any) -> Any:
     """Return a kernel function that creates the tuples of a class from their table."""
 
     def members(record: Any, kind: Any, name: str = "") -> Any:
-        """Return the type of a tuple, and how to read its members."""
+        """Return the type of a tuple, and the instructions that read its members."""
         kinds, reads = [], []
         hints = get_type_hints(kind)
         for member in kind._fields:

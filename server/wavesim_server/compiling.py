@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def completion_record(threads: int) -> CompletionRecord:
-    """Return the record of the compiled kernels, those of multi-threaded ticks included if ``threads`` > 1."""
+    """Return the record of the compiled kernels. It includes the kernels of multi-threaded ticks if ``threads`` > 1."""
     name = "complete" if threads == 1 else "complete-threads"
     return CompletionRecord(name, Path(__file__).parent, "wavesim.dynamics")
 
@@ -39,8 +39,8 @@ def print_to_stderr(text: str) -> None:
 
 
 def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: int = 1) -> None:
-    """Compile the kernels unless that has been done, including those of multi-threaded ticks if ``threads`` > 1. Wheels
-    contain them.
+    """Compile the kernels if necessary, including the kernels of multi-threaded ticks if ``threads`` > 1. Wheels
+    already contain compiled kernels.
 
     ``report`` receives a message when compilation starts. The compiler runs in a separate program, because the caller
     may have threads and must not keep the compiler in memory.

@@ -14,7 +14,9 @@ CHECK_PERIOD_NS = 200_000_000
 
 
 def is_inside(corners: Floats, p: Floats) -> Mask:
-    """Test which of the points (n, 2) lie in the polygon (m, 2): those with an odd number of edges to their east."""
+    """Return which of the points (n, 2) lie in the polygon (m, 2). A point is inside if an odd number of edges lies to
+    its east.
+    """
     a, b = corners, np.roll(corners, -1, axis=0)
     north, east = p[:, 0, None], p[:, 1, None]
     spans = (a[:, 0] > north) != (b[:, 0] > north)

@@ -34,5 +34,5 @@ def _make_call() -> Any:
     return made
 
 
-#: ``call_kernel(address, table, tick, start, end)`` calls a kernel with these arguments, which returns an integer
+#: ``call_kernel(address, table, tick, start, end)`` calls the kernel at an address with these arguments; the kernel returns an integer
 call_kernel: Any = _make_call()

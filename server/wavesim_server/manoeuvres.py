@@ -4,9 +4,8 @@
     for trial in trials(library().values()):
         print(trial.model, trial.manoeuvre, trial.share, trial.residual)
 
-The manoeuvres are those of IMO MSC/Circ.1053 and ITTC 7.5-04-02-01. All bodies are in one simulation of calm water.
-Rudders, planes and nozzles turn by degrees. For twin screws, 35 deg of helm means that the inner screw loses all its
-thrust.
+The manoeuvres follow IMO MSC/Circ.1053 and ITTC 7.5-04-02-01. All bodies are in one simulation of calm water. Rudders,
+planes and nozzles turn by degrees. For twin screws, 35 deg of helm means that the inner screw loses all its thrust.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ def headings(q: Floats) -> Floats:
 
 
 def ahead(model: Model, share: float) -> dict[str, float]:
-    """Return commands of the forward thrusters for about this fraction of the full speed."""
+    """Return commands of the forward thrusters that result in about the fraction ``share`` of the full speed."""
     found = {}
     for k in sailing.forward_thrusters(model):
         t = model.thruster[k]

@@ -1,8 +1,8 @@
 """Records that engine and front exchange through the two rings.
 
-Messages of clients cross as the bytes of the wire, behind the row of the body and the number of session or request
-(:func:`forward`). The server's own records are declared like the wire messages (:mod:`wavesim_sdk.wire.schema`). Large
-blocks (log records, signals) travel as raw bytes.
+Messages of clients are forwarded as the bytes of the wire. The row of the body and the number of the session or request
+precede these bytes (:func:`forward`). The server's own records are declared like the wire messages
+(:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals) travel as raw bytes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class EnterCommand:
     """A pilot joined: add its body. A body that is already in the simulation stays at its position."""
 
     row: int = record_field(_ROW, "row")
-    session: int = record_field(_REQUEST, "session number of the pilot, for the reply")
+    session: int = record_field(_REQUEST, "session number of the pilot, which identifies the session in the reply")
     name: str = record_field(_NAME, "name")
     model: str = record_field(_NAME, "model of a body that is not in the configuration")
     position: Sequence[float] = record_field(Numbers(exact=3), "position in W", "m")
@@ -86,7 +86,7 @@ class EffortCommand:
     rows: Sequence[int] = record_field(_ROWS, "rows of the bodies")
 
 
-#: kinds below those of the datagrams, whose messages are forwarded under their own kind
+#: kinds of the server's own records; forwarded messages keep the kind of their datagram, which is higher
 COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: EffortCommand})
 
 
@@ -94,8 +94,8 @@ COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: Effor
 class ClientMessage:
     """A message of a client, or a command of the commander, which crosses the ring as the bytes of the wire."""
 
-    row: int  #: row of the body; of a command: -1
-    number: int  #: session number; of a request: the number that its result repeats
+    row: int  #: row of the body; -1 for a command
+    number: int  #: session number; for a request, the number that its result contains
     message: Actuate | Done | Leave | AnyRequest
     body: bytes  #: the bytes: the body of ACTUATE, DONE or LEAVE, or one item of REQUESTS
 
@@ -271,7 +271,7 @@ class RecordQueue(Protocol):
 
 
 def forward(kind: Type, row: int, number: int, body: bytes) -> tuple[int, bytes]:
-    """Return kind and payload for a queue of a message in the bytes of the wire; see :class:`ClientMessage`."""
+    """Return kind and payload under which a client's message enters a queue unchanged; see :class:`ClientMessage`."""
     return kind, _ADDRESS.pack(row, number) + body
 
 

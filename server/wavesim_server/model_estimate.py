@@ -32,7 +32,7 @@ def spheroid_added_mass(slenderness: float) -> tuple[float, float, float]:
     """Return (k1, k2, k') of a prolate spheroid whose length is ``slenderness`` (> 1) times its diameter.
 
     k1 and k2 are the added masses along and across the axis, divided by the displaced mass. k' is the added moment of
-    inertia about a transverse axis, divided by that of the displaced water.
+    inertia about a transverse axis, divided by the moment of inertia of the displaced water.
     """
     b = 1.0 / slenderness
     e = math.sqrt(1.0 - b * b)

@@ -25,13 +25,13 @@ STEP = 0.01
 def derived_properties(model: Model) -> dict[str, Any]:
     """Derive displacement, natural periods, draft, full speed and turning circle in still sea water.
 
-    `natural_periods_s`: periods of small heave, roll and pitch motions, computed from the matrices for models with
-    linear restoring, from the righting moment for roll and pitch of submerged bodies, and from a lightly damped free
-    decay for floating primitives. `full_speed_m_s`: speed over ground after ten minutes with all forward thrusters at
-    their limits and the helm amidships. `turning_diameter_m`: with the fins, nozzles or one side's thrusters hard over.
-    The vehicle is neither trimmed nor controlled (:mod:`wavesim_server.sailing`). `straight_line_stable`: whether a
-    push in yaw decays under thrust, at three speeds, in the horizontal plane for models without a helm
-    (:mod:`wavesim_server.manoeuvres`).
+    `natural_periods_s`: periods of small heave, roll and pitch motions. For models with linear restoring, they are
+    computed from the matrices. For roll and pitch of submerged bodies, they are computed from the righting moment, and
+    for floating primitives from a lightly damped free decay. `full_speed_m_s`: speed over ground after ten minutes with
+    all forward thrusters at their limits and the helm amidships. `turning_diameter_m`: diameter of the turning circle
+    with the fins or nozzles hard over, or with the thrusters of one side. The vehicle is neither trimmed nor controlled
+    (:mod:`wavesim_server.sailing`). `straight_line_stable`: whether a push in yaw decays under thrust at three speeds.
+    Models without a helm are tested in the horizontal plane (:mod:`wavesim_server.manoeuvres`).
     """
     shape = shape_of(model)
     found: dict[str, Any] = {"mass_kg": model.mass.value}
@@ -139,7 +139,7 @@ def _driven_properties(model: Model) -> dict[str, Any]:
         found["turning_rate_deg_s"] = round(math.degrees(turn.turning_circle[1]), 1)
     if model.type == "surface":
         upright = all(run.is_finite and run.tilts.max() < sailing.MAX_TILT for run in runs.values())
-        found["upright"] = "yes" if upright else "no: capsizes at full speed or in the turn"
+        found["upright"] = "yes" if upright else "no: the vehicle capsizes at full speed or in the turn"
     return found
 
 

@@ -29,7 +29,9 @@ class Occupants:
 
     def __init__(self, bodies: Sequence[BodyConfig], capacity: int) -> None:
         self.by_row: dict[int, Occupant] = {}
-        self.reserved = {b.name: (row, b) for row, b in enumerate(bodies)}  #: row and configuration by name
+        self.reserved = {
+            b.name: (row, b) for row, b in enumerate(bodies)
+        }  #: row and configuration of each body, by name
         self._rows: dict[str, int] = {}  # row by body name
         self._capacity = capacity
         self._row_taken = np.zeros(capacity, bool)  # rows that are occupied or reserved
@@ -70,7 +72,7 @@ class Occupants:
         return row
 
     def add(self, row: int, occupant: Occupant) -> None:
-        """Add a body in a row of :meth:`free_row`."""
+        """Add a body in a row that :meth:`free_row` returned."""
         self.by_row[row] = occupant
         self._rows[occupant.name], self._row_taken[row] = row, True
 

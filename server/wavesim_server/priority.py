@@ -33,7 +33,7 @@ class RealTimePriority:
         self._is_realtime = realtime
 
     def count_slip(self) -> None:
-        """Count a loss of wall time.
+        """Count a slip: the simulation lost wall time.
 
         After several losses, real-time priority is released permanently. (The first tick may lose time: it
         loads kernels.)

@@ -33,7 +33,7 @@ MAX_RECORD_BYTES = 256 * 1024 * 1024  #: larger records are refused, to bound th
 
 
 class PushResult(IntEnum):
-    """The result of a push; only FULL is false."""
+    """The result of a push. In a condition, only FULL counts as false."""
 
     #: there is currently no room for the record or its remaining pieces: push the same record again, or drop it
     FULL = 0

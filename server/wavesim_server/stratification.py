@@ -1,9 +1,9 @@
-"""Buoyancy in stratified water: its difference from the buoyancy in water of the world's constant density.
+"""Difference between the buoyancy in stratified water and the buoyancy in water of the world's constant density.
 
 At the pressure p, a hull loses the fraction k p of its volume. Let r be the EOS-80 density at the local temperature,
-conductivity and pressure, and r_0 the constant density. The buoyancy then changes by the fraction
-r/r_0 (1 - k p) - 1. This fraction is updated every half second, together with its change per metre of depth, so that
-the buoyancy follows the body's depth between two updates.
+conductivity and pressure, and r_0 the constant density. The buoyancy then changes by the fraction r/r_0 (1 - k p) - 1.
+This fraction is updated every half second, together with its change per metre of depth. Between two updates, the
+buoyancy therefore follows the body's depth.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ SPAN_M = 1.0  #: depth interval over which the gradient is computed
 
 
 def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
-    """Return the density of the water at positions (..., 3) in W, kg/m3; above the surface, that of the surface."""
+    """Return the density of the water at positions (..., 3) in W, kg/m3. Above the surface, return the density at the
+    surface.
+    """
     p = np.array(p_W, float)
     p[..., 2] = np.maximum(p[..., 2], 0.0)
     gauge = np.maximum(water.pressure(p) - water.world.pressure_0, 0.0)
@@ -36,7 +38,8 @@ def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
 
 
 class Stratification:
-    """Fills in ``volumes``, the buoyancy rows of :class:`~wavesim_server.environment.weather.WeatherArrays`.
+    """Computes the displaced volumes of bodies. It writes them to ``volumes``, the buoyancy rows of
+    :class:`~wavesim_server.environment.weather.WeatherArrays`.
 
     The class does nothing in unstratified worlds.
     """

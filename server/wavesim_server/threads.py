@@ -52,8 +52,8 @@ unpack_share = array_tables.make_unpacker(ThreadShare)
 
 @kernel(nogil=True)
 def advance_independent(table: Packed, own: Packed, step_ns: int, tick: int, stages: int) -> None:
-    """Run the independent stages of one thread's bodies from ``tick`` to the next. ``table`` describes all arrays, ``own``
-    the work of this thread.
+    """Run the independent stages for one thread's bodies, from ``tick`` to the next tick. ``table`` describes all
+    arrays, and ``own`` describes the work of this thread.
     """
     f, machine, integrator, _, air, sea, _, _, sound, _ = unpack_tick_state(table)
     share = unpack_share(own)
@@ -124,8 +124,8 @@ class TickThreads:
     def run_ticks(
         self, of: TickState, table: Any, step_ns: int, tick: int, last_tick: int, half: bool
     ) -> tuple[int, int, bool]:
-        """Run ticks like :func:`wavesim_server.tick.run_ticks`, but with several threads. ``table`` contains the packed
-        arrays of ``of``.
+        """Run ticks like :func:`wavesim_server.tick.run_ticks`, but with several threads. ``table`` is the packed form
+        of the arrays ``of``.
         """
         if of.fleet.sequence is not self._sequence:
             self._sequence, self._shares = (

@@ -56,7 +56,7 @@ class TickState(NamedTuple):
     scene: medium.AcousticScene
 
 
-#: rows of a block, and the columns of the table `state` into which they are published
+#: rows of a block, each with the column of the table `state` into which it is published
 _PUBLISHED_ROWS = B.TABLE.published_rows(tables.STATE)
 _VELOCITY_THROUGH_WATER = tables.STATE.first_columns["v_FB_B"]
 _COMMAND, _ACTUAL, _FEEDBACK = (tables.ACTUATION.first_columns[name] for name in ("command", "actual", "feedback"))

@@ -96,5 +96,5 @@ class TickExecutor:
         compile_for_types(tick.run_ticks, self.state()[1], 0, self._step_ns, 0, 0, False)
 
     def compile_sound(self) -> None:
-        """Compile the kernel of a tick's sound."""
+        """Compile the kernel that computes the sound of a tick."""
         self._acoustics_kernel(self.state()[1])

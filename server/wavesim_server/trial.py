@@ -34,7 +34,7 @@ JOIN_TIMEOUT_S = 300.0  #: time limit for joining; programs may compile kernels 
 EMULATOR_PREFIX = "emulator-"  #: prefix of the labels of emulators
 EXIT_GRACE_S = 0.3  #: time limit for programs to end on their own
 LAST_LINES, LAST_BYTES = 4, 4096  # how much of a failed participant's output a message quotes
-LOSS_COUNTERS = ("events_dropped", "sensors_late")  #: counters of the table `clock` that are 0 if no data was lost
+LOSS_COUNTERS = ("events_dropped", "sensors_late")  #: counters of the table `clock`; all are 0 if no data was lost
 
 
 class TrialDataLost(WaveSimError):
@@ -256,7 +256,7 @@ class Trial:
     def _last_lines(self, label: str) -> list[str]:
         """Return the last lines that a participant printed, reading only the end of its output.
 
-        There are none if it printed on the terminal.
+        The result is empty if the participant printed on the terminal.
         """
         path = self.folder / f"{label}.txt"
         if not path.exists():

@@ -1,5 +1,5 @@
-"""Measure how long each participant keeps the simulation waiting: this shows which participants are slow and which have
-used up their budget.
+"""Measure how long each participant keeps the simulation waiting. The result shows which participants are slow, and
+which have used up their budget.
 
 Each participant whose answer the engine awaits (a lockstep client, a synchronous emulator) can delay all others. The
 engine may wait :data:`SHARE` wall seconds per simulated second for each participant without a charge. Longer waits add

@@ -96,8 +96,8 @@ def by_name(state: State) -> dict[str, Any]:
         name: {
             "time_ns": one.time_ns,
             **{
-                field: list(one[field]) if count > 1 else [one[field]]
-                for field, (_, count) in one._layout.offsets.items()
+                field: list(one[field]) if isinstance(place, slice) else [one[field]]
+                for field, place in one._layout.places.items()
             },
         }
         for name, one in state.sensors.items()

@@ -14,9 +14,12 @@ from wavesim_sdk.sensors import sensor_table_of, value_fields
 from wavesim_sdk.shared_memory import BEGUN, DONE, SharedMemoryArea, TableView
 from wavesim_sdk.tables import INSTRUMENTS, VEHICLE_TABLES
 from wavesim_sdk.wire import codec, seal
+from wavesim_sdk.wire.items import FieldDescription, SensorDescription
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, Join, Reading, Right, SensorsMessage, Snapshot, Type
 from wavesim_sdk.wire.session import Admission, Session
+from wavesim_sdk.wire.state import Body
 from wavesim_server.network.crews import CrewMember, SessionGrant
+from wavesim_server.network.local_states import LocalStates
 from wavesim_server.network.state_datagrams import (
     MAX_BODY_BYTES,
     MAX_FUTURE_NS,
@@ -63,6 +66,14 @@ class Fleet:
         self.place = {(row, number): ROWS - 1 - row for row in range(ROWS) for number in range(len(suite))}
         self.publish()
         self.writer = StateWriter(self.area, STEP_NS)
+        self.local_states = LocalStates(self.area, STEP_NS, self.writer.instruments)
+        self.body = Body()
+        for k, t in enumerate(suite):
+            fields = tuple(
+                FieldDescription(f.name, f.unit, math.prod(f.shape)) for f in value_fields(sensor_table_of(t))
+            )
+            self.body.add_sensor(SensorDescription(k, f"{t}-{k}", t, 0, fields))
+        self._local_rows: dict[int, Any] = {}
 
     def publish(self) -> None:
         """Hand values and places over to their readers."""
@@ -164,8 +175,24 @@ class Fleet:
         motion, effort = (None if v is None else tuple(v) for v in (first.motion, first.effort))
         return first.tick, first.time_ns, first.run_state, motion, tuple(first.actuation), effort, told
 
+    def read_local(self, m: CrewMember, kind: Type) -> tuple[Any, ...]:
+        """What a client in the server's process reads."""
+        before = m.datagram_shape
+        m.datagram_shape = None if before is None else self._local_rows.get(m.row)
+        state = self.local_states.make(m, self.body, TICK, 1, kind is Type.STEP)
+        self._local_rows[m.row], m.datagram_shape = m.datagram_shape, before
+        assert state.step == (kind is Type.STEP)
+        told = {}
+        for number, layout in self.body.layouts.items():
+            if layout.name in state.sensors:
+                value = state.sensors[layout.name]
+                told[number] = value.time_ns, [None if math.isnan(v) else v for v in value.numbers]
+        effort = None if state.effort is None else tuple(v for part in vars(state.effort).values() for v in part)
+        return state.tick, state.time_ns, state.run_state, state.motion, tuple(state.actuation), effort, told
+
     def check(self, members: Sequence[CrewMember], kind: Type = Type.STATE) -> list[int]:
-        """All read what they should; how many were written at a time."""
+        """All read what they should, also in the server's process; how many were written at a time."""
+        assert [self.read_local(m, kind) for m in members] == [self.expected(m) for m in members]
         found, sizes = self.read(members, kind)
         assert found == {m.row: self.expected(m) for m in members}
         return sizes

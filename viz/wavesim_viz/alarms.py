@@ -58,7 +58,7 @@ class AlarmRules:
 
 @dataclass
 class BodyHealth:
-    """Data for the alarms of a source, apart from the motion of its bodies, by row."""
+    """Data of a source for its alarms, by row. The motion of the bodies is not included."""
 
     silent: dict[int, float] = field(default_factory=dict)  #: row -> s since the last datagram from the body's pilot
     removed: set[int] = field(default_factory=set)  #: rows of bodies whose pilot was removed by keep-alive

@@ -1,4 +1,4 @@
-"""Time series for charts: from a log over its whole length, from a server since its viewer was started.
+"""Time series for charts. For a log, they cover its whole length; for a server, they begin when its viewer was started.
 
 A *line* is ``ROW/KEY``; keys are those of the page: ``motion.depth``, ``nav.error``, ``actuator.NAME``,
 ``actuator.NAME:command``, ``sensor.NAME.FIELD.NUMBER``, ``force.PART.AXIS``. Values are in SI units, angles of
@@ -43,8 +43,8 @@ def motion_series(key: str, p: Floats, q: Floats, speed: Floats) -> Floats:
 
 
 def navigation_series(key: str, true: Floats, believed: Floats, sigma: Floats) -> Floats:
-    """Compute navigation quantities. ``error`` is the horizontal distance between estimate and truth, ``vertical`` the
-    estimated minus the true depth, and ``sigma`` the horizontal standard deviation that the navigator states,
+    """Compute a navigation quantity. ``error`` is the horizontal distance between estimate and truth. ``vertical`` is
+    the estimated minus the true depth. ``sigma`` is the horizontal standard deviation that the navigator reports,
     sqrt(north^2 + east^2).
     """
     match key:
@@ -114,9 +114,9 @@ def _seconds(time_ns: Any) -> Floats:
 
 
 def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: int) -> ChartData:
-    """Resample the lines of one chart to common times: those of the first line, and those of the other lines before its
-    start and after its end. Each line has its newest value at these times. A long line keeps the minimum and maximum of
-    each interval, so that peaks are not lost.
+    """Resample the lines of one chart to common times. These are the times of the first line and, before its start and
+    after its end, the times of the other lines. Each line has its newest value at these times. A long line keeps the
+    minimum and maximum of each interval, so that peaks are not lost.
     """
     times = np.zeros(0)
     for t, _ in lines:
@@ -134,7 +134,7 @@ def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: in
 
 
 def _gap_times(t: Floats) -> Floats:
-    """Insert a time with a missing value into each gap of a line, so that the chart does not bridge the gap with a
+    """Insert a time with a missing value into each gap of a line. The chart then does not bridge the gap with a
     straight line.
     """
     if len(t) < 3:

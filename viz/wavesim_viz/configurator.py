@@ -1,7 +1,7 @@
 """Requests of the configurator, which checks, tests and saves models as trees of XML elements.
 
-The page edits the XML elements themselves. The declaration that guides it is the one that the configuration reader and
-``docs/CONFIG.md`` use, so the page can set everything that the simulator supports, and nothing else.
+The page edits the XML elements themselves. The page, the configuration reader and ``docs/CONFIG.md`` use the same
+declaration of elements and keys. The page can therefore set everything that the simulator supports, and nothing else.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class ViewerFrame:
     ticks_late: int = 0
     level: float = 0.0
     roster: int = 0
-    #: from a source: 1 if time jumped; as sent: number of all jumps so far, because a viewer may miss frames
+    #: jump of simulation time: a source sets 1; viewers receive the number of all jumps so far, because they may miss frames
     jumped: int = 0
     v_WB_B: Any = None  #: velocity of each body over ground, expressed in B, m/s; not part of the sent bytes
 

@@ -1,9 +1,10 @@
 """Images of sonars and cameras for pages. Each frame is packed once and kept as long as a page that connects later may
 need it.
 
-On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header (JSON, padded with spaces to
-a multiple of 4 bytes) and its numbers, little-endian. The samples of a sonar are u1 (beams, bins); those of a camera
-are rows of red, green, blue. Soundings are rows of f4: north, east, down, starboard, sigma (m).
+On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header, and its numbers,
+little-endian. The header is JSON, padded with spaces to a multiple of 4 bytes. The samples of a sonar are u1 (beams,
+bins); those of a camera are rows of red, green, blue. Soundings are rows of f4: north, east, down, starboard, sigma
+(m).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class FrameStream(Protocol):
     """Frames of one sonar in time order."""
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
-        """Return whether frames returned before are void, and the frames that have arrived since the last call. Do not
+        """Return (whether earlier frames are no longer valid, frames that have arrived since the last call). Do not
         block.
         """
 
@@ -125,7 +126,7 @@ class LoggedFrames:
 
 
 def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
-    """Pack a frame for a page; a new ``epoch`` voids all earlier frames."""
+    """Pack a frame for a page. A new ``epoch`` makes all earlier frames invalid."""
     r = frame.record
     head: ImageHeader = {
         "row": row,

@@ -54,7 +54,7 @@ from wavesim_viz.sea_surface import SeaState, SeaSurface
 from wavesim_world.config import LoadedConfig, load
 
 RETRY_S = 0.5
-GRACE_NS = 500_000_000  #: time in ns that a value may be older than its permitted number of periods
+GRACE_NS = 500_000_000  #: additional age in ns that a value may have beyond its permitted number of periods
 MOST_TOLD = 200  #: maximum number of signals that a page receives between two frames; further signals are only counted
 
 
@@ -66,7 +66,7 @@ class ViewerSource(Protocol):
     trouble: str  #: reason why the source has no data; empty = it has data
 
     def scene(self) -> tuple[int, Scene]:
-        """Return the version and the static scene."""
+        """Return the version of the static scene, and the scene itself."""
 
     def roster(self) -> list[RosterEntry]:
         """Return [row, name, model, type, generation] of each body in the last frame."""

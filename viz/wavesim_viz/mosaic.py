@@ -71,7 +71,7 @@ def grid_points(north: Floats, east: Floats, values: Floats, cell: float, like: 
 
 
 def sidescan_lines(path: Path, body: str, name: str) -> Iterator[tuple[ImagingFrame, Floats]]:
-    """Return those frames of a side-scan sonar that have a known altitude, and their levels (2, bins)."""
+    """Return the frames of a side-scan sonar with a known altitude, and the levels (2, bins) of each frame."""
     for frame in frames(path, body, name):
         if math.isfinite(float(frame.record["altitude"])):
             yield frame, np.asarray(frame.levels, float)
@@ -205,7 +205,7 @@ def _table(found: dict[str, tuple[float, float]], wanted: tuple[TargetConfig, ..
         yield f"{t.name:16} {t.shape:10} {told}"
 
 
-#: keys of GeoTIFF 1.1: those with one number each, then those with values in another tag
+#: keys of GeoTIFF 1.1: first the keys with one number each, then the keys with values in another tag
 _KEYS = (
     (1024, 1),
     (1025, 1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
-#: numbers of which some may be missing; three numbers
+#: types: list of numbers of which some may be missing; three numbers
 Numbers = list[float | None]
 Vector = tuple[float, ...]
 HullKind = Literal["box", "cylinder", "sphere"]
@@ -144,14 +144,14 @@ class ActuatorInfo(TypedDict):
     minimum: float
     maximum: float
     rest: float
-    part: Annotated[int, "number of the thruster, fin or tank that it moves"]
+    part: Annotated[int, "number of the thruster, fin or tank that the actuator moves"]
     faults: list[str]
 
 
 class BeamInfo(TypedDict):
     """Beams of an instrument in B."""
 
-    field: Annotated[str, "field of the instrument's value that holds the ranges"]
+    field: Annotated[str, "field of the instrument's value that contains the ranges"]
     maximum: float
     rays: Annotated[list[float], "start and unit vector of each beam, one after the other"]
     level: Annotated[bool, "the vectors are in W instead"]
@@ -217,7 +217,7 @@ class SensorValue(TypedDict):
     """Newest value of an instrument."""
 
     valid: bool
-    age: Annotated[float | None, "s of simulation time; null: no value yet"]
+    age: Annotated[float | None, "simulation time in s; null: no value yet"]
     fault: Annotated[str, "injected fault; empty: none"]
     fields: dict[str, FieldValue]
 
@@ -229,10 +229,10 @@ class SessionInfo(TypedDict):
     role: str
     address: str
     status: str
-    silent: Annotated[float | None, "s since its last datagram"]
+    silent: Annotated[float | None, "time in s since the client's last datagram"]
     rtt_ms: float | None
     lockstep_ms: float
-    datagrams: Annotated[tuple[int, int], "received from it and sent to it"]
+    datagrams: Annotated[tuple[int, int], "numbers of datagrams received from the client and sent to it"]
 
 
 class Effort(TypedDict):
@@ -364,7 +364,7 @@ class SignalEvents(TypedDict):
     receptions: list[SignalReception]
     notices: list[Notice]
     missed: Annotated[int, "number of events that are not listed because there were too many"]
-    anew: NotRequired[Annotated[bool, "these replace all earlier ones"]]
+    anew: NotRequired[Annotated[bool, "the events in this message replace all earlier events"]]
 
 
 class TrackPoints(TypedDict):

@@ -38,12 +38,12 @@ class HelloMessage(TypedDict):
     """First message: the source, and what the page may do."""
 
     type: Literal["hello"]
-    kind: Annotated[str, "live, replay, remote, or none: only the configurator is served"]
+    kind: Annotated[str, "live, replay or remote; none = only the configurator is served"]
     name: str
     period: Annotated[float, "interval between two frames, s"]
     version: str
-    control: Annotated[bool, "may start, seek and so on"]
-    write: Annotated[bool, "may also save files and run programs"]
+    control: Annotated[bool, "this page may start, pause and seek"]
+    write: Annotated[bool, "this page may also save files and run programs"]
     tiles: TilesetInfo | None
     chart: bool
 
@@ -76,7 +76,7 @@ class MarksMessage(TypedDict):
 
 
 class TracksMessage(TypedDict):
-    """Tracks so far, by row; `whole`: of a log from its start to its end."""
+    """Tracks so far, by row. `whole` is true for the tracks of a log from its start to its end."""
 
     type: Literal["tracks"]
     whole: bool
@@ -204,7 +204,7 @@ class ImageHeader(TypedDict):
     name: str
     preset: str
     kind: ImageKind
-    epoch: Annotated[int, "a new epoch voids all earlier images"]
+    epoch: Annotated[int, "a new epoch makes all earlier images invalid"]
     number: int
     time: float
     beams: int

@@ -282,7 +282,7 @@ def _bottom_under(run: LoggedRun, profile: Axes, name: str, colour: str) -> bool
 
 
 def navigation(run: LoggedRun) -> Figure | None:
-    """Draw the navigation error in comparison with that of dead reckoning, and the residuals of ranges."""
+    """Draw the navigation error, the error of dead reckoning for comparison, and the residuals of ranges."""
     if not run.navigators:
         return None
     figure, axes = plt.subplots(2, 2, figsize=(10.5, 6.4), width_ratios=(3, 1))
@@ -352,7 +352,7 @@ def ctd(run: LoggedRun) -> Figure | None:
     return figure
 
 
-#: rows of the motion picture below speed and attitude: kinds of actuators, title, {unit of the values: (label, factor)}
+#: rows of actuators in the motion picture: kinds of actuator, title of the row, and axis label and factor for each unit
 _ACTING: tuple[tuple[tuple[str, ...], str, dict[str, tuple[str, float]]], ...] = (
     (("thruster",), "thrusters", {"N": ("thrust (N)", 1.0), "1/s": ("revolutions (1/s)", 1.0)}),
     (("fin", "angle"), "fins and nozzles", {"rad": ("angle (deg)", float(np.degrees(1.0)))}),

@@ -242,7 +242,7 @@ class RemoteSource:
         return listening
 
     def _end_unasked(self, now: float) -> None:
-        """Close the sessions that were not used recently, and those of bodies that left."""
+        """Close the sessions that were not used recently, and the sessions of bodies that left."""
         for row, (listening, asked) in list(self._listening.items()):
             if (asked < now - LISTENER_IDLE_S and not listening.has_frame_readers) or self._observer.names.get(
                 row

@@ -53,7 +53,7 @@ from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 
 TRACK_POINTS = 3000
-#: outcomes of lost signals that are worth showing: all except losses by distance, out of band, and echoes
+#: outcomes of lost signals that the page shows: all except losses by distance, losses out of band, and echoes
 LOSSES = tuple(o for o in Outcome if o not in (Outcome.HEARD, Outcome.FADED, Outcome.OUT_OF_BAND, Outcome.ECHO))
 COMPARED_PREFIX = "other:"
 MOST_LOSSES = 400  #: maximum number of losses marked on the time slider
@@ -111,8 +111,8 @@ class ReplaySource:
         self._jumped, self._is_restarted = True, False
 
     def _hold_intervals(self) -> dict[str, list[tuple[int, bool]]]:
-        """Return, by body name, the times at which a body was frozen because its state diverged, and the times at which
-        it was moved to another pose and continued.
+        """Return two kinds of times by body name: when a body was frozen because its state diverged, and when a command
+        moved it to another pose and it continued.
         """
         found: dict[str, list[tuple[int, bool]]] = {}
         for t, m in self.log.json.get("/frozen", []):
@@ -124,8 +124,8 @@ class ReplaySource:
         return {name: sorted(changes) for name, changes in found.items()}
 
     def _sea_of_log(self) -> tuple[SeaSurface | None, list[tuple[int, SeaState]]]:
-        """Return the sea that acted on bodies (None if the log does not contain it), and its states with their start
-        times, as commands changed them.
+        """Return the sea that acted on bodies, and a list of (start time, sea state) for each change by a command. The
+        sea is None if the log does not contain it.
         """
         seed = self.log.metadata.get("seed", "")
         if self._loaded is None or not seed.isdecimal():
@@ -493,7 +493,7 @@ class ReplaySource:
 
 
 def _state_at(changes: list[tuple[int, bool]], time_ns: float) -> bool:
-    """Return the newest state up to a time, from (time, state) pairs; False before the first pair."""
+    """Return the newest state up to a time from (time, state) pairs, or False before the first pair."""
     k = bisect.bisect_right(changes, (time_ns, True)) - 1
     return changes[k][1] if k >= 0 else False
 

@@ -22,10 +22,10 @@ def encounter_table(
     frame: ViewerFrame, roster: Sequence[RosterEntry], row: int, models: Mapping[str, ModelInfo]
 ) -> Traffic | None:
     """Return the encounters of the surface vessel in ``row``: the vessel's length, the radii of its domain (m), and one
-    entry per other vessel. An entry has row, range (m), true bearing and course over ground (rad), speed over ground
-    (m/s), DCPA (m), TCPA (s), own ship's role under the collision regulations, and the positions of both vessels at the
-    closest point of approach, north and east. The earliest closest point of approach comes first. None if the body is
-    not a surface vessel, or its model is unknown.
+    entry per other vessel. An entry has the row, range (m), true bearing and course over ground (rad), speed over
+    ground (m/s), DCPA (m) and TCPA (s). It also has own ship's role under the collision regulations, and the positions
+    (north, east) of both vessels at the closest point of approach. Entries are in the order of TCPA. Return None if the
+    body is not a surface vessel, or if its model is unknown.
     """
     kinds = {b[0]: (b[3], b[2]) for b in roster}
     kind, model = kinds.get(row, ("", ""))

@@ -293,7 +293,10 @@ async def _act(hub: Hub, viewer: Viewer, wanted: PageRequest, may_control: bool)
         viewer.send({"type": "reply", "ok": ok, "text": said})
 
 
-WORKERS, MOST_WORK = 2, 16  #: maximum number of configurator requests in progress, and of those in progress or waiting
+WORKERS, MOST_WORK = (
+    2,
+    16,
+)  #: maximum number of configurator requests in progress, and maximum number in progress or waiting
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
 TILES: web.AppKey[Tileset | None] = web.AppKey("tiles")

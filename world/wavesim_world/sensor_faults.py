@@ -1,6 +1,6 @@
 """Parse faults of an instrument, which affect a whole value or one of its fields.
 
-The configuration checks its faults with this module, which therefore imports nothing of the configuration.
+The configuration uses this module to check its faults. The module therefore does not import the configuration.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     autopilot = ShipAutopilot(model)
     commands = autopilot.commands(heading, speed, ShipMotion(...), dt)
 
-The autopilot handles twin screws, nozzles and azimuth drives, propeller and rudder, and kinematic traffic.  The gains
-follow from the model: maximum yaw moment at a heading error of 0.25 rad, twice the critical damping for the yaw
-inertia, and PI control of thrust scaled with the mass.
+The autopilot handles twin screws, nozzles and azimuth drives, propeller and rudder, and kinematic traffic. The gains
+follow from the model. The yaw moment reaches its maximum at a heading error of 0.25 rad. The damping is twice the
+critical damping for the yaw inertia. PI control of thrust is scaled with the mass.
 """
 
 from __future__ import annotations

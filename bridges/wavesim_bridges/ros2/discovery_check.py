@@ -18,7 +18,7 @@ PORTS, FIRST, PORTS_PER_DOMAIN = (
     7400,
     10,
     250,
-)  #: participants of a domain listen on ports 7400 + 250 domain + 10, 12, ...; for multicast, at + 0
+)  #: base port and port step: participants of a domain listen on ports 7400 + 250 domain + 10, 12, ...; multicast uses + 0
 _SOCKETS = Path("/proc/net/udp")
 
 
@@ -55,8 +55,8 @@ def verdict(domain: int, others: int, domains: Iterable[int]) -> str:
         else ""
     )
     return (
-        f"no other participant in DDS domain {domain} on this machine.{there} Set ROS_DOMAIN_ID={domain} for your nodes, do "
-        "not use rmw_zenoh, and run them on this machine's network (containers: --network host)"
+        f"no other participant in DDS domain {domain} on this machine.{there} Set ROS_DOMAIN_ID={domain} for your nodes and "
+        "do not use rmw_zenoh. Run them on this machine's network; start containers with --network host"
     )
 
 

@@ -23,7 +23,7 @@ _SEQUENCE: Any = idl.sequence
 Message = Any  #: a message as a Python object with the fields of its definition
 
 _HEADER = "std_msgs/Header header\n"
-#: definitions that are not in a distribution's own packages: those of other packages, and of services
+#: definitions of other packages and of services, which are not in a distribution's own packages
 ADDED = {
     "marine_acoustic_msgs/msg/Dvl": _HEADER
     + """uint8 velocity_mode
@@ -62,7 +62,7 @@ SERVICES = {
     "std_srvs/srv/Trigger": ("uint8 structure_needs_at_least_one_member\n", "bool success\nstring message\n"),
     "rcl_interfaces/srv/SetParameters": ("Parameter[] parameters\n", "SetParametersResult[] results\n"),
 }
-#: header before the fields of each request and reply, as in rmw_cyclonedds: identifiers of the caller and of the call
+#: header before the fields of each request and reply, as in rmw_cyclonedds; it identifies the caller and the call
 _CALL = struct.Struct("<Qq")
 _HEAD = 4  #: size in bytes of the CDR encapsulation header
 

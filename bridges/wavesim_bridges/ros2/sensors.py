@@ -460,7 +460,7 @@ def _encoder(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _rpm(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """Return the joint states of the shafts alone."""
+    """Return the joint states of the thruster shafts, without other actuators."""
     thrusters = [a for a in s.actuators if a.kind == ActuatorKind.THRUSTER]
     turning = [
         (a.name, n / 60.0 * 2.0 * math.pi) for a, n in zip(thrusters, v.numbers, strict=False) if math.isfinite(n)

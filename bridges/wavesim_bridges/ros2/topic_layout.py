@@ -83,7 +83,7 @@ class TopicLayout:
             raise WaveSimError(f"cannot read the layout {name}: {error}") from None
 
     def topic(self, name: str) -> str:
-        """Return a topic of the vehicle by its key, such as `start`."""
+        """Return the vehicle's topic that a layout defines under a key such as `start`."""
         return self._place(name)
 
     @property

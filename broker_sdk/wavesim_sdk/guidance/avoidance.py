@@ -56,21 +56,23 @@ PATIENCE = (
     35.0  #: distance before the closest approach at which the stand-on vessel may act (rule 17a ii), in ship lengths
 )
 CONFLICT_COST = 20.0  #: cost of an imminent conflict
-MARGIN = 3.0  #: cost of a plan that passes at ``clear_distance`` without margin, because its next stage could not start
+MARGIN = (
+    3.0  #: cost of a plan that passes at ``clear_distance`` without margin; such a plan could not start its next stage
+)
 #: fractions of ``clear_distance`` needed to select a plan, to start its next stage, and to keep the current stage
 PLAN, RESUME, KEEP = 1.25, 1.15, 1.0
-BEYOND = 1.5  #: number of horizons beyond its end for which the next stage must be free; 1 for the current stage
+BEYOND = 1.5  #: number of horizons after the end of the next stage for which that stage must be free; the current stage uses 1
 LONGEST, STOP = (
     4.0,
     0.3,
-)  #: after this many horizons, the vessel stops if others then keep the fraction STOP of ``clear_distance``
-LATE = 1.5  #: a manoeuvre is planned again after this multiple of its planned duration plus half a horizon
-ABORTED = 0.25  #: additional margin of the next stage for each aborted stage
+)  #: number of horizons after which a vessel may stop; fraction of ``clear_distance`` that others must then keep
+LATE = 1.5  #: multiple of the planned duration of a manoeuvre, plus half a horizon, after which it is planned again
+ABORTED = 0.25  #: margin added to the next stage for each stage that was aborted
 NEW = math.radians(12.0)  #: minimum change of the course that starts a new turn
 STEADY = math.radians(2.0), 0.04  #: course error in rad and relative speed error below which a turn is complete
 FIXED = 3.0  #: distance at which the vessel passes charted objects, in ship lengths
 SLOW_TARGET = 0.1  #: fraction of own speed below which a target is not expected to give way
-FORGET = 60.0  #: time in s (one call per second) after which the role of a lost target is dropped
+FORGET = 60.0  #: time in s after which the role towards a lost target is dropped
 
 
 @dataclass
@@ -87,7 +89,7 @@ class Avoider:
     returning: bool = False  #: whether the vessel returns to its leg after a manoeuvre
     chosen_turns: list[float] = field(
         default_factory=list
-    )  #: turn off the course of the leg in rad, for each decision so far
+    )  #: turn in rad relative to the course of the leg, for each decision so far
     turning: Turning = field(default_factory=Turning)  #: turning behaviour measured so far
     _home: float | None = None  #: course of the return relative to the leg, rad; 0 during the turn onto the leg
     _leg: float = 0.0  #: course of the current leg, rad
@@ -228,7 +230,7 @@ class Avoider:
         return self.chosen_order if self.chosen_order is not None else self._back(plans, wanted)
 
     def _back(self, plans: Plans, wanted: tuple[float, float]) -> tuple[float, float] | None:
-        """Return the order for the return after a manoeuvre, or None to follow the mission.
+        """Return the (course, speed) for the return after a manoeuvre, or None to follow the mission.
 
         The return is straight, as planned, and ends with one turn onto the leg. Line-of-sight guidance would return along a
         curve that depends on its lookahead, so the planned distances would not be kept.
@@ -285,10 +287,10 @@ class Avoider:
         return time < self.patience and float(hypot(n + vn * at, e + ve * at)) - 0.5 * t.length < self._clear(t)
 
     def _free(self, paths: Paths, place: Place, targets: Sequence[Target], share: float, after: float = 0.0) -> Any:
-        """Return which plans keep the fraction ``share`` of ``clear_distance`` from all targets.
+        """Return whether each plan stays at least ``share`` times ``clear_distance`` away from all targets.
 
-        A target that is already closer must not approach further. The check covers one horizon, or in a manoeuvre ``after`` horizons
-        beyond its end.
+        A target that is already closer must not approach further. The check covers one horizon. In a manoeuvre, it
+        covers ``after`` horizons beyond the end of the manoeuvre.
         """
         free = np.ones(len(paths.back), bool)
         for t in targets:
@@ -320,7 +322,8 @@ class Avoider:
         share: float,
         after: float = 1.0,
     ) -> float:
-        """Return the earliest time in s at which a free plan that starts with an order is back on the track, or inf.
+        """Find the free plans that start with an order. Return the earliest time in s at which one is back on the
+        track, or inf.
 
         The remainder of the current plan is also a candidate, because it does not lie on the grid of durations.
         """
@@ -344,7 +347,9 @@ class Avoider:
         self._parallel = float(parallel[k])
 
     def _allow(self, back: float) -> None:
-        """Set the time after which the manoeuvre is planned again, because another vessel may keep pace indefinitely."""
+        """Set the time after which the manoeuvre is planned again. Without a limit, a vessel that keeps pace could
+        block it forever.
+        """
         self._until_back = self._busy + LATE * back + 0.5 * self.horizon
 
     def _choose(self, plans: Plans, place: Place, targets: Sequence[Target], acting: Sequence[Target]) -> None:

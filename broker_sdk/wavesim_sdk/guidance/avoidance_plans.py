@@ -1,4 +1,4 @@
-"""Plans of a manoeuvre for collision avoidance, and the turning behaviour of the vessel that they assume."""
+"""Plans of collision avoidance manoeuvres, and the turning behaviour that these plans assume."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANSWER, RADIUS = (
     1.6,
 )  #: distance before the vessel answers the helm, and radius of a turn, in ship lengths; multiplied by `reach`
 REACH, LOSS = (0.3, 10.0), (-6.0, 12.0)  #: limits of the measured `reach` and `loss`
-MEASURED = math.radians(25.0)  #: minimum turn that is measured
+MEASURED = math.radians(25.0)  #: minimum angle of a turn from which :class:`Turning` is estimated
 GATHER = 6.0  #: distance in which the vessel reaches full speed or stops, in ship lengths
 SHARPEST = math.radians(120.0)
 NEAR_LEG = 8.0  #: distance from the leg, in ship lengths, below which the angle of a return decreases in proportion
@@ -33,10 +33,10 @@ FLAT = 0.25  #: angle of the flattest planned return, as a fraction of RETURN
 class Turning:
     """Turning behaviour of a vessel, in ship lengths, measured in each turn that ends steadily.
 
-    The model replaces the arc of a turn by a corner, which lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead of the
-    start of the turn. The distance lost in the turn is ``loss sin(turn / 2)^1.5`` minus the difference between the path
-    through the corner and the arc. For vessels that start and end a turn gently, ``loss`` is negative and multiplies the
-    square of the sine. The model is accurate to one ship length for turns of up to 110 deg.
+    The model replaces the arc of a turn by a corner. The corner lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead of
+    the start of the turn. The distance lost in the turn is ``loss sin(turn / 2)^1.5`` minus the difference between the
+    path through the corner and the arc. For vessels that start and end a turn gently, ``loss`` is negative and
+    multiplies the square of the sine. The model is accurate to one ship length for turns of up to 110 deg.
     """
 
     reach: float = 1.2
@@ -70,7 +70,8 @@ class Turning:
 
 @dataclass(frozen=True)
 class Turn:
-    """A turn in progress: its start (time in s, position, velocity), the ordered course and speed, and its predicted end.
+    """A turn in progress. It has a start (time in s, position, velocity), an ordered course and speed, and a predicted
+    end.
 
     ``off`` is the angle of the turn in rad; 0 = the turn is not measured.
     """
@@ -87,9 +88,9 @@ class Turn:
 class Plans:
     """Candidate manoeuvres from ``place``, evaluated together as straight segments.
 
-    In each manoeuvre, the vessel turns off the leg and holds that course at a fraction of its speed, sails parallel to
-    the leg, returns to it at :data:`RETURN`, and continues along ``way``: start of the leg, its waypoint and
-    the next one.
+    In each manoeuvre, the vessel turns off the leg and holds that course at a fraction of its speed. It then sails
+    parallel to the leg, returns to it at the angle :data:`RETURN`, and continues along ``way``. ``way`` contains the
+    start of the leg, its waypoint, and the next waypoint.
     """
 
     def __init__(
@@ -104,8 +105,8 @@ class Plans:
     ) -> None:
         """Set up the candidates.
 
-        ``turn`` describes a turn in progress: its order (course, or NaN for a return to the leg; speed), the position of
-        its end, and the time left in s.
+        ``turn`` describes a turn in progress. It contains the ordered course (NaN for a return to the leg), the ordered
+        speed, the position of the turn's end, and the time left in s.
         """
         (an, ae), (bn, be) = way[0], way[1]
         self.place, self.velocity, self.speed, self.length = place, velocity, speed, length
@@ -163,7 +164,8 @@ class Plans:
         return np.where(later, -RETURN * np.clip(across / (NEAR_LEG * self.length), -1.0, 1.0), self.home)
 
     def _later_corners(self, turn: Floats, hold: Floats, parallel: Floats, back: Floats) -> Floats:
-        """Return the time in s lost at the end of each of the first five segments (5, K), without the first corner.
+        """Return the time in s lost at the end of each of the first five segments (5, K). The first corner is not
+        included.
 
         ``back`` is the course of the return, relative to the leg in rad. A vessel that overtakes a slightly slower one loses
         up to a minute of its lead at each corner.
@@ -229,10 +231,11 @@ class Plans:
 
 @dataclass(frozen=True)
 class Paths:
-    """K plans as segments (6, K): starts and velocities (north, east), start times and durations in s.
+    """K plans, each with six segments. The arrays (6, K) contain start positions and velocities (north, east), start
+    times and durations in s.
 
-    ``back`` (K): time at which the vessel is back on its track; ``late`` (K): delay caused by the manoeuvre;
-    ``ends`` (K): time at which the known track ends, all in s.
+    Arrays (K) contain times in s. ``back`` is the time at which the vessel is back on its track. ``late`` is the delay
+    that the manoeuvre causes. ``ends`` is the time at which the known track ends.
     """
 
     starts: tuple[Floats, Floats]
@@ -245,7 +248,8 @@ class Paths:
     cut: Any  #: whether a plan cuts off the next waypoint (K)
 
     def nearest(self, t: Target, until: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return (minimum distance, its time, distance ahead of the target at that time) of each plan, up to time ``until``.
+        """Return the closest approach of each plan to a target, up to the time ``until``: (distance, time, distance
+        ahead of the target at that time).
 
         The target keeps its velocity.
         """

@@ -42,7 +42,7 @@ class Waypoint:
 
 
 class SpeedController:
-    """PI control of surge speed; the output is a thrust in N. ``start`` is its initial integral part in N."""
+    """PI control of surge speed. The output is a thrust in N. ``start`` is the initial value of the integral part in N."""
 
     def __init__(self, kp: float, ki: float, low: float, high: float, start: float = 0.0) -> None:
         self.kp, self.ki, self.low, self.high = kp, ki, low, high
@@ -123,6 +123,8 @@ class LineOfSight:
         self.radius, self.lead = radius, lead
         self._from = start
         self._next = 0
+        # of the current leg: its waypoint, its direction in rad, and the sine and cosine of the direction
+        self._leg: tuple[Waypoint, float, float, float] | None = None
         self._arc: _Arc | None = None
         self.cross_track = 0.0  #: cross-track error in m, positive to starboard of the track
         self.curvature = 0.0  #: curvature of the track ``lead`` ahead in 1/m, positive to starboard
@@ -148,6 +150,7 @@ class LineOfSight:
             self._arc = self._into_next() if self.radius else None
             self._from = (target.north, target.east)
             self._next = (self._next + 1) % len(self.waypoints)
+            self._leg = None
         along, bend = self._on_arc(self._arc, north, east) if self._arc is not None else self._on_leg(north, east)
         self.curvature = bend
         return float(along - atan2(self.cross_track, self.lookahead))
@@ -163,13 +166,16 @@ class LineOfSight:
 
     def _on_leg(self, north: float, east: float) -> tuple[float, float]:
         """Return (direction, curvature) of the leg ``lead`` m ahead; set the cross-track error of the current position."""
-        along = atan2(self.target.east - self._from[1], self.target.north - self._from[0])
+        target = self.target
+        if self._leg is None or self._leg[0] is not target:
+            along = atan2(target.east - self._from[1], target.north - self._from[0])
+            self._leg = target, along, *sin_cos(along)
+        _, along, s, c = self._leg
         dn, de = north - self._from[0], east - self._from[1]
-        s, c = sin_cos(along)
         self.cross_track = -dn * s + de * c
         arc = self._into_next() if self.lead and abs(self.cross_track) < self.acceptance else None
         if arc is not None:
-            left = (self.target.north - north) * c + (self.target.east - east) * s - arc.entry_distance
+            left = (target.north - north) * c + (target.east - east) * s - arc.entry_distance
             if left < self.lead:
                 return along + arc.side * (self.lead - left) / arc.radius, arc.side / arc.radius
         return along, 0.0
@@ -183,7 +189,9 @@ class LineOfSight:
         return bool(hypot(target.north - north, target.east - east) < self.acceptance) or left < 0.0
 
     def _before(self) -> tuple[float, float]:
-        """Return (distance from the start of the arc to the next waypoint, at most half of either leg; turn in rad)."""
+        """Return (distance, turn) of the next waypoint. The arc starts at ``distance`` before the waypoint, at most
+        half of either leg. ``turn`` is in rad.
+        """
         a, b, c = self._from, self.target, self.waypoints[(self._next + 1) % len(self.waypoints)]
         n1, e1, n2, e2 = b.north - a[0], b.east - a[1], c.north - b.north, c.east - b.east
         turn = wrap(atan2(e2, n2) - atan2(e1, n1))

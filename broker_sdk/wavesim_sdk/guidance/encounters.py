@@ -11,21 +11,22 @@ import numpy as np
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.frames import wrap
 
-ABAFT = math.radians(112.5)  #: 22.5 deg abaft the beam, where the sector of the stern light begins
+ABAFT = math.radians(112.5)  #: angle off the bow at which the sector of the stern light begins: 22.5 deg abaft the beam
 MIN_DOMAIN_LENGTHS, PREFERRED_DOMAIN_LENGTHS = (
     2.0,
     10.0,
 )  #: radii of the minimum and the preferred ship domain, in lengths of own ship
 HEAD_ON = math.radians(12.0)  #: angle off the bow, on both vessels, within which courses count as reciprocal
 
-CONTACT_NOTICE_PREFIX = "contact with "  #: prefix of the notice of a contact
+CONTACT_NOTICE_PREFIX = "contact with "  #: first words of the notice about a contact
 
 
 def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
     """Return (DCPA in m, TCPA in s) of bodies that keep their velocities.
 
-    ``p_AB_W`` (..., n) is the position of B relative to A in m, ``v_AB_W`` (..., n) its relative velocity in m/s, in two axes
-    (ships) or three. TCPA is negative if the closest approach is in the past, 0 if the distance is constant.
+    ``p_AB_W`` (..., n) is the position of B relative to A in m. ``v_AB_W`` (..., n) is the velocity of B relative to A
+    in m/s. Both have two axes (ships) or three. TCPA is negative if the closest approach is in the past, 0 if the
+    distance is constant.
     """
     p, v = np.asarray(p_AB_W, float), np.asarray(v_AB_W, float)
     square = np.sum(v * v, axis=-1)
@@ -75,7 +76,9 @@ def role(
 
 
 def closest_on_track(times: Array, p_AB_W: Array) -> tuple[float, float]:
-    """Return (minimum distance in m, its time in s) of a relative track: positions (n, axes) at ``times`` (n,), straight between them."""
+    """Return the minimum distance in m of a relative track, and its time in s. The track has positions (n, axes) at
+    ``times`` (n,) and is straight between them.
+    """
     if len(times) == 1:
         return float(np.linalg.norm(p_AB_W[0])), float(times[0])
     lasts = np.diff(times)

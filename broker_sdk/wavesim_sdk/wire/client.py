@@ -60,8 +60,8 @@ _STATES = frozenset({Type.STATE, Type.STEP})
 _DONE = schema_of(Done)
 ROOM_TO_PROVE = (
     b"\x99" + 9 * b"\xc0"
-)  #: body that makes an ACK as long as a PROVE: a server sends no more bytes to an unproven address than it received
-SILENT_PERIODS = 1.5  #: keep-alive periods without a datagram, after which a client sends an ACK
+)  #: body of an ACK that is as long as a PROVE, because a server sends no more bytes to an unproven address than it received
+SILENT_PERIODS = 1.5  #: number of keep-alive periods without a datagram after which a client sends an ACK
 
 
 @dataclass(frozen=True)

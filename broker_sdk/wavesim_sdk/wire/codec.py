@@ -39,7 +39,7 @@ DROP_REASONS = (
 )
 
 _DECODE = {kind: schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
-#: the engine's check of a forwarded body; the fault search in benchmarks/world removes only the front's check
+#: check of a body that the front forwarded to the engine; the fault search in benchmarks/world disables only the front's check
 _DECODE_FORWARDED = {int(kind): schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
 _ENCODE = {record: (int(kind), schema_of(record).encode) for kind, (_, _, record) in MESSAGES.items()}
 _pack = msgpack.Packer().pack  # one packer for all: each packer allocates its own buffer

@@ -76,7 +76,9 @@ class Request(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reception:
-    """A signal that the body's transducer received, as its instrument reports it. Times are those of the node's clock."""
+    """A signal that the body's transducer received, as its instrument reports it. Times are readings of the node's
+    clock.
+    """
 
     reception_ns: int = record_field(TIME, "time of arrival as the instrument reports it, by the node's clock", "ns")
     id: int = record_field(SIGNAL, "number of the signal")
@@ -105,11 +107,13 @@ class Reception:
 
 @dataclass(frozen=True, slots=True)
 class SignalSent:
-    """The body's own signal left the transducer. The time is that of the node's clock."""
+    """The body's own signal left the transducer. The time is a reading of the node's clock."""
 
-    request: int = record_field(UINT32, "request number; 0 = the node sent it automatically or for another session")
+    request: int = record_field(
+        UINT32, "number of the request; 0 = the node sent the signal automatically or for another session"
+    )
     id: int = record_field(SIGNAL, "number of the signal")
-    emission_ns: int = record_field(TIME, "time of emission by the node's clock", "ns")
+    emission_ns: int = record_field(TIME, "time of emission according to the node's clock", "ns")
     frequency: float = record_field(Number(), "carrier", "Hz")
     level: float = record_field(Number(), "source level", "dB re 1 uPa at 1 m")
     duration: float = record_field(Number(), "length of the signal", "s")
@@ -185,7 +189,7 @@ class ActuatorDescription:
     kind: int = record_field(
         UINT8, "kind of the actuator: 0 thruster, 1 fin, 2 thruster angle, 3 deflector, 4 ballast tank, 5 other"
     )
-    unit: str = record_field(NAME, "unit of its commands and values: N, 1/s, rad or kg; empty = none")
+    unit: str = record_field(NAME, "unit of the actuator's commands and values: N, 1/s, rad or kg; empty = none")
     minimum: float = record_field(Number(), "minimum command")
     maximum: float = record_field(Number(), "maximum command")
 
@@ -206,9 +210,9 @@ class SensorDescription:
     number: int = record_field(Int(0, 2**31 - 1), "number by which states refer to the sensor")
     name: str = record_field(NAME, "name")
     type: str = record_field(NAME, "type")
-    period_ns: int = record_field(PERIOD, "simulation time between two values", "ns")
+    period_ns: int = record_field(PERIOD, "simulation time between two values of the sensor", "ns")
     fields: Sequence[FieldDescription] = record_field(
-        List(Struct(FieldDescription), MAX_SENSOR_FIELDS), "fields of its values, in order"
+        List(Struct(FieldDescription), MAX_SENSOR_FIELDS), "fields of the sensor's values, in order"
     )
 
 
@@ -265,7 +269,7 @@ AnyEvent = (
 
 # ------------------------------------------------------------------------------------------------ requests
 
-_AT = (Nullable(TIME), "time of emission by the node's clock; nil or past = now", "ns")
+_AT = (Nullable(TIME), "time of emission by the node's clock; nil or a past time = now", "ns")
 _LEVEL = (Nullable(DECIBEL), "source level; nil = the transducer's own", "dB re 1 uPa at 1 m")
 _BODY = (NAME, "name of the body; empty = the client's own body")
 

@@ -82,7 +82,7 @@ class ServerLink(Protocol):
         """Join the server. Raises SessionLost after ``timeout`` seconds."""
 
     def poll(self, limit: float) -> list[SessionEvent]:
-        """Send what is due, wait for a datagram or a timer until ``limit``, and return the events."""
+        """Send the datagrams that are due, then wait until ``limit`` for one or for a timer. Return the events."""
 
     def flush(self, now: float) -> None:
         """Send the datagrams that are due."""
@@ -125,7 +125,7 @@ class LocalLink(local.LocalConnection):
         self.session.flush()
 
     def check_alive(self) -> None:
-        """Do nothing: the server cannot fall silent."""
+        """Do nothing, because a server in the same process cannot fall silent."""
 
 
 class SessionLink:
@@ -154,7 +154,7 @@ class SessionLink:
         return self.session.welcome
 
     def poll(self, limit: float) -> list[SessionEvent]:
-        """Send what is due, wait for a datagram or a timer until ``limit``, and return the events."""
+        """Send the datagrams that are due, then wait until ``limit`` for one or for a timer. Return the events."""
         if self.session.welcome is not None and self._early:
             early, self._early = self._early, []
             return early

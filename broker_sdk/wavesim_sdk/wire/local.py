@@ -1,4 +1,5 @@
-"""Sessions of programs in the server's process: messages and events cross as objects, without socket or keep-alive.
+"""Sessions of programs in the server's process. Program and server exchange messages and events as objects, without a
+socket or keep-alive.
 
 A process that contains a server calls :func:`set_local_server`. Brokers and observers that are then made for the address of this
 server connect to it directly; their programs need no change.
@@ -14,6 +15,7 @@ from wavesim_sdk.wire.client import ClientSession, JoinRefused, Phase, SessionEv
 from wavesim_sdk.wire.items import REQUESTS, AnyEvent, AnyRequest
 from wavesim_sdk.wire.messages import Join, Leave, Refuse, Welcome
 from wavesim_sdk.wire.schema import Malformed, check
+from wavesim_sdk.wire.state import State
 
 __all__ = [
     "LocalConnection",
@@ -35,7 +37,7 @@ class LocalServer(Protocol):
         """Start to serve a session."""
 
     def request(self, session: LocalSession, number: int, item: Any) -> None:
-        """Take a request with its number, as an item of REQUESTS."""
+        """Accept a request and its number. The request is an item of REQUESTS."""
 
     def deliver(self, session: LocalSession, message: Any) -> None:
         """Take a message."""
@@ -95,7 +97,9 @@ class LocalSession(ClientSession):
         self.phase = Phase.CLOSED
 
     def flush(self) -> None:
-        """Deliver the queued requests, then the queued messages; a DONE follows the requests that belong to it."""
+        """Deliver the queued requests, then the queued messages. A DONE is therefore delivered after the requests of
+        its step.
+        """
         while self._requests:
             self._server.request(self, *self._requests.pop(0))
         while self._send:
@@ -117,6 +121,12 @@ class LocalSession(ClientSession):
                 self.received.append(JoinRefused(code, text))
             case _:
                 self.received += self._handle(message, 0.0)
+
+    def take_state(self, state: State) -> None:
+        """Receive a state."""
+        if self.phase is not Phase.CLOSED:
+            self.deliveries += 1
+            self.received.append(state)
 
     def take_event(self, event: AnyEvent) -> None:
         """Receive an event."""
@@ -140,7 +150,9 @@ class LocalConnection:
         self._server.join(self.session)
 
     def wait(self, limit: float) -> None:
-        """Deliver what is queued, then let the simulation advance until something has arrived or ``limit`` has passed."""
+        """Deliver all queued requests and messages. Then let the simulation advance until something has arrived or
+        ``limit`` has passed.
+        """
         if not self._is_open:
             raise BrokerError("not connected: call connect() first; no other call is valid after close()")
         self.session.flush()

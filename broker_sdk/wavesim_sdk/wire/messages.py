@@ -118,7 +118,7 @@ class Right(IntFlag):
 @dataclass(frozen=True, slots=True)
 class Hello:
     nonce: int = record_field(UINT64, "any number; the server returns it")
-    padding: bytes = record_field(Bin(0, MAX_DATAGRAM), "fills the datagram to at least 64 bytes")
+    padding: bytes = record_field(Bin(0, MAX_DATAGRAM), "padding that extends the datagram to at least 64 bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,9 @@ class Welcome:
     state_period_ns: int = record_field(PERIOD, "wall time between STATE messages; 0 = none", "ns")
     lockstep_ns: int = record_field(PERIOD, "lockstep period; 0 = free-running", "ns")
     keepalive_period: float = record_field(Number(0.0), "wall time between KEEPALIVE messages", "s")
-    keepalive_timeout: float = record_field(Number(0.0), "silence after which the server removes a client", "s")
+    keepalive_timeout: float = record_field(
+        Number(0.0), "time without datagrams after which the server removes a client", "s"
+    )
     actuators: int = record_field(
         Int(0, MAX_ACTUATORS), "number of ACTUATOR events that follow, and length of `actuation`"
     )
@@ -242,7 +244,7 @@ class Leave:
 class Estimate:
     values: Sequence[float | None] = record_field(
         ESTIMATE_VALUES,
-        "navigator's estimate in m: position x3, its standard deviation x3, dead reckoning x3, last range innovation",
+        "navigator's estimate in m: position (3 numbers), its standard deviation (3), dead-reckoned position (3), last range innovation (1)",
     )
 
 
@@ -282,7 +284,7 @@ class Snapshot:
     run_state: int = record_field(UINT8, "state of the simulation clock")
     parts: int = record_field(UINT32, "number of SENSORS datagrams that belong to this state")
     motion: Sequence[float] | None = record_field(
-        Nullable(Numbers(exact=MOTION_NUMBERS)), "true motion; nil = hidden", "SI"
+        Nullable(Numbers(exact=MOTION_NUMBERS)), "true motion; nil = not sent to this client", "SI"
     )
     actuation: Sequence[float] = record_field(
         Numbers(MAX_ACTUATORS), "actual values in the order of the ACTUATOR events", "SI"

@@ -1,6 +1,7 @@
-"""Recently ended sessions, whose clients may not know yet that they ended.
+"""Recently ended sessions. Their clients may not know yet that the sessions have ended.
 
-The server repeats their BYE a few times, and for a while answers each of their datagrams with it.
+The server repeats the BYE of such a session a few times. For a while, it also answers each datagram of the client with
+BYE.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class RecentlyEnded:
     def find_for(self, token: int, address: Address, now: float) -> tuple[Session, str] | None:
         """Return the session and its text if a datagram with this token and address must be answered with BYE, else None.
 
-        The session must have ended, the address must be that of its client, and the last answer must not be too recent.
+        The session must have ended, the datagram must come from its client's address, and the last answer must not be
+        too recent.
         """
         f = self._by_token.get(token)
         if f is None or f.session.address != address or now < f.answer_at:

@@ -80,7 +80,7 @@ class RecordField:
 def record_field(kind: ValueType, doc: str, unit: str = "", optional: bool = False, **default: Any) -> Any:
     """Declare a field of a record: ``record_field(Int(0, 9), "its meaning", "s", default=0)``.
 
-    The default is for Python code that makes a record; in a datagram only an ``optional`` item may be missing.
+    The default applies when Python code creates a record. In a datagram, only an ``optional`` field may be missing.
     """
     return dataclasses.field(metadata={"item": (kind, doc, unit, optional)}, **default)
 

@@ -21,7 +21,7 @@ from wavesim_sdk.wire.codec import Dropped
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
-WINDOW = 64  #: how far a datagram may arrive out of order, in sequence numbers
+WINDOW = 64  #: maximum distance, in sequence numbers, by which a datagram may arrive out of order
 
 
 def derive_key(key: bytes, salt: bytes, info: bytes) -> bytes:

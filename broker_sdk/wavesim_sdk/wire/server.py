@@ -169,9 +169,9 @@ class ServerSessions:
     ) -> list[Happening]:
         """Process a session's datagram from a new address, which must first be validated (RFC 9000, section 9).
 
-        Until then, no datagram from the new address changes anything. It may be a copy that overtook the original, so
-        it does not move the replay window and does not count as activity. The window is not checked either: if a copy moved
-        the session, the original can move it back.
+        Until the address is validated, no datagram from it changes anything. The datagram may be a copy that overtook
+        the original. It therefore does not move the replay window and does not count as activity. The window is not
+        checked either, so that the original can move the session back if a copy moved it.
         """
         self._address_validator.count_datagram(address[0], now)
         message = codec.decode_plain(codec.open_body(data, header, session.seal, record=False), header.type)
@@ -361,9 +361,8 @@ class ServerSessions:
 
     def receive_local(self, session: Session, message: Actuate | Done | Estimate | Leave) -> list[Happening]:
         """Process a message of a client in this process and return what happened."""
-        if session.is_over:
-            return self.take_ended()
-        return [*self._handle(session, message, b"", self._now), *self.take_ended()]
+        happened = [] if session.is_over else self._handle(session, message, b"", self._now)
+        return happened or self.take_ended()
 
     def request_local(self, session: Session, number: int, item: Any) -> list[Happening]:
         """Process a request, with its number, of a client in this process."""
@@ -485,7 +484,9 @@ class ServerSessions:
         self.send_bodies(session, bodies)
 
     def track_step(self, session: Session, tick: int, bodies: Sequence[tuple[Type, bytes]], now: float) -> None:
-        """Keep the bodies of STEP and SENSORS, which the caller sends; :meth:`poll` repeats them until the client answers."""
+        """Store the bodies of STEP and SENSORS. The caller sends them once, and :meth:`poll` repeats them until the
+        client answers.
+        """
         session.pending_step, session.pending_done = (
             PendingStep(tick, bodies, now + session.rtt_estimator.timeout()),
             None,

@@ -24,8 +24,9 @@ from wavesim_sdk.wire.messages import (
 )
 from wavesim_sdk.wire.reliable import Inbox, Outbox, RttEstimator
 
-if TYPE_CHECKING:  # a server without keys does not need the package for sealing
-    from wavesim_sdk.wire.seal import SessionSeal
+if TYPE_CHECKING:
+    from wavesim_sdk.wire.seal import SessionSeal  # a server without keys does not need the package for sealing
+    from wavesim_sdk.wire.state import Body, State
 
 MAX_SEQUENCE = 2**32 - 2**20
 
@@ -40,7 +41,7 @@ class NotAdmitted(Exception):
 
 @dataclass(frozen=True)
 class Admission:
-    """The values that an accepted client receives in WELCOME and its first events."""
+    """The values that an accepted client receives in WELCOME and in its first events."""
 
     id: int  #: row of the body; -1 for an observer
     step_ns: int
@@ -76,18 +77,23 @@ class RttStatistics:
         self.maximum = max(self.maximum, seconds)
 
 
-@dataclass
+@dataclass(slots=True)
 class PendingStep:
     """A STEP message that waits for its DONE. The bodies of its datagrams are stored so that they can be repeated."""
 
     tick: int
-    bodies: Sequence[tuple[Type, bytes]]
-    repeat_at: float
+    bodies: Sequence[tuple[Type, bytes]] = ()
+    repeat_at: float = math.inf
     repeats: int = 0
 
 
 class LocalClient(Protocol):
-    """Client in the server's process, which receives messages and events as objects."""
+    """Client in the server's process, which receives messages, events and states as objects."""
+
+    body: Body  #: the body as the server has described it
+
+    def take_state(self, state: State) -> None:
+        """Receive a state."""
 
     def take_message(self, message: Any) -> None:
         """Receive a message."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, SupportsIndex, overload
 
@@ -37,24 +37,27 @@ class Value:
         self._layout, self.time_ns, self.numbers = layout, time_ns, numbers
 
     def __getitem__(self, name: str) -> Any:
-        place = self._layout.offsets.get(name)
-        if place is None:
-            raise UnknownName(
-                missing_name_text(f"'{self._layout.description.name}' has no field", name, self._layout.offsets)
-            )
-        first, count = place
-        return self.numbers[first] if count == 1 else self.numbers[first : first + count]
+        try:
+            return self.numbers[self._layout.places[name]]
+        except KeyError:
+            raise UnknownName(self._missing_text(name)) from None
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name[0] == "_":
             raise AttributeError(name)
-        return self[name]
+        try:
+            return self.numbers[self._layout.places[name]]
+        except KeyError:
+            raise UnknownName(self._missing_text(name)) from None
+
+    def _missing_text(self, name: str) -> str:
+        return missing_name_text(f"'{self._layout.name}' has no field", name, self._layout.places)
 
     def __dir__(self) -> list[str]:
-        return [*object.__dir__(self), *self._layout.offsets]
+        return [*object.__dir__(self), *self._layout.places]
 
     def __repr__(self) -> str:
-        return f"Value({', '.join(f'{n}={self[n]!r}' for n in self._layout.offsets)}, time_ns={self.time_ns})"
+        return f"Value({', '.join(f'{n}={self[n]!r}' for n in self._layout.places)}, time_ns={self.time_ns})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Value) and (self.time_ns, repr(self.numbers)) == (other.time_ns, repr(other.numbers))
@@ -63,14 +66,14 @@ class Value:
 
 
 class Layout:
-    """Offsets of a sensor's fields among its numbers."""
+    """Places of a sensor's fields among its numbers: an index, or a slice for a field of several numbers."""
 
     def __init__(self, description: SensorDescription) -> None:
-        self.description = description
-        self.offsets: dict[str, tuple[int, int]] = {}
+        self.description, self.name = description, description.name
+        self.places: dict[str, int | slice] = {}
         self.count = 0
         for f in description.fields:
-            self.offsets[f.name] = (self.count, f.count)
+            self.places[f.name] = self.count if f.count == 1 else slice(self.count, self.count + f.count)
             self.count += f.count
 
 
@@ -86,12 +89,25 @@ class Sensors(Mapping[str, Value]):
         try:
             return self._values[name]
         except KeyError:
-            raise UnknownName(missing_name_text("no valid value for sensor", name, self._values)) from None
+            raise UnknownName(self._missing_text(name)) from None
 
     def __getattr__(self, name: str) -> Value:
-        if name.startswith("__"):
+        if name[0] == "_":
             raise AttributeError(name)
-        return self[name]
+        try:
+            return self._values[name]
+        except KeyError:
+            raise UnknownName(self._missing_text(name)) from None
+
+    def _missing_text(self, name: str) -> str:
+        return missing_name_text("no valid value for sensor", name, self._values)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def keys(self) -> KeysView[str]:
+        """Return the names."""
+        return self._values.keys()
 
     def __dir__(self) -> list[str]:
         return [*object.__dir__(self), *filter(str.isidentifier, self)]
@@ -174,12 +190,12 @@ class Body:
         self.actuators: dict[int, ActuatorDescription] = {}
         self.ordered_actuators: tuple[ActuatorDescription, ...] = ()  #: actuators in the order of their numbers
         self.layouts: dict[int, Layout] = {}
-        self._positions: dict[str, int] = {}
+        self.positions: dict[str, int] = {}  #: index of each actuator by name
 
     def add_actuator(self, description: ActuatorDescription) -> None:
         """Add the actuator of an ACTUATOR event."""
         self.actuators[description.number] = description
-        self._positions[description.name] = description.number
+        self.positions[description.name] = description.number
         self.ordered_actuators = tuple(self.actuators[k] for k in sorted(self.actuators))
 
     def add_sensor(self, description: SensorDescription) -> None:
@@ -188,29 +204,48 @@ class Body:
 
     def build_state(self, message: Snapshot, parts: Sequence[Sequence[Reading]], step: bool = False) -> State:
         """Make a state, with names, from a message and its parts."""
+        values: dict[str, Value] = {}
+        pieces: list[Reading] = []
+        for r in message.sensors:
+            layout = self.layouts.get(r.number)
+            if layout is not None and len(r.values) == layout.count and r.first == 0:
+                values[layout.name] = Value(layout, r.time_ns, _with_nan(r.values))
+            else:
+                pieces.append(r)
+        if pieces or parts:
+            values = self._assemble((message.sensors, *parts))
+        return State(
+            message.tick,
+            message.time_ns,
+            message.run_state,
+            message.motion,
+            Actuation.from_values(message.actuation, self.positions),
+            Sensors(values),
+            None if message.effort is None else Effort.from_numbers(message.effort),
+            step,
+        )
+
+    def _assemble(self, parts: Iterable[Sequence[Reading]]) -> dict[str, Value]:
+        """Return the values of sensors, ordered by number, whose numbers may come in pieces."""
         numbers: dict[int, tuple[int, list[float]]] = {}
-        for readings in (message.sensors, *parts) if parts else (message.sensors,):
+        for readings in parts:
             for r in readings:
                 layout = self.layouts.get(r.number)
                 if layout is None or r.first + len(r.values) > layout.count:
                     continue  # unknown sensor or too many values
-                values = [_NAN if v is None else v for v in r.values]
-                if len(values) == layout.count:
-                    numbers[r.number] = (r.time_ns, values)
-                    continue
                 kept = numbers.get(r.number)
                 if kept is None or kept[0] != r.time_ns:
                     kept = numbers[r.number] = (r.time_ns, [_NAN] * layout.count)
-                kept[1][r.first : r.first + len(values)] = values
-        found: dict[str, Value] = {}
-        for number in sorted(numbers):
-            layout, (time_ns, values) = self.layouts[number], numbers[number]
-            found[layout.description.name] = Value(layout, time_ns, tuple(values))
-        effort = None if message.effort is None else Effort.from_numbers(message.effort)
-        actuation = Actuation.from_values(message.actuation, self._positions)
-        return State(
-            message.tick, message.time_ns, message.run_state, message.motion, actuation, Sensors(found), effort, step
-        )
+                kept[1][r.first : r.first + len(r.values)] = _with_nan(r.values)
+        return {
+            self.layouts[k].name: Value(self.layouts[k], time_ns, tuple(values))
+            for k, (time_ns, values) in sorted(numbers.items())
+        }
+
+
+def _with_nan(values: Sequence[float | None]) -> tuple[float, ...]:
+    """Return values with NaN for each missing one."""
+    return tuple([_NAN if v is None else v for v in values])
 
 
 class Parts:

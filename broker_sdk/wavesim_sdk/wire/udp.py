@@ -1,8 +1,8 @@
 """Wrapper of asyncio-dgram that is safe on a socket that anyone can reach.
 
 asyncio-dgram 3.0 has an unbounded queue, raises the error of an earlier send in another task's ``recv``, and closes its
-transport on a malformed address. Here the queue is bounded (datagrams that do not fit are dropped and counted), errors are
-counted, and datagrams are sent only to addresses from which one was received.
+transport on a malformed address. This wrapper has a bounded queue: it drops and counts datagrams that do not fit. It
+counts errors. It sends datagrams only to addresses from which it has received one.
 """
 
 from __future__ import annotations

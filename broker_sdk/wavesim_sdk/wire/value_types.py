@@ -74,10 +74,10 @@ class ValueType:
         raise NotImplementedError
 
     def fast_check(self, value: str) -> str | None:
-        """Return a Python expression that is true if the variable ``value`` is valid and can be kept unchanged, or None.
+        """Return a Python expression for a fast check, or None if there is none.
 
-        Nearly all values pass it; the checker explains why a value fails. The expression may use the names in
-        FAST_CHECK_NAMES.
+        The expression is true if the variable ``value`` is valid and needs no conversion. Nearly all values pass it; the
+        checker explains why a value fails. The expression may use the names in FAST_CHECK_NAMES.
         """
         return None
 

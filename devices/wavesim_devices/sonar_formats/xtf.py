@@ -1,9 +1,9 @@
 """Encoder of side-scan frames in the XTF format (Triton eXtended Format), little-endian. It returns bytes and opens no
 files.
 
-A file is :func:`file_header` followed by a :func:`ping` for each frame. Positions are in degrees. Samples are those of
-the frame, in one channel per side with the first sample nearest to the sonar. The port channel is mirrored, as XTF
-readers expect. Times have a resolution of 10 ms.
+A file is :func:`file_header` followed by a :func:`ping` for each frame. Positions are in degrees. A ping contains the
+samples of the frame in one channel per side, with the first sample nearest to the sonar. The port channel is mirrored,
+as XTF readers expect. Times have a resolution of 10 ms.
 """
 
 from __future__ import annotations

@@ -215,8 +215,8 @@ def beam_angles(d: SonarDesign) -> Floats:
 
 
 def sounding_rays(d: SonarDesign, angles: Floats) -> RayFan:
-    """Return three by three rays per beam: three angles across the track and three along it. Their weights are computed
-    from the beam patterns.
+    """Return nine rays per beam, from three angles across the track and three along it. Their weights are computed from
+    the beam patterns.
     """
     half = WIDE * d.wavelength / d.array
     off, width = cells(half, ACROSS)

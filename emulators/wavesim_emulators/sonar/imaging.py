@@ -161,8 +161,8 @@ class ImagingSonar:
         return power, levels, int(cut)
 
     def speckle_correlation(self, pose: SonarPose, along: Floats, beam: float) -> Floats:
-        """Return the correlation of each beam's speckle with that of the previous ping: 1 without motion, 0.14 after
-        half an aperture or half a beam.
+        """Return the correlation of each beam's speckle with its speckle in the previous ping: 1 without motion, 0.14
+        after half an aperture or half a beam.
         """
         last, self.last = self.last, pose
         if last is None or self.fresh:

@@ -2,9 +2,9 @@
 caller supplies the output arrays.
 
 Lengths are in m, angles in rad, levels linear unless a name says dB. W is north-east-down. A *fan* has y along the
-array, x broadside, and z across both. A ray is ``sqrt(1 - u^2) (cos e x + sin e z) + u y``, where u is the sine of the
-angle off broadside and e the elevation around the array. Functions that are called for each ray take single arrays
-instead of records, because a call counts a reference to every array of a record.
+array, x broadside, and z across both. The direction of a ray is ``sqrt(1 - u^2) (cos e x + sin e z) + u y``. Here u is
+the sine of the angle off broadside, and e is the elevation around the array. Functions that are called for each ray
+take single arrays instead of records, because a call counts a reference to every array of a record.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ class FanWeights(NamedTuple):
 class Bed(NamedTuple):
     """The bed D0 + D1 x + D2 y + bumps, and its materials.
 
-    ``plane`` holds D0, D1, D2, the steepest slope, and whether triangles replace this bed. The material of a point is
-    that of the last region that contains it, of the raster (``grid``: north and east of its origin, cell), or ``material``.
+    ``plane`` holds D0, D1, D2, the steepest slope, and whether triangles replace this bed. The material of a point
+    comes from the last region that contains it, otherwise from the raster (``grid``: north and east of its origin,
+    cell), otherwise it is ``material``.
     """
 
     plane: Floats
@@ -95,9 +96,9 @@ class SurfaceLevel(NamedTuple):
 class FanHits(NamedTuple):
     """Hits of the rays of a fan.
 
-    ``geometry`` (columns, rays, 4) is the range (FAR = no hit), the cosine of incidence, and the components of the
-    normal along the directions in which u and e increase. ``labels`` (columns, rays, 2) are material and object
-    (NO_HIT = none).
+    ``geometry`` (columns, rays, 4) contains the range (FAR = no hit), the cosine of the angle of incidence, and two
+    components of the surface normal. These point in the directions in which u and e increase. ``labels`` (columns,
+    rays, 2) are material and object (NO_HIT = none).
     """
 
     geometry: Floats
@@ -241,8 +242,8 @@ def intersect_object(p: Floats, v: Floats, shape: Floats, n: Floats) -> float:
 
 @device_function
 def material_at(x: float, y: float, base: int, regions: Floats, grid: Floats, raster: Ints) -> int:
-    """Return the material number of the bed at a point: that of the last region that contains the point, or of the
-    grid, or ``base``.
+    """Return the material number of the bed at a point. It comes from the last region that contains the point,
+    otherwise from the grid, otherwise it is ``base``.
     """
     for k in range(len(regions) - 1, -1, -1):
         g = regions[k]
@@ -272,9 +273,9 @@ def ray_directions(R: Floats, u: Floats, e: Floats, out: Singles) -> None:
 
 @device_function
 def angular_extent(p: Floats, shape: Floats, R: Floats, around: Floats) -> None:
-    """Bound an object in u (``around[0]``, ``around[1]``) for a sonar at ``p`` in the object's axes. ``R`` rotates the
-    axes of the fan into W. The bound follows from the box of the object: its corners limit y; its nearest point and
-    its farthest corner limit the range. It may be larger than the object, but never smaller.
+    """Compute bounds of u for an object (``around[0]``, ``around[1]``), for a sonar at ``p`` in the object's axes.
+    ``R`` rotates the axes of the fan into W. The bounds follow from the box of the object. Its corners limit y; its
+    nearest point and its farthest corner limit the range. The bounds may be wider than the object, but never narrower.
     """
     near = far = 0.0
     across = np.empty(3)  # the fan's y axis in the object's axes
@@ -534,9 +535,9 @@ def apply_speckle(
 ) -> None:
     """Multiply mean powers (beams, bins) by |z|^2 and add exponentially distributed noise, in place.
 
-    ``old`` (beams, bins, 2) is z of the previous ping. The function replaces it by that of this ping: ``z = m old +
-    sqrt(1 - m^2) w``, where m is ``memory`` (beams). Random numbers are hashes of (key, ping, beam and bin), mapped to
-    their distributions by quantile tables.
+    ``old`` (beams, bins, 2) is z of the previous ping. The function replaces it by z of this ping, ``z = m old + sqrt(1
+    - m^2) w``, where m is ``memory`` (beams). Random numbers are hashes of (key, ping, beam and bin), mapped to their
+    distributions by quantile tables.
     """
     bins = power.shape[1]
     top = np.uint64(65535)

@@ -42,7 +42,7 @@ class ActiveTransducer:
 class PreparedTransducer:
     """Data of a transducer, computed before the transducer enters."""
 
-    pattern: Floats | None  #: beam pattern of the transducer, if the channel does not have that pattern yet
+    pattern: Floats | None  #: beam pattern of the transducer; only set if the channel does not have this pattern yet
     head: tuple[Records, Records] | None  #: records of the hydrophone head and its hydrophones
 
 
@@ -173,7 +173,7 @@ class AcousticChannel:
             )
 
     def _clock_of(self, name: str, t: TransducerConfig) -> tuple[float, float]:
-        """Return offset and drift of a node's clock, including their random parts from the seed."""
+        """Return the offset and drift of a node's clock. Both include a random part that depends on the seed."""
         keys = np.array([randomness.key(self.seed, name, "clock")], np.uint64)
         draws = [float(randomness.normal(keys, 0, k)[0]) for k in (0, 1)]
         c = t.clock
@@ -357,7 +357,7 @@ class AcousticChannel:
     def paths_dropped(self) -> int:
         """Number of propagation paths omitted since the start.
 
-        These paths were weaker than those followed, or had too many turning points.
+        A path is omitted if it is weaker than the paths that are computed, or has too many turning points.
         """
         return int(self.medium.counters[0].paths_dropped)
 

@@ -1,7 +1,8 @@
 """Search for the eigenrays between a source and a receiver, in water whose sound speed depends only on depth; compiled.
 
-A fan of rays with many launch angles brackets the eigenray of each path: of each first direction and number of
-reversals. Travel time is stationary at the eigenray, so the Snell invariant times the miss corrects it to second order.
+A fan of rays with many launch angles brackets the eigenray of each path. A path is identified by its first direction
+and its number of reversals. Travel time is stationary at the eigenray, so the Snell invariant times the miss corrects
+it to second order.
 """
 
 from __future__ import annotations
@@ -38,9 +39,15 @@ FAN = Table(
         ),
         value("way_slope", "m2/s", "Derivative of the range `way` with respect to the invariant."),
         value(
-            "reversals_up", "", "Reversals of a ray that leaves up until it passes the current receiver; a fraction."
+            "reversals_up",
+            "",
+            "Number of reversals, as a fraction, until a ray that leaves upwards passes the current receiver.",
         ),
-        value("reversals_down", "", "The same for a ray that leaves down."),
+        value(
+            "reversals_down",
+            "",
+            "Number of reversals, as a fraction, until a ray that leaves downwards passes the current receiver.",
+        ),
     ),
 )
 EIGENRAY = Table(
@@ -60,19 +67,21 @@ EIGENRAY = Table(
 )
 MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle of the fan, rad
 FAN_ANGLES = 256  #: number of angles of the fan, in addition to those that graze a knot of the profile
-SPARE = 2  #: additional records of a fan after those of its rays: the ray that grazes the receiver, and a trial ray
+SPARE = 2  #: additional records at the end of a fan, for the ray that grazes the receiver and for a trial ray
 REVERSALS = 31  #: maximum number of reversals of a path; paths with more are counted as dropped
 GRAZE = 1e-7  #: relative offset in angle of the two fan rays on either side of a ray that grazes a knot
-#: m, maximum distance by which an eigenray misses the receiver; its travel time is corrected to second order
+#: maximum distance in m by which an eigenray may miss the receiver; the travel time is corrected to second order
 # Where an eigenray grazes a knot, its end moves by millimetres with the last bit of its angle.
 MAX_MISS = 0.1
 
 
 class EigenraySearch(NamedTuple):
-    """A search for the eigenrays of a link with at most ``max_bounces`` bounces, off the bottom only if ``bed``.
+    """A search for the eigenrays of a link. They have at most ``max_bounces`` bounces. Bounces off the bottom are
+    allowed only if ``bed``.
 
-    Its arrays: the launch fan, filled by :func:`launch_fan` (its last ``SPARE`` records are scratch), records EIGENRAY
-    for the results, an empty array (0, 2), and one record RAY, (1,), of the ray that is traced.
+    :func:`launch_fan` fills the array ``fan``, whose last ``SPARE`` records are scratch. ``found`` has records EIGENRAY
+    for the results. ``no_points`` is an empty array (0, 2). ``ray`` has one record RAY (1,) for the ray that is being
+    traced.
     """
 
     link: Link
@@ -91,8 +100,8 @@ def solve_launch_angle(
     """Find the launch angle of the ray that reaches the receiver, between two angles that bracket it. ``ray`` receives
     the ray, without its length. Returns NaN if there is none.
 
-    Where a ray grazes a maximum of the sound speed, the range jumps: from that of a ray that turns there to that of a
-    ray that continues. No ray reaches the ranges in between.
+    Where a ray grazes a maximum of the sound speed, the range jumps. On one side of the jump the ray turns there, on
+    the other side it continues. No ray reaches the ranges in between.
     """
     reached, x = ray_range(link, low, down, reversals)
     if not reached:
@@ -125,8 +134,8 @@ def solve_launch_angle(
 def refine_eigenray(
     link: Link, theta: float, down: bool, reversals: int, no_points: Floats, ray: Record, with_length: bool
 ) -> float:
-    """Find the eigenray of the same path near a known launch angle (secant). Returns NaN if the eigenray no longer
-    exists. ``ray`` receives the ray, its length only if ``with_length``.
+    """Find the eigenray of the same path near a known launch angle (secant method). Returns NaN if the eigenray no
+    longer exists. ``ray`` receives the ray. Its length is computed only if ``with_length``.
     """
     a, b = theta, theta * (1.0 + 1e-5)
     reached, x = ray_range(link, a, down, reversals)
@@ -171,8 +180,8 @@ def _insert(fan: Records, n: int, angle: float) -> int:
 def _insert_grazing(profile: SoundSpeedProfile, k: int, source_speed: float, fan: Records, n: int) -> int:
     """Insert a ray on each side of the ray that turns at a knot.
 
-    The derivative of the range jumps there. The range itself also jumps if the speed decreases beyond the knot. Between
-    two such angles the range is smooth.
+    At the angle of this ray, the derivative of the range is discontinuous. The range itself also jumps if the speed
+    decreases beyond the knot. Between two such angles the range is smooth.
     """
     z, c = profile.z, profile.c
     if 0 < k < z.shape[0] - 1:
@@ -230,9 +239,7 @@ def launch_fan(profile: SoundSpeedProfile, source: float, fan: Records) -> int:
 
 
 class _Course(NamedTuple):
-    """Kind of a path: how often it covers the ways to the upper and to the lower reversal, and the sign of its last
-    part.
-    """
+    """Kind of a path: how often it runs to the upper reversal and to the lower reversal, and the sign of its last part."""
 
     upper: int
     lower: int
@@ -241,7 +248,7 @@ class _Course(NamedTuple):
 
 @always_inline
 def _course(down: bool, reversals: int) -> _Course:
-    """Return the course of the paths that leave down or up and have a number of reversals."""
+    """Return the kind of the paths that leave down or up and have the given number of reversals."""
     if reversals == 0:
         return _Course(0, 0, 1.0 if down else -1.0)
     turns, last_down = reversals - 1, down == (reversals % 2 == 1)
@@ -302,11 +309,12 @@ def _flattest_angle(link: Link) -> float:
 def find_eigenrays(search: EigenraySearch, n: int) -> tuple[int, int]:
     """Find all paths of a link with at most ``REVERSALS`` reversals, from a fan of ``n`` rays.
 
-    Returns (number of paths, number of dropped paths: those with more reversals or without room in ``search.found``).
+    Returns (number of paths, number of dropped paths). A path is dropped if it has more reversals or if
+    ``search.found`` is full.
 
     Between two rays of the fan with the same bounces the range is smooth. A receiver between their ranges has one path
-    there. A receiver beyond both ranges has two paths if the range has an extreme in between; the derivative then has
-    opposite signs at the two ends.
+    between these rays. A receiver beyond both ranges has two paths if the range has an extreme between the rays. The
+    derivative of the range then has opposite signs at the two rays.
     """
     link, fan = search.link, search.fan
     count = dropped = 0

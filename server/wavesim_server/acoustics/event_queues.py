@@ -19,8 +19,8 @@ AHEAD = 3  #: number of candidates after the present one whose data are prefetch
 
 
 class FollowedPath(NamedTuple):
-    """A path that a candidate follows: its index, whether the signal is expected to arrive on it first, and for rays
-    the launch angle (rad) and travel time (s).
+    """A path that a candidate follows. It has an index, and a flag for the path on which the signal is expected to
+    arrive first. Rays also have a launch angle (rad) and a travel time (s).
     """
 
     path: int
@@ -135,7 +135,7 @@ def remove_first_event(m: Medium) -> None:
 
 @device_function
 def _candidate_record(m: Medium) -> int:
-    """Use a free record of a candidate that is being processed."""
+    """Take a free record for a candidate that is being processed."""
     k = m.counters[0].free_candidate
     m.counters[0].free_candidate = m.candidates[k].next
     m.counters[0].left_candidates -= 1
@@ -151,7 +151,7 @@ def _free_candidate_record(m: Medium, candidate: int) -> None:
 
 @device_function
 def new_candidate(m: Medium, signal: int, node: int, followed: FollowedPath) -> int:
-    """Use a free record for a candidate; :func:`schedule_candidate` puts it into the wheel."""
+    """Take a free record for a candidate. :func:`schedule_candidate` puts the candidate into the wheel."""
     k = _candidate_record(m)
     candidate = m.candidates[k]
     candidate.signal, candidate.node, candidate.path = signal, node, followed.path
@@ -164,8 +164,8 @@ def new_candidate(m: Medium, signal: int, node: int, followed: FollowedPath) -> 
 
 @device_function
 def schedule_candidate(m: Medium, candidate: int, time: float, tick: int) -> None:
-    """Schedule the next check of a candidate in the tick that contains ``time``, but not before ``tick + 1``. Frees its
-    record: it waits in a chunk.
+    """Schedule the next check of a candidate in the tick that contains ``time``, but not before ``tick + 1``. The
+    candidate waits in a chunk, so its record becomes free.
     """
     due, k = time / m.water[0].step, tick + 1
     if due > k:  # an infinite time (a body whose state diverged) is checked in the next tick
@@ -220,7 +220,9 @@ def take_candidate(m: Medium, tick: int) -> int:
 
 @device_function
 def _prefetch_waiting(m: Medium, row: int, tick: int) -> None:
-    """Prefetch the data of a waiting candidate: they do not fit into the caches, and their order in memory is random."""
+    """Prefetch the data of a waiting candidate, because these data do not fit into the caches and their order in memory
+    is random.
+    """
     candidate = m.waiting[row]
     prefetch(m.signals, candidate.signal)
     prefetch(m.nodes, candidate.node)

@@ -40,14 +40,16 @@ from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
 ANGLES, BACK = 332, 12  #: number of rays of the fan to each side, and number of rays beyond the vertical
 FLAT = 2e-2  #: launch angle in rad above which the steps of the fan grow
-REACH = 0.06  #: the fan is refined within this fraction of a ray's maximum range around the receiver
-CLOSE = 0.01  #: m, maximum miss of a ray of the fan before it is aimed
+REACH = 0.06  #: distance from the receiver within which the fan is refined, as a fraction of a ray's maximum range
+CLOSE = 0.01  #: maximum distance in m by which a ray of the fan may miss the receiver before it is aimed
 ALWAYS = 2  #: minimum number of halvings of the angle between two rays near the receiver
 DIVISIONS = 64  #: maximum number of changes of history that are located between two rays of the fan
 
 
 class Course(NamedTuple):
-    """Data of a scan: water and bed, source and receiver, horizontal direction between them, and its arrays."""
+    """Data of a scan: water and bed, source and receiver, the horizontal direction between them, and the arrays of the
+    scan.
+    """
 
     guide: Waveguide
     a: Vector
@@ -74,8 +76,8 @@ def _angle(k: int) -> float:
 def scan(
     guide: Waveguide, a: Vector, b: Vector, found: Records, count: int, legs: Floats, no_points: Floats, shot: Record
 ) -> tuple[int, int]:
-    """Add all rays from a to b that bounce off the bed, with at most ``guide.max_bounces`` bounces, to the ``count`` rays that
-    have already been found.
+    """Add all rays from a to b that bounce off the bed to the ``count`` rays that have already been found. A ray has at
+    most ``guide.max_bounces`` bounces.
 
     Returns (new number of rays, lower bound of the number of dropped rays). Rays are dropped if there is no room for
     them or if they have too many reversals.

@@ -16,13 +16,15 @@ from wavesim_server.dynamics.shapes import BOX, CORE, POSE, SHAPE_CODE, TRIANGLE
 from wavesim_server.elementary import atan2, log10
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
-ROTATION = POSE + 3  #: R_WB, row by row; for a triangle, its corners, relative to its centre
+ROTATION = POSE + 3  #: R_WB, row by row; for a triangle, the corners relative to its centre
 #: distance in m from both ends of a path within which the sea bed cannot block it: transducers may rest on the bed
 END_CLEARANCE = 1.0
 
 
 class AcousticScene(NamedTuple):
-    """Objects that can block sound: obstacles (n, GEOMETRY), the sea bed, and the triangle of its soundings used last (1,)."""
+    """Objects that can block sound: obstacles (n, GEOMETRY) and the sea bed. ``cursor`` (1,) is the last used triangle
+    of the soundings.
+    """
 
     obstacles: Floats
     bed: BedParameters
@@ -50,8 +52,8 @@ def bounce_counts(path: int) -> tuple[int, int]:
 
 @device_function
 def bottom_wavenumber_sine(sine: float, speed: float, attenuation: float) -> tuple[float, float]:
-    """Return real and imaginary part of sqrt(n^2 - cos^2), where n = speed (1 + i k) is the refractive index of the
-    bottom (see :func:`bottom_loss`).
+    """Return the real and imaginary part of sqrt(n^2 - cos^2). The refractive index of the bottom is n = speed (1 + i
+    k); see :func:`bottom_loss`.
     """
     k = attenuation / (40.0 * math.pi * 0.4342944819032518)  # log10 e
     a, b = speed * speed * (1.0 - k * k) - (1.0 - sine * sine), 2.0 * k * speed * speed

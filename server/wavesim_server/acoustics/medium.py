@@ -4,8 +4,8 @@ A signal is a front that leaves its point of emission. At emission, each node wi
 each path: the earliest tick in which the front can reach the node, given a bound on the node's speed. A tick checks
 only its own candidates. If the front has passed a node by the end of the tick, the time of arrival is computed. For
 straight motion it has the closed form T = (q.v + sqrt((q.v)^2 + (c^2 - v.v) q.q)) / (c^2 - v.v). It is then corrected
-for the cubic that describes the actual motion of the node. Arrivals, ends of receptions and replies are then processed
-in the order of their exact times, even when a reply and its arrival are in the same tick.
+for the cubic that describes the actual motion of the node. The medium then processes arrivals, ends of receptions and
+replies in the order of their exact times. This works even when a reply is sent and arrives in the same tick.
 
 Times are float64 seconds since the start: rounding stays below 2e-12 s in the first three hours.
 Functions identify signals, nodes, candidates and emissions by their rows in the arrays of the medium.
@@ -66,7 +66,7 @@ def crossing_time(c: float, qx: float, qy: float, qz: float, vx: float, vy: floa
 def _new_emission(m: Medium, node: int) -> int:
     """Take a free record for an emission that is not a reply and has no payload.
 
-    Returns its row; -1 if there is no room (grow, then call again).
+    Returns the row of the record, or -1 if there is no room. In that case, grow the arrays and call again.
     """
     if m.counters[0].left_events < 1 or m.counters[0].left_emissions < 1:
         return -1
@@ -215,9 +215,9 @@ def _retire_signal(m: Medium, e: int, tick: TickInterval) -> None:
 
 @device_function
 def _check_straight_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) -> tuple[bool, float]:
-    """Return (whether a candidate arrives in this tick, its time of arrival), in water of uniform sound speed.
+    """Return (whether a candidate arrives in this tick, time of arrival), for water of uniform sound speed.
 
-    If it does not arrive, its next check is scheduled.
+    If the candidate does not arrive, the function schedules its next check.
     """
     candidate, w = m.candidates[e], m.water[0]
     s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
@@ -376,7 +376,7 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
 def request_emission(t: MediumTable, node: int, time: float, wanted: Records) -> bool:
     """Plan the emission ``wanted`` (1,), ignoring its fields ``entry`` and ``next``.
 
-    Returns False if there is no room (grow, then call again).
+    Returns False if there is no room. In that case, grow the arrays and call again.
     """
     m = a.unpack_medium(t)
     k = _new_emission(m, node)
@@ -391,13 +391,13 @@ def request_emission(t: MediumTable, node: int, time: float, wanted: Records) ->
 
 @kernel
 def plan_first_ping(t: MediumTable, node: int, time: float) -> bool:
-    """Plan the first ping of a pinger; False if there is no room (grow, then call again)."""
+    """Plan the first ping of a pinger. Returns False if there is no room; grow the arrays and call again."""
     return bool(_plan_next_ping(a.unpack_medium(t), node, time))
 
 
 @kernel
 def plan_waking(t: MediumTable, node: int, time: float) -> bool:
-    """Plan the event that wakes a node; False if there is no room (grow, then call again)."""
+    """Plan the event that wakes a node. Returns False if there is no room; grow the arrays and call again."""
     m = a.unpack_medium(t)
     if m.counters[0].left_events < 1:
         return False

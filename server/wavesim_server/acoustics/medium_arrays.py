@@ -1,6 +1,6 @@
 """The memory of the medium, declared once: the members of each record with their units, and the size of each array.
 
-Allocation, growth and the views for kernels follow from the declaration, so nothing is accessed by position. Compiled
+Allocation, growth and the views for kernels follow from the declaration, so all members are accessed by name. Compiled
 code reads a member of a record at a fixed offset. With compilation off, the same source lines run on NumPy's record
 arrays. Sent signals and receptions are written in place, as records of the log's tables.
 
@@ -33,9 +33,9 @@ BINS = 256  #: number of intervals of a tick by which its events are sorted
 FOUND = 512  #: maximum number of eigenrays to one node, of which the strongest are followed
 DEGREES = 181  #: number of losses of a beam pattern, one for each degree from its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
-RETIRE_NODE = -1  #: entry in place of a node for the candidate that retires a signal
+RETIRE_NODE = -1  #: value that replaces the node in the candidate that retires a signal
 
-#: small members as 64-bit integers, like all others: each function is then compiled once
+#: reads small members as 64-bit integers, so that each function is compiled only once
 to_row: Any = np.int64
 
 # kinds of events, in the order in which simultaneous events are processed
@@ -70,8 +70,8 @@ _KEY = Field("key", "u8", "", "Key of the random number stream.")
 NODE = _record(
     "node",
     "A transducer: its electronics, its clock, and its state. Members needed by each reception come first, in few cache lines.",
-    integer("active", "", "1 = in the water."),
-    integer("asleep", "", "1 = does not receive, because no caller has asked for its receptions."),
+    integer("active", "", "1 = the transducer is in the water."),
+    integer("asleep", "", "1 = the transducer does not receive, because no caller has asked for its receptions."),
     integer("first_hearing", "", "First reception in progress at the node; -1 = none."),
     value("sending_from", "s", "Start of the last transmission."),
     value("sending_until", "s", "End of the last transmission."),
@@ -100,7 +100,7 @@ NODE = _record(
     value("sound_speed", "m/s", "Sound speed that the node assumes."),
     value("query", "Hz", "Carrier of the queries that the node answers; 0 = none."),
     integer("address", "", "Address of the node's modem; 0 = none."),
-    value("pulse", "s", "Length of the node's pulse."),
+    value("pulse", "s", "Duration of the node's pulse."),
     value("band", "Hz", "Bandwidth of the node's pulse."),
     value("turn_around", "s", "Time from a query to the reply, by the node's own clock."),
     value("recharge", "s", "Time after a transmission until the next one is possible."),
@@ -129,7 +129,7 @@ NODE = _record(
     value("pings", "", "Number of the next ping."),
     integer("entry", "", "Number of transducers that have used this row."),
     integer("emitted", "", "Number of signals that the node has sent."),
-    integer("waking", "", "1 = the event that wakes the node is planned."),
+    integer("waking", "", "1 = the event that wakes the node has been scheduled."),
     integer("asleep_after", "", "Number of the newest signal when the node fell asleep."),
 )
 
@@ -234,7 +234,7 @@ SIGNAL = _record(
 CANDIDATE = _record(
     "candidate",
     "A path of a signal on its way to a node. There is one record for each path. Each record is read once, usually from"
-    " memory outside the caches, and is therefore small: four records fit into a cache line.",
+    " memory outside the caches. The records are therefore small: four of them fit into a cache line.",
     _small_integer("signal", 4, "Row of the signal."),
     _small_integer("node", 4, "Row of the node; RETIRE_NODE = the end of the signal."),
     _small_integer("next", 4, "Next free record."),
@@ -299,13 +299,13 @@ EVENT = _record(
 
 TICK = _record(
     "tick",
-    "The present tick, or between two ticks the last one, and its events.",
-    integer("is_open", "", "1 = its events are being processed."),
+    "The present tick and its events; between two ticks, the last tick.",
+    integer("is_open", "", "1 = the events of the tick are being processed."),
     integer("number", "", "Number of the tick."),
     value("start", "s", "Start of the tick."),
     value("end", "s", "End of the tick."),
     integer("waiting", "", "Number of events in the bins."),
-    integer("bin", "", "First bin that may not be empty."),
+    integer("bin", "", "First bin that may contain events."),
 )
 
 COUNTERS = _record(
@@ -315,8 +315,8 @@ COUNTERS = _record(
     integer("signals_sent", "", "Signals sent since the start."),
     integer("heard", "", "Receptions since the start."),
     integer("live", "", "Signals in transit."),
-    integer("sent", "", "Records of sent signals that wait to be collected."),
-    integer("receptions", "", "Records of receptions that wait to be collected."),
+    integer("sent", "", "Number of records of sent signals that were not collected yet."),
+    integer("receptions", "", "Number of records of receptions that were not collected yet."),
     integer("free_signal", "", "Row of the first free signal."),
     integer("free_emission", "", "Row of the first free emission."),
     integer("free_candidate", "", "Row of the first free candidate."),
@@ -348,7 +348,7 @@ WATER = _record(
     integer("paths", "", "Maximum number of paths followed from a signal to a node under a profile."),
     integer("paths_per_node", "", "Maximum number of candidates of a signal at a node."),
     value("surface_loss", "dB", "Loss of each bounce off the surface."),
-    value("density_ratio", "", "Density of the bottom over that of the water."),
+    value("density_ratio", "", "Ratio of the densities of bottom and water."),
     value("speed_ratio", "", "Sound speed in the water over that in the bottom."),
     value("attenuation", "dB", "Attenuation in the bottom, per wavelength."),
     integer("blocking", "", "1 = obstacles and hills can block sound."),

@@ -33,9 +33,9 @@ class ModemType:
     """
 
     name: str
-    #: bits on the air, after the preamble
+    #: number of transmitted bits after the preamble
     bits: Callable[[Modem, int], float]
-    #: probability that a packet is decoded when each bit on the air is wrong with probability ``modem.bit_error``
+    #: probability that a packet is decoded if each transmitted bit is wrong with probability ``modem.bit_error``
     decoded: Callable[[Modem, int], float]
     #: departure time of a packet, as a function of (modem, ``asked``, ``busy``, ``draw``)
     # asked: time of the request; busy: until then the modem receives, sends, or has packets to send, as far as it knows
@@ -71,8 +71,8 @@ def modem_types() -> dict[str, ModemType]:
 
 
 def modem_type_of(modem: Modem) -> ModemType | None:
-    """Return the type that a modem names; None = without coding, and packets are sent at once. Raises ValueError if no
-    package provides the type.
+    """Return the modem type that a configuration names. None means no coding and immediate transmission. Raises
+    ValueError if no package provides the type.
     """
     if not modem.type:
         return None

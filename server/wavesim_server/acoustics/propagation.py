@@ -27,9 +27,10 @@ from wavesim_server.elementary import cos
 class PropagationPath(NamedTuple):
     """Propagation path of a signal.
 
-    Its geometry is the length, the unit vectors along the path (in W) and the sound speed at both ends, the numbers of
-    bounces and caustics, and the mean sine of the grazing angles at the surface. The spreading loss is in dB (-1: as
-    for a straight line). All bounces off the bottom together have a loss in dB and a phase in rad (0 if not requested).
+    The path has a length, and at each end a unit vector along the path (in W) and a sound speed. It also has the
+    numbers of bounces and caustics, and the mean sine of the grazing angles at the surface. The spreading loss is in dB
+    (-1: as for a straight line). All bounces off the bottom together have a loss in dB and a phase in rad (0 if not
+    requested).
     """
 
     length: float
@@ -52,11 +53,11 @@ class PropagationPath(NamedTuple):
 
 @device_function
 def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, with_length: bool) -> float:
-    """Return the travel time of a candidate's path to a point, under a profile; NaN if there is no path. ``m.ray`` or
-    ``m.shot`` then holds the ray, its length only if ``with_length``.
+    """Return the travel time of a candidate's path to a point under a sound-speed profile; NaN if there is no path.
+    ``m.ray`` or ``m.shot`` then holds the ray. Its length is computed only if ``with_length``.
 
-    The ray is followed from its last check. If it has become a ray of another kind, for example because its turning
-    point passes the receiver, the ray with the nearest travel time replaces it.
+    The function follows the ray from its last check. The ray may have become a ray of another kind, for example because
+    its turning point passes the receiver. The ray with the nearest travel time then replaces it.
     """
     signal, w, ray = m.signals[s], m.water[0], m.ray[0]
     candidate, kept = m.candidates[e], m.kept_rays[e]
@@ -84,8 +85,8 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, 
 
 @device_function
 def eigenray_search(m: Medium, link: rays.Link) -> EigenraySearch:
-    """Return a search in the arrays of the medium. Rays off a bed that is not level are not part of it: see
-    :func:`find_bed_eigenrays`.
+    """Return an eigenray search that uses the arrays of the medium. It does not find rays off a bed that is not level;
+    see :func:`find_bed_eigenrays`.
     """
     w = m.water[0]
     return EigenraySearch(link, w.order, w.uneven == 0, m.fan, m.eigenrays, m.no_points, m.ray)
@@ -93,7 +94,9 @@ def eigenray_search(m: Medium, link: rays.Link) -> EigenraySearch:
 
 @device_function
 def _waveguide(m: Medium, scene: AcousticScene, s: int, point: Vector) -> tuple[Waveguide, Vector, Vector]:
-    """Return (water and bed between a signal's source and a point, the source, the point), both limited to the water."""
+    """Return (water and bed between a signal's source and a point, source, point). Source and point are moved into the
+    water if necessary.
+    """
     signal, profile = m.signals[s], a.sound_speed_profile(m)
     source = Vector(signal.x, signal.y, signal.z)
     guide = range_dependent_rays.waveguide_between(profile, scene, m.water[0].order, source, point)
@@ -115,7 +118,7 @@ def find_bed_eigenrays(m: Medium, scene: AcousticScene, s: int, point: Vector, f
 
 @device_function
 def found_way(m: Medium, scene: AcousticScene, s: int, k: int, point: Vector) -> tuple[bool, PropagationPath]:
-    """Return (whether the path exists, the path) of eigenray ``k`` among those found to a point."""
+    """Return (whether the path exists, the path) of the found eigenray ``k`` to a point."""
     signal, found = m.signals[s], m.eigenrays[k]
     path = 2 * found.reversals + found.down
     if found.bed:

@@ -53,7 +53,7 @@ SHOT = Table(
 MAX_LEGS = eigenrays.REVERSALS + 1  #: maximum number of legs between reversals
 DEEP = 10  #: maximum number of times that the angle between two rays of the fan is halved
 LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
-#: indices of the arrays of legs; from HIGH on they are for halved angles
+#: indices of the arrays of legs; from HIGH on, the arrays are for halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
 #: columns of a leg: position; history, turning points and bottom bounces up to the leg; sine at the bed for each bounce
 X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)
@@ -62,7 +62,7 @@ TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray
 #: base and modulus of the number that encodes the history of a ray; their product is below 2^53, so doubles are exact
 KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0
 NEIGHBOUR_ANGLE = 1e-6  #: angle between a ray and its neighbours, rad
-#: m, maximum distance by which an aimed ray misses the receiver; its time is corrected to second order
+#: maximum distance in m by which an aimed ray may miss the receiver; the travel time is corrected to second order
 AIM_TOLERANCE = 1e-3
 MAX_AIM_STEPS = 24
 
@@ -200,8 +200,8 @@ def range_to_bed(guide: Waveguide, arc: LayerArc) -> float:
 def _layer_ahead(
     profile: SoundSpeedProfile, here: float, down: bool, receiver: float, limit: float
 ) -> tuple[float, float, bool]:
-    """Return the depth at which the layer that a ray enters ends, its dc/dz, and whether it contains the receiver's
-    depth. Below the profile the speed is constant.
+    """Return (depth at which a layer ends, dc/dz, whether the layer contains the receiver's depth) for the layer that a
+    ray enters. Below the profile the speed is constant.
     """
     z, c = profile.z, profile.c
     bottom = z.shape[0] - 1
@@ -219,8 +219,8 @@ def _layer_ahead(
 def _reflect_off_bed(
     guide: Waveguide, x: float, y: float, qx: float, qy: float, qz: float
 ) -> tuple[float, float, float, float]:
-    """Return (slowness after a bounce off the bed, normal component before it), s/m. The latter is not positive for a
-    ray from below.
+    """Return the slowness after a bounce off the bed, and its normal component before the bounce, both in s/m. The
+    component is not positive for a ray from below.
     """
     nx, ny, nz, _ = sloping_bed_images.tangent_plane(guide.scene, x, y)
     along = qx * nx + qy * ny + qz * nz
@@ -229,7 +229,7 @@ def _reflect_off_bed(
 
 @device_function
 def _crest(profile: SoundSpeedProfile, depth: float) -> float:
-    """Return 1 if a depth is that of a knot of the profile at which the sound speed has a maximum, otherwise 0."""
+    """Return 1 if the profile has a knot at this depth and the sound speed has a maximum there, otherwise 0."""
     z, c = profile.z, profile.c
     k = rays.layer_of(z, depth)
     return 1.0 if z[k] == depth and k > 0 and c[k] > c[k - 1] and c[k] >= c[k + 1] else 0.0
@@ -423,8 +423,8 @@ def _neighbour_shift(
     no_points: Floats,
     shot: Record,
 ) -> tuple[bool, int, float, float]:
-    """Return (whether it exists, caustics between the two rays, displacement per rad) for a neighbour of ray
-    ``legs[NOW]``, whose direction is tilted towards ``tilt``.
+    """Compute a neighbour of ray ``legs[NOW]``, whose direction is tilted towards ``tilt``. Return (whether the
+    neighbour exists, caustics between the two rays, displacement per rad).
 
     Before a turning point, the steeper ray reaches the depth at a shorter range; after one, at a longer range. Each
     crossing of the two rays (a caustic) reverses this.
@@ -454,8 +454,8 @@ def _neighbour_shift(
 def bed_loss(
     legs: Floats, bottom: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float]:
-    """Return (loss in dB of all bounces off the bed, their phase in rad if ``phases``) of the ray of ``legs``; see
-    :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
+    """Return (loss in dB, phase in rad) of all bounces of the ray ``legs`` off the bed. The phase is computed only if
+    ``phases``. See :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
     """
     total = turned = 0.0
     for k in range(min(bottom, MAX_LEGS)):

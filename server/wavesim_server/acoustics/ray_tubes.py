@@ -1,4 +1,5 @@
-"""Level of sound along a ray: width of its tube, and loss and phase at a rough surface and at the bottom, compiled.
+"""Level of sound along a ray, from the width of its ray tube, and losses and phases at a rough surface and at the
+bottom; compiled.
 
 The rays from a point source between launch angles a and a + da carry the same power everywhere. With the range x
 of a ray at the receiver's depth, p its Snell invariant and s the sines at both ends,

@@ -1,13 +1,13 @@
 """Rays in water whose sound speed depends only on depth; compiled.
 
-The profile is linear between knots, so every ray is a chain of circular arcs with one Snell invariant
-p = cos(theta)/c (theta from the horizontal). Over a layer from speed ca to cb, with sines sa and sb,
+The profile is linear between knots, so every ray is a chain of circular arcs. One Snell invariant p = cos(theta)/c
+holds along the ray, with theta measured from the horizontal. Over a layer from speed ca to cb, with sines sa and sb,
 
     dx = p dz (ca + cb)/(sa + sb),   dt = (2/g) asinh(g d / (2 sqrt(ca cb))),   ds = d h / sin h
 
-where d is the chord and h is half the angle turned. These forms avoid cancellation for small gradients and flat rays. A
-path is identified by its first direction (up or down) and its number of reversals, each a turning point or a bounce off
-surface or bottom.
+where d is the chord and h is half the angle turned. These forms avoid cancellation for small gradients and flat rays.
+Two numbers identify a path: its first direction (up or down) and its number of reversals. A reversal is a turning
+point, or a bounce off the surface or the bottom.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def march_ray(
     profile: SoundSpeedProfile, p: float, start: WaterPoint, down: bool, stop: float, points: Floats, with_length: bool
 ) -> tuple[float, float, float, float, int, int]:
     """Follow a ray until ``stop``, a turning point or a boundary. Returns (x, t, s, depth reached, reason for the end,
-    points). s is 0 unless ``with_length``: it costs as much as x and t together.
+    points). s is 0 unless ``with_length``, because s costs as much as x and t together.
 
     ``points`` (n, 2) receives (x, z) at each knot passed; n may be 0.
     """
@@ -179,9 +179,10 @@ def march_ray(
 def excursion(
     profile: SoundSpeedProfile, p: float, start: WaterPoint, down: bool, stop: float, with_slope: bool
 ) -> tuple[float, float, float, int]:
-    """Return (range, its derivative with respect to the invariant as in :mod:`ray_tubes`, depth reached, reason for the
-    end) of a ray until ``stop``, a turning point or a boundary. The derivative is 0 unless ``with_slope``. This is
-    :func:`march_ray` without time and length; both compute the same range to the last bit.
+    """Follow a ray until ``stop``, a turning point or a boundary. Return (range, derivative of the range, depth
+    reached, reason for the end). The derivative is with respect to the invariant, as in :mod:`ray_tubes`; it is 0
+    unless ``with_slope``. This is :func:`march_ray` without time and length; both compute the same range to the last
+    bit.
     """
     z, c = profile.z, profile.c
     x = slope = 0.0
@@ -218,7 +219,7 @@ def excursion(
 
 @device_function
 def ray_range(link: Link, theta: float, down: bool, reversals: int) -> tuple[bool, float]:
-    """Return (whether the ray reaches the receiver's depth, its range there), the same range as that of
+    """Return (whether the ray reaches the receiver's depth, range there). The range is the same as with
     :func:`trace_ray`, which takes several times as long.
     """
     profile, source, receiver = link.profile, link.source, link.receiver
@@ -247,7 +248,8 @@ def trace_ray(
     """Trace the ray with launch angle theta > 0, up or down, to the receiver's depth after the given number of
     reversals.
 
-    Fills in ``ray``, its length only if ``with_length``; returns False if the ray does not reach that depth.
+    Fills in ``ray``; the length is computed only if ``with_length``. Returns False if the ray does not reach that
+    depth.
     """
     profile, source, receiver = link.profile, link.source, link.receiver
     cs, cr = link.at_source.speed, link.at_receiver.speed

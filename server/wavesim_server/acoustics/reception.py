@@ -30,7 +30,7 @@ from wavesim_server.rng import normal, uniform
 
 
 class Arrival(NamedTuple):
-    """The arrival of a signal at a node: their rows, the path, and the exact time."""
+    """The arrival of a signal at a node: the rows of signal and node, the path, and the exact time."""
 
     signal: int
     node: int
@@ -259,7 +259,7 @@ def _begin_reception(m: Medium, arrival: Arrival, slot: int, propagation_path: P
 def _add_multipath(m: Medium, j: int, slot: int, echo: bool, level: float, phase: float) -> None:
     """Add the path of a new arrival to the sum of the paths of its signal at this node.
 
-    The sum is that of the complex pressures (coherent) or of the powers (incoherent).
+    A coherent sum adds the complex pressures; an incoherent sum adds the powers.
     """
     if echo:
         slot = _ongoing_reception(m, j, m.ongoing_receptions[slot].id)

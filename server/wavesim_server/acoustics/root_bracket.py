@@ -1,6 +1,6 @@
 """Root of a continuous function between two points where its signs differ, by the Illinois method; compiled.
 
-The caller evaluates the function, so that it may be anything: a call, a ray, a column of an array.
+The caller evaluates the function, which may therefore be anything: a call, a ray, a column of an array.
 
     bracket = Bracket(low, f(low), high, f(high), 0)
     for _ in range(...):
@@ -20,7 +20,8 @@ class Bracket(NamedTuple):
     """An interval with opposite signs of a function at its ends. ``moved`` is 1 if the last step moved its high end,
     -1 if it moved its low end, and 0 before the first step.
 
-    The values of the function are weights: the Illinois method halves that of an end which two steps did not move.
+    The function values at the ends are weights. The Illinois method halves the weight of an end that two steps did not
+    move.
     """
 
     low: float
@@ -42,7 +43,9 @@ def estimate_root(b: Bracket) -> float:
 
 @device_function
 def narrow_bracket(b: Bracket, x: float, f: float) -> Bracket:
-    """Return the bracket with the end replaced that has the sign of the function's value ``f`` at ``x``."""
+    """Return the bracket after the function has the value ``f`` at ``x``. ``x`` replaces the end whose value has the
+    same sign.
+    """
     if f * b.f_high > 0.0:
         return Bracket(b.low, 0.5 * b.f_low if b.moved == 1 else b.f_low, x, f, 1)
     return Bracket(x, f, b.high, 0.5 * b.f_high if b.moved == -1 else b.f_high, -1)

@@ -20,15 +20,13 @@ from wavesim_server.seabed import bed_depth
 
 MAX_ITERATIONS = 24  #: maximum number of iterations of the planes
 CONVERGENCE_TOLERANCE = 1e-4  #: m, convergence tolerance of the corners
-ACCEPTANCE_TOLERANCE = (
-    1.0  #: m, maximum change of the corners at the end; the length is stationary there, so its error is far smaller
-)
+ACCEPTANCE_TOLERANCE = 1.0  #: maximum change of the corners in m at the end; the path length is stationary there, so its error is far smaller
 SLOPE_HALF_WIDTH = 0.5  #: distance in m to each side over which the bed's slope is computed
 
 
 @device_function
 def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, float, float, float]:
-    """Return the tangent plane of the bed under a point, n . p = d with n upwards; NaN outside the soundings."""
+    """Return (n, d) of the bed's tangent plane n . p = d under a point, with n upwards; NaN outside the soundings."""
     depth = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x, y)
     sx = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x + SLOPE_HALF_WIDTH, y)
     sx -= bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x - SLOPE_HALF_WIDTH, y)
@@ -45,8 +43,8 @@ def find_reflections(scene: AcousticScene, path: int, a: Vector, b: Vector, poin
     """Fill ``points`` (rows of three) with the n + 2 corners of a path of n bounces from a to b. Returns False if there
     is no such path.
 
-    The rows after these corners hold the n + 1 images of a, the normals of the n planes, their distances from the
-    origin, and scratch of the search.
+    The rows after these corners hold the n + 1 images of a, and the n planes: their normals and their distances from
+    the origin. The last rows are scratch for the search.
     """
     n = path // 2
     bottom = max(
@@ -159,8 +157,9 @@ def grazing_sine(points: Floats, path: int, k: int) -> float:
 def bed_loss(
     points: Floats, path: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float, float]:
-    """Return (loss in dB of all bounces off the bed, mean sine of the grazing angles at the surface, phase in rad of
-    the bounces off the bed if ``phases``) of a path that :func:`find_reflections` has filled in.
+    """Return (loss, sine, phase) of a path that :func:`find_reflections` has filled in. The loss in dB and the phase in
+    rad are sums of the values of all bounces off the bed; the phase is 0 unless ``phases``. The sine is the mean sine of the
+    grazing angles at the surface.
 
     In a wedge each bounce has a different angle. See :func:`image_paths.bottom_loss` and
     :func:`image_paths.bottom_phase`.

@@ -141,7 +141,7 @@ def _add_eigenray_candidates(
 ) -> None:
     """Add candidates for the eigenrays to a node's current position that have not passed it yet.
 
-    With echoes, these are the strongest eigenrays; without, only the first to arrive.
+    With echoes, these are the strongest eigenrays. Without echoes, only the eigenray that arrives first is used.
     """
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     signal, w = m.signals[s], m.water[0]
@@ -207,8 +207,8 @@ def _among_strongest(m: Medium, k: int, count: int) -> bool:
 
 @device_function
 def wake_node(m: Medium, scene: AcousticScene, j: int, time: float, tick: TickInterval) -> None:
-    """Let a node receive from now on: also the signals in transit that were sent while it was asleep, unless they have
-    passed it.
+    """Let a node receive from now on. It also receives signals in transit that were sent while it was asleep, unless
+    they have passed it.
     """
     node, w = m.nodes[j], m.water[0]
     if node.active == 0 or node.waking == 0:

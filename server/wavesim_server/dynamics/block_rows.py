@@ -18,12 +18,12 @@ _WRENCH = "N, N m"
 
 PX = _rows("PX", "m", "W", "Position of the origin to the north.", column="p_WB_W")
 PY = _rows("PY", "m", "W", "Position of the origin to the east.", column="p_WB_W")
-PZ = _rows("PZ", "m", "W", "Position of the origin, down.", column="p_WB_W")
+PZ = _rows("PZ", "m", "W", "Depth of the origin: its position in the down direction.", column="p_WB_W")
 QW = _rows("QW", "", "", "Scalar part of the attitude q_WB.", column="q_WB")
 QX = _rows("QX", "", "", "First vector part of q_WB.", column="q_WB")
 QY = _rows("QY", "", "", "Second vector part of q_WB.", column="q_WB")
 QZ = _rows("QZ", "", "", "Third vector part of q_WB.", column="q_WB")
-NU = _rows("NU", "m/s, rad/s", "B", "Velocity over ground u v w, and angular velocity p q r.", 6, column="v_WB_B")
+NU = _rows("NU", "m/s, rad/s", "B", "Velocity over ground (u v w) and angular velocity (p q r).", 6, column="v_WB_B")
 RIGID_ROWS = TABLE.size
 MEMORY_STATE = _rows(
     "MEMORY_STATE",

@@ -1,4 +1,4 @@
-"""Pose, size, speed and finiteness of bodies, for contacts and forces; compiled."""
+"""Pose, size and speed of bodies for contacts and forces, and the check that their states are finite; compiled."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def is_asleep(f: BodyArrays, row: int) -> bool:
 
 @device_function
 def hold_diverged(f: BodyArrays, order: Ints, count: int, last_finite: Floats, faults: Ints) -> tuple[int, float]:
-    """Freeze bodies whose state is no longer finite, at their last finite state. Returns (number of newly frozen
+    """Freeze each body whose state is no longer finite, in its last finite state. Returns (number of newly frozen
     bodies, maximum speed). Sleeping bodies do not change.
     """
     newly_diverged, fastest = 0, 0.0

@@ -1,9 +1,10 @@
-"""Contact between bodies, with obstacles and with the sea bed: impulses at the end of a tick, compiled.
+"""Contact of bodies with each other, with obstacles and with the sea bed. Compiled kernels apply impulses at the end of
+a tick.
 
-A contact limits the approach speed to what the gap allows in one step, so a body cannot pass through a thin wall, however
-fast it is. Touching bodies do not bounce, and slide with Coulomb friction. Impulses use the effective mass of a
-body at the point of contact, including added mass. A few sweeps through the contacts of the tick determine the
-impulses. Any small overlap that remains is removed by moving the bodies apart.
+A contact limits the approach speed so that the gap does not close within one step. A body therefore cannot pass through
+a thin wall, however fast it is. Touching bodies do not bounce, and slide with Coulomb friction. Impulses use the
+effective mass of a body at the point of contact, including added mass. A few sweeps through the contacts of the tick
+determine the impulses. Any small overlap that remains is removed by moving the bodies apart.
 
 Pairs that can meet are listed with a skin around each body. The list is rebuilt when a body has moved by the width of
 the skin.

@@ -49,7 +49,7 @@ class EffortScratch(NamedTuple):
 
 
 def make_scratch(work: Floats) -> EffortScratch:
-    """Return the scratch arrays for a block, of which ``work`` is one."""
+    """Return the scratch arrays for a block; ``work`` becomes one of them."""
     return EffortScratch(work, np.zeros(_LANE_PARTS * LANES))
 
 

@@ -2,9 +2,9 @@
 
 A package publishes an object of one of these classes as an entry point of the group ``wavesim.dynamics``. Forces are
 compiled functions, decorated by :func:`wavesim_kernels.compiler.always_inline`. They use the operations of
-:mod:`wavesim_server.dynamics.lanes`, read the rows of :mod:`~wavesim_server.dynamics.work_rows` and
-:mod:`~wavesim_server.dynamics.parameter_rows`, and add forces (N) and moments (N m) in B to the rows ``W.FORCE`` of the
-work array.
+:mod:`wavesim_server.dynamics.lanes`. They read the rows of :mod:`~wavesim_server.dynamics.work_rows` and
+:mod:`~wavesim_server.dynamics.parameter_rows`. They add forces (N) and moments (N m) in B to the rows ``W.FORCE`` of
+the work array.
 """
 
 from __future__ import annotations
@@ -60,10 +60,14 @@ class Integrator:
         if not 1 <= n <= STAGES:
             raise ValueError(f"{n} stages; use 1 to {STAGES}")
         if [len(s) for s in self.stages] != list(range(n)) or len(self.weights) != n:
-            raise ValueError("invalid weights: stage k (counted from 0) needs k, and the step needs one for each stage")
+            raise ValueError(
+                "invalid number of weights: stage k (counted from 0) needs k weights, and the step needs one weight per stage"
+            )
         sums = [*map(sum, self.stages), sum(self.weights)]
         if any(abs(a - b) > 1e-12 for a, b in zip(sums, (*self.times, 1.0), strict=True)):
-            raise ValueError("the weights of each stage must add up to its time, and those of the step to 1")
+            raise ValueError(
+                "the weights of each stage must add up to its time, and the weights of the step must add up to 1"
+            )
         if min(self.times) < 0.0 or max(self.times) > 1.0 or len(self.gains) > GAINS:
             raise ValueError(
                 f"stage times must be from 0 to 1, with at most {GAINS - 1} different times other than 0 and 1"

@@ -45,7 +45,7 @@ HOLD_FOREVER = math.inf
 def release_holds(
     blocks: Floats, slots: Ints, actuator_holds: Floats, setpoints: Floats, count: Ints, time: float
 ) -> None:
-    """Keep the values of frozen actuators until the freeze ends, then apply their commands."""
+    """Keep the values of frozen actuators until their freeze ends. Then apply the commands of these actuators."""
     i = 0
     while i < count[0]:
         row, slot = int(actuator_holds[i, 0]), int(actuator_holds[i, 1])
@@ -315,7 +315,7 @@ class FleetDynamics:
         return kind
 
     def _add_model(self, kind: CompiledModel) -> tuple[int, list[int]]:
-        """Add the parameters of a compiled model; return its row and those of its tables."""
+        """Add the parameters of a compiled model. Return the row of the model and the rows of its tables."""
         row, tables = self._acquire_model_row(), [self._table_pool.acquire() for _ in kind.tables]
         self.tables = grown_to(self.tables, max(tables, default=0) + 1)
         for place, table in zip(tables, kind.tables, strict=True):

@@ -57,8 +57,8 @@ def _chord(s: float, radius: float) -> tuple[float, float, float]:
 def cylinder(half: float, radius: float, plane: WaterPlane) -> tuple[float, float, float, float]:
     """Return the submerged (volume, mx, my, mz) of a cylinder along x.
 
-    At each point of the circular section, the submerged length is a linear function of ``s``, the coordinate along the
-    tilt of the plane, clamped to the range 0 to 2 half. Its integral follows from the moments of the chord.
+    At each point of the circular section, the submerged length is a linear function of the coordinate ``s`` along the
+    tilt of the plane. It is clamped to the range 0 to 2 half. Its integral follows from the moments of the chord.
     """
     nx, ny, nz, d = plane
     tilt = math.sqrt(ny * ny + nz * nz)
@@ -139,7 +139,7 @@ def box(hx: float, hy: float, hz: float, plane: WaterPlane) -> tuple[float, floa
 
 @always_inline
 def _clipped_vertex(a: Point, b: Point, plane: WaterPlane, step: int) -> tuple[bool, float, float, float]:
-    """Return whether an edge of a face contributes a vertex to the wet part of the face, and that vertex.
+    """Return (whether an edge of a face contributes a vertex to the wet part of the face, the vertex).
 
     Step 0 of an edge from ``a`` to ``b`` is ``a`` itself, if it is wet; step 1 is the point where the edge crosses the
     plane. The steps of all edges in turn yield the vertices of the wet part in order (Sutherland and Hodgman 1974).

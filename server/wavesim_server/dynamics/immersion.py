@@ -1,4 +1,6 @@
-"""Submerged volume and its centre in a stage: constant far below the surface, computed from the shape at the surface."""
+"""Submerged volume and its centre in an integrator stage. Far below the surface they are constant; at the surface they
+are computed from the shape.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +51,8 @@ def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: In
 def buoyancy_after_instant(
     block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, instant: float
 ) -> None:
-    """Set the buoyancy that a body will have after moving through the water for the time ``instant``. The centre of
-    buoyancy does not change.
+    """Set the buoyancy that a body will have when it has moved through the water for the time ``instant``. The centre
+    of buoyancy does not change.
     """
     nx, ny, nz = load(work, W.LANE_SCRATCH), load(work, W.LANE_SCRATCH + 1), load(work, W.LANE_SCRATCH + 2)
     u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)

@@ -34,7 +34,7 @@ from wavesim_server.dynamics.shapes import BOX
 from wavesim_server.dynamics.sizes import LANES
 
 OVERLAP_CORRECTION = 0.2  #: fraction of the overlap that is removed per tick
-#: m/s, maximum speed at which overlapping bodies are moved apart, at each contact point
+#: maximum speed in m/s at which overlapping bodies are moved apart, at each contact point
 MAX_CORRECTION_SPEED = 0.2
 FRICTION = 0.3
 ROLLING_RESISTANCE = (
@@ -107,8 +107,8 @@ def _apply_impulse(f: BodyArrays, row: int, response: Floats, at: int, size: flo
 
 @device_function
 def prepare_contact(f: BodyArrays, c: Floats, levers: Floats) -> None:
-    """Fill in the values of a contact that depend on the poses: levers (2, LEVER), and inverse masses along the normal.
-    Fixed bodies have infinite mass.
+    """Fill in the values of a contact that depend on the poses. They are levers (2, LEVER) and inverse masses along the
+    normal. Fixed bodies have infinite mass.
     """
     for side in range(2):
         row, lever = int(c[C_A + side]), levers[side]
@@ -208,7 +208,7 @@ def friction_impulse(f: BodyArrays, c: Floats, levers: Floats, directions: Float
 
 @device_function
 def rolling_impulse(f: BodyArrays, c: Floats, levers: Floats, twist: Floats) -> None:
-    """Apply rolling resistance to a round body that rolls or turns on a fixed one.
+    """Apply rolling resistance to a round body that rolls or turns on a fixed body.
 
     The resistance is at most ROLLING_RESISTANCE times the radius times the contact's impulse. It reduces the rotation
     about the contact point, which does not move. ``twist`` (6,) is scratch. Friction at a point does no work on a

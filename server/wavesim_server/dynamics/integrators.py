@@ -3,7 +3,7 @@ order, and the methods of other packages.
 
 Lagged actuators are evaluated exactly at the times of the integrator's stages, so the integrator keeps its order of
 convergence. Current, wind and waves are constant over a step. At the end of a step, state and actuator values whose
-magnitude is below LEAST become zero, so that a body can come fully to rest.
+magnitude is below LEAST become zero. A body can therefore come fully to rest.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ def _prefetch_rows(block: Floats, first: int, count: int) -> None:
 
 @always_inline
 def prefetch_block(block: Floats) -> None:
-    """Prefetch the rows that a step of most models reads, while another block is advanced: blocks of large fleets are not
-    in the first-level cache, and their rows lie too far apart for the processor to guess.
+    """Prefetch the rows that a step of most models reads, while another block is advanced. Blocks of large fleets are
+    not in the first-level cache. Their rows lie too far apart for the processor's own prefetcher.
     """
     _prefetch_rows(block, B.PX, B.RIGID_ROWS)
     for group in (B.ACTUATOR_STATE, B.ACTUATOR_COMMAND, B.ACTUATOR_EFFECT):

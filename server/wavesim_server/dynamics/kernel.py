@@ -2,9 +2,9 @@
 
     M nu_r' = tau - C(nu_r) nu_r - D(nu_r) nu_r + gravity + buoyancy + ...,   nu' = nu_r' + [v_c x w; 0]
 
-with M = M_RB + M_A and nu_r = nu - nu_c. For a current that is constant in the world this equals the usual form
-M_RB nu' + C_RB(nu) nu + M_A nu_r' + C_A(nu_r) nu_r exactly (Fossen 2021, sec. 10.3: C_RB in the form without linear
-velocity), with one matrix fewer. D = D_L + abs(u_r) L + D_Q abs(nu_r), element by element; the other terms are in
+with M = M_RB + M_A and nu_r = nu - nu_c. For a current that is constant in the world, this exactly equals the usual
+form M_RB nu' + C_RB(nu) nu + M_A nu_r' + C_A(nu_r) nu_r (Fossen 2021, sec. 10.3). C_RB is in the form without linear
+velocity. One matrix fewer is needed. D = D_L + abs(u_r) L + D_Q abs(nu_r), element by element; the other terms are in
 :mod:`wavesim_server.dynamics.terms`.
 
 :mod:`wavesim_server.dynamics.integrators` steps through it.
@@ -31,8 +31,8 @@ class Stage(NamedTuple):
     """A stage of an integrator."""
 
     number: int
-    gain: int  #: which of the integrator's times its actuators have; -1 = the start of the step
-    time: float  #: that time as a fraction of the step
+    gain: int  #: index of the integrator time at which the stage evaluates the actuators; -1 = the start of the step
+    time: float  #: integrator time of the stage, as a fraction of the step
 
 
 @always_inline
@@ -56,7 +56,7 @@ def _half_row_product(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes) -> L
 
 @always_inline
 def _drag3(params: Floats, i: int, j: int, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
-    """Return the part of row i of (D_L + D_Q abs(nu_r)) nu_r from the columns j, j + 2 and j + 4."""
+    """Return the contribution of the columns j, j + 2 and j + 4 to row i of (D_L + D_Q abs(nu_r)) nu_r."""
     o, s = P.LINEAR_DRAG + 6 * i + j, P.QUADRATIC_DRAG + 6 * i + j
     return (
         (broadcast(params, o) + broadcast(params, s) * abs(x)) * x
@@ -133,7 +133,9 @@ def body_lift(params: Floats, work: Floats) -> None:
 def _coriolis_and_weight(
     params: Floats, work: Floats, hx: Lanes, hy: Lanes, hz: Lanes, kx: Lanes, ky: Lanes, kz: Lanes
 ) -> tuple[Lanes, Lanes, Lanes, Lanes, Lanes, Lanes]:
-    """Return the force rows minus C(nu_r) nu_r, plus weight and buoyancy; h and k are the momentum M nu_r."""
+    """Return the force rows minus C(nu_r) nu_r, plus weight and buoyancy. h and k are the linear and angular momentum M
+    nu_r.
+    """
     u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
     p, q, r = load(work, W.NU_R + 3), load(work, W.NU_R + 4), load(work, W.NU_R + 5)
     r1, r2, r3 = load(work, W.G_EFF_B), load(work, W.G_EFF_B + 1), load(work, W.G_EFF_B + 2)
@@ -154,8 +156,8 @@ def _coriolis_and_weight(
 
 @always_inline
 def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes, Lanes]:
-    """Return v_c' in B for the degrees of freedom that move: acceleration of the water, and the rotation of its
-    velocity in B, [v_c x w].
+    """Return v_c' in B for the degrees of freedom that move. It is the acceleration of the water plus [v_c x w],
+    because B rotates.
     """
     p, q, r = load(work, W.NU_R + 3), load(work, W.NU_R + 4), load(work, W.NU_R + 5)
     cu, cv, cw = load(work, W.V_WF_B), load(work, W.V_WF_B + 1), load(work, W.V_WF_B + 2)
@@ -249,7 +251,9 @@ def solve_symmetric(params: Floats, work: Floats, k: int, partly_out: bool) -> N
 
 @always_inline
 def mooring(block: Floats, work: Floats, k: int) -> None:
-    """Add the forces of lines, including the elastic mooring from the body's origin to its anchor, which can only pull."""
+    """Add the forces of lines and of the elastic mooring. The mooring connects the body's origin to its anchor and can
+    only pull.
+    """
     dx = load(block, B.MOORING) - load(work, W.STATE + B.PX)
     dy = load(block, B.MOORING + 1) - load(work, W.STATE + B.PY)
     dz = load(block, B.MOORING + 2) - load(work, W.STATE + B.PZ)

@@ -75,7 +75,7 @@ _ORDER = {operator.gt: ">", operator.lt: "<", operator.ge: ">=", operator.le: "<
 
 
 def _define_binary(function: Any, result: Any, body: Any) -> None:
-    """Define type and code of a binary operator on vectors."""
+    """Define the type inference and the machine code of a binary operator on vectors."""
 
     @type_callable(function)
     def _(context: Any) -> Any:

@@ -1,14 +1,14 @@
-"""Lines of lumped masses, compiled: tethers, moorings, tow cables.
+"""Compiled lumped-mass model of lines: tethers, moorings and tow cables.
 
 A line is divided into equal segments. Their mass, weight, buoyancy and drag act at the nodes between them (Walton and
 Polachek 1960; Hall and Goupee 2015). For the part of the line that belongs to a node with the tangent t,
 
     (m + A) a = T_+ t_+ - T_- t_- + (m - rho V) g + (rho V + A) a_w + D,   T = max(0, EA e + C e')
 
-e is the strain of a segment, V its volume, A = Ca rho V across t and none along, a_w the acceleration of the water, D
-the drag 1/2 rho Cd d l across and 1/2 rho Cdt pi d l along, each quadratic in its component of the velocity. Bending
-and torsion are neglected. Half a segment belongs to each end: its weight and drag act on the body, its mass is
-neglected.
+e is the strain of a segment and V its volume. The added mass A is Ca rho V across t and zero along t. a_w is the
+acceleration of the water. D is the drag, 1/2 rho Cd d l across and 1/2 rho Cdt pi d l along, each quadratic in its
+component of the velocity. Bending and torsion are neglected. Half a segment belongs to each end of the line: its weight
+and drag act on the body, and its mass is neglected.
 
 A tick of the bodies is divided into substeps of the lines (semi-implicit Euler, drag implicit in the speed). Bodies
 take part in the substeps. The motion of a body in the tick is first computed with the previous force of its lines. In
@@ -36,7 +36,7 @@ from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
 BED_EXIT_SPEED = 0.2  #: speed in m/s at which a node below the bed rises
 
-#: columns of a node of a line
+#: columns of the table of line nodes
 # position and velocity, W; water velocity and acceleration, depth of the water surface, depth of the bed; force on the
 # node; tension, direction and submerged share of the segment behind the node; whether the node touches the bed
 N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE, N_TENSION, N_DIRECTION, N_WET_SHARE, N_ON_BED, NODE = (

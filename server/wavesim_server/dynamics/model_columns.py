@@ -21,7 +21,9 @@ TERM_TABLE = RowTable(
     "named derivative", "Columns of `M.DERIVATIVES` for each named derivative. Compiled code reads `M.NAME`."
 )
 TERM_AXIS = TERM_TABLE.declare("TERM_AXIS", "", "", "Axis of the force, 0 to 5.")
-TERM_FACTORS = TERM_TABLE.declare("TERM_FACTORS", "", "", "Factors: places in the basis `W.DERIVATIVE_BASIS`.", 4)
+TERM_FACTORS = TERM_TABLE.declare(
+    "TERM_FACTORS", "", "", "Factors of the derivative, as indices into the basis `W.DERIVATIVE_BASIS`.", 4
+)
 TERM_SIZE = TERM_TABLE.size
 DERIVATIVES = _columns(
     "DERIVATIVES", "", "", "Named derivatives; see [named derivative](#named-derivative).", TERM_SIZE * MAX_DERIVATIVES
@@ -40,14 +42,16 @@ OTHER_TYPES = _columns(
     "OTHER_TYPES",
     "",
     "",
-    "Number of the registered type of each actuator from SLOT_BALLAST on, from 1; 0 = none.",
+    "Number, from 1, of the registered type of each actuator in the slots from SLOT_BALLAST on; 0 = none.",
     BALLASTS,
 )
-FACES = _columns("FACES", "", "", "Triangles of a hull mesh; 0 = the primitive is the shape.")
+FACES = _columns("FACES", "", "", "Number of triangles of a hull mesh; 0 = the model has the shape of its primitive.")
 ACTUATOR_TABLES = _columns(
-    "ACTUATOR_TABLES", "", "", "Table of each fin, then of each thruster; -1 = none.", FINS + THRUSTERS
+    "ACTUATOR_TABLES", "", "", "Index of the table of each fin, then of each thruster; -1 = no table.", FINS + THRUSTERS
 )
-HULL = _columns("HULL", "", "", "Tables with the triangles of the hull mesh; -1 = none.", HULL_TABLES)
+HULL = _columns(
+    "HULL", "", "", "Indices of the tables with the triangles of the hull mesh; -1 = no table.", HULL_TABLES
+)
 COLUMNS = TABLE.size
 
 # ------------------------------------------------------------------ flags

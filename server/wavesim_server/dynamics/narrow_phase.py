@@ -52,8 +52,10 @@ from wavesim_server.dynamics.shapes import (
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.seabed import SeaBed, bed_depth
 
-FEATURE_TOLERANCE = 0.01  #: m, points of a flat side at most this much farther than the nearest point also carry load
-EDGE_TOLERANCE = 1e-3  #: m, tolerance for a contact point beyond the edge of the other body's side
+FEATURE_TOLERANCE = (
+    0.01  #: maximum additional distance in m, beyond the nearest point, at which points of a flat side also carry load
+)
+EDGE_TOLERANCE = 1e-3  #: tolerance in m for a contact point beyond the edge of the other body's side
 
 
 class ContactPoint(NamedTuple):

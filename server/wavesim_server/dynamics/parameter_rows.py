@@ -32,9 +32,9 @@ _QUADRATIC = "N s2/m2, N s2/m, N s2, N m s2"
 _PER_SPEED2 = "N s2/m2, N s2/m"
 _LEVER = "m"  # of a wrench per force; its first three numbers are a direction
 
-MASS = _rows("MASS", _INERTIA, "B", "M_RB + M_A, symmetric part: momentum.", 36)
+MASS = _rows("MASS", _INERTIA, "B", "Symmetric part of M_RB + M_A, for the momentum.", 36)
 MASS_INVERSE = _rows(
-    "MASS_INVERSE", "1/kg, 1/(kg m), 1/(kg m2)", "B", "Inverse of M_RB + M_A, of the free degrees of freedom.", 36
+    "MASS_INVERSE", "1/kg, 1/(kg m), 1/(kg m2)", "B", "Inverse of M_RB + M_A for the free degrees of freedom.", 36
 )
 LINEAR_DRAG = _rows("LINEAR_DRAG", _LINEAR, "B", "Linear drag D_L.", 36)
 QUADRATIC_DRAG = _rows("QUADRATIC_DRAG", _QUADRATIC, "B", "Quadratic drag D_Q.", 36)
@@ -43,8 +43,8 @@ WEIGHT = _rows("WEIGHT", "N", "", "Weight.")
 WEIGHT_MOMENT = _rows("WEIGHT_MOMENT", "N m", "B", "Weight times centre of mass.", 3)
 FULL_BUOYANCY = _rows("FULL_BUOYANCY", "N", "", "Buoyancy of the submerged body.")
 FULL_BUOYANCY_CENTRE = _rows("FULL_BUOYANCY_CENTRE", "m", "B", "Centre of the full buoyancy.", 3)
-VOLUME = _rows("VOLUME", "m3", "", "Volume of a hull mesh; 0 = the primitive is the shape.")
-SHAPE = _rows("SHAPE", "", "", "Primitive: 0 box, 1 cylinder, 2 sphere.")
+VOLUME = _rows("VOLUME", "m3", "", "Volume of a hull mesh; 0 = the model has the shape of its primitive.")
+SHAPE = _rows("SHAPE", "", "", "Primitive shape: 0 box, 1 cylinder, 2 sphere.")
 HALF = _rows("HALF", "m", "B", "Half length, half width (or radius), half height.", 3)
 BOUNDING_RADIUS = _rows("BOUNDING_RADIUS", "m", "", "Radius of the sphere around the body.")
 CONTACT_MARGIN = _rows("CONTACT_MARGIN", "m", "", "Radius by which the core is rounded for contact.")
@@ -53,7 +53,11 @@ THRUSTER_WRENCH = _rows(
     "THRUSTER_WRENCH", _LEVER, "B", "Force and moment of unit thrust, for each thruster.", THRUSTERS * 6
 )
 THRUSTER_WRENCH_TURNED = _rows(
-    "THRUSTER_WRENCH_TURNED", _LEVER, "B", "The same, with the thruster turned 90 degrees to starboard.", SWIVELS * 6
+    "THRUSTER_WRENCH_TURNED",
+    _LEVER,
+    "B",
+    "Force and moment of unit thrust when the thruster is turned 90 degrees to starboard.",
+    SWIVELS * 6,
 )
 LAW_TABLE = RowTable("thruster law", "Columns of `P.THRUSTER_LAW` for each thruster. Compiled code reads `P.NAME`.")
 LAW_AHEAD = LAW_TABLE.declare("LAW_AHEAD", "N, N s or N s2", "", "Thrust ahead: c1 n + abs(n) (c2 n + c3 u_a).", 3)
@@ -78,22 +82,22 @@ PROPELLER_TORQUE_AXIS = _rows(
 )
 ACTUATOR_RATE = _rows("ACTUATOR_RATE", _ACTUATOR, "", "Maximum change of the actuator in each slot in a step.", SLOTS)
 ACTUATOR_IMMEDIATE = _rows(
-    "ACTUATOR_IMMEDIATE", "", "", "1 for actuators without lag and rate limit: they follow at once.", SLOTS
+    "ACTUATOR_IMMEDIATE", "", "", "1 for actuators without lag and rate limit, which follow a command at once.", SLOTS
 )
 ACTUATOR_GAIN = _rows(
     "ACTUATOR_GAIN",
     "",
     "",
-    "Lag 1 - exp(-c h / T) at the integrator's times c, of which the first is 1: all slots for each time.",
+    "Lag 1 - exp(-c h / T) of all slots, for each time c of the integrator. The first time is 1.",
     GAINS * SLOTS,
 )
 
 FIN_WRENCH = _rows("FIN_WRENCH", _LEVER, "B", "Force and moment of unit normal force, for each fin.", FINS * 6)
-FIN_LIFT = _rows("FIN_LIFT", "N s2/m2", "", "Linear law: 1/2 rho A CL_a.", FINS)
-FIN_INFLOW = _rows("FIN_INFLOW", "", "", "Share of its inflow angle that acts on the fin (0 or 1).", FINS)
+FIN_LIFT = _rows("FIN_LIFT", "N s2/m2", "", "Coefficient 1/2 rho A CL_a of the linear lift law.", FINS)
+FIN_INFLOW = _rows("FIN_INFLOW", "", "", "Share of the inflow angle that acts on the fin (0 or 1).", FINS)
 FIN_PLACE_Y = _rows("FIN_PLACE_Y", "m", "B", "Position of the fin to starboard.", FINS)
-FIN_PLACE_Z = _rows("FIN_PLACE_Z", "m", "B", "Position of the fin, down.", FINS)
-FIN_STALL = _rows("FIN_STALL", "rad", "", "Linear law: angle of stall; 0 = none.", FINS)
+FIN_PLACE_Z = _rows("FIN_PLACE_Z", "m", "B", "Position of the fin below the origin.", FINS)
+FIN_STALL = _rows("FIN_STALL", "rad", "", "Stall angle of the linear law; 0 = the fin does not stall.", FINS)
 FIN_SLOPE = _rows("FIN_SLOPE", "", "", "CL_a, per rad.", FINS)
 FIN_PLATE = _rows("FIN_PLATE", "", "", "Normal-force coefficient of stalled fins at 90 degrees.", FINS)
 FIN_SPAN = _rows("FIN_SPAN", "", "B", "Span axis (coefficients per plane speed).", FINS * 3)
@@ -111,36 +115,52 @@ FOIL_AREA = FOIL_TABLE.declare("FOIL_AREA", "N s2/m2", "", "Area as 1/2 rho A.")
 FOIL_SIZE = FOIL_TABLE.size
 FIN_FOIL = _rows("FIN_FOIL", "", "", "Aerofoils of the fins; see [aerofoil](#aerofoil).", FINS * FOIL_SIZE)
 
-CROSS_SWAY = _rows("CROSS_SWAY", "N s2/m3", "", "Cross-flow drag: sway force per length.")
-CROSS_YAW = _rows("CROSS_YAW", "N s2/m3", "", "Cross-flow drag: yaw moment per length and lever.")
-CROSS_HEAVE = _rows("CROSS_HEAVE", "N s2/m3", "", "Cross-flow drag: heave force per length.")
-CROSS_PITCH = _rows("CROSS_PITCH", "N s2/m3", "", "Cross-flow drag: pitch moment per length and lever.")
+CROSS_SWAY = _rows("CROSS_SWAY", "N s2/m3", "", "Sway force of the cross-flow drag, per length.")
+CROSS_YAW = _rows("CROSS_YAW", "N s2/m3", "", "Yaw moment of the cross-flow drag, per length and lever arm.")
+CROSS_HEAVE = _rows("CROSS_HEAVE", "N s2/m3", "", "Heave force of the cross-flow drag, per length.")
+CROSS_PITCH = _rows("CROSS_PITCH", "N s2/m3", "", "Pitch moment of the cross-flow drag, per length and lever arm.")
 CROSS_HALF = _rows("CROSS_HALF", "m", "", "Half length of the hull.")
 CROSS_CENTRE = _rows("CROSS_CENTRE", "m", "B", "Centre of the hull, forward of the origin.")
 CROSS_STILL = _rows("CROSS_STILL", "m/s", "", "Minimum sway speed; below it, sway force and yaw moment are 0.")
-FRICTION = _rows("FRICTION", "N s2/m2", "", "ITTC friction: force per coefficient and speed^2.")
-FRICTION_RESIDUAL = _rows("FRICTION_RESIDUAL", "", "", "Residual coefficient, added to that of the ITTC line.")
-FRICTION_REYNOLDS = _rows("FRICTION_REYNOLDS", "s/m", "", "Reynolds number per speed: L/nu.")
+FRICTION = _rows(
+    "FRICTION", "N s2/m2", "", "ITTC friction force, divided by the friction coefficient and the square of the speed."
+)
+FRICTION_RESIDUAL = _rows(
+    "FRICTION_RESIDUAL", "", "", "Residual coefficient, which is added to the coefficient of the ITTC line."
+)
+FRICTION_REYNOLDS = _rows("FRICTION_REYNOLDS", "s/m", "", "Ratio L/nu of Reynolds number and speed.")
 FADING_DRAG = _rows("FADING_DRAG", "N s/m, N m s", "B", "Linear drag that fades with speed, diagonal.", 6)
 FADING_RATE = _rows("FADING_RATE", "s/m", "", "Rate k of the fading exp(-k U).")
-WING_AREA = _rows("WING_AREA", "N s2/m2", "", "Hull as a wing: 1/2 rho S.")
+WING_AREA = _rows("WING_AREA", "N s2/m2", "", "Coefficient 1/2 rho S of the lift of the hull.")
 WING_SLOPE = _rows("WING_SLOPE", "", "", "CL_a, per rad.")
 WING_DRAG = _rows("WING_DRAG", "", "", "CD_0.")
 WING_INDUCED = _rows("WING_INDUCED", "", "", "Induced drag per CL^2: 1/(pi e A).")
 OMITTED_MUNK = _rows("OMITTED_MUNK", "", "", "1 for omitted elements of C_A: 15 16 26 35 51 53 61 62.", 8)
-ADDED_MASS_ROWS = _rows("ADDED_MASS_ROWS", "kg, kg m", "B", "First three rows of M_A, for the omitted elements.", 18)
-RESTORING = _rows("RESTORING", "N/m, N, N m/rad", "B", "Linear restoring: columns z, phi, theta.", 18)
+ADDED_MASS_ROWS = _rows(
+    "ADDED_MASS_ROWS",
+    "kg, kg m",
+    "B",
+    "First three rows of M_A, from which the omitted elements of C_A are computed.",
+    18,
+)
+RESTORING = _rows("RESTORING", "N/m, N, N m/rad", "B", "Columns z, phi and theta of the linear restoring matrix.", 18)
 RESTORING_DEPTH = _rows("RESTORING_DEPTH", "m", "W", "Depth of the origin at equilibrium.")
 MEMORY_DENOMINATOR = _rows(
-    "MEMORY_DENOMINATOR", "", "", "Fluid memory: a of all systems, one after the other.", MEMORY_STATES
+    "MEMORY_DENOMINATOR",
+    "",
+    "",
+    "Coefficients a of all fluid memory systems, one system after the other.",
+    MEMORY_STATES,
 )
-MEMORY_NUMERATOR = _rows("MEMORY_NUMERATOR", "", "", "Fluid memory: c of all systems.", MEMORY_STATES)
-OSCILLATOR_SQUARE = _rows("OSCILLATOR_SQUARE", "1/s2", "", "Radiated waves: squares of the frequencies.", OSCILLATORS)
+MEMORY_NUMERATOR = _rows("MEMORY_NUMERATOR", "", "", "Coefficients c of all fluid memory systems.", MEMORY_STATES)
+OSCILLATOR_SQUARE = _rows(
+    "OSCILLATOR_SQUARE", "1/s2", "", "Squares of the frequencies of the oscillators for radiated waves.", OSCILLATORS
+)
 OSCILLATOR_DAMPING = _rows(
-    "OSCILLATOR_DAMPING", "1/s", "", "Radiated waves: damping matrix.", OSCILLATORS * OSCILLATORS
+    "OSCILLATOR_DAMPING", "1/s", "", "Damping matrix of the oscillators for radiated waves.", OSCILLATORS * OSCILLATORS
 )
 OSCILLATOR_COUPLING = _rows(
-    "OSCILLATOR_COUPLING", "", "B", "Couplings of each oscillator to the six motions.", OSCILLATORS * 6
+    "OSCILLATOR_COUPLING", "", "B", "Factors that couple each oscillator to the six motions.", OSCILLATORS * 6
 )
 BALLAST_PLACE = _rows("BALLAST_PLACE", "m", "B", "Positions of the ballast tanks.", BALLASTS * 3)
 GRAVITY = _rows("GRAVITY", "m/s2", "", "Gravity.")
@@ -152,14 +172,18 @@ HEAVE_ADDED_MASS = _rows(
     "HEAVE_ADDED_MASS",
     "kg, kg m",
     "B",
-    "Column of M_A (and of M_RB, for models without C) for heave, for hulls on the surface.",
+    "Heave column of M_A for hulls on the surface; for models without C, also of M_RB.",
     6,
 )
 FREE_DOFS = _rows("FREE_DOFS", "", "B", "1 for the degrees of freedom that move.", 6)
 TOTAL_INERTIA = _rows(
-    "TOTAL_INERTIA", _INERTIA, "B", "M_RB + M_A as given, for the reported forces; MASS_INVERSE is its inverse.", 36
+    "TOTAL_INERTIA",
+    _INERTIA,
+    "B",
+    "M_RB + M_A as configured, for the reported forces; MASS_INVERSE is its inverse.",
+    36,
 )
-ADDED_MASS = _rows("ADDED_MASS", _INERTIA, "B", "M_A as given, for bodies that leave the water.", 36)
+ADDED_MASS = _rows("ADDED_MASS", _INERTIA, "B", "M_A as configured, for bodies that leave the water.", 36)
 ADDED_MOMENTUM = _rows("ADDED_MOMENTUM", _INERTIA, "B", "Part of MASS that is added mass.", 36)
 OTHER_COEFFICIENT = _rows(
     "OTHER_COEFFICIENT", "", "", "Coefficients of actuators of registered types.", BALLASTS * OTHER_COEFFICIENTS

@@ -1,10 +1,11 @@
 """Declaration of the dynamics' flat arrays: a name, unit, frame and sentence for each group of rows.
 
 Each array is declared once: :mod:`~wavesim_server.dynamics.block_rows`, :mod:`~wavesim_server.dynamics.parameter_rows`,
-:mod:`~wavesim_server.dynamics.work_rows` and :mod:`~wavesim_server.dynamics.model_columns`. Row numbers, array sizes,
-publication into shared memory, docs/KERNEL_ROWS.md and tests/physics/test_row_tables.py follow from the declarations.
+:mod:`~wavesim_server.dynamics.work_rows` and :mod:`~wavesim_server.dynamics.model_columns`. The declarations define the
+row numbers, the array sizes, and which rows are published into shared memory. docs/KERNEL_ROWS.md and
+tests/physics/test_row_tables.py also use them.
 
-The result of a declaration is a plain integer, because a compiled function can use only those as constants.
+The result of a declaration is a plain integer, because a compiled function can use only plain integers as constants.
 """
 
 from __future__ import annotations

@@ -155,8 +155,9 @@ def _nearest_of_simplex(s: Floats, n: int, weights: Floats, trial: Floats) -> fl
     """Find the weights of the point of a simplex (rows 0..n-1 of s) that is nearest to the origin, and return its
     squared distance.
 
-    Each face (vertex, edge, triangle, or the whole tetrahedron) is a candidate if its point nearest to the origin,
-    without regard to its borders, has no negative weight. The result is the nearest of the candidates.
+    A face is a vertex, an edge, a triangle, or the whole tetrahedron. For each face, the function finds the point
+    nearest to the origin, without regard to the borders of the face. The face is a candidate if this point has no
+    negative weight. The result is the nearest of the candidates.
     """
     best = math.inf
     for mask in range(1, 1 << n):

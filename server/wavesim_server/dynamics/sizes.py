@@ -1,4 +1,4 @@
-"""Sizes of the dynamics' arrays: lanes, actuator slots, and the most of everything that a model may have."""
+"""Sizes of the dynamics' arrays: number of lanes, actuator slots, and the maximum number of each part of a model."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ from wavesim_server.elementary import sin_cos
 
 @device_function
 def _beyond(params: Floats, k: int, angle: Lanes, along: Lanes, wn: Lanes) -> Lanes:
-    """Return the correction of the normal force of fin k, whose angle in the linear law, delta - w_n/u, exceeds
-    FIN_STALL.
+    """Return the correction of the normal force of fin k. The fin is stalled: its angle in the linear law, delta -
+    w_n/u, exceeds FIN_STALL.
 
-    Between the stall angle a_s and 90 deg, the normal force has the form of Viterna and Corrigan (1982):
-    CN = CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2), where a is the true angle of
-    attack and CN_s the linear law's coefficient at a_s. The linear force, including the inflow term (part of the fin or of the
-    body's lift), is subtracted.
+    Between the stall angle a_s and 90 deg, the normal force has the form of Viterna and Corrigan (1982): CN = CN90
+    sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2). Here a is the true angle of attack, and
+    CN_s is the linear law's coefficient at a_s. The function subtracts the linear force, including its inflow term,
+    which is part of the lift of the fin or of the body.
     """
     stall, forward = broadcast(params, P.FIN_STALL + k), abs(along)
     speed2 = along * along + wn * wn

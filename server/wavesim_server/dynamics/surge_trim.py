@@ -1,5 +1,5 @@
-"""Commands that maintain a surge speed: the equilibrium of the model's equation of motion, straight ahead, level, in
-still water.
+"""Commands that maintain a surge speed. They solve the model's equation of motion for straight, level motion in still
+water.
 """
 
 from __future__ import annotations

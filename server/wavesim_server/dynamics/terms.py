@@ -43,8 +43,8 @@ from wavesim_server.elementary import LEAST, atan2, exp, log10, sin_cos
 
 @always_inline
 def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
-    """Return the speed along a force-and-torque column of the parameters, at the column's position: the column times
-    nu_r.
+    """Return the product of a force-and-torque column of the parameters with nu_r. It is the speed along the force, at
+    the point where the force acts.
     """
     return (
         broadcast(params, row) * load(work, W.NU_R)
@@ -348,7 +348,9 @@ def _strip_integrals(v: Lanes, r: Lanes, h: Lanes) -> tuple[Lanes, Lanes]:
 
 @always_inline
 def cross_flow(params: Floats, work: Floats) -> None:
-    """Add cross-flow drag along the hull (Faltinsen 1990): exact integral, sway-yaw and heave-pitch."""
+    """Add cross-flow drag along the hull (Faltinsen 1990) as an exact integral, for sway and yaw and for heave and
+    pitch.
+    """
     h, x = broadcast(params, P.CROSS_HALF), broadcast(params, P.CROSS_CENTRE)
     v, r, q = load(work, W.NU_R + 1), load(work, W.NU_R + 5), -load(work, W.NU_R + 4)
     y, n = _strip_integrals(v + x * r, r, h)
@@ -453,7 +455,7 @@ def restoring(block: Floats, params: Floats, work: Floats) -> None:
 
 @always_inline
 def radiation_memory(params: Floats, work: Floats, model_ints: Ints, count: int, stage: int) -> None:
-    """Add the radiation force -mu by linear systems, mu = c . x, x the companion form driven by nu_r."""
+    """Add the radiation force -mu of linear systems. mu = c . x, and nu_r drives the state x in companion form."""
     for m in range(count):
         system = M.MEMORIES + M.MEMORY_SIZE * m
         last, first = model_ints[system + M.MEMORY_ORDER] - 1, model_ints[system + M.MEMORY_FIRST]

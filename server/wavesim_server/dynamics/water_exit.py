@@ -26,7 +26,7 @@ from wavesim_server.dynamics.lanes import add_to, broadcast, element, load, maxi
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.dynamics.types import Lanes
 
-INSTANT_S = 1e-6  #: s, interval over which the growth of the wetted fraction is measured
+INSTANT_S = 1e-6  #: interval in s over which the growth of the wetted fraction is measured
 
 
 @always_inline
@@ -52,7 +52,7 @@ def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
 
 @always_inline
 def wet_share_rate(params: Floats, work: Floats) -> None:
-    """Store the growth rate of the wetted fraction, from the buoyancy an instant later."""
+    """Store the growth rate of the wetted fraction. It follows from the buoyancy after a short time."""
     wet = _buoyancy_share(params, work)
     growth = (wet * (2.0 - wet) - load(work, W.WET_SHARE)) / INSTANT_S
     store(work, W.WET_SHARE_RATE, select(load(work, W.WET_SHARE) < 1.0, maximum(growth, 0.0), 0.0))

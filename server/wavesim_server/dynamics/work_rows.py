@@ -31,8 +31,13 @@ STAGE_ACTUATORS = _rows(
     "STAGE_ACTUATORS", "N, 1/s, rad or kg", "", "Values of the actuators after their lag, in this stage.", SLOTS
 )
 # The next five groups are the basis of the named derivatives; a model's terms refer to them by their place in it.
-DERIVATIVE_BASIS = _rows("DERIVATIVE_BASIS", "", "", "Basis of the named derivatives: 1; the next four groups follow.")
-NU_R = _rows("NU_R", "m/s, rad/s", "B", "Velocity through the water, u v w p q r.", 6)
+DERIVATIVE_BASIS = _rows(
+    "DERIVATIVE_BASIS",
+    "",
+    "",
+    "First element of the basis of the named derivatives, which is 1. The next four groups are the other elements.",
+)
+NU_R = _rows("NU_R", "m/s, rad/s", "B", "Velocity through the water (u v w p q r).", 6)
 ABS_NU_R = _rows("ABS_NU_R", "m/s, rad/s", "B", "Absolute values of NU_R.", 6)
 SPEED_POWERS = _rows("SPEED_POWERS", "m/s, m2/s2, s/m", "", "Speed U through the water, U^2 and 1/U.", 3)
 FIN_ANGLES = _rows("FIN_ANGLES", "rad", "", "Angles of the fins.", FINS)
@@ -40,7 +45,7 @@ HEAVE_SPEED = _rows(
     "HEAVE_SPEED",
     "m/s",
     "",
-    "Heave speed for drag and memory: along B, or straight down for hulls on the surface.",
+    "Heave speed used by drag and memory. It is along the z axis of B, or vertical for hulls on the surface.",
 )
 THRUST = _rows("THRUST", "N", "", "Thrust of each thruster in this stage.", THRUSTERS)
 LANE_SCRATCH = _rows("LANE_SCRATCH", "", "", "Values that are computed lane by lane.", 4)
@@ -50,8 +55,10 @@ WET_SHARE = _rows(
     "",
     "Share of the water's forces and inertia that remains: 1 in the water, 0 in the air. See `dynamics/water_exit.py`.",
 )
-WET_SHARE_RATE = _rows("WET_SHARE_RATE", "1/s", "", "Rate of growth of WET_SHARE; 0 while it falls.")
+WET_SHARE_RATE = _rows("WET_SHARE_RATE", "1/s", "", "Rate at which WET_SHARE grows; 0 while WET_SHARE decreases.")
 WET_INERTIA = _rows("WET_INERTIA", "kg, kg m, kg m2", "B", "Inertia of bodies that are partly out of the water.", 36)
 LOADS = _rows("LOADS", "N, N m", "B", "Loads on bodies that are partly out of the water.", 6)
-ADDED_MOMENTUM_LEFT = _rows("ADDED_MOMENTUM_LEFT", "N s, N m s", "B", "Momentum that they have left to the water.", 6)
+ADDED_MOMENTUM_LEFT = _rows(
+    "ADDED_MOMENTUM_LEFT", "N s, N m s", "B", "Momentum that bodies have left in the water when they came out of it.", 6
+)
 SIZE = TABLE.size * LANES  #: numbers of the work array

@@ -139,7 +139,7 @@ class CommandExecutor:
         self.watchdog.note_command(row, self.sim.tick)
 
     def _done(self, row: int, session: int, done: Done) -> None:
-        """Apply the answer to a step, unless it was meant for an engine that has gone on."""
+        """Apply the answer to a step, unless the engine has already continued without it."""
         if not self.run.awaits_release or done.tick != self.sim.tick:
             return
         if done.command is not None:

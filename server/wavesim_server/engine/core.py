@@ -1,4 +1,4 @@
-"""The engine's core: which ticks are due, and which participants are served between them.
+"""The engine's core. It decides which ticks are due, and serves the participants between ticks.
 
 The core uses no clock, process or files: ``now`` is passed to :meth:`Engine.poll`; areas, queues and semaphores are
 passed to the constructor. In real time, each tick has an absolute deadline. In fast mode, one compiled call advances

@@ -1,4 +1,6 @@
-"""The synchronous emulators: signalled at the ticks at which their values are due, and awaited within a time limit."""
+"""The synchronous emulators. The engine signals them at the ticks at which their values are due, and waits for them
+within a time limit.
+"""
 
 from __future__ import annotations
 

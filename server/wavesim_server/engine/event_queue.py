@@ -46,7 +46,7 @@ class LocalEvents:
         return True
 
     def wake_front(self) -> None:
-        """Do nothing: the front takes the events at its next turn."""
+        """Do nothing, because the front reads the events when it next runs."""
 
 
 class EventQueue:

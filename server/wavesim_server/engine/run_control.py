@@ -1,4 +1,4 @@
-"""The state of a run: its timer, the lockstep participants, and what the front learns of both."""
+"""The state of a run: its timer and lockstep participants, and the events that report both to the front."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RunControl:
 
     @property
     def is_real_time(self) -> bool:
-        """Whether ticks follow wall time at real time or slower."""
+        """Whether the simulation follows wall time, at real time or slower."""
         return self.state is RunState.RUNNING and 0.0 < self.pacer.speed <= 1.0
 
     def set_state(self, state: RunState) -> None:

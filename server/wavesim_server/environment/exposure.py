@@ -89,8 +89,8 @@ class ResponseOperators:
 
 
 def impedance(model: Model, frequencies: Floats) -> tuple[Floats, Floats]:
-    """Return real and imaginary part of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G of a model with linear
-    restoring, K its fluid memory.
+    """Return the real and imaginary part of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G. The model has linear
+    restoring G, and K is its fluid memory.
     """
     rigid, added = mass_matrices(model)
     w = np.asarray(frequencies)

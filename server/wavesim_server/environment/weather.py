@@ -36,7 +36,7 @@ from wavesim_world.ocean.surface import (
     S_WAVE_NUMBER,
 )
 
-#: state of the weather: slow wind, drift speed and direction (deviations), current wind at 10 m, level of the tide
+#: state of the weather: slow part of the wind, deviations of drift speed and direction, current wind at 10 m, level of the tide
 W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
 #: indices of the inputs for wind, waves and air, which are the same everywhere; see :class:`WeatherArrays`
 (
@@ -76,9 +76,9 @@ HAS_WIND, HAS_FILTER, HAS_RAO, HAS_WATER = 1, 2, 4, 8
 # buoyancy in water of the world's density and its centre, B; relative excess at a depth, its change per metre, that
 # depth
 (V_FULL, V_X, V_Y, V_Z, V_EXCESS, V_SLOPE, V_DEPTH, VOLUMES) = range(8)
-#: a wave component is neglected below the depth at which its motion has decayed to exp(-MAX_DECAY_EXPONENT)
+#: exponent of decay: below the depth at which its motion has decayed to exp(-MAX_DECAY_EXPONENT), a wave component is neglected
 MAX_DECAY_EXPONENT = 9.0
-#: a body senses the sea at a point if its half length is below this fraction of 1/k of the shortest wave
+#: fraction of 1/k of the shortest wave; a body whose half length is smaller is treated as a point
 POINT_SIZE_LIMIT = 0.1
 
 #: columns of the table `surroundings`
@@ -371,8 +371,8 @@ def fill_surroundings(
 
 @device_function
 def _stratified_buoyancy(v: Floats, reach: float, b: Floats, l: int, depth: float) -> None:
-    """Add the excess buoyancy of a body in water of the local density, including its own compression. At the surface,
-    the submerged fraction of the body's height scales this excess.
+    """Add the excess buoyancy of a body in water of the local density, including the compression of the body. At the
+    surface, this excess is scaled by the submerged fraction of the body's height.
     """
     z = b[B.PZ * LANES + l]
     wet = min(max(0.5 * (depth / max(reach, 1e-6) + 1.0), 0.0), 1.0)

@@ -16,7 +16,7 @@ PLANAR = ("ASV", "Boat")
 
 
 def read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Return the draft of one section.
+    """Return the draft model of one section of the file.
 
     Thrust, drag, lift, Coriolis and restoring have the same terms as in DUNE. The file contains the total inertia
     matrix, so M_RB is that matrix minus the added mass. Fin commands are fractions of 0.4363 rad (25 deg). DUNE moves

@@ -38,8 +38,8 @@ _PAIRS = [(i, j) for i in range(6) for j in range(i)]
 
 
 def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Return the draft: masses, damping, ITTC friction, cross-flow (sway twice, as in `vessel.cpp`), Coriolis as
-    derivatives, restoring, wind, waves, two drives.
+    """Return the draft model. It contains masses, damping, ITTC friction, cross-flow (sway twice, as in `vessel.cpp`),
+    Coriolis as derivatives, restoring, wind, waves and two drives.
 
     hilsim's code adds one term that the file does not contain: fluid memory scaled from another hull.
     """

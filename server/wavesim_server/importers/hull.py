@@ -92,7 +92,7 @@ def _add_masses(draft: ModelDraft, found: panel_results.PanelResults) -> None:
             draft.matrix("rigid-body", m)
             return
         draft.notes.append(
-            "the mass matrix in the file has no inertia about some axes; the values from the options are used"
+            "the mass matrix in the file has no inertia about some axes; the command uses the values from the options"
         )
     mass_, centre, inertia = (
         draft.require_numbers("mass", 1),
@@ -140,5 +140,5 @@ def _add_radiation(draft: ModelDraft, memory: retardation.RadiationMemory) -> No
     for (i, j), (rms, damping, added) in memory.errors.items():
         draft.notes.append(
             f"radiation {panel_results.DOFS[i]}-{panel_results.DOFS[j]}: error of the damping {100 * rms:.1f} % rms and {100 * damping:.1f} % "
-            f"maximum, of the added mass {100 * added:.1f} % maximum, relative to the maximum of the table"
+            f"maximum; error of the added mass {100 * added:.1f} % maximum. Errors are relative to the maximum of the table"
         )

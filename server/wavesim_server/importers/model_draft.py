@@ -25,8 +25,8 @@ SETTINGS = {
     "thrusters": "thrusters as `x y z dx dy dz max` in m and N, seven numbers each",
     "cross-flow-density": "water density in kg/m3 for which the drag coefficients were determined",
     "centre": "centre of mass relative to the origin, forward, starboard, down, in m, three numbers",
-    "linear-drag": "drag in addition to that of radiated waves, N per m/s and N m per rad/s, six numbers (0 0 0 0 0 0 for none)",
-    "restoring": "linear restoring matrix G, row by row, z down, including the part of the weight, 36 numbers",
+    "linear-drag": "linear drag besides the drag of radiated waves, in N per m/s and N m per rad/s, six numbers (all 0: none)",
+    "restoring": "linear restoring matrix G, row by row, z down, including the contribution of the weight, 36 numbers",
     "origin-depth": "depth below the mean surface of the reference point of the moments, in m",
     "length": "length scale (ULEN) of the dimensionless numbers in m",
     "gravity": "gravity in m/s2 used to make the numbers dimensionless",
@@ -137,7 +137,7 @@ class ModelDraft:
         """Record the entries of a table that the model cannot represent, and those that are irrelevant to it."""
         self.unused += table.unread
         if table.ignored:
-            self.notes.append(f"entries without a meaning for the model: {', '.join(table.ignored)}")
+            self.notes.append(f"entries that have no meaning for the model: {', '.join(table.ignored)}")
 
     def require_numbers(self, key: str, count: int) -> list[float] | None:
         """Return the numbers that the user supplied for a value the file lacks; record a gap if there are none."""

@@ -81,8 +81,8 @@ def make_coefficients(frequencies: Any, added: Any, damping: Any, infinite: Any 
 
 
 def make_operators(frequencies: Any, headings: Any, response: Any, use: str) -> PanelOperators:
-    """Create operators from values in a code's axes: headings (rad) in any order, response (6, frequencies, headings) with leading
-    phases.
+    """Create operators from results in the axes of a panel code. ``headings`` (rad) may have any order. The response
+    (6, frequencies, headings) has leading phases.
 
     Headings from 0 to 180 deg are enough for a hull that is symmetric about its centre plane. Raises ValueError for
     other hulls.

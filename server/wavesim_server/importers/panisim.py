@@ -23,7 +23,7 @@ PROPELLER_LAG_S = 1.0  #: time constant of every propeller in Panisim
 
 
 def read(folder: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Return the draft of a folder, with the terms of Panisim's class `Vessel`.
+    """Return the draft model of a folder, with the terms of Panisim's class `Vessel`.
 
     The added mass and restoring come from a HydRA file and the aerofoil from a NACA table, both in the folder or next to it.
     """
@@ -164,8 +164,8 @@ def _read_aerofoil(folder: Path, *names: Any) -> list[tuple[float, float, float]
 
 
 def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
-    """Add a thruster: T = (1 - tp) rho D^4 KT0 (1 - J) n abs(n), n in 1/s, along the x axis after Panisim's roll, pitch
-    and yaw.
+    """Add a thruster with the thrust T = (1 - tp) rho D^4 KT0 (1 - J) n abs(n), n in 1/s. Its direction is the x axis
+    after Panisim's roll, pitch and yaw.
     """
     roll, pitch, yaw = (float(a) for a in t["thruster_orientation"])
     along = (

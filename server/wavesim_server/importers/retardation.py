@@ -37,8 +37,8 @@ APART = 0.02
 class RadiationMemory:
     """Oscillators (w_n (n,) rad/s, R (n, n), P (n, 6)), added mass at infinite frequency (6, 6), and errors of the fit.
 
-    The errors are the rms and maximum error of damping and the maximum error of added mass for each pair of motions,
-    relative to the maximum of each table.
+    For each pair of motions, the errors are the rms and maximum error of damping, and the maximum error of added mass.
+    They are relative to the maximum of each table.
     """
 
     frequencies: Array
@@ -205,8 +205,8 @@ def _infinite(w: Array, a: Array, k: Array, known: Array | None) -> Array:
 
 
 class _FitProblem:
-    """Residuals of n oscillators and their Jacobian, over x = log w_n, L row by row, P row by row; R = L L^T +
-    MIN_DAMPING_RATIO diag(w_n).
+    """Residuals of n oscillators and their Jacobian. The variables x are log w_n, L row by row, and P row by row, with
+    R = L L^T + MIN_DAMPING_RATIO diag(w_n).
     """
 
     def __init__(self, w: Array, a: Array, b: Array, known: Array | None, n: int) -> None:

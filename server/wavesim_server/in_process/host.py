@@ -25,9 +25,9 @@ from wavesim_server.in_process.server import InProcessServer
 
 __all__ = ["HostedProgram", "ProgramHost"]
 
-LOOK_S = 0.05  #: interval in s between two looks of the main thread at the programs
-LONGEST_WAIT_S = 3600.0  #: maximum time in s of one wait; threads cannot wait for infinity
-STOP_S = 2.0  #: time in s that the programs have to end after the end of the trial
+LOOK_S = 0.05  #: interval in s at which the main thread checks the programs
+LONGEST_WAIT_S = 3600.0  #: maximum time in s of one wait, because a thread cannot wait for an infinite time
+STOP_S = 2.0  #: time in s within which programs must end after the end of the trial
 
 
 class HostedProgram:
@@ -39,7 +39,7 @@ class HostedProgram:
         self.turn = threading.Condition(lock)  #: notified when this program may run
         self.exit_code: int | None = None  #: None while the program runs
         self.has_begun = False
-        self.wants_turn = False  #: whether the time limit of its wait has passed
+        self.wants_turn = False  #: whether the time limit of the program's wait has passed
         self.thread: threading.Thread | None = None
 
     @property
@@ -47,7 +47,10 @@ class HostedProgram:
         """Whether the program can continue."""
         if self.wants_turn or not self.has_begun:
             return True
-        return any(s.received and s.waiting_threads for s in self.sessions)
+        for session in self.sessions:  # noqa: SIM110  # a generator would take three times as long, several times per step
+            if session.received and session.waiting_threads:
+                return True
+        return False
 
 
 class ProgramHost:
@@ -68,14 +71,16 @@ class ProgramHost:
     # -- the main thread ---------------------------------------------------------------------------
 
     def add(self, label: str, run: Callable[[], int], context: ProgramContext) -> None:
-        """Add a program, which begins when :meth:`drive` gives it a turn. ``run`` returns its exit code."""
+        """Add a program, which begins when :meth:`drive` lets it run. The function ``run`` returns the program's exit
+        code.
+        """
         program = HostedProgram(label, run, context, self._lock)
         program.thread = threading.Thread(target=self._run, args=(program,), name=label, daemon=True)
         self.programs.append(program)
         program.thread.start()
 
     def drive(self, is_done: Callable[[], bool], look: Callable[[], None]) -> None:
-        """Run programs and simulation until ``is_done``. ``look`` is called about every 50 ms."""
+        """Run the programs and the simulation until ``is_done`` returns True. Call ``look`` about every 50 ms."""
         with self._lock:
             looked_at = 0.0
             while not is_done():
@@ -90,7 +95,7 @@ class ProgramHost:
                     self._pause(self.server.pause())
 
     def _pause(self, seconds: float) -> None:
-        """Wait, in the main thread, until a thread of a program acts, a datagram arrives, or the time has passed."""
+        """Wait in the main thread until a program's thread acts, a datagram arrives, or the time limit has passed."""
         before = time.monotonic()
         if self.server.network is None:
             self._main.wait(seconds)
@@ -124,7 +129,7 @@ class ProgramHost:
 
     @property
     def running(self) -> HostedProgram | None:
-        """The program that has the turn; in :meth:`drive`, its own code runs."""
+        """The program whose thread may run now; None = the main thread."""
         return self._current
 
     # -- the server of the programs (LocalServer) ----------------------------------------------------
@@ -143,7 +148,9 @@ class ProgramHost:
             program.sessions.append(session)
 
     def _program_of_thread(self) -> HostedProgram:
-        """Return the program to which the present thread belongs: threads that a program starts are not known by name."""
+        """Return the program of the present thread. A thread that a program started counts as a thread of the running
+        program.
+        """
         mine = threading.current_thread()
         program = next((p for p in self.programs if p.thread is mine), self._current)
         if program is None or self.is_over:
@@ -211,15 +218,16 @@ class ProgramHost:
     # -- turns -----------------------------------------------------------------------------------
 
     def _advance(self, mine: HostedProgram | None) -> bool:
-        """Give the turn to a program that can continue, or let the simulation advance.
+        """Run a program that can continue. If there is none, advance the simulation.
 
-        Returns False if there is nothing to do; then the main thread has the turn.
+        Returns False if there is nothing to do; the main thread then runs.
         """
-        if self._give_turn(mine):
+        first = -1 if mine is None else self.programs.index(mine)
+        if self._give_turn(first + 1):
             return True
         try:
             while self.server.advance():
-                if self._give_turn(mine):
+                if self._give_turn(max(first, 0)):  # this program first, which saves a switch of threads
                     return True
                 if mine is None:
                     return True
@@ -228,18 +236,16 @@ class ProgramHost:
         self._switch(None)
         return False
 
-    def _give_turn(self, mine: HostedProgram | None) -> bool:
-        """Give the turn to the next program that can continue; return whether there is one."""
-        first = 0 if mine is None else self.programs.index(mine) + 1
-        for k in range(len(self.programs)):
-            program = self.programs[(first + k) % len(self.programs)]
+    def _give_turn(self, first: int) -> bool:
+        """Let the next program that can continue run, counted from an index; return whether there is one."""
+        for program in (*self.programs[first:], *self.programs[:first]):
             if program.exit_code is None and program.has_input:
                 self._switch(program)
                 return True
         return False
 
     def _switch(self, to: HostedProgram | None) -> None:
-        """Make a program, or the main thread (None), the one that runs."""
+        """Switch to a program, or to the main thread (None)."""
         if to is self._current:
             return
         if self._current is not None:
@@ -252,7 +258,7 @@ class ProgramHost:
             to.turn.notify_all()
 
     def _run(self, program: HostedProgram) -> None:
-        """Run a program from its first turn to its end."""
+        """Wait until the program may run for the first time, then run it to its end."""
         with self._lock:
             while self._current is not program:
                 if self.is_over:

@@ -34,8 +34,8 @@ class Trial:
             trial.run()
         print(trial.table())
 
-    ``out`` is the folder for log and output (default: a temporary folder), ``seed`` and ``duration`` (s) replace those of the
-    configuration. Raises WaveSimError if a participant cannot run in this process.
+    ``out`` is the folder for log and output (default: a temporary folder), ``seed`` and ``duration`` (s) replace the
+    values of the configuration. Raises WaveSimError if a participant cannot run in this process.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Process-wide state that each program in the process has for itself: output, arguments, modules, random numbers."""
+"""Process-wide state of which each program has its own copy: output, arguments, modules, random numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PRIVATE_LIBRARIES = ("random",)
 
 
 def _copy_of_library(name: str) -> ModuleType:
-    """Return a second instance of a library module."""
+    """Load a library module a second time and return the new instance."""
     spec = importlib.util.find_spec(name)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -35,12 +35,12 @@ class SharedRandomState:
     def __init__(self) -> None:
         address = get_bit_generator().ctypes.state_address
         # the 624 words of the Mersenne Twister, and its position
-        self._words = np.ctypeslib.as_array((ctypes.c_uint32 * 625).from_address(address))
+        self._words = (ctypes.c_uint32 * 625).from_address(address)
         self.initial: Any = np.random.get_state()
 
     def mark(self) -> tuple[int, int]:
         """Return numbers that change when the generator is used or seeded."""
-        return int(self._words[0]), int(self._words[624])
+        return self._words[0], self._words[624]
 
 
 class ProgramContext:
@@ -99,7 +99,7 @@ class ProgramContext:
             np.random.set_state(self._numpy_random.initial)
 
     def _take_new_modules(self) -> None:
-        """Take over the modules of the program's folder that it has imported."""
+        """Store the modules of the program's folder that the program has imported."""
         for name, module in list(sys.modules.items()):
             if name not in self._modules and self._is_own(module):
                 self._modules[name], self._replaced[name] = module, None

@@ -33,6 +33,7 @@ from wavesim_world.config import LoadedConfig
 __all__ = ["InProcessServer"]
 
 IDLE_S = 0.05  #: maximum wall time in s of one pause
+PUBLISH_S = 0.02  #: wall time in s between two updates of the front's tables in shared memory
 
 
 class _FleetViews:
@@ -52,7 +53,7 @@ class _FleetViews:
 
 
 class _LocalEmulator:
-    """An emulator in this process, which computes its values when the engine asks for them."""
+    """An emulator in this process. It computes its values when the engine requests them."""
 
     def __init__(self, emulator: Any, server: str, seed: int, count: int) -> None:
         self.emulator = emulator
@@ -73,7 +74,7 @@ class _LocalEmulator:
             self.claim.write(self._bank.table, view.tick)
 
     def wait_answer(self, timeout: float = 0.0) -> bool:
-        """Return True: the values are there."""
+        """Return True, because the values have already been computed."""
         return True
 
 
@@ -109,8 +110,8 @@ class NetworkPort:
 class InProcessServer:
     """The server of a trial in one process, on the shared memory of its name.
 
-    For the sessions, the time is simulation time, plus the wall time during which nothing happened: no client is ever too slow. In
-    real time it is wall time.
+    In real time, the clock of the sessions is wall time. Otherwise, it is simulation time plus the wall time during
+    which nothing happened. No client is therefore ever too slow.
     """
 
     def __init__(
@@ -141,8 +142,9 @@ class InProcessServer:
         self.front = Front(
             loaded, options.name, options.seed, areas, self._commands, log=log, keys=keys, print_line=print_line
         )
-        self.idle_s = 0.0  #: wall time during which nothing happened
-        self._front_due = self._engine_due = 0.0
+        self.front.has_network = network is not None
+        self.idle_s = 0.0  #: total wall time in s during which neither simulation nor programs advanced
+        self._front_due = self._engine_due = self._publish_at = 0.0
         self.engine.begin(time.monotonic())
         emulators = self._emulators.values()
         views = _FleetViews(SharedState(options.name), {t for e in emulators for t in e.emulator.needs})
@@ -160,7 +162,7 @@ class InProcessServer:
     # -- time --------------------------------------------------------------------------------------
 
     def advance(self) -> bool:
-        """Do the work that is due; return False if there is none until a program acts or time passes."""
+        """Do the work that is due. Return False if no work is due until a program acts or time passes."""
         if self.network is not None:
             for data, address in self.network.receive():
                 self.front.receive(data, address, self.now)
@@ -168,8 +170,8 @@ class InProcessServer:
         self._engine_due = self.engine.poll(wall := time.monotonic())
         has_events = self._take_events()
         now = self.now
-        if now >= self._front_due:
-            self._front_due = self.front.poll(now)
+        if now >= self._front_due or wall >= self._publish_at:
+            self._front_due, self._publish_at = self.front.poll(now), wall + PUBLISH_S
         else:
             self.front.set_time(now)
             self.front.hand_over()
@@ -177,7 +179,7 @@ class InProcessServer:
         return has_commands or has_events or self._engine_due <= wall or bool(self._commands.waiting)
 
     def pause(self) -> float:
-        """Return the wall time in s to wait when nothing is due."""
+        """Return the wall time in s for which to wait when no work is due."""
         return min(max(self._engine_due - time.monotonic(), 0.0), max(self._front_due - self.now, 0.0), IDLE_S)
 
     def _send(self) -> None:
@@ -194,10 +196,10 @@ class InProcessServer:
         return has_any
 
     def _take_events(self) -> bool:
-        waiting = self._events.waiting
+        waiting, now = self._events.waiting, self.now
         has_any = bool(waiting)
         while waiting:
-            self.front.handle_event(waiting.popleft(), self.now)
+            self.front.handle_event(waiting.popleft(), now)
         return has_any
 
     # -- the trial ---------------------------------------------------------------------------------
@@ -217,7 +219,7 @@ class InProcessServer:
 
     @property
     def is_held(self) -> bool:
-        """Whether the simulation has reached the tick at which it waits, and everything due there is done."""
+        """Whether the simulation has reached the tick at which it waits, and has done all work that is due there."""
         return self.engine.is_held and not self._commands.waiting and not self.engine.run.awaits_release
 
     def status(self) -> Mapping[str, Any]:
@@ -239,11 +241,11 @@ class InProcessServer:
         return self.front.join_local(join, client, self.now)
 
     def request(self, session: Session, number: int, item: Any) -> None:
-        """Take a request of a session."""
+        """Accept a request from a session."""
         self.front.request_local(session, number, item)
 
     def deliver(self, session: Session, message: Any) -> None:
-        """Take a message of a session."""
+        """Accept a message from a session."""
         self.front.receive_local(session, message)
 
     def end(self, session: Session) -> None:

@@ -69,7 +69,7 @@ class InProcessTrial(Trial):
                 sock = stack.enter_context(bind_udp_socket(self.loaded, self.options.port))
                 self.options = dataclasses.replace(self.options, port=sock.getsockname()[1])
                 network = NetworkPort(sock)
-                self._print(f"outside this process: {', '.join(outside)}")
+                self._print(f"participants outside this process: {', '.join(outside)}")
             stack.enter_context(shared_objects(self.loaded, self.name))
             stack.enter_context(_in_folder(self.loaded.path.parent))
             stack.enter_context(_ignored_signal_handlers())
@@ -174,7 +174,7 @@ class InProcessTrial(Trial):
             self._report_ended()
 
     def _on_error(self, program: HostedProgram, error: BaseException) -> None:
-        """Open the debugger where a program raised an exception; time stands still meanwhile."""
+        """Open the debugger where a program raised an exception. Simulation time stops meanwhile."""
         if not self.debug or self.host.is_over:
             return
         time_s = self.server.simulation.time_ns * 1e-9
@@ -227,7 +227,7 @@ def _runner(file: Path, context: ProgramContext) -> Callable[[], int]:
 
 @contextlib.contextmanager
 def _in_folder(folder: Path) -> Iterator[None]:
-    """Change to a folder, which is that of the programs."""
+    """Change the working directory to the folder of the programs."""
     before = Path.cwd()
     os.chdir(folder)
     try:

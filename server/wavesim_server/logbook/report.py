@@ -15,7 +15,7 @@ from wavesim_sdk.guidance.encounters import CONTACT_NOTICE_PREFIX, closest_passe
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
-#: counters of a run that should be 0, and the text that is printed if a counter is not 0
+#: counters of a run that should be 0, each with the text that is printed if it is not 0
 TROUBLE_TEXTS = {
     "contacts_dropped": "contacts of bodies were omitted because there were too many at once",
     "paths_dropped": "propagation paths were omitted: weaker than those followed to their node (<acoustics paths>), or with too many turning points",
@@ -219,7 +219,7 @@ def table_json(table: dict[str, Any]) -> str:
 
 
 def _shortcomings(v: dict[str, Any]) -> list[str]:
-    """Return lines of text about a vehicle's instruments without values and its clipped commands."""
+    """Return lines of text about instruments of a vehicle that gave no values, and about its clipped commands."""
     # the first values of some instruments lack a reference, hence the minimum
     silent = [
         f"{name} {100 * share:.0f} %" for name, share in v.get("without_value", {}).items() if share >= LEAST_SHARE

@@ -258,7 +258,9 @@ def frame_messages(frame: ImagingFrame, turns: dict[str, ScanAccumulator]) -> It
 
 
 def write_sonar_messages(log: Path, out: Path, vehicle: str = "", name: str = "") -> int:
-    """Write the frames of a log (all, or those of one body or sonar) as ROS messages; return the number of messages."""
+    """Write frames of a log (all frames, or only the frames of one body or sonar) as ROS messages; return the number of
+    messages.
+    """
     written = 0
     channels: dict[str, int] = {}
     try:

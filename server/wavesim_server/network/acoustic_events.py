@@ -1,4 +1,6 @@
-"""Sound between the engine and the crews: rate-limited requests in, signals sent and received out."""
+"""Transfer of sound between the engine and the crews. Requests go to the engine at a limited rate; sent and received
+signals go to the crews.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,8 @@ def push_signal_events(
 ) -> None:
     """Push events to the sessions that sent a signal and to those that listen.
 
-    ``senders`` and ``receivers`` are True where the same body still occupies the row; other records concern no session.
+    ``senders`` and ``receivers`` are True where the same body still occupies the row. The other records do not concern
+    any session.
     """
     for s, there in zip(sent, senders, strict=True):
         if s["payload_bytes"] and s["outcome"] == Outcome.HEARD:

@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 @dataclass(frozen=True)
 class JoinResult(Admission):
-    """The result of an admitted join: the part for the client, and the grant, which only the server uses."""
+    """The result of an admitted join. It adds the grant, which only the server uses, to what the client receives."""
 
     grant: SessionGrant = SessionGrant(-1, "", "", 0, True, False, Right(0), False, 0, (), ())
 

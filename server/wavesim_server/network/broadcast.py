@@ -10,8 +10,9 @@ from wavesim_sdk.arrays import Record
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.wire.messages import HEADER_BYTES, Fleet, Type
 from wavesim_sdk.wire.server import ServerSessions
-from wavesim_sdk.wire.session import Session
+from wavesim_sdk.wire.session import PendingStep, Session
 from wavesim_server.network.crews import CrewMember, Crews
+from wavesim_server.network.local_states import LocalStates
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.state_datagrams import StateWriter, TableSnapshots, finish_datagrams
 
@@ -51,6 +52,7 @@ class StateBroadcaster:
         self.sessions, self.crews, self.observers = sessions, crews, observers
         self.outgoing: list[list[tuple[bytes, Address]] | DatagramRows] = []
         self.writer = StateWriter(vehicles, step_ns)
+        self._local_states = LocalStates(vehicles, step_ns, self.writer.instruments)
         self._bodies, self._tick_and_state, self._generations = bodies, tick_and_state, lives
 
     def identity(self) -> Record:
@@ -65,10 +67,12 @@ class StateBroadcaster:
 
     def send_steps(self, members: list[CrewMember], tick: int, now: float) -> None:
         """Send a STEP message to each of these lockstep clients."""
-        for m in members:
-            self.sessions.flush_events(m.session, now)
-        view = self.writer.view(tick, self._tick_and_state()[1])
-        self._write(members, view, Type.STEP, now)
+        run_state = self._tick_and_state()[1]
+        remote = self._hand_to_local(members, tick, run_state, is_step=True)
+        if remote:
+            for m in remote:
+                self.sessions.flush_events(m.session, now)
+            self._write(remote, self.writer.view(tick, run_state), Type.STEP, now)
 
     def poll(self, now: float) -> float:
         """Write states and fleets that are due; return the time of the next call."""
@@ -89,9 +93,10 @@ class StateBroadcaster:
         for m in due:
             behind = now - m.next_state
             m.next_state = now + m.period - (behind if behind < m.period else 0.0)
-        aboard = [m for m in due if m.is_aboard]
-        if aboard:
-            self._write(aboard, self.writer.view(*self._tick_and_state()), Type.STATE, now)
+        tick, run_state = self._tick_and_state()
+        remote = self._hand_to_local([m for m in due if m.is_aboard], tick, run_state, is_step=False)
+        if remote:
+            self._write(remote, self.writer.view(tick, run_state), Type.STATE, now)
 
     def _mark_aboard(self, members: list[CrewMember]) -> None:
         """Mark the bodies that the engine has added. Before that, their rows contain no data to send."""
@@ -113,7 +118,6 @@ class StateBroadcaster:
 
         If a call fails, write the states one by one, so that only one session fails.
         """
-        members = self._hand_to_local(members, view, kind, now)
         self.collect_session_datagrams()
         try:
             self._write_some(members, view, kind, now)
@@ -125,21 +129,20 @@ class StateBroadcaster:
                 if not m.session.is_over:
                     self._write([m], view, kind, now)
 
-    def _hand_to_local(
-        self, members: list[CrewMember], view: TableSnapshots, kind: Type, now: float
-    ) -> list[CrewMember]:
+    def _hand_to_local(self, members: list[CrewMember], tick: int, run_state: int, is_step: bool) -> list[CrewMember]:
         """Hand the states to the clients in this process; return the other members."""
         remote = []
         for m in members:
-            if m.session.client is None:
+            session = m.session
+            if (client := session.client) is None:
                 remote.append(m)
                 continue
             try:
-                if kind is Type.STEP:
-                    self.sessions.track_step(m.session, view.tick, (), now)
-                m.session.client.take_message(self.writer.message(m, view, kind))
+                if is_step:
+                    session.pending_step, session.pending_done = PendingStep(tick), None
+                client.take_state(self._local_states.make(m, client.body, tick, run_state, is_step))
             except Exception as error:
-                self.sessions.fail_session(m.session, error)
+                self.sessions.fail_session(session, error)
         return remote
 
     def _write_some(self, members: list[CrewMember], view: TableSnapshots, kind: Type, now: float) -> None:

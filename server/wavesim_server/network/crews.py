@@ -45,7 +45,7 @@ class CrewMember:
     session: Session
     grant: SessionGrant
     period: float  #: wall time between two states; infinite = no states
-    sensor_numbers: tuple[int, ...] = ()  #: numbers of the sensors that it receives
+    sensor_numbers: tuple[int, ...] = ()  #: numbers of the sensors that the session receives
     described_sensors: set[int] = field(default_factory=set)  #: sensors whose description the client has received
     wants_acoustics: bool = True
     wants_effort: bool = False
@@ -108,7 +108,9 @@ class Crews:
         self.rearrange()
 
     def start_new_epochs(self, rng: random.Random) -> None:
-        """Start epochs at random numbers, so that late answers to sessions of an earlier front match no new session."""
+        """Start the epochs at random numbers. A late answer to a session of an earlier front then does not match a new
+        session.
+        """
         self.first_epoch = rng.randrange(1, _EPOCH)
 
     def leave(self, token: int) -> CrewMember | None:
@@ -154,7 +156,7 @@ class Crews:
 
     @staticmethod
     def request_tag(member: CrewMember, number: int) -> int:
-        """Combine the number of a request with that of its session, for use in records.
+        """Combine the number of a request with the number of its session, for use in records.
 
         The answer to the request contains this number, which identifies the session.
         """

@@ -29,10 +29,10 @@ class EngineCommands(Protocol):
         """Queue a client's message, which has been checked, with its bytes; see :class:`~messages.ClientMessage`."""
 
     def request(self, row: int, number: int, item: bytes) -> None:
-        """Queue a request about sound of the body in a row; its result repeats the number."""
+        """Queue an acoustic request of the body in a row. The result of the request contains the same number."""
 
     def execute(self, number: int, command: bytes) -> None:
-        """Queue a command, an item of REQUESTS; its result repeats the number."""
+        """Queue a command, which is an item of REQUESTS. The result of the command contains the same number."""
 
     def leave(self, row: int) -> None:
         """Queue the departure of the body in a row."""
@@ -101,4 +101,4 @@ class LocalEngineQueue:
         self.waiting.append(ClientMessage(row, 0, Leave(), b""))
 
     def flush(self) -> None:
-        """Do nothing: the engine takes the commands at its next turn."""
+        """Do nothing, because the engine reads the commands when it next runs."""

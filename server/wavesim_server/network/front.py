@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 FEW_SESSIONS = 64
 GENERATION_MARGIN = 1000  #: margin for the generations of bodies that an earlier front may have added to a row
-#: intervals between two polls of the sessions: for few sessions, for many
+#: intervals between two polls of the sessions, for few sessions and for many
 SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04
 LONG_S = 0.1  #: when a wait exceeds this time, the waiting budgets are checked
 #: if the front was inactive for longer than this, it stalled itself, and its clients are not charged
@@ -99,6 +99,7 @@ class Front:
         rng: random.Random | None = None,
         print_line: Callable[[str], None] = lambda text: None,
     ) -> None:
+        self.has_network = True  #: False if all clients are in this process
         self.config, self.log = loaded.config, log
         self.areas, self.events, self.print_line = areas, events, print_line
         step_ns = round(self.config.time.step * 1e9)
@@ -118,9 +119,9 @@ class Front:
             self._rng,
             self._on_error,
         )
-        #: replies to the commander: (its command, the reply)
+        #: replies to the commander, each with the command that it answers
         self.replies: list[tuple[dict[str, Any], CommandReply]] = []
-        #: returns the part of the status that the surrounding process contributes
+        #: function that returns the process's part of the status
         self.gauges: Callable[[], dict[str, Any]] = dict
         self.tables = FrontTables(areas["simulation"], areas["vehicles"])
         self.admission_policy, self.crews = AdmissionPolicy(loaded, step_ns), Crews()
@@ -207,12 +208,12 @@ class Front:
         self._effort_rows: tuple[int, ...] = ()
         self._traced: set[str] = set()
         self.now = 0.0
-        self.stood_still_s = 0.0  #: wall time during which the front was due but not active
+        self.stood_still_s = 0.0  #: total wall time during which the front had work to do but did not run
 
     def set_time(self, now: float) -> None:
         """Set the current time.
 
-        Time in which the front itself stalled (stopped, or without a processor) does not count towards any limit.
+        Exclude from all limits the time during which the front itself stalled: it was stopped, or had no processor.
         """
         stalled_s, self.now = now - self.now, now
         if stalled_s <= STALL_THRESHOLD_S or stalled_s == now:  # the first call
@@ -299,7 +300,8 @@ class Front:
     def poll(self, now: float) -> float:
         """Do all work that is due; return the latest time of the next call.
 
-        If the next call is much later, the front assumes that it stalled. Read the socket before this call.
+        If the next call is much later, the front assumes that it stalled. Read the socket before this call. Without a network, the
+        returned time concerns only the clients, and more frequent calls publish the tables in time.
         """
         self.set_time(now)
         if now >= self._poll_sessions_at:
@@ -307,6 +309,8 @@ class Front:
                 SESSION_POLL_S if len(self.sessions.by_token) <= FEW_SESSIONS else BUSY_SESSION_POLL_S
             )
             self._handle_all(self.sessions.poll(now))
+            if not self.has_network:
+                self._poll_sessions_at = math.inf  # clients in this process need no keep-alive
         if self.barrier.tick is not None and now >= self.barrier.since + LONG_S:
             self.steps.end_those_without_budget(now)
             self._handle_all(self.sessions.take_ended())
@@ -323,6 +327,7 @@ class Front:
             self.tables.poll(now, self.clock.tick, self.crews.by_token.values())
             if self.observers.has_roll_calls:
                 self.observers.continue_roll_calls(self.broadcast.identity())
+                states = now
         except Exception as error:
             self.sessions.fail_session(None, error)
         self._handle_all(self.sessions.take_ended())
@@ -396,7 +401,9 @@ class Front:
         self.engine_queue.send(messages.ReleaseCommand(int(clock["tick"])))
 
     def _on_body_presence(self, r: messages.BodyPresenceEvent) -> None:
-        """Handle the departure of an orphaned body. Remove a body that enters because an earlier front requested it."""
+        """Handle the departure of a body whose front has crashed. If a body enters because that front requested it,
+        remove it.
+        """
         if not r.is_present and r.row in self.orphans and r.generation == self.generations[r.row]:
             self.orphans.discard(r.row)
             self.bodies.pop(r.row, None)

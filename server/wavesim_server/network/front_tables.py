@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.arrays import Record
+from wavesim_sdk.arrays import Record, as_numbers
 from wavesim_sdk.shared_memory import SharedMemoryArea, TableView
 from wavesim_sdk.tables import CLIENTS, CREW, ESTIMATE, NOTICE, RECEPTION, SENT
-from wavesim_sdk.wire.messages import Role
+from wavesim_sdk.wire.messages import ESTIMATE_NUMBERS, Role
 from wavesim_sdk.wire.value_types import sanitise_text
 from wavesim_server.network.crews import CrewMember
 
@@ -59,8 +59,8 @@ class FrontTables:
         self.estimates = vehicles[ESTIMATE.name]
         self.departed_status: dict[int, int] = {}  # row -> status to publish
         self._estimate_records = np.zeros(self.estimates.capacity, self.estimates.dtype)
-        self._estimate_numbers = self._estimate_records.view(float).reshape(len(self._estimate_records), -1)
-        self._estimates_changed = False
+        self._estimate_numbers = as_numbers(self._estimate_records)
+        self._new_estimates: dict[int, Sequence[float | None]] = {}  # row -> numbers to publish
         self._publish_clients_at = self._publish_history_at = 0.0
 
     def signals(self, sent: Record, receptions: Record) -> None:
@@ -75,15 +75,13 @@ class FrontTables:
 
     def estimate(self, row: int, values: Sequence[float | None]) -> None:
         """Set the estimate of an on-board navigator."""
-        if len(values) >= 10:
-            self._estimate_numbers[row] = [np.nan if v is None else v for v in values[:10]]
-            self._estimates_changed = True
+        if len(values) >= ESTIMATE_NUMBERS:
+            self._new_estimates[row] = values
 
     def mark_departed(self, row: int, status: int) -> None:
         """Mark a client that has left; status 2 = silent, 3 = left."""
         self.departed_status[row] = status
-        self._estimate_numbers[row] = 0.0
-        self._estimates_changed = True
+        self._new_estimates[row] = (0.0,) * ESTIMATE_NUMBERS
 
     def poll(self, now: float, tick: int, members: Iterable[CrewMember]) -> None:
         """Publish the tables that are due."""
@@ -101,8 +99,10 @@ class FrontTables:
         self.sent.publish()
         self.receptions.publish()
         self.notices.publish()
-        if self._estimates_changed:
-            self._estimates_changed = False
+        if self._new_estimates:
+            for row, values in self._new_estimates.items():
+                self._estimate_numbers[row] = [np.nan if v is None else v for v in values[:ESTIMATE_NUMBERS]]
+            self._new_estimates.clear()
             self.estimates.publish(self._estimate_records, tick)
 
     def _publish_clients(self, now: float, tick: int, pilots: list[CrewMember]) -> None:

@@ -1,4 +1,5 @@
-"""The barrier of a lockstep tick: which clients the engine awaits, their replies, and when the engine may continue.
+"""The barrier of a lockstep tick. It knows which clients the engine waits for, collects their replies, and decides when
+the engine may continue.
 
 This module reads no clock: callers pass ``now``. A barrier never lasts longer than its time limit. A client that has
 not answered by then is dismissed: it still receives STEP, but the engine does not wait for it until it answers again.

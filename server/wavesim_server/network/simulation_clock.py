@@ -33,6 +33,6 @@ class SimulationClock:
         return tick * self._step_ns
 
     def tick_and_state(self) -> tuple[int, int]:
-        """Return tick and run state of the same moment."""
+        """Return tick and run state, both read at the same moment."""
         clock = self()
         return int(clock["tick"]), int(clock["state"])

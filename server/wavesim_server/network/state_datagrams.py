@@ -2,8 +2,8 @@
 
 In a message of known shape, each number has a fixed position. NumPy therefore fills the numbers of all sessions
 together, a hundred times faster than packing lists. Shapes differ in the parts that a session receives and in the
-sensors that currently have a value. Values with missing numbers are packed individually. The division into datagrams is
-computed in bytes, sealing included, as if no numbers were missing.
+sensors that currently have a value. Values with missing numbers are packed individually. The division into datagrams
+depends on their size in bytes, including the seal. It is computed as if no numbers were missing.
 """
 
 from __future__ import annotations
@@ -30,9 +30,6 @@ from wavesim_sdk.wire.messages import (
     MOTION_NUMBERS,
     SEAL_BYTES,
     VERSION,
-    Reading,
-    StateMessage,
-    StepMessage,
     Type,
 )
 from wavesim_sdk.wire.session import Session
@@ -52,8 +49,8 @@ MAX_PIECE_NUMBERS = (
 
 
 class DatagramShape(NamedTuple):
-    """The contents that a session receives: truth or not, number of actuators, forces or not, (number, type) of its
-    sensors.
+    """The contents that a session receives: whether with true motion, whether with forces, the number of actuators, and
+    the (number, type) of its sensors.
     """
 
     sends_truth: bool
@@ -142,9 +139,14 @@ class InstrumentLocator:
         self._written = -1
         self._places: dict[tuple[int, int], tuple[int, int]] = {}
 
+    @property
+    def version(self) -> int:
+        """Number of the last write of the table."""
+        return int(self._table.header[DONE])
+
     def locate(self, row: int, number: int) -> tuple[int, int] | None:
         """Return (row in the table of its type, generation) of a sensor of a body; None if the body is absent."""
-        written = int(self._table.header[DONE])
+        written = self.version
         if written != self._written:
             records = self._table.snapshot()[1]
             self._written = written
@@ -354,18 +356,6 @@ class StateWriter:
         is_valid = known & (as_integers[:, _VALID] == 1) & (as_integers[:, HEAD_COLUMNS + count] == places[:, 1])
         is_valid &= (time >= 0) & (time <= view.time_ns + MAX_FUTURE_NS) & (view.time_ns - time <= max_age)
         return is_valid, rows[:, HEAD_COLUMNS : HEAD_COLUMNS + count], np.where(is_valid, time, 0)
-
-    def message(self, m: CrewMember, view: TableSnapshots, kind: Type) -> StateMessage | StepMessage:
-        """Return the state of one session as a message, for a client in this process."""
-        if m.datagram_shape is None:
-            m.datagram_shape = self._shape(m)
-        shape: DatagramShape = m.datagram_shape
-        present, values = self._values_of(shape, m, view)
-        readings = tuple(
-            Reading(shape.sensors[k][0], int(values[k][1][0]), 0, _finite_or_none(values[k][0][0])) for k in present
-        )
-        head = view.tick, view.time_ns, view.run_state, 0, *_numbers_of(shape, m, view), readings
-        return StepMessage(*head, 0) if kind is Type.STEP else StateMessage(*head)
 
     def _write_one(self, shape: DatagramShape, m: CrewMember, view: TableSnapshots, kind: Type) -> DatagramBodies:
         """Return the datagrams of one session."""

@@ -1,4 +1,6 @@
-"""The exchange of a lockstep step: STEP to the participants, their answers to the engine, and the time they take."""
+"""The exchange of a lockstep step. It sends STEP to the participants, passes their answers to the engine, and measures
+the time that they take.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,7 @@ class StepExchange:
             self._reports.notice(verdict.name, verdict.text)
 
     def release(self, now: float) -> None:
-        """Hand the answers over to the engine, when all have arrived or the time limit has passed."""
+        """Pass the answers to the engine when all have arrived or the time limit has passed."""
         tick, late, since = self.barrier.tick, self.barrier.waiting, self.barrier.since
         replies = self.barrier.take_replies(now)
         if replies is None or tick is None:

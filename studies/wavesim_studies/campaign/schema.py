@@ -1,4 +1,4 @@
-"""Declare every element and key of a campaign file, in the same way as those of a configuration."""
+"""Declare every element and key of a campaign file, in the same way as for a configuration."""
 
 from __future__ import annotations
 

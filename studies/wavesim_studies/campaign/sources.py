@@ -1,7 +1,7 @@
 """Source files of a campaign's results with SHA-256 digests. A run is repeated when one of these files changes.
 
 The files are the installed packages of WaVeSim and its plugins, the campaign's program and configuration, and the data
-files that the configuration names. For each Python file of the user they include
+files that the configuration names. For each Python file of the user, the following modules are also included:
 
 - every module in or below its folder, imported or not, so that late imports and imports by a computed name are covered;
 - every module outside the installation that such a file imports (PYTHONPATH, editable installation), with its package;
@@ -68,7 +68,7 @@ def _below(folder: Path, leave: tuple[Path, ...] = ()) -> Iterator[Path]:
 
 @functools.cache
 def code() -> str:
-    """Return a digest of all files of the packages that affect the results: those of WaVeSim and of its plugins."""
+    """Return a digest of all files of WaVeSim and its plugins, because these packages affect the results."""
     groups = entry_points()
     offered = {
         e.module.split(".")[0]

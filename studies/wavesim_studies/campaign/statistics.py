@@ -81,7 +81,7 @@ class MetricDifference:
     high: float
     share_better: float
     worst: float  #: largest change for the worse
-    p: float  #: probability of the change by chance alone, with Holm's correction for all metrics
+    p: float  #: probability that chance alone causes the change, with Holm's correction for the number of metrics
     margin: float  #: margin in the unit of the metric
 
     @property
@@ -112,7 +112,7 @@ def pairs(before: Table, after: Table, factors: Sequence[str]) -> list[tuple[Map
 def compare(
     before: Table, after: Table, factors: Sequence[str], metrics: Sequence[CampaignMetric]
 ) -> list[MetricDifference]:
-    """Compare each metric, and success, of two campaigns. Raise ConfigError if they have no run in common."""
+    """Compare each metric and the success rates of two campaigns. Raise ConfigError if they have no run in common."""
     both = pairs(before, after, factors)
     if not both:
         raise ConfigError("these campaigns have no point and replicate in common")
@@ -166,8 +166,8 @@ def _p(change: Floats) -> float:
 def sensitivity(values: Floats, factors: int, n: int) -> dict[str, Floats]:
     """Return Sobol indices from the ordered runs of design=sensitivity.
 
-    ``first`` and ``total`` have shape (factors,), their 95 % intervals ``first_interval`` and ``total_interval``
-    (factors, 2). Raise ConfigError if a run is missing.
+    The arrays ``first`` and ``total`` have shape (factors,). ``first_interval`` and ``total_interval`` contain their
+    95 % intervals and have shape (factors, 2). Raise ConfigError if a run is missing.
     """
     if len(values) != n * (factors + 2) or not np.isfinite(values).all():
         raise ConfigError("Sobol indices need the results of all runs")

@@ -93,7 +93,7 @@ class Worker:
 
     @staticmethod
     def _line(process: subprocess.Popen[bytes], timeout: float) -> bytes:
-        """Read the next line of a process; empty if the process ends or the timeout passes."""
+        """Read the next line that a process prints. The result is empty if the process ends or the timeout passes."""
         assert process.stdout is not None
         file, said, end = process.stdout.fileno(), b"", time.monotonic() + timeout
         while not said.endswith(b"\n"):

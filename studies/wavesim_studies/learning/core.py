@@ -32,11 +32,11 @@ HULL_COPIES = 8  #: number of consecutive copies that share a hull, a multiple o
 class Core:
     """Copies of a task that advance together.
 
-    ``vary`` (0 to 1) scales the differences between episodes: current (up to 0.5 m/s), thrust (20 % for each thruster,
-    and a common reduction by up to 20 %), net buoyancy (2 N), delay of commands (0 to 3 steps). ``hulls`` (0 to 1)
-    scales the differences between models: mass and inertia (20 %), added mass and drag (a factor of 0.5 to 1.5);
-    eight consecutive copies share a hull. ``noise`` scales the sensor noise. ``dt`` is the period of actions in s,
-    made of ``substeps`` Runge-Kutta steps.
+    ``vary`` (0 to 1) scales the differences between episodes. They are the current (up to 0.5 m/s), net buoyancy (2 N)
+    and the delay of commands (0 to 3 steps). Thrust differs by 20 % for each thruster, and has a common reduction by up
+    to 20 %. ``hulls`` (0 to 1) scales the differences between models: mass and inertia (20 %), added mass and drag (a
+    factor of 0.5 to 1.5); eight consecutive copies share a hull. ``noise`` scales the sensor noise. ``dt`` is the
+    period of actions in s, made of ``substeps`` Runge-Kutta steps.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
     """Copies of a task, advanced in one compiled call. With ``copy=False`` the returned arrays are reused by the next
     step.
 
-    ``autoreset_mode`` is Gymnasium's; the other options are those of :class:`~wavesim_studies.learning.core.Core`.
+    ``autoreset_mode`` is Gymnasium's; the other options are passed to :class:`~wavesim_studies.learning.core.Core`.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """One compiled step of all copies: commands with delay, dynamics, reward, termination, reset, noise, observation.
 
-The dynamics are those of the engine, in blocks of bodies. They omit sound, contact and weather, which these tasks
+The kernels use the dynamics of the engine, in blocks of bodies. They omit sound, contact and weather, which these tasks
 do not use. The other code works on the same lanes, with a row of numbers for each quantity; see
 :mod:`wavesim_server.dynamics.lanes`. Only a reset, once per episode, runs lane by lane. The random numbers of a copy
 are hashes of its own key, so they do not depend on the other copies or on their number.
@@ -34,7 +34,7 @@ DELAYS = 4  #: number of stored commands, the newest first
 #: rows of a block of copies: steps, episodes, bias of position (3) and heading, delay, net weight (N), success sums
 STEP, EPISODE, BIAS, TURN, DELAY, NET, SUM_D, SUM_H, JUDGED, PHASE, ENDED = 0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12
 COPY = 13
-BASE = 20  #: number of values in an observation, without those of the last command
+BASE = 20  #: number of values in an observation, not counting the last command
 BOUND = 10.0  #: limit of every value in an observation
 FAR = 6.0  #: distance in m at which an episode ends
 PARTS = 3  #: parts of a reward: position, upright and still, effort
@@ -78,7 +78,7 @@ class CopyState(NamedTuple):
 
 
 class StepOutput(NamedTuple):
-    """Outputs of a step. ``last`` is the observation before a reset; ``told`` contains distance, heading error and
+    """Outputs of a step. ``last`` is the observation before a reset. ``told`` contains distance, heading error and
     success.
     """
 

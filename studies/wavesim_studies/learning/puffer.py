@@ -26,7 +26,7 @@ from wavesim_studies.learning.env import spaces
 class Puffer(Base):  # type: ignore[misc]
     """A PufferLib environment of ``num_envs`` copies of a task.
 
-    ``buf`` contains the trainer's arrays; ``options`` are those of :class:`~wavesim_studies.learning.core.Core`.
+    ``buf`` contains the trainer's arrays; ``options`` are passed to :class:`~wavesim_studies.learning.core.Core`.
     """
 
     def __init__(

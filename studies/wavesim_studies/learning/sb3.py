@@ -45,7 +45,7 @@ def exported_policy(model: Any) -> Policy:
 
 
 class VecEnv(Base):  # type: ignore[misc]
-    """``num_envs`` copies of a task; ``options`` are those of :class:`~wavesim_studies.learning.core.Core`."""
+    """``num_envs`` copies of a task; ``options`` are passed to :class:`~wavesim_studies.learning.core.Core`."""
 
     def __init__(self, task: str = "StationKeeping", num_envs: int = 1024, seed: int = 0, **options: Any) -> None:
         self.core = Core(task, num_envs, **options)
@@ -103,11 +103,11 @@ class VecEnv(Base):  # type: ignore[misc]
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
         """Raise WaveSimError: copies have no individual attributes."""
-        raise WaveSimError(f"'{attr_name}' cannot be set: copies have no individual attributes")
+        raise WaveSimError(f"cannot set '{attr_name}': all copies share their attributes")
 
     def env_method(self, method_name: str, *args: Any, indices: Indices = None, **named: Any) -> list[Any]:
         """Raise WaveSimError: copies have no individual methods."""
-        raise WaveSimError(f"'{method_name}' cannot be called: copies have no individual methods")
+        raise WaveSimError(f"cannot call '{method_name}' on single copies: all copies are one object")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Indices = None) -> list[bool]:
         """Return False for each copy, because no copy is wrapped."""

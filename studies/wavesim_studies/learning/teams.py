@@ -199,11 +199,11 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         self.simulation: Simulation | None = None  #: engine of this episode
 
     def observation_space(self, agent: str) -> Any:
-        """Return the observation space of a member, which is always the same object."""
+        """Return the observation space of a member. Repeated calls return the same object."""
         return self._observed[agent]
 
     def action_space(self, agent: str) -> Any:
-        """Return the action space of a member, which is always the same object."""
+        """Return the action space of a member. Repeated calls return the same object."""
         return self._acted[agent]
 
     def reset(

@@ -59,7 +59,7 @@ class FilterDesign:
     clock: tuple[float, float] = (
         0.0,
         0.0,
-    )  #: lead of the vehicle's clock and the rate of this lead, multiplied by the speed of sound (m, m/s)
+    )  #: lead of the vehicle's clock, and the rate of this lead, both multiplied by the speed of sound (m, m/s)
     clock_walk: float = 0.0  #: m/sqrt(s)
     clock_drift: float = 0.0  #: m/s/sqrt(s)
     sound: float = 0.0  #: relative error of the assumed speed of sound
@@ -218,7 +218,7 @@ class Track:
         return self.x[:, 6:10]
 
     def at(self, lever: Any) -> Floats:
-        """Return the positions (T, 3) of a point of the body, which is given in B from the IMU."""
+        """Return the positions (T, 3) of a point of the body. ``lever`` is the vector from the IMU to this point, in B."""
         return np.asarray(self.p + frames.rotation(self.q) @ np.asarray(lever, float))
 
     @property

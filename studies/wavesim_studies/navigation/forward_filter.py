@@ -442,7 +442,8 @@ def propagate(state: FilterArrays, constants: FilterConstants, dt: float, work: 
 def run(imu: Floats, events: Floats, state: FilterArrays, constants: FilterConstants, output: RunOutput) -> None:
     """Process samples and events in chronological order.
 
-    ``imu`` (S, 7): end time, mean specific force, mean rates in B since the previous sample. ``events`` (E, WIDTH).
+    Each row of ``imu`` (S, 7) contains the end time of a sample, and the mean specific force and mean rates in B since
+    the previous sample. ``events`` has the shape (E, WIDTH).
     """
     x, memory, ix, earth = state.x, state.memory, constants.ix, constants.earth
     w, f, tape = np.zeros(3), np.zeros(3), output.tape

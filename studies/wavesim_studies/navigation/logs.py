@@ -39,7 +39,7 @@ DATUM = 0.3  #: common offset in m of all moored beacons from their configured p
 RAY_BEND_SIGMA = 3e-3  #: angle in rad by which refraction changes the apparent direction of a source
 #: gate for measured speeds without an IMU; it is wide, so that sudden motion is not rejected as an outlier
 JOLT = 400.0
-#: random acceleration in m/s/sqrt(s) of a vehicle with neither an IMU nor a speed log
+#: random acceleration in m/s/sqrt(s) that is assumed for a vehicle with neither an IMU nor a speed log
 RANDOM_ACCELERATION = 0.1
 
 
@@ -54,7 +54,7 @@ class EstimationCase:
     rows: Floats  #: measurements (N, WIDTH)
     sensors: list[str]  #: name of each sensor number in the rows
     lever: Floats  #: position of the origin of the body in B, from the IMU
-    datum: float  #: common uncertainty of the beacon positions in m; 0 without sound
+    datum: float  #: uncertainty in m that all beacon positions have in common; 0 if no sound is used
     time: Floats  #: times (T) of the true states in s
     p: Floats
     v: Floats

@@ -54,9 +54,7 @@ def _rows(row: Floats, rows: Any) -> Floats:
 
 
 def position(time: float, p_W: Vector, sigma: Any, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Floats:
-    """Measure north, east and (if there is a third number) down of a point on the body, like a GPS or another position
-    fix.
-    """
+    """Measure the north, east and, with a third number, down coordinates of a point on the body, as a GPS does."""
     return _rows(_row(time, e.POSITION, p_W, sigma, sensor, gate, lever), np.eye(3)[: len(p_W)])
 
 
@@ -109,8 +107,8 @@ def round_trip(
 ) -> Floats:
     """Measure a two-way path in m: (reception - query - turn-around time) times the assumed speed of sound.
 
-    With ``bed``, the depth of the bed, a measurement that fails the gate is tested as an echo from surface or bed
-    before it is rejected.
+    ``bed`` is the depth of the bed. If it is given, a measurement that fails the gate is tested as an echo from the
+    surface or the bed before it is rejected.
     """
     row = _acoustic(_row(heard, e.ROUND_TRIP, length, sigma, sensor, gate, lever), beacon, bed)
     row[e.ID] = asked

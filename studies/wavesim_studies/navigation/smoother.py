@@ -1,8 +1,8 @@
 """Backward pass of the smoother over the tape of the filter (compiled kernels).
 
-It uses Bryson & Frazier's form of the fixed-interval smoother (Bierman 1973). Its results equal those of Rauch, Tung &
-Striebel's form, but it inverts no covariance. It therefore also works if the covariance is singular, as it is directly
-after a pose has been cloned.
+It uses Bryson & Frazier's form of the fixed-interval smoother (Bierman 1973). Its results equal the results of Rauch,
+Tung & Striebel's form, but it inverts no covariance. It therefore also works if the covariance is singular, as it is
+directly after a pose has been cloned.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wavesim_studies.navigation.strapdown import CLONE, FilterConstants, kernel,
 
 @device_function
 def _inverse(L: Floats, m: int, W: Floats) -> None:
-    """Compute W = (L L^T)^-1, the inverse of a matrix with the Cholesky factor L."""
+    """Compute W = (L L^T)^-1. This is the inverse of the matrix whose Cholesky factor is L."""
     for c in range(m):
         for i in range(m):
             s = 1.0 if i == c else 0.0
@@ -51,7 +51,11 @@ def _apply_innovation(a: Floats, A: Floats, H: Floats, U: Floats, W: Floats, pul
 
 @device_function
 def _back_over_update(tape: Floats, at: int, a: Floats, A: Floats) -> None:
-    """Step back over a measurement: a = (1 - K H)^T a - H^T S^-1 y, A = (1 - K H)^T A (1 - K H) + H^T S^-1 H."""
+    """Step the adjoint a and its information matrix A back over a measurement:
+
+    a = (1 - K H)^T a - H^T S^-1 y
+    A = (1 - K H)^T A (1 - K H) + H^T S^-1 H
+    """
     m, n = int(tape[at]), int(tape[at + 1])
     H, K, U = np.empty((m, n)), np.empty((m, n)), np.zeros((m, n))
     L, y = np.zeros((m, m)), np.empty(m)

@@ -1,13 +1,14 @@
 """State of the filter, strap-down propagation, and propagation of the covariance (compiled kernels).
 
-The caller provides the arrays of :class:`FilterArrays`, and the functions change them. ``x`` (26) is the nominal state:
-p_WI_W of the IMU (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias (m/s2), current (north, east, m/s),
-lead of the vehicle's clock and its rate (m, m/s, times the speed of sound), scale errors of the assumed speed of sound
-and of the Doppler log, misalignment of the Doppler log (rad), offset of depth (m).
+The caller provides the arrays of :class:`FilterArrays`, and the functions change them. ``x`` (26) is the nominal state.
+It contains p_WI_W of the IMU (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias (m/s2), and current (north,
+east, m/s). Then follow the lead of the vehicle's clock and the rate of this lead, both times the speed of sound (m,
+m/s). The last elements are four errors: scale of the assumed speed of sound, scale of the Doppler log, misalignment of
+the Doppler log (rad), and offset of depth (m).
 
-``P`` (N, N) is the covariance of the error, of which the first n rows are in use: p, v, attitude (a rotation in W: R =
-exp([a]x) R^), gyro bias, accelerometer bias, then the optional states at the indices in ``ix`` (6) (-1 = absent), then
-six for each clone (p, attitude).
+``P`` (N, N) is the covariance of the error; its first n rows are in use. The error states are p, v, attitude (a
+rotation in W: R = exp([a]x) R^), gyro bias and accelerometer bias. The optional states follow, at the indices in ``ix``
+(6) (-1 = absent). Each clone then has six rows (p, attitude).
 
 The error-state filter follows Sola (2017, arXiv 1711.02508), with errors in W. Coning and sculling use two samples
 (Savage 1998).
@@ -130,9 +131,10 @@ def cross_matrix(a: Floats, factor: float, out: Floats) -> None:
 def transition(q: Floats, w: Floats, f: Floats, dt: float, earth: Floats, F: Floats, moved: Floats) -> None:
     """Compute blocks of the transition over dt at constant rates w and specific force f in B.
 
-    The inputs are in rad/s and m/s2, without biases and the rotation of the Earth. F (9, 3, 3) contains the blocks of p
-    with respect to a, bg and ba, of v with respect to v, a, bg and ba, and of a with respect to a and bg. ``moved`` (2,
-    3) contains the contributions of the specific force to the mean velocity and to the change of position, W.
+    The inputs are in rad/s and m/s2, without biases and the rotation of the Earth. F (9, 3, 3) contains the derivatives
+    in blocks of 3 x 3: p with respect to a, bg and ba; v with respect to v, a, bg and ba; a with respect to a and bg.
+    Here p is position, v velocity, a attitude, and bg and ba are the biases of gyro and accelerometer. ``moved`` (2, 3)
+    contains the contributions of the specific force to the mean velocity and to the change of position, W.
     """
     R, u, t = np.empty((3, 3)), np.empty(3), np.empty(3)
     matrix(q, R)
@@ -290,7 +292,7 @@ def corrected_rates(x: Floats, memory: Floats, earth: Floats, w: Floats, f: Floa
 def propagate_state(
     x: Floats, w: Floats, dt: float, gravity: float, earth: Floats, ix: Ints, noise: Floats, moved: Floats
 ) -> None:
-    """Advance the nominal state by dt. ``moved`` is that of :func:`transition`."""
+    """Advance the nominal state by dt. ``moved`` is the result of :func:`transition`."""
     c = np.empty(3)
     cross(earth, x[V_ : V_ + 3], c)
     for i in range(3):

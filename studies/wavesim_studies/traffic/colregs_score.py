@@ -28,7 +28,7 @@ STEADY = 3.0  #: distance in ship lengths over which a course is measured
 SPARED, WASTED = (
     30.0,
     180.0,
-)  #: extra distance in ship lengths (or distance sailed in the lost time) up to which the score is 1, and from which it is 0
+)  #: limits in ship lengths for the extra distance, and for the distance sailed in the lost time: score 1 up to the first, 0 from the second
 TURN = math.radians(
     15.0
 )  #: smallest course change in rad that belongs to a manoeuvre; the score `steady` counts smaller changes

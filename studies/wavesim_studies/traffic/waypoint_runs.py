@@ -59,8 +59,8 @@ class WaypointRoute:
         return away
 
     def _cut(self, a: Floats, b: Floats, c: Floats) -> tuple[float, Floats, Floats, float]:
-        """Return the distance from corner b at which the arc begins, the directions of the legs before and after the
-        corner, and the side of the arc.
+        """Return (cut, before, after, side) of the arc at corner b. The arc begins at the distance ``cut`` from the
+        corner. ``before`` and ``after`` are the directions of its legs.
         """
         t1, t2 = (b - a) / np.linalg.norm(b - a), (c - b) / np.linalg.norm(c - b)
         turn = math.atan2(t1[0] * t2[1] - t1[1] * t2[0], t1 @ t2)

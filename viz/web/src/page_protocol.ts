@@ -127,14 +127,14 @@ export interface ActuatorInfo {
   minimum: number;
   maximum: number;
   rest: number;
-  /** number of the thruster, fin or tank that it moves */
+  /** number of the thruster, fin or tank that the actuator moves */
   part: number;
   faults: string[];
 }
 
 /** Beams of an instrument in B. */
 export interface BeamInfo {
-  /** field of the instrument's value that holds the ranges */
+  /** field of the instrument's value that contains the ranges */
   field: string;
   maximum: number;
   /** start and unit vector of each beam, one after the other */
@@ -203,7 +203,7 @@ export type FieldValue = number | (number | null)[] | null;
 /** Newest value of an instrument. */
 export interface SensorValue {
   valid: boolean;
-  /** s of simulation time; null: no value yet */
+  /** simulation time in s; null: no value yet */
   age: number | null;
   /** injected fault; empty: none */
   fault: string;
@@ -216,11 +216,11 @@ export interface SessionInfo {
   role: string;
   address: string;
   status: string;
-  /** s since its last datagram */
+  /** time in s since the client's last datagram */
   silent: number | null;
   rtt_ms: number | null;
   lockstep_ms: number;
-  /** received from it and sent to it */
+  /** numbers of datagrams received from the client and sent to it */
   datagrams: [number, number];
 }
 
@@ -361,7 +361,7 @@ export interface SignalEvents {
   notices: Notice[];
   /** number of events that are not listed because there were too many */
   missed: number;
-  /** these replace all earlier ones */
+  /** the events in this message replace all earlier events */
   anew?: boolean;
 }
 
@@ -436,15 +436,15 @@ export interface TilesetInfo {
 /** First message: the source, and what the page may do. */
 export interface HelloMessage {
   type: "hello";
-  /** live, replay, remote, or none: only the configurator is served */
+  /** live, replay or remote; none = only the configurator is served */
   kind: string;
   name: string;
   /** interval between two frames, s */
   period: number;
   version: string;
-  /** may start, seek and so on */
+  /** this page may start, pause and seek */
   control: boolean;
-  /** may also save files and run programs */
+  /** this page may also save files and run programs */
   write: boolean;
   tiles: TilesetInfo | null;
   chart: boolean;
@@ -469,7 +469,7 @@ export interface SoundsMessage {
   notices: Notice[];
   /** number of events that are not listed because there were too many */
   missed: number;
-  /** these replace all earlier ones */
+  /** the events in this message replace all earlier events */
   anew?: boolean;
   type: "sounds";
 }
@@ -480,7 +480,7 @@ export interface MarksMessage {
   marks: TimeMark[];
 }
 
-/** Tracks so far, by row; `whole`: of a log from its start to its end. */
+/** Tracks so far, by row. `whole` is true for the tracks of a log from its start to its end. */
 export interface TracksMessage {
   type: "tracks";
   whole: boolean;
@@ -599,7 +599,7 @@ export interface ImageHeader {
   name: string;
   preset: string;
   kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera";
-  /** a new epoch voids all earlier images */
+  /** a new epoch makes all earlier images invalid */
   epoch: number;
   number: number;
   time: number;

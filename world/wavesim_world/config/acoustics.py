@@ -46,8 +46,9 @@ class Multipath:
 
 @dataclass(frozen=True)
 class Acoustics:
-    """Acoustic medium. After a path of length s, the received level is RL = SL - (L + alpha s), with the spreading loss
-    L and the absorption coefficient alpha."""
+    """Acoustic medium. After a path of length s, the received level is RL = SL - (L + alpha s). L is the spreading loss
+    and alpha the absorption coefficient.
+    """
 
     sound_speed: float = key(
         "Speed of sound in the water. If `profile` is not constant, it is the speed at the surface and the speed "

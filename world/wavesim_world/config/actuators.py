@@ -1,4 +1,4 @@
-"""Declare the actuators of a model: thrusters, fins, ballast tanks and those of other packages.
+"""Declare the actuators of a model: thrusters, fins, ballast tanks and actuators from other packages.
 
 Part of the configuration model. The file may use any unit of a quantity; the values here are SI and radians.
 """
@@ -158,7 +158,7 @@ class Fin:
     """Lifting surface on a rotating shaft, such as a rudder. Its command is the angle d in rad.
 
     law=linear: the normal force is 1/2 rho A CL_a abs(u) (u d - w_n), up to the angle `stall`. Here u is the speed of
-    the water along x, d the angle of the fin, and w_n the speed of the fin along its normal.
+    the water along x, and d is the angle of the fin. w_n is the speed of the fin along its normal.
 
     law=coefficients: six forces and moments, each equal to U^2 (k1 d + k2 d^2) at the fin angle d. The key `speed`
     defines the speed U.
@@ -193,8 +193,8 @@ class Fin:
     lift_slope: float = key("Slope of the lift coefficient of the fin, 1/rad (law=linear).", default=0.0, low=0.0)
     stall: float = key(
         "Angle of attack at which the fin stalls (law=linear); 0 = never. Beyond this angle, the force is that "
-        "of a flat plate (Viterna and Corrigan 1982). Fins with an aspect ratio of 2 stall at 24 deg, and fins "
-        "with an aspect ratio of 3 at 20 deg (Whicker and Fehlner 1958).",
+        "of a flat plate (Viterna and Corrigan 1982). A fin with an aspect ratio of 2 stalls at 24 deg, a "
+        "fin with an aspect ratio of 3 at 20 deg (Whicker and Fehlner 1958).",
         "angle",
         0.0,
         low=0.0,

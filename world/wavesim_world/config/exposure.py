@@ -14,9 +14,9 @@ from wavesim_world.config.schema import Vector, children, choice, key, text
 class FluidMemory:
     """Fluid memory: a radiation force -mu on one degree of freedom due to motion in the same or another one.
 
-    The force mu of the fluid memory is the output of a linear system of order n: mu = c0 x0 + c1 x1 + ..., with x0' =
-    x1, x1' = x2, ..., and finally x' = nu - a0 x0 - a1 x1 - ... Its transfer function is (c0 + c1 s + ...)/(a0 + a1 s +
-    ... + s^n). A model may have up to 24 systems with 64 states in total.
+    The force mu of the fluid memory is the output of a linear system of order n: mu = c0 x0 + c1 x1 + ... The states
+    follow x0' = x1, x1' = x2, ..., and finally x' = nu - a0 x0 - a1 x1 - ... Its transfer function is (c0 + c1 s +
+    ...)/(a0 + a1 s + ... + s^n). A model may have up to 24 systems with 64 states in total.
     """
 
     source: str = choice("Velocity component of the body that causes the memory force.", ("u", "v", "w", "p", "q", "r"))
@@ -46,10 +46,10 @@ class Oscillator:
 class Radiation:
     """Radiated waves as up to 16 oscillators that the motion of the hull through the water drives.
 
-    The equations are q'' + R q' + diag(w^2) q = B nu_r and tau = -B^T q', so K(s) = s B^T (s^2 + R s + diag(w^2))^-1 B.
-    If R is symmetric without negative eigenvalues, the oscillators cannot supply energy, whatever the motion.
-    <added-mass> must be the added mass at infinite frequency. `wavesim vehicles import` fits the oscillators to the
-    tables of a panel code. Each oscillator uses two of the 64 states of fluid memory.
+    The equations are q'' + R q' + diag(w^2) q = B nu_r and tau = -B^T q'. The transfer function is therefore K(s) = s
+    B^T (s^2 + R s + diag(w^2))^-1 B. If R is symmetric without negative eigenvalues, the oscillators cannot supply
+    energy, whatever the motion. <added-mass> must be the added mass at infinite frequency. `wavesim vehicles import`
+    fits the oscillators to the tables of a panel code. Each oscillator uses two of the 64 states of fluid memory.
     """
 
     oscillator: tuple[Oscillator, ...] = children(Oscillator, "One oscillator of the fluid-memory model.", least=1)

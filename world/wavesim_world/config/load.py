@@ -1,4 +1,6 @@
-"""Read a configuration: build it from its XML (:mod:`~wavesim_world.config.build`), then check its meaning."""
+"""Read a configuration. The module builds it from its XML (:mod:`~wavesim_world.config.build`) and then checks its
+meaning.
+"""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class LoadedConfig:
         return found
 
     def transducer(self, body: BodyConfig) -> TransducerConfig | None:
-        """Return the acoustic transducer of a body. If the body does not have one, return that of its model."""
+        """Return the acoustic transducer of a body. If the body has none, return the transducer of its model."""
         return body.transducer or self.model(body.model).transducer
 
     def suite(self, body: BodyConfig) -> tuple[InstrumentConfig, ...]:
@@ -56,9 +56,7 @@ class LoadedConfig:
         return self._suite(self.model(model) if isinstance(model, str) else model, None)
 
     def suite_by_name(self, name: str, model: str) -> tuple[InstrumentConfig, ...]:
-        """Return the instruments of the body with this name, or those of the model if the configuration has no such
-        body.
-        """
+        """Return the instruments of the body with this name, or the instruments of the model if there is no such body."""
         body = self._bodies.get(name)
         return self.suite_of_model(model) if body is None else self.suite(body)
 

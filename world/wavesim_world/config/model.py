@@ -209,9 +209,9 @@ class Grant:
         "any",
     )
     rights: str = text(
-        "Rights, separated by spaces: fault (set and clear faults), push (apply external forces), pose (set position "
-        "and velocity), allocate (set the thruster matrix), weather (current, wind, waves), control (start, pause, "
-        "step, speed, stop, shutdown), mission (send waypoints to a pilot that accepts them)."
+        "Rights, separated by spaces. fault: set and clear faults. push: apply forces. pose: set position and "
+        "velocity. allocate: set the thruster matrix. weather: set current, wind and waves. control: start, pause, step, "
+        "stop, shut down, set the speed. mission: send waypoints to a pilot that accepts them."
     )
     others: bool = flag(
         "Whether the rights also apply to other bodies. no: they apply to the session's own body only.", False

@@ -22,7 +22,7 @@ from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.validation import check_model, fail_at
 from wavesim_world.config.vehicle import Model
 
-IN_AIR_M = 2.0  #: maximum height in m above the water level at which a body may start; allows for waves
+IN_AIR_M = 2.0  #: maximum height in m above the mean water level at which a body may start; the allowance covers waves
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 

@@ -172,7 +172,7 @@ class UwbConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class DvlConfig(SensorConfig):
-    """Doppler velocity log with four Janus beams around the z axis of the sensor frame S, or with three or four beams
+    """Doppler velocity log. It has four Janus beams around the z axis of the sensor frame S, or three or four beams
     with any positions and directions.
 
     The first Janus beam is at the azimuth `first`, measured from the x axis of the sensor frame S towards its y axis.
@@ -260,8 +260,8 @@ class BatteryConfig(SensorConfig):
     """Battery that supplies the hotel load and the thrusters.
 
     A thruster with a force command draws power in proportion to thrust^1.5, like an ideal propeller at zero speed. A
-    thruster with a shaft speed command n draws power in proportion to n^3, like a propeller with the power 2 pi rho D^5
-    KQ n^3.
+    thruster with a shaft speed command n draws power in proportion to n^3. This follows from the power of a propeller,
+    2 pi rho D^5 KQ n^3.
     """
 
     capacity: float = key("Capacity of the battery in W h.", default=500.0, low=0.001)
@@ -398,8 +398,8 @@ class InstrumentConfig:
 
     @functools.cached_property
     def batch_key(self) -> tuple[str, SensorConfig]:
-        """Type and parameters of the instrument, without its name, position, attitude and noise. Instruments for which
-        these are equal are computed in one pass.
+        """Type and parameters of the instrument, without its name, position, attitude and noise. Instruments with equal
+        type and parameters are computed in one pass.
         """
         alike = replace(self.parameters, name="", position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0), noise=1.0)
         return self.type, alike

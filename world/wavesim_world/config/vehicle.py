@@ -192,8 +192,8 @@ class Derivative:
     """
 
     name: str = text(
-        "Name of the derivative: a letter for the force (X Y Z K M N), an underscore, and the factors (u v w p q "
-        "r, au av aw ap aq ar, d, d1 .. d8)."
+        "Name of the derivative: a letter for the force, an underscore, and the factors. Letters: X Y Z K M N. "
+        "Factors: u v w p q r, au av aw ap aq ar, d, d1 .. d8."
     )
     value: float = key("Value of the hydrodynamic derivative, in the selected system of units.")
 

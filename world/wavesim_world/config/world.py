@@ -68,8 +68,8 @@ class Layer:
 
 @dataclass(frozen=True)
 class Current:
-    """Water flow, the same everywhere: the sum of a mean flow and a tidal stream. The speed of the stream is amplitude
-    cos(2 pi t / period + phase) along one direction.
+    """Water flow that is the same everywhere: the sum of a mean flow and a tidal stream. The speed of the stream is
+    amplitude cos(2 pi t / period + phase) along one direction.
 
     If a drift, layers, or the flow of a <volume> are configured, they are added to this flow.
     """
@@ -87,8 +87,8 @@ class Current:
 
     @property
     def max_speed(self) -> float:
-        """Speed in m/s that this flow seldom exceeds. It is the sum of the speeds of its parts, with three standard
-        deviations for the drift.
+        """Speed in m/s that this flow seldom exceeds. It is the sum of the speeds of all parts of the flow. The drift
+        contributes its mean plus three standard deviations.
         """
         d = self.drift
         drift = min(d.speed + 3.0 * d.speed_deviation, d.speed_maximum) if d is not None else 0.0

@@ -122,7 +122,9 @@ class BodyObstacles:
         limit.reshape(-1)[flat] = ranges.reshape(-1)[flat]
 
     def velocity(self, hit: Ints, points: Floats) -> Floats:
-        """Return the velocity in W of points (n, beams, 3) on the bodies hit; 0 where none was hit."""
+        """Return the velocity in W of points (n, beams, 3) on the bodies that the beams hit; 0 where a beam hit no
+        body.
+        """
         found = np.zeros(points.shape)
         some = hit >= 0
         if some.any():

@@ -97,7 +97,9 @@ def _sine_squared(latitude: float) -> float:
 
 
 def depth(pressure: Number, latitude: float) -> Number:
-    """Return the depth in m in a standard ocean (35, 0 C) at a gauge pressure in dbar and a latitude in rad (Saunders & Fofonoff)."""
+    """Return the depth in m in a standard ocean (salinity 35, 0 C), by Saunders & Fofonoff. Pressure is gauge pressure
+    in dbar; latitude is in rad.
+    """
     p: Any = pressure if isinstance(pressure, float) else np.asarray(pressure, float)
     x = _sine_squared(latitude)
     gravity = 9.780318 * (1.0 + (5.2788e-3 + 2.36e-5 * x) * x) + 1.092e-6 * p

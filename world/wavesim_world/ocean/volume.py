@@ -24,7 +24,7 @@ EARTH_RADIUS = (
     6371008.8  #: mean radius of the earth in m (IUGG), for the conversion of a file's coordinates to a local plane
 )
 MAX_BYTES = 512 * 2**20
-#: quantities of a volume in the order of ``VolumeGrid.values``, and the columns of the file that contain them
+#: quantities of a volume, in the order of ``VolumeGrid.values``, each with the column of the file that contains it
 VOLUME_COLUMNS = {
     "temperature": "sea_water_temperature_degC",
     "salinity": "sea_water_salinity_psu",

@@ -145,7 +145,7 @@ GRAINS = {
     "sandy-mud": 6.0,
     "clay": 9.0,
 }
-#: fractions of red, green and blue light that sandy and muddy sediments reflect
+#: fractions of red, green and blue light that sandy sediments and muddy sediments reflect
 SAND, MUD = (0.45, 0.4, 0.3), (0.2, 0.18, 0.15)
 
 LIBRARY: dict[str, Material] = {
