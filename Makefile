@@ -4,9 +4,8 @@ PYTHON ?= python3
 WORKERS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
-# each folder with a project file is a distribution; `wavesim` has no code
-DISTRIBUTIONS := $(patsubst %/pyproject.toml,%,$(wildcard */pyproject.toml))
-PARTS := $(filter-out wavesim,$(DISTRIBUTIONS))
+# each folder with a project file is a distribution
+PARTS := $(patsubst %/pyproject.toml,%,$(wildcard */pyproject.toml))
 PACKAGES := $(foreach part,$(PARTS),$(patsubst $(part)/%/__init__.py,%,$(wildcard $(part)/*/__init__.py)))
 SOURCES := $(PARTS) examples tests benchmarks locked docs wheels
 PATHS := $(subst $() ,:,$(PARTS:%=$(CURDIR)/%))
@@ -46,8 +45,8 @@ compiled: $(VENV)/.compiler # the kernels, from the sources, before the other pa
 web: $(PAGE) ## build the page of the viewer (`make trial` does this too)
 
 wheels: $(VENV)/.installed $(PAGE) .venv-wheels/.ready ## build the wheels of all distributions into dist, with the machine code of the kernels
-	@rm -rf dist build/wheels $(DISTRIBUTIONS:%=%/build)
-	@$(BIN)/python -m pip wheel -qq --disable-pip-version-check $(OWN) -w build/wheels/pure $(DISTRIBUTIONS:%=./%) && rm -rf $(DISTRIBUTIONS:%=%/build)
+	@rm -rf dist build/wheels $(PARTS:%=%/build)
+	@$(BIN)/python -m pip wheel -qq --disable-pip-version-check $(OWN) -w build/wheels/pure $(PARTS:%=./%) && rm -rf $(PARTS:%=%/build)
 	@NUMBA_CACHE_DIR=$(CURDIR)/build/kernels PYTHONPATH="$(PATHS)" $(BIN)/python -m wheels.machine_code build/wheels/code
 	@.venv-wheels/bin/python -m wheels.pack build/wheels/pure build/wheels/code dist && ls dist/*.whl
 

@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
+import python_reference
 import typescript
 
 from wavesim_bridges.ardupilot import parameter_files, parameters
@@ -120,6 +121,7 @@ def pages() -> dict[Path, str]:
         ),
         ROOT / "docs/CONFIG.md": export.markdown(),
         ROOT / "docs/COMMANDS.md": commands(),
+        ROOT / "docs/PYTHON.md": python_reference.page(),
         ROOT / "docs/wavesim.xsd": export.xsd().decode(),
         ROOT / "examples/mailbox-c/wavesim_mailbox.h": mailbox.c_header(),
         ROOT / typescript.FILE: typescript.declarations(),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = (
+    "wavesim",
     "broker_sdk",
     "kernels",
     "world",

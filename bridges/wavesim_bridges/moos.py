@@ -18,7 +18,7 @@ from wavesim_bridges.moos_codec import NOTIFY, REGISTER, TIMING, WELCOME, MoosMe
 from wavesim_bridges.servo_outputs import ServoOutput, assigned, moved_by
 from wavesim_bridges.vehicle_motion import VehicleMotion, motion_of
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.errors import BrokerError, WaveSimError
+from wavesim_sdk.errors import BrokerError, InvalidArgument, WaveSimError
 from wavesim_sdk.frames import euler, wrap
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors
@@ -330,7 +330,7 @@ class MoosBridge:
                 if not isinstance(message.value, str):
                     raise MalformedMessage(f"{message.key} is not a string")
                 moos_acoustics.request(message.key, message.value)(self.vehicle.broker)
-        except (MalformedMessage, BrokerError) as unusable:
+        except (MalformedMessage, BrokerError, InvalidArgument) as unusable:
             self.vehicle.count_dropped(str(unusable))
 
 

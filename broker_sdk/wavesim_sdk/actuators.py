@@ -16,6 +16,7 @@ from enum import IntEnum
 from typing import Any, SupportsIndex
 
 from wavesim_sdk import units
+from wavesim_sdk.errors import InvalidArgument, UnknownName
 from wavesim_sdk.names import shorten, suggest_name
 
 MAX_THRUSTERS = 12  #: maximum number of thrusters of a model
@@ -94,9 +95,9 @@ def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> f
     Raises ValueError if the actuator cannot have this fault.
     """
     if fault not in ACTUATOR_FAULTS:
-        raise ValueError(f"'{shorten(fault)}' is not an actuator fault{suggest_name(shorten(fault), ACTUATOR_FAULTS)}")
+        raise UnknownName(f"'{shorten(fault)}' is not an actuator fault{suggest_name(shorten(fault), ACTUATOR_FAULTS)}")
     if fault in ("lost", "reduced") and actuator.kind > ActuatorKind.FIN:
-        raise ValueError(f"'{actuator.name}' produces no force; it can only be stuck, frozen or reversed")
+        raise InvalidArgument(f"'{actuator.name}' produces no force; it can only be stuck, frozen or reversed")
     if fault not in ("frozen", "reduced") or (fault == "frozen" and amount == ""):
         return math.inf if fault == "frozen" else 0.0
     what, quantity, most = ("time", "time", 1e9) if fault == "frozen" else ("remaining fraction", "", 1.0)
@@ -104,7 +105,7 @@ def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> f
         amount = units.parse(amount, "" if _is_number(amount) else quantity)[0]
     number = _number(actuator.name, amount)
     if number is None or not 0.0 <= number <= most:
-        raise ValueError(f"'{actuator.name}' {fault}: the {what} must be between 0 and {most:g}, got {number}")
+        raise InvalidArgument(f"'{actuator.name}' {fault}: the {what} must be between 0 and {most:g}, got {number}")
     return number
 
 
@@ -117,7 +118,7 @@ def _is_number(text: str) -> bool:
 
 
 def actuator_index(actuators: Sequence[Actuator], which: object) -> int:
-    """Return the position of an actuator, given its name or number. Raises ValueError with the nearest name."""
+    """Return the position of an actuator, given its name or number. Raises UnknownName with the nearest name."""
     if isinstance(which, str):
         for k, a in enumerate(actuators):
             if a.name == which:
@@ -129,10 +130,10 @@ def actuator_index(actuators: Sequence[Actuator], which: object) -> int:
         if 0 <= k < len(actuators):
             return k
         there = f"use 0 to {len(actuators) - 1}" if actuators else "the body has none"
-        raise ValueError(f"unknown actuator {shorten(k, 20)}; {there}")
+        raise UnknownName(f"unknown actuator {shorten(k, 20)}; {there}")
     if not actuators:
-        raise ValueError(f"unknown actuator '{shorten(which)}': the body has none")
-    raise ValueError(f"unknown actuator '{shorten(which)}'{suggest_name(shorten(which), [a.name for a in actuators])}")
+        raise UnknownName(f"unknown actuator '{shorten(which)}': the body has none")
+    raise UnknownName(f"unknown actuator '{shorten(which)}'{suggest_name(shorten(which), [a.name for a in actuators])}")
 
 
 def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[float | None]:
@@ -152,9 +153,9 @@ def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[flo
             found[k] = _number(actuators[k].name, value)
         return found
     if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
-        raise ValueError(f"a command must contain numbers by position or by name, got {type(values).__name__}")
+        raise InvalidArgument(f"a command must contain numbers by position or by name, got {type(values).__name__}")
     if len(values) > len(actuators):
-        raise ValueError(f"got {len(values)} values for {len(actuators)} actuators")
+        raise InvalidArgument(f"got {len(values)} values for {len(actuators)} actuators")
     return [_number(a.name, v) for a, v in zip(actuators, values, strict=False)]
 
 
@@ -164,7 +165,7 @@ def _number(name: str, value: Any) -> float | None:
     number = units.to_real(value)
     if math.isfinite(number):
         return number
-    raise ValueError(f"actuator '{name}': {shorten(value)} is not a valid command; use a finite number")
+    raise InvalidArgument(f"actuator '{name}': {shorten(value)} is not a valid command; use a finite number")
 
 
 def parse_command(actuators: Sequence[Actuator], text: str) -> Sequence[float | None]:
@@ -173,9 +174,11 @@ def parse_command(actuators: Sequence[Actuator], text: str) -> Sequence[float | 
     pairs = [w.partition("=") for w in words]
     named = [bool(equals) for _, equals, _ in pairs]
     if any(named) and not all(named):
-        raise ValueError(f"'{text[:40]}' mixes numbers by position with NAME=VALUE; use only one of the two")
+        raise InvalidArgument(f"'{text[:40]}' mixes numbers by position with NAME=VALUE; use only one of the two")
     try:
         values = [float(value if equals else name) for name, equals, value in pairs]
     except ValueError:
-        raise ValueError(f"'{text[:40]}' is not a valid command; write numbers by position, or NAME=VALUE") from None
+        raise InvalidArgument(
+            f"'{text[:40]}' is not a valid command; write numbers by position, or NAME=VALUE"
+        ) from None
     return order_command(actuators, dict(zip((p[0] for p in pairs), values, strict=True)) if any(named) else values)

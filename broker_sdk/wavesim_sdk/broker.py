@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from wavesim_sdk.errors import SessionLost
+from wavesim_sdk.estimate import Estimate
 from wavesim_sdk.onboard import BrokerBase, Command, Step
 from wavesim_sdk.server_address import DEFAULT_SERVER
 from wavesim_sdk.wire.client import ClientSession, Phase, SessionEvent
@@ -46,7 +47,7 @@ from wavesim_sdk.wire.udp import Address, UdpSocket, open_socket
 if TYPE_CHECKING:
     from wavesim_sdk.imaging_frames import ImagingFrame
 
-__all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Step"]
+__all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Estimate", "Step"]
 
 JOIN_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0

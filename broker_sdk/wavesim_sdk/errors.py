@@ -3,6 +3,8 @@
 The classes form this hierarchy::
 
     WaveSimError
+     |- InvalidArgument      an argument of a call is invalid (also a ValueError)
+     |   `- UnknownName      a name does not exist (also a KeyError and an AttributeError)
      |- ConfigError          the configuration or an option is invalid
      |- AttachError          shared memory cannot be attached (absent, other layout, damaged)
      |   `- NotRunning       no server of that name runs
@@ -16,11 +18,42 @@ The classes form this hierarchy::
 
 from __future__ import annotations
 
+__all__ = [
+    "AttachError",
+    "BrokerError",
+    "CommanderError",
+    "ConfigError",
+    "InvalidArgument",
+    "LogError",
+    "NotRunning",
+    "Refused",
+    "SessionEnded",
+    "SessionLost",
+    "UnknownName",
+    "WaveSimError",
+]
+
 
 class WaveSimError(Exception):
     """Base class of all documented errors. Their messages are written for the user."""
 
     exit_code = 1
+
+
+class InvalidArgument(WaveSimError, ValueError):
+    """An argument of a call is invalid; the call has changed nothing. The message names the argument."""
+
+    exit_code = 2
+
+
+class UnknownName(InvalidArgument, KeyError, AttributeError):
+    """A body, actuator, sensor, field or other name does not exist; the message suggests or lists the valid names.
+
+    It is a KeyError and an AttributeError because names are used as keys and as attributes.
+    """
+
+    def __str__(self) -> str:  # a KeyError would print its message in quotes
+        return str(self.args[0]) if self.args else ""
 
 
 class ConfigError(WaveSimError):

@@ -1,4 +1,4 @@
-"""Optional packages: which extra of the distribution ``wavesim`` installs each of them."""
+"""Optional packages: which extra of the distribution ``wavesim`` installs them, if one does."""
 
 from __future__ import annotations
 
@@ -19,4 +19,5 @@ class MissingPackage(WaveSimError, ImportError):
 def check_installed(package: str) -> None:
     """Raise MissingPackage with the command that installs a package, unless it is installed."""
     if sys.modules.get(package) is None and importlib.util.find_spec(package) is None:
-        raise MissingPackage(f"this needs the package '{package}': run pip install 'wavesim[{EXTRAS[package]}]'")
+        wanted = f"'wavesim[{EXTRAS[package]}]'" if package in EXTRAS else package
+        raise MissingPackage(f"this needs the package '{package}': run pip install {wanted}")

@@ -10,6 +10,8 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import atan2, sin_cos
 
+__all__ = ["Origin"]
+
 A, E2 = 6378137.0, 6.69437999014131699e-3  #: WGS84: semi-major axis in m, square of the eccentricity
 
 

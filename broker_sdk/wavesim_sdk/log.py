@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import html
 import json
 import struct
 from collections import defaultdict
@@ -15,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.arrays import Ints, Record
-from wavesim_sdk.errors import LogError
+from wavesim_sdk.errors import InvalidArgument, LogError, UnknownName
 from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
+from wavesim_sdk.log_tables import LogTable, Series, arrays_and_units, text_columns
 from wavesim_sdk.log_validation import LATEST_NS, check_message, is_short_text, possible, possible_frame, valid_metadata
 from wavesim_sdk.logfile import METADATA, records
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import all_sensor_tables
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
 
-__all__ = ["Log", "Series", "decode_cdr_text", "encode_cdr_text", "frames", "read", "usable"]
+__all__ = ["Log", "LogTable", "Series", "decode_cdr_text", "encode_cdr_text", "frames", "read", "usable"]
 
 CDR_HEADER = b"\x00\x01\x00\x00"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
@@ -50,18 +51,9 @@ def decode_cdr_text(message: bytes) -> str:
     return message[8:-1].decode()
 
 
-@dataclass
-class Series:
-    """All messages of one topic, with their times (ns) and records."""
-
-    time_ns: Ints
-    records: Record
-    type: str = ""  #: name of the table that declares the records
-
-
-@dataclass
+@dataclass(repr=False)
 class Log:
-    """A log in memory."""
+    """A log in memory. ``log.table("/state/lauv").to_pandas()`` has the columns of one topic; :attr:`topics` lists them."""
 
     path: Path
     metadata: dict[str, str] = field(default_factory=dict)
@@ -74,6 +66,40 @@ class Log:
 
     def __str__(self) -> str:
         return str(self.path)
+
+    def __repr__(self) -> str:
+        damage = "complete" if self.complete else "cut or damaged"
+        names = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
+        example = next(iter(self.topics), "/state/NAME")
+        lines = [
+            f"<Log '{self.path}': {self.end_ns * 1e-9:.2f} s, {damage}; messages: {self.messages}>",
+            f"bodies ({len(self.names)}): {names or 'none'}",
+            f'topics ({len(self.topics)}): `log.topics` and `log.table("{example}").to_pandas()` show them',
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        first, *_ = repr(self).splitlines()
+        rows = "".join(f"<tr><td>{html.escape(t)}</td><td>{n}</td></tr>" for t, n in self.topics.items())
+        return f"<p>{html.escape(first.strip('<>'))}</p><table><tr><th>topic</th><th>rows</th></tr>{rows}</table>"
+
+    @property
+    def topics(self) -> dict[str, int]:
+        """Number of rows by topic, of tables and of texts."""
+        return {t: len(s.time_ns) for t, s in self.series.items()} | {t: len(m) for t, m in self.json.items()}
+
+    def table(self, topic: str) -> LogTable:
+        """Return a topic as columns, for example of ``/state/lauv``, ``/sensor/lauv/ctd`` or ``/notices``.
+
+        Raises UnknownName if the log has no message of this topic.
+        """
+        topic = topic if topic.startswith("/") else f"/{topic}"
+        if (series := self.series.get(topic)) is not None:
+            fields = next((t.fields for t in TABLES.values() if t.name == series.type), ())
+            return LogTable(topic, *arrays_and_units(self, topic, series, fields))
+        if topic in self.json:
+            return LogTable(topic, text_columns(self.json[topic]), {"time_ns": "ns"})
+        raise UnknownName(f"{self.path} has no topic '{topic}'{suggest_name(topic, self.topics)}")
 
     @property
     def damage_notice(self) -> str:
@@ -109,20 +135,22 @@ class Log:
         return tuple(dict.fromkeys([*bodies, *(p[1] for p in parts if len(p) > 1 and p[0] in OWNED)]))
 
     def _body(self, name: str) -> str:
-        """Return the name of a body if it is among :attr:`names`, else raise a LogError that suggests or lists names."""
+        """Return the name of a body if it is among :attr:`names`, else raise an UnknownName that suggests or lists names."""
         if name not in self.names:
-            raise LogError(f"{self.path} has no body '{name}'{suggest_name(name, self.names) or '; it has no bodies'}")
+            raise UnknownName(
+                f"{self.path} has no body '{name}'{suggest_name(name, self.names) or '; it has no bodies'}"
+            )
         return name
 
     def sensors(self, body: str) -> dict[str, Series]:
-        """Return the values of a body's instruments by name. Raises LogError if the log has no such body."""
+        """Return the values of a body's instruments by name. Raises UnknownName if the log has no such body."""
         prefix = f"/sensor/{self._body(body)}/"
         return {topic.removeprefix(prefix): s for topic, s in self.series.items() if topic.startswith(prefix)}
 
     def by_type(self, type_: str) -> dict[tuple[str, str], Series]:
-        """Return the values of all instruments of a type, by (body, instrument). Raises LogError if the type is unknown."""
+        """Return the values of all instruments of a type, by (body, instrument). Raises UnknownName if the type is unknown."""
         if type_ not in all_sensor_tables():
-            raise LogError(f"unknown sensor type '{type_}'{suggest_name(type_, all_sensor_tables())}")
+            raise UnknownName(f"unknown sensor type '{type_}'{suggest_name(type_, all_sensor_tables())}")
         found = {}
         for topic, series in self.series.items():
             if topic.startswith("/sensor/") and series.type == type_:
@@ -134,7 +162,7 @@ class Log:
         """Return horizontal errors of a vehicle: times in s, errors of its estimate in m, errors of dead reckoning in m.
 
         The errors cover the times with both an estimate and a true position. They are empty for a vehicle without
-        estimates. Raises LogError if the log has no such body.
+        estimates. Raises UnknownName if the log has no such body.
         """
         self._body(name)
         estimate, state = self.get(f"/estimate/{name}", ESTIMATE), self.get(f"/state/{name}", STATE)
@@ -148,22 +176,22 @@ class Log:
     def get(self, topic: str, table: Table) -> Series:
         """Return the series of a topic; empty if the topic has no messages.
 
-        Raises LogError if this log cannot have the topic: its kind is unknown, or the log has no such body or instrument.
+        Raises UnknownName if this log cannot have the topic: its kind is unknown, or the log has no such body or instrument.
         """
         if (found := self.series.get(topic)) is not None:
             return found
         _, kind, *who = topic.split("/") if topic.startswith("/") else ("", topic)
         if kind not in (*OWNED, "acoustics", "lines"):
-            raise LogError(f"unknown topic '{topic}'{suggest_name(kind, (*OWNED, 'acoustics', 'lines'))}")
+            raise UnknownName(f"unknown topic '{topic}'{suggest_name(kind, (*OWNED, 'acoustics', 'lines'))}")
         if kind in OWNED:
             body = self._body(who[0] if who else "")
             if kind == "sensor":
                 carried = self.sensors(body)
-                raise LogError(
+                raise UnknownName(
                     f"'{body}' has no instrument '{who[-1]}'{suggest_name(who[-1], carried) or '; it has no instruments'}"
                 )
         elif kind == "acoustics" and who not in (["sent"], ["reception"]):
-            raise LogError(f"unknown topic '{topic}'{suggest_name(''.join(who), ('sent', 'reception'))}")
+            raise UnknownName(f"unknown topic '{topic}'{suggest_name(''.join(who), ('sent', 'reception'))}")
         return Series(np.zeros(0, np.int64), np.zeros(0, table.visible.dtype), table.name)
 
 
@@ -251,5 +279,7 @@ def usable(path: str | Path | Log) -> Iterator[None]:
     """Raise a LogError if values of a log are well-formed but impossible, such as a range of zero or an infinite position."""
     try:
         yield
+    except InvalidArgument:  # a mistake of the caller
+        raise
     except (ArithmeticError, IndexError, ValueError, struct.error) as error:
         raise LogError(f"{path} contains impossible values: {error}") from error

@@ -18,10 +18,12 @@ from types import TracebackType
 
 import numpy as np
 
+from wavesim_sdk import arguments
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.broker import ANSWER_TIMEOUT_S, JOIN_TIMEOUT_S
-from wavesim_sdk.errors import BrokerError, SessionLost
-from wavesim_sdk.onboard import PrivilegedRequests, RequestOutcomes
+from wavesim_sdk.errors import SessionLost
+from wavesim_sdk.onboard import RequestOutcomes
+from wavesim_sdk.privileged_requests import PrivilegedRequests
 from wavesim_sdk.server_address import ServerName, address_of
 from wavesim_sdk.wire.client import SessionEvent
 from wavesim_sdk.wire.items import (
@@ -76,7 +78,20 @@ class Observer(PrivilegedRequests):
         sounds: bool = False,
         key: bytes | None = None,
     ) -> None:
-        self.link = open_link(Join(name=name, role=Role.OBSERVER), address_of(server), key)
+        """Prepare a session; :meth:`connect` or a ``with`` block starts it. Raises InvalidArgument if an argument is invalid.
+
+        :param name: any name that describes the observer; a grant and a key refer to it
+        :param server: name of a server on this machine, ``"HOST:PORT"`` or ``(host, port)``; None: the environment variable
+            WAVESIM_SERVER, else port 9750 of this machine
+        :param rate: frames per second of wall time; 0: none
+        :param bodies: rows of the bodies; None: all
+        :param center: center (north, east, down; m, W) of the area of interest; None: everywhere
+        :param radius: radius of the area of interest in m
+        :param sounds: whether to receive all signals and their outcomes
+        :param key: pre-shared key of 32 bytes; None: from the file in the environment variable WAVESIM_KEYS, if set
+        """
+        join = Join(name=arguments.short_name("name", name), role=Role.OBSERVER)
+        self.link = open_link(join, address_of(server), arguments.key_bytes(key))
         self.session = self.link.session
         self.names: dict[int, str] = {}  #: names of the bodies that are present, by row
         self.models: dict[int, str] = {}
@@ -98,13 +113,16 @@ class Observer(PrivilegedRequests):
         sounds: bool = False,
     ) -> None:
         """Change what this observer receives; a rate of 0 stops the frames."""
-        period = round(1e9 / rate) if rate > 0.0 else 0
-        middle = None if center is None else tuple(float(v) for v in center)
-        rows = None if bodies is None else tuple(bodies)
+        frames = arguments.at_least_zero("rate", rate, "frames per second")
+        period = round(1e9 / frames) if frames else 0
+        middle = None if center is None else arguments.numbers("center", center, 3, "m: north, east, down")
+        rows = None if bodies is None else tuple(arguments.whole("each row in bodies", row) for row in bodies)
+        reach = arguments.at_least_zero("radius", radius, "m")
+        request = Observe(period, rows, middle, reach, int(bool(sounds)))
         try:
-            self.session.request(Observe(period, rows, middle, float(radius), int(sounds)))
+            self.session.request(request)
         except Malformed as malformed:
-            raise BrokerError(f"invalid observation: {malformed}") from None
+            raise arguments.request_error(request, malformed) from None
 
     def __enter__(self) -> Observer:
         self.connect()

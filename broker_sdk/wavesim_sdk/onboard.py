@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from wavesim_sdk import commands
-from wavesim_sdk.errors import BrokerError, Refused
+from wavesim_sdk import arguments
+from wavesim_sdk.errors import BrokerError, InvalidArgument, Refused, UnknownName
+from wavesim_sdk.estimate import Estimate, estimate_numbers
 from wavesim_sdk.guidance.control import Waypoint
+from wavesim_sdk.privileged_requests import PrivilegedRequests
 from wavesim_sdk.server_address import ServerName, address_of
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
@@ -19,7 +21,6 @@ from wavesim_sdk.wire.frame_pieces import WholeFrame
 from wavesim_sdk.wire.items import (
     ActuatorDescription,
     Answer,
-    AnyRequest,
     BodyChanged,
     MissionPart,
     Notice,
@@ -37,7 +38,7 @@ from wavesim_sdk.wire.state import Sensors, State, missing_name_text
 if TYPE_CHECKING:
     from wavesim_sdk.imaging_frames import ImagingFrame
 
-__all__ = ["BrokerBase", "Command", "PrivilegedRequests", "ReceivedMission", "RequestOutcomes", "Step"]
+__all__ = ["BrokerBase", "Command", "ReceivedMission", "RequestOutcomes", "Step"]
 
 KEPT_ANSWERS = 256
 KEPT_FRAMES = 4  #: number of frames kept for each sonar if the program is slow
@@ -47,17 +48,22 @@ ROLES = {"pilot": Role.PILOT, "instrument": Role.INSTRUMENT, "listener": Role.LI
 
 @dataclass
 class Step:
-    """One state of the body, with all events since the previous state."""
+    """One state of the body, with all events since the previous state. Each list is in the order of arrival."""
 
-    state: State
-    receptions: list[Reception] = field(default_factory=list)
-    sent: list[SignalSent] = field(default_factory=list)
-    refused: list[RequestRefused] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)
-    run_states: list[RunStateChanged] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
-    others: list[BodyChanged] = field(default_factory=list)
-    missions: list[ReceivedMission] = field(default_factory=list)
+    state: State  #: motion, actuation, sensors and forces of the body at one tick
+    receptions: list[Reception] = field(default_factory=list)  #: signals that the transducer received
+    sent: list[SignalSent] = field(default_factory=list)  #: own signals that left the transducer, with their times
+    refused: list[RequestRefused] = field(default_factory=list)  #: requests that the server refused, with the reason
+    answers: list[Answer] = field(default_factory=list)  #: results of other requests
+    run_states: list[RunStateChanged] = field(default_factory=list)  #: starts, pauses and end of the simulation clock
+    notices: list[Notice] = field(default_factory=list)  #: texts for people: watchdog, fence, fault, contact
+    others: list[BodyChanged] = field(default_factory=list)  #: bodies that entered or left (``others=True``)
+    missions: list[ReceivedMission] = field(default_factory=list)  #: missions for a pilot that accepts them
+
+    @property
+    def tick(self) -> int:
+        """Tick of the state: the number of time steps since the start of the simulation."""
+        return self.state.tick
 
     @property
     def time(self) -> float:
@@ -179,81 +185,6 @@ class StepCollector:
         return None
 
 
-class PrivilegedRequests:
-    """Requests that need a right (`<network><grant>`). Each method returns the number that the answer or refusal names."""
-
-    session: ClientSession
-
-    def request(self, request: AnyRequest) -> int:
-        """Send any request and return its number."""
-        try:
-            return self.session.request(request)
-        except Malformed as malformed:
-            raise BrokerError(f"invalid request: {malformed}") from None
-        except (ValueError, OverflowError) as error:
-            raise BrokerError(f"cannot send this request: {error}") from None
-
-    def control(self, verb: str, value: float | None = None) -> int:
-        """Control the simulation clock (right `control`).
-
-        Verbs: start, pause, step (ticks), speed (factor; 0 = as fast as possible), stop, shutdown.
-        """
-        return self.request(items.Control(verb, None if value is None else float(value)))
-
-    def fault(self, part: str, kind: str, amount: float = 0.0, *, field: str = "", body: str = "") -> int:
-        """Set a fault of an actuator, a sensor or one field of a sensor, or clear it (kind ``none``); right `fault`."""
-        return self.request(items.Fault(body, part, kind, float(amount), field))
-
-    def push(self, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0), *, body: str = "") -> int:
-        """Apply an external force (N) and moment (N m) in B until the next push (right `push`)."""
-        return self.request(items.Push(body, _floats(force), _floats(torque)))
-
-    def pose(
-        self,
-        position: Sequence[float] | None = None,
-        attitude: Sequence[float] | None = None,
-        velocity: Sequence[float] | None = None,
-        *,
-        body: str = "",
-    ) -> int:
-        """Set position (m, W), attitude (rad) and velocity (m/s, rad/s, B) of a body; None = unchanged. Requires the
-        right `pose`.
-        """
-        p, a, v = (None if some is None else _floats(some) for some in (position, attitude, velocity))
-        return self.request(items.Pose(body, p, a, v))
-
-    def allocate(self, matrix: Sequence[Sequence[float]], *, body: str = "") -> int:
-        """Replace the thruster allocation matrix: six rows of one number per thruster (right `allocate`)."""
-        return self.request(items.Allocate(body, tuple(float(v) for row in matrix for v in row)))
-
-    def weather(self, **values: float) -> int:
-        """Change current, wind and waves (right `weather`).
-
-        Values: current_north, current_east, wind_speed (m/s), wind_direction (rad), wave_height (m), wave_peak (rad/s),
-        wave_direction (rad).
-        """
-        try:
-            return self.request(items.Weather(**values))
-        except TypeError:
-            known = items.Weather.__dataclass_fields__
-            strange = next((name for name in values if name not in known), "")
-            raise BrokerError(missing_name_text("the weather has no value", strange, known)) from None
-
-    _missions = 0
-
-    def mission(self, waypoints: Sequence[Sequence[float]], *, body: str = "") -> int:
-        """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions (right `mission`).
-
-        A long mission requires several requests; the number of the last request is returned.
-        """
-        self._missions += 1
-        try:
-            parts = commands.split_mission(waypoints, self._missions, body)
-        except (ValueError, TypeError) as error:
-            raise BrokerError(str(error)) from None
-        return [self.request(part) for part in parts][-1]
-
-
 class BrokerBase(PrivilegedRequests):
     """Common part of both brokers: the session and the calls that do not wait."""
 
@@ -275,24 +206,44 @@ class BrokerBase(PrivilegedRequests):
         others: bool = False,
         key: bytes | None = None,
     ) -> None:
+        """Prepare a session; :meth:`connect` or a ``with`` block starts it. Raises InvalidArgument if an argument is invalid.
+
+        :param name: name of the body in the configuration
+        :param server: name of a server on this machine, ``"HOST:PORT"`` or ``(host, port)``; None: the environment variable
+            WAVESIM_SERVER, else port 9750 of this machine
+        :param role: ``"pilot"`` commands the actuators, one for each body; ``"instrument"`` receives sound and selected
+            sensors, and may send sound; ``"listener"`` only receives
+        :param model: model of a new body, if the server accepts new names (``<network newcomers>``); otherwise empty
+        :param position: initial position (north, east, down; m, W) of a new body
+        :param attitude: initial roll, pitch and heading (rad) of a new body
+        :param lockstep: simulation time in s between two steps for which the server waits; 0: it never waits
+        :param state_period: wall time in s between two states without lockstep; 0: the server's default
+        :param previous: :attr:`token` of an earlier session, which this session resumes after a crash
+        :param sensors: names of the sensors to receive; None: all
+        :param acoustics: whether to receive receptions
+        :param effort: whether the states contain forces and accelerations
+        :param others: whether to receive events about bodies that enter and leave
+        :param key: pre-shared key of 32 bytes; None: from the file in the environment variable WAVESIM_KEYS, if set
+        """
         if role not in ROLES:
-            raise BrokerError(missing_name_text("unknown role", role, ROLES))
-        self.name, self.server, self.lockstep = name, address_of(server), lockstep
+            raise UnknownName(missing_name_text("unknown role", str(role), ROLES))
+        self.name, self.server = arguments.short_name("name", name), address_of(server)
         self.join = Join(
             name=name,
             role=ROLES[role],
-            model=model,
-            position=_floats(position),
-            attitude=_floats(attitude),
-            lockstep_ns=round(lockstep * 1e9),
-            state_period_ns=round(state_period * 1e9),
-            previous=previous,
-            sensors=None if sensors is None else tuple(sensors),
-            acoustics=int(acoustics),
-            effort=int(effort),
-            others=int(others),
+            model=arguments.short_name("model", model),
+            position=arguments.position("position", position),
+            attitude=arguments.attitude("attitude", attitude),
+            lockstep_ns=arguments.seconds("lockstep", lockstep, "no lockstep"),
+            state_period_ns=arguments.seconds("state_period", state_period, "the server's default"),
+            previous=arguments.whole("previous", previous),
+            sensors=arguments.names("sensors", sensors),
+            acoustics=int(bool(acoustics)),
+            effort=int(bool(effort)),
+            others=int(bool(others)),
         )
-        self.session = self._create_session(key)
+        self.lockstep = lockstep
+        self.session = self._create_session(arguments.key_bytes(key))
         self._steps = StepCollector()
         self._step: State | None = None
         self._frames: dict[int, deque[ImagingFrame]] = {}
@@ -351,15 +302,17 @@ class BrokerBase(PrivilegedRequests):
         requests another time, on the node's clock (ns). ``Step.refused`` reports a refusal, for example because the
         transducer is still recharging.
         """
-        return self.request(items.Ping(float(frequency), level, at, code))
+        hertz = arguments.number("frequency", frequency, "Hz")
+        return self.request(items.Ping(hertz, _level(level), _whole("at", at), _whole("code", code)))
 
     def send(self, payload: bytes, to: int = 0, level: float | None = None, *, at: int | None = None) -> int:
         """Send a packet with the modem to one address, or to all (0); otherwise like :meth:`ping`."""
-        return self.request(items.Send(to, payload, level, at))
+        data, address = arguments.payload_bytes(payload), arguments.whole("to", to)
+        return self.request(items.Send(address, data, _level(level), _whole("at", at)))
 
     def range_to(self, address: int, level: float | None = None, *, at: int | None = None) -> int:
         """Request a reply from the modem with an address. A reception of kind 3 contains the ``range`` (m)."""
-        return self.request(items.Range(address, level, at))
+        return self.request(items.Range(arguments.whole("address", address), _level(level), _whole("at", at)))
 
     def subscribe(
         self,
@@ -371,9 +324,9 @@ class BrokerBase(PrivilegedRequests):
         state_period: float = 0.0,
     ) -> int:
         """Change what this session receives: sensors by name (None = all), receptions, forces, bodies that enter or leave."""
-        names = None if sensors is None else tuple(sensors)
-        period = round(state_period * 1e9)
-        return self.request(items.Subscribe(names, int(acoustics), int(effort), int(others), period))
+        names = arguments.names("sensors", sensors)
+        period = arguments.seconds("state_period", state_period, "unchanged")
+        return self.request(items.Subscribe(names, int(bool(acoustics)), int(bool(effort)), int(bool(others)), period))
 
     def subscribe_frames(self, *sonars: str, period: float = 0.0) -> int:
         """Request frames of imaging sonars by name (no name = all), at least ``period`` s of wall time apart.
@@ -381,7 +334,8 @@ class BrokerBase(PrivilegedRequests):
         Frames arrive independently of steps, each once or not at all; see :meth:`take_frames`. On the machine of the
         server, its rings in shared memory have every frame.
         """
-        return self.request(items.Frames(sonars or None, round(period * 1e9)))
+        names = arguments.names("sonars", sonars) or None
+        return self.request(items.Frames(names, arguments.seconds("period", period, "every frame")))
 
     def take_missions(self, text: str = "", *, take: bool = True) -> int:
         """Announce that this pilot accepts missions; they arrive in ``Step.missions``. ``take=False`` withdraws the
@@ -423,43 +377,46 @@ class BrokerBase(PrivilegedRequests):
 
     def on_reception(self, call: Callable[[Reception], None]) -> None:
         """Register a function that is called with every reception, before the step of the reception is returned."""
+        if not callable(call):
+            raise InvalidArgument(f"call must be a function of one reception, got {arguments.shown(call)}")
         self._steps.listeners.append(call)
 
     # -- commands --------------------------------------------------------------------------
 
     def command(self, wanted: Command) -> list[float | None]:
-        """Return actuator commands by position, from commands by name or by position. Raises BrokerError if one is invalid."""
+        """Return actuator commands by position, from commands by name or by position. Raises InvalidArgument if one is invalid."""
         actuators = self.actuators
         if isinstance(wanted, Mapping):
             positions = self.session.body.positions
             values: list[Any] = [None] * len(actuators)
             for name, value in wanted.items():
                 if name not in positions:
-                    raise BrokerError(missing_name_text(f"'{self.name}' has no actuator", name, positions))
+                    raise UnknownName(missing_name_text(f"'{self.name}' has no actuator", name, positions))
                 values[positions[name]] = value
         else:
+            if isinstance(wanted, str | bytes) or not hasattr(wanted, "__iter__"):
+                raise InvalidArgument(
+                    f"command must be values by name or in the order of `actuators`, got {arguments.shown(wanted)}"
+                )
             values = list(wanted)
             if len(values) > len(actuators):
-                raise BrokerError(
+                raise InvalidArgument(
                     f"too many commands for '{self.name}': it has {len(actuators)} actuators, got {len(values)} commands"
                 )
         for k, value in enumerate(values):
             if not _is_sendable(value):
-                values[k] = _number(value, f"the command of '{actuators[k].name}'")
+                values[k] = arguments.number(f"the command of '{actuators[k].name}'", value, actuators[k].unit)
         return values
 
-    def answer(self, command: Command | None = None, estimate: Sequence[float | None] | None = None) -> None:
+    def answer(self, command: Command | None = None, estimate: Estimate | Sequence[float | None] | None = None) -> None:
         """Send actuator commands and the navigator's estimate; in lockstep, this answers the step.
 
-        Commands are given by name, or in the order of ``actuators``; None = unchanged. ``estimate`` contains ten
-        numbers in m: position (3), its standard deviation (3), dead-reckoned position (3), and last range innovation.
-        Raises BrokerError if a value is not a finite number. In that case nothing is sent, and the step still needs an
-        answer.
+        Commands are given by name, or in the order of ``actuators``; None = unchanged. ``estimate`` is an
+        :class:`Estimate`, or its ten numbers in order. Raises InvalidArgument if a value is invalid. In that case nothing is
+        sent, and the step still needs an answer.
         """
         values = None if command is None else self.command(command)
-        estimated = None
-        if estimate is not None:
-            estimated = [v if _is_sendable(v) else _number(v, f"estimate[{k}]") for k, v in enumerate(estimate)]
+        estimated = None if estimate is None else estimate_numbers(estimate)
         try:
             if self._step is not None and self._step.step:
                 self.session.done(self._step.tick, values, estimated)
@@ -470,7 +427,7 @@ class BrokerBase(PrivilegedRequests):
             if estimated is not None:
                 self.session.estimate(estimated)
         except Malformed as malformed:
-            raise BrokerError(f"invalid answer: {malformed}") from None
+            raise InvalidArgument(f"invalid answer: {malformed}") from None
 
 
 def _is_sendable(value: Any) -> bool:
@@ -478,15 +435,9 @@ def _is_sendable(value: Any) -> bool:
     return value is None or (type(value) is float and isfinite(value))
 
 
-def _number(value: Any, what: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise BrokerError(f"{what} is not a number: {value!r}") from None
-    if number - number != 0.0:
-        raise BrokerError(f"{what} must be a finite number, got {number}")
-    return number
+def _level(value: float | None) -> float | None:
+    return None if value is None else arguments.number("level", value, "dB")
 
 
-def _floats(values: Sequence[float]) -> tuple[float, ...]:
-    return tuple(float(v) for v in values)
+def _whole(name: str, value: int | None) -> int | None:
+    return None if value is None else arguments.whole(name, value, "ns" if name == "at" else "")

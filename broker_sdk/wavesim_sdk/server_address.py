@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from collections.abc import Sequence
 
-from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.errors import ConfigError, InvalidArgument
+from wavesim_sdk.names import shorten
 from wavesim_sdk.wire import local
 
 __all__ = ["DEFAULT_PORT", "DEFAULT_SERVER", "SERVER_VARIABLE", "ServerName", "address_of"]
@@ -25,7 +27,11 @@ def address_of(server: ServerName | None) -> tuple[str, int]:
     """
     server = server if server is not None else os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
     if not isinstance(server, str):
-        return server
+        if not (
+            isinstance(server, Sequence) and len(server) == 2 and isinstance(server[0], str) and type(server[1]) is int
+        ):
+            raise InvalidArgument(f'server must be a name, "HOST:PORT" or (host, port), got {shorten(server)}')
+        return server[0], server[1]
     host, colon, port = server.rpartition(":")
     if colon:
         if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:

@@ -19,6 +19,7 @@ from typing import Any
 import program
 from navigator import Beacon, Navigator
 from wavesim_sdk.broker import Broker, Step
+from wavesim_sdk.estimate import Estimate
 from wavesim_sdk.guidance import control
 from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.ocean.water import depth_of_pressure
@@ -64,11 +65,11 @@ class Auv:
 
         return Reference
 
-    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], list[float | None]]:
+    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], Estimate]:
         """Return actuator commands and the estimate for one step."""
         sensors = step.sensors
         if not {"ctd", "ahrs", "speedlog"} <= sensors.keys():
-            return {}, [None] * 10  # the instruments have no values yet
+            return {}, Estimate()  # the instruments have no values yet
         depth = depth_of_pressure(self.loaded.config.world, sensors.ctd.pressure)
         ahrs = sensors.ahrs
         roll, pitch, heading = ahrs.roll, ahrs.pitch, ahrs.heading
@@ -115,11 +116,20 @@ class Auv:
         fins = {**dict.fromkeys(self.rudders, rudder), **dict.fromkeys(self.planes, planes)}
         return {self.propeller: thrust, **fins}
 
-    def _estimate(self, depth: float) -> list[float | None]:
+    def _estimate(self, depth: float) -> Estimate:
         n = self.navigator
-        innovation = None if math.isnan(n.innovation) else float(n.innovation)
-        values = [*n.place, depth, *n.sigma, 0.1, *n.dead_reckoning, depth]
-        return [*map(float, values), innovation]
+        return Estimate(
+            north=n.place[0],
+            east=n.place[1],
+            depth=depth,
+            sigma_north=n.sigma[0],
+            sigma_east=n.sigma[1],
+            sigma_depth=0.1,
+            dead_reckoning_north=n.dead_reckoning[0],
+            dead_reckoning_east=n.dead_reckoning[1],
+            dead_reckoning_depth=depth,
+            innovation=None if math.isnan(n.innovation) else n.innovation,
+        )
 
 
 def options(parser: argparse.ArgumentParser) -> None:

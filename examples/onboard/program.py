@@ -9,13 +9,14 @@ from typing import Protocol
 
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.estimate import Estimate
 from wavesim_world.config import load
 
 
 class Vehicle(Protocol):
     """On-board software, which converts the values of a step into actuator commands by name and an estimate (or None)."""
 
-    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], list[float | None] | None]: ...
+    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], Estimate | None]: ...
 
 
 def run(

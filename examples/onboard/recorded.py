@@ -19,6 +19,7 @@ import program
 from wavesim_sdk.algebra import interpolate
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.estimate import Estimate
 from wavesim_sdk.names import suggest_name
 from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.recorded_data import parse_map, read_columns
@@ -42,7 +43,7 @@ class Recorded:
             self.track = [at, measured[options.north], measured[options.east]]
         self._line = -1
 
-    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], list[float | None] | None]:
+    def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], Estimate | None]:
         names = [a.name for a in broker.actuators]
         line = int(np.searchsorted(self.times, step.time + SOON, side="right")) - 1
         orders = (
@@ -51,12 +52,12 @@ class Recorded:
         self._line = line
         return orders, self._believed(step.time)
 
-    def _believed(self, time: float) -> list[float | None] | None:
+    def _believed(self, time: float) -> Estimate | None:
         if not self.track or time > self.track[0][-1] + SOON:
             return None
         at, north, east = self.track
         place = [float(interpolate(time, at, x)) for x in (north, east)]
-        return [*place, None, None, None, None, *place, None, None]
+        return Estimate(north=place[0], east=place[1], dead_reckoning_north=place[0], dead_reckoning_east=place[1])
 
 
 def options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Check numbers from callers of the simulation: count, finiteness, bounds. Invalid numbers raise a ValueError with the
+"""Check numbers from callers of the simulation: count, finiteness, bounds. Invalid numbers raise an InvalidArgument with the
 reason.
 """
 
@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk import arguments
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import LEAST
+from wavesim_sdk.errors import InvalidArgument
 from wavesim_sdk.names import shorten
 from wavesim_server.acoustics.medium_arrays import MAX_SPEED
 
@@ -19,9 +21,9 @@ MAX_FORCE = 1e9  #: largest external force and torque, N and N m
 
 
 def checked_ticks(ticks: int) -> int:
-    """Return a number of ticks. Raises ValueError if it is negative."""
-    if ticks < 0:
-        raise ValueError(f"invalid number of ticks {ticks}: use 0 or more")
+    """Return a number of ticks. Raises InvalidArgument if it is negative."""
+    if arguments.whole("ticks", ticks) < 0:
+        raise InvalidArgument(f"invalid number of ticks {ticks}: use 0 or more")
     return ticks
 
 
@@ -29,12 +31,12 @@ def checked_velocity(values: Any) -> Floats:
     """Check velocity and angular velocity of a body: u v w p q r."""
     nu = checked_numbers("a velocity", values, 6, max(MAX_SPEED, MAX_ANGULAR_RATE))
     if np.abs(nu[:3]).max() > MAX_SPEED:
-        raise ValueError(f"invalid velocity: u, v and w must be within +-{MAX_SPEED:g} m/s")
+        raise InvalidArgument(f"invalid velocity: u, v and w must be within +-{MAX_SPEED:g} m/s")
     return nu
 
 
 def checked_numbers(quantity: str, values: Any, count: int, limit: float, shape: tuple[int, ...] = ()) -> Floats:
-    """Return ``count`` finite numbers within +-``limit``, with values below LEAST set to zero. Raises ValueError for
+    """Return ``count`` finite numbers within +-``limit``, with values below LEAST set to zero. Raises InvalidArgument for
     any other input.
     """
     try:
@@ -42,9 +44,9 @@ def checked_numbers(quantity: str, values: Any, count: int, limit: float, shape:
     except (ValueError, TypeError, RecursionError):  # ragged or nested too deeply
         array = np.zeros(0, object)
     if array.dtype.kind not in "iuf" or array.size != count or array.shape not in ((count,), shape):
-        raise ValueError(f"{quantity} needs {count} numbers, got {shorten(values, 60)}")
+        raise InvalidArgument(f"{quantity} needs {count} numbers, got {shorten(values, 60)}")
     found: Floats = array.astype(float)
     if not (np.abs(found) <= limit).all():
-        raise ValueError(f"{quantity} of {shorten(values, 60)} is out of range (-{limit:g} to {limit:g})")
+        raise InvalidArgument(f"{quantity} of {shorten(values, 60)} is out of range (-{limit:g} to {limit:g})")
     found[np.abs(found) < LEAST] = 0.0
     return found

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_sdk.arrays import Ints, Record
+from wavesim_sdk.errors import InvalidArgument, UnknownName
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import value_fields
 from wavesim_sdk.tables import INSTRUMENTS, SensorFault
@@ -92,13 +93,13 @@ class InstrumentRegistry:
         return tuple(self._suites.get(body, {}).values())
 
     def enter(self, body: int, suite: Iterable[InstrumentConfig]) -> None:
-        """Add a body with its instruments. Raises ValueError, without any change, if the tables have no room for them."""
+        """Add a body with its instruments. Raises InvalidArgument, without any change, if the tables have no room for them."""
         suite = tuple(suite)
         if body in self._suites:
-            raise ValueError(f"the body in row {body} already has its instruments")
+            raise InvalidArgument(f"the body in row {body} already has its instruments")
         for name, count in Counter(i.type for i in suite).items():
             if count > len(self._places.get(name, ())):
-                raise ValueError(
+                raise InvalidArgument(
                     f"no room for {count} more sensors of type '{name}': the suites of the configuration determine the size of its table; "
                     "add a body whose model has these sensors to the configuration"
                 )
@@ -139,10 +140,10 @@ class InstrumentRegistry:
             self.is_changed = True
 
     def set_fault(self, body: int, name: str, kind: str, amount: float | str = 0.0, field: str = "") -> None:
-        """Set a fault of an instrument, or clear it (`none`). Raises ValueError for an invalid fault."""
+        """Set a fault of an instrument, or clear it (`none`). Raises InvalidArgument for an invalid fault."""
         suite = self._suites.get(body, {})
         if name not in suite:
-            raise ValueError(f"no sensor named '{name}'{suggest_name(name, suite) or '; this body has no sensors'}")
+            raise UnknownName(f"no sensor named '{name}'{suggest_name(name, suite) or '; this body has no sensors'}")
         entry = suite[name]
         fault = parse_fault(entry.instrument, kind, amount, field)
         record = self.rows[entry.row]

@@ -16,16 +16,16 @@ sonars are omitted, because their frames are in shared memory.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wavesim_sdk import frames
+from wavesim_sdk import arguments, frames
 from wavesim_sdk.actuators import order_command
 from wavesim_sdk.arrays import Record
+from wavesim_sdk.errors import InvalidArgument, UnknownName
 from wavesim_sdk.extras import check_installed
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
@@ -71,7 +71,7 @@ class States(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> dict[str, float]:
         if name not in self.names:
-            raise KeyError(f"unknown body '{name}'{suggest_name(name, self.names)}")
+            raise UnknownName(f"unknown body '{name}'{suggest_name(name, self.names)}")
         k = self.names.index(name)
         return {column: float(values[k]) for column, values in self.columns.items()}
 
@@ -135,10 +135,10 @@ class Lab(Simulation):
         return [self.occupants[row].name for row in self.rows]
 
     def row(self, name: str) -> int:
-        """Return the row of a body. Raises KeyError with the nearest name if the body is unknown."""
+        """Return the row of a body. Raises UnknownName with the nearest name if the body is unknown."""
         found = self.row_of(name)
         if found is None:
-            raise KeyError(f"unknown body '{name}'{suggest_name(name, self.names)}")
+            raise UnknownName(f"unknown body '{name}'{suggest_name(name, self.names)}")
         return found
 
     def enter(
@@ -196,7 +196,7 @@ class Lab(Simulation):
     def commands(self, values: Mapping[str, Command]) -> None:
         """Set actuator commands of many bodies by name; see :meth:`command`.
 
-        Raises ValueError if any command is invalid. In this case, no command changes.
+        Raises InvalidArgument if any command is invalid. In this case, no command changes.
         """
         rows = [self.row(name) for name in values]
         found = [order_command(self.occupants[row].actuators, v) for row, v in zip(rows, values.values(), strict=True)]
@@ -204,7 +204,7 @@ class Lab(Simulation):
             self.fleet.command(row, numbers_)
 
     def advance(self, ticks: int = 1) -> None:
-        """Advance by whole ticks; instruments measure when they are due. Raises ValueError if the number of ticks is
+        """Advance by whole ticks; instruments measure when they are due. Raises InvalidArgument if the number of ticks is
         negative.
         """
         end = self.tick + checked_ticks(ticks)
@@ -219,12 +219,10 @@ class Lab(Simulation):
 
         ``every`` is the interval between records in seconds (0 = no records).
 
-        Raises ValueError if ``seconds`` or ``every`` is negative or not finite.
+        Raises InvalidArgument if ``seconds`` or ``every`` is negative or not finite.
         """
-        if not (0.0 <= seconds < math.inf and 0.0 <= every < math.inf):
-            raise ValueError(
-                f"invalid run of {seconds} s, recorded every {every} s: both must be finite and at least 0 s"
-            )
+        arguments.at_least_zero("seconds", seconds, "s")
+        arguments.at_least_zero("every", every, "s")
         end = self.tick + round(seconds * 1e9) // self.step_ns
         period = max(1, round(every * 1e9) // self.step_ns) if every else 0
         while self.tick < end:
@@ -294,14 +292,14 @@ class Lab(Simulation):
         ]
 
     def plot(self) -> Figure:
-        """Plot the tracks from above, and depth over time (needs matplotlib). Raises ValueError if no tracks were
+        """Plot the tracks from above, and depth over time (needs matplotlib). Raises InvalidArgument if no tracks were
         recorded.
         """
         check_installed("matplotlib")
         from matplotlib.figure import Figure
 
         if not any(there for _, there, _ in self.tracks):
-            raise ValueError("no tracks recorded yet; record them with run(seconds, every=0.5)")
+            raise InvalidArgument("no tracks recorded yet; record them with run(seconds, every=0.5)")
         figure = Figure(figsize=(9, 4.5), layout="constrained")
         chart, depths = figure.subplots(1, 2)
         names = dict.fromkeys(n for _, there, _ in self.tracks for n in there)
@@ -324,7 +322,7 @@ def _load_configuration(configuration: str | Path | LoadedConfig, folder: str | 
     if isinstance(configuration, str) and configuration.lstrip().startswith("<"):
         return load_text(configuration, folder)
     if folder is not None:
-        raise ValueError(
+        raise InvalidArgument(
             "`folder` is valid only for a configuration given as text; a configuration file uses its own folder"
         )
     return configuration if isinstance(configuration, LoadedConfig) else load(configuration)

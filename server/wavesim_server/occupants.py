@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavesim_sdk.actuators import Actuator
+from wavesim_sdk.errors import InvalidArgument
 from wavesim_sdk.names import shorten
 from wavesim_sdk.tables import NAME_BYTES
 from wavesim_world.config import BodyConfig, Model, TransducerConfig
@@ -52,22 +53,22 @@ class Occupants:
         return self._rows.get(name)
 
     def free_row(self, name: str, row: int | None) -> int:
-        """Return a valid row for a new body. Raises ValueError if the name or the row is invalid or already in use."""
+        """Return a valid row for a new body. Raises InvalidArgument if the name or the row is invalid or already in use."""
         if not isinstance(name, str) or not 0 < len(name.encode()) <= NAME_BYTES:
-            raise ValueError(f"invalid name '{shorten(name)}': use 1 to {NAME_BYTES} bytes")
+            raise InvalidArgument(f"invalid name '{shorten(name)}': use 1 to {NAME_BYTES} bytes")
         if name in self._rows:
-            raise ValueError(f"a body named '{name}' is already in the simulation")
+            raise InvalidArgument(f"a body named '{name}' is already in the simulation")
         row = self.row_for(name) if row is None else row
         if row is None:
-            raise ValueError(
+            raise InvalidArgument(
                 f'all {self._capacity} rows are in use; increase <shared vehicles="N"/> in the configuration to allow more bodies'
             )
         if not isinstance(row, int) or not 0 <= row < self._capacity:
-            raise ValueError(f"invalid row {shorten(row, 20)}: use 0 to {self._capacity - 1}")
+            raise InvalidArgument(f"invalid row {shorten(row, 20)}: use 0 to {self._capacity - 1}")
         if row in self.by_row:
-            raise ValueError(f"row {row} is already occupied by '{self.by_row[row].name}'")
+            raise InvalidArgument(f"row {row} is already occupied by '{self.by_row[row].name}'")
         if (row < len(self.reserved) or name in self.reserved) and self.reserved.get(name, (-1,))[0] != row:
-            raise ValueError(f"row {row} is not available to '{name}': it is reserved for another body")
+            raise InvalidArgument(f"row {row} is not available to '{name}': it is reserved for another body")
         return row
 
     def add(self, row: int, occupant: Occupant) -> None:
@@ -82,8 +83,8 @@ class Occupants:
             self._row_taken[row], self._lowest_free_row = False, min(self._lowest_free_row, row)
 
     def in_row(self, row: int) -> Occupant:
-        """Return the body in a row. Raises ValueError if there is none."""
+        """Return the body in a row. Raises InvalidArgument if there is none."""
         try:
             return self.by_row[row]
         except (KeyError, TypeError):
-            raise ValueError(f"no body in row {shorten(row, 20)}") from None
+            raise InvalidArgument(f"no body in row {shorten(row, 20)}") from None

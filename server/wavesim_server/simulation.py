@@ -7,7 +7,7 @@
     sim.advance(250)
     print(sim.state()["p_WB_W"][row])
 
-Each method checks its arguments before it changes anything. Invalid arguments raise ValueError or ConfigError and leave
+Each method checks its arguments before it changes anything. Invalid arguments raise InvalidArgument or ConfigError and leave
 the simulation unchanged.
 """
 
@@ -23,7 +23,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.actuators import actuator_index, fault_amount, order_command
 from wavesim_sdk.algebra import vecmat
 from wavesim_sdk.arrays import Record
-from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.errors import ConfigError, InvalidArgument, UnknownName
 from wavesim_sdk.tables import GEOMETRY, IDENTITY, BodyType
 from wavesim_server import seabed, tick
 from wavesim_server.acoustics.channel import AcousticChannel
@@ -61,7 +61,7 @@ class Simulation:
         self.loaded, self.config = loaded, config
         self.seed = config.seed if seed is None else seed
         if not 0 <= self.seed <= 2**53:
-            raise ValueError(f"invalid seed {seed}: use an integer from 0 to 2**53")
+            raise InvalidArgument(f"invalid seed {seed}: use an integer from 0 to 2**53")
         self.step_ns = round(config.time.step * 1e9)
         self.tick = 0
         self.capacity = capacity = config.shared.vehicles
@@ -158,19 +158,19 @@ class Simulation:
 
         ``variant`` is a model object to use instead of a model name, for example one of many in a study (see
         :mod:`wavesim_server.study`). ``generation`` numbers the bodies that have used a row; 0 selects the next number.
-        Raises ValueError or ConfigError if the body cannot enter; the simulation is then unchanged.
+        Raises InvalidArgument or ConfigError if the body cannot enter; the simulation is then unchanged.
         """
         row = self._occupants.free_row(name, row)
         if name in self._occupants.reserved:
             entry = self._entry_checker.prepare_configured(self._occupants.reserved[name][1])
         else:
-            kind = variant or self.loaded.model(str(model))
+            kind = variant or self._model(str(model))
             entry = self._entry_checker.prepare_new(kind, position, attitude, variant is None)
         beside = self._start_clearance.overlapping_row(
             entry.vehicle_type.model, entry.position, entry.attitude, self.fleet
         )
         if beside is not None:
-            raise ValueError(f"'{name}' would start inside '{self.occupants[beside].name}'")
+            raise InvalidArgument(f"'{name}' would start inside '{self.occupants[beside].name}'")
         self.line_system.check_reach(row, entry.position, frames.quaternion(*entry.attitude), self.fleet)
         # nothing below this line can fail
         kind, transducer = entry.vehicle_type.model, entry.transducer
@@ -197,6 +197,12 @@ class Simulation:
             self._place_transducer(row)
             self.channel.start_pinger(row, self.time_s)
         return row
+
+    def _model(self, name: str) -> Model:
+        try:
+            return self.loaded.model(name)
+        except ConfigError as error:
+            raise UnknownName(error.message) from None
 
     def _set_initial_motion(self, row: int, body: BodyConfig, commands: list[float | None] | None) -> None:
         """Set the initial motion of a body of the configuration."""
@@ -254,7 +260,7 @@ class Simulation:
     def command(self, row: int, values: Sequence[float | None] | Mapping[Any, float]) -> None:
         """Set actuator commands by position or by name; None keeps the previous command.
 
-        Raises ValueError if any command is invalid; then no command has any effect.
+        Raises InvalidArgument if any command is invalid; then no command has any effect.
         """
         occupant = self._occupants.in_row(row)
         self.fleet.command(row, order_command(occupant.actuators, values))
@@ -271,13 +277,14 @@ class Simulation:
             number = fault_amount(occupant.actuators[position], fault, amount)
             self.fleet.set_actuator_fault(row, position, fault, number, self.time_s)
         except ValueError as error:
-            raise ValueError(f"'{occupant.name}': {error}") from None
+            kind = UnknownName if isinstance(error, UnknownName) else InvalidArgument
+            raise kind(f"'{occupant.name}': {error}") from None
 
     def allocate(self, row: int, matrix: Any) -> None:
         """Set the thruster allocation matrix (6, thrusters) of one body: force and torque per unit thrust, in B."""
         count = len(self._occupants.in_row(row).model.thruster)
         if not count:
-            raise ValueError(f"'{self.occupants[row].name}' has no thrusters")
+            raise InvalidArgument(f"'{self.occupants[row].name}' has no thrusters")
         wanted = checked_numbers(f"an allocation matrix of 6 x {count}", matrix, 6 * count, MAX_FORCE, (6, count))
         self.fleet.allocate(row, wanted.reshape(6, count))
         self.contacts.wake(row)
@@ -325,14 +332,14 @@ class Simulation:
 
         ``current_north``, ``current_east``, ``wind_speed`` in m/s; ``wind_direction`` (rad, the direction from which it
         blows); ``wave_height`` (m, significant); ``wave_peak`` (rad/s); ``wave_direction`` (rad, the direction in which
-        the waves travel). Raises ValueError if a value is invalid, or if a body would be numerically unstable in this
+        the waves travel). Raises InvalidArgument if a value is invalid, or if a body would be numerically unstable in this
         current with this time step.
         """
         current, wind, waves = self.weather_model.with_changes(**values)
         try:
             self.fleet.set_current(current)
         except ConfigError as error:
-            raise ValueError(error.message) from None
+            raise InvalidArgument(error.message) from None
         self.weather_model.set_weather(self.time_s, current, wind, waves)
         self.channel.set_wind(self.weather_model.wind.mean)
 
@@ -350,7 +357,7 @@ class Simulation:
     ) -> None:
         """Send a pulse at the start of the next tick, or when the node's own clock shows ``at`` (ns).
 
-        Raises ValueError if the node cannot send this pulse.
+        Raises InvalidArgument if the node cannot send this pulse.
         """
         self._check_transducer(row)
         self.channel.ping(row, frequency, level, at, code, number, self.time_s)
@@ -365,14 +372,14 @@ class Simulation:
         *,
         number: int = 0,
     ) -> None:
-        """Send a packet to a modem address (0 = all). Raises ValueError if the node cannot send it."""
+        """Send a packet to a modem address (0 = all). Raises InvalidArgument if the node cannot send it."""
         self._check_transducer(row)
         self.channel.send(row, payload, to, level, at, number, self.time_s)
 
     def range_request(
         self, row: int, to: int, level: float | None = None, at: int | None = None, *, number: int = 0
     ) -> None:
-        """Query the modem with address ``to`` for its range. Raises ValueError if the node cannot send the query."""
+        """Query the modem with address ``to`` for its range. Raises InvalidArgument if the node cannot send the query."""
         self._check_transducer(row)
         self.channel.range_request(row, to, level, at, number, self.time_s)
 
@@ -387,14 +394,14 @@ class Simulation:
 
     def _check_transducer(self, row: int) -> None:
         if self._occupants.in_row(row).transducer is None:
-            raise ValueError(f"'{self.occupants[row].name}' has no transducer")
+            raise InvalidArgument(f"'{self.occupants[row].name}' has no transducer")
 
     # -- time --------------------------------------------------------------------------------
 
     def advance(self, ticks: int = 1) -> None:
         """Advance by whole ticks.
 
-        Signals are collected; see :meth:`take_signals`. Raises ValueError if the number of ticks is negative.
+        Signals are collected; see :meth:`take_signals`. Raises InvalidArgument if the number of ticks is negative.
         """
         last, contacts = self.tick + checked_ticks(ticks), self.contacts.count
         self.contacts.sort_rows()

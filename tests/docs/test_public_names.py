@@ -15,7 +15,7 @@ API = next(
     for node in _SITE.body
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "API"
 )
-MODULES = [name for _, modules in API.values() for name in modules]
+MODULES = ["wavesim", "wavesim_sdk"] + [name for _, modules in API.values() for name in modules]
 
 
 @pytest.mark.parametrize("name", MODULES)

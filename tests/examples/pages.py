@@ -30,7 +30,7 @@ _INFO = re.compile(r'(\w*)(?: title="([^"]+)")?')
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\w)")
 WAIT_S = 90.0
 #: written by a program, which checks them itself
-GENERATED = ("COMMANDS.md", "CONFIG.md")
+GENERATED = ("COMMANDS.md", "CONFIG.md", "PYTHON.md")
 
 
 class Block(NamedTuple):

@@ -17,7 +17,8 @@ import pytest
 from wavesim_devices.ports import Bytes, PtyPort
 from wavesim_devices.serve import DeviceOptions, DeviceType, serve_devices
 from wavesim_sdk.broker import AsyncBroker, Broker
-from wavesim_sdk.errors import BrokerError, Refused, SessionLost
+from wavesim_sdk.errors import BrokerError, InvalidArgument, Refused, SessionLost, UnknownName
+from wavesim_sdk.estimate import Estimate
 from wavesim_sdk.observer import RECORD, Observer
 from wavesim_sdk.onboard import StepCollector
 from wavesim_sdk.testing import ACTUATORS, SENSORS, FakeServer, admit_all
@@ -92,18 +93,18 @@ def test_commands_by_name_and_by_position(server: FakeServer) -> None:
 @pytest.mark.parametrize(
     ("command", "estimate", "text"),
     [
-        ([math.nan], None, "the command of 'propeller' must be a finite number, got nan"),
-        ({"rudder": math.inf}, None, "the command of 'rudder' must be a finite number, got inf"),
+        ([math.nan], None, "the command of 'propeller' must be a finite number of 1/s, got nan"),
+        ({"rudder": math.inf}, None, "the command of 'rudder' must be a finite number of rad, got inf"),
         (
             {"ruder": 0.1},
             None,
             r"'a' has no actuator 'ruder'; did you mean 'rudder'\? \(available: propeller, rudder\)",
         ),
         ([1.0, 2.0, 3.0], None, "too many commands for 'a': it has 2 actuators, got 3 commands"),
-        (["fast"], None, "the command of 'propeller' is not a number: 'fast'"),
+        (["fast"], None, "the command of 'propeller' must be a finite number of 1/s, got 'fast'"),
         ([1e300], None, r"invalid answer: command\[0\]: expected a finite number .*, got 1e\+300"),
-        (None, [1.0, math.nan], r"estimate\[1\] must be a finite number, got nan"),
-        (None, [1.0], "invalid answer: estimate: expected a list of 10 numbers, got a list of 1"),
+        (None, [1.0, math.nan, *8 * [None]], r"estimate\[1\] \(east\) must be a finite number of m, got nan"),
+        (None, [1.0], "estimate must be an Estimate, or 10 numbers or None in its order, got .1.0."),
     ],
 )
 def test_an_answer_that_cannot_be_is_refused_here_and_the_step_still_waits(
@@ -112,7 +113,7 @@ def test_an_answer_that_cannot_be_is_refused_here_and_the_step_still_waits(
     with Broker("a", server.address, lockstep=0.1) as broker:
         server.step("a", 25)
         assert broker.poll(5.0)
-        with pytest.raises(BrokerError, match=text):
+        with pytest.raises(InvalidArgument, match=text):
             broker.answer(command, estimate)
         broker.answer({"propeller": 1.0})
         broker.poll(0.1)
@@ -120,21 +121,52 @@ def test_an_answer_that_cannot_be_is_refused_here_and_the_step_still_waits(
         assert server.sessions.drops["fields"] == 0
 
 
+def test_an_estimate_by_keywords_and_by_position_is_the_same_on_the_wire(server: FakeServer) -> None:
+    keywords = Estimate(north=1.0, east=2.0, depth=3.0, sigma_north=0.5, dead_reckoning_east=9.0, innovation=-0.1)
+    by_position = [1.0, 2.0, 3.0, 0.5, None, None, None, 9.0, None, -0.1]
+    with Broker("a", server.address, lockstep=0.1) as broker:
+        for tick, estimate in ((25, keywords), (50, by_position)):
+            server.step("a", tick)
+            (step,) = broker.poll(5.0)
+            assert step.tick == tick
+            broker.answer({"propeller": 1.0}, estimate=estimate)
+            broker.poll(0.0)
+            assert until(lambda t=tick: any(d.message.tick == t for d in server.events_of(session.StepDone, "a")))
+            assert server.events_of(session.StepDone, "a")[-1].message.estimate == tuple(by_position)
+        with pytest.raises(InvalidArgument, match=r"estimate\.east must be a finite number of m, got 'far'"):
+            broker.answer(None, Estimate(east="far"))  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="nroth"):
+            Estimate(nroth=1.0)  # type: ignore[call-arg]
+
+
+def test_completion_shows_sensors_and_their_fields(server: FakeServer) -> None:
+    with Broker("a", server.address, lockstep=0.1) as broker:
+        server.step("a", 25, {"ctd": [11.5, 15.25, None, 35.5]})
+        (step,) = broker.poll(5.0)
+        assert {"ctd", "keys"} <= set(dir(step.sensors)), "names, beside the methods of a mapping"
+        assert {"temperature", "conductivity", "time_ns", "numbers"} <= set(dir(step.sensors.ctd))
+        assert all(hasattr(step.sensors.ctd, name) for name in dir(step.sensors.ctd))
+        assert not any("-" in name for name in dir(step.sensors)), "names that are no attributes need brackets"
+
+
 def test_requests_that_cannot_be_sent_are_refused_here(server: FakeServer) -> None:
     """Once a payload larger than a datagram raised from every later call."""
     with Broker("a", server.address) as broker:
         for call, text in (
-            (lambda: broker.send(bytes(5000)), "payload: expected 0 to 256 bytes, got 5000 bytes"),
-            (lambda: broker.ping(math.nan), "frequency: expected a finite number .*, got nan"),
-            (lambda: broker.range_to(-1), "to: expected an integer from 0 to 2\\^31-1, got -1"),
-            (lambda: broker.subscribe(["x" * 40]), r"sensors\[0\]: the text has 40 bytes; the maximum is 31"),
+            (lambda: broker.send(bytes(5000)), "payload must be 0 to 256 bytes, got 5000 bytes"),
+            (lambda: broker.ping(math.nan), "frequency must be a finite number of Hz, got nan"),
+            (lambda: broker.range_to(-1), "address must be an integer from 0 to 2\\^31-1, got -1"),
+            (
+                lambda: broker.subscribe(["x" * 40]),
+                "each name in sensors must be printable text of at most 31 bytes, got 'x",
+            ),
             (lambda: broker.weather(wind=3.0), "the weather has no value 'wind'"),
             (
                 lambda: broker.allocate([[1.0] * 20] * 6),
-                "matrix: expected a list of at most 72 numbers, got a list of 120",
+                "matrix must be a list of at most 72 numbers, got a list of 120",
             ),
         ):
-            with pytest.raises(BrokerError, match=text):
+            with pytest.raises(InvalidArgument, match=text):
                 call()  # type: ignore[no-untyped-call]
         broker.poll(0.05)
         number = broker.send(b"fits")
@@ -157,9 +189,9 @@ def test_roles_and_wishes_reach_the_server(server: FakeServer) -> None:
         j = server.session("a").join
         assert (j.role, j.sensors, j.acoustics, j.effort, j.others) == (Role.INSTRUMENT, ("ctd",), 0, 1, 1)
         assert j.state_period_ns == 100_000_000
-    with pytest.raises(BrokerError, match="unknown role 'listner'; did you mean 'listener'"):
+    with pytest.raises(UnknownName, match="unknown role 'listner'; did you mean 'listener'"):
         Broker("a", server.address, role="listner")
-    with pytest.raises(BrokerError, match="invalid join: name: the text has 40 bytes"):
+    with pytest.raises(InvalidArgument, match="name must be printable text of at most 31 bytes"):
         Broker("x" * 40, server.address)
 
 
@@ -479,7 +511,7 @@ def test_an_observer_sees_frames_and_signals(server: FakeServer) -> None:
         frames = observer.poll(5.0) or observer.poll(5.0)
         assert frames[0].tick == 25 and frames[0].is_complete and len(frames[0].bodies) == 2
         assert until(lambda: observer.poll(0.0) == [] and observer.names == {3: "a"})
-    with pytest.raises(BrokerError, match=r"invalid observation: bodies\[0\]: expected"):
+    with pytest.raises(InvalidArgument, match=r"bodies\[0\] must be an integer from 0"):
         Observer("eye", server.address, bodies=[-1])
 
 

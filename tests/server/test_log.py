@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from tests.readers import READERS, compare
 from wavesim_sdk import frames
-from wavesim_sdk.errors import LogError
+from wavesim_sdk.errors import LogError, UnknownName
 from wavesim_sdk.log import decode_cdr_text, encode_cdr_text, read
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, EFFORT, RECEPTION, SENT, STATE, VEHICLE_TABLES
@@ -229,7 +229,7 @@ def test_whoever_asks_for_what_a_log_has_not_is_told(tmp_path: Path) -> None:
         (lambda: log.get("state/b", STATE), "unknown topic 'state/b'"),
     ]
     for call, said in asked:
-        with pytest.raises(LogError, match=said):
+        with pytest.raises(UnknownName, match=said):
             call()
     assert len(log.navigation_errors("b")[0]) == 0, "it is there, and no navigator of it told anything"
     assert log.by_type("gps") == {} and len(log.get("/effort/b", EFFORT).records) == 0 and "ctd" in log.sensors("b")

@@ -15,8 +15,8 @@ import xarray
 from tests.server.test_log import write
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
+from wavesim_sdk.log_tables import topic_columns
 from wavesim_server.logbook import datasets
-from wavesim_server.logbook.export import topic_columns
 from wavesim_world.config import LoadedConfig
 
 SENSOR = (

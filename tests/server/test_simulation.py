@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from wavesim_sdk.arrays import as_numbers
-from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.errors import ConfigError, UnknownName
 from wavesim_sdk.tables import SIGNALS
 from wavesim_server import Simulation
 from wavesim_server.dynamics import block_rows as B
@@ -208,7 +208,7 @@ def test_a_model_that_this_step_makes_unstable_is_refused_and_changes_nothing(
     before = image(sim)
     with pytest.raises(ConfigError, match="'bad' is unstable with a time step of 100 ms"):
         sim.enter("v", "bad")
-    with pytest.raises(ConfigError, match="unknown model 'lauw'"):
+    with pytest.raises(UnknownName, match="unknown model 'lauw'"):
         sim.enter("v", "lauw")
     for position in ([math.nan, 0, 0], [1e9, 0, 0], [0, 0], [[0], [0], [0]], "abc", None):
         with pytest.raises(ValueError):

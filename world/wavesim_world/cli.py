@@ -1,4 +1,4 @@
-"""``wavesim check``: check a configuration."""
+"""``wavesim check`` and ``wavesim stubs``: check a configuration, and write its bodies as Python types."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from wavesim_sdk.cli import json_option, unused
+from wavesim_sdk.errors import ConfigError
 
 
 @click.command()
@@ -50,6 +51,28 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         click.echo(f"  {b.name:16} {b.model:12} client {b.client:9} sensors: {carried}")
 
 
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path), default="config.xml")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Python file to write [default: print it]")
+def stubs(config: Path, out: Path | None) -> None:
+    """Write the bodies of a configuration as Python types.
+
+    Editors complete the names of sensors and actuators, and type checkers refuse a misspelt one. Import the class of a body from the file.
+    """
+    from wavesim_world.config import load
+    from wavesim_world.stubs import module_text
+
+    text = module_text(load(config))
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        out.write_text(text)
+    except OSError as error:
+        raise ConfigError(f"cannot write the file: {error.strerror}", str(out)) from None
+    click.echo(f"wrote {out}")
+
+
 def commands() -> list[click.Command]:
     """Return the commands of this package."""
-    return [check]
+    return [check, stubs]

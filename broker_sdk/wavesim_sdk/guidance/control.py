@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wavesim_sdk.elementary import atan2, hypot, sin_cos
+from wavesim_sdk.errors import InvalidArgument
 from wavesim_sdk.frames import wrap
 
 __all__ = ["CrabAngle", "DepthController", "HeadingController", "LineOfSight", "SpeedController", "Waypoint"]
@@ -117,7 +118,7 @@ class LineOfSight:
         lead: float = 0.0,
     ) -> None:
         if not waypoints:
-            raise ValueError("a mission needs at least one waypoint")
+            raise InvalidArgument("a mission needs at least one waypoint")
         self.waypoints, self.lookahead, self.acceptance = waypoints, lookahead, acceptance
         self.radius, self.lead = radius, lead
         self._from = start

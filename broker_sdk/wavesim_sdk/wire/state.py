@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, SupportsIndex, overload
 
+from wavesim_sdk.errors import UnknownName
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.messages import EFFORT, Reading, Snapshot
 
@@ -39,7 +40,7 @@ class Value:
         try:
             return self.numbers[self._layout.places[name]]
         except KeyError:
-            raise KeyError(self._missing_text(name)) from None
+            raise UnknownName(self._missing_text(name)) from None
 
     def __getattr__(self, name: str) -> Any:
         if name[0] == "_":
@@ -47,10 +48,13 @@ class Value:
         try:
             return self.numbers[self._layout.places[name]]
         except KeyError:
-            raise AttributeError(self._missing_text(name)) from None
+            raise UnknownName(self._missing_text(name)) from None
 
     def _missing_text(self, name: str) -> str:
         return missing_name_text(f"'{self._layout.name}' has no field", name, self._layout.places)
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *self._layout.places]
 
     def __repr__(self) -> str:
         return f"Value({', '.join(f'{n}={self[n]!r}' for n in self._layout.places)}, time_ns={self.time_ns})"
@@ -85,7 +89,7 @@ class Sensors(Mapping[str, Value]):
         try:
             return self._values[name]
         except KeyError:
-            raise KeyError(self._missing_text(name)) from None
+            raise UnknownName(self._missing_text(name)) from None
 
     def __getattr__(self, name: str) -> Value:
         if name[0] == "_":
@@ -93,7 +97,7 @@ class Sensors(Mapping[str, Value]):
         try:
             return self._values[name]
         except KeyError:
-            raise AttributeError(self._missing_text(name)) from None
+            raise UnknownName(self._missing_text(name)) from None
 
     def _missing_text(self, name: str) -> str:
         return missing_name_text("no valid value for sensor", name, self._values)
@@ -104,6 +108,9 @@ class Sensors(Mapping[str, Value]):
     def keys(self) -> KeysView[str]:
         """Return the names."""
         return self._values.keys()
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *filter(str.isidentifier, self)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -135,7 +142,7 @@ class Actuation(tuple[float, ...]):
         if not isinstance(at, str):
             return super().__getitem__(at)
         if at not in self.names:
-            raise KeyError(missing_name_text("the body has no actuator", at, self.names))
+            raise UnknownName(missing_name_text("the body has no actuator", at, self.names))
         return super().__getitem__(self.names[at])
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk import arguments
+from wavesim_sdk.errors import InvalidArgument, UnknownName, WaveSimError
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import RunState
 from wavesim_server import compiling
@@ -45,6 +46,8 @@ class Trial:
         seed: int | None = None,
         duration: float | None = None,
     ) -> None:
+        if duration is not None and arguments.at_least_zero("duration", duration, "s") == 0.0:
+            raise InvalidArgument("duration must be above 0 s")
         self._temporary = tempfile.TemporaryDirectory(prefix="wavesim-") if out is None else None
         folder = Path(out if out is not None else self._temporary.name)  # type: ignore[union-attr]
         loaded = load(Path(configuration).absolute())
@@ -91,6 +94,8 @@ class Trial:
 
         Raises ParticipantFailed if a program does not answer in time.
         """
+        if until is not None:
+            arguments.at_least_zero("until", until, "s")
         if until is None:
             self._wall = self._trial.run_to_end()
         else:
@@ -103,10 +108,10 @@ class Trial:
         return States(names, simulation.state()[simulation.rows])
 
     def program(self, body: str) -> Mapping[str, Any]:
-        """Return the global variables of the program of a body. Raises KeyError if it has none."""
+        """Return the global variables of the program of a body. Raises UnknownName if it has none."""
         programs = {p.label.removeprefix("program-"): p for p in self._trial.host.programs}
         if body not in programs:
-            raise KeyError(f"no program drives '{body}'{suggest_name(body, programs)}")
+            raise UnknownName(f"no program drives '{body}'{suggest_name(body, programs)}")
         return vars(programs[body].context.main)
 
     def output(self, body: str) -> str:

@@ -15,8 +15,8 @@ from wavesim_sdk.errors import LogError
 from wavesim_sdk.extras import check_installed
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.log import TABLES, Log, Series, read
+from wavesim_sdk.log_tables import arrays_and_units
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome
-from wavesim_server.logbook.export import topic_columns
 
 Columns = dict[str, Array]
 _MAX_EXACT_INTEGER = 2**53  #: integers below this are exact as floating-point numbers
@@ -45,17 +45,8 @@ SPLIT = {"train": 0.7, "validation": 0.15, "test": 0.15}
 
 def _table(log: Log, topic: str, series: Series) -> tuple[Columns, dict[str, str]]:
     """Return a topic's columns, as in its CSV file, and their units."""
-    found = {
-        k: np.array(v, object if v and isinstance(v[0], str) else None)
-        for k, v in topic_columns(log, topic, series).items()
-    }
-    fields = {f.name: f.unit for t in TABLES.values() if t.name == series.type for f in t.fields}
-    units = {"time_ns": "ns", "measured_ns": "ns", "roll": "rad", "pitch": "rad", "heading": "rad"}
-    longest = sorted(fields, key=len, reverse=True)
-    for name in found:
-        of = next((f for f in longest if name == f or name.startswith(f"{f}_")), "")
-        units.setdefault(name, fields.get(of, ""))
-    return found, {k: units[k] for k in found if units[k]}
+    fields = [f for t in TABLES.values() if t.name == series.type for f in t.fields]
+    return arrays_and_units(log, topic, series, fields)
 
 
 def _write_each_table(

@@ -5,20 +5,18 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
-from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from wavesim_devices import seabird
-from wavesim_sdk import frames
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.imaging_frames import FRAME_KINDS
-from wavesim_sdk.log import Log, Series, read, usable
+from wavesim_sdk.log import Log, read, usable
 from wavesim_sdk.log import frames as frames_of
-from wavesim_sdk.tables import RECEPTION, SENT, Outcome, SignalKind
+from wavesim_sdk.log_tables import topic_columns
 
 
 def write_csv(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
@@ -94,53 +92,6 @@ def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "
     except OSError as error:
         raise LogError(f"cannot write {out}: {error.strerror}") from None
     return written
-
-
-#: column suffixes by array length: axes of a vector, components of a quaternion; otherwise numbers
-_AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
-_ENUM_COLUMNS: dict[str, type[IntEnum]] = {"outcome": Outcome, "kind": SignalKind}
-_SENT_TOPIC = "sent"  #: name of the outcome HEARD in the rows of sent signals
-_NODE_COLUMNS = ("source", "receiver", "query_source")
-
-
-def topic_columns(log: Log, topic: str, series: Series) -> dict[str, list[Any]]:
-    """Return the columns of a topic by name.
-
-    The columns contain words instead of codes, names of nodes and actuators, and Euler angles in addition to
-    quaternions.
-    """
-    found: dict[str, list[Any]] = {"time_ns": series.time_ns.tolist()}
-    body = topic.partition("/actuation/")[2]
-    for name in series.records.dtype.names or ():
-        values = series.records[name]
-        if series.type in (SENT.name, RECEPTION.name) and name in _ENUM_COLUMNS:
-            words = {int(w): w.name.lower() for w in _ENUM_COLUMNS[name]}
-            if (series.type, name) == (SENT.name, "outcome"):
-                words[Outcome.HEARD] = _SENT_TOPIC
-            found[name] = [words.get(v, v) for v in values.tolist()]
-        elif series.type in (SENT.name, RECEPTION.name) and name in _NODE_COLUMNS:
-            found[name] = log.names_at(values, series.time_ns)
-        elif name == "payload":
-            lengths = series.records["payload_bytes"].tolist()
-            found[name] = [bytes(v).ljust(n, b"\0")[:n].hex() for v, n in zip(values.tolist(), lengths, strict=True)]
-        elif values.dtype.kind == "S":
-            found[name] = [bytes(v).decode("utf-8", "replace") for v in values.tolist()]
-        elif values.ndim == 1:
-            found["measured_ns" if name == "time_ns" else name] = values.tolist()
-        else:
-            for label, column in zip(_labels(log, body, values.shape[1]), values.T, strict=False):
-                found[f"{name}_{label}"] = column.tolist()
-        if name == "q_WB":
-            for label, column in zip(("roll", "pitch", "heading"), frames.euler(values).T, strict=True):
-                found[label] = column.tolist()
-    return found
-
-
-def _labels(log: Log, body: str, count: int) -> list[str]:
-    if not body:
-        return list(_AXES.get(count, ())) or [str(k) for k in range(count)]
-    came = [b for _, b in log.json.get("/bodies", []) if b["name"] == body and b.get("present")]
-    return [a["name"] for a in came[-1].get("actuators", [])] if came else []
 
 
 def _csv_cell(value: Any) -> Any:

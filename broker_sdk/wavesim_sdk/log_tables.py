@@ -1,0 +1,197 @@
+"""Tables of a log as columns, for pandas, xarray, polars and Arrow."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.arrays import Array, Ints, Record
+from wavesim_sdk.errors import UnknownName
+from wavesim_sdk.extras import check_installed
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.tables import RECEPTION, SENT, Field, Outcome, SignalKind
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+    import xarray
+
+__all__ = ["LogTable", "Series"]
+
+
+@dataclass
+class Series:
+    """All messages of one topic, with their times (ns) and records."""
+
+    time_ns: Ints
+    records: Record
+    type: str = ""  #: name of the table that declares the records
+
+
+class LoggedBodies(Protocol):
+    """Part of a log that columns need: the texts about its bodies, and the names in its rows."""
+
+    json: dict[str, list[tuple[int, dict[str, Any]]]]
+
+    def names_at(self, rows: Any, time_ns: Any) -> list[str]:
+        """Return the names of the bodies in these rows at these times."""
+
+
+#: column suffixes by array length: axes of a vector, components of a quaternion; otherwise numbers
+_AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
+_ENUM_COLUMNS: dict[str, type[IntEnum]] = {"outcome": Outcome, "kind": SignalKind}
+_SENT_TOPIC = "sent"  #: name of the outcome HEARD in the rows of sent signals
+_NODE_COLUMNS = ("source", "receiver", "query_source")
+
+
+def topic_columns(log: LoggedBodies, topic: str, series: Series) -> dict[str, list[Any]]:
+    """Return the columns of a topic by name.
+
+    The columns contain words instead of codes, names of nodes and actuators, and Euler angles in addition to
+    quaternions.
+    """
+    found: dict[str, list[Any]] = {"time_ns": series.time_ns.tolist()}
+    body = topic.partition("/actuation/")[2]
+    for name in series.records.dtype.names or ():
+        values = series.records[name]
+        if series.type in (SENT.name, RECEPTION.name) and name in _ENUM_COLUMNS:
+            words = {int(w): w.name.lower() for w in _ENUM_COLUMNS[name]}
+            if (series.type, name) == (SENT.name, "outcome"):
+                words[Outcome.HEARD] = _SENT_TOPIC
+            found[name] = [words.get(v, v) for v in values.tolist()]
+        elif series.type in (SENT.name, RECEPTION.name) and name in _NODE_COLUMNS:
+            found[name] = log.names_at(values, series.time_ns)
+        elif name == "payload":
+            lengths = series.records["payload_bytes"].tolist()
+            found[name] = [bytes(v).ljust(n, b"\0")[:n].hex() for v, n in zip(values.tolist(), lengths, strict=True)]
+        elif values.dtype.kind == "S":
+            found[name] = [bytes(v).decode("utf-8", "replace") for v in values.tolist()]
+        elif values.ndim == 1:
+            found["measured_ns" if name == "time_ns" else name] = values.tolist()
+        else:
+            for label, column in zip(_labels(log, body, values.shape[1]), values.T, strict=False):
+                found[f"{name}_{label}"] = column.tolist()
+        if name == "q_WB":
+            for label, column in zip(("roll", "pitch", "heading"), frames.euler(values).T, strict=True):
+                found[label] = column.tolist()
+    return found
+
+
+def _labels(log: LoggedBodies, body: str, count: int) -> list[str]:
+    if not body:
+        return list(_AXES.get(count, ())) or [str(k) for k in range(count)]
+    came = [b for _, b in log.json.get("/bodies", []) if b["name"] == body and b.get("present")]
+    return [a["name"] for a in came[-1].get("actuators", [])] if came else []
+
+
+def arrays_and_units(
+    log: LoggedBodies, topic: str, series: Series, fields: Sequence[Field]
+) -> tuple[dict[str, Array], dict[str, str]]:
+    """Return the columns of :func:`topic_columns` as arrays, and their units."""
+    found = {
+        k: np.array(v, object if v and isinstance(v[0], str) else None)
+        for k, v in topic_columns(log, topic, series).items()
+    }
+    known = {f.name: f.unit for f in fields}
+    units = {"time_ns": "ns", "measured_ns": "ns", "roll": "rad", "pitch": "rad", "heading": "rad"}
+    longest = sorted(known, key=len, reverse=True)
+    for name in found:
+        of = next((f for f in longest if name == f or name.startswith(f"{f}_")), "")
+        units.setdefault(name, known.get(of, ""))
+    return found, {k: units[k] for k in found if units[k]}
+
+
+def text_columns(messages: Sequence[tuple[int, Mapping[str, Any]]]) -> dict[str, Array]:
+    """Return the columns of a topic of texts: ``time_ns``, and one for each key; lists and objects as JSON."""
+    keys = dict.fromkeys(key for _, message in messages for key in message)
+    found: dict[str, Array] = {"time_ns": np.array([t for t, _ in messages], np.int64)}
+    for key in keys:
+        cells = [message.get(key) for _, message in messages]
+        plain = [json.dumps(c) if isinstance(c, list | dict) else c for c in cells]
+        found["measured_ns" if key == "time_ns" else key] = np.array(plain, object)
+    return found
+
+
+class LogTable:
+    """One topic of a log as columns of equal length: ``table["v_WB_B_x"]`` is an array.
+
+    Vectors have one column for each axis, in the frame of their name, as in the exported CSV files. ``columns`` has all
+    arrays by name, and ``units`` the units of those that have one.
+    """
+
+    def __init__(self, topic: str, columns: dict[str, Array], units: Mapping[str, str]) -> None:
+        self.topic, self.columns, self.units = topic, columns, dict(units)
+
+    def __len__(self) -> int:
+        return len(self.columns["time_ns"])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self.columns:
+            raise UnknownName(f"'{self.topic}' has no column '{name}'{suggest_name(name, self.columns)}")
+        return self.columns[name]
+
+    def __repr__(self) -> str:
+        return f"<LogTable {self.topic}: {len(self)} rows; {', '.join(self._heads())}>"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self._heads())
+        rows = zip(*(column[:10] for column in self.columns.values()), strict=True)
+        cells = "".join("<tr>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in row) + "</tr>" for row in rows)
+        return f"<p>{html.escape(self.topic)}: {len(self)} rows</p><table><tr>{head}</tr>{cells}</table>"
+
+    def _heads(self) -> list[str]:
+        return [f"{name} ({self.units[name]})" if name in self.units else name for name in self.columns]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a DataFrame; ``frame.attrs["units"]`` has the units. Raises MissingPackage without pandas."""
+        check_installed("pandas")
+        import pandas
+
+        frame = pandas.DataFrame(self.columns)
+        frame.attrs["units"] = self.units
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return a DataFrame of polars, which keeps no units. Raises MissingPackage without polars."""
+        check_installed("polars")
+        import polars
+
+        return polars.DataFrame({n: c.tolist() if c.dtype == object else c for n, c in self.columns.items()})
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return a Dataset along ``time_ns``; each variable has its unit in ``attrs["units"]``. Raises MissingPackage
+        without xarray.
+        """
+        check_installed("xarray")
+        import xarray
+
+        attributes = {name: {"units": self.units[name]} if name in self.units else {} for name in self.columns}
+        found = {n: ("time_ns", c, attributes[n]) for n, c in self.columns.items()}
+        time = found.pop("time_ns")
+        return xarray.Dataset(found, {"time_ns": time}, {"topic": self.topic})
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return an Arrow table; the metadata of each field has its unit. Raises MissingPackage without pyarrow."""
+        check_installed("pyarrow")
+        import pyarrow
+
+        made = {n: pyarrow.array(c.tolist() if c.dtype == object else c) for n, c in self.columns.items()}
+        metadata = {n: {"unit": self.units[n]} if n in self.units else None for n in made}
+        return pyarrow.table(
+            made, pyarrow.schema([pyarrow.field(n, a.type, metadata=metadata[n]) for n, a in made.items()])
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export the table to any library that reads Arrow's C stream interface."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)

@@ -1,0 +1,94 @@
+"""Requests of sessions with rights, the same for brokers and observers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wavesim_sdk import arguments, commands
+from wavesim_sdk.errors import BrokerError, InvalidArgument, UnknownName
+from wavesim_sdk.wire import items
+from wavesim_sdk.wire.client import ClientSession
+from wavesim_sdk.wire.items import AnyRequest
+from wavesim_sdk.wire.schema import Malformed
+from wavesim_sdk.wire.state import missing_name_text
+
+__all__ = ["PrivilegedRequests"]
+
+
+class PrivilegedRequests:
+    """Requests that need a right (`<network><grant>`). Each method returns the number that the answer or refusal names."""
+
+    session: ClientSession
+
+    def request(self, request: AnyRequest) -> int:
+        """Send any request and return its number."""
+        try:
+            return self.session.request(request)
+        except Malformed as malformed:
+            raise arguments.request_error(request, malformed) from None
+        except (ValueError, OverflowError) as error:
+            raise BrokerError(f"cannot send this request: {error}") from None
+
+    def control(self, verb: str, value: float | None = None) -> int:
+        """Control the simulation clock (right `control`).
+
+        Verbs: start, pause, step (ticks), speed (factor; 0 = as fast as possible), stop, shutdown.
+        """
+        return self.request(items.Control(verb, None if value is None else arguments.number("value", value)))
+
+    def fault(self, part: str, kind: str, amount: float = 0.0, *, field: str = "", body: str = "") -> int:
+        """Set a fault of an actuator, a sensor or one field of a sensor, or clear it (kind ``none``); right `fault`."""
+        return self.request(items.Fault(body, part, kind, arguments.number("amount", amount), field))
+
+    def push(self, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0), *, body: str = "") -> int:
+        """Apply an external force (N) and moment (N m) in B until the next push (right `push`)."""
+        wrench = arguments.numbers("force", force, 3, "N"), arguments.numbers("torque", torque, 3, "N m")
+        return self.request(items.Push(body, *wrench))
+
+    def pose(
+        self,
+        position: Sequence[float] | None = None,
+        attitude: Sequence[float] | None = None,
+        velocity: Sequence[float] | None = None,
+        *,
+        body: str = "",
+    ) -> int:
+        """Set position (m, W), attitude (rad) and velocity (m/s, rad/s, B) of a body; None = unchanged. Requires the
+        right `pose`.
+        """
+        p = None if position is None else arguments.position("position", position)
+        a = None if attitude is None else arguments.attitude("attitude", attitude)
+        v = None if velocity is None else arguments.numbers("velocity", velocity, 6, "m/s, rad/s: u v w p q r")
+        return self.request(items.Pose(body, p, a, v))
+
+    def allocate(self, matrix: Sequence[Sequence[float]], *, body: str = "") -> int:
+        """Replace the thruster allocation matrix: six rows of one number per thruster (right `allocate`)."""
+        rows = tuple(v for row in matrix for v in arguments.numbers("each row of matrix", row, len(row), "N, N m"))
+        return self.request(items.Allocate(body, rows))
+
+    def weather(self, **values: float) -> int:
+        """Change current, wind and waves (right `weather`).
+
+        Values: current_north, current_east, wind_speed (m/s), wind_direction (rad), wave_height (m), wave_peak (rad/s),
+        wave_direction (rad).
+        """
+        try:
+            return self.request(items.Weather(**values))
+        except TypeError:
+            known = items.Weather.__dataclass_fields__
+            strange = next((name for name in values if name not in known), "")
+            raise UnknownName(missing_name_text("the weather has no value", strange, known)) from None
+
+    _missions = 0
+
+    def mission(self, waypoints: Sequence[Sequence[float]], *, body: str = "") -> int:
+        """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions (right `mission`).
+
+        A long mission requires several requests; the number of the last request is returned.
+        """
+        self._missions += 1
+        try:
+            parts = commands.split_mission(waypoints, self._missions, body)
+        except (ValueError, TypeError) as error:
+            raise InvalidArgument(f"waypoints: {error}") from None
+        return [self.request(part) for part in parts][-1]
