@@ -23,7 +23,9 @@ from wavesim_sdk.shared_memory import (
     SharedMemoryArea,
     TableView,
     is_process_alive,
+    no_such_server,
     process_start,
+    running_servers,
     segment_name,
 )
 from wavesim_sdk.tables import (
@@ -334,7 +336,9 @@ def _open(server: str, name: str) -> posix_ipc.Semaphore:
     try:
         return posix_ipc.Semaphore(name)
     except posix_ipc.ExistentialError:
-        raise NotRunning(f"the server '{server}' is not running (no semaphore {name})") from None
+        if server not in dict(running_servers()):
+            raise no_such_server(server) from None
+        raise NotRunning(f"the server '{server}' is ending") from None
     except (posix_ipc.PermissionsError, PermissionError):
         raise AttachError(f"no permission for the semaphore {name}") from None
 
