@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from wavesim_sdk import __version__
 from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.cli_commands import server_option as server_option
+from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import LogError, WaveSimError
 
 if TYPE_CHECKING:
@@ -153,7 +154,10 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
     help="Model of a body that is not in the configuration, which must set <network newcomers=...>.",
 )
 @click.option(
-    "--lockstep", default=0.0, help="Lockstep period in s; 0 (default) = the server does not wait for this client."
+    "--lockstep",
+    type=Quantity("time"),
+    default=0.0,
+    help="Lockstep period in s; 0 (default) = the server does not wait for this client.",
 )
 def mailbox(
     name: str, queue: str, signal_name: str, pid: int, server: tuple[str, int], model: str, lockstep: float

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wavesim_sdk.cli import json_option, unused, whole
+from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import CommanderError
 from wavesim_server import compiling
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
@@ -50,7 +51,7 @@ port_option = click.option(
 @seed_option
 @click.option(
     "--speed",
-    type=float,
+    type=Quantity(),
     help="Simulated seconds per wall-clock second; 0 = as fast as possible; default: from the configuration.",
 )
 @click.option(
@@ -268,7 +269,7 @@ def report(file: Path, as_json: bool) -> None:
 @click.option("--realtime", is_flag=True, help="Run in real time instead of as fast as possible.")
 @click.option(
     "--duration",
-    type=click.FloatRange(0.1),
+    type=Quantity("time", low=0.1),
     help="End after this many simulated seconds; default: from the configuration.",
 )
 @name_option
