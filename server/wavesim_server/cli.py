@@ -278,6 +278,7 @@ def report(file: Path, as_json: bool) -> None:
 @click.option("--no-plots", is_flag=True, help="Do not draw pictures.")
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 @click.option("--in-process", is_flag=True, help="Run everything in one process, without network.")
+@click.option("--keep-going", is_flag=True, help="Continue without a program that ends with an error.")
 @click.option("--pdb", "debug", is_flag=True, help="Open the debugger when a program fails (with --in-process).")
 def trial(
     config: Path,
@@ -290,6 +291,7 @@ def trial(
     no_plots: bool,
     quiet: bool,
     in_process: bool,
+    keep_going: bool,
     debug: bool,
 ) -> None:
     """Run a complete trial and report it. It starts the server, the emulators and the on-board programs, then writes the table and the pictures."""
@@ -301,6 +303,7 @@ def trial(
     loaded = _load_and_compile(config)
     kind = InProcessTrial if in_process else Trial
     trial = kind(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
+    trial.keep_going = keep_going
     if isinstance(trial, InProcessTrial):
         trial.debug = debug
     click.echo(trial.run(plots=not no_plots))

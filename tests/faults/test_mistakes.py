@@ -111,7 +111,7 @@ def test_no_server(command: str) -> None:
 
 def test_an_emulator_without_a_server(config: Callable[..., LoadedConfig]) -> None:
     path = config(EMPTY.replace("<fleet>", "<fleet><sensors><ctd/></sensors>")).path
-    clear(wavesim("emulate", "ctd", path, "--server", "nobody"), 3, "no server of this name is running")
+    clear(wavesim("emulate", "ctd", path, "--server", "nobody"), 3, "no server named 'nobody' is running; ")
     clear(wavesim("emulate", "cdt", path), 3, "unknown emulator 'cdt'; did you mean 'ctd'?")
     clear(
         wavesim("emulate", "cdt"), 3, "unknown emulator 'cdt'; did you mean 'ctd'?"
@@ -226,14 +226,71 @@ def test_a_program_that_fails_ends_the_trial_with_its_last_words(
     clear(
         run_trial(path, tmp_path, name),
         10,
-        "program-a ended with code 1: my battery is empty",
+        "program-a ended with code 1 before the trial started: my battery is empty; all output: ",
     )
+
+
+TYPO = """
+import argparse
+from wavesim_sdk.broker import Broker
+parser = argparse.ArgumentParser()
+parser.add_argument("--config"), parser.add_argument("--vehicle"), parser.add_argument("--port", type=int)
+a = parser.parse_args()
+with Broker(a.vehicle, ("127.0.0.1", a.port), lockstep=0.1) as broker:
+    for step in broker.steps():
+        if step.time > 0.25:
+            broker.answer({"propellor": 1.0})
+        broker.answer({"propeller": 1.0})
+"""
+
+
+@pytest.mark.parametrize("how", ["processes", "in process", "mixed"])
+def test_a_program_that_fails_ends_the_trial_and_shows_its_line(
+    config: Callable[..., LoadedConfig], tmp_path: Path, name: str, how: str
+) -> None:
+    """With the user's own line, although the error is raised in the SDK, and the place of all output."""
+    (tmp_path / "typo.py").write_text(TYPO)
+    (tmp_path / "good.py").write_text(TYPO.replace("propellor", "propeller"))
+    other = ' own_process="yes"' if how == "mixed" else ""
+    vehicle = (
+        '<vehicle name="{0}" model="lauv" position="0 {1} 5 m" client="required"><program run="{2}"{3}/></vehicle>'
+    )
+    fleet = vehicle.format("a", 0, "typo.py", "") + vehicle.format("b", 50, "good.py", other)
+    path = config(f'<time duration="9000 s" pace="fast"/><fleet>{fleet}</fleet>').path
+    done = run_trial(path, tmp_path, name, *([] if how == "processes" else ["--in-process"]))
+    assert done.returncode == 10 and "Traceback" not in done.stderr, done.stderr
+    said = done.stderr.strip().splitlines()[-1]
+    time_s = float(
+        said.removeprefix("wavesim: program-a ended with code 1 after ").partition(" s and ended the trial")[0]
+    )
+    assert time_s == 0.3 if how == "in process" else 0.3 <= time_s < 600.0, said
+    assert 'typo.py:10: broker.answer({"propellor": 1.0}): ' in said and "did you mean 'propeller'?" in said
+    assert f"; all output: {tmp_path / name / 'program-a.txt'}; --keep-going continues" in said
+    table = (tmp_path / name / "table.txt").read_text()
+    assert "program-a ended early (code 1)\n          typo.py:10: broker.answer" in table
+    assert "program-b ended" not in table and "onboard.py" not in table
+
+
+def test_a_campaign_names_the_line_of_the_program(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
+    (tmp_path / "typo.py").write_text(TYPO)
+    config(
+        '<time duration="9000 s" pace="fast"/><fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="required"><program run="typo.py"/></vehicle></fleet>'
+    ).path.rename(tmp_path / "base.xml")
+    (tmp_path / "c.xml").write_text(
+        '<campaign name="c" config="base.xml"><design kind="grid"/><run kind="trial"/><metric name="distance"/></campaign>'
+    )
+    done = wavesim("campaign", "run", tmp_path / "c.xml", "--out", tmp_path / "runs", "--quiet")
+    assert done.returncode == 17, done.stderr
+    assert (
+        "ParticipantFailed: program-a ended with code 1 after 0.300 s and ended the trial: typo.py:10: " in done.stdout
+    )
+    assert Path(done.stdout.partition("all output: ")[2].partition(";")[0]).is_file()
 
 
 def test_a_program_that_fails_in_mid_trial_stands_in_the_table(
     config: Callable[..., LoadedConfig], tmp_path: Path, name: str
 ) -> None:
-    """The trial goes on to its end, which is no success; what the program printed last is in the table."""
+    """With --keep-going the trial goes on to its end, which is no success; what the program printed last is in the table."""
     (tmp_path / "bad.py").write_text(
         "import sys\nfrom wavesim_sdk.broker import Broker\nprint('ready ' * 9999)\n"
         "with Broker('a', ('127.0.0.1', int(sys.argv[sys.argv.index('--port') + 1])), lockstep=0.1) as broker:\n"
@@ -242,7 +299,7 @@ def test_a_program_that_fails_in_mid_trial_stands_in_the_table(
     path = config(
         '<time duration="2 s" pace="fast"/><fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="required"><program run="bad.py"/></vehicle></fleet>'
     ).path
-    done = run_trial(path, tmp_path, name)
+    done = run_trial(path, tmp_path, name, "--keep-going")
     assert done.returncode == 12 and "program-a ended early (code 1)" in done.stderr, done.stderr
     lines = (tmp_path / name / "table.txt").read_text().splitlines()
     at = lines.index("program-a ended early (code 1)")
