@@ -12,7 +12,7 @@ import numpy as np
 import posix_ipc
 
 from wavesim_sdk.arrays import Ints, Record
-from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.errors import AttachError, NotRunning, UnknownPart
 from wavesim_sdk.shared_memory import (
     BEGUN,
     DONE,
@@ -160,7 +160,7 @@ class SharedState:
         for area in (self.vehicles, self.simulation):
             if name in area.tables:
                 return area.tables[name]
-        raise AttachError(f"this run has no table '{name}'")
+        raise UnknownPart(f"this run has no table '{name}'")
 
     def snapshot(self, *more: str) -> FleetSnapshot:
         """Return the identity and motion of all bodies at one tick, and the other tables named.
@@ -201,7 +201,7 @@ class SharedState:
         identity = self.vehicles["identity"].snapshot()[1]
         found = np.flatnonzero((identity["name"] == name.encode()) & (identity["present"] == 1))
         if not len(found):
-            raise AttachError(f"body '{name}' is not present")
+            raise UnknownPart(f"body '{name}' is not present")
         return int(found[0])
 
     def instruments(self, name: str) -> dict[str, Record]:
@@ -215,7 +215,7 @@ class SharedState:
         """The newest value of an instrument of a body; ``valid`` is 0 if it has none yet."""
         suite = self.instruments(body)
         if name not in suite:
-            raise AttachError(f"'{body}' has no sensor '{name}'; available: {', '.join(suite) or 'none'}")
+            raise UnknownPart(f"'{body}' has no sensor '{name}'; available: {', '.join(suite) or 'none'}")
         entry = suite[name]
         record: Record = self.values(bytes(entry["type"]).decode())[int(entry["place"])]
         if record["generation"] != entry["generation"]:
@@ -228,7 +228,7 @@ class SharedState:
         The table ``instruments`` states the index of each instrument among these values.
         """
         if type_ not in self.vehicles.tables:
-            raise AttachError(f"this run has no sensor of type '{type_}'; add it under <sensors>")
+            raise UnknownPart(f"this run has no sensor of type '{type_}'; add it under <sensors>")
         return self.vehicles[type_].snapshot()[1]
 
 
@@ -242,7 +242,7 @@ class SensorTableClaim:
     def __init__(self, simulation: SharedState, sensor: str) -> None:
         self.simulation, self.sensor = simulation, sensor
         if sensor not in simulation.vehicles.tables:
-            raise AttachError(f"this run has no sensor of type '{sensor}'; add it under <sensors>")
+            raise UnknownPart(f"this run has no sensor of type '{sensor}'; add it under <sensors>")
         self.table = SharedMemoryArea.attach(segment_name(simulation.server, "vehicles"), writable=True)[sensor]
         with ClaimLock(simulation.server):
             owner, start = int(self.table.header[OWNER]), int(self.table.header[OWNER_START])

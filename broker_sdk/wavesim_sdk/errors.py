@@ -3,7 +3,8 @@
 WaveSimError
  |- ConfigError          the configuration or an option is invalid
  |- AttachError          shared memory cannot be attached (absent, other layout, damaged)
- |   `- NotRunning       no server of that name runs
+ |   |- NotRunning       no server of that name runs
+ |   `- UnknownPart      the server or the configuration has no such body, sensor or emulator
  |- CommanderError       the commander queue is absent, full, or refused the command
  |- BrokerError          the session with the server failed
  |   |- Refused          the server refused the session or a request, with its reason
@@ -40,6 +41,12 @@ class AttachError(WaveSimError):
 
 class NotRunning(AttachError):
     """No server of that name runs."""
+
+
+class UnknownPart(AttachError):
+    """The server or the configuration has no such body, sensor or emulator."""
+
+    exit_code = 18
 
 
 class CommanderError(WaveSimError):

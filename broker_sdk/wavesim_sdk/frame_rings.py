@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.errors import AttachError, NotRunning, UnknownPart
 from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, RECORD, ImagingFrame, no_such_source
 from wavesim_sdk.shared_memory import (
     create_memory,
@@ -149,7 +149,7 @@ class FrameReader:
         types = {n: bytes(entry["type"]).decode() for n, entry in suite.items()}
         if types.get(name) not in FRAME_SENSOR_TYPES:
             there = [n for n, type_ in types.items() if type_ in FRAME_SENSOR_TYPES]
-            raise AttachError(no_such_source(body, name, there))
+            raise UnknownPart(no_such_source(body, name, there))
         rings = FrameRings.attach(server)
         return cls(rings, rings.ring_index(types[name], int(suite[name]["place"])), name)
 

@@ -109,6 +109,7 @@ class Trial:
         self.lost: dict[str, int] = {}  # exit code of each participant that ended before the run
         self.damage: list[str] = []  #: losses of the run
         self.frozen: list[str] = []  #: bodies whose state diverged, and when
+        self._former_log_time = 0  # of the previous run
         self.failure = ""  #: which program ended the run, and why
 
     def run(self, plots: bool = True) -> str:
@@ -117,6 +118,10 @@ class Trial:
         handlers = {s: signal.signal(s, _interrupt) for s in termination_signals.termination_signals()}
         try:
             wall = self._simulate()
+        except KeyboardInterrupt:
+            if self._log_time() not in (0, self._former_log_time):
+                print(f"trial {self.name}: the log until the interruption: {self.log}", file=sys.stderr)
+            raise
         finally:
             for s, handler in handlers.items():
                 signal.signal(s, handler)
@@ -138,7 +143,12 @@ class Trial:
                 self._end_participants()
                 server.terminate()
 
+    def _log_time(self) -> int:
+        """Return the time of the last change of the log in ns; 0 if there is no log."""
+        return self.log.stat().st_mtime_ns if self.log.exists() else 0
+
     def _prepare_folder(self) -> None:
+        self._former_log_time = self._log_time()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -18,6 +18,8 @@ from click.testing import CliRunner
 
 from tests.conftest import CLI, Server, run_trial, wavesim
 from wavesim_sdk.attach import SharedState
+from wavesim_sdk.extras import COMMANDS
+from wavesim_sdk.log import read
 from wavesim_server.resources import AlreadyRunning, NameLock, remove_leftovers
 from wavesim_world.config import LoadedConfig
 
@@ -112,14 +114,14 @@ def test_no_server(command: str) -> None:
 def test_an_emulator_without_a_server(config: Callable[..., LoadedConfig]) -> None:
     path = config(EMPTY.replace("<fleet>", "<fleet><sensors><ctd/></sensors>")).path
     clear(wavesim("emulate", "ctd", path, "--server", "nobody"), 3, "no server named 'nobody' is running; ")
-    clear(wavesim("emulate", "cdt", path), 3, "unknown emulator 'cdt'; did you mean 'ctd'?")
+    clear(wavesim("emulate", "cdt", path), 18, "unknown emulator 'cdt'; did you mean 'ctd'?")
     clear(
-        wavesim("emulate", "cdt"), 3, "unknown emulator 'cdt'; did you mean 'ctd'?"
+        wavesim("emulate", "cdt"), 18, "unknown emulator 'cdt'; did you mean 'ctd'?"
     )  # whatever there is of configurations
     binary = path.with_name("sea.conf")
     binary.write_bytes(b"\0")
     clear(wavesim("emulate", "ctd", binary), 2, "sea.conf:1: not well-formed XML")
-    clear(wavesim("emulate", "ahrs", path), 3, "has a sensor of type 'ahrs'; allowed are: ctd")
+    clear(wavesim("emulate", "ahrs", path), 18, "has a sensor of type 'ahrs'; allowed are: ctd")
 
 
 def test_a_program_without_a_server(root: Path) -> None:
@@ -211,6 +213,9 @@ def test_ctrl_c_in_a_trial(root: Path, tmp_path: Path, name: str, after: str) ->
     _, rest = process.communicate(timeout=100)  # a busy machine takes its time
     assert process.returncode == 130, rest
     assert b"Traceback" not in seen + rest and b"interrupted" in rest
+    if after == "simulated":
+        assert f"the log until the interruption: {tmp_path / name / 'run.mcap'}" in rest.decode()
+        assert read(tmp_path / name / "run.mcap").messages > 0
     assert remove_leftovers(name) == []
     left = subprocess.run(["pgrep", "-f", name], capture_output=True, text=True, check=False)
     assert left.stdout == ""
@@ -345,6 +350,20 @@ def test_help_teaches() -> None:
         assert f"  {name} " in said
         assert len(CliRunner().invoke(command, ["--help"]).stdout) > 150, name
     assert wavesim("strat").returncode == 2
+
+
+def test_a_command_of_a_package_that_is_not_installed_names_what_installs_it(tmp_path: Path) -> None:
+    offered = {e.name: {str(c.name) for c in e.load()()} for e in entry_points(group="wavesim.commands")}
+    assert set(COMMANDS) == {name for package, names in offered.items() if package != "sdk" for name in names}
+    assert {name for name, needs in COMMANDS.items() if needs == "wavesim[studies]"} == offered["studies"]
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.metadata as m\nall_ = m.entry_points\n"
+        "m.entry_points = lambda **w: [e for e in all_(**w) if 'wavesim_sdk' in e.value]\n"
+    )
+    env = os.environ | {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    for name, needs in (("campaign", "wavesim[studies]"), ("nav", "wavesim[studies]"), ("trial", "wavesim")):
+        clear(wavesim(name, "x", env=env), 19, f"the command '{name}' is not installed: run pip install '{needs}'")
+    assert "No such command 'campain'" in wavesim("campain", env=env).stderr
 
 
 def test_ctrl_c_while_a_server_starts(config: Callable[..., LoadedConfig], name: str) -> None:
