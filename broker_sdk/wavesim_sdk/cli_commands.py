@@ -111,11 +111,17 @@ def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], server:
 
 @click.command(cls=NumbersCommand)
 @click.argument("body")
-@click.option("--position", type=(METRES,) * 3, help="New position: north, east, down in m.")
-@click.option("--attitude", type=(DEGREES,) * 3, help="New attitude: roll, pitch, heading in degrees.")
+@click.option("--position", type=(METRES,) * 3, metavar="NORTH EAST DOWN", help="New position: north, east, down in m.")
+@click.option(
+    "--attitude",
+    type=(DEGREES,) * 3,
+    metavar="ROLL PITCH HEADING",
+    help="New attitude: roll, pitch, heading in degrees.",
+)
 @click.option(
     "--velocity",
     type=(*(SPEED,) * 3, *(DEGREES_PER_S,) * 3),
+    metavar="U V W P Q R",
     help="New velocity over ground: u v w in m/s and p q r in degrees/s, body axes.",
 )
 @server_option
@@ -148,15 +154,22 @@ def allocate(body: str, numbers: tuple[float, ...], server: str) -> None:
 
 
 @click.command(cls=NumbersCommand)
-@click.option("--current", type=(SPEED,) * 2, help="Set the north and east components of the mean current in m/s.")
+@click.option(
+    "--current",
+    type=(SPEED,) * 2,
+    metavar="NORTH EAST",
+    help="Set the north and east components of the mean current in m/s.",
+)
 @click.option(
     "--wind",
     type=(SPEED, DEGREES),
+    metavar="SPEED FROM",
     help="Set the mean speed in m/s and the direction from which the wind blows, in degrees.",
 )
 @click.option(
     "--waves",
     type=(METRES, Quantity("angular rate", "rad/s"), DEGREES),
+    metavar="HEIGHT PEAK TO",
     help="Set significant height in m, peak frequency in rad/s, direction of travel in degrees.",
 )
 @server_option

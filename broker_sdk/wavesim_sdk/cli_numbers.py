@@ -13,7 +13,7 @@ from wavesim_sdk import units
 _NEGATIVE = re.compile(r"-\.?\d")
 
 
-class Quantity(click.ParamType):
+class Quantity(click.FloatRange):
     """A number with an optional unit of a quantity (see :data:`wavesim_sdk.units.QUANTITIES`), converted to ``unit``.
 
     ``unit`` is also that of a number without one; by default it is the first unit of the quantity. Without a quantity, the number
@@ -27,19 +27,23 @@ class Quantity(click.ParamType):
         quantity: str = "",
         unit: str = "",
         *,
-        low: float = -math.inf,
-        high: float = math.inf,
+        low: float | None = None,
+        high: float | None = None,
         infinite: bool = False,
     ) -> None:
-        self.quantity, self.low, self.high, self.infinite = quantity, low, high, infinite
+        super().__init__(low, high)
+        self.quantity, self.infinite = quantity, infinite
         self.unit = unit or next(iter(units.QUANTITIES.get(quantity, {"": 1.0})))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = self._parse(value, param, ctx) if isinstance(value, str) else float(value)
-        if not self.low <= number <= self.high:
-            allowed = f"at least {self.low:g}" if math.isinf(self.high) else f"{self.low:g} to {self.high:g}"
+        if number < (low := -math.inf if self.min is None else self.min) or number > (self.max or math.inf):
+            allowed = f"at least {low:g}" if self.max is None else f"{low:g} to {self.max:g}"
             self.fail(f"'{str(value).strip()}' is out of range: use {allowed} {self.unit}".rstrip(), param, ctx)
         return number
+
+    def _describe_range(self) -> str:  # for the help; without bounds, click prints x<=None
+        return "" if self.min is None and self.max is None else super()._describe_range()
 
     def _parse(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
@@ -53,14 +57,10 @@ class Quantity(click.ParamType):
                     pass  # reported below
         if math.isfinite(number) or (self.infinite and math.isinf(number)):
             return number
-        if not self.quantity:
-            self.fail(f"invalid number '{text.strip()}'", param, ctx)
-        self.fail(
-            f"invalid {self.quantity} '{text.strip()}': use a number in {self.unit}, or one with a unit "
-            f"({units.unit_names(self.quantity)})",
-            param,
-            ctx,
-        )
+        message = f"invalid {self.quantity or 'number'} '{text.strip()}'"
+        if self.quantity:
+            message += f": use a number in {self.unit}, or one with a unit ({units.unit_names(self.quantity)})"
+        return self.fail(message, param, ctx)
 
 
 class NumbersCommand(click.Command):

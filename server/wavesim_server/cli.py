@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,11 @@ port_option = click.option(
     help="Simulated seconds per wall-clock second; 0 = as fast as possible; default: from the configuration.",
 )
 @click.option(
+    "--duration",
+    type=Quantity("time", low=0.0),
+    help="End the run after this many simulated seconds; 0 = never; default: from the configuration.",
+)
+@click.option(
     "--threads",
     type=click.IntRange(1, 64),
     default=1,
@@ -68,6 +74,7 @@ def serve(
     log_file: str | None,
     seed: int | None,
     speed: float | None,
+    duration: float | None,
     threads: int,
     start: bool,
 ) -> None:
@@ -83,7 +90,7 @@ def serve(
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--speed") from None
     loaded = _load_and_compile(config, threads)
-    options = default_options(loaded, name, port, log_file, seed, speed, threads)
+    options = default_options(loaded, name, port, log_file, seed, speed, threads, duration)
 
     def started(server: Supervisor) -> None:
         if not server.wait_ready(options.name):
@@ -259,6 +266,7 @@ def report(file: Path, as_json: bool) -> None:
 
 @click.command()
 @config_argument
+@click.option("--demo", is_flag=True, help="Run the demonstration. It needs no file.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -282,6 +290,7 @@ def report(file: Path, as_json: bool) -> None:
 @click.option("--pdb", "debug", is_flag=True, help="Open the debugger when a program fails (with --in-process).")
 def trial(
     config: Path,
+    demo: bool,
     out: Path,
     realtime: bool,
     duration: float | None,
@@ -297,9 +306,15 @@ def trial(
     """Run a complete trial and report it. It starts the server, the emulators and the on-board programs, then writes the table and the pictures."""
     from wavesim_server.in_process.trial import InProcessTrial
     from wavesim_server.trial import Trial
+    from wavesim_world.templates import CONFIG, write_template
 
     if debug and not in_process:
         raise click.UsageError("--pdb needs --in-process: the debugger works only for programs in this process")
+    if demo:
+        unused("with --demo", "config")
+        folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wavesim-"))
+        write_template("demo", Path(folder))
+        config = Path(folder) / CONFIG
     loaded = _load_and_compile(config)
     kind = InProcessTrial if in_process else Trial
     trial = kind(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)

@@ -215,6 +215,7 @@ def _write_models_file(text: str, out: Path | None) -> None:
 @click.option(
     "--start",
     type=(Quantity("length"),) * 3,
+    metavar="NORTH EAST DOWN",
     default=(0.0, 0.0, 0.0),
     help="Start position: north, east and down in m; default: 0 0 0.",
 )

@@ -19,7 +19,7 @@ from enum import IntEnum
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.errors import AttachError
 from wavesim_sdk.shared_memory import create_memory, map_memory, no_such_server, server_of
 
 _HEAD = struct.Struct("<ii")

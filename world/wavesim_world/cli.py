@@ -1,4 +1,4 @@
-"""``wavesim check``: check a configuration."""
+"""``wavesim check``: check a configuration; ``wavesim new``: write one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from wavesim_sdk.cli import json_option, unused
+from wavesim_world.templates import CONFIG, TEMPLATES, write_template
 
 
 @click.command()
@@ -50,6 +51,29 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         click.echo(f"  {b.name:16} {b.model:12} client {b.client:9} sensors: {carried}")
 
 
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=".")
+@click.option(
+    "--template",
+    type=click.Choice(list(TEMPLATES)),
+    default="demo",
+    show_default=True,
+    help="; ".join(f"{name}: {t.title}" for name, t in TEMPLATES.items()) + ".",
+)
+def new(folder: Path, template: str) -> None:
+    """Write a configuration and its programs to start from.
+
+    FOLDER receives config.xml and the on-board programs of a template; default: the current folder. Existing files are
+    never overwritten. `wavesim trial` runs the result.
+    """
+    for path in write_template(template, folder):
+        click.echo(path)
+    if extra := TEMPLATES[template].extra:
+        click.echo(f"this template needs the extra '{extra}': pip install 'wavesim[{extra}]'", err=True)
+    at = f"{folder}/{CONFIG}" if folder != Path() else ""
+    click.echo(f"run it with: wavesim trial {at}".rstrip(), err=True)
+
+
 def commands() -> list[click.Command]:
     """Return the commands of this package."""
-    return [check]
+    return [check, new]
