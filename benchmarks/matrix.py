@@ -85,7 +85,8 @@ def expected(kind: str, phase: str, what: signal.Signals) -> tuple[int, str]:
             return 9, f"the {kind} process was killed by signal 9"
         if kind in ("emulator", "program") and phase != "end":
             name = "emulator-ctd" if kind == "emulator" else "program-v"
-            return (12, f"{name} ended early (code -9)") if phase == "run" else (10, f"{name} ended with code -9")
+            lost = phase == "run" and kind == "emulator"  # the trial continues without an emulator
+            return (12, f"{name} ended early (code -9)") if lost else (10, f"{name} ended with code -9")
     elif phase == "run" and kind == "emulator":
         return 12, "an emulator missed its time limit"
     elif phase == "run" and kind == "program":

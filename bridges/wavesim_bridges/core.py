@@ -18,6 +18,7 @@ import click
 from wavesim_bridges.vehicle_motion import VehicleMotion, motion_of
 from wavesim_sdk.broker import JOIN_TIMEOUT_S, AsyncBroker, Step
 from wavesim_sdk.cli_commands import address_options
+from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost, WaveSimError
 
 RECONNECT_S = 1.0  #: interval in s between attempts to find a lost server
@@ -59,13 +60,14 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
         ),
         click.option(
             "--period",
+            type=Quantity("time"),
             default=period,
             show_default=True,
             help="Lockstep period in s; a multiple of the server's time step.",
         ),
         click.option(
             "--wait",
-            type=click.FloatRange(min=0.0),
+            type=Quantity("time", low=0.0, infinite=True),
             metavar="SECONDS",
             help="Time in s to wait for an unreachable server; `inf` = forever. Default: 10 s at the start, 60 s after contact "
             "is lost, 5 s after the server shuts down.",

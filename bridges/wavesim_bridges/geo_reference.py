@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from wavesim_sdk import geodesy
+from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import WaveSimError
 from wavesim_world.config import load
 
@@ -37,8 +38,8 @@ def origin_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--config", help="Configuration that defines the world's origin, instead of --latitude and --longitude."
         ),
-        click.option("--longitude", type=float, help="Longitude of the world's origin in degrees."),
-        click.option("--latitude", type=float, help="Latitude of the world's origin in degrees."),
+        click.option("--longitude", type=Quantity("angle", "deg"), help="Longitude of the world's origin in degrees."),
+        click.option("--latitude", type=Quantity("angle", "deg"), help="Latitude of the world's origin in degrees."),
     ):
         function = option(function)
     return function

@@ -18,6 +18,7 @@ from wavesim_bridges.moos_codec import NOTIFY, REGISTER, TIMING, WELCOME, MoosMe
 from wavesim_bridges.servo_outputs import ServoOutput, assigned, moved_by
 from wavesim_bridges.vehicle_motion import VehicleMotion, motion_of
 from wavesim_sdk.broker import AsyncBroker, Step
+from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import BrokerError, InvalidArgument, WaveSimError
 from wavesim_sdk.frames import euler, wrap
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
@@ -357,6 +358,7 @@ def altitude_of(sensors: Iterable[SensorDescription], values: Sensors) -> float 
 @click.option("--sensors", is_flag=True, help="Also post the measurements of the vehicle's sensors.")
 @click.option(
     "--silence",
+    type=Quantity("time"),
     default=STACK_TIMEOUT_S,
     show_default=True,
     help="Time in s without a DESIRED_ variable after which outputs become neutral.",

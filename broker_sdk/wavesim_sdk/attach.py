@@ -13,7 +13,7 @@ import numpy as np
 import posix_ipc
 
 from wavesim_sdk.arrays import Floats, Ints, Record, as_numbers
-from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.errors import AttachError, NotRunning, UnknownPart
 from wavesim_sdk.shared_memory import (
     BEGUN,
     DONE,
@@ -24,7 +24,9 @@ from wavesim_sdk.shared_memory import (
     SharedMemoryArea,
     TableView,
     is_process_alive,
+    no_such_server,
     process_start,
+    running_servers,
     segment_name,
 )
 from wavesim_sdk.tables import (
@@ -175,7 +177,7 @@ class SharedState:
         for area in (self.vehicles, self.simulation):
             if name in area.tables:
                 return area.tables[name]
-        raise AttachError(f"this run has no table '{name}'")
+        raise UnknownPart(f"this run has no table '{name}'")
 
     def snapshot(self, *more: str) -> FleetSnapshot:
         """Return the identity and motion of all bodies at one tick, and the tables with the given names.
@@ -216,7 +218,7 @@ class SharedState:
         identity = self.vehicles["identity"].snapshot()[1]
         found = np.flatnonzero((identity["name"] == name.encode()) & (identity["present"] == 1))
         if not len(found):
-            raise AttachError(f"body '{name}' is not present")
+            raise UnknownPart(f"body '{name}' is not present")
         return int(found[0])
 
     def instruments(self, name: str) -> dict[str, Record]:
@@ -230,7 +232,7 @@ class SharedState:
         """The newest value of an instrument of a body; ``valid`` is 0 if it has none yet."""
         suite = self.instruments(body)
         if name not in suite:
-            raise AttachError(f"'{body}' has no sensor '{name}'; available: {', '.join(suite) or 'none'}")
+            raise UnknownPart(f"'{body}' has no sensor '{name}'; available: {', '.join(suite) or 'none'}")
         entry = suite[name]
         record: Record = self.values(bytes(entry["type"]).decode())[int(entry["place"])]
         if record["generation"] != entry["generation"]:
@@ -243,7 +245,7 @@ class SharedState:
         The table ``instruments`` states the index of each instrument among these values.
         """
         if type_ not in self.vehicles.tables:
-            raise AttachError(f"this run has no sensor of type '{type_}'; add it under <sensors>")
+            raise UnknownPart(f"this run has no sensor of type '{type_}'; add it under <sensors>")
         return self.vehicles[type_].snapshot()[1]
 
 
@@ -257,7 +259,7 @@ class SensorTableClaim:
     def __init__(self, simulation: SharedState, sensor: str) -> None:
         self.simulation, self.sensor = simulation, sensor
         if sensor not in simulation.vehicles.tables:
-            raise AttachError(f"this run has no sensor of type '{sensor}'; add it under <sensors>")
+            raise UnknownPart(f"this run has no sensor of type '{sensor}'; add it under <sensors>")
         self.table = SharedMemoryArea.attach(segment_name(simulation.server, "vehicles"), writable=True)[sensor]
         with ClaimLock(simulation.server):
             owner, start = self.table.header[OWNER], self.table.header[OWNER_START]
@@ -352,7 +354,9 @@ def _open(server: str, name: str) -> posix_ipc.Semaphore:
     try:
         return posix_ipc.Semaphore(name)
     except posix_ipc.ExistentialError:
-        raise NotRunning(f"the server '{server}' is not running (no semaphore {name})") from None
+        if server not in dict(running_servers()):
+            raise no_such_server(server) from None
+        raise NotRunning(f"the server '{server}' is ending") from None
     except (posix_ipc.PermissionsError, PermissionError):
         raise AttachError(f"no permission for the semaphore {name}") from None
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from wavesim_sdk import __version__
+from wavesim_sdk import __version__, extras
 from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.cli_commands import server_option as server_option
+from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import LogError, WaveSimError
 
 if TYPE_CHECKING:
@@ -28,6 +29,12 @@ class _Group(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self.commands, key=lambda c: (_ORDER.index(c) if c in _ORDER else 99, c))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in self.commands and args[0] in extras.COMMANDS:
+            package = extras.COMMANDS[args[0]]
+            raise extras.MissingPackage(f"the command '{args[0]}' is not installed: run pip install '{package}'")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -78,15 +85,18 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 @click.command()
 @server_option
+@click.option("--all", "everything", is_flag=True, help="Also print every value.")
 @json_option
 @click.option("--prometheus", is_flag=True, help="Print Prometheus text format, for the textfile collector.")
-def status(server: str, as_json: bool, prometheus: bool) -> None:
-    """Show the server's status."""
-    from wavesim_sdk import metrics
+def status(server: str, everything: bool, as_json: bool, prometheus: bool) -> None:
+    """Show the server's status: state, clients, and what went wrong."""
+    from wavesim_sdk import metrics, status_text
     from wavesim_sdk.commander import Commander
 
     if prometheus:
-        unused("with --prometheus", "as_json")
+        unused("with --prometheus", "as_json", "everything")
+    if as_json:
+        unused("with --json, which prints every value", "everything")
     with Commander(server) as commander:
         data = commander.send("status").data
     if prometheus:
@@ -95,19 +105,10 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
     if as_json:
         click.echo(json.dumps(data, indent=2))
         return
-    clients = data.pop("clients")
-    for key, value in data.items():
-        click.echo(f"{key:18} {value if value != {} and value != [] else '-'}")
-    for c in clients:
-        click.echo(
-            f"client {c['id']:3} {c['name']:16} {c['address']:21} round trip {c['rtt_ms']} ms"
-            + (", lockstep is waiting for it" if c["waited_for"] else "")
-            + (
-                f", waited {c['waited_s']:.1f} s in total, budget left {c['budget_left_s']:.1f} s"
-                if c["lockstep_s"]
-                else ""
-            )
-        )
+    for line in status_text.summary(data):
+        click.echo(line)
+    if everything:
+        click.echo("\n" + "\n".join(status_text.all_values(data)))
 
 
 @click.command()
@@ -153,7 +154,10 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
     help="Model of a body that is not in the configuration, which must set <network newcomers=...>.",
 )
 @click.option(
-    "--lockstep", default=0.0, help="Lockstep period in s; 0 (default) = the server does not wait for this client."
+    "--lockstep",
+    type=Quantity("time"),
+    default=0.0,
+    help="Lockstep period in s; 0 (default) = the server does not wait for this client.",
 )
 def mailbox(
     name: str, queue: str, signal_name: str, pid: int, server: tuple[str, int], model: str, lockstep: float

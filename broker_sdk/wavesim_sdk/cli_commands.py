@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from wavesim_sdk.cli_numbers import NumbersCommand, Quantity
 from wavesim_sdk.timer_verbs import TIMER_VERBS
 
 server_option = click.option(
@@ -35,7 +36,8 @@ def address_options(function: Any) -> Any:
     return run
 
 
-_NEGATIVE: dict[str, Any] = {"ignore_unknown_options": True}  # arguments may be negative numbers
+METRES, DEGREES = Quantity("length"), Quantity("angle", "deg")
+SPEED, DEGREES_PER_S = Quantity("speed"), Quantity("angular rate", "deg/s")
 
 
 def _send(server: str, verb: str, **arguments: Any) -> None:
@@ -61,13 +63,13 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
     def run_with(server: str, **arguments: Any) -> None:
         _send(server, verb, **arguments)
 
-    kind = int if argument == "ticks" else float
-    return click.command(verb, help=f"{meaning[0].upper()}{meaning[1:]}.")(
+    kind = int if argument == "ticks" else Quantity()
+    return click.command(verb, cls=NumbersCommand, help=f"{meaning[0].upper()}{meaning[1:]}.")(
         click.argument(argument, type=kind)(server_option(run_with))
     )
 
 
-@click.command(context_settings=_NEGATIVE)
+@click.command(cls=NumbersCommand)
 @click.argument("body")
 @click.argument("part")
 @click.argument("kind")
@@ -89,30 +91,38 @@ def fault(body: str, part: str, kind: str, amount: str, field: str, server: str)
                (AMOUNT: probability, 0 to 1), noisy (AMOUNT: factor of the noise),
                wet (leak detector; AMOUNT: compartment), unlocked (Doppler log).
     """
-    _send(server, "fault", body=body, part=part, kind=kind, amount=amount or None, field=field or None)
+    _send(server, "fault", body=body, part=part, kind=kind, amount=amount.strip() or None, field=field or None)
 
 
-@click.command(context_settings=_NEGATIVE)
+@click.command(cls=NumbersCommand)
 @click.argument("body")
-@click.argument("force", nargs=3, type=float)
-@click.argument("torque", nargs=-1, type=float)
+@click.argument("force", nargs=3, type=Quantity("force"))
+@click.argument("torque", nargs=-1, type=Quantity("torque"))
 @server_option
 def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], server: str) -> None:
     """Apply a force and a torque to BODY.
 
-    FORCE is X Y Z in N and TORQUE is K M N in N m, both in body axes. They act until the next push; a push of 0 0 0 ends them.
+    FORCE is X Y Z in N and TORQUE is K M N in N m, both in body axes. A number may have a unit, such as "50 lbf" or 2kN. They act until the next push; a push of 0 0 0 ends them.
     """
     if len(torque) not in (0, 3):
         raise click.UsageError(f"TORQUE must have three numbers, got {len(torque)}")
     _send(server, "push", body=body, force=list(force), torque=list(torque or (0.0, 0.0, 0.0)))
 
 
-@click.command(context_settings=_NEGATIVE)
+@click.command(cls=NumbersCommand)
 @click.argument("body")
-@click.option("--position", nargs=3, type=float, help="New position: north, east, down in m.")
-@click.option("--attitude", nargs=3, type=float, help="New attitude: roll, pitch, heading in degrees.")
+@click.option("--position", type=(METRES,) * 3, metavar="NORTH EAST DOWN", help="New position: north, east, down in m.")
 @click.option(
-    "--velocity", nargs=6, type=float, help="New velocity over ground: u v w in m/s and p q r in degrees/s, body axes."
+    "--attitude",
+    type=(DEGREES,) * 3,
+    metavar="ROLL PITCH HEADING",
+    help="New attitude: roll, pitch, heading in degrees.",
+)
+@click.option(
+    "--velocity",
+    type=(*(SPEED,) * 3, *(DEGREES_PER_S,) * 3),
+    metavar="U V W P Q R",
+    help="New velocity over ground: u v w in m/s and p q r in degrees/s, body axes.",
 )
 @server_option
 def pose(
@@ -131,9 +141,9 @@ def pose(
     _send(server, "pose", body=body, position=position and list(position), attitude=turned, velocity=moved)
 
 
-@click.command(context_settings=_NEGATIVE)
+@click.command(cls=NumbersCommand)
 @click.argument("body")
-@click.argument("numbers", nargs=-1, type=float, required=True)
+@click.argument("numbers", nargs=-1, type=Quantity(), required=True)
 @server_option
 def allocate(body: str, numbers: tuple[float, ...], server: str) -> None:
     """Set the thruster allocation matrix of BODY.
@@ -143,18 +153,23 @@ def allocate(body: str, numbers: tuple[float, ...], server: str) -> None:
     _send(server, "allocate", body=body, matrix=list(numbers))
 
 
-@click.command(context_settings=_NEGATIVE)
-@click.option("--current", nargs=2, type=float, help="Set the north and east components of the mean current in m/s.")
+@click.command(cls=NumbersCommand)
+@click.option(
+    "--current",
+    type=(SPEED,) * 2,
+    metavar="NORTH EAST",
+    help="Set the north and east components of the mean current in m/s.",
+)
 @click.option(
     "--wind",
-    nargs=2,
-    type=float,
+    type=(SPEED, DEGREES),
+    metavar="SPEED FROM",
     help="Set the mean speed in m/s and the direction from which the wind blows, in degrees.",
 )
 @click.option(
     "--waves",
-    nargs=3,
-    type=float,
+    type=(METRES, Quantity("angular rate", "rad/s"), DEGREES),
+    metavar="HEIGHT PEAK TO",
     help="Set significant height in m, peak frequency in rad/s, direction of travel in degrees.",
 )
 @server_option
@@ -163,7 +178,7 @@ def weather(
 ) -> None:
     """Change current, wind and waves.
 
-    Omitted values stay unchanged.
+    Omitted values stay unchanged. A number may have a unit: `--wind 20kn 270`.
     """
     given: dict[str, float] = {}
     if current is not None:
@@ -175,11 +190,11 @@ def weather(
     _send(server, "weather", **given)
 
 
-@click.command(context_settings=_NEGATIVE)
+@click.command(cls=NumbersCommand)
 @click.argument("body")
-@click.argument("numbers", nargs=-1, type=float, required=True)
+@click.argument("values", metavar="NUMBERS...", nargs=-1, required=True)
 @server_option
-def mission(body: str, numbers: tuple[float, ...], server: str) -> None:
+def mission(body: str, values: tuple[str, ...], server: str) -> None:
     """Send waypoints to the program that drives BODY.
 
     The program must accept missions. NUMBERS are north, east, depth (m) and speed (m/s) of each waypoint.
@@ -187,6 +202,8 @@ def mission(body: str, numbers: tuple[float, ...], server: str) -> None:
     from wavesim_sdk.commander import Commander
     from wavesim_sdk.errors import CommanderError
 
+    kinds = (METRES, METRES, METRES, SPEED)
+    numbers = [kinds[k % 4].convert(text, None, None) for k, text in enumerate(values)]
     if len(numbers) % 4:
         raise click.UsageError(
             f"expected four numbers per waypoint (north, east, depth, speed), got {len(numbers)} numbers"

@@ -20,9 +20,9 @@ import posix_ipc
 
 from wavesim_sdk import reply_queue
 from wavesim_sdk.commands import split_mission, to_dict
-from wavesim_sdk.errors import CommanderError, NotRunning
+from wavesim_sdk.errors import CommanderError
 from wavesim_sdk.names import server_name
-from wavesim_sdk.shared_memory import running_servers_hint
+from wavesim_sdk.shared_memory import no_such_server
 
 __all__ = ["CommandReply", "Commander", "CommanderQueue", "parse_command", "queue_name"]
 
@@ -54,10 +54,7 @@ class Commander:
         try:
             self._queue = posix_ipc.MessageQueue(queue_name(server), read=False)
         except posix_ipc.ExistentialError:
-            raise NotRunning(
-                f"no server named '{server}' is running (no queue {queue_name(server)})"
-                + (running_servers_hint(server) or "; start one with: wavesim serve CONFIG")
-            ) from None
+            raise no_such_server(server) from None
         except posix_ipc.PermissionsError:
             raise CommanderError(f"the server '{server}' belongs to another user") from None
         try:

@@ -28,7 +28,7 @@ def main() -> None:
         if error.name not in ("click", "posix_ipc", "fcntl"):
             raise
         os.write(2, b"wavesim: the command line needs the extras: pip install 'wavesim-sdk[cli,local]'\n")
-        os._exit(3)
+        os._exit(19)
 
     load_commands()
     signal.signal(signal.SIGINT, usual)

@@ -7,7 +7,8 @@ The classes form this hierarchy::
      |   `- UnknownName      a name does not exist (also a KeyError and an AttributeError)
      |- ConfigError          the configuration or an option is invalid
      |- AttachError          shared memory cannot be attached (absent, other layout, damaged)
-     |   `- NotRunning       no server of that name runs
+     |   |- NotRunning       no server of that name runs
+     |   `- UnknownPart      the server or the configuration has no such body, sensor or emulator
      |- CommanderError       the commander queue is absent, full, or refused the command
      |- BrokerError          the session with the server failed
      |   |- Refused          the server refused the session or a request, with its reason
@@ -75,6 +76,12 @@ class AttachError(WaveSimError):
 
 class NotRunning(AttachError):
     """No server of that name runs."""
+
+
+class UnknownPart(AttachError):
+    """The server or the configuration has no such body, sensor or emulator."""
+
+    exit_code = 18
 
 
 class CommanderError(WaveSimError):

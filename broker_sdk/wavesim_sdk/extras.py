@@ -9,11 +9,20 @@ from wavesim_sdk.errors import WaveSimError
 
 EXTRAS = {"embreex": "scenes", "matplotlib": "plots", "PIL": "plots", "scipy": "scenes", "trimesh": "scenes"}
 
+#: commands of packages that need not be installed, and what installs them
+COMMANDS = dict.fromkeys(("campaign", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
+    (
+        *("bridge", "check", "compile", "configure", "conformance", "device", "emulate", "log", "new", "plot"),
+        *("record", "replay-actuators", "serve", "sonars", "soundings", "trial", "vehicles", "viz"),
+    ),
+    "wavesim",
+)
+
 
 class MissingPackage(WaveSimError, ImportError):
     """An optional package is needed, but not installed."""
 
-    exit_code = 3
+    exit_code = 19
 
 
 def check_installed(package: str) -> None:

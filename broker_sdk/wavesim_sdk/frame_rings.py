@@ -22,9 +22,17 @@ from typing import Any
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.errors import AttachError, NotRunning, UnknownPart
 from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, RECORD, ImagingFrame, no_such_source
-from wavesim_sdk.shared_memory import create_memory, is_process_alive, map_memory, process_start, segment_name
+from wavesim_sdk.shared_memory import (
+    create_memory,
+    is_process_alive,
+    map_memory,
+    no_such_server,
+    process_start,
+    running_servers,
+    segment_name,
+)
 
 MAGIC = b"WAVESONR"
 VERSION = 1
@@ -66,7 +74,11 @@ class FrameRings:
         try:
             memory = map_memory(name, MAGIC, HEADER, "ring of sonars", writable)
         except posix_ipc.ExistentialError:
-            raise NotRunning(f"no server '{server}' with imaging sonars or cameras is running") from None
+            if server not in dict(running_servers()):
+                raise no_such_server(server) from None
+            raise NotRunning(
+                f"the server '{server}' has no imaging sonars or cameras; add them under <sensors>"
+            ) from None
         if memory[16:32] != _hash():
             raise AttachError(f"{name} was created by another release; install the same release on both sides")
         header = [int(n) for n in np.frombuffer(memory, np.int64, 10)]
@@ -74,7 +86,7 @@ class FrameRings:
         if min(rings, slots - 1, size - RECORD.itemsize) < 0 or HEADER + rings * (RING + slots * size) > len(memory):
             raise AttachError(f"{name} is damaged: {rings} rings of {slots} x {size} bytes in {len(memory)} bytes")
         if not is_process_alive(header[5], header[6]):
-            raise NotRunning(f"the server that owned {name} has ended")
+            raise no_such_server(server)
         return cls(memory)
 
     def ring_index(self, type_: str, place: int) -> int:
@@ -137,7 +149,7 @@ class FrameReader:
         types = {n: bytes(entry["type"]).decode() for n, entry in suite.items()}
         if types.get(name) not in FRAME_SENSOR_TYPES:
             there = [n for n, type_ in types.items() if type_ in FRAME_SENSOR_TYPES]
-            raise AttachError(no_such_source(body, name, there))
+            raise UnknownPart(no_such_source(body, name, there))
         rings = FrameRings.attach(server)
         return cls(rings, rings.ring_index(types[name], int(suite[name]["place"])), name)
 

@@ -13,6 +13,7 @@ that order on other processors, so other machines are refused.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import math
 import mmap
@@ -75,12 +76,21 @@ def running_servers() -> Iterator[tuple[str, int]]:
                 yield path.name.removeprefix("wavesim.").removesuffix(".simulation"), pid
 
 
-def running_servers_hint(server: str) -> str:
-    """Return a hint for a wrong name, such as `` (running here: 'demo'; select one with -s NAME)``; empty if no other server
-    is running.
-    """
-    found = [f"'{name}'" for name, _ in running_servers() if name != server]
-    return f" (running here: {', '.join(found[:MAX_NAMED_SERVERS])}; select one with -s NAME)" if found else ""
+def no_such_server(server: str) -> NotRunning:
+    """Return the error for a name that no running server has. It suggests a server, or how to start one."""
+    found = [name for name, _ in running_servers() if name != server]
+    if not found:
+        hint = "start one with: wavesim serve CONFIG"
+    elif close := difflib.get_close_matches(server, found, 1):
+        hint = f"did you mean '{close[0]}'?"
+    else:
+        hint = f"running here: {', '.join(found[:MAX_NAMED_SERVERS])}; select one with -s NAME"
+    return NotRunning(f"no server named '{server}' is running; {hint}")
+
+
+def server_of(segment: str) -> str:
+    """Return the name of the server that owns a segment."""
+    return segment.removeprefix("/wavesim.").partition(".")[0]
 
 
 def require_ordered_stores() -> None:
@@ -223,14 +233,14 @@ def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writab
     try:
         size = os.fstat(shared.fd).st_size
         if size == 0:  # the server has created it, but not yet set its size
-            raise NotRunning(f"the server that creates {name} is still starting; try again")
+            raise NotRunning(f"the server '{server_of(name)}' is still starting; try again")
         if size < min_bytes:
             raise AttachError(f"{name} is not a {description} (only {size} bytes)")
         memory = mmap.mmap(shared.fd, size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
     finally:
         shared.close_fd()
     if memory[:8] == bytes(8):  # the server writes the magic last
-        raise NotRunning(f"the server that creates {name} is still starting; try again")
+        raise NotRunning(f"the server '{server_of(name)}' is still starting; try again")
     if memory[:8] != magic:
         raise AttachError(f"{name} is not a {description}")
     return memory
@@ -320,10 +330,7 @@ class SharedMemoryArea:
         try:
             memory = map_memory(name, MAGIC, HEADER_BYTES, "WaVeSim area", writable)
         except posix_ipc.ExistentialError:
-            server = name.split(".")[1] if name.count(".") == 2 else name
-            raise NotRunning(
-                f"no shared memory {name}: no server of this name is running{running_servers_hint(server)}"
-            ) from None
+            raise no_such_server(server_of(name)) from None
         version = int.from_bytes(memory[8:16], "little")
         found = memory[16:32].decode(errors="replace")
         if version != LAYOUT_VERSION or found != layout_hash():
@@ -335,9 +342,7 @@ class SharedMemoryArea:
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise AttachError(f"{name} is damaged: {error}") from None
         if not is_process_alive(*area.server):
-            raise NotRunning(
-                f"the server that owned {name} has ended; start it again, which also removes the old shared memory"
-            )
+            raise no_such_server(server_of(name))  # it was killed; the next start removes what it left
         return area
 
     def unlink(self) -> None:

@@ -7,9 +7,10 @@ import json
 import click
 
 from wavesim_sdk.cli import json_option, unused
+from wavesim_sdk.cli_numbers import Quantity
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(context_settings={"allow_interspersed_args": False})  # options after COMMAND belong to it
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--sensor", help="Sensor type of the emulator that COMMAND starts; without it, COMMAND starts a broker.")
 @click.option(
@@ -21,7 +22,11 @@ from wavesim_sdk.cli import json_option, unused
     help="With --at: name of a body of that server. No client may drive this body during the check.",
 )
 @click.option(
-    "--step", type=click.FloatRange(1e-4, 0.1), default=0.004, show_default=True, help="With --sensor: time step in s."
+    "--step",
+    type=Quantity("time", low=1e-4, high=0.1),
+    default=0.004,
+    show_default=True,
+    help="With --sensor: time step in s.",
 )
 @json_option
 def conformance(

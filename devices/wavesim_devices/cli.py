@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wavesim_sdk.cli_commands import address_options, server_option
+from wavesim_sdk.cli_numbers import Quantity
 
 if TYPE_CHECKING:
     from wavesim_devices.serve import DeviceOptions, Ports
@@ -33,6 +34,7 @@ def _at_body(function: Any) -> Any:
     for option in (
         click.option(
             "--lockstep",
+            type=Quantity("time"),
             default=0.0,
             help="Lockstep period in s, as the pilot; 0 (default) = the server does not wait for this device.",
         ),

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from wavesim_sdk.cli import json_option, server_option
-from wavesim_sdk.errors import AttachError
+from wavesim_sdk.errors import UnknownPart
 from wavesim_sdk.names import suggest_name
 
 
@@ -41,17 +41,17 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     def checked(wanted: Iterable[str]) -> list[str]:
         for sensor in (found := list(dict.fromkeys(wanted))):
             if sensor not in known:
-                raise AttachError(f"unknown emulator '{sensor}'{suggest_name(sensor, sorted(known))}")
+                raise UnknownPart(f"unknown emulator '{sensor}'{suggest_name(sensor, sorted(known))}")
         return found
 
     asked = [] if names == ["all"] else checked(n.replace("-", "_") for n in names)  # before the configuration is read
     there = (loaded := load(Path(config))).sensor_rows
     wanted = asked or checked(there)  # one of its sensors may belong to a package that is not installed
     if not wanted:
-        raise AttachError(f"{config} has no sensors; add them under <sensors>")
+        raise UnknownPart(f"{config} has no sensors; add them under <sensors>")
     for sensor in wanted:
         if sensor not in there:
-            raise AttachError(f"no body in {config} has a sensor of type '{sensor}'{suggest_name(sensor, there)}")
+            raise UnknownPart(f"no body in {config} has a sensor of type '{sensor}'{suggest_name(sensor, there)}")
     kinds = {s: known[s].load() for s in wanted}
     if len(wanted) > 1:
         for kind in kinds.values():

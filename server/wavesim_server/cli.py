@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from wavesim_sdk.cli import json_option, unused, whole
+from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import CommanderError
 from wavesim_server import compiling
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
@@ -50,8 +52,13 @@ port_option = click.option(
 @seed_option
 @click.option(
     "--speed",
-    type=float,
+    type=Quantity(),
     help="Simulated seconds per wall-clock second; 0 = as fast as possible; default: from the configuration.",
+)
+@click.option(
+    "--duration",
+    type=Quantity("time", low=0.0),
+    help="End the run after this many simulated seconds; 0 = never; default: from the configuration.",
 )
 @click.option(
     "--threads",
@@ -67,6 +74,7 @@ def serve(
     log_file: str | None,
     seed: int | None,
     speed: float | None,
+    duration: float | None,
     threads: int,
     start: bool,
 ) -> None:
@@ -82,7 +90,7 @@ def serve(
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--speed") from None
     loaded = _load_and_compile(config, threads)
-    options = default_options(loaded, name, port, log_file, seed, speed, threads)
+    options = default_options(loaded, name, port, log_file, seed, speed, threads, duration)
 
     def started(server: Supervisor) -> None:
         if not server.wait_ready(options.name):
@@ -258,6 +266,7 @@ def report(file: Path, as_json: bool) -> None:
 
 @click.command()
 @config_argument
+@click.option("--demo", is_flag=True, help="Run the demonstration. It needs no file.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -268,7 +277,7 @@ def report(file: Path, as_json: bool) -> None:
 @click.option("--realtime", is_flag=True, help="Run in real time instead of as fast as possible.")
 @click.option(
     "--duration",
-    type=click.FloatRange(0.1),
+    type=Quantity("time", low=0.1),
     help="End after this many simulated seconds; default: from the configuration.",
 )
 @name_option
@@ -277,9 +286,11 @@ def report(file: Path, as_json: bool) -> None:
 @click.option("--no-plots", is_flag=True, help="Do not draw pictures.")
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 @click.option("--in-process", is_flag=True, help="Run everything in one process, without network.")
+@click.option("--keep-going", is_flag=True, help="Continue without a program that ends with an error.")
 @click.option("--pdb", "debug", is_flag=True, help="Open the debugger when a program fails (with --in-process).")
 def trial(
     config: Path,
+    demo: bool,
     out: Path,
     realtime: bool,
     duration: float | None,
@@ -289,17 +300,25 @@ def trial(
     no_plots: bool,
     quiet: bool,
     in_process: bool,
+    keep_going: bool,
     debug: bool,
 ) -> None:
     """Run a complete trial and report it. It starts the server, the emulators and the on-board programs, then writes the table and the pictures."""
     from wavesim_server.in_process.trial import InProcessTrial
     from wavesim_server.trial import Trial
+    from wavesim_world.templates import CONFIG, write_template
 
     if debug and not in_process:
         raise click.UsageError("--pdb needs --in-process: the debugger works only for programs in this process")
+    if demo:
+        unused("with --demo", "config")
+        folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wavesim-"))
+        write_template("demo", Path(folder))
+        config = Path(folder) / CONFIG
     loaded = _load_and_compile(config)
     kind = InProcessTrial if in_process else Trial
     trial = kind(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
+    trial.keep_going = keep_going
     if isinstance(trial, InProcessTrial):
         trial.debug = debug
     click.echo(trial.run(plots=not no_plots))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wavesim_sdk.cli import json_option
+from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 
@@ -161,10 +162,10 @@ def import_(
 
 @vehicles.command()
 @click.argument("name")
-@click.option("--length", type=float, required=True, help="Length of the hull in m.")
-@click.option("--diameter", type=float, required=True, help="Diameter of the hull in m.")
-@click.option("--mass", type=float, help="Mass in kg; default: the mass of the displaced water.")
-@click.option("--speed", type=float, default=1.5, show_default=True, help="Design speed in m/s.")
+@click.option("--length", type=Quantity("length"), required=True, help="Length of the hull in m.")
+@click.option("--diameter", type=Quantity("length"), required=True, help="Diameter of the hull in m.")
+@click.option("--mass", type=Quantity("mass"), help="Mass in kg; default: the mass of the displaced water.")
+@click.option("--speed", type=Quantity("speed"), default=1.5, show_default=True, help="Design speed in m/s.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Models file to write; default: print it to standard output."
 )
@@ -205,21 +206,26 @@ def _write_models_file(text: str, out: Path | None) -> None:
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(1e-3),
+    type=Quantity("frequency", low=1e-3),
     help="Sampling rate in Hz (lines per second); required for a file without a time column.",
 )
-@click.option("--step", type=click.FloatRange(1e-4, 0.1), default=0.01, show_default=True, help="Time step in s.")
+@click.option(
+    "--step", type=Quantity("time", low=1e-4, high=0.1), default=0.01, show_default=True, help="Time step in s."
+)
 @click.option(
     "--start",
-    nargs=3,
-    type=float,
+    type=(Quantity("length"),) * 3,
+    metavar="NORTH EAST DOWN",
     default=(0.0, 0.0, 0.0),
     help="Start position: north, east and down in m; default: 0 0 0.",
 )
-@click.option("--yaw", type=float, default=0.0, help="Heading at the start in deg; default: 0.")
-@click.option("--speed", type=float, default=0.0, help="Surge speed at the start in m/s; default: 0.")
+@click.option("--yaw", type=Quantity("angle", "deg"), default=0.0, help="Heading at the start in deg; default: 0.")
+@click.option("--speed", type=Quantity("speed"), default=0.0, help="Surge speed at the start in m/s; default: 0.")
 @click.option(
-    "--push", type=float, default=0.0, help="Constant surge force in N, for a model without a propeller; default: 0."
+    "--push",
+    type=Quantity("force"),
+    default=0.0,
+    help="Constant surge force in N, for a model without a propeller; default: 0.",
 )
 @click.option("--world", default="", help="XML content of <world>: current, wind, waves.")
 @click.option("--track", type=click.Path(path_type=Path), help="CSV file with the measured track to compare with.")

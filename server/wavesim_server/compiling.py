@@ -22,6 +22,7 @@ from wavesim_kernels.cache import CompletionRecord, cache_folder
 from wavesim_kernels.numba_version import check_numba_version
 from wavesim_sdk import forked_process
 from wavesim_sdk.errors import WaveSimError
+from wavesim_server import compile_progress
 
 if TYPE_CHECKING:
     from wavesim_server.simulation import Simulation
@@ -68,7 +69,7 @@ def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: in
     command = [sys.executable, "-m", "wavesim_server.compiling", str(threads)]
     with subprocess.Popen(command, start_new_session=True) as program:
         try:
-            code = program.wait()
+            code = compile_progress.follow(program)
         except BaseException:
             program.terminate()
             raise

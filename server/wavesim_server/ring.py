@@ -19,8 +19,8 @@ from enum import IntEnum
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.errors import AttachError, NotRunning
-from wavesim_sdk.shared_memory import create_memory, map_memory
+from wavesim_sdk.errors import AttachError
+from wavesim_sdk.shared_memory import create_memory, map_memory, no_such_server, server_of
 
 _HEAD = struct.Struct("<ii")
 _BASE = 64
@@ -66,7 +66,7 @@ class Ring:
         try:
             memory = map_memory(name, MAGIC, _BASE, "ring of WaVeSim", writable=True)
         except posix_ipc.ExistentialError:
-            raise NotRunning(f"the server that owned {name} has ended; start it again") from None
+            raise no_such_server(server_of(name)) from None
         ring = cls(memory)
         written, read = int(ring._header[WRITTEN]), int(ring._header[READ])
         if ring.capacity != len(memory) - _BASE or not 0 <= read <= written <= read + ring.capacity:

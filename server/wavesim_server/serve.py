@@ -334,6 +334,7 @@ def default_options(
     seed: int | None,
     speed: float | None,
     threads: int = 1,
+    duration: float | None = None,
 ) -> ServerOptions:
     """Combine command-line values with the configuration; the command line takes precedence."""
     config = loaded.config
@@ -344,5 +345,6 @@ def default_options(
         config.network.port if port is None else port,
         str(Path(file).absolute()) if file else "",
         speed,
-        threads=threads,
+        duration,
+        threads,
     )

@@ -22,6 +22,7 @@ from wavesim_sdk.commander import Commander
 from wavesim_sdk.errors import CommanderError, ConfigError, LogError, WaveSimError
 from wavesim_sdk.shared_memory import SYNCHRONOUS
 from wavesim_sdk.tables import RunState
+from wavesim_server import program_output
 from wavesim_server.address_layout import same_address_layout
 from wavesim_server.instruments import installed_emulators
 from wavesim_server.logbook import report
@@ -33,7 +34,6 @@ from wavesim_world.config.model import Program
 JOIN_TIMEOUT_S = 300.0  #: time limit for joining; programs may compile kernels before they join
 EMULATOR_PREFIX = "emulator-"  #: prefix of the labels of emulators
 EXIT_GRACE_S = 0.3  #: time limit for programs to end on their own
-LAST_LINES, LAST_BYTES = 4, 4096  # how much of a failed participant's output a message quotes
 LOSS_COUNTERS = ("events_dropped", "sensors_late")  #: counters of the table `clock`; all are 0 if no data was lost
 
 
@@ -50,7 +50,7 @@ class Diverged(WaveSimError):
 
 
 class ParticipantFailed(WaveSimError):
-    """A participant did not start, or ended early."""
+    """A participant did not start, or a program failed and ended the trial."""
 
     exit_code = 10
 
@@ -74,7 +74,12 @@ def progress_bar(name: str, duration: float, quiet: bool) -> Any:
 
 
 class Trial:
-    """One run of a configuration with all its participants."""
+    """One run of a configuration with all its participants.
+
+    If a program ends with an error, the trial ends; with ``keep_going`` it continues without the program.
+    """
+
+    keep_going = False
 
     def __init__(
         self,
@@ -104,6 +109,8 @@ class Trial:
         self.lost: dict[str, int] = {}  # exit code of each participant that ended before the run
         self.damage: list[str] = []  #: losses of the run
         self.frozen: list[str] = []  #: bodies whose state diverged, and when
+        self._former_log_time = 0  # of the previous run
+        self.failure = ""  #: which program ended the run, and why
 
     def run(self, plots: bool = True) -> str:
         """Run the trial and return its table as text. The table includes losses, which are also in :attr:`damage`."""
@@ -111,6 +118,10 @@ class Trial:
         handlers = {s: signal.signal(s, _interrupt) for s in termination_signals.termination_signals()}
         try:
             wall = self._simulate()
+        except KeyboardInterrupt:
+            if self._log_time() not in (0, self._former_log_time):
+                print(f"trial {self.name}: the log until the interruption: {self.log}", file=sys.stderr)
+            raise
         finally:
             for s, handler in handlers.items():
                 signal.signal(s, handler)
@@ -132,7 +143,12 @@ class Trial:
                 self._end_participants()
                 server.terminate()
 
+    def _log_time(self) -> int:
+        """Return the time of the last change of the log in ns; 0 if there is no log."""
+        return self.log.stat().st_mtime_ns if self.log.exists() else 0
+
     def _prepare_folder(self) -> None:
+        self._former_log_time = self._log_time()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -238,14 +254,23 @@ class Trial:
     def _check_running(self) -> None:
         """Raise ParticipantFailed if a participant has ended."""
         for label, code in self._exit_codes().items():
-            raise ParticipantFailed(f"{label} ended with code {code}: {(self._last_lines(label) or ['no output'])[-1]}")
+            raise ParticipantFailed(self._describe_end(label, code, "before the trial started"))
 
-    def _report_ended(self) -> None:
-        """Print which participants have ended since the last call."""
-        for label, code in self._exit_codes().items():
-            if label not in self.lost:
-                self.lost[label] = code
-                self._print(f"{label} ended early (code {code}); the trial continues without it")
+    def _report_ended(self, codes: dict[str, int], time_s: float) -> bool:
+        """Report the participants that have ended since the last call. Return whether one of them ends the trial.
+
+        ``codes`` are the exit codes of all that have ended, and ``time_s`` is the simulation time.
+        """
+        for label, code in codes.items():
+            if label in self.lost:
+                continue
+            self.lost[label] = code
+            if code and not self.keep_going and not label.startswith(EMULATOR_PREFIX):
+                self.failure = self._describe_end(label, code, f"after {time_s:.3f} s and ended the trial")
+                self.failure += "; --keep-going continues without the program"
+                return True
+            self._print(f"{label} ended early (code {code}); the trial continues without it")
+        return False
 
     def _show_progress(self, bar: Any, time_s: float, factor: float) -> None:
         bar.set_postfix_str(f"{factor:.1f} x real time", refresh=False)
@@ -253,21 +278,38 @@ class Trial:
         bar.n = min(time_s, self.duration)
         bar.update(0)
 
-    def _last_lines(self, label: str) -> list[str]:
-        """Return the last lines that a participant printed, reading only the end of its output.
+    def _describe_end(self, label: str, code: int, when: str) -> str:
+        """Return which participant ended, where in its own code, its last words, and the file with its whole output."""
+        lines, own, output = self._output_of(label)
+        where = f"{own}: " if own else ""
+        end = f"{label} ended with code {code} {when}: {where}{program_output.final_words(lines)}"
+        return f"{end}; all output: {output}" if lines else end
 
-        The result is empty if the participant printed on the terminal.
+    def _output_of(self, label: str) -> tuple[list[str], str, Path]:
+        """Return the last lines that a participant printed, its own line in a traceback, and the file of its output.
+
+        There are no lines if it printed on the terminal.
         """
         path = self.folder / f"{label}.txt"
-        if not path.exists():
-            return []
-        with path.open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - LAST_BYTES))
-            return [line[:200] for line in file.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:]]
+        lines = program_output.read_last_lines(path)
+        bodies = {f"program-{b.name}": b.program for b in self.loaded.config.fleet.bodies}
+        program = bodies.get(label)
+        if program is None or program.bridge:
+            return lines, "", path
+        return lines, program_output.own_line(lines, self.loaded.data_file(program.run).parent), path
+
+    def _last_words(self, label: str) -> list[str]:
+        """Return the lines about the end of a participant in the table."""
+        lines, own, path = self._output_of(label)
+        last = [line[: program_output.LINE_LENGTH] for line in lines[-program_output.LAST_LINES :]]
+        if own:
+            last = [own, *(line for line in last if not line.startswith(" "))]  # without the frames of libraries
+        return [*last, *([f"all output: {path}"] if lines else [])]
 
     def _follow_run(self, server: Supervisor, reader: SharedState) -> None:
         with progress_bar(f"trial {self.name}", self.duration, self.quiet) as bar:
             while True:
+                codes = self._exit_codes()  # before the clock is read: programs may end at the end of the run
                 clock = reader.clock()
                 self._show_progress(bar, float(clock["time_ns"]) * 1e-9, float(clock["realtime_factor"]))
                 if clock["state"] == RunState.ENDED:
@@ -275,7 +317,8 @@ class Trial:
                     return
                 if server.check() is not None:
                     raise ParticipantFailed("the server ended before the trial did")
-                self._report_ended()
+                if self._report_ended(codes, float(clock["time_ns"]) * 1e-9):
+                    return
                 time.sleep(0.05)
 
     def _record_losses(self, status: dict[str, Any]) -> None:
@@ -303,7 +346,7 @@ class Trial:
                 process.wait(max(0.0, moment - time.monotonic()))
             if process.poll() is None:
                 process.terminate()
-            elif process.returncode:
+            elif process.returncode and not self.failure:  # which has interrupted the others
                 self.lost.setdefault(label, process.returncode)
         limit = time.monotonic() + 5.0
         for process in self.processes.values():
@@ -316,7 +359,9 @@ class Trial:
     # -- results ---------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise Diverged or TrialDataLost if the results of the run are not to be trusted."""
+        """Raise ParticipantFailed if a program ended the run, and Diverged or TrialDataLost if its results are not to be trusted."""
+        if self.failure:
+            raise ParticipantFailed(self.failure)
         if self.frozen:
             raise Diverged(
                 f"the state diverged (NaN or infinity): {', '.join(self.frozen)}; the table's figures for these bodies are meaningless"
@@ -325,7 +370,7 @@ class Trial:
             raise TrialDataLost(f"the trial is incomplete: {'; '.join(self.damage)}")
 
     def _finish(self, plots: bool, wall: float) -> str:
-        drawing = self._start_plotting() if plots else None  # in parallel with the table
+        drawing = self._start_plotting() if plots and not self.failure else None  # in parallel with the table
         try:
             text = self.write_table(wall)
             pictures = self._plot_lines(drawing) if drawing else []
@@ -361,7 +406,7 @@ class Trial:
         """Write the table of the run to its folder and return it as text."""
         # a program may end early with code 0
         failed = {label: code for label, code in self.lost.items() if code or label.startswith(EMULATOR_PREFIX)}
-        last_words = {label: self._last_lines(label) for label in failed}
+        last_words = {label: self._last_words(label) for label in failed}
         self.damage = [*(f"{label} ended early (code {code})" for label, code in failed.items()), *self.damage]
         try:
             table = report.trial_table(self.log)

@@ -24,7 +24,7 @@ from wavesim_sdk.commander import Commander
 from wavesim_sdk.errors import ConfigError, NotRunning, Refused
 from wavesim_sdk.log import read
 from wavesim_sdk.server_address import address_of
-from wavesim_sdk.shared_memory import running_servers_hint
+from wavesim_sdk.shared_memory import no_such_server
 from wavesim_world.config import LoadedConfig
 
 pytestmark = pytest.mark.system
@@ -51,6 +51,9 @@ def test_faults_and_pushes_on_command(config: Callable[..., LoadedConfig], serve
     wrong = wavesim("fault", "boat", "starbord", "lost", "-s", server.name)
     assert wrong.returncode == 4 and "did you mean 'starboard'?" in wrong.stderr
     assert wavesim("fault", "boat", "starboard", "stuck", "-s", server.name).returncode == 0
+    assert (
+        wavesim("fault", "boat", "port", "none", "-s", server.name).stdout == "repaired 'port' of 'boat' at 0.000 s\n"
+    )
     assert wavesim("fault", "boat", "starboard", "broken", "-s", server.name).returncode == 4
     server.send("step", ticks=1250)
     server.wait(lambda s: s["tick"] == 1250)
@@ -98,13 +101,24 @@ def test_the_commander(server: Server) -> None:
     assert server.process.wait(10) == 0
 
 
-def test_who_names_a_wrong_server_is_told_which_there_are(server: Server) -> None:
-    """The likely mistake: `-s` forgotten."""
-    for command in (["status"], ["viz"]):
-        done = wavesim(*command, "-s", "nobody")
-        assert done.returncode == 3 and f"'{server.name}'" in done.stderr and "running here" in done.stderr
-    found = running_servers_hint(server.name)
-    assert f"'{server.name}'" not in found, "only others are told"
+def test_who_names_a_wrong_server_is_told_which_there_are(server: Server, config: Callable[..., LoadedConfig]) -> None:
+    """In one text, wherever a name is taken: `-s` forgotten, or misspelt."""
+    commands = (
+        ["status"],
+        ["start"],
+        ["viz", "--port", "0"],
+        ["emulate", "ctd", config(FLEET.replace("<fleet>", "<fleet><sensors><ctd/></sensors>")).path],
+        ["device", "nmea", "boat"],
+        ["mailbox", "boat", "--queue", "/none"],
+        ["record", "boat", "sonar", "x.xtf"],
+    )
+    for wrong, hint in (("nobody", "running here: "), (server.name + "x", f"did you mean '{server.name}'?\n")):
+        for command in commands:
+            said = wavesim(*command, "-s", wrong)
+            assert said.returncode == 3, command
+            assert said.stderr.startswith(f"wavesim: no server named '{wrong}' is running; {hint}"), said.stderr
+            assert "/wavesim." not in said.stderr
+    assert f"'{server.name}'?" not in str(no_such_server(server.name)), "only others are told"
 
 
 def test_a_server_is_named_in_one_way_everywhere(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

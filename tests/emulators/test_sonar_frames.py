@@ -179,7 +179,7 @@ def test_a_reader_made_from_the_document_alone(rings: str, root: Path) -> None:
 
 
 def test_no_rings_no_server(name: str) -> None:
-    with pytest.raises(NotRunning, match="with imaging sonars"):
+    with pytest.raises(NotRunning, match=f"no server named '{name}' is running; "):
         frame_rings.FrameRings.attach(name)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Server, wavesim
+from wavesim_world.config import load
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +22,9 @@ def readme(root: Path) -> str:
 
 @pytest.mark.system
 def test_the_tour(readme: str, root: Path, tmp_path: Path, serve: Callable[..., Server], name: str) -> None:
-    server = serve(root / "config.xml", "--log", "")
-    assert "['lauv', 'remus', 'jolner']" in wavesim("status", "-s", name).stdout, (
+    (options,) = re.findall(r"^wavesim serve config\.xml (.*)$", readme, re.MULTILINE)
+    server = serve(root / "config.xml", "--log", "", *options.split())
+    assert "missing    lauv, remus, jolner: " in wavesim("status", "-s", name).stdout, (
         "the three that the trial would wait for"
     )
     (program,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
@@ -36,7 +38,11 @@ def test_the_tour(readme: str, root: Path, tmp_path: Path, serve: Callable[..., 
         for command in (["speed", "1"], ["start"]):
             assert wavesim(*command, "-s", name).returncode == 0
         assert process.stdout is not None
+        seconds = []
         for line in process.stdout:
+            seconds.append(int(line.split()[0]))
+            if len(seconds) == 1:
+                assert line.split()[-5:] == ["speed", "over", "ground", "0.00", "m/s"], "a boat at rest"
             if float(line.split()[-2]) > 0.2:
                 break
         else:
@@ -51,6 +57,10 @@ def test_the_tour(readme: str, root: Path, tmp_path: Path, serve: Callable[..., 
         server.wait(lambda _: bool(reader.values("ctd")["sequence"].max() > 3))
         emulator.terminate()
         emulator.wait()
+        assert len(set(seconds)) == len(seconds), "one line for each simulated second"
+        assert wavesim("speed", "0", "-s", name).returncode == 0
+        end_s = load(root / "config.xml").config.time.duration
+        server.wait(lambda s: s["time_ns"] > (end_s + 1.0) * 1e9 and s["state"] == "running", timeout=90.0)
         process.send_signal(signal.SIGINT)
         process.stdout.read()
         assert process.stderr is not None and process.stderr.read() == "", "Ctrl-C is how it ends"

@@ -18,6 +18,8 @@ from click.testing import CliRunner
 
 from tests.conftest import CLI, Server, run_trial, wavesim
 from wavesim_sdk.attach import SharedState
+from wavesim_sdk.extras import COMMANDS
+from wavesim_sdk.log import read
 from wavesim_server.resources import AlreadyRunning, NameLock, remove_leftovers
 from wavesim_world.config import LoadedConfig
 
@@ -111,15 +113,15 @@ def test_no_server(command: str) -> None:
 
 def test_an_emulator_without_a_server(config: Callable[..., LoadedConfig]) -> None:
     path = config(EMPTY.replace("<fleet>", "<fleet><sensors><ctd/></sensors>")).path
-    clear(wavesim("emulate", "ctd", path, "--server", "nobody"), 3, "no server of this name is running")
-    clear(wavesim("emulate", "cdt", path), 3, "unknown emulator 'cdt'; did you mean 'ctd'?")
+    clear(wavesim("emulate", "ctd", path, "--server", "nobody"), 3, "no server named 'nobody' is running; ")
+    clear(wavesim("emulate", "cdt", path), 18, "unknown emulator 'cdt'; did you mean 'ctd'?")
     clear(
-        wavesim("emulate", "cdt"), 3, "unknown emulator 'cdt'; did you mean 'ctd'?"
+        wavesim("emulate", "cdt"), 18, "unknown emulator 'cdt'; did you mean 'ctd'?"
     )  # whatever there is of configurations
     binary = path.with_name("sea.conf")
     binary.write_bytes(b"\0")
     clear(wavesim("emulate", "ctd", binary), 2, "sea.conf:1: not well-formed XML")
-    clear(wavesim("emulate", "ahrs", path), 3, "has a sensor of type 'ahrs'; allowed are: ctd")
+    clear(wavesim("emulate", "ahrs", path), 18, "has a sensor of type 'ahrs'; allowed are: ctd")
 
 
 def test_a_program_without_a_server(root: Path) -> None:
@@ -211,6 +213,9 @@ def test_ctrl_c_in_a_trial(root: Path, tmp_path: Path, name: str, after: str) ->
     _, rest = process.communicate(timeout=100)  # a busy machine takes its time
     assert process.returncode == 130, rest
     assert b"Traceback" not in seen + rest and b"interrupted" in rest
+    if after == "simulated":
+        assert f"the log until the interruption: {tmp_path / name / 'run.mcap'}" in rest.decode()
+        assert read(tmp_path / name / "run.mcap").messages > 0
     assert remove_leftovers(name) == []
     left = subprocess.run(["pgrep", "-f", name], capture_output=True, text=True, check=False)
     assert left.stdout == ""
@@ -226,14 +231,71 @@ def test_a_program_that_fails_ends_the_trial_with_its_last_words(
     clear(
         run_trial(path, tmp_path, name),
         10,
-        "program-a ended with code 1: my battery is empty",
+        "program-a ended with code 1 before the trial started: my battery is empty; all output: ",
     )
+
+
+TYPO = """
+import argparse
+from wavesim_sdk.broker import Broker
+parser = argparse.ArgumentParser()
+parser.add_argument("--config"), parser.add_argument("--vehicle"), parser.add_argument("--port", type=int)
+a = parser.parse_args()
+with Broker(a.vehicle, ("127.0.0.1", a.port), lockstep=0.1) as broker:
+    for step in broker.steps():
+        if step.time > 0.25:
+            broker.answer({"propellor": 1.0})
+        broker.answer({"propeller": 1.0})
+"""
+
+
+@pytest.mark.parametrize("how", ["processes", "in process", "mixed"])
+def test_a_program_that_fails_ends_the_trial_and_shows_its_line(
+    config: Callable[..., LoadedConfig], tmp_path: Path, name: str, how: str
+) -> None:
+    """With the user's own line, although the error is raised in the SDK, and the place of all output."""
+    (tmp_path / "typo.py").write_text(TYPO)
+    (tmp_path / "good.py").write_text(TYPO.replace("propellor", "propeller"))
+    other = ' own_process="yes"' if how == "mixed" else ""
+    vehicle = (
+        '<vehicle name="{0}" model="lauv" position="0 {1} 5 m" client="required"><program run="{2}"{3}/></vehicle>'
+    )
+    fleet = vehicle.format("a", 0, "typo.py", "") + vehicle.format("b", 50, "good.py", other)
+    path = config(f'<time duration="9000 s" pace="fast"/><fleet>{fleet}</fleet>').path
+    done = run_trial(path, tmp_path, name, *([] if how == "processes" else ["--in-process"]))
+    assert done.returncode == 10 and "Traceback" not in done.stderr, done.stderr
+    said = done.stderr.strip().splitlines()[-1]
+    time_s = float(
+        said.removeprefix("wavesim: program-a ended with code 1 after ").partition(" s and ended the trial")[0]
+    )
+    assert time_s == 0.3 if how == "in process" else 0.3 <= time_s < 600.0, said
+    assert 'typo.py:10: broker.answer({"propellor": 1.0}): ' in said and "did you mean 'propeller'?" in said
+    assert f"; all output: {tmp_path / name / 'program-a.txt'}; --keep-going continues" in said
+    table = (tmp_path / name / "table.txt").read_text()
+    assert "program-a ended early (code 1)\n          typo.py:10: broker.answer" in table
+    assert "program-b ended" not in table and "onboard.py" not in table
+
+
+def test_a_campaign_names_the_line_of_the_program(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
+    (tmp_path / "typo.py").write_text(TYPO)
+    config(
+        '<time duration="9000 s" pace="fast"/><fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="required"><program run="typo.py"/></vehicle></fleet>'
+    ).path.rename(tmp_path / "base.xml")
+    (tmp_path / "c.xml").write_text(
+        '<campaign name="c" config="base.xml"><design kind="grid"/><run kind="trial"/><metric name="distance"/></campaign>'
+    )
+    done = wavesim("campaign", "run", tmp_path / "c.xml", "--out", tmp_path / "runs", "--quiet")
+    assert done.returncode == 17, done.stderr
+    assert (
+        "ParticipantFailed: program-a ended with code 1 after 0.300 s and ended the trial: typo.py:10: " in done.stdout
+    )
+    assert Path(done.stdout.partition("all output: ")[2].partition(";")[0]).is_file()
 
 
 def test_a_program_that_fails_in_mid_trial_stands_in_the_table(
     config: Callable[..., LoadedConfig], tmp_path: Path, name: str
 ) -> None:
-    """The trial goes on to its end, which is no success; what the program printed last is in the table."""
+    """With --keep-going the trial goes on to its end, which is no success; what the program printed last is in the table."""
     (tmp_path / "bad.py").write_text(
         "import sys\nfrom wavesim_sdk.broker import Broker\nprint('ready ' * 9999)\n"
         "with Broker('a', ('127.0.0.1', int(sys.argv[sys.argv.index('--port') + 1])), lockstep=0.1) as broker:\n"
@@ -242,7 +304,7 @@ def test_a_program_that_fails_in_mid_trial_stands_in_the_table(
     path = config(
         '<time duration="2 s" pace="fast"/><fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="required"><program run="bad.py"/></vehicle></fleet>'
     ).path
-    done = run_trial(path, tmp_path, name)
+    done = run_trial(path, tmp_path, name, "--keep-going")
     assert done.returncode == 12 and "program-a ended early (code 1)" in done.stderr, done.stderr
     lines = (tmp_path / name / "table.txt").read_text().splitlines()
     at = lines.index("program-a ended early (code 1)")
@@ -288,6 +350,20 @@ def test_help_teaches() -> None:
         assert f"  {name} " in said
         assert len(CliRunner().invoke(command, ["--help"]).stdout) > 150, name
     assert wavesim("strat").returncode == 2
+
+
+def test_a_command_of_a_package_that_is_not_installed_names_what_installs_it(tmp_path: Path) -> None:
+    offered = {e.name: {str(c.name) for c in e.load()()} for e in entry_points(group="wavesim.commands")}
+    assert set(COMMANDS) == {name for package, names in offered.items() if package != "sdk" for name in names}
+    assert {name for name, needs in COMMANDS.items() if needs == "wavesim[studies]"} == offered["studies"]
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.metadata as m\nall_ = m.entry_points\n"
+        "m.entry_points = lambda **w: [e for e in all_(**w) if 'wavesim_sdk' in e.value]\n"
+    )
+    env = os.environ | {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    for name, needs in (("campaign", "wavesim[studies]"), ("nav", "wavesim[studies]"), ("trial", "wavesim")):
+        clear(wavesim(name, "x", env=env), 19, f"the command '{name}' is not installed: run pip install '{needs}'")
+    assert "No such command 'campain'" in wavesim("campain", env=env).stderr
 
 
 def test_ctrl_c_while_a_server_starts(config: Callable[..., LoadedConfig], name: str) -> None:

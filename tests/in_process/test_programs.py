@@ -59,6 +59,7 @@ with Broker(a.vehicle, SERVER, lockstep=0.1) as broker:
             {ending}
 """
     trial = make_trial(bad=fails, good=DRIVE)
+    trial.keep_going = True
     trial.run(plots=False)
     assert trial.lost == {"program-bad": code}
     assert words in output(trial, "bad")
@@ -67,9 +68,33 @@ with Broker(a.vehicle, SERVER, lockstep=0.1) as broker:
         trial.check()
 
 
+def test_a_program_that_fails_ends_the_trial_at_the_same_tick_in_each_run(make_trial: Make) -> None:
+    fails = """
+with Broker(a.vehicle, SERVER, lockstep=0.1) as broker:
+    for step in broker.steps():
+        if step.time > 0.55:
+            broker.answer({"propellor": 1.0})
+"""
+    trial, hashes = make_trial(bad=fails, good=DRIVE), set()
+    for _ in range(2):
+        again = InProcessTrial(trial.loaded, trial.folder.parent, quiet=True)
+        again.run(plots=False)
+        assert again.lost == {"program-bad": 1}, "the other one was interrupted"
+        said = r"program-bad ended with code 1 after 0\.600 s and ended the trial: bad\.py:\d+: broker\.answer.*did you mean 'propeller'"
+        with pytest.raises(ParticipantFailed, match=f"{said}.*; all output: .*program-bad.txt; --keep-going"):
+            again.check()
+        log = read(again.log)
+        assert log.complete and log.end_ns == 600_000_000
+        hashes.add(log.content_hash)
+    assert len(hashes) == 1
+
+
 def test_the_traceback_shows_the_line_of_the_program(make_trial: Make) -> None:
     trial = make_trial(bad="with Broker(a.vehicle, SERVER, lockstep=0.1) as broker:\n    course = 1 / 0\n")
-    with pytest.raises(ParticipantFailed, match="program-bad ended with code 1: ZeroDivisionError"):
+    with pytest.raises(
+        ParticipantFailed,
+        match=r"program-bad ended with code 1 before the trial started: bad.py:\d+: course = 1 / 0: ZeroDivisionError",
+    ):
         trial.run(plots=False)
     assert "course = 1 / 0" in output(trial, "bad")
 

@@ -53,6 +53,27 @@ def test_a_run_without_trouble_says_nothing_of_it(tmp_path: Path, loaded: Loaded
     assert "FROZEN" not in text and not any(t in text for t in report.TROUBLE_TEXTS.values())
 
 
+def test_the_headings_are_explained_below_the_table(tmp_path: Path, loaded: LoadedConfig) -> None:
+    run(tmp_path / "a.mcap", loaded, frozen=False)
+    table = report.trial_table(tmp_path / "a.mcap")
+    lines = report.table_text(table).splitlines()
+    assert "ranges: two-way" not in "\n".join(lines), "no vehicle has any"
+    table["vehicles"][0] |= {
+        "ranges": 1,
+        "ranges_per_minute": 1.0,
+        "range_error_rms_m": 0.1,
+        "range_error_max_m": 0.2,
+        "navigation_rms_m": 1.0,
+        "navigation_max_m": 2.0,
+        "dead_reckoning_end_m": 3.0,
+    }
+    text = report.table_text(table)
+    head = text.splitlines()[2]
+    below = text.partition("\n\ndistance: ")[2]
+    for title in ("sent", "heard", "lost", "ranges", "/min", "error rms", "max", "nav rms", "nav max", "dead reck."):
+        assert title in head and title in below, title
+
+
 def test_contacts_stand_in_the_table(tmp_path: Path, loaded: LoadedConfig) -> None:
     writer = LogWriter(tmp_path / "a.mcap", loaded, 5)
     writer.body(0, 0, "b", "buoy", "buoy", True)

@@ -19,7 +19,7 @@ EMPTY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
 
 
 def test_no_server(name: str) -> None:
-    clear(wavesim("viz", "--server", name, "--port", "0"), 3, "no server of this name is running")
+    clear(wavesim("viz", "--server", name, "--port", "0"), 3, f"no server named '{name}' is running; ")
     clear(
         wavesim("viz", "--remote", "127.0.0.1:1", "--port", "0"),
         5,

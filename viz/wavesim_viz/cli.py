@@ -18,6 +18,7 @@ import click
 
 from wavesim_sdk import termination_signals
 from wavesim_sdk.cli import server_option, unused, whole
+from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import ConfigError, WaveSimError
 
 PORT = 9780
@@ -44,7 +45,11 @@ class WebPortTaken(WaveSimError):
     "--mosaic", is_flag=True, help="Draw sonar results instead: mosaic, depths compared with the true sea bed, targets."
 )
 @click.option(
-    "--cell", type=click.FloatRange(0.01, 100.0), default=0.2, show_default=True, help="With --mosaic: cell size in m."
+    "--cell",
+    type=Quantity("length", low=0.01, high=100.0),
+    default=0.2,
+    show_default=True,
+    help="With --mosaic: cell size in m.",
 )
 @click.option("--geotiff", is_flag=True, help="With --mosaic: also write mosaics and depths as GeoTIFF.")
 def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) -> None:
@@ -70,7 +75,7 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
     options = (
         click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="TCP port; 0 = any free port."),
         click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen on; an address other than loopback needs a token, which is printed."),
-        click.option("--rate", type=click.FloatRange(1, 60), default=20.0, show_default=True, help="Frames per second; the page interpolates between them."),
+        click.option("--rate", type=Quantity("frequency", low=1.0, high=60.0), default=20.0, show_default=True, help="Frames per second; the page interpolates between them."),
         click.option("--folder", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path(), help="Folder in which the configurator saves files; default: the current folder."),
         click.option("--open", "open_", is_flag=True, help="Open the page in a browser."),
     )  # fmt: skip
@@ -166,7 +171,10 @@ def viz(
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--config", type=click.Path(path_type=Path), help="Configuration that defines the origin of the world.")
 @click.option(
-    "--origin", nargs=2, type=float, metavar="LAT LON", help="Origin of the world in degrees, instead of --config."
+    "--origin",
+    type=(Quantity("angle", "deg"),) * 2,
+    metavar="LAT LON",
+    help="Origin of the world in degrees, instead of --config.",
 )
 def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, float] | None) -> None:
     """Convert an electronic chart into soundings.

@@ -1,4 +1,4 @@
-"""``wavesim check`` and ``wavesim stubs``: check a configuration, and write its bodies as Python types."""
+"""``wavesim check``, ``new`` and ``stubs``: check a configuration, write one, and write its bodies as Python types."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from wavesim_sdk.cli import json_option, unused
 from wavesim_sdk.errors import ConfigError
+from wavesim_world.templates import CONFIG, TEMPLATES, write_template
 
 
 @click.command()
@@ -73,6 +74,29 @@ def stubs(config: Path, out: Path | None) -> None:
     click.echo(f"wrote {out}")
 
 
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=".")
+@click.option(
+    "--template",
+    type=click.Choice(list(TEMPLATES)),
+    default="demo",
+    show_default=True,
+    help="; ".join(f"{name}: {t.title}" for name, t in TEMPLATES.items()) + ".",
+)
+def new(folder: Path, template: str) -> None:
+    """Write a configuration and its programs to start from.
+
+    FOLDER receives config.xml and the on-board programs of a template; default: the current folder. Existing files are
+    never overwritten. `wavesim trial` runs the result.
+    """
+    for path in write_template(template, folder):
+        click.echo(path)
+    if extra := TEMPLATES[template].extra:
+        click.echo(f"this template needs the extra '{extra}': pip install 'wavesim[{extra}]'", err=True)
+    at = f"{folder}/{CONFIG}" if folder != Path() else ""
+    click.echo(f"run it with: wavesim trial {at}".rstrip(), err=True)
+
+
 def commands() -> list[click.Command]:
     """Return the commands of this package."""
-    return [check, stubs]
+    return [check, new, stubs]

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from wavesim_bridges.core import BridgeOptions, bridge
+from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import WaveSimError
 from wavesim_world.config import load
 
@@ -53,7 +54,7 @@ PERIOD_S = 0.01
 @click.option("--lockstep", is_flag=True, help="In each step, wait for the controller's next commands.")
 @click.option(
     "--silence",
-    type=click.FloatRange(min=0),
+    type=Quantity("time", low=0.0),
     default=1.0,
     show_default=True,
     help="Time in s without commands, in both wall time and simulation time, after which a controller is considered lost; 0 = never.",

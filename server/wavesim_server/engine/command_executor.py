@@ -245,6 +245,11 @@ class CommandExecutor:
         except INVALID_COMMAND_ERRORS as error:
             raise ValueError(f"{verb} '{command.body}': {error}") from None
         self.run.publish()
+        match command:
+            case items.Fault(kind="none"):
+                return f"repaired '{command.part}' of '{command.body}' at {self.sim.time_ns * 1e-9:.3f} s"
+            case items.Push() if not any((*command.force, *command.torque)):
+                return f"ended the push on '{command.body}' at {self.sim.time_ns * 1e-9:.3f} s"
         return f"{verb} '{command.body}' {since}"
 
     def _row_of(self, name: str) -> int:

@@ -86,11 +86,11 @@ class Engine:
         self._logged_sequences = LoggedSequences(self.vehicles, self.instruments)
 
     def override_time(self, speed: float | None, duration: float | None) -> None:
-        """Replace speed and duration (s) of the configuration; None keeps them."""
+        """Replace speed and duration (s; 0 = without an end) of the configuration; None keeps them."""
         if speed is not None:
             self.pacer.speed = speed
         if duration is not None:
-            self.end_tick = round(duration * 1e9 / self.sim.step_ns)
+            self.end_tick = round(duration * 1e9 / self.sim.step_ns) or None
 
     @property
     def is_over(self) -> bool:

@@ -18,6 +18,7 @@ from wavesim_server import compiling
 from wavesim_server.in_process.trial import InProcessTrial, outside_participants
 from wavesim_server.lab import States
 from wavesim_server.simulation import Simulation
+from wavesim_server.trial import ParticipantFailed
 from wavesim_world.config import load
 
 __all__ = ["Trial"]
@@ -35,7 +36,8 @@ class Trial:
         print(trial.table())
 
     ``out`` is the folder for log and output (default: a temporary folder), ``seed`` and ``duration`` (s) replace the
-    values of the configuration. Raises WaveSimError if a participant cannot run in this process.
+    values of the configuration. With ``keep_going``, the trial continues without a program that fails. Raises
+    WaveSimError if a participant cannot run in this process.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Trial:
         *,
         seed: int | None = None,
         duration: float | None = None,
+        keep_going: bool = False,
     ) -> None:
         if duration is not None and arguments.at_least_zero("duration", duration, "s") == 0.0:
             raise InvalidArgument("duration must be above 0 s")
@@ -53,6 +56,7 @@ class Trial:
         loaded = load(Path(configuration).absolute())
         name = f"notebook-{os.getpid()}-{next(_NUMBERS)}"
         self._trial = InProcessTrial(loaded, folder, name=name, duration=duration, seed=seed, quiet=True)
+        self._trial.keep_going = keep_going
         if outside := outside_participants(self._trial):
             raise WaveSimError(f"cannot run in this process: {', '.join(outside)}; use `wavesim trial`")
         self._opened: Any = None
@@ -92,7 +96,7 @@ class Trial:
     def run(self, until: float | None = None) -> None:
         """Run until this simulated time in s, or to the end (None).
 
-        Raises ParticipantFailed if a program does not answer in time.
+        Raises ParticipantFailed if a program fails or does not answer in time.
         """
         if until is not None:
             arguments.at_least_zero("until", until, "s")
@@ -100,6 +104,8 @@ class Trial:
             self._wall = self._trial.run_to_end()
         else:
             self._trial.run_until(until)
+        if self._trial.failure:
+            raise ParticipantFailed(self._trial.failure)
 
     def states(self) -> States:
         """Return the current states of the bodies: ``states()["lauv"]["depth"]``."""

@@ -100,7 +100,7 @@ class InProcessTrial(Trial):
         self.server.finish()
         self._end_participants()
         for program in self.host.programs:
-            if program.exit_code:
+            if program.exit_code and not self.failure:  # which has interrupted the others
                 self.lost.setdefault(program.label, program.exit_code)
         if left:
             self._print(f"did not end: {', '.join(left)}")
@@ -148,13 +148,13 @@ class InProcessTrial(Trial):
                 self._show_progress(bar, time_s, time_s / max(time.monotonic() - self.started, 1e-3))
                 self._look()
 
-            host.drive(lambda: server.run_state is RunState.ENDED, look)
+            host.drive(self._is_over, look)
             look()
             bar.refresh()
         wall = time.monotonic() - self.started
-        ended_by = time.monotonic() + EXIT_GRACE_S
+        ended_by = time.monotonic() + (0.0 if self.failure else EXIT_GRACE_S)
         host.drive(
-            lambda: all(p.exit_code is not None for p in host.programs) or time.monotonic() > ended_by,
+            lambda: all(p.exit_code is not None for p in host.programs) or time.monotonic() >= ended_by,
             lambda: None,
         )
         self._record_losses(dict(server.status()))
@@ -164,14 +164,24 @@ class InProcessTrial(Trial):
         """Run until this simulation time, or to the end of the trial if that is earlier."""
         engine = self.server.engine
         engine.hold_tick = round(time_s * 1e9) // self.server.simulation.step_ns
-        self.host.drive(lambda: self.server.is_held or self.server.run_state is RunState.ENDED, self._look)
+        self.host.drive(lambda: self.server.is_held or self._is_over(), self._look)
         engine.hold_tick = None
+
+    def _is_over(self) -> bool:
+        """Return whether the run has ended, also because a program in this process or outside has failed."""
+        if self.server.run_state is RunState.ENDED or self.failure:
+            return True
+        if self.keep_going or not any(p.exit_code for p in self.host.programs):
+            return False
+        self._look()  # at once: in one process, a failure ends the trial at the same tick in each run
+        return bool(self.failure)
 
     def _look(self) -> None:
         """Check that no program hangs, and report the participants that have ended."""
-        self._hang.look(self.server.simulation.time_ns * 1e-9)
+        time_s = self.server.simulation.time_ns * 1e-9
+        self._hang.look(time_s)
         if self.server.run_state is not RunState.ENDED:
-            self._report_ended()
+            self._report_ended(self._exit_codes(), time_s)
 
     def _on_error(self, program: HostedProgram, error: BaseException) -> None:
         """Open the debugger where a program raised an exception. Simulation time stops meanwhile."""

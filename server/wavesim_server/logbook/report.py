@@ -24,6 +24,13 @@ TROUBLE_TEXTS = {
 }
 
 
+#: columns of the text table -> their explanation; the last two groups appear only if a vehicle has such values
+COLUMNS = {
+    "distance": "length of the true track",
+    "sent, heard, lost": "signals that the body sent, signals that reached it and were received, and signals that were not",
+    "ranges": "two-way ranges; /min: ranges per minute; error rms, max: error of the ranges against the true distances",
+    "nav rms, nav max": "horizontal error of the position that the program estimates; dead reck.: that of its dead reckoning at the end",
+}
 LEAST_SHARE = 0.01  #: minimum fraction of measurements without a value for an instrument to appear in the text table
 MAX_VEHICLES_FOR_PASSES = 64  #: maximum number of vehicles for which closest passes are computed
 
@@ -228,6 +235,13 @@ def _shortcomings(v: dict[str, Any]) -> list[str]:
     return lines + [f"{v['name']:9} clipped: {text}" for text in v.get("clipped", ())]
 
 
+def _legend(table: dict[str, Any]) -> list[str]:
+    """Return the lines that explain the columns with values."""
+    keys = {"ranges": "ranges", "nav rms, nav max": "navigation_rms_m"}
+    shown = [c for c in COLUMNS if c not in keys or any(keys[c] in v for v in table["vehicles"])]
+    return ["", *(f"{column}: {COLUMNS[column]}" for column in shown), ""]
+
+
 def table_text(table: dict[str, Any]) -> str:
     """Return the table as text."""
     head = f"{'':9} {'distance':>9} {'sent':>5} {'heard':>6} {'lost':>5}  {'ranges':>6} {'/min':>5} {'error rms':>9} {'max':>8}   {'nav rms':>7} {'nav max':>8} {'dead reck.':>10}"
@@ -252,6 +266,7 @@ def table_text(table: dict[str, Any]) -> str:
             parts = [f"{n} {r.replace('_', ' ')}" for r, n in v["lost"].items()]
             parts += [f"{v['not_sent']} not sent (recharging)"] if v["not_sent"] else []
             lines.append(f"{'':10}lost: {', '.join(parts)}")
+    lines += _legend(table)
     for v in table["vehicles"]:
         if "frozen_at_s" in v:
             lines.append(f"{v['name']:9} FROZEN at {v['frozen_at_s']:.3f} s: its state diverged (NaN or infinity)")
@@ -271,7 +286,7 @@ def table_text(table: dict[str, Any]) -> str:
                 f"{v['name']:9} {v['one_way_ranges']} one-way ranges by its own clock, {v['one_way_per_minute']:.1f} per minute, error rms "
                 f"{v['one_way_error_rms_m']:.3f} m, max {v['one_way_error_max_m']:.3f} m"
             )
-    lines += ["", f"channel use: signals fill {100 * table['utilisation']:.1f} % of the time"]
+    lines += [*([""] if lines[-1] else []), f"channel use: signals fill {100 * table['utilisation']:.1f} % of the time"]
     if (p := table["packets"]) is not None:
         lost = ", ".join(f"{n} {r.replace('_', ' ')}" for r, n in p["lost"].items()) or "none"
         lines.append(

@@ -178,9 +178,10 @@ def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[
             trial.check()
         log = logs.read(made / "run.mcap")
         result = RunResult.of_log(loaded, log)
-    except WaveSimError:
+    except WaveSimError as error:
         if keep != "none" and made.exists():
             made.rename(kept)
+            error.args = (str(error).replace(str(made.absolute()), str(kept.absolute())),)  # it names output files
         raise
     if keep == "all":
         made.rename(kept)

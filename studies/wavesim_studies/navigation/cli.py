@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from wavesim_sdk.cli import json_option, whole
+from wavesim_sdk.cli_numbers import Quantity
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -94,7 +95,7 @@ def _show(found: dict[str, Any]) -> None:
     "--seconds",
     default=600.0,
     show_default=True,
-    type=click.FloatRange(10.0, 36000.0),
+    type=Quantity("time", low=10.0, high=36000.0),
     help="Duration of each mission in s.",
 )
 @click.option(

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from wavesim_sdk.cli_numbers import Quantity
+
 
 @click.group()
 def traffic() -> None:
@@ -88,9 +90,13 @@ def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captai
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--vehicle", default="odin", show_default=True, help="Name of a vessel in the configuration.")
 @click.option(
-    "--radius", type=click.FloatRange(0.0), default=45.0, show_default=True, help="Turning radius at waypoints in m."
+    "--radius",
+    type=Quantity("length", low=0.0),
+    default=45.0,
+    show_default=True,
+    help="Turning radius at waypoints in m.",
 )
-@click.option("--seconds", type=click.FloatRange(1.0), default=480.0, show_default=True, help="Duration in s.")
+@click.option("--seconds", type=Quantity("time", low=1.0), default=480.0, show_default=True, help="Duration in s.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bool) -> None:
     """Sail a vessel along its waypoints and report the deviation.

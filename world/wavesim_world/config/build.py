@@ -70,7 +70,10 @@ def parse_file(path: Path) -> tuple[Any, str]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"cannot read the file: {error.strerror}", str(path)) from None
+        hint = ""
+        if isinstance(error, FileNotFoundError) and path.name == "config.xml":
+            hint = "; `wavesim new` writes an example, and `wavesim trial --demo` needs no file"
+        raise ConfigError(f"cannot read the file: {error.strerror}{hint}", str(path)) from None
     return xml.parse(data, str(path)), data.decode("utf-8", "replace")
 
 

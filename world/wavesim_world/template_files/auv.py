@@ -1,0 +1,1 @@
+../../../examples/onboard/auv.py

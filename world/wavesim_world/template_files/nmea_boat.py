@@ -1,0 +1,1 @@
+../../../examples/onboard/nmea_boat.py
