@@ -282,6 +282,8 @@ class Hub:
             self._due["weather"] = now + WEATHER_S
             with part("weather and clients"):
                 weather = source.weather()
+                if "replay" in weather:
+                    weather["replay"]["pages"] = len(self.viewers)
                 if weather != self._weather:
                     self._weather = weather
                     self._tell_all({"type": "weather", **weather})
@@ -339,6 +341,14 @@ class Hub:
         done = self.alarms.acknowledge(number)
         self._tell_alarms()
         return done, "acknowledged" if done else "no such alarm to acknowledge"
+
+    def shelve(self, number: int, seconds: float) -> tuple[bool, str]:
+        """Suppress an alarm for a simulation time in s; 0 returns it to service."""
+        done = self.alarms.shelve(number, seconds)
+        self._tell_alarms()
+        if not done:
+            return False, "no such alarm to shelve"
+        return True, f"shelved for {seconds / 60.0:g} min of simulation time" if seconds else "in service again"
 
     def _data_of(self, row: int) -> str:
         """Return a label of one body's data for error messages: with the name of the body if known, otherwise with its

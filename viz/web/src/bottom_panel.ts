@@ -1,6 +1,7 @@
 // The panel at the bottom: the time slider of a log, and lists and charts of the whole simulation.
 
 import { AcousticRanges } from "./acoustic_ranges";
+import type { AlarmAnnouncer } from "./alarm_announcer";
 import { AlarmList, NoticeList } from "./alarms";
 import { CommanderForms } from "./commander_forms";
 import { DepthProfile } from "./depth_profile";
@@ -28,7 +29,8 @@ export class BottomPanel {
 
   constructor(
     store: SceneStore,
-    link: Pick<ViewerSocket, "acknowledge" | "control" | "order">,
+    link: Pick<ViewerSocket, "acknowledge" | "shelve" | "control" | "order">,
+    announcer: AlarmAnnouncer,
     choose: (row: number | null) => void,
     changed: () => void,
   ) {
@@ -37,7 +39,7 @@ export class BottomPanel {
     this.timeline = new Timeline(store, seek);
     this.charts = new LogCharts(store, seek, changed);
     const traffic = new TrafficList(store, choose),
-      alarms = new AlarmList(store, choose, (id) => link.acknowledge(id));
+      alarms = new AlarmList(store, choose, link, announcer);
     this.drawer = new Drawer(
       [
         pane("signals", "Signals", this.signals),

@@ -101,7 +101,8 @@ export class FleetList {
     }
     const alarmed = new Map<number, string>();
     for (const x of this.store.alarms)
-      if (x.until === null) alarmed.set(x.row, [alarmed.get(x.row), `${x.kind}: ${x.text}`].filter(Boolean).join("\n"));
+      if (x.until === null && x.shelved === null)
+        alarmed.set(x.row, [alarmed.get(x.row), `${x.kind}: ${x.text}`].filter(Boolean).join("\n"));
     for (const [row, { tr, cells, badge }] of this.rows) {
       const k = this.store.index.get(row);
       toggleClass(tr, "chosen", row === this.store.chosen);

@@ -1,5 +1,6 @@
 // Mission control page: builds its parts and connects them.
 
+import { AlarmAnnouncer } from "./alarm_announcer";
 import { BodyDetails } from "./body_details";
 import { BottomPanel } from "./bottom_panel";
 import { Configurator } from "./configurator";
@@ -102,7 +103,8 @@ const link = new ViewerSocket(
   },
   (part, error) => errors.fail(part, error),
 );
-const bottom = new BottomPanel(store, link, choose, wake),
+const announcer = new AlarmAnnouncer(),
+  bottom = new BottomPanel(store, link, announcer, choose, wake),
   panels = new SidePanels(root),
   shared = new SharedView(store, { stage, bottom, panels, selection, control });
 const take = messageHandler(
@@ -115,6 +117,7 @@ const take = messageHandler(
     selection,
     sonars,
     shared,
+    announcer,
     connection,
     errors,
     dark: () => theme.dark,
@@ -210,6 +213,7 @@ root.append(
   stage.element,
   bottom.element,
   h("div", { id: "right" }, details.element),
+  announcer.element,
 );
 document.body.append(root);
 stage.view.theme(theme.dark);

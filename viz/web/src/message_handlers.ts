@@ -1,5 +1,6 @@
 // What the page does with each message of the viewer's server.
 
+import type { AlarmAnnouncer } from "./alarm_announcer";
 import type { BodyDetails } from "./body_details";
 import type { BottomPanel } from "./bottom_panel";
 import type { ConnectionBanner } from "./connection_banner";
@@ -25,6 +26,7 @@ export interface MessageTargets {
   selection: Pick<Selection, "roster">;
   sonars: Pick<SonarWindows, "told">;
   shared: Pick<SharedView, "restore">;
+  announcer: Pick<AlarmAnnouncer, "take">;
   connection: Pick<ConnectionBanner, "source" | "warn">;
   errors: Pick<ErrorBanner, "there">;
   dark(): boolean;
@@ -83,6 +85,7 @@ function handlers(p: MessageTargets): Handlers {
     marks: (m) => p.bottom.timeline.mark(m.marks),
     alarms: (m) => {
       s.alarms = m.alarms;
+      p.announcer.take(m.alarms);
     },
     beliefs: (m) => s.believe(m.bodies),
     weather: (m) => {
