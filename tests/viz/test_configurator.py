@@ -223,6 +223,7 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
     page = open_page(view("--server", name, "--control", "--folder", path.parent).url)
     page.wait(f"{READY} === 3")
     page.page.keyboard.press("]")  # room for the chart
+    page.see("wavesim.app.selection.choose([...wavesim.store.bodies.values()].find(b => b.name === 'sub').row)")
     page.page.keyboard.press("m")
     page.page.wait_for_selector("#mission:not(.hidden)")
     box = page.page.locator("canvas.chart").bounding_box()

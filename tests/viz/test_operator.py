@@ -138,3 +138,101 @@ def test_the_most_urgent_alarm_is_first(bay: tuple[Bay, Page]) -> None:
     page.see("dispatchEvent(new Event('focus'))")
     order = "[...document.querySelectorAll('#alarms tbody tr')].map(r => r.cells[6].textContent).join(' ')"
     page.wait(f"{order} === 't3 t5 t1 t6 t4 t2'")
+
+
+DRAFT = "[...wavesim.chart.draft.waypoints].map(([n, w]) => `${n} ${w.length}`).join()"
+
+
+def test_missions_are_of_the_selected_vehicle_and_start_where_it_is(bay: tuple[Bay, Page]) -> None:
+    """The tool opens for the selected vehicle, follows the selection, and asks for one if none is selected; its own list selects.
+    Distances, times and the first leg start at the vehicle, 180 m from where its configuration puts it."""
+    source, page = bay
+    page.page.keyboard.press("]")  # room for the chart
+    page.page.keyboard.press("m")
+    page.page.wait_for_selector("#mission:not(.hidden)")
+    page.see("wavesim.chart.look([0, 100], 1)")
+    box = page.page.locator("canvas.chart").bounding_box()
+    assert box is not None
+
+    def click(north: float, east: float) -> None:
+        x, y = page.see(f"wavesim.chart.px({north}, {east})")
+        page.page.mouse.click(box["x"] + x, box["y"] + y)
+
+    click(-60, 0)
+    page.wait("document.querySelector('.toast.bad')?.textContent === 'select a vehicle first'")
+    assert page.see(DRAFT) == ""
+    page.see("wavesim.app.selection.choose(1)")
+    page.wait("document.querySelector('#mission-send').textContent === 'send to remus'")
+    click(100, -50)
+    click(0, -50)
+    assert page.see(DRAFT) == "remus 2"
+    text = page.page.locator("#mission").text_content()
+    assert text is not None and "2 new waypoints for remus: 200 m, 3:20.0 from where it is" in text
+    after = "[...document.querySelectorAll('.waypoints tbody tr')].map(r => r.cells[5].textContent).join(' ')"
+    assert page.see(after) == "1:40.0 3:20.0"
+    amber = (
+        "(([n, e]) => { wavesim.chart.render(); const c = wavesim.chart.canvas, f = c.width / c.clientWidth, [x, y] = wavesim.chart.px(n, e),"
+        " d = c.getContext('2d').getImageData(Math.round(x * f) - 12, Math.round(y * f) - 2, 25, 5).data;"
+        " for (let k = 0; k < d.length; k += 4) if (d[k] > 220 && d[k + 1] > 180 && d[k + 2] < 140) return true; return false })"
+    )
+    assert page.see(f"{amber}([100, 10])"), "the first leg, from the vehicle"
+    assert not page.see(f"{amber}([150, 75])"), "none from where it started"
+    page.shot("mission-selected")
+    page.page.select_option("#mission-vehicle", "lauv")
+    page.wait("wavesim.store.chosen === 0 && document.querySelector('#mission-send').textContent === 'send to lauv'")
+    page.page.keyboard.press("Escape")
+    page.page.locator("#fleet tr[data-row='1']").click()
+    page.wait("document.querySelector('#mission-send').textContent === 'send to remus'")
+    page.page.click("#mission-send")
+    page.until(lambda: len(source.orders) == 1)
+    assert source.orders[0].row == 1 and source.orders[0].values["points"] == pytest.approx(
+        [100, -50, 5, 1, 0, -50, 5, 1], abs=0.6
+    )
+    page.see("wavesim.app.selection.choose(2)")  # a beacon has no mission
+    page.wait("wavesim.store.chosen === 2")
+    assert page.page.locator("#mission-send").text_content() == "send to remus"
+    page.page.locator("button", has_text="start over").click()
+
+
+def test_the_menu_closes(bay: tuple[Bay, Page]) -> None:
+    """By Esc, which keeps the selection, by a press elsewhere, by selecting a body, and by opening a tool; not by its own items."""
+    _, page = bay
+    opened = "document.querySelector('#shown').open"
+    page.see("wavesim.app.selection.choose(0)")
+
+    def leaves(act: Callable[[], Any]) -> None:
+        page.page.click("#shown summary")
+        assert page.see(opened)
+        act()
+        page.wait(f"!{opened}")
+
+    leaves(lambda: page.page.keyboard.press("Escape"))
+    assert page.see("wavesim.store.chosen") == 0
+    leaves(lambda: page.page.mouse.click(330, 300))
+    leaves(lambda: page.page.locator("#fleet tr[data-row='1']").click())
+    leaves(lambda: page.page.keyboard.press("b"))
+    leaves(lambda: page.page.keyboard.press("m"))
+    leaves(lambda: page.page.keyboard.press("j"))
+    page.page.click("#shown summary")
+    page.page.click("#do-show-labels")
+    assert page.see(opened)
+
+
+def test_names_of_actuators_are_whole(bay: tuple[Bay, Page]) -> None:
+    source, page = bay
+    names = ["vertical-front-starboard", "vertical-front-port"]
+    source.kits[1] = {
+        "row": 1,
+        "generation": 1,
+        "sensors": [],
+        "actuators": [
+            {"name": n, "kind": "thruster", "part": k, "unit": "N", "minimum": -9, "maximum": 9, "rest": 0, "faults": ["lost"]}
+            for k, n in enumerate(names)
+        ],
+    }
+    page.see("wavesim.app.selection.choose(1)")
+    cells = "[...document.querySelectorAll('#actuators td.name')]"
+    page.wait(f"{cells}.length === 2")
+    assert page.see(f"{cells}.map(c => c.textContent)") == names
+    assert page.see(f"{cells}.every(c => c.scrollWidth <= c.clientWidth + 1 && getComputedStyle(c).textOverflow !== 'ellipsis')")
+    page.shot("actuators")

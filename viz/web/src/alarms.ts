@@ -37,7 +37,7 @@ export function byUrgency(a: Alarm, b: Alarm): number {
   return k < 0 ? 0 : r[k]! - s[k]!;
 }
 
-/** List of alarms, the most urgent first: red while active, listed until acknowledged. */
+/** List of alarms, the most urgent first: coloured while active, listed until acknowledged. */
 export class AlarmList {
   readonly element: HTMLElement;
   private readonly body = h("tbody");
@@ -150,7 +150,8 @@ export class AlarmList {
       setText(cells.severity, a.severity);
       setText(cells.count, a.count > 1 ? `${a.count} ×` : "");
       setText(cells.text, a.text);
-      toggleClass(tr, "bad", a.until === null && !shelved);
+      toggleClass(tr, "bad", a.until === null && !shelved && a.severity === "high");
+      toggleClass(tr, "warm", a.until === null && !shelved && a.severity !== "high");
       toggleClass(tr, "soft", shelved || (a.seen && a.until !== null));
       if (acknowledge.disabled !== a.seen) acknowledge.disabled = a.seen;
       setText(shelve, shelved ? "unshelve" : "shelve");

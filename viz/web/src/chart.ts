@@ -323,13 +323,16 @@ export class Chart {
   private missions(c: CanvasRenderingContext2D): void {
     const s = this.store.scene;
     if (!s) return;
-    for (const b of s.bodies) {
+    const joined = [...(this.draft?.waypoints.keys() ?? [])].filter((n) => !s.bodies.some((b) => b.name === n));
+    for (const b of [...s.bodies, ...joined.map((name) => ({ name, position: [], waypoints: [] }))]) {
       const drawn = this.draft?.waypoints.get(b.name) ?? b.waypoints;
       if (!drawn.length) continue;
-      c.strokeStyle = this.draft?.waypoints.has(b.name) ? cssVariable("--warm") : this.dark ? "#cfe3f180" : "#33536b90";
+      const drafted = this.draft?.waypoints.has(b.name);
+      c.strokeStyle = drafted ? cssVariable("--warm") : this.dark ? "#cfe3f180" : "#33536b90";
       c.setLineDash([6, 4]);
       c.beginPath();
-      c.moveTo(...this.px(b.position[0]!, b.position[1]!));
+      const from = (drafted ? this.store.placeOf(b.name) : null) ?? b.position; // a draft starts where the vehicle is
+      if (from.length) c.moveTo(...this.px(from[0]!, from[1]!));
       for (const p of drawn) c.lineTo(...this.px(p[0], p[1]));
       c.stroke();
       c.setLineDash([]);

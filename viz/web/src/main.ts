@@ -70,7 +70,15 @@ const details = new BodyDetails(store, {
       ? (part, kind, amount, field) => link.fault(row, part, kind, amount, field)
       : null,
 });
-const selection = new Selection(store, details, (row) => link.watch(row), wake);
+const selection = new Selection(
+  store,
+  details,
+  (row) => {
+    link.watch(row);
+    stage.menu.close();
+  },
+  wake,
+);
 const connection = new ConnectionBanner((lost) => {
   store.lost = lost;
   toolbar.clients();
@@ -85,6 +93,7 @@ const mission = new MissionEditor(
   stage.element,
   () => stage.setMode("chart"),
   (verb, row, values) => link.order(verb, row, values),
+  choose,
 );
 const recorder = new ViewRecorder(
   stage.element,
