@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +238,44 @@ def test_names_of_actuators_are_whole(bay: tuple[Bay, Page]) -> None:
     assert page.see(f"{cells}.map(c => c.textContent)") == names
     assert page.see(f"{cells}.every(c => c.scrollWidth <= c.clientWidth + 1 && getComputedStyle(c).textOverflow !== 'ellipsis')")
     page.shot("actuators")
+
+
+def test_stop_asks(bay: tuple[Bay, Page]) -> None:
+    source, page = bay
+    asked: list[str] = []
+
+    def answer(act: Callable[[], Any], yes: bool) -> None:
+        count = len(asked)
+        page.page.once("dialog", lambda d: (asked.append(d.message), d.accept() if yes else d.dismiss()))
+        act()
+        page.until(lambda: len(asked) > count)
+
+    answer(lambda: page.page.keyboard.press("x"), False)
+    page.page.keyboard.press("n")
+    page.until(lambda: len(source.verbs) == 1)
+    assert source.verbs == [("step", 1)] and "'stage'" in asked[0], "not stopped"
+    answer(lambda: page.page.click("#do-stop"), True)
+    page.until(lambda: len(source.verbs) == 2)
+    assert source.verbs[1][0] == "stop"
+
+
+def test_the_bar_shows_what_an_operator_needs(bay: tuple[Bay, Page]) -> None:
+    """UTC, simulation time, speed, log and link; measurements of the viewer itself are in a panel. What is lost is said to be."""
+    source, page = bay
+    bar = "Object.fromEntries([...document.querySelectorAll('#bar > .stat')].map(s => [s.querySelector('span').textContent, s.querySelector('b').textContent]))"
+    page.wait(f"({bar}).log === 'recording'")
+    now = page.see(bar)
+    assert list(now) == ["UTC", "simulation time", "real-time factor", "log", "link"]
+    assert now["simulation time"] == "1:40.0" and re.fullmatch(r"ok|\d+ s old", now["link"])
+    then = datetime.strptime(now["UTC"], "%H:%M:%S").replace(tzinfo=UTC)
+    apart = (datetime.now(UTC) - then).total_seconds() % 86400
+    assert min(apart, 86400 - apart) < 60
+    page.wait(f"({bar}).UTC !== '{now['UTC']}'")
+    assert not page.page.locator("#stat-late").is_visible()
+    page.page.click("#diagnostics summary")
+    assert page.page.locator("#stat-late").is_visible() and page.page.locator("#stat-fps").is_visible()
+    page.shot("diagnostics")
+    page.page.keyboard.press("Escape")
+    assert not page.page.locator("#stat-late").is_visible()
+    source.trouble = "the server has stopped"
+    page.wait(f"({bar}).link === 'lost' && ({bar}).log === '–'")

@@ -125,6 +125,7 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         page.page.keyboard.press("1")
         page.page.wait_for_timeout(300)
         page.shot("light")
+        page.page.once("dialog", lambda d: d.accept())
         page.page.keyboard.press("x")
         server.wait(lambda s: s["state"] == "stopped")
         page.clean()

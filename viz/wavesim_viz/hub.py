@@ -40,7 +40,7 @@ from wavesim_viz.page_protocol import (
 from wavesim_viz.replay import ReplaySource
 from wavesim_viz.traffic import encounter_table
 
-PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S = 0.1, 0.2, 0.2, 0.5, 0.5, 1.0
+PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S, LOG_S = 0.1, 0.2, 0.2, 0.5, 0.5, 1.0, 2.0
 IDLE_PERIOD_S = 0.2  #: period in s at which the hub reads its source while no page is connected, for the history
 FROZEN_S = 20.0  #: time in s after which a viewer that accepts no data is dropped
 _numbers = itertools.count(1)
@@ -104,6 +104,9 @@ class Hub:
         self._sea: list[list[float]] | None = None
         self._cables: list[CableInfo] = []
         self._due = {"panel": 0.0, "traffic": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
+        self._due["log"] = 0.0
+        self._log_state, self._log_query = "", concurrent.futures.Future[str]()
+        self._log_query.set_result("")
         self._trouble = ""
         self._sent_errors: dict[str, str] = {}
         # a dedicated thread: a command waits only for other commands
@@ -278,10 +281,16 @@ class Hub:
             with part("alarms"):
                 self.alarms.evaluate(frame, {b[0]: b[1] for b in self._listed or ()}, self._beliefs, source.health())
                 self._tell_alarms()
+        if now >= self._due["log"] and self._log_query.done():
+            self._due["log"] = now + LOG_S
+            with part("the state of the log"):
+                answered, self._log_query = self._log_query, self._commands.submit(source.log_state)
+                self._log_state = answered.result()
         if now >= self._due["weather"]:
             self._due["weather"] = now + WEATHER_S
             with part("weather and clients"):
                 weather = source.weather()
+                weather["log"] = self._log_state
                 if "replay" in weather:
                     weather["replay"]["pages"] = len(self.viewers)
                 if weather != self._weather:

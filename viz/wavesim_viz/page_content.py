@@ -434,6 +434,7 @@ class WeatherReport(TypedDict):
     weather: Weather | None
     clients: list[SessionInfo]
     connected: Annotated[int | None, "number of clients; null: unknown"]
+    log: NotRequired[Annotated[str, "state of the log: ok, off, or what is wrong with it; empty: unknown"]]
     replay: NotRequired[ReplayClock]
 
 

@@ -9,6 +9,8 @@ import { h } from "./dom";
 import { Drawer, type Pane } from "./drawer";
 import { SignalList } from "./fleet_list";
 import { LogCharts } from "./log_charts";
+import type { HelloMessage } from "./page_protocol";
+import { whyNoCommands } from "./permissions";
 import type { SceneStore } from "./scene_store";
 import { SpaceTime } from "./spacetime";
 import { Timeline } from "./timeline";
@@ -60,6 +62,11 @@ export class BottomPanel {
   /** Key of the open pane; "" if none is open. */
   get open(): string {
     return this.drawer.open;
+  }
+
+  /** Take what this page may do. */
+  permit(hello: HelloMessage): void {
+    this.drawer.disable("orders", whyNoCommands(hello));
   }
 
   show(key: string): void {

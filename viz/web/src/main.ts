@@ -148,6 +148,8 @@ function greet(hello: HelloMessage): void {
     void enc.load().then(wake, (error: unknown) => errors.fail("the electronic chart", error));
   toolbar.permit(hello);
   mission.permit(hello);
+  helm.permit(hello);
+  bottom.permit(hello);
   permitModels();
   document.title = hello.name ? `${hello.name} – WaVeSim` : "WaVeSim";
   if (hello.kind === "none") location.hash = "#configure";
@@ -205,12 +207,11 @@ function tables(): void {
 
 // -- the page ------------------------------------------------------------------------------------------------------
 
-const helmTitle = "Drive a vehicle with the keyboard or a gamepad (J)",
-  linkTitle = "Put a link to the current view into the address bar and copy it";
+const linkTitle = "Put a link to the current view into the address bar and copy it";
 stage.assemble(
   [
     mission.button,
-    h("button", { id: "do-helm", title: helmTitle, onclick: () => helm.toggle() }, "drive"),
+    helm.button,
     ...recorder.buttons,
     h("button", { id: "link", title: linkTitle, onclick: () => shared.share() }, "link"),
   ],

@@ -91,7 +91,7 @@ function handlers(p: MessageTargets): Handlers {
     weather: (m) => {
       s.weather = m;
       p.toolbar.clients();
-      if (m.replay) p.bottom.timeline.set(m.replay.start, m.replay.end);
+      if (m.replay) p.bottom.timeline.set(m.replay);
     },
     sea: (m) => {
       s.sea = m.components ? new SeaState(m.components) : null;

@@ -428,6 +428,8 @@ export interface WeatherReport {
   clients: SessionInfo[];
   /** number of clients; null: unknown */
   connected: number | null;
+  /** state of the log: ok, off, or what is wrong with it; empty: unknown */
+  log?: string;
   replay?: ReplayClock;
 }
 
@@ -512,6 +514,8 @@ export interface WeatherMessage {
   clients: SessionInfo[];
   /** number of clients; null: unknown */
   connected: number | null;
+  /** state of the log: ok, off, or what is wrong with it; empty: unknown */
+  log?: string;
   replay?: ReplayClock;
   type: "weather";
 }

@@ -144,6 +144,11 @@ export class SceneStore {
     }
   }
 
+  /** Time in s since the newest frame arrived. */
+  age(): number {
+    return this.last ? (performance.now() - this.arrived) * 1e-3 : 0;
+  }
+
   /** Row of a body that is in the simulation. */
   rowOf(name: string): number | undefined {
     for (const b of this.bodies.values()) if (b.name === name) return b.row;

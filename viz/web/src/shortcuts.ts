@@ -15,7 +15,7 @@ export interface ShortcutTargets {
   stage: Pick<Stage, "setMode" | "home" | "toggle" | "menu">;
   selection: Pick<Selection, "choose" | "step">;
   mission: Pick<MissionEditor, "request">;
-  helm: Pick<ManualControl, "toggle">;
+  helm: Pick<ManualControl, "request">;
   panels: Pick<SidePanels, "toggle">;
   theme: Pick<Theme, "toggle">;
   pointer: Pick<ChartPointer, "endMeasurement">;
@@ -51,7 +51,7 @@ function actions(p: ShortcutTargets): Record<string, () => void> {
     },
     j: () => {
       p.stage.menu.close();
-      p.helm.toggle();
+      p.helm.request();
     },
     "[": () => p.panels.toggle("left"),
     "]": () => p.panels.toggle("right"),
