@@ -70,7 +70,9 @@ class Bay(Stage):
         }
 
     def roster(self) -> list[list[Any]]:
-        return [[k, n, "lauv" if k < 2 else "buoy", "underwater" if k < 2 else "buoy", 1] for k, n in enumerate(self.names)]
+        return [
+            [k, n, "lauv" if k < 2 else "buoy", "underwater" if k < 2 else "buoy", 1] for k, n in enumerate(self.names)
+        ]
 
     def frame(self) -> ViewerFrame:
         p = np.array([[0.0, 0.0, 2.0], [100.0, 50.0, 2.0], [-250.0, -250.0, 8.0], [250.0, -250.0, 8.0]])
@@ -142,6 +144,20 @@ def test_the_most_urgent_alarm_is_first(bay: tuple[Bay, Page]) -> None:
     page.wait(f"{order} === 't3 t5 t1 t6 t4 t2'")
 
 
+def pixels(page: Page, north: float, east: float, picks: str, reach: int = 12) -> int:
+    """How many pixels of the chart near a place are as wanted: an expression of r, g, b."""
+    return int(
+        page.see(
+            f"(() => {{ wavesim.chart.render(); const c = wavesim.chart.canvas, f = c.width / c.clientWidth, [x, y] = wavesim.chart.px({north}, {east}),"
+            f" d = c.getContext('2d').getImageData(Math.round(x * f) - {reach}, Math.round(y * f) - {reach}, {2 * reach + 1}, {2 * reach + 1}).data; let n = 0;"
+            f" for (let k = 0; k < d.length; k += 4) {{ const [r, g, b] = d.slice(k, k + 3); if ({picks}) n++ }} return n }})()"
+        )
+    )
+
+
+CORAL, TEAL = "r > 150 && g < 130 && b < 130", "r < 100 && g > 110 && b > 110"
+
+
 DRAFT = "[...wavesim.chart.draft.waypoints].map(([n, w]) => `${n} ${w.length}`).join()"
 
 
@@ -172,13 +188,8 @@ def test_missions_are_of_the_selected_vehicle_and_start_where_it_is(bay: tuple[B
     assert text is not None and "2 new waypoints for remus: 200 m, 3:20.0 from where it is" in text
     after = "[...document.querySelectorAll('.waypoints tbody tr')].map(r => r.cells[5].textContent).join(' ')"
     assert page.see(after) == "1:40.0 3:20.0"
-    amber = (
-        "(([n, e]) => { wavesim.chart.render(); const c = wavesim.chart.canvas, f = c.width / c.clientWidth, [x, y] = wavesim.chart.px(n, e),"
-        " d = c.getContext('2d').getImageData(Math.round(x * f) - 12, Math.round(y * f) - 2, 25, 5).data;"
-        " for (let k = 0; k < d.length; k += 4) if (d[k] > 220 && d[k + 1] > 180 && d[k + 2] < 140) return true; return false })"
-    )
-    assert page.see(f"{amber}([100, 10])"), "the first leg, from the vehicle"
-    assert not page.see(f"{amber}([150, 75])"), "none from where it started"
+    assert pixels(page, 100, 10, TEAL), "the first leg, from the vehicle"
+    assert not pixels(page, 150, 75, TEAL), "none from where it started"
     page.shot("mission-selected")
     page.page.select_option("#mission-vehicle", "lauv")
     page.wait("wavesim.store.chosen === 0 && document.querySelector('#mission-send').textContent === 'send to lauv'")
@@ -228,7 +239,16 @@ def test_names_of_actuators_are_whole(bay: tuple[Bay, Page]) -> None:
         "generation": 1,
         "sensors": [],
         "actuators": [
-            {"name": n, "kind": "thruster", "part": k, "unit": "N", "minimum": -9, "maximum": 9, "rest": 0, "faults": ["lost"]}
+            {
+                "name": n,
+                "kind": "thruster",
+                "part": k,
+                "unit": "N",
+                "minimum": -9,
+                "maximum": 9,
+                "rest": 0,
+                "faults": ["lost"],
+            }
             for k, n in enumerate(names)
         ],
     }
@@ -236,7 +256,9 @@ def test_names_of_actuators_are_whole(bay: tuple[Bay, Page]) -> None:
     cells = "[...document.querySelectorAll('#actuators td.name')]"
     page.wait(f"{cells}.length === 2")
     assert page.see(f"{cells}.map(c => c.textContent)") == names
-    assert page.see(f"{cells}.every(c => c.scrollWidth <= c.clientWidth + 1 && getComputedStyle(c).textOverflow !== 'ellipsis')")
+    assert page.see(
+        f"{cells}.every(c => c.scrollWidth <= c.clientWidth + 1 && getComputedStyle(c).textOverflow !== 'ellipsis')"
+    )
     page.shot("actuators")
 
 
@@ -279,3 +301,36 @@ def test_the_bar_shows_what_an_operator_needs(bay: tuple[Bay, Page]) -> None:
     assert not page.page.locator("#stat-late").is_visible()
     source.trouble = "the server has stopped"
     page.wait(f"({bar}).link === 'lost' && ({bar}).log === '–'")
+
+
+def test_missions_and_sound_on_the_chart(bay: tuple[Bay, Page]) -> None:
+    """A mission has its vehicle's colour; what beacons hear of each other is drawn on request only; what was lost is dashed, so that
+    nobody needs its colour."""
+    _, page = bay
+    page.see("wavesim.chart.show.labels = false; wavesim.chart.show.trails = false")
+    page.page.keyboard.press("]")
+    page.page.keyboard.press("4")
+    page.see("wavesim.chart.look([0, -30], 0.9)")
+    assert pixels(page, -150, -150, CORAL) and not pixels(page, -150, -150, TEAL), "the leg of lauv"
+    assert pixels(page, 100, 175, TEAL) and not pixels(page, 100, 175, CORAL), "the leg of remus"
+    hear = (
+        "((from, to, outcome) => {{ const s = wavesim.store, row = (n) => s.rowOf(n), p = (n) => s.placeOf(n);"
+        " s.sent.set(1, {{ id: 1, at: p(from) }}); s.events = [{{ id: 1, source: row(from), receiver: row(to), outcome, time: s.time, at: p(to) }}] }})"
+        "('{}', '{}', {})"
+    ).format
+    page.see(hear("lbl1", "lbl2", 0))
+    heard = "g > 100 && b > 90 && r < 110"
+    assert pixels(page, 120, -250, heard) == 0
+    page.page.keyboard.press("p")
+    assert pixels(page, 120, -250, heard) > 20
+    page.page.keyboard.press("p")
+    assert pixels(page, 120, -250, heard) == 0
+
+    def share(outcome: int, picks: str) -> float:
+        page.see(hear("lbl2", "lauv", outcome))
+        line = [(250.0 * (1 - f), -250.0 * (1 - f)) for f in np.linspace(0.2, 0.8, 160)]
+        return float(np.mean([pixels(page, n, e, picks, 0) > 0 for n, e in line]))
+
+    assert share(0, heard) > 0.85, "heard: a whole line"
+    assert 0.2 < share(4, "r > 120 && g < 110") < 0.8, "lost: dashes"
+    page.shot("chart-sound")

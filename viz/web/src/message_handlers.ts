@@ -57,7 +57,7 @@ function tellSounds(p: MessageTargets, m: SoundsMessage): void {
     p.bottom.signals.anew(events);
     return;
   }
-  sounds.hear(p.store, m.receptions);
+  sounds.hear(p.store, m.receptions, p.stage.view.show.beacons);
   p.bottom.signals.add(events);
   for (const n of m.notices) toast(`${n.name}: ${n.text}`);
   if (m.missed) p.bottom.signals.lose(m.missed);

@@ -2,6 +2,7 @@
 
 import type { Chart, MissionDraft } from "./chart";
 import { setChildren, h, formatNumber, toast } from "./dom";
+import { formatOffset } from "./geodesy";
 import { postJson } from "./http";
 import type { SendCommand } from "./commander_forms";
 import type { SceneStore } from "./scene_store";
@@ -48,7 +49,7 @@ export class MissionEditor {
       if (!this.saved) e.preventDefault();
     });
     chart.onMove = (n, e) => {
-      this.where.textContent = this.open ? `${formatNumber(n, 1)} N  ${formatNumber(e, 1)} E` : "";
+      this.where.textContent = this.open ? `${formatOffset(n, "NS", 1)}  ${formatOffset(e, "EW", 1)}` : "";
     };
   }
 

@@ -144,6 +144,11 @@ export class SceneStore {
     }
   }
 
+  /** True if a signal went from one buoy to another. */
+  betweenBuoys({ source, receiver }: SignalReception): boolean {
+    return [source, receiver].every((row) => this.bodies.get(row)?.type === "buoy");
+  }
+
   /** Time in s since the newest frame arrived. */
   age(): number {
     return this.last ? (performance.now() - this.arrived) * 1e-3 : 0;

@@ -22,6 +22,7 @@ export const LAYERS: [name: Layer, text: string, key: string][] = [
   ["labels", "names", "L"],
   ["trails", "tracks", "T"],
   ["spheres", "sound", "R"],
+  ["beacons", "beacon to beacon", "P"],
   ["surface", "surface", "U"],
   ["waves", "waves", "V"],
   ["sky", "sky", "K"],
