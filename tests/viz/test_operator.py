@@ -233,7 +233,7 @@ def test_the_menu_closes(bay: tuple[Bay, Page]) -> None:
 
 def test_names_of_actuators_are_whole(bay: tuple[Bay, Page]) -> None:
     source, page = bay
-    names = ["vertical-front-starboard", "vertical-front-port"]
+    names = ["vertical-front-starboard", "vertical-front-port", "starboard"]
     source.kits[1] = {
         "row": 1,
         "generation": 1,
@@ -254,11 +254,12 @@ def test_names_of_actuators_are_whole(bay: tuple[Bay, Page]) -> None:
     }
     page.see("wavesim.app.selection.choose(1)")
     cells = "[...document.querySelectorAll('#actuators td.name')]"
-    page.wait(f"{cells}.length === 2")
+    page.wait(f"{cells}.length === 3")
     assert page.see(f"{cells}.map(c => c.textContent)") == names
     assert page.see(
         f"{cells}.every(c => c.scrollWidth <= c.clientWidth + 1 && getComputedStyle(c).textOverflow !== 'ellipsis')"
     )
+    assert page.see(f"{cells}[2].clientHeight < 0.7 * {cells}[0].clientHeight"), "a short name is not broken"
     page.shot("actuators")
 
 

@@ -151,9 +151,7 @@ class AlarmMonitor:
         alarm = self._raise(kind, notice["row"], notice["name"], text, notice["time"], same_text=True)
         alarm.until = alarm.since
 
-    def _raise(
-        self, kind: str, row: int, name: str, text: str, time: float, *, same_text: bool = False
-    ) -> Alarm:
+    def _raise(self, kind: str, row: int, name: str, text: str, time: float, *, same_text: bool = False) -> Alarm:
         """Add an alarm, or count another occurrence of the alarm of this kind and body."""
         self.version += 1
         alike = (a for a in self.all if (a.kind, a.name) == (kind, name) and (a.text == text or not same_text))

@@ -281,18 +281,10 @@ class Hub:
             with part("alarms"):
                 self.alarms.evaluate(frame, {b[0]: b[1] for b in self._listed or ()}, self._beliefs, source.health())
                 self._tell_alarms()
-        if now >= self._due["log"] and self._log_query.done():
-            self._due["log"] = now + LOG_S
-            with part("the state of the log"):
-                answered, self._log_query = self._log_query, self._commands.submit(source.log_state)
-                self._log_state = answered.result()
         if now >= self._due["weather"]:
             self._due["weather"] = now + WEATHER_S
             with part("weather and clients"):
-                weather = source.weather()
-                weather["log"] = self._log_state
-                if "replay" in weather:
-                    weather["replay"]["pages"] = len(self.viewers)
+                weather = self._weather_of(source, now)
                 if weather != self._weather:
                     self._weather = weather
                     self._tell_all({"type": "weather", **weather})
@@ -310,6 +302,21 @@ class Hub:
         if now >= self._due["panel"]:
             self._due["panel"] = now + PANEL_S
             self._tell_panels(source)
+
+    def _weather_of(self, source: ViewerSource, now: float) -> WeatherReport:
+        """Return the weather and clients, with the state of the log and the number of pages that share a replay."""
+        if now >= self._due["log"] and self._log_query.done():
+            self._due["log"] = now + LOG_S
+            with self.errors.contain(
+                "the state of the log"
+            ):  # the answer is read next time, because it may take a while
+                answered, self._log_query = self._log_query, self._commands.submit(source.log_state)
+                self._log_state = answered.result()
+        weather = source.weather()
+        weather["log"] = self._log_state
+        if "replay" in weather:
+            weather["replay"]["pages"] = len(self.viewers)
+        return weather
 
     def _tell_panels(self, source: ViewerSource) -> None:
         """Send the data of one body to the viewers that watch it."""
