@@ -375,7 +375,7 @@ def test_a_drawn_mission_is_sent_to_the_program_on_board_which_follows_it(
         server.send("speed", factor=6.0)
         page.page.click("#mission-send")
         page.wait(
-            "[...document.querySelectorAll('.toast')].some(t => t.textContent === 'boat: accepts a mission of 1 waypoint(s)')"
+            "wavesim.store.notices.some(n => n.name === 'boat' && n.text.includes('accepts a mission of 1 waypoint(s)'))"
         )
         state = SharedState(name)
         page.until(lambda: state.snapshot().state[0]["p_WB_W"][0] > 15.0)
