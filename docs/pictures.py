@@ -191,6 +191,7 @@ def mission() -> None:
                 page.wait_for_function("() => window.wavesim && wavesim.store.rows.length > 0")
                 page.keyboard.press("m")
                 page.wait_for_selector("#mission:not(.hidden)")
+                page.select_option("#mission-vehicle", "lauv")
                 page.get_by_role("button", name="fences").click()
                 click_chart(page, [(-230, -280), (260, -280), (260, 280), (-230, 280)])
                 page.click("#close-fence")

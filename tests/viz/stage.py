@@ -76,6 +76,10 @@ class Stage:
         self._work("weather")
         return {"weather": None, "clients": [], "connected": 0}
 
+    def log_state(self) -> str:
+        self._work("log")
+        return "ok"
+
     def panel(self, row: int) -> dict[str, Any]:
         self._work(f"panel {row}")
         motion = {"position": [0, 0, 3], "euler": [0, 0, 0], "velocity": [0, 0, 0], "rates": [0, 0, 0], "water": None}

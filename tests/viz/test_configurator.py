@@ -223,6 +223,7 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
     page = open_page(view("--server", name, "--control", "--folder", path.parent).url)
     page.wait(f"{READY} === 3")
     page.page.keyboard.press("]")  # room for the chart
+    page.see("wavesim.app.selection.choose([...wavesim.store.bodies.values()].find(b => b.name === 'sub').row)")
     page.page.keyboard.press("m")
     page.page.wait_for_selector("#mission:not(.hidden)")
     box = page.page.locator("canvas.chart").bounding_box()
@@ -374,7 +375,7 @@ def test_a_drawn_mission_is_sent_to_the_program_on_board_which_follows_it(
         server.send("speed", factor=6.0)
         page.page.click("#mission-send")
         page.wait(
-            "[...document.querySelectorAll('.toast')].some(t => t.textContent === 'boat: accepts a mission of 1 waypoint(s)')"
+            "wavesim.store.notices.some(n => n.name === 'boat' && n.text.includes('accepts a mission of 1 waypoint(s)'))"
         )
         state = SharedState(name)
         page.until(lambda: state.snapshot().state[0]["p_WB_W"][0] > 15.0)

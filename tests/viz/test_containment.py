@@ -18,7 +18,14 @@ from aiohttp.test_utils import TestClient, TestServer
 from tests.viz.browser import Page
 from tests.viz.stage import Stage, on_stage
 from wavesim_viz.error_registry import ErrorRegistry, LogThrottle
-from wavesim_viz.page_protocol import AcknowledgeRequest, CommanderRequest, ControlRequest, FaultRequest, WatchRequest
+from wavesim_viz.page_protocol import (
+    AcknowledgeRequest,
+    CommanderRequest,
+    ControlRequest,
+    FaultRequest,
+    ShelveRequest,
+    WatchRequest,
+)
 from wavesim_viz.requests import InvalidRequest, parse_request
 from wavesim_viz.web import ACCESS, HUB, AccessPolicy, make_app
 
@@ -213,6 +220,7 @@ NONSENSE = [
     '{"do":"order","verb":"push","row":0,"values":{"force":[null]}}', '{"do":"order","verb":"push","row":0,"values":{"force":[[1]]}}',
     '{"do":"order","verb":"push","row":0,"values":{"force":[1,1,1,1,1,1,1,1,1]}}', '{"do":"acknowledge","alarm":-1}',
     '{"do":"order","verb":"pose","row":0,"values":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}}',
+    '{"do":"shelve","alarm":1,"seconds":-1}', '{"do":"shelve","alarm":1,"seconds":true}', '{"do":"shelve","alarm":1,"seconds":1e9}',
     '{"do":"fault","row":0,"part":"a\\u0007","kind":"lost","amount":"","field":""}',
 ]  # fmt: skip
 
@@ -233,6 +241,7 @@ def test_what_a_page_may_say() -> None:
     assert parse_request('{"do":"acknowledge","alarm":null}') == AcknowledgeRequest(None) and parse_request(
         '{"do":"acknowledge","alarm":7}'
     ) == AcknowledgeRequest(7)
+    assert parse_request('{"do":"shelve","alarm":7,"seconds":600}') == ShelveRequest(7, 600.0)
     order = '{"do":"order","verb":"weather","row":null,"values":{"wind_speed":12}}'
     assert parse_request(order) == CommanderRequest("weather", None, {"wind_speed": 12})
     assert parse_request('{"do":"control","verb":"speed","value":0.5,"new":1}') == ControlRequest("speed", 0.5)

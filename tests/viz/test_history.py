@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -146,45 +145,107 @@ def kinds(alarms: AlarmMonitor, lasting: bool = True) -> list[tuple[str, str]]:
     return [(a.kind, a.name) for a in alarms.all if (a.until is None) is lasting]
 
 
+class Watch:
+    """An alarm monitor, and what it looks at."""
+
+    def __init__(self, rules: AlarmRules | None = None) -> None:
+        self.alarms = AlarmMonitor(rules)
+
+    def look(self, t: float, error: float = 0.0, vitals: BodyHealth | None = None, depth: float = 5.0) -> None:
+        """One look at body a, whose navigator is so many m off and states 1 m, and at body b."""
+        belief = [0, error, 0.0, depth, 1.0, 0.0, 0.1]
+        now = frame(t, (0.0, 0.0, depth), (9.0, 9.0, 9.0))
+        self.alarms.evaluate(now, {0: "a", 1: "b"}, [belief] if error else [], vitals or BodyHealth())
+
+    @property
+    def active(self) -> list[tuple[str, str]]:
+        return kinds(self.alarms)
+
+
 def test_alarms_come_and_go() -> None:
-    alarms, names = AlarmMonitor(), {0: "a", 1: "b"}
-
-    def look(
-        t: float, beliefs: Sequence[list[float]] = (), vitals: BodyHealth | None = None, depth: float = 5.0
-    ) -> None:
-        alarms.evaluate(frame(t, (0.0, 0.0, depth), (9.0, 9.0, 9.0)), names, beliefs, vitals or BodyHealth())
-
-    look(1.0)
+    watch = Watch()
+    alarms = watch.alarms
+    watch.look(1.0)
     assert alarms.all == [] and alarms.version == 1
-    look(2.0, depth=-1e25)
-    assert kinds(alarms) == [("faulted", "a")]
-    look(
-        3.0,
-        [[0, 30.0, 0.0, 5.0, 0.1, 0.1, 0.1], [1, 9.0, 12.0, 9.0, 0.2, 0.2, 0.2]],
-        BodyHealth(silent={0: 4.0, 1: 0.1}, removed={1}, stale={(0, "gps"): 9.0}, battery={1: 0.1}),
-    )
-    assert kinds(alarms) == [
-        ("silent", "b"),
-        ("silent", "a"),
-        ("stale", "a"),
-        ("battery", "b"),
-        ("navigation", "a"),
-        ("navigation", "b"),
-    ]
-    assert kinds(alarms, lasting=False) == [("faulted", "a")]
-    assert "30.0 m" in alarms.all[-2].text and "3.0 m is 11 times" in alarms.all[-1].text
+    watch.look(2.0, depth=-1e25)
+    assert watch.active == [("faulted", "a")] and alarms.all[0].severity == "high"
+    vitals = BodyHealth({0: 4.0, 1: 0.1}, {1}, {(0, n): 9.0 for n in ("gps", "ctd", "dvl", "usbl")}, {1: 0.1})
+    watch.look(3.0, 30.0, vitals)
+    assert watch.active == [("faulted", "a"), ("silent", "b"), ("silent", "a"), ("battery", "b")]
+    watch.look(13.0, 30.0, vitals)
+    assert watch.active[3:] == [("stale", "a"), ("navigation", "a")] and kinds(alarms, False) == [("faulted", "a")]
+    assert [a.severity for a in alarms.all[-2:]] == ["medium", "medium"] and "30.0 m" in alarms.all[-1].text
+    assert "'gps'" in alarms.all[-2].text and alarms.all[-2].text.endswith("; and 1 more"), "one alarm for a body"
     version = alarms.version
-    look(4.0)
-    assert kinds(alarms) == [] and alarms.version > version and alarms.all[-1].until == 4.0
+    watch.look(14.0)
+    watch.look(24.0)
+    assert watch.active == [] and alarms.version > version and alarms.all[-1].until == 14.0
     alarms.note({"time": 4.5, "row": 0, "name": "a", "text": "left the fence 'bay'"})
     assert kinds(alarms, lasting=False)[-1] == ("fence", "a") and alarms.all[-1].seen is False
     assert alarms.acknowledge(alarms.all[-1].id) and not alarms.acknowledge(alarms.all[-1].id)
     assert alarms.acknowledge(None) and all(a.seen for a in alarms.all) and not alarms.acknowledge(None)
     for k in range(1000):
-        alarms.note({"time": 5.0 + k, "row": 0, "name": "a", "text": "x"})
+        alarms.note({"time": 5.0 + k, "row": 0, "name": "a", "text": f"x{k}"})
     assert len(alarms.all) <= 300
-    look(0.5)
+    watch.look(0.5)
     assert alarms.all == [], "time began anew"
+
+
+def test_a_condition_must_last_and_be_over_for_a_time() -> None:
+    """Delay: short excursions are no alarms, and short returns do not end one. Dead band: a value just within its limit
+    does not end it either."""
+    watch = Watch(AlarmRules(navigation=10.0, sigmas=0, delay=10.0, band=0.2))
+    for t in range(0, 60, 4):  # nine seconds beyond the limit, again and again
+        watch.look(t, 12.0 if t % 12 < 8 else 5.0)
+        assert watch.alarms.all == []
+    for t in range(60, 71):
+        watch.look(t, 12.0)
+    (alarm,) = watch.alarms.all
+    assert alarm.since == 60.0 and alarm.until is None
+    for t, error in ((72, 9.0), (90, 9.0), (92, 7.0), (95, 12.0), (96, 7.0), (105, 7.0)):
+        watch.look(t, error)
+        assert alarm.until is None, (t, error)
+    watch.look(106, 7.0)
+    assert alarm.until == 96.0
+    charge = Watch(AlarmRules(battery=0.2, band=0.2, delay=1.0))
+    for t, fraction in enumerate((0.19, 0.21, 0.23, 0.19, 0.22)):
+        charge.look(t, vitals=BodyHealth(battery={0: fraction}))
+        assert charge.active == [("battery", "a")], "noise about the limit"
+    for t in (10, 12):
+        charge.look(t, vitals=BodyHealth(battery={0: 0.25}))
+    assert charge.active == []
+
+
+def test_occurrences_of_one_alarm_are_counted_in_one_row() -> None:
+    watch = Watch(AlarmRules(delay=1.0))
+    gone = BodyHealth(removed={1})
+    for k in range(5):
+        watch.look(10.0 * k, vitals=gone)
+        watch.look(10.0 * k + 4)
+        watch.look(10.0 * k + 6)
+        assert watch.alarms.acknowledge(None), "a new occurrence must be acknowledged again"
+        watch.alarms.note({"time": 10.0 * k, "row": 1, "name": "b", "text": "left the fence 'bay'"})
+    silent, fence = watch.alarms.all
+    assert (silent.kind, silent.count, silent.since, silent.until) == ("silent", 5, 40.0, 44.0)
+    assert (fence.kind, fence.count) == ("fence", 5)
+
+
+def test_a_shelved_alarm_comes_back() -> None:
+    """It is quiet for a time, whatever it does; it is unacknowledged again when the time is over, or on request."""
+    watch = Watch(AlarmRules(delay=1.0))
+    gone = BodyHealth(removed={1})
+    watch.look(0.0, vitals=gone)
+    (alarm,) = watch.alarms.all
+    assert watch.alarms.shelve(alarm.id, 60.0) and not watch.alarms.shelve(alarm.id + 1, 60.0)
+    assert alarm.shelved == 60.0 and alarm.seen
+    for t in (10.0, 12.0, 14.0, 59.0):
+        watch.look(t, vitals=gone if t in (14.0, 59.0) else None)
+        assert alarm.shelved == 60.0 and alarm.seen
+    watch.look(60.0, vitals=gone)
+    assert alarm.shelved is None and not alarm.seen and alarm.until is None
+    watch.alarms.shelve(alarm.id, 60.0)
+    watch.alarms.shelve(alarm.id, 0.0)
+    assert alarm.shelved is None and not alarm.seen
 
 
 def test_rules_of_a_file(tmp_path: Path) -> None:

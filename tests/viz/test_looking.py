@@ -152,7 +152,7 @@ def test_places_lengths_and_symbols_of_the_chart(bay: tuple[Bay, str], open_page
     point(-20, 15)
     told = page.see("document.querySelector('#pointer .num').textContent")
     lat, lon, _ = pymap3d.ned2geodetic(-20.0, 15.0, 0.0, *ORIGIN, 0.0)
-    assert "-20.0 N  15.0 E" in told and "bed 26.0 m" in told
+    assert "20.0 S  15.0 E" in told and "bed 26.0 m" in told
     assert f"41°{(lat - 41) * 60:07.4f}'N  8°{(-lon - 8) * 60:07.4f}'W" in told.replace("  ", "  ")
     page.page.click("#measure")
     for place in ((-20, -20), (10, -20), (10, 20)):
@@ -423,7 +423,10 @@ def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Ca
     page = open_page(url)
     page.wait("window.wavesim && wavesim.store.rows.length === 1 && wavesim.store.weather?.replay?.other")
     page.see("wavesim.link.control('pause'); wavesim.link.control('seek', 2)")
+    told = "document.querySelector('#replay-shared').textContent"
+    page.wait(f"{told} === 'shared time; compared with two.mcap'")
     page.see("wavesim.app.bottom.show('charts')")
+    page.wait("document.querySelector('#other-log').textContent === 'also from two.mcap'")
     page.wait("document.querySelector(\"select[aria-label='Field of the line']\").options.length > 3")
     page.page.get_by_label("Also draw the line of the comparison log").check()
     for field in ("depth, m", "speed, m/s"):
@@ -441,14 +444,38 @@ def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Ca
     box = over.first.bounding_box()
     assert box is not None
     page.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 20)
-    values = "[...document.querySelectorAll('#log-charts .plot')].map(p => [...p.querySelectorAll('.u-value')].map(v => Number(v.textContent)))"
+    values = "[...document.querySelectorAll('#log-charts .plot')].map(p => [...p.querySelectorAll('.u-value')].map(v => Number(v.textContent.replace('0:', ''))))"
     page.wait(f"({values})[1][1] === 1")
     (t, depth, other), (also, *_) = page.see(values)
     assert depth == pytest.approx(10 * t, abs=0.06) and other == pytest.approx(20 * t, abs=0.11) and also == t
     page.shot("two-logs")
+    assert "a (two.mcap)" in page.page.locator("#log-charts .u-legend").first.text_content()
+    # another page shows the same time, and both say so; what a log cannot do is disabled, with the reason
+    second = open_page(url)
+    for p in (page, second):
+        p.wait(f"{told} === 'time shared by 2 pages; compared with two.mcap'")
+    second.page.close()
+    page.wait(f"{told} === 'shared time; compared with two.mcap'")
+    off = "['#do-mission', '#do-helm', '#tab-orders'].map(i => document.querySelector(i)).map(b => b.disabled && b.title !== '')"
+    assert page.see(off) == [True, True, True]
+    assert not page.see(
+        "['#do-start', '#do-stop', '#speed', '#tab-traffic'].some(i => document.querySelector(i).disabled)"
+    )
+    page.page.keyboard.press("j")
+    page.wait("document.querySelector('.toast.bad')?.textContent.startsWith('a replay accepts no commands')")
+    assert page.see("[document.querySelector('#stat-log').textContent, document.querySelector('#helm')]") == [
+        "complete",
+        None,
+    ]
     # ticks
     ticks = "wavesim.app.bottom.charts.charts.flatMap(c => c.plot.plot.axes.flatMap(a => a._values))"
     assert not [v for v in page.see(ticks) if v.startswith("-0") and float(v) == 0.0] and "0" in page.see(ticks)
+    # labels are whole: each vertical axis is wide enough for its longest one, its ticks and the gap
+    whole = (
+        "wavesim.app.bottom.charts.charts.every(({ plot: { plot } }) => { const c = document.createElement('canvas').getContext('2d');"
+        " c.font = '10px system-ui'; return plot.axes[1]._values.every(t => c.measureText(t).width + 15 <= plot.axes[1]._size) })"
+    )
+    assert page.see(whole)
     # closer
     page.page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 20)
     page.page.mouse.down()
@@ -459,7 +486,9 @@ def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Ca
         page.page.click("#csv")
     _, first, _ = coming.value.path().read_text().split('"time s",')  # a table for each chart
     head, *rows = csv.reader(first.strip().splitlines())
-    assert head == ["a depth m", "a (other) depth m"] and 1.5 < float(rows[0][0]) < 2.5 and 3.5 < float(rows[-1][0]) < 5
+    assert (
+        head == ["a depth m", "a (two.mcap) depth m"] and 1.5 < float(rows[0][0]) < 2.5 and 3.5 < float(rows[-1][0]) < 5
+    )
     assert all(float(r[2]) == pytest.approx(20 * float(r[0]), abs=1e-3) for r in rows)
     # as it was left
     page.page.keyboard.press("[")

@@ -125,6 +125,7 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         page.page.keyboard.press("1")
         page.page.wait_for_timeout(300)
         page.shot("light")
+        page.page.once("dialog", lambda d: d.accept())
         page.page.keyboard.press("x")
         server.wait(lambda s: s["state"] == "stopped")
         page.clean()
@@ -535,8 +536,10 @@ def test_a_contact_is_seen_by_everybody(
         page.page.click("#tab-alarms")
         alarm = "[...document.querySelectorAll('#alarms tbody tr')].map(r => [r.dataset.kind, ...[...r.cells].map(c => c.textContent)])"
         page.wait(f"({alarm}).length >= 1")
-        *_, (kind, _, _, _, who, text, _) = page.see(alarm)  # the newest first
-        assert (kind, who) == ("contact", "auv") and re.match(r"contact with pier 1 at [\d.]+ m/s", text), text
+        *_, (kind, _, _, severity, _, who, _, text, _) = page.see(alarm)  # the newest first
+        assert (kind, severity, who) == ("contact", "high", "auv") and re.match(
+            r"contact with pier 1 at [\d.]+ m/s", text
+        ), text
         page.page.click("#tab-notices")
         page.wait(f"document.querySelector('#notices tbody').textContent.includes({text!r})")
         page.page.keyboard.press("4")

@@ -1,8 +1,8 @@
-"""Alarms for the operator: abnormal conditions of bodies, with start, end and acknowledgement.
+"""Alarms for the operator: abnormal conditions of bodies, managed as ISA 18.2 (IEC 62682) asks.
 
-An alarm stays in the list while its condition holds, and afterwards until a user acknowledges it. An instantaneous
-event (for example a crossed fence) is listed until it is acknowledged. A file can change the thresholds
-(``docs/viewer.md``).
+Each alarm has a severity. A condition must last before it becomes an alarm (delay), and a value must return well within
+its limit before the alarm ends (dead band). All occurrences on one body are one alarm with a count (grouping). A user
+can acknowledge an alarm, or shelve it for a time. A file can change the thresholds (``docs/viewer.md``).
 """
 
 from __future__ import annotations
@@ -19,13 +19,26 @@ import numpy as np
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_viz.frame import HELD, INVALID, ViewerFrame
-from wavesim_viz.page_content import Alarm, Notice
+from wavesim_viz.page_content import Alarm, Notice, Severity
 
 CONDITIONS = {
     HELD: "frozen by the server: its state diverged (NaN or infinity)",
     INVALID: "invalid state: a value is not finite, or is beyond the permitted range",
 }
+#: severity of each kind of alarm; of all others: low
+SEVERITIES: dict[str, Severity] = {
+    "faulted": "high",
+    "frozen": "high",
+    "silent": "high",
+    "fence": "high",
+    "contact": "high",
+    "battery": "medium",
+    "navigation": "medium",
+    "stale": "medium",
+}
+DELAYED = ("navigation", "stale")  #: kinds whose condition must last for the rule ``delay`` before it is an alarm
 MOST = 300  #: maximum number of alarms kept; the oldest finished ones are removed first
+MOST_SUBJECTS = 3  #: maximum number of conditions that the text of one alarm lists
 
 
 @dataclass(frozen=True)
@@ -39,6 +52,9 @@ class AlarmRules:
     navigation: float = 10.0  #: maximum horizontal error of a navigator's estimate, m
     #: maximum horizontal error of the estimate, in units of the standard deviation that the navigator states
     sigmas: float = 5.0
+    #: simulation time in s for which a condition must last before it is an alarm, and be over before the alarm ends
+    delay: float = 10.0
+    band: float = 0.2  #: dead band: fraction of a limit by which a value must return before its alarm ends
 
     @classmethod
     def read(cls, path: Path) -> AlarmRules:
@@ -68,7 +84,16 @@ class BodyHealth:
     battery: dict[int, float] = field(default_factory=dict)  #: row -> battery charge, as a fraction of its capacity
 
 
-Found = Iterable[tuple[str, int, str, str]]  #: alarms found now: kind, row, subject, text
+Found = Iterable[tuple[str, int, str]]  #: conditions found now: kind, row, text
+
+
+@dataclass
+class _Condition:
+    """Condition that holds, or held until recently."""
+
+    since: float
+    over: float | None = None  #: time since when the condition does not hold
+    alarm: Alarm | None = None  #: None: the condition has not lasted long enough
 
 
 class AlarmMonitor:
@@ -81,36 +106,62 @@ class AlarmMonitor:
     def clear(self) -> None:
         """Clear everything, because simulation time has restarted."""
         self.all: list[Alarm] = []  #: newest last
-        self._lasting: dict[tuple[str, int, str], Alarm] = {}
-        self._time, self.version = -math.inf, 1
+        self._conditions: dict[tuple[str, int], _Condition] = {}
+        self._time, self._last_id, self.version = -math.inf, 0, 1
 
     def evaluate(
         self, frame: ViewerFrame, names: Mapping[int, str], beliefs: Iterable[Any], vitals: BodyHealth
     ) -> None:
         """Compare the current state with the rules."""
-        if frame.time_s < self._time:
+        now = frame.time_s
+        if now < self._time:
             self.clear()
-        self._time = frame.time_s
-        found = {(kind, row, what): text for kind, row, what, text in self._found(frame, beliefs, vitals)}
-        for key in [k for k in self._lasting if k not in found]:
-            self._lasting.pop(key).until = frame.time_s
+        self._time = now
+        found: dict[tuple[str, int], list[str]] = {}
+        for kind, row, text in self._found(frame, beliefs, vitals):
+            found.setdefault((kind, row), []).append(text)
+        for key in self._conditions.keys() - found.keys():
+            self._end(key, now)
+        for (kind, row), texts in found.items():
+            more = len(texts) - MOST_SUBJECTS
+            text = "; ".join(texts[:MOST_SUBJECTS]) + (f"; and {more} more" if more > 0 else "")
+            condition = self._conditions.setdefault((kind, row), _Condition(now))
+            condition.over = None
+            if condition.alarm is not None:
+                condition.alarm.text = text  # sent with the next change
+            elif kind not in DELAYED or now - condition.since >= self.rules.delay:
+                condition.alarm = self._raise(kind, row, names.get(row, f"row {row}"), text, condition.since)
+        self._unshelve(now)
+
+    def _end(self, key: tuple[str, int], now: float) -> None:
+        """Forget a condition that does not hold now; its alarm ends after the delay."""
+        condition = self._conditions[key]
+        condition.over = now if condition.over is None else condition.over
+        if condition.alarm is not None and now - condition.over < self.rules.delay:
+            return
+        del self._conditions[key]
+        if condition.alarm is not None:
+            condition.alarm.until = condition.over
             self.version += 1
-        for (kind, row, what), text in found.items():
-            if (known := self._lasting.get((kind, row, what))) is None:
-                self._lasting[kind, row, what] = self._add(kind, row, names.get(row, f"row {row}"), text, frame.time_s)
-            else:
-                known.text = text  # sent with the next change
 
     def note(self, notice: Notice) -> None:
         """Add an instantaneous event that the server has reported."""
         text = notice["text"]
         kind = next((k for k in ("fence", "contact", "frozen") if k in text), "notice")
-        alarm = self._add(kind, notice["row"], notice["name"], text, notice["time"])
+        alarm = self._raise(kind, notice["row"], notice["name"], text, notice["time"], same_text=True)
         alarm.until = alarm.since
 
-    def _add(self, kind: str, row: int, name: str, text: str, time: float) -> Alarm:
+    def _raise(self, kind: str, row: int, name: str, text: str, time: float, *, same_text: bool = False) -> Alarm:
+        """Add an alarm, or count another occurrence of the alarm of this kind and body."""
         self.version += 1
-        alarm = Alarm(self.version, kind, name, row, text, time)
+        alike = (a for a in self.all if (a.kind, a.name) == (kind, name) and (a.text == text or not same_text))
+        if (alarm := next(alike, None)) is None:
+            self._last_id += 1
+            alarm = Alarm(self._last_id, kind, SEVERITIES.get(kind, "low"), name, row, text, time)
+        else:
+            self.all.remove(alarm)
+            alarm.text, alarm.since, alarm.until, alarm.count = text, time, None, alarm.count + 1
+            alarm.seen = alarm.shelved is not None
         self.all.append(alarm)
         if len(self.all) > MOST:
             self.all.remove(next((a for a in self.all if a.until is not None), self.all[0]))
@@ -124,23 +175,51 @@ class AlarmMonitor:
         self.version += bool(unseen)
         return bool(unseen)
 
+    def shelve(self, number: int, seconds: float) -> bool:
+        """Suppress an alarm for a simulation time in s; 0 returns it to service. Return whether there is such an
+        alarm.
+        """
+        alarm = next((a for a in self.all if a.id == number), None)
+        if alarm is None:
+            return False
+        alarm.shelved = self._time + seconds
+        self.version += 1
+        if seconds > 0:
+            alarm.seen = True
+        else:
+            self._unshelve(self._time)
+        return True
+
+    def _unshelve(self, now: float) -> None:
+        """Return shelved alarms to service when their time is over; an active one must be acknowledged again."""
+        for a in self.all:
+            if a.shelved is not None and a.shelved <= now:
+                a.shelved, a.seen = None, a.until is not None
+                self.version += 1
+
     # -- rules ---------------------------------------------------------------------------------
+
+    def _limit(self, kind: str, row: int, limit: float, side: float = -1.0) -> float:
+        """Return a limit, moved by the dead band to one side (-1: down) while its alarm is active."""
+        condition = self._conditions.get((kind, row))
+        active = condition is not None and condition.alarm is not None
+        return limit * (1.0 + side * self.rules.band) if active else limit
 
     def _found(self, frame: ViewerFrame, beliefs: Iterable[Any], vitals: BodyHealth) -> Found:
         rules, b = self.rules, frame.bodies
         for k in np.flatnonzero(b[:, 9]):
-            yield "faulted", int(b[k, 0]), "", CONDITIONS[int(b[k, 9])]
+            yield "faulted", int(b[k, 0]), CONDITIONS[int(b[k, 9])]
         for row in vitals.removed:
-            yield "silent", row, "", "keep-alive removed its pilot"
+            yield "silent", row, "keep-alive removed its pilot"
         for row, silent in vitals.silent.items():
             if 0.0 < rules.silent < silent and row not in vitals.removed:
-                yield "silent", row, "", f"no datagram from its pilot for {silent:.0f} s"
+                yield "silent", row, f"no datagram from its pilot for {silent:.0f} s"
         for (row, name), periods in vitals.stale.items():
             if 0.0 < rules.stale < periods:
-                yield "stale", row, name, f"no new value from '{name}' for {periods:.0f} of its periods"
+                yield "stale", row, f"no new value from '{name}' for {periods:.0f} of its periods"
         for row, charge in vitals.battery.items():
-            if charge < rules.battery:
-                yield "battery", row, "", f"battery at {100.0 * charge:.0f} %"
+            if charge < self._limit("battery", row, rules.battery, 1.0):
+                yield "battery", row, f"battery at {100.0 * charge:.0f} %"
         yield from self._navigation_errors(frame, beliefs)
 
     def _navigation_errors(self, frame: ViewerFrame, beliefs: Iterable[Any]) -> Found:
@@ -151,12 +230,8 @@ class AlarmMonitor:
             if true is None or None in e[:5] or not np.isfinite(true[1]):
                 continue
             error, sigma = math.hypot(e[0] - true[1], e[1] - true[2]), math.hypot(e[3], e[4])
-            if 0.0 < self.rules.navigation < error:
-                yield "navigation", int(row), "error", f"estimated position is {error:.1f} m off"
-            elif 0.0 < self.rules.sigmas * sigma < error:
-                yield (
-                    "navigation",
-                    int(row),
-                    "sigma",
-                    f"position error {error:.1f} m is {error / sigma:.0f} times the stated standard deviation",
-                )
+            if 0.0 < self._limit("navigation", int(row), self.rules.navigation) < error:
+                yield "navigation", int(row), f"estimated position is {error:.1f} m off"
+            elif 0.0 < self._limit("navigation", int(row), self.rules.sigmas) * sigma < error:
+                text = f"position error {error:.1f} m is {error / sigma:.0f} times the stated standard deviation"
+                yield "navigation", int(row), text

@@ -40,7 +40,7 @@ from wavesim_viz.page_protocol import (
 from wavesim_viz.replay import ReplaySource
 from wavesim_viz.traffic import encounter_table
 
-PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S = 0.1, 0.2, 0.2, 0.5, 0.5, 1.0
+PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S, LOG_S = 0.1, 0.2, 0.2, 0.5, 0.5, 1.0, 2.0
 IDLE_PERIOD_S = 0.2  #: period in s at which the hub reads its source while no page is connected, for the history
 FROZEN_S = 20.0  #: time in s after which a viewer that accepts no data is dropped
 _numbers = itertools.count(1)
@@ -104,6 +104,9 @@ class Hub:
         self._sea: list[list[float]] | None = None
         self._cables: list[CableInfo] = []
         self._due = {"panel": 0.0, "traffic": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
+        self._due["log"] = 0.0
+        self._log_state, self._log_query = "", concurrent.futures.Future[str]()
+        self._log_query.set_result("")
         self._trouble = ""
         self._sent_errors: dict[str, str] = {}
         # a dedicated thread: a command waits only for other commands
@@ -281,7 +284,7 @@ class Hub:
         if now >= self._due["weather"]:
             self._due["weather"] = now + WEATHER_S
             with part("weather and clients"):
-                weather = source.weather()
+                weather = self._weather_of(source, now)
                 if weather != self._weather:
                     self._weather = weather
                     self._tell_all({"type": "weather", **weather})
@@ -299,6 +302,21 @@ class Hub:
         if now >= self._due["panel"]:
             self._due["panel"] = now + PANEL_S
             self._tell_panels(source)
+
+    def _weather_of(self, source: ViewerSource, now: float) -> WeatherReport:
+        """Return the weather and clients, with the state of the log and the number of pages that share a replay."""
+        if now >= self._due["log"] and self._log_query.done():
+            self._due["log"] = now + LOG_S
+            with self.errors.contain(
+                "the state of the log"
+            ):  # the answer is read next time, because it may take a while
+                answered, self._log_query = self._log_query, self._commands.submit(source.log_state)
+                self._log_state = answered.result()
+        weather = source.weather()
+        weather["log"] = self._log_state
+        if "replay" in weather:
+            weather["replay"]["pages"] = len(self.viewers)
+        return weather
 
     def _tell_panels(self, source: ViewerSource) -> None:
         """Send the data of one body to the viewers that watch it."""
@@ -339,6 +357,14 @@ class Hub:
         done = self.alarms.acknowledge(number)
         self._tell_alarms()
         return done, "acknowledged" if done else "no such alarm to acknowledge"
+
+    def shelve(self, number: int, seconds: float) -> tuple[bool, str]:
+        """Suppress an alarm for a simulation time in s; 0 returns it to service."""
+        done = self.alarms.shelve(number, seconds)
+        self._tell_alarms()
+        if not done:
+            return False, "no such alarm to shelve"
+        return True, f"shelved for {seconds / 60.0:g} min of simulation time" if seconds else "in service again"
 
     def _data_of(self, row: int) -> str:
         """Return a label of one body's data for error messages: with the name of the body if known, otherwise with its

@@ -112,6 +112,9 @@ class ViewerSource(Protocol):
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         """Start, pause, step or stop the simulation. This may block."""
 
+    def log_state(self) -> str:
+        """Return the state of the log: "ok", "off", or what is wrong with it. Empty: unknown. This may block."""
+
     def close(self) -> None:
         """Release the resources of the source."""
 
@@ -447,6 +450,13 @@ class LiveSource:
         if verb not in TIMER_VERBS or verb == "shutdown":
             return False, f"a viewer cannot '{verb}'"
         return self._command(verb, **({TIMER_VERBS[verb][0]: value} if TIMER_VERBS[verb][0] else {}))
+
+    def log_state(self) -> str:
+        try:
+            with Commander(self.name) as commander:
+                return str(commander.send("status").data.get("log", ""))
+        except WaveSimError:
+            return ""
 
     def _command(self, verb: str, **arguments: Any) -> tuple[bool, str]:
         try:

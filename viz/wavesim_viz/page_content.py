@@ -385,18 +385,24 @@ class TimeMark(TypedDict):
     text: str
 
 
+Severity = Literal["high", "medium", "low"]
+
+
 @dataclass
 class Alarm:
-    """Abnormal condition of a body, with its start and end in s of simulation time."""
+    """Abnormal condition of a body, with start and end of its newest occurrence in s of simulation time."""
 
     id: int
     kind: str
+    severity: Severity
     name: str
     row: int
     text: str
     since: float
     until: Annotated[float | None, "time at which the condition ended; null: still active"] = None
     seen: bool = False
+    count: Annotated[int, "number of occurrences"] = 1
+    shelved: Annotated[float | None, "time until which a user suppressed the alarm; null: in service"] = None
 
 
 class Weather(TypedDict):
@@ -419,6 +425,7 @@ class ReplayClock(TypedDict):
     playing: bool
     speed: float
     other: Annotated[str, "name of the log drawn for comparison; empty: none"]
+    pages: NotRequired[Annotated[int, "number of pages that share this clock"]]
 
 
 class WeatherReport(TypedDict):
@@ -427,6 +434,7 @@ class WeatherReport(TypedDict):
     weather: Weather | None
     clients: list[SessionInfo]
     connected: Annotated[int | None, "number of clients; null: unknown"]
+    log: NotRequired[Annotated[str, "state of the log: ok, off, or what is wrong with it; empty: unknown"]]
     replay: NotRequired[ReplayClock]
 
 

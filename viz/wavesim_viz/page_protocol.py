@@ -270,6 +270,14 @@ class AcknowledgeRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ShelveRequest:
+    """Suppress an alarm for a simulation time in s; 0 returns it to service."""
+
+    alarm: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class CommanderRequest:
     """Commander verb with its values: apply a force, move a body, change the weather, or send a mission. ``row`` is
     None if the verb does not concern a body.
@@ -294,6 +302,7 @@ PageRequest = (
     | ControlRequest
     | FaultRequest
     | AcknowledgeRequest
+    | ShelveRequest
     | CommanderRequest
     | DriveRequest
 )
@@ -304,6 +313,7 @@ VERBS: dict[type, str] = {
     ControlRequest: "control",
     FaultRequest: "fault",
     AcknowledgeRequest: "acknowledge",
+    ShelveRequest: "shelve",
     CommanderRequest: "order",
     DriveRequest: "drive",
 }

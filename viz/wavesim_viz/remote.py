@@ -260,6 +260,9 @@ class RemoteSource:
             raise AttachError("the body is not in the simulation, or the viewer shows too many bodies")
         return heard.open_frames(name)
 
+    def log_state(self) -> str:
+        return ""  # the server does not send it to an observer
+
     def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
         return self.control("fault", None)
 

@@ -464,6 +464,9 @@ class ReplaySource:
             raise LogError(f"the log has no frames of '{name}': its <sonar> has log=\"0\", or it produced none")
         return image_streams.LoggedFrames(self.log.path, body, name, lambda: self._at)
 
+    def log_state(self) -> str:
+        return self.log.damage_notice or "ok"
+
     def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
         return False, "a replay does not accept faults"
 

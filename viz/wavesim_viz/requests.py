@@ -16,6 +16,7 @@ from wavesim_viz.page_protocol import (
     FaultRequest,
     PageRequest,
     PicturesRequest,
+    ShelveRequest,
     WatchRequest,
 )
 
@@ -24,6 +25,7 @@ MOST_VALUE = 1e12
 MOST_LETTERS, MOST_WORD, MOST_VALUES = 32, 64, 8
 MOST_WAYPOINTS = 1000  #: maximum number of waypoints of a mission
 MOST_PICTURES = 8  #: maximum number of sonars and cameras that a page may show
+MOST_SHELVED_S = 86_400.0  #: maximum simulation time in s for which a page may shelve an alarm
 COMMANDER_VERBS = ("push", "pose", "weather")
 
 
@@ -68,6 +70,8 @@ def parse_request(text: str) -> PageRequest:
             return AcknowledgeRequest(None)
         case {"do": "acknowledge", "alarm": number}:
             return AcknowledgeRequest(_row(number))
+        case {"do": "shelve", "alarm": number, "seconds": seconds}:
+            return ShelveRequest(_row(number), _seconds(seconds))
     raise InvalidRequest("request", "unknown request")
 
 
@@ -95,6 +99,13 @@ def _row(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MOST_ROW:
         raise InvalidRequest("row", "unknown row")
     return value
+
+
+def _seconds(value: Any) -> float:
+    seconds = _value(value)
+    if seconds is None or not 0.0 <= seconds <= MOST_SHELVED_S:
+        raise InvalidRequest("number", f"invalid time: expected seconds from 0 to {MOST_SHELVED_S:g}")
+    return float(seconds)
 
 
 def _word(value: Any, least: int = 1) -> str:

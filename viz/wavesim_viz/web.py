@@ -29,7 +29,14 @@ from wavesim_viz.connection_limits import BODY_S, upgraded
 from wavesim_viz.frame import to_json_value
 from wavesim_viz.hub import Hub, Viewer
 from wavesim_viz.live import ViewerSource
-from wavesim_viz.page_protocol import AcknowledgeRequest, DriveRequest, PageRequest, PicturesRequest, WatchRequest
+from wavesim_viz.page_protocol import (
+    AcknowledgeRequest,
+    DriveRequest,
+    PageRequest,
+    PicturesRequest,
+    ShelveRequest,
+    WatchRequest,
+)
 from wavesim_viz.replay import ReplaySource
 from wavesim_viz.requests import MOST_ROW, InvalidRequest, parse_request
 from wavesim_viz.s57 import ChartCell
@@ -287,6 +294,9 @@ async def _act(hub: Hub, viewer: Viewer, wanted: PageRequest, may_control: bool)
         hub.drive(viewer, wanted)
     elif isinstance(wanted, AcknowledgeRequest):
         ok, said = hub.acknowledge(wanted.alarm)
+        viewer.send({"type": "reply", "ok": ok, "text": said})
+    elif isinstance(wanted, ShelveRequest):
+        ok, said = hub.shelve(wanted.alarm, wanted.seconds)
         viewer.send({"type": "reply", "ok": ok, "text": said})
     else:
         ok, said = await hub.control(wanted)

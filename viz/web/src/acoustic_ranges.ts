@@ -2,7 +2,7 @@
 // elevation and range errors. A line
 // shows the true range.
 
-import { bodyColour, h, formatNumber, setText } from "./dom";
+import { bodyColour, h, formatNumber, formatTime, setText } from "./dom";
 import { downloadBlob } from "./url_state";
 import type { SceneStore } from "./scene_store";
 import { drawGrid, roundStep, prepareCanvas } from "./canvas";
@@ -158,7 +158,13 @@ export class AcousticRanges {
     drawGrid(
       page,
       { left: LEFT, right: 8, top: TOP, bottom: BOTTOM },
-      { from: since, to: until, step: roundStep(90 / second), at: x, text: (t) => `${+t.toFixed(2)} s` },
+      {
+        from: since,
+        to: until,
+        step: roundStep(90 / second),
+        at: x,
+        text: (t) => formatTime(t, roundStep(90 / second) < 1 ? 1 : 0),
+      },
       { from: low, to: high, step: roundStep(24 / upward), at: y, text: (v) => `${+v.toPrecision(6)} ${unit}` },
     );
     for (const from of new Set(points.map((p) => p.from))) {

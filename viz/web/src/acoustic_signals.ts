@@ -10,8 +10,9 @@ import { SIGNAL_WIDTH, type SignalReception } from "./page_protocol";
 const MOST_SPHERES = 48,
   LINE_S = 1.6,
   MOST_LINES = 60;
-const HEARD = new THREE.Color("#5bd68a"),
-  LOST = new THREE.Color("#ff6b6b");
+const HEARD = new THREE.Color("#4df0d0"),
+  LOST = new THREE.Color("#ff6b6b"),
+  DASHES = 12; // of the line of a lost signal
 /** Losses that carry no information: out of range, or no receiver was active. */
 export const INAUDIBLE_OUTCOMES = new Set([2, 3, 11]);
 
@@ -56,8 +57,8 @@ export class AcousticSignals {
       this.spheres.push({ mesh, ring });
     }
     const lines = new THREE.BufferGeometry();
-    lines.setAttribute("position", new THREE.BufferAttribute(new Float32Array(6 * MOST_LINES), 3));
-    lines.setAttribute("color", new THREE.BufferAttribute(new Float32Array(8 * MOST_LINES), 4));
+    lines.setAttribute("position", new THREE.BufferAttribute(new Float32Array(6 * MOST_LINES * DASHES), 3));
+    lines.setAttribute("color", new THREE.BufferAttribute(new Float32Array(8 * MOST_LINES * DASHES), 4));
     this.lines = new THREE.LineSegments(
       lines,
       new THREE.LineBasicMaterial({ vertexColors: true, transparent: true, depthWrite: false, depthTest: false }),
@@ -71,10 +72,11 @@ export class AcousticSignals {
     this.group.add(this.lines, this.flashes);
   }
 
-  hear(store: SceneStore, receptions: SignalReception[]): void {
+  /** Show receptions; those from buoy to buoy only if `beacons`. */
+  hear(store: SceneStore, receptions: SignalReception[], beacons: boolean): void {
     const now = performance.now() * 1e-3;
     for (const r of receptions) {
-      if (INAUDIBLE_OUTCOMES.has(r.outcome)) continue;
+      if (INAUDIBLE_OUTCOMES.has(r.outcome) || (!beacons && store.betweenBuoys(r))) continue;
       const from = store.sent.get(r.id)?.at ?? place(store, r.source),
         to = r.at ?? place(store, r.receiver);
       if (!from || !to) continue;
@@ -128,18 +130,22 @@ export class AcousticSignals {
     const [fp, fc] = ["position", "color"].map(
       (a) => this.flashes.geometry.getAttribute(a) as THREE.BufferAttribute,
     ) as [THREE.BufferAttribute, THREE.BufferAttribute];
+    let points = 0;
     this.rays.forEach((r, k) => {
       const left = 1 - (now - r.born) / LINE_S,
         c = r.heard ? HEARD : LOST;
-      lp.setXYZ(2 * k, ...toThree(...r.from));
-      lp.setXYZ(2 * k + 1, ...toThree(...r.to));
-      lc.setXYZW(2 * k, c.r, c.g, c.b, left * 0.35 * r.weight);
-      lc.setXYZW(2 * k + 1, c.r, c.g, c.b, left * r.weight);
+      const [from, to] = [toThree(...r.from), toThree(...r.to)],
+        dashes = r.heard ? 1 : DASHES;
+      for (let i = 0; i < 2 * dashes; i++) {
+        const f = r.heard ? i : i / (2 * dashes - 1);
+        lp.setXYZ(points, ...(from.map((a, j) => a + f * (to[j]! - a)) as [number, number, number]));
+        lc.setXYZW(points++, c.r, c.g, c.b, left * (0.35 + 0.65 * f) * r.weight);
+      }
       fp.setXYZ(k, ...toThree(...r.to));
       fc.setXYZW(k, c.r, c.g, c.b, left * Math.max(r.weight, 0.6));
     });
     for (const a of [lp, lc, fp, fc]) a.needsUpdate = true;
-    this.lines.geometry.setDrawRange(0, 2 * this.rays.length);
+    this.lines.geometry.setDrawRange(0, points);
     this.flashes.geometry.setDrawRange(0, this.rays.length);
   }
 }

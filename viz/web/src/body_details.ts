@@ -5,7 +5,7 @@ import { formatTime, bodyColour, setChildren, h, toggleClass, formatNumber, setT
 import { faultButton, type InjectFault } from "./fault_form";
 import { labelOf } from "./chart_fields";
 import { ForcePanel } from "./force_charts";
-import { wrapDegrees } from "./coordinate_frames";
+import { formatHeading, wrapDegrees } from "./coordinate_frames";
 import { formatDegrees, geodetic } from "./geodesy";
 import { BodyCharts, type SeriesLabel, type ChartContext } from "./body_charts";
 import { Instruments } from "./instruments";
@@ -241,7 +241,7 @@ export class BodyDetails {
     for (const [name, value] of Object.entries({ depth, speed, pitch, roll, heading: course }))
       this.charts.remember(panel.time, `motion.${name}`, value);
     const cell = (name: string, value: string): void => setText(this.numbers.get(name)!, value);
-    cell("heading", formatNumber(course, 1));
+    cell("heading", formatHeading(course, 1));
     cell("depth", formatNumber(depth, 2));
     cell("speed", formatNumber(speed, 2));
     cell("roll", formatNumber(roll, 1));

@@ -1,6 +1,7 @@
 // The panel at the bottom: the time slider of a log, and lists and charts of the whole simulation.
 
 import { AcousticRanges } from "./acoustic_ranges";
+import type { AlarmAnnouncer } from "./alarm_announcer";
 import { AlarmList, NoticeList } from "./alarms";
 import { CommanderForms } from "./commander_forms";
 import { DepthProfile } from "./depth_profile";
@@ -8,6 +9,8 @@ import { h } from "./dom";
 import { Drawer, type Pane } from "./drawer";
 import { SignalList } from "./fleet_list";
 import { LogCharts } from "./log_charts";
+import type { HelloMessage } from "./page_protocol";
+import { whyNoCommands } from "./permissions";
 import type { SceneStore } from "./scene_store";
 import { SpaceTime } from "./spacetime";
 import { Timeline } from "./timeline";
@@ -28,7 +31,8 @@ export class BottomPanel {
 
   constructor(
     store: SceneStore,
-    link: Pick<ViewerSocket, "acknowledge" | "control" | "order">,
+    link: Pick<ViewerSocket, "acknowledge" | "shelve" | "control" | "order">,
+    announcer: AlarmAnnouncer,
     choose: (row: number | null) => void,
     changed: () => void,
   ) {
@@ -37,7 +41,7 @@ export class BottomPanel {
     this.timeline = new Timeline(store, seek);
     this.charts = new LogCharts(store, seek, changed);
     const traffic = new TrafficList(store, choose),
-      alarms = new AlarmList(store, choose, (id) => link.acknowledge(id));
+      alarms = new AlarmList(store, choose, link, announcer);
     this.drawer = new Drawer(
       [
         pane("signals", "Signals", this.signals),
@@ -58,6 +62,11 @@ export class BottomPanel {
   /** Key of the open pane; "" if none is open. */
   get open(): string {
     return this.drawer.open;
+  }
+
+  /** Take what this page may do. */
+  permit(hello: HelloMessage): void {
+    this.drawer.disable("orders", whyNoCommands(hello));
   }
 
   show(key: string): void {

@@ -7,8 +7,10 @@ import { S57Chart } from "./s57_chart";
 import { ChartPointer } from "./chart_pointer";
 import { INAUDIBLE_OUTCOMES } from "./acoustic_signals";
 import type { SceneStore, Track } from "./scene_store";
-import { drawBodies, drawTriangle } from "./chart_symbols";
-import { contours, depthRange, depthColour } from "./terrain";
+import { drawBodies, drawTriangle, LOST_DASH } from "./chart_symbols";
+import { depthColour } from "./colour_scales";
+import { formatOffset } from "./geodesy";
+import { contours, depthRange } from "./terrain";
 import { context2d, roundStep, prepareCanvas } from "./canvas";
 import { Tiles } from "./tiles";
 import { drawTraffic, labelTraffic } from "./traffic_list";
@@ -48,7 +50,7 @@ export class Chart {
   constructor(
     private readonly store: SceneStore,
     private readonly choose: (row: number | null) => void,
-    private readonly show: { labels: boolean; trails: boolean; spheres: boolean; traffic: boolean },
+    private readonly show: { labels: boolean; trails: boolean; spheres: boolean; traffic: boolean; beacons: boolean },
     changed: () => void,
   ) {
     this.tiles = new Tiles(changed);
@@ -118,10 +120,10 @@ export class Chart {
           const d = s.bed.depth[i]![k] ?? null,
             o = 4 * ((rows - 1 - i) * columns + k);
           if (d === null) continue;
-          depthColour((d - low) / (high - low), dark).forEach((v, j) => {
+          depthColour((d - low) / (high - low)).forEach((v, j) => {
             image.data[o + j] = 255 * v;
           });
-          image.data[o + 3] = dark ? 165 : 220;
+          image.data[o + 3] = dark ? 135 : 150;
         }
       c.putImageData(image, 0, 0);
       this.lines = contours(s.bed);
@@ -213,7 +215,7 @@ export class Chart {
     drawBodies(c, this.store, (n, e) => this.px(n, e), this.scale, this.dark, this.show.labels);
     if (this.show.traffic) labelTraffic(c, this.store, (n, e) => this.px(n, e), this.dark, this.show.labels);
     const beneath = w < NARROW ? TOOLS : 0; // items in the corner lie beneath the buttons
-    this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, this.dark, beneath);
+    this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, beneath);
     this.rose(c, w, beneath);
   }
 
@@ -292,7 +294,7 @@ export class Chart {
   private grid(c: CanvasRenderingContext2D, w: number, hh: number): void {
     const cell = roundStep(110 / this.scale);
     c.strokeStyle = this.dark ? "#8fb7d11f" : "#12283a1c";
-    c.fillStyle = cssVariable("--soft");
+    c.fillStyle = cssVariable("--ink");
     c.font = "10px system-ui, sans-serif";
     c.lineWidth = 1;
     c.beginPath();
@@ -302,13 +304,13 @@ export class Chart {
       const y = this.px(n, 0)[1];
       c.moveTo(0, y);
       c.lineTo(w, y);
-      if (y > 60) c.fillText(`${+n.toPrecision(6) + 0} N`, 4, y - 3);
+      if (y > 60) c.fillText(formatOffset(+n.toPrecision(6), "NS"), 4, y - 3);
     }
     for (let e = Math.ceil(e0 / cell) * cell; e < e1; e += cell) {
       const x = this.px(0, e)[0];
       c.moveTo(x, 0);
       c.lineTo(x, hh);
-      c.fillText(`${+e.toPrecision(6) + 0} E`, x + 3, hh - 5);
+      c.fillText(formatOffset(+e.toPrecision(6), "EW"), x + 3, hh - 5);
     }
     c.stroke();
     const bar = cell * this.scale,
@@ -323,13 +325,19 @@ export class Chart {
   private missions(c: CanvasRenderingContext2D): void {
     const s = this.store.scene;
     if (!s) return;
-    for (const b of s.bodies) {
+    const joined = [...(this.draft?.waypoints.keys() ?? [])].filter((n) => !s.bodies.some((b) => b.name === n));
+    const bodies = [...s.bodies, ...joined.map((name) => ({ name, position: [], waypoints: [] }))];
+    for (const [place, b] of bodies.entries()) {
       const drawn = this.draft?.waypoints.get(b.name) ?? b.waypoints;
       if (!drawn.length) continue;
-      c.strokeStyle = this.draft?.waypoints.has(b.name) ? cssVariable("--warm") : this.dark ? "#cfe3f180" : "#33536b90";
+      const drafted = this.draft?.waypoints.has(b.name);
+      c.strokeStyle = bodyColour(this.store.rowOf(b.name) ?? place);
+      c.lineWidth = drafted ? 2.4 : 1.2;
+      c.globalAlpha = drafted ? 1 : 0.75;
       c.setLineDash([6, 4]);
       c.beginPath();
-      c.moveTo(...this.px(b.position[0]!, b.position[1]!));
+      const from = (drafted ? this.store.placeOf(b.name) : null) ?? b.position; // a draft starts where the vehicle is
+      if (from.length) c.moveTo(...this.px(from[0]!, from[1]!));
       for (const p of drawn) c.lineTo(...this.px(p[0], p[1]));
       c.stroke();
       c.setLineDash([]);
@@ -341,6 +349,7 @@ export class Chart {
         c.fill();
         if (this.draft) c.fillText(`${k + 1}`, x + 5, y - 5);
       });
+      c.globalAlpha = 1;
     }
     for (const f of this.draft?.fences ?? s.fences) {
       c.strokeStyle = "#ff9f43";
@@ -462,8 +471,9 @@ export class Chart {
     for (const e of recent) {
       if (!("receiver" in e) || INAUDIBLE_OUTCOMES.has(e.outcome) || Math.abs(this.store.time - e.time) > 1.5) continue;
       const from = this.store.sent.get(e.id)?.at;
-      if (!from || !e.at) continue;
-      c.strokeStyle = e.outcome === 0 ? "#5bd68a" : "#ff6b6b";
+      if (!from || !e.at || (!this.show.beacons && this.store.betweenBuoys(e))) continue;
+      c.strokeStyle = cssVariable(e.outcome === 0 ? "--good" : "--bad");
+      c.setLineDash(e.outcome === 0 ? [] : LOST_DASH);
       c.globalAlpha = 1 - Math.abs(this.store.time - e.time) / 1.6;
       c.lineWidth = 1;
       c.beginPath();
@@ -471,6 +481,7 @@ export class Chart {
       c.lineTo(...this.px(e.at[0], e.at[1]));
       c.stroke();
     }
+    c.setLineDash([]);
     c.globalAlpha = 1;
   }
 

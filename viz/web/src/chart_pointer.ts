@@ -1,9 +1,11 @@
 // The chart's pointer: position, depth, and distance along the measuring line; and the depth legend.
 
-import { cssVariable, h, toggleClass, formatNumber, setText } from "./dom";
-import { formatDegrees, depthAt, geodetic, distanceAndBearing } from "./geodesy";
+import { formatHeading } from "./coordinate_frames";
+import { cssVariable, h, toggleClass, setText } from "./dom";
+import { formatDegrees, formatOffset, depthAt, geodetic, distanceAndBearing } from "./geodesy";
 import type { SceneStore } from "./scene_store";
-import { depthRange, depthColour } from "./terrain";
+import { depthColour } from "./colour_scales";
+import { depthRange } from "./terrain";
 
 type Place = [north: number, east: number];
 
@@ -59,7 +61,7 @@ export class ChartPointer {
       depth = depthAt(s?.bed, ...place),
       [n, e] = place;
     this.at = place;
-    const told = [`${formatNumber(n, 1)} N  ${formatNumber(e, 1)} E`];
+    const told = [`${formatOffset(n, "NS", 1)}  ${formatOffset(e, "EW", 1)}`];
     if (s?.origin) {
       const [lat, lon] = geodetic(s.origin, n, e, 0);
       told.push(`${formatDegrees(lat, "NS")}  ${formatDegrees(lon, "EW")}`);
@@ -69,7 +71,7 @@ export class ChartPointer {
       const [leg, bearing] = distanceAndBearing(this.points[this.points.length - 1]!, place);
       const all = this.points.reduce((sum, p, k) => sum + (k ? distanceAndBearing(this.points[k - 1]!, p)[0] : 0), leg);
       told.push(
-        `${leg.toFixed(1)} m  ${bearing.toFixed(1).padStart(5, "0")}°${this.points.length > 1 ? `  (total ${all.toFixed(1)} m)` : ""}`,
+        `${leg.toFixed(1)} m  ${formatHeading(bearing, 1)}°${this.points.length > 1 ? `  (total ${all.toFixed(1)} m)` : ""}`,
       );
     }
     setText(this.text, told.join("   "));
@@ -81,7 +83,6 @@ export class ChartPointer {
     px: (n: number, e: number) => [number, number],
     w: number,
     hh: number,
-    dark: boolean,
     beneath: number,
   ): void {
     if (this.measuring && this.points.length) {
@@ -107,7 +108,7 @@ export class ChartPointer {
       y = 96 + beneath;
     if (height < 40) return;
     for (let k = 0; k < height; k++) {
-      const [r, g, b] = depthColour(k / height, dark).map((v) => Math.round(255 * v));
+      const [r, g, b] = depthColour(k / height).map((v) => Math.round(255 * v));
       c.fillStyle = `rgb(${r}, ${g}, ${b})`;
       c.fillRect(x, y + k, 10, 1.5);
     }

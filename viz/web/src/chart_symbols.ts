@@ -10,6 +10,8 @@ import { placeLabel } from "./traffic_list";
 const LONG = 19,
   WIDE = 9,
   TRIANGLE = 15; // px, minimum
+/** Dashes of the line of a lost signal, px. */
+export const LOST_DASH = [5, 4];
 type Px = (north: number, east: number) => [number, number];
 
 /** Length and width of a symbol in pixels for the size of a body in m. */
@@ -182,7 +184,7 @@ export function symbolLegend(): HTMLElement {
     ],
     [(c) => stroke(c, bodyColour(1)), "track of a body, in its colour"],
     [(c) => stroke(c, cssVariable("--ink"), [], 1), "track that the navigator estimates"],
-    [(c) => stroke(c, cssVariable("--soft"), [6, 4]), "mission"],
+    [(c) => stroke(c, bodyColour(1), [6, 4], 1.2), "mission of a vehicle, in its colour"],
     [(c) => stroke(c, "#ff9f43"), "fence"],
     [
       (c) => {
@@ -194,8 +196,8 @@ export function symbolLegend(): HTMLElement {
       },
       "current wavefront of a signal, in the sender's colour",
     ],
-    [(c) => stroke(c, "#5bd68a", [], 1.2), "heard"],
-    [(c) => stroke(c, "#ff6b6b", [], 1.2), "lost"],
+    [(c) => stroke(c, cssVariable("--good"), [], 1.2), "heard"],
+    [(c) => stroke(c, cssVariable("--bad"), LOST_DASH, 1.2), "lost"],
   ];
   return h(
     "table",

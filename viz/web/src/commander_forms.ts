@@ -1,6 +1,7 @@
 // Commander forms: apply a force to a body, move it, change the weather. An empty field leaves its value unchanged.
 
 import { h, toggleClass, setText } from "./dom";
+import { whyNoCommands } from "./permissions";
 import type { SceneStore } from "./scene_store";
 
 const RAD = Math.PI / 180;
@@ -128,11 +129,8 @@ export class CommanderForms {
   }
 
   update(): void {
-    const may = this.store.hello?.control === true && this.store.hello.kind === "live";
-    setText(
-      this.none,
-      may ? "" : "to send commands, you need a running server on this machine and `wavesim viz --control`",
-    );
+    const may = this.store.hello !== null && !whyNoCommands(this.store.hello);
+    setText(this.none, this.store.hello ? whyNoCommands(this.store.hello) : "");
     for (const e of this.element.querySelectorAll("button")) if (e.disabled === may) e.disabled = !may;
     setText(this.who, this.store.chosen === null ? "(select one)" : this.store.name(this.store.chosen));
     toggleClass(this.body, "hidden", this.store.chosen === null || !may);

@@ -1,5 +1,6 @@
 // Compass cards, and the instruments drawn over the onboard view.
 
+import { formatHeading } from "./coordinate_frames";
 import { cssVariable, formatNumber } from "./dom";
 import { context2d, prepareCanvas } from "./canvas";
 
@@ -45,7 +46,7 @@ export function drawCompassCard(canvas: HTMLCanvasElement, heading: number, opac
   c.fill();
   c.fillStyle = cssVariable("--ink");
   c.font = `600 ${size * 0.15}px system-ui, sans-serif`;
-  c.fillText(`${String(Math.round(heading) % 360).padStart(3, "0")}°`, 0, 2);
+  c.fillText(`${formatHeading(heading)}°`, 0, 2);
   c.globalAlpha = 1;
 }
 
@@ -102,7 +103,7 @@ export function drawHud(canvas: HTMLCanvasElement, v: HudValues): void {
   c.font = "600 12px system-ui, sans-serif";
   c.textBaseline = "alphabetic";
   const left = [
-    `HDG ${formatNumber(v.heading, 1)}°`,
+    `HDG ${formatHeading(v.heading, 1)}°`,
     `DEPTH ${formatNumber(v.depth, 2)} m`,
     `SPEED ${formatNumber(v.speed, 2)} m/s`,
   ];

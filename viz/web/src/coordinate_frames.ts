@@ -34,6 +34,13 @@ export function euler(w: number, x: number, y: number, z: number): Triple {
   ];
 }
 
+/** Format a heading or bearing in degrees: 000 to 359. */
+export function formatHeading(degrees: number | null | undefined, digits = 0): string {
+  if (typeof degrees !== "number" || !Number.isFinite(degrees)) return "–";
+  const text = wrapDegrees(degrees).toFixed(digits);
+  return (Number(text) === 360 ? (0).toFixed(digits) : text).padStart(digits ? 4 + digits : 3, "0");
+}
+
 /** Wrap an angle in degrees to [0, 360). */
 export function wrapDegrees(degrees: number): number {
   return ((degrees % 360) + 360) % 360;

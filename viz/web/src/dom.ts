@@ -53,13 +53,13 @@ export function formatNumber(value: number | null | undefined, digits = 2): stri
   return Number(text) === 0 ? text.replace("-", "") : text; // no minus sign for a value that rounds to zero
 }
 
-/** Format seconds as h:mm:ss.s. */
-export function formatTime(seconds: number): string {
+/** Format seconds as h:mm:ss.s, with so many decimals. */
+export function formatTime(seconds: number, digits = 1): string {
   const sign = seconds < 0 ? "-" : "";
-  const s = Math.abs(seconds);
+  const s = Number(Math.abs(seconds).toFixed(digits));
   const hours = Math.floor(s / 3600),
     minutes = Math.floor((s % 3600) / 60);
-  const rest = (s % 60).toFixed(1).padStart(4, "0");
+  const rest = (s % 60).toFixed(digits).padStart(digits ? 3 + digits : 2, "0");
   return `${sign}${hours ? `${hours}:${String(minutes).padStart(2, "0")}` : minutes}:${rest}`;
 }
 
@@ -89,7 +89,8 @@ export function cssVariable(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-export const COLOURS = ["#ff6b6b", "#3fc1c9", "#ffd166", "#b388ff", "#5bd68a", "#ff9f68", "#7fb7ff", "#f78fb3"];
+/** Colours of bodies; every two differ also for a viewer with a red-green colour deficiency. */
+export const COLOURS = ["#ff6b6b", "#3fc1c9", "#dab40d", "#456aec", "#32b4ff", "#da327d", "#da451f", "#a257b4"];
 export function bodyColour(row: number): string {
   return COLOURS[row % COLOURS.length] as string;
 }

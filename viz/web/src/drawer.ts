@@ -61,9 +61,17 @@ export class Drawer {
     this.changed();
   }
 
+  /** Disable the tab of a pane that cannot act, with the reason; "": enable it. */
+  disable(key: string, reason: string): void {
+    const { button } = this.tabs.get(key)!;
+    button.disabled = reason !== "";
+    button.title = reason;
+    if (reason && this.open === key) this.show([...this.tabs.keys()][0]!);
+  }
+
   /** Open a pane; "" closes the panel. */
   show(key: string): void {
-    this.open = this.tabs.has(key) ? key : "";
+    this.open = this.tabs.has(key) && !this.tabs.get(key)!.button.disabled ? key : "";
     localStorage.setItem("wavesim-pane", this.open);
     for (const [name, { button, pane }] of this.tabs) {
       toggleClass(button, "on", name === this.open);

@@ -2,7 +2,7 @@
 
 import { CONDITION_TEXTS } from "./alarms";
 import { formatTime, bodyColour, h, toggleClass, formatNumber, setText } from "./dom";
-import { wrapDegrees, euler } from "./coordinate_frames";
+import { formatHeading, euler } from "./coordinate_frames";
 import { SIGNAL_KINDS, OUTCOMES, type SceneStore } from "./scene_store";
 import { INVALID, type SentSignal, type SignalReception } from "./page_protocol";
 
@@ -101,7 +101,8 @@ export class FleetList {
     }
     const alarmed = new Map<number, string>();
     for (const x of this.store.alarms)
-      if (x.until === null) alarmed.set(x.row, [alarmed.get(x.row), `${x.kind}: ${x.text}`].filter(Boolean).join("\n"));
+      if (x.until === null && x.shelved === null)
+        alarmed.set(x.row, [alarmed.get(x.row), `${x.kind}: ${x.text}`].filter(Boolean).join("\n"));
     for (const [row, { tr, cells, badge }] of this.rows) {
       const k = this.store.index.get(row);
       toggleClass(tr, "chosen", row === this.store.chosen);
@@ -112,7 +113,7 @@ export class FleetList {
       const [, , heading] = euler(q[4 * k]!, q[4 * k + 1]!, q[4 * k + 2]!, q[4 * k + 3]!);
       setText(cells[0]!, condition === INVALID ? "–" : formatNumber(this.store.ned[3 * k + 2], 1));
       setText(cells[1]!, formatNumber(this.store.speed[k], 2));
-      setText(cells[2]!, condition === INVALID ? "–" : `${wrapDegrees(heading).toFixed(0)}°`);
+      setText(cells[2]!, condition === INVALID ? "–" : `${formatHeading(heading)}°`);
       toggleClass(tr, "faulted", condition !== 0);
       setText(badge, told ? "⚠ " : "");
       if (badge.title !== told) badge.title = told;

@@ -54,6 +54,12 @@ export function formatDegrees(value: number, sides: "NS" | "EW"): string {
   return `${d}°${m.toFixed(4).padStart(7, "0")}'${side}`;
 }
 
+/** Format metres from the origin with their side: 200 S, 15.0 E. Without digits, all that the value has. */
+export function formatOffset(value: number, sides: "NS" | "EW", digits?: number): string {
+  const whole = digits === undefined ? String(Math.abs(value)) : Math.abs(value).toFixed(digits);
+  return `${whole} ${value < 0 && Number(whole) ? sides[1]! : sides[0]!}`;
+}
+
 /** Depth of the bed at a point, interpolated between the four grid points; null if unknown. */
 export function depthAt(bed: BedGrid | null | undefined, n: number, e: number): number | null {
   if (!bed) return null;

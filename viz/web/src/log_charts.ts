@@ -2,7 +2,7 @@
 // interval zooms in, a double click
 // shows the full range.
 
-import { bodyColour, COLOURS, setChildren, h, toggleClass } from "./dom";
+import { bodyColour, COLOURS, setChildren, h, setText, toggleClass } from "./dom";
 import { chartFields, type ChartField } from "./chart_fields";
 import { getJson } from "./http";
 import { downloadBlob } from "./url_state";
@@ -33,7 +33,8 @@ export class LogCharts {
   private readonly field = h("select", { "aria-label": "Field of the line" });
   private readonly onto = h("select", { "aria-label": "Target chart" });
   private readonly other = h("input", { type: "checkbox", "aria-label": "Also draw the line of the comparison log" });
-  private readonly otherBox = h("label", { class: "row hidden" }, this.other, "include comparison log");
+  private readonly otherName = h("span", { id: "other-log" });
+  private readonly otherBox = h("label", { class: "row hidden" }, this.other, this.otherName);
   private fields: ChartField[] = [];
   private bodies = "";
   private span: { since?: number; until?: number } = {};
@@ -63,6 +64,11 @@ export class LogCharts {
     );
     this.place.addEventListener("dblclick", () => this.zoom({}));
     for (const wanted of this.kept()) this.chart(wanted);
+  }
+
+  /** Name of the log drawn for comparison; "": none. */
+  private get compared(): string {
+    return this.store.weather?.replay?.other ?? "";
   }
 
   private get whole(): boolean {
@@ -167,7 +173,8 @@ export class LogCharts {
       if (chosen && this.store.bodies.has(Number(chosen))) this.body.value = chosen;
       else void this.offer();
     }
-    toggleClass(this.otherBox, "hidden", !this.store.weather?.replay?.other);
+    toggleClass(this.otherBox, "hidden", !this.compared);
+    setText(this.otherName, `also from ${this.compared}`);
     for (const { plot } of this.charts) plot?.mark(this.store.time);
     const now = performance.now();
     if (now < this.due || !this.store.hello) return;
@@ -198,7 +205,7 @@ export class LogCharts {
         colours: same ? COLOURS : rows.map(bodyColour),
         labels: chart.lines.map(
           (l) =>
-            `${l.body}${l.other ? " (other)" : ""}${new Set(chart.lines.map((x) => x.key)).size > 1 ? ` ${l.title}` : ""}`,
+            `${l.body}${l.other ? ` (${this.compared})` : ""}${new Set(chart.lines.map((x) => x.key)).size > 1 ? ` ${l.title}` : ""}`,
         ),
         width,
         height: HEIGHT,
@@ -229,7 +236,9 @@ export class LogCharts {
       parts.push(
         [
           "time s",
-          ...chart.lines.map((l) => `${l.body}${l.other ? " (other)" : ""} ${l.title}${l.unit ? ` ${l.unit}` : ""}`),
+          ...chart.lines.map(
+            (l) => `${l.body}${l.other ? ` (${this.compared})` : ""} ${l.title}${l.unit ? ` ${l.unit}` : ""}`,
+          ),
         ]
           .map((t) => `"${t.replaceAll('"', "'")}"`)
           .join(),

@@ -1,5 +1,6 @@
 // Mission control page: builds its parts and connects them.
 
+import { AlarmAnnouncer } from "./alarm_announcer";
 import { BodyDetails } from "./body_details";
 import { BottomPanel } from "./bottom_panel";
 import { Configurator } from "./configurator";
@@ -69,7 +70,15 @@ const details = new BodyDetails(store, {
       ? (part, kind, amount, field) => link.fault(row, part, kind, amount, field)
       : null,
 });
-const selection = new Selection(store, details, (row) => link.watch(row), wake);
+const selection = new Selection(
+  store,
+  details,
+  (row) => {
+    link.watch(row);
+    stage.menu.close();
+  },
+  wake,
+);
 const connection = new ConnectionBanner((lost) => {
   store.lost = lost;
   toolbar.clients();
@@ -84,6 +93,7 @@ const mission = new MissionEditor(
   stage.element,
   () => stage.setMode("chart"),
   (verb, row, values) => link.order(verb, row, values),
+  choose,
 );
 const recorder = new ViewRecorder(
   stage.element,
@@ -102,7 +112,8 @@ const link = new ViewerSocket(
   },
   (part, error) => errors.fail(part, error),
 );
-const bottom = new BottomPanel(store, link, choose, wake),
+const announcer = new AlarmAnnouncer(),
+  bottom = new BottomPanel(store, link, announcer, choose, wake),
   panels = new SidePanels(root),
   shared = new SharedView(store, { stage, bottom, panels, selection, control });
 const take = messageHandler(
@@ -115,6 +126,7 @@ const take = messageHandler(
     selection,
     sonars,
     shared,
+    announcer,
     connection,
     errors,
     dark: () => theme.dark,
@@ -136,6 +148,8 @@ function greet(hello: HelloMessage): void {
     void enc.load().then(wake, (error: unknown) => errors.fail("the electronic chart", error));
   toolbar.permit(hello);
   mission.permit(hello);
+  helm.permit(hello);
+  bottom.permit(hello);
   permitModels();
   document.title = hello.name ? `${hello.name} – WaVeSim` : "WaVeSim";
   if (hello.kind === "none") location.hash = "#configure";
@@ -193,12 +207,11 @@ function tables(): void {
 
 // -- the page ------------------------------------------------------------------------------------------------------
 
-const helmTitle = "Drive a vehicle with the keyboard or a gamepad (J)",
-  linkTitle = "Put a link to the current view into the address bar and copy it";
+const linkTitle = "Put a link to the current view into the address bar and copy it";
 stage.assemble(
   [
     mission.button,
-    h("button", { id: "do-helm", title: helmTitle, onclick: () => helm.toggle() }, "drive"),
+    helm.button,
     ...recorder.buttons,
     h("button", { id: "link", title: linkTitle, onclick: () => shared.share() }, "link"),
   ],
@@ -210,6 +223,7 @@ root.append(
   stage.element,
   bottom.element,
   h("div", { id: "right" }, details.element),
+  announcer.element,
 );
 document.body.append(root);
 stage.view.theme(theme.dark);

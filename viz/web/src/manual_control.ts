@@ -2,11 +2,12 @@
 // moves only while an input is held.
 // On release or loss of connection, the server's watchdog returns the actuators to neutral.
 
-import { setChildren, h, toggleClass, setText } from "./dom";
+import { setChildren, h, toggleClass, setText, toast } from "./dom";
 import { makeDraggable } from "./draggable";
 import { isTypedIntoField } from "./keyboard";
+import { whyNoCommands } from "./permissions";
 import type { SceneStore } from "./scene_store";
-import type { ActuatorInfo, ModelInfo } from "./page_protocol";
+import type { ActuatorInfo, HelloMessage, ModelInfo } from "./page_protocol";
 
 export type ControlAxes = [ahead: number, starboard: number, down: number, turn: number]; // -1 to 1
 const PERIOD_MS = 100,
@@ -80,6 +81,7 @@ export function actuatorShares(actuators: ActuatorInfo[], model: ModelInfo, axes
 }
 
 export class ManualControl {
+  readonly button = h("button", { id: "do-helm", onclick: () => this.toggle() }, "drive");
   private box: HTMLElement | null = null;
   private readonly who = h("select", { "aria-label": "Body to drive", onchange: () => this.leave() });
   private readonly gain = h("input", {
@@ -118,6 +120,20 @@ export class ManualControl {
     for (const what of ["blur", "pagehide"]) window.addEventListener(what, () => this.keys.clear());
   }
 
+  /** Take what this page may do. */
+  permit(hello: HelloMessage): void {
+    const why = whyNoCommands(hello);
+    this.button.disabled = why !== "";
+    this.button.title = why || "Drive a vehicle with the keyboard or a gamepad (J)";
+    if (why && this.box) this.toggle();
+  }
+
+  /** Open or close the panel, or say why that is impossible. */
+  request(): void {
+    if (this.button.disabled) toast(this.button.title, true);
+    else this.toggle();
+  }
+
   toggle(): void {
     if (this.box) {
       this.leave();
@@ -126,8 +142,7 @@ export class ManualControl {
       this.box = null;
       return;
     }
-    const may = this.store.hello?.control === true && this.store.hello.kind === "live",
-      bodies = (this.store.scene?.bodies ?? []).filter((b) => b.client !== "none"),
+    const bodies = (this.store.scene?.bodies ?? []).filter((b) => b.client !== "none"),
       chosen = this.store.chosen === null ? "" : this.store.name(this.store.chosen);
     setChildren(this.who, ...bodies.map((b) => h("option", { value: b.name, selected: b.name === chosen }, b.name)));
     const head = h(
@@ -141,10 +156,8 @@ export class ManualControl {
       {
         id: "take-helm",
         class: "on",
-        disabled: !may || !bodies.length,
-        title: may
-          ? "Join as pilot of this body"
-          : "For manual control, you need a running server on this machine and `wavesim viz --control`",
+        disabled: !bodies.length,
+        title: "Join as pilot of this body",
         onclick: () => {
           this.driving = this.who.value;
           this.shown = false;

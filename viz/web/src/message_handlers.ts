@@ -1,5 +1,6 @@
 // What the page does with each message of the viewer's server.
 
+import type { AlarmAnnouncer } from "./alarm_announcer";
 import type { BodyDetails } from "./body_details";
 import type { BottomPanel } from "./bottom_panel";
 import type { ConnectionBanner } from "./connection_banner";
@@ -25,6 +26,7 @@ export interface MessageTargets {
   selection: Pick<Selection, "roster">;
   sonars: Pick<SonarWindows, "told">;
   shared: Pick<SharedView, "restore">;
+  announcer: Pick<AlarmAnnouncer, "take">;
   connection: Pick<ConnectionBanner, "source" | "warn">;
   errors: Pick<ErrorBanner, "there">;
   dark(): boolean;
@@ -55,7 +57,7 @@ function tellSounds(p: MessageTargets, m: SoundsMessage): void {
     p.bottom.signals.anew(events);
     return;
   }
-  sounds.hear(p.store, m.receptions);
+  sounds.hear(p.store, m.receptions, p.stage.view.show.beacons);
   p.bottom.signals.add(events);
   for (const n of m.notices) toast(`${n.name}: ${n.text}`);
   if (m.missed) p.bottom.signals.lose(m.missed);
@@ -83,12 +85,13 @@ function handlers(p: MessageTargets): Handlers {
     marks: (m) => p.bottom.timeline.mark(m.marks),
     alarms: (m) => {
       s.alarms = m.alarms;
+      p.announcer.take(m.alarms);
     },
     beliefs: (m) => s.believe(m.bodies),
     weather: (m) => {
       s.weather = m;
       p.toolbar.clients();
-      if (m.replay) p.bottom.timeline.set(m.replay.start, m.replay.end);
+      if (m.replay) p.bottom.timeline.set(m.replay);
     },
     sea: (m) => {
       s.sea = m.components ? new SeaState(m.components) : null;

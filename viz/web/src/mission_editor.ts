@@ -1,31 +1,26 @@
 // Mission editor on the chart: waypoints, beacons and fences by clicks, saved as a new configuration.
 
 import type { Chart, MissionDraft } from "./chart";
-import { formatTime, setChildren, h, formatNumber, toast } from "./dom";
+import { setChildren, h, formatNumber, toast } from "./dom";
+import { formatOffset } from "./geodesy";
 import { postJson } from "./http";
 import type { SendCommand } from "./commander_forms";
 import type { SceneStore } from "./scene_store";
 import type { HelloMessage, SavedMission } from "./page_protocol";
 import { circlePoints, distancesAndTimes, parallelLegs, type Point, type Waypoint } from "./survey_patterns";
+import { lasting, round, WaypointTable } from "./waypoint_table";
 
 type Tool = "waypoint" | "survey" | "beacon" | "fence";
 
 const MOST_SENT = 1000; // waypoints
-
-function lasting(seconds: number): string {
-  return Number.isFinite(seconds) ? formatTime(seconds) : "–";
-}
-
-function round(metres: number): number {
-  return Math.round(metres * 10) / 10;
-}
 
 export class MissionEditor {
   open = false;
   readonly button = h("button", { id: "do-mission", onclick: () => this.toggle() }, "mission");
   private readonly box = h("div", { class: "mission hidden", id: "mission" });
   private tool: Tool = "waypoint";
-  private vehicle = "";
+  private vehicle = ""; // follows the selection
+  private followed: number | null = null; // selected body that was followed last
   private depth = 5;
   private speed = 1;
   private keep = "inside";
@@ -34,6 +29,7 @@ export class MissionEditor {
   private drawing: [number, number][] = []; // corners of the fence being drawn, the last one of the draft
   private draft: MissionDraft | null = null;
   private saved = true;
+  private waypoints: WaypointTable | null = null;
   private readonly where = h("span", { class: "soft num" });
   private readonly info = h("div", { class: "soft" });
   private readonly warning = h("div", { class: "bad", id: "mission-warning" });
@@ -46,13 +42,14 @@ export class MissionEditor {
     stage: HTMLElement,
     private readonly toChart: () => void,
     private readonly order: SendCommand,
+    private readonly choose: (row: number | null) => void,
   ) {
     stage.append(this.box);
     window.addEventListener("beforeunload", (e) => {
       if (!this.saved) e.preventDefault();
     });
     chart.onMove = (n, e) => {
-      this.where.textContent = this.open ? `${formatNumber(n, 1)} N  ${formatNumber(e, 1)} E` : "";
+      this.where.textContent = this.open ? `${formatOffset(n, "NS", 1)}  ${formatOffset(e, "EW", 1)}` : "";
     };
   }
 
@@ -81,9 +78,27 @@ export class MissionEditor {
     this.toChart();
     this.draft ??= this.fresh();
     this.chart.draft = this.draft;
-    if (!this.vehicles().includes(this.vehicle)) this.vehicle = this.vehicles()[0] ?? "";
+    this.follow();
     this.chart.onClick = (n, e) => this.clicked(n, e);
     this.chart.grab = (n, e, near) => this.grab(n, e, near);
+    this.build();
+  }
+
+  /** Work on the selected vehicle; without a selection, on the previous one, or on the only one. */
+  private follow(): void {
+    const chosen = this.store.chosen,
+      name = chosen === null ? "" : this.store.name(chosen),
+      vehicles = this.vehicles();
+    this.followed = chosen;
+    if (vehicles.includes(name)) this.vehicle = name;
+    else if (!vehicles.includes(this.vehicle)) this.vehicle = vehicles.length === 1 ? vehicles[0]! : "";
+  }
+
+  /** Select the vehicle in the whole page, if it is in the simulation. */
+  private select(name: string): void {
+    this.vehicle = name;
+    this.choose(this.store.rowOf(name) ?? null);
+    this.followed = this.store.chosen;
     this.build();
   }
 
@@ -119,7 +134,7 @@ export class MissionEditor {
     return this.afloat ? 0 : this.depth;
   }
 
-  /** Waypoints of a vehicle as numbers that can be edited, inserted and removed. */
+  /** Waypoints of the vehicle as numbers that can be edited, inserted and removed. */
   private table(): HTMLElement | null {
     const d = this.chart.draft!,
       points = d.waypoints.get(this.vehicle) ?? [],
@@ -128,92 +143,13 @@ export class MissionEditor {
       this.saved = false;
       this.build();
     };
-    if (!points.length)
-      return present.length
-        ? h(
-            "button",
-            {
-              id: "edit-present",
-              onclick: () => {
-                d.waypoints.set(this.vehicle, structuredClone(present));
-                changed();
-              },
-            },
-            `edit the ${present.length} existing waypoints`,
-          )
-        : null;
-    const cell = (p: number[], k: number, i: number): HTMLElement => {
-      const input = h("input", {
-        type: "number",
-        step: "any",
-        value: p[i],
-        "aria-label": `${["north", "east", "depth", "speed"][i]} of waypoint ${k + 1}`,
-        onchange: () => {
-          if (Number.isFinite(input.valueAsNumber)) p[i] = input.valueAsNumber;
-          changed();
-        },
-      });
-      return h("td", {}, input);
-    };
-    const trip = this.trip(points);
-    const put = (k: number): void => {
-      const a = points[k]!,
-        b = points[k + 1] ?? a;
-      points.splice(k + 1, 0, [round((a[0] + b[0]) / 2), round((a[1] + b[1]) / 2), a[2], a[3]]);
+    this.waypoints = points.length ? new WaypointTable(points, changed) : null;
+    if (this.waypoints || !present.length) return this.waypoints?.element ?? null;
+    const edit = (): void => {
+      d.waypoints.set(this.vehicle, structuredClone(present));
       changed();
     };
-    const rows = points.map((p, k) =>
-      h(
-        "tr",
-        {},
-        h("td", { class: "n soft", title: `${formatNumber(trip[k]!.distance, 0)} m from the start` }, k + 1),
-        ...[0, 1, 2, 3].map((i) => cell(p, k, i)),
-        h("td", { class: "n soft" }, lasting(trip[k]!.time)),
-        h(
-          "td",
-          {},
-          h("button", { class: "small", title: "Insert a waypoint after this one", onclick: () => put(k) }, "+"),
-          h(
-            "button",
-            {
-              class: "small",
-              title: "Remove this waypoint",
-              "aria-label": `Remove waypoint ${k + 1}`,
-              onclick: () => {
-                points.splice(k, 1);
-                changed();
-              },
-            },
-            "×",
-          ),
-        ),
-      ),
-    );
-    const again = h(
-      "button",
-      {
-        id: "again",
-        class: "small",
-        disabled: points.length < 2,
-        title: "Append all waypoints of the route again",
-        onclick: () => {
-          points.push(...structuredClone(points));
-          changed();
-        },
-      },
-      "repeat route",
-    );
-    return h(
-      "div",
-      { class: "list waypoints" },
-      h(
-        "table",
-        {},
-        h("thead", {}, h("tr", {}, ...["", "north", "east", "depth", "m/s", "after", ""].map((t) => h("th", {}, t)))),
-        h("tbody", {}, ...rows),
-      ),
-      again,
-    );
+    return h("button", { id: "edit-present", onclick: edit }, `edit the ${present.length} existing waypoints`);
   }
 
   private fresh(): MissionDraft {
@@ -229,7 +165,9 @@ export class MissionEditor {
   }
 
   private vehicles(): string[] {
-    return (this.store.scene?.bodies ?? []).filter((b) => !b.buoy).map((b) => b.name);
+    const configured = (this.store.scene?.bodies ?? []).filter((b) => !b.buoy).map((b) => b.name),
+      present = [...this.store.bodies.values()].filter((b) => b.type !== "buoy").map((b) => b.name);
+    return [...new Set([...configured, ...present])];
   }
 
   private build(): void {
@@ -332,9 +270,7 @@ export class MissionEditor {
         ? h(
             "div",
             { class: "row" },
-            select(this.vehicle, this.vehicles(), (v) => {
-              this.vehicle = v;
-            }),
+            this.vehicleChoice(),
             this.afloat
               ? null
               : field("depth m", this.depth, (v) => {
@@ -407,14 +343,37 @@ export class MissionEditor {
     this.update();
   }
 
+  /** List of vehicles; the choice selects the vehicle in the whole page. */
+  private vehicleChoice(): HTMLElement {
+    const list = h(
+      "select",
+      { id: "mission-vehicle", "aria-label": "Vehicle of the mission", onchange: () => this.select(list.value) },
+      this.vehicle ? null : h("option", { value: "", selected: true }, "select a vehicle"),
+      ...this.vehicles().map((v) => h("option", { value: v, selected: v === this.vehicle }, v)),
+    );
+    return list;
+  }
+
   update(): void {
     const d = this.chart.draft;
     if (!this.open || !d) return;
+    if (this.store.chosen !== this.followed) {
+      const before = this.vehicle;
+      this.follow();
+      if (this.vehicle !== before) {
+        this.drawing = [];
+        this.build(); // updates the page too
+        return;
+      }
+    }
     const points = d.waypoints.get(this.vehicle) ?? [],
-      end = this.trip(points).at(-1);
-    const ways =
-      `${points.length} new waypoints for ${this.vehicle || "no vehicle"}` +
-      (end ? `: ${formatNumber(end.distance, 0)} m, ${lasting(end.time)}` : "");
+      trip = this.trip(points),
+      end = trip.at(-1);
+    this.waypoints?.update(trip, this.vehicle);
+    const ways = this.vehicle
+      ? `${points.length} new waypoints for ${this.vehicle}` +
+        (end ? `: ${formatNumber(end.distance, 0)} m, ${lasting(end.time)} from where it is` : "")
+      : "select a vehicle";
     this.info.textContent =
       this.tool === "waypoint"
         ? ways
@@ -426,12 +385,13 @@ export class MissionEditor {
   }
 
   private clicked(n: number, e: number): void {
-    this.saved = false;
+    this.saved &&= !this.vehicle && ["waypoint", "survey"].includes(this.tool);
     const d = this.chart.draft!,
       p: [number, number] = [round(n), round(e)];
-    if (this.tool === "waypoint" && this.vehicle)
+    if ((this.tool === "waypoint" || this.tool === "survey") && !this.vehicle) toast("select a vehicle first", true);
+    else if (this.tool === "waypoint")
       d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), [...p, this.under, this.speed]]);
-    if (this.tool === "survey") d.area.push(p);
+    else if (this.tool === "survey") d.area.push(p);
     if (this.tool === "beacon") {
       const taken = new Set([...(this.store.scene?.bodies ?? []).map((b) => b.name), ...d.beacons.map((b) => b.name)]);
       let k = 1;
@@ -463,8 +423,7 @@ export class MissionEditor {
   }
 
   private trip(points: Waypoint[]): ReturnType<typeof distancesAndTimes> {
-    const [n, e, d] = this.store.scene?.bodies.find((b) => b.name === this.vehicle)?.position ?? [0, 0, 0];
-    return distancesAndTimes([n!, e!, d!], points);
+    return distancesAndTimes(this.store.placeOf(this.vehicle) ?? [0, 0, 0], points);
   }
 
   private fenceName(): string {

@@ -1,26 +1,16 @@
 // Multibeam echosounder: soundings as coloured points that stay on the bed, and the profile of the newest ping.
 
 import * as THREE from "three";
+import { scaleColour, VIRIDIS } from "./colour_scales";
 import { toThree } from "./coordinate_frames";
 import { drawLabel, rangeMarkStep, type ImagePainter, type SonarImage, type ImageStyle } from "./sonar_image";
 
 const ROOM = 1 << 18; // points per sonar
-const RAMP: [number, number, number][] = [
-  [214, 48, 49],
-  [240, 147, 43],
-  [249, 229, 89],
-  [85, 196, 110],
-  [44, 130, 201],
-  [72, 52, 150],
-]; // shallow to deep
-
-function tint(f: number): [number, number, number] {
-  const x = Math.min(Math.max(f, 0), 1) * (RAMP.length - 1),
-    k = Math.min(Math.floor(x), RAMP.length - 2);
-  return [0, 1, 2].map((i) => RAMP[k]![i]! + (x - k) * (RAMP[k + 1]![i]! - RAMP[k]![i]!)) as [number, number, number];
+function tint(f: number): number[] {
+  return scaleColour(VIRIDIS, f).map((v) => Math.round(255 * v));
 }
 
-const glsl = RAMP.map((c) => `vec3(${c.map((v) => (v / 255).toFixed(4)).join(", ")})`);
+const glsl = VIRIDIS.map((c) => `vec3(${c.map((v) => v.toFixed(4)).join(", ")})`);
 
 export class MultibeamView implements ImagePainter {
   readonly cloud: THREE.Points<THREE.BufferGeometry, THREE.ShaderMaterial>;
@@ -51,9 +41,9 @@ export class MultibeamView implements ImagePainter {
           }`,
         fragmentShader: `uniform float low, high; varying float depth;
           void main() {
-            vec3 c[${RAMP.length}] = vec3[](${glsl.join(", ")});
-            float x = clamp((depth - low) / (high - low), 0.0, 1.0) * ${(RAMP.length - 1).toFixed(1)};
-            int k = min(int(x), ${RAMP.length - 2});
+            vec3 c[${VIRIDIS.length}] = vec3[](${glsl.join(", ")});
+            float x = clamp((depth - low) / (high - low), 0.0, 1.0) * ${(VIRIDIS.length - 1).toFixed(1)};
+            int k = min(int(x), ${VIRIDIS.length - 2});
             gl_FragColor = vec4(mix(c[k], c[k + 1], x - float(k)), 1.0);
             #include <colorspace_fragment>
           }`,

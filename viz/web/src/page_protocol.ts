@@ -381,10 +381,11 @@ export interface TimeMark {
   text: string;
 }
 
-/** Abnormal condition of a body, with its start and end in s of simulation time. */
+/** Abnormal condition of a body, with start and end of its newest occurrence in s of simulation time. */
 export interface Alarm {
   id: number;
   kind: string;
+  severity: "high" | "medium" | "low";
   name: string;
   row: number;
   text: string;
@@ -392,6 +393,10 @@ export interface Alarm {
   /** time at which the condition ended; null: still active */
   until: number | null;
   seen: boolean;
+  /** number of occurrences */
+  count: number;
+  /** time until which a user suppressed the alarm; null: in service */
+  shelved: number | null;
 }
 
 /** Current, wind and water level of the simulation. */
@@ -413,6 +418,8 @@ export interface ReplayClock {
   speed: number;
   /** name of the log drawn for comparison; empty: none */
   other: string;
+  /** number of pages that share this clock */
+  pages?: number;
 }
 
 /** Weather and clients of a simulation. */
@@ -421,6 +428,8 @@ export interface WeatherReport {
   clients: SessionInfo[];
   /** number of clients; null: unknown */
   connected: number | null;
+  /** state of the log: ok, off, or what is wrong with it; empty: unknown */
+  log?: string;
   replay?: ReplayClock;
 }
 
@@ -505,6 +514,8 @@ export interface WeatherMessage {
   clients: SessionInfo[];
   /** number of clients; null: unknown */
   connected: number | null;
+  /** state of the log: ok, off, or what is wrong with it; empty: unknown */
+  log?: string;
   replay?: ReplayClock;
   type: "weather";
 }
@@ -660,6 +671,13 @@ export interface AcknowledgeRequest {
   alarm: number | null;
 }
 
+/** Suppress an alarm for a simulation time in s; 0 returns it to service. */
+export interface ShelveRequest {
+  do: "shelve";
+  alarm: number;
+  seconds: number;
+}
+
 /**
  * Commander verb with its values: apply a force, move a body, change the weather, or send a mission. `row` is None if
  * the verb does not concern a body.
@@ -679,7 +697,14 @@ export interface DriveRequest {
 }
 
 export type PageRequest =
-  WatchRequest | PicturesRequest | ControlRequest | FaultRequest | AcknowledgeRequest | CommanderRequest | DriveRequest;
+  | WatchRequest
+  | PicturesRequest
+  | ControlRequest
+  | FaultRequest
+  | AcknowledgeRequest
+  | ShelveRequest
+  | CommanderRequest
+  | DriveRequest;
 
 /** Reason why a request failed, in an answer with an error status. */
 export interface ErrorAnswer {

@@ -1,8 +1,8 @@
 // Charts of numbers against time (uPlot).
 
 import uPlot from "uplot";
-import { cssVariable, h } from "./dom";
-import { tickTexts } from "./units";
+import { cssVariable, formatTime, h } from "./dom";
+import { axisRange, axisWidth, tickTexts } from "./units";
 
 export interface PlotOptions {
   title: string;
@@ -21,6 +21,22 @@ export interface PlotOptions {
 
 function ticks(_u: uPlot, splits: (number | null)[]): string[] {
   return tickTexts(splits);
+}
+
+const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 360, 720, 1440];
+const TIME_STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30].concat(MINUTES.map((m) => 60 * m)); // s
+
+function timeTicks(_u: uPlot, splits: (number | null)[]): string[] {
+  const step = (splits[1] ?? 1) - (splits[0] ?? 0),
+    digits = step < 0.095 ? 2 : step < 0.95 ? 1 : 0;
+  return splits.map((t) => (t === null ? "" : formatTime(t, digits)));
+}
+
+/** Width of the vertical axis: as wide as its longest label needs. */
+function labelWidth(u: uPlot, values: string[] | null, axis: number, cycle: number): number {
+  const known = (u.axes[axis] as unknown as { _size?: number })._size;
+  if (cycle > 1 && known !== undefined) return known; // or the layout might never settle
+  return axisWidth(values ?? []);
 }
 
 export class Plot {
@@ -72,20 +88,15 @@ export class Plot {
           x: { time: false },
           y: {
             dir: look.down ? -1 : 1,
-            range: (_u, a, b) =>
-              Number.isFinite(a) && Number.isFinite(b)
-                ? b - a < 1e-6
-                  ? [a - 0.5, b + 0.5]
-                  : [a - 0.08 * (b - a), b + 0.08 * (b - a)]
-                : [0, 1],
+            range: (_u, a, b) => axisRange(a, b, unit),
           },
         },
         axes: [
-          { ...axis, size: 24 },
-          { ...axis, size: 48, space: 22 },
+          { ...axis, size: 24, space: 56, values: timeTicks, incrs: TIME_STEPS },
+          { ...axis, size: labelWidth, space: 22 },
         ],
         series: [
-          { label: "s", value: (_u, v) => (v === null || v === undefined ? "–" : v.toFixed(2)) },
+          { label: "time", value: (_u, v) => (v === null || v === undefined ? "–" : formatTime(v, 2)) },
           ...labels.map((label, k) => ({
             label,
             stroke: look.colours[k % look.colours.length] as string,

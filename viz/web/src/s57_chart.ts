@@ -3,7 +3,7 @@
 
 import { cssVariable } from "./dom";
 import { toLocal } from "./geodesy";
-import { depthColour } from "./terrain";
+import { depthColour } from "./colour_scales";
 import type { ChartContent } from "./page_protocol";
 
 type Px = (n: number, e: number) => [number, number];
@@ -92,7 +92,7 @@ export class S57Chart {
           ? dark
             ? "#4a4331"
             : "#e8d9a8"
-          : `rgb(${depthColour(Math.sqrt(Math.max(a.depth ?? 0, 0) / DEEP), dark)
+          : `rgb(${depthColour(Math.sqrt(Math.max(a.depth ?? 0, 0) / DEEP))
               .map((v) => Math.round(255 * v))
               .join(",")})`;
       c.globalAlpha = dark ? 0.6 : 0.85;

@@ -144,6 +144,32 @@ export class SceneStore {
     }
   }
 
+  /** True if a signal went from one buoy to another. */
+  betweenBuoys({ source, receiver }: SignalReception): boolean {
+    return [source, receiver].every((row) => this.bodies.get(row)?.type === "buoy");
+  }
+
+  /** Time in s since the newest frame arrived. */
+  age(): number {
+    return this.last ? (performance.now() - this.arrived) * 1e-3 : 0;
+  }
+
+  /** Row of a body that is in the simulation. */
+  rowOf(name: string): number | undefined {
+    for (const b of this.bodies.values()) if (b.name === name) return b.row;
+    return undefined;
+  }
+
+  /** Where a body is now; before it joins, where its configuration puts it. */
+  placeOf(name: string): [north: number, east: number, depth: number] | null {
+    const k = this.index.get(this.rowOf(name) ?? -1),
+      p =
+        k === undefined
+          ? this.scene?.bodies.find((b) => b.name === name)?.position
+          : this.ned.subarray(3 * k, 3 * k + 3);
+    return p && Number.isFinite(p[0]) ? [p[0]!, p[1]!, p[2]!] : null;
+  }
+
   track(row: number): Track {
     let track = this.tracks.get(row);
     if (!track) this.tracks.set(row, (track = new Track()));

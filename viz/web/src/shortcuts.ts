@@ -12,10 +12,10 @@ import type { Toolbar } from "./toolbar";
 
 export interface ShortcutTargets {
   toolbar: Pick<Toolbar, "startOrPause" | "step" | "stop" | "faster">;
-  stage: Pick<Stage, "setMode" | "home" | "toggle">;
+  stage: Pick<Stage, "setMode" | "home" | "toggle" | "menu">;
   selection: Pick<Selection, "choose" | "step">;
   mission: Pick<MissionEditor, "request">;
-  helm: Pick<ManualControl, "toggle">;
+  helm: Pick<ManualControl, "request">;
   panels: Pick<SidePanels, "toggle">;
   theme: Pick<Theme, "toggle">;
   pointer: Pick<ChartPointer, "endMeasurement">;
@@ -45,8 +45,14 @@ function actions(p: ShortcutTargets): Record<string, () => void> {
     },
     o: () => p.toggleOnboard(),
     ...Object.fromEntries(LAYERS.map(([layer, , key]) => [key.toLowerCase(), () => p.stage.toggle(layer)])),
-    m: () => p.mission.request(),
-    j: () => p.helm.toggle(),
+    m: () => {
+      p.stage.menu.close();
+      p.mission.request();
+    },
+    j: () => {
+      p.stage.menu.close();
+      p.helm.request();
+    },
     "[": () => p.panels.toggle("left"),
     "]": () => p.panels.toggle("right"),
     L: () => p.theme.toggle(),

@@ -1,7 +1,7 @@
 // Windows with the images of sonars and cameras, one per instrument, for live servers and logs.
 
 import * as THREE from "three";
-import { h, toggleClass, setText } from "./dom";
+import { formatTime, h, toggleClass, setText } from "./dom";
 import { makeDraggable } from "./draggable";
 import type { ViewerSocket } from "./websocket";
 import { PALETTE_NAMES, colourTable, type ImagePainter, type SonarImage } from "./sonar_image";
@@ -191,7 +191,7 @@ class SonarWindow {
         : `${(head.frequency / 1e3).toFixed(0)} kHz  ${head.range.toFixed(0)} m`;
     setText(
       this.told,
-      `${what}  ${head.kind === "camera" ? "picture" : "ping"} ${head.number}  ${head.time.toFixed(1)} s` +
+      `${what}  ${head.kind === "camera" ? "picture" : "ping"} ${head.number}  ${formatTime(head.time)}` +
         `${altitude}${cut}${skipped}`,
     );
   }

@@ -2,7 +2,7 @@
 // one. A signal is a line from its
 // emission to its reception or loss, with a slope given by the sound speed. Signals that overlap in a lane can collide.
 
-import { bodyColour, cssVariable, h, toggleClass, setText } from "./dom";
+import { bodyColour, cssVariable, formatTime, h, toggleClass, setText } from "./dom";
 import { SIGNAL_KINDS, OUTCOMES, RANGE_KINDS, type SceneStore } from "./scene_store";
 import { prepareCanvas } from "./canvas";
 import type { SentSignal, SignalReception } from "./page_protocol";
@@ -197,7 +197,7 @@ export class SpaceTime {
           tint:
             e.outcome === 0
               ? RANGE_KINDS.has(e.kind) && e.measured !== null
-                ? cssVariable("--accent")
+                ? cssVariable("--range")
                 : cssVariable("--good")
               : e.outcome === 8
                 ? cssVariable("--warm")
@@ -246,7 +246,7 @@ export class SpaceTime {
     for (let t = Math.ceil(since / step) * step; t <= until; t += step) {
       c.moveTo(x(t), 0);
       c.lineTo(x(t), bottom);
-      c.fillText(`${+t.toFixed(2)} s`, x(t) + 3, bottom + 9);
+      c.fillText(formatTime(t, step < 1 ? 1 : 0), x(t) + 3, bottom + 9);
     }
     c.stroke();
     if (this.slot <= 0 || this.span / this.slot > 400) return;

@@ -4,6 +4,7 @@ import { Chart } from "./chart";
 import { h } from "./dom";
 import type { ErrorBanner } from "./error_banner";
 import type { OnboardCanvases } from "./view3d";
+import { Menu } from "./menu";
 import type { SceneStore } from "./scene_store";
 import type { ViewState } from "./url_state";
 import { EXAGGERATION_FACTORS } from "./vertical_exaggeration";
@@ -21,6 +22,7 @@ export const LAYERS: [name: Layer, text: string, key: string][] = [
   ["labels", "names", "L"],
   ["trails", "tracks", "T"],
   ["spheres", "sound", "R"],
+  ["beacons", "beacon to beacon", "P"],
   ["surface", "surface", "U"],
   ["waves", "waves", "V"],
   ["sky", "sky", "K"],
@@ -40,6 +42,8 @@ export class Stage {
   private readonly heights: HTMLSelectElement;
   private readonly modes = new Map<StageMode, HTMLButtonElement>();
   private readonly layers = new Map<Layer, HTMLButtonElement>();
+  /** Menu of the elements that are shown. */
+  readonly menu: Menu;
 
   constructor(
     store: SceneStore,
@@ -71,17 +75,12 @@ export class Stage {
       const title = `${text} on or off (${key})`;
       this.layers.set(layer, h("button", { id: `do-show-${layer}`, title, onclick: () => this.toggle(layer) }, text));
     }
+    this.menu = new Menu("shown", "show", ...this.layers.values(), this.heights);
     this.restoreLayers();
   }
 
   /** Add the canvases, the buttons (the stage's own and others), and what lies above them. */
   assemble(buttons: HTMLElement[], above: HTMLElement): void {
-    const shown = h(
-      "details",
-      { class: "shown", id: "shown" },
-      h("summary", {}, "show"),
-      h("div", {}, ...this.layers.values(), this.heights),
-    );
     const home = h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂");
     this.element.append(
       this.view.canvas,
@@ -89,7 +88,7 @@ export class Stage {
       this.chart.canvas,
       this.view.compass,
       this.chart.pointer.element,
-      h("div", { class: "tools" }, ...this.modes.values(), home, shown, ...buttons),
+      h("div", { class: "tools" }, ...this.modes.values(), home, this.menu.element, ...buttons),
       above,
     );
   }

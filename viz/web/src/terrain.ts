@@ -3,31 +3,9 @@
 import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
 import { roundStep } from "./canvas";
+import { depthColour } from "./colour_scales";
+import { bodyColour } from "./dom";
 import type { BedGrid, Scene } from "./page_protocol";
-
-const RAMP_DARK = [
-  [0.96, 0.85, 0.62],
-  [0.5, 0.72, 0.62],
-  [0.16, 0.5, 0.56],
-  [0.08, 0.3, 0.45],
-  [0.05, 0.17, 0.32],
-];
-const RAMP_LIGHT = [
-  [0.98, 0.93, 0.78],
-  [0.72, 0.87, 0.8],
-  [0.45, 0.74, 0.78],
-  [0.28, 0.56, 0.7],
-  [0.18, 0.38, 0.56],
-];
-
-export function depthColour(f: number, dark: boolean): [number, number, number] {
-  const colours = dark ? RAMP_DARK : RAMP_LIGHT;
-  const x = Math.min(Math.max(f, 0), 1) * (colours.length - 1),
-    k = Math.min(Math.floor(x), colours.length - 2);
-  const a = colours[k]!,
-    b = colours[k + 1]!;
-  return [0, 1, 2].map((i) => a[i]! + (x - k) * (b[i]! - a[i]!)) as [number, number, number];
-}
 
 /** Minimum and maximum depth, widened so that a level bed gets a medium colour. */
 export function depthRange(bed: BedGrid): [number, number] {
@@ -109,7 +87,7 @@ export class Terrain {
     }
     if (scene.bed) this.bed(scene.bed, dark);
     this.obstacles(scene, dark);
-    this.missions(scene, dark);
+    this.missions(scene);
   }
 
   private bed(bed: BedGrid, dark: boolean): void {
@@ -117,14 +95,15 @@ export class Terrain {
       columns = bed.east.length;
     const position = new Float32Array(3 * rows * columns),
       colour = new Float32Array(3 * rows * columns);
-    const [low, high] = depthRange(bed);
+    const [low, high] = depthRange(bed),
+      tone = new THREE.Color();
     this.deepest = high;
     for (let i = 0; i < rows; i++)
       for (let k = 0; k < columns; k++) {
         const d = bed.depth[i]![k] ?? high,
           o = 3 * (i * columns + k);
         position.set(toThree(bed.north[i]!, bed.east[k]!, d), o);
-        colour.set(depthColour((d - low) / (high - low), dark), o);
+        tone.setRGB(...depthColour((d - low) / (high - low)), THREE.SRGBColorSpace).toArray(colour, o);
       }
     const index: number[] = [];
     for (let i = 0; i + 1 < rows; i++)
@@ -149,7 +128,11 @@ export class Terrain {
     geometry.computeVertexNormals();
     const mesh = new THREE.Mesh(
       geometry,
-      new THREE.MeshLambertMaterial({ vertexColors: true, side: THREE.DoubleSide }),
+      new THREE.MeshLambertMaterial({
+        color: dark ? "#b4bec4" : "#ffffff",
+        vertexColors: true,
+        side: THREE.DoubleSide,
+      }),
     );
     mesh.name = "bed";
     this.still.add(mesh);
@@ -200,7 +183,7 @@ export class Terrain {
     }
   }
 
-  private missions(scene: Scene, dark: boolean): void {
+  private missions(scene: Scene): void {
     const lines = (points: number[], colour: string, opacity: number, dashed = false): void => {
       const geometry = new THREE.BufferGeometry();
       geometry.setAttribute("position", new THREE.Float32BufferAttribute(points, 3));
@@ -218,7 +201,9 @@ export class Terrain {
       this.still.add(line);
     };
     const marker = new THREE.OctahedronGeometry(this.extent / 220);
-    for (const body of scene.bodies) {
+    for (const [row, body] of scene.bodies.entries()) {
+      // the server gives configured bodies their rows in this order
+      const colour = bodyColour(row);
       if (body.anchor)
         lines(
           [
@@ -238,12 +223,12 @@ export class Terrain {
         );
         const mesh = new THREE.Mesh(
           marker,
-          new THREE.MeshBasicMaterial({ color: dark ? "#cfe3f1" : "#33536b", transparent: true, opacity: 0.7 }),
+          new THREE.MeshBasicMaterial({ color: colour, transparent: true, opacity: 0.8 }),
         );
         mesh.position.set(...toThree(way[k]![0]!, way[k]![1]!, depth));
         this.still.add(mesh);
       }
-      if (pieces.length) lines(pieces, dark ? "#cfe3f1" : "#33536b", 0.35, true);
+      if (pieces.length) lines(pieces, colour, 0.6, true);
     }
     for (const fence of scene.fences) {
       const pieces: number[] = [];

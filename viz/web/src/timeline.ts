@@ -3,7 +3,7 @@
 import { formatTime, cssVariable, h, setText } from "./dom";
 import type { SceneStore } from "./scene_store";
 import { context2d } from "./canvas";
-import type { TimeMark } from "./page_protocol";
+import type { ReplayClock, TimeMark } from "./page_protocol";
 
 const TINTS: Record<string, string> = {
   notice: "--warm",
@@ -18,6 +18,11 @@ export class Timeline {
   readonly element = h("div", { id: "replay", class: "hidden" });
   private readonly at = h("span", { id: "replay-at", class: "num" });
   private readonly end = h("span", { class: "soft num" });
+  private readonly shared = h("span", {
+    class: "soft",
+    id: "replay-shared",
+    title: "All pages of this viewer show the same time: play, pause and the slider act on all of them",
+  });
   private readonly strip = h("canvas", { class: "marks", id: "marks" });
   private readonly slider: HTMLInputElement;
   private marks: TimeMark[] = [];
@@ -51,14 +56,17 @@ export class Timeline {
     });
     this.element.append(
       h("b", {}, "Replay"),
+      this.shared,
       this.at,
       h("div", { class: "grow time-line" }, this.strip, slider),
       this.end,
     );
   }
 
-  /** Set the duration of the log. */
-  set(start: number, end: number): void {
+  /** Take the time span of the log, and with whom its time is shared. */
+  set({ start, end, pages, other }: ReplayClock): void {
+    const shared = (pages ?? 1) > 1 ? `time shared by ${pages} pages` : "shared time";
+    setText(this.shared, `${shared}${other ? `; compared with ${other}` : ""}`);
     if (this.slider.min === String(start) && this.slider.max === String(end)) return;
     this.slider.min = String(start);
     this.slider.max = String(end);

@@ -1,23 +1,30 @@
 // Toolbar: state and speed of the simulation, and the buttons that control it.
 
+import { Menu } from "./menu";
 import { formatNumber, formatTime, h, setText } from "./dom";
 import { nextSpeed, showKeyHelp, SPEEDS } from "./keyboard";
 import { type HelloMessage, SIGNAL_WIDTH } from "./page_protocol";
+import { whyNoCommands } from "./permissions";
 import { RUN_STATES, type SceneStore } from "./scene_store";
 
-type Stat = "time" | "factor" | "late" | "vehicles" | "buoys" | "signals" | "clients" | "fps";
-const STATS: [key: Stat, name: string, wide: boolean][] = [
-  ["time", "elapsed", false],
-  ["factor", "real-time factor", false],
-  ["late", "delay, maximum delay (late ticks)", true],
-  ["vehicles", "vehicles", false],
-  ["buoys", "buoys", false],
-  ["signals", "signals", false],
-  ["clients", "clients (round trip)", true],
-  ["fps", "frames/s", true],
+type Stat = "utc" | "time" | "factor" | "log" | "link" | "late" | "vehicles" | "buoys" | "signals" | "clients" | "fps";
+const STATS: [key: Stat, name: string][] = [
+  ["utc", "UTC"],
+  ["time", "simulation time"],
+  ["factor", "real-time factor"],
+  ["log", "log"],
+  ["link", "link"],
 ];
+const DIAGNOSTICS: [key: Stat, name: string][] = [
+  ["late", "delay, maximum delay (late ticks)"],
+  ["vehicles", "vehicles"],
+  ["buoys", "buoys"],
+  ["signals", "signals under way"],
+  ["clients", "clients (round trip)"],
+  ["fps", "frames/s"],
+];
+const OLD_S = 2; // age of the newest frame at which the link is called slow
 const TONES: Record<string, string> = { running: "good", paused: "warm", lost: "bad" };
-const READ_ONLY = "This viewer is read-only; to send commands, start it with: wavesim viz --control";
 
 export class Toolbar {
   readonly element = h("div", { id: "bar" });
@@ -38,7 +45,7 @@ export class Toolbar {
       button("start", "▶", "Start or resume (space)", () => control("start")),
       button("pause", "❚❚", "Pause (space)", () => control("pause")),
       button("step", "▸|", "Single step (N)", () => this.step()),
-      button("stop", "■", "Stop (X)", () => control("stop")),
+      button("stop", "■", "Stop (X)", () => this.stop()),
     ];
     this.speed = h(
       "select",
@@ -58,6 +65,7 @@ export class Toolbar {
       h("div", { class: "group" }, ...this.buttons, this.speed),
       ...STATS.map((s) => this.stat(...s)),
       h("span", { class: "grow" }),
+      new Menu("diagnostics", "diagnostics", ...DIAGNOSTICS.map((s) => this.stat(...s))).element,
       h(
         "div",
         { class: "group" },
@@ -66,12 +74,44 @@ export class Toolbar {
         h("button", { id: "do-help", title: "Keyboard shortcuts and legend (?)", onclick: () => showKeyHelp() }, "?"),
       ),
     );
+    window.setInterval(() => this.tick(), 1000);
+    this.tick();
   }
 
-  private stat(key: Stat, name: string, wide: boolean): HTMLElement {
+  private stat(key: Stat, name: string): HTMLElement {
     const value = h("b", { id: `stat-${key}` }, "–");
     this.stats.set(key, value);
-    return h("div", { class: `stat${wide ? " wide" : ""}` }, value, h("span", {}, name));
+    return h("div", { class: "stat" }, value, h("span", {}, name));
+  }
+
+  /** Set a value with its tone: good, warm, bad or none. */
+  private rate(key: Stat, text: string, tone: string, title = ""): void {
+    const value = this.stats.get(key)!;
+    setText(value, text);
+    if (value.className !== tone) value.className = tone;
+    if (value.title !== title) value.title = title;
+  }
+
+  /** Update what changes without a frame: the clock on the wall, and the age of the newest frame. */
+  private tick(): void {
+    this.set("utc", new Date().toISOString().slice(11, 19));
+    const { lost, last, hello } = this.store,
+      age = this.store.age();
+    if (!hello) return;
+    if (lost) this.rate("link", "lost", "bad", lost);
+    else if (last?.state === 1 && age > OLD_S)
+      this.rate("link", `${age.toFixed(0)} s old`, "warm", "the newest frame of the running simulation is old");
+    else this.rate("link", "ok", "good", "frames arrive from the viewer's server");
+  }
+
+  /** Show the state of the log. */
+  private logged(): void {
+    const log = this.store.weather?.log ?? "",
+      replay = this.store.hello?.kind === "replay";
+    if (!log || this.store.lost) this.rate("log", "–", "");
+    else if (log === "ok") this.rate("log", replay ? "complete" : "recording", "good");
+    else if (log === "off") this.rate("log", "off", "warm", "the server writes no log");
+    else this.rate("log", replay ? "damaged" : "failed", "bad", log);
   }
 
   private set(key: Stat, text: string): void {
@@ -81,11 +121,12 @@ export class Toolbar {
   /** Take the name of the source, and what this page may do. */
   permit(hello: HelloMessage): void {
     setText(this.name, hello.name);
+    const why = hello.kind === "replay" && hello.control ? "" : whyNoCommands(hello);
     for (const button of this.buttons) {
-      button.disabled = !hello.control;
-      if (!hello.control) button.title = READ_ONLY;
+      button.disabled = why !== "";
+      if (why) button.title = why;
     }
-    this.speed.disabled = !hello.control;
+    this.speed.disabled = why !== "";
     // a replay always has a speed, also while paused
     if (hello.kind === "replay") this.speed.querySelector("option[value='0']")?.remove();
   }
@@ -98,8 +139,11 @@ export class Toolbar {
     this.control(this.store.last?.state === 1 ? "pause" : "start");
   }
 
+  /** Stop the simulation, after a confirmation: everyone's run ends. A replay only returns to its start. */
   stop(): void {
-    this.control("stop");
+    const { hello } = this.store;
+    const text = `Stop the simulation '${hello?.name}'? It stops for all its programs and pages.`;
+    if (hello?.kind !== "live" || !hello.control || window.confirm(text)) this.control("stop");
   }
 
   /** Choose the next faster or slower speed. */
@@ -112,6 +156,8 @@ export class Toolbar {
 
   /** Update the clients with their mean round-trip time. */
   clients(): void {
+    this.tick();
+    this.logged();
     const w = this.store.weather;
     if (!w) return;
     const rtt = w.clients.map((c) => c.rtt_ms).filter((v): v is number => v !== null),
@@ -138,6 +184,8 @@ export class Toolbar {
     this.set("buoys", String(buoys));
     this.set("signals", String(f.signals.length / SIGNAL_WIDTH));
     this.set("fps", String(rate));
+    this.logged();
+    this.tick();
   }
 
   /** Show that nothing is drawn. */

@@ -3,7 +3,7 @@
 // draws the table, and lines and domains on the chart. traffic3d.ts draws them in 3D.
 
 import { formatTime, bodyColour, cssVariable, h, toggleClass, formatNumber, setText } from "./dom";
-import { wrapDegrees } from "./coordinate_frames";
+import { formatHeading } from "./coordinate_frames";
 import type { SceneStore } from "./scene_store";
 import type { Encounter, Traffic } from "./page_protocol";
 
@@ -117,11 +117,11 @@ export class TrafficList {
       [
         this.store.name(m.row),
         formatNumber(m.range, 0),
-        `${wrapDegrees(m.bearing * DEG).toFixed(0)}°`,
-        `${wrapDegrees(m.course * DEG).toFixed(0)}°`,
+        `${formatHeading(m.bearing * DEG)}°`,
+        `${formatHeading(m.course * DEG)}°`,
         formatNumber(m.speed, 1),
         formatNumber(m.dcpa, 1),
-        ahead > 0 ? formatTime(ahead).replace(/\.\d$/, "") : "past",
+        ahead > 0 ? formatTime(ahead, 0) : "past",
         ahead > 0 ? m.role : "",
       ].forEach((text, k) => setText(row.cells[k]!, text));
       for (const [k, name] of ["bad", "warm"].entries())

@@ -45,6 +45,37 @@ export function formatValue(value: number | null | undefined, s: DisplayUnit, fi
   return v.toFixed(fine ? 7 : Math.abs(v) >= 1000 ? 1 : s.unit === "" && Number.isInteger(v) ? 0 : s.digits);
 }
 
+const LEAST_SPANS: Record<string, number> = {
+  m: 0.5,
+  "m/s": 0.1,
+  "m/s²": 0.1,
+  "°": 1,
+  "°/s": 1,
+  "rev/s": 0.2,
+  "rev/min": 5,
+  "%": 2,
+  N: 1,
+  "N, N m": 1,
+  kg: 0.1,
+  "°C": 0.1,
+  dbar: 0.5,
+  V: 0.1,
+  A: 0.1,
+};
+
+/** Range of an axis around values in a displayed unit: never so small that noise fills the chart. */
+export function axisRange(low: number | null, high: number | null, unit: string): [number, number] {
+  if (low === null || high === null || !Number.isFinite(low) || !Number.isFinite(high)) return [0, 1];
+  const span = Math.max(high - low, LEAST_SPANS[unit] ?? 1e-6),
+    room = 0.5 * (span - (high - low)) + 0.08 * span;
+  return [low - room, high + room];
+}
+
+/** Width in px of a vertical axis whose labels are 10 px high: ticks, gap, and the longest label. */
+export function axisWidth(labels: (string | null)[]): number {
+  return 18 + 6.5 * Math.max(2, ...labels.map((text) => text?.length ?? 0));
+}
+
 const NOTHING = 1e-9; // smaller values are shown as 0
 
 /** Format axis ticks with the digits that their step needs: 2.5 must not become 3. */

@@ -60,6 +60,7 @@ export class View3D {
     arrows: true,
     beams: true,
     traffic: true,
+    beacons: false, // receptions from buoy to buoy
     magnify: true,
   };
   onboard: OnboardCanvases | null = null;

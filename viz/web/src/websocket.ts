@@ -112,6 +112,10 @@ export class ViewerSocket {
   acknowledge(alarm: number | null): void {
     this.send({ do: "acknowledge", alarm });
   }
+  /** Suppress an alarm for a simulation time; 0 returns it to service. */
+  shelve(alarm: number, seconds: number): void {
+    this.send({ do: "shelve", alarm, seconds });
+  }
   control(verb: string, value?: number): void {
     this.send({ do: "control", verb, value: value ?? null });
   }

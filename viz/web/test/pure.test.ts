@@ -3,9 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { unbrokenSegments } from "../src/cables";
-import { formatNumber } from "../src/dom";
-import { wrapDegrees, euler, fromThree, toThree } from "../src/coordinate_frames";
-import { formatDegrees, depthAt, geodetic, distanceAndBearing } from "../src/geodesy";
+import { readFileSync } from "node:fs";
+import { DEEP, scaleColour, VIRIDIS } from "../src/colour_scales";
+import { COLOURS, formatNumber, formatTime } from "../src/dom";
+import { formatHeading, wrapDegrees, euler, fromThree, toThree } from "../src/coordinate_frames";
+import { formatDegrees, formatOffset, depthAt, geodetic, distanceAndBearing } from "../src/geodesy";
 import { actuatorShares } from "../src/manual_control";
 import { viewLink, parseViewLink } from "../src/url_state";
 import { normalisedKey, nextSpeed, SPEEDS } from "../src/keyboard";
@@ -16,7 +18,7 @@ import { smallestCell, gridLines, SeaState } from "../src/sea_state";
 import { SceneStore, Track } from "../src/scene_store";
 import { circlePoints, distancesAndTimes, parallelLegs, type Point } from "../src/survey_patterns";
 import { placeLabel } from "../src/traffic_list";
-import { displayUnit, tickTexts, formatValue } from "../src/units";
+import { axisRange, axisWidth, displayUnit, tickTexts, formatValue } from "../src/units";
 import { type ActuatorInfo, BODY_WIDTH, INVALID, type ModelInfo, type SignalReception } from "../src/page_protocol";
 
 test("the next speed is the next one, whatever the last was; 0 is the fastest", () => {
@@ -434,4 +436,87 @@ test("a line is drawn from node to node, without the segment that broke", () => 
       [3, 0, 9],
     ],
   ]);
+});
+
+test("offsets, headings and times are written as an operator writes them", () => {
+  assert.deepEqual(
+    [formatOffset(-200, "NS"), formatOffset(400, "EW"), formatOffset(-400, "EW"), formatOffset(0, "NS")],
+    ["200 S", "400 E", "400 W", "0 N"],
+  );
+  assert.deepEqual([formatOffset(-78.83, "NS", 1), formatOffset(-0.04, "EW", 1)], ["78.8 S", "0.0 E"]);
+  assert.deepEqual(
+    [0, 7.4, 359.4, 359.6, -90, 360].map((d) => formatHeading(d)),
+    ["000", "007", "359", "000", "270", "000"],
+  );
+  assert.deepEqual(
+    [359.96, 5.25, null].map((d) => formatHeading(d, 1)),
+    ["000.0", "005.3", "–"],
+  );
+  assert.deepEqual(
+    [formatTime(59.97), formatTime(629.2), formatTime(657, 0), formatTime(3599.6, 0)],
+    ["1:00.0", "10:29.2", "10:57", "1:00:00"],
+  );
+});
+
+test("a chart never shows noise as if it were a signal", () => {
+  const [low, high] = axisRange(0, 2e-4, "m");
+  assert.ok(high - low >= 0.5 && low < 0 && high > 2e-4);
+  assert.ok(axisRange(1.124, 1.128, "m/s")[1] - axisRange(1.124, 1.128, "m/s")[0] >= 0.1);
+  assert.deepEqual(axisRange(0, 100, "m"), [-8, 108]);
+  assert.deepEqual(axisRange(null, null, "m"), [0, 1]);
+  assert.ok(axisWidth(["0", "0.0002"]) > axisWidth(["0", "20"]) + 20, "as wide as the longest label");
+});
+
+// Colours as a deuteranope sees them (Machado, Oliveira and Fernandes 2009, severity 1), in CIE L*a*b* (D65).
+const DEUTERANOPIA = [
+  [0.367322, 0.860646, -0.227968],
+  [0.280085, 0.672501, 0.047413],
+  [-0.01182, 0.04294, 0.968881],
+];
+const XYZ = [
+  [0.4124, 0.3576, 0.1805],
+  [0.2126, 0.7152, 0.0722],
+  [0.0193, 0.1192, 0.9505],
+];
+const times = (m: number[][], v: number[]): number[] => m.map((r) => r.reduce((s, a, k) => s + a * v[k]!, 0));
+function lab(colour: number[], blind: boolean): number[] {
+  const linear = colour.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)),
+    seen = blind ? times(DEUTERANOPIA, linear).map((v) => Math.min(Math.max(v, 0), 1)) : linear;
+  const [x, y, z] = times(XYZ, seen).map((v, k) => {
+    const t = v / [0.9505, 1, 1.089][k]!;
+    return t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116;
+  }) as [number, number, number];
+  return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
+}
+const apart = (a: number[], b: number[], blind: boolean): number => {
+  const [p, q] = [lab(a, blind), lab(b, blind)];
+  return Math.hypot(...p.map((v, k) => v - q[k]!));
+};
+const rgb = (hex: string): number[] => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16) / 255);
+
+test("colours of bodies, and those of heard and lost, differ for a deuteranope too", () => {
+  for (const blind of [false, true])
+    COLOURS.forEach((a, k) => {
+      for (const b of COLOURS.slice(k + 1)) assert.ok(apart(rgb(a), rgb(b), blind) > 20, `${a} ${b} ${blind}`);
+    });
+  const css = readFileSync("src/style.css", "utf8"),
+    [good, bad] = ["good", "bad"].map((name) =>
+      [...css.matchAll(new RegExp(`--${name}: (#\\w{6})`, "g"))].map((m) => m[1]!),
+    );
+  for (const k of [0, 1]) assert.ok(apart(rgb(good![k]!), rgb(bad![k]!), true) > 30, `${good![k]} ${bad![k]}`);
+});
+
+test("scales of depths grow darker evenly", () => {
+  for (const [scale, most] of [
+    [DEEP, 0.1],
+    [VIRIDIS, 0.25],
+  ] as const)
+    for (const blind of [false, true]) {
+      const colours = Array.from({ length: 33 }, (_, k) => scaleColour([...scale], k / 32)),
+        steps = colours.slice(1).map((c, k) => apart(c, colours[k]!, false)),
+        mean = steps.reduce((a, b) => a + b) / steps.length,
+        spread = Math.sqrt(steps.reduce((s, v) => s + (v - mean) ** 2, 0) / steps.length) / mean;
+      for (let k = 1; k < colours.length; k++) assert.ok(lab(colours[k]!, blind)[0]! < lab(colours[k - 1]!, blind)[0]!);
+      assert.ok(spread < most, `${spread}`);
+    }
 });

@@ -1,0 +1,43 @@
+// Colour scales of depths. Both are perceptually uniform, grow darker with depth, and can be told apart with a red-green
+// colour deficiency.
+
+export type Colour = [red: number, green: number, blue: number]; // 0 to 1
+
+/** Sea bed: `deep` of cmocean (Thyng et al. 2016, doi:10.5670/oceanog.2016.66). */
+export const DEEP: Colour[] = [
+  [0.993, 0.994, 0.8],
+  [0.767, 0.913, 0.687],
+  [0.53, 0.833, 0.64],
+  [0.368, 0.732, 0.643],
+  [0.305, 0.62, 0.632],
+  [0.266, 0.506, 0.607],
+  [0.242, 0.396, 0.584],
+  [0.256, 0.278, 0.523],
+  [0.228, 0.189, 0.347],
+];
+
+/** Soundings, which must stand out from the bed: `viridis` of Matplotlib, from yellow. */
+export const VIRIDIS: Colour[] = [
+  [0.993, 0.906, 0.144],
+  [0.678, 0.864, 0.19],
+  [0.369, 0.789, 0.383],
+  [0.158, 0.684, 0.502],
+  [0.128, 0.567, 0.551],
+  [0.173, 0.449, 0.558],
+  [0.23, 0.322, 0.546],
+  [0.279, 0.175, 0.483],
+  [0.267, 0.005, 0.329],
+];
+
+/** Colour of a scale at a fraction of it, 0 to 1. */
+export function scaleColour(scale: Colour[], f: number): Colour {
+  const x = Math.min(Math.max(f, 0), 1) * (scale.length - 1),
+    k = Math.min(Math.floor(x), scale.length - 2),
+    [a, b] = [scale[k]!, scale[k + 1]!];
+  return [0, 1, 2].map((i) => a[i]! + (x - k) * (b[i]! - a[i]!)) as Colour;
+}
+
+/** Colour of the sea bed, from the shallowest (0) to the deepest (1) place. */
+export function depthColour(f: number): Colour {
+  return scaleColour(DEEP, f);
+}
