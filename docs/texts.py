@@ -66,9 +66,9 @@ class Text:
 
 
 def tracked(*patterns: str) -> list[str]:
-    """Return the files that git tracks, as paths relative to the project."""
+    """Return the files that git tracks, as paths relative to the project, without links to other files."""
     done = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [f for f in done.stdout.splitlines() if "node_modules" not in f]
+    return [f for f in done.stdout.splitlines() if "node_modules" not in f and not (ROOT / f).is_symlink()]
 
 
 def pages() -> list[str]:

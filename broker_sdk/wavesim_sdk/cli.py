@@ -89,7 +89,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 @json_option
 @click.option("--prometheus", is_flag=True, help="Print Prometheus text format, for the textfile collector.")
 def status(server: str, everything: bool, as_json: bool, prometheus: bool) -> None:
-    """Show the server's status: state, clients, and what went wrong."""
+    """Show the server's state, its clients and any problems."""
     from wavesim_sdk import metrics, status_text
     from wavesim_sdk.commander import Commander
 

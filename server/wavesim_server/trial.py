@@ -259,7 +259,7 @@ class Trial:
     def _report_ended(self, codes: dict[str, int], time_s: float) -> bool:
         """Report the participants that have ended since the last call. Return whether one of them ends the trial.
 
-        ``codes`` are the exit codes of all that have ended, and ``time_s`` is the simulation time.
+        ``codes`` are the exit codes of the participants that have ended, and ``time_s`` is the simulation time.
         """
         for label, code in codes.items():
             if label in self.lost:
