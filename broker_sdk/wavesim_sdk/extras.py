@@ -13,7 +13,7 @@ EXTRAS = {"embreex": "scenes", "matplotlib": "plots", "PIL": "plots", "scipy": "
 COMMANDS = dict.fromkeys(("campaign", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
     (
         *("bridge", "check", "compile", "configure", "conformance", "device", "emulate", "log", "new", "plot"),
-        *("record", "replay-actuators", "serve", "sonars", "soundings", "trial", "vehicles", "viz"),
+        *("record", "replay-actuators", "serve", "sonars", "soundings", "stubs", "trial", "vehicles", "viz"),
     ),
     "wavesim",
 )

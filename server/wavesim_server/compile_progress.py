@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from tqdm import tqdm
+import click  # tqdm is not yet installed when `make` compiles
 
 from wavesim_kernels.cache import cache_folder
 
@@ -18,18 +18,18 @@ LOOK_S = 0.3
 def follow(program: subprocess.Popen[bytes]) -> int:
     """Wait for the compiler and return its exit code. On a terminal, show how many kernels it has stored."""
     since = time.time()
-    tqdm.monitor_interval = 0  # no monitor thread: the caller forks
-    with tqdm(
-        total=KERNELS,
-        disable=not sys.stderr.isatty(),
-        desc="wavesim: compiling",
-        bar_format="{desc}: {percentage:3.0f}%|{bar:30}| {n}/{total} kernels",
+    with click.progressbar(
+        length=KERNELS,
+        label="wavesim: compiling kernels",
+        show_eta=False,
+        show_pos=True,
+        file=sys.stderr,
+        hidden=not sys.stderr.isatty(),
     ) as bar:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return program.wait(LOOK_S)
-            bar.n = min(_stored_since(since), KERNELS)
-            bar.refresh()
+            bar.update(min(_stored_since(since), KERNELS) - bar.pos)
 
 
 def _stored_since(since: float) -> int:

@@ -35,7 +35,7 @@ def all_modules(package: str) -> Iterator[str]:
     root = Path(spec.origin).parent
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root.parent).with_suffix("").parts
-        if parts[-1] != "__main__":
+        if parts[-1] != "__main__" and not path.is_symlink():  # templates, which are programs
             yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 

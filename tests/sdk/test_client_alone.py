@@ -18,6 +18,7 @@ LOCAL = {
     "attach",
     "cli",
     "cli_commands",
+    "cli_numbers",
     "commander",
     "frame_rings",
     "mailbox",
@@ -99,8 +100,8 @@ def test_the_broker_of_the_readme_flies_from_another_system(
     server = serve(root / "config.xml", "--log", "", "--speed", "10")
     server.send("start")
     program = program.replace('"demo"', repr(f"127.0.0.1:{server.port}")).replace(
-        "        if step.state.motion:",
-        "        if step.time > globals().setdefault('joined', step.time) + 20.0:\n            break\n        if step.state.motion:",
+        "        if step.state.motion and",
+        "        if step.time > globals().setdefault('joined', step.time) + 20.0:\n            break\n        if step.state.motion and",
     )
     done = run_alone(program)
     assert done.returncode == 0 and done.stderr == "", done.stderr
@@ -111,7 +112,7 @@ def test_the_broker_of_the_readme_flies_from_another_system(
 
 def test_a_missing_extra_is_named() -> None:
     done = run_alone("from wavesim_sdk.console import main; main()")
-    assert done.returncode == 3 and done.stderr == (
+    assert done.returncode == 19 and done.stderr == (
         "wavesim: the command line needs the extras: pip install 'wavesim-sdk[cli,local]'\n"
     )
     done = run_alone("from wavesim_sdk.broker import Broker; Broker('auv', 'demo').connect(0.1)")

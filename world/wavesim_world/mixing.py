@@ -14,7 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from wavesim_sdk import arguments
+from wavesim_sdk.algebra import interpolate, inverse, matmul, norm, symmetric_eigen
 from wavesim_sdk.arrays import Floats
+from wavesim_sdk.elementary import atan2, hypot
 from wavesim_sdk.errors import UnknownName
 from wavesim_sdk.names import suggest_name
 from wavesim_world.config.actuators import Fin, Thruster
@@ -92,7 +94,7 @@ class Mixer:
             low, high = _thrust_limits(t)
             side = math.copysign(1.0, t.position[0]) * yaw  # lateral force that turns the bow to starboard
             if min(-t.swivel.minimum, t.swivel.maximum) >= _AZIMUTH:
-                force, angle = high * min(1.0, math.hypot(surge, side)), math.atan2(side, surge)
+                force, angle = high * min(1.0, float(hypot(surge, side))), float(atan2(side, surge))
                 if abs(angle) > _AZIMUTH and low < 0.0:  # reverse instead of turning the drive around
                     force, angle = force / high * low, angle - math.copysign(math.pi, angle)
                 found[t.name], found[f"{t.name}-angle"] = _command(t, force), angle
@@ -122,7 +124,7 @@ def _columns(model: Model) -> Floats:
         return np.array(model.allocation.rows, float).reshape(6, -1)
     found = np.zeros((6, len(model.thruster)))
     for k, t in enumerate(model.thruster):
-        direction = np.array(t.direction) / math.hypot(*t.direction)
+        direction = np.array(t.direction) / norm(t.direction)
         found[:3, k], found[3:, k] = direction, np.cross(t.position, direction)
     return found
 
@@ -143,12 +145,14 @@ def _axis_thrusts(columns: Floats, limits: Floats, length: float) -> dict[str, t
         if scale[k] < 0.02 * levers[k] * strongest:
             continue
         trial = columns[[*rows, k]] / scale[[*rows, k], None] * np.abs(limits).max(axis=1)
-        if len(trial) <= trial.shape[1] and np.linalg.svd(trial, compute_uv=False)[-1] > _LEAST:
+        least = symmetric_eigen(matmul(trial, trial.T))[0][-1]  # square of the least singular value
+        if len(trial) <= trial.shape[1] and least > _LEAST * _LEAST:
             rows.append(k)
-    inverse = np.linalg.pinv(columns[rows] / scale[rows, None])
+    acting = columns[rows] / scale[rows, None]  # its rows are independent, so this is the pseudo-inverse
+    thrusts_of = matmul(acting.T, inverse(matmul(acting, acting.T)))
     found = {}
     for place, k in enumerate(rows):
-        thrusts = inverse[:, place]
+        thrusts = thrusts_of[:, place]
         both = [direction / _overload(direction, limits) for direction in (thrusts, -thrusts)]
         found[AXES[k]] = both[0], both[1]
     return found
@@ -165,8 +169,8 @@ def _law(t: Thruster, side: float) -> tuple[float, float]:
     if o is None:
         c1, c2, _ = t.reverse if side < 0.0 and t.reverse else t.coefficients
         return c1, c2
-    kt = float(np.interp(0.0, o.rows[::2], o.rows[1::2])) if o.rows else o.kt[0]
-    return 0.0, (1.0 - o.deduction) * _DENSITY * o.diameter**4 * kt
+    kt = float(interpolate(0.0, o.rows[::2], o.rows[1::2])) if o.rows else o.kt[0]
+    return 0.0, (1.0 - o.deduction) * _DENSITY * (o.diameter * o.diameter) * (o.diameter * o.diameter) * kt
 
 
 def _thrust_limits(t: Thruster) -> tuple[float, float]:
@@ -195,7 +199,7 @@ def _fin_signs(model: Model, number: int) -> tuple[float, float]:
     """Return the signs of a fin's angle that turns the bow to starboard, and that raises it; 0 = no such effect."""
     fin = model.fin[number]
     moment = np.array(_fin_moment(model, fin, number))
-    size = math.hypot(*moment)
+    size = float(norm(moment))
     share = moment / size if size else moment
     return (*(math.copysign(1.0, share[k]) if abs(share[k]) > 2.0 * _LEAST else 0.0 for k in (2, 1)),)  # type: ignore[return-value]
 
