@@ -437,7 +437,7 @@ def depth_and_ranges(page: Page, log: Log, at: float) -> None:
     picture = matplotlib.image.imread(coming.value.path(), "png")
     assert len(np.unique((picture[::3, ::3, :3] * 255).astype(np.uint8).reshape(-1, 3), axis=0)) > 50
     page.page.click("#film")
-    page.page.wait_for_timeout(700)  # of film
+    page.page.wait_for_function("/recording: [1-9]/.test(document.querySelector('#film').title)")
     with page.page.expect_download() as coming:
         page.page.click("#film")
     film = coming.value.path().read_bytes()

@@ -88,13 +88,16 @@ export class ViewRecorder {
     }
     this.draw();
     this.compose();
-    const pieces: Blob[] = [],
+    const about = this.film.title,
+      pieces: Blob[] = [],
       recorder = new MediaRecorder(this.whole.captureStream(FILM_FPS), { mimeType: type, videoBitsPerSecond: 6e6 });
     recorder.ondataavailable = (e) => {
       if (e.data.size) pieces.push(e.data);
+      this.film.title = `recording: ${Math.round(pieces.reduce((sum, piece) => sum + piece.size, 0) / 1024)} kB`;
     };
     recorder.onstop = () => {
       this.recorder = null;
+      this.film.title = about;
       toggleClass(this.film, "on", false);
       downloadBlob(new Blob(pieces, { type: "video/webm" }), `${this.name()}.webm`);
     };
