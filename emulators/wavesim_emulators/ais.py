@@ -79,7 +79,8 @@ class AisEmulator(Emulator):
         ``period`` ticks.
         """
         if period not in self._stations:
-            self._stations[period] = list(self._find_stations(period))
+            # by MMSI, because the rows of bodies depend on the order in which their clients joined
+            self._stations[period] = sorted(self._find_stations(period), key=lambda s: s.declared.mmsi)
         return self._stations[period]
 
     def _find_stations(self, period: int) -> Iterator[AisStation]:
