@@ -437,7 +437,9 @@ def depth_and_ranges(page: Page, log: Log, at: float) -> None:
     picture = matplotlib.image.imread(coming.value.path(), "png")
     assert len(np.unique((picture[::3, ::3, :3] * 255).astype(np.uint8).reshape(-1, 3), axis=0)) > 50
     page.page.click("#film")
-    page.page.wait_for_function("/recording: [1-9]/.test(document.querySelector('#film').title)")
+    from playwright.sync_api import expect
+
+    expect(page.page.locator("#film")).to_have_attribute("title", re.compile("recording: [1-9]"), timeout=20_000)
     with page.page.expect_download() as coming:
         page.page.click("#film")
     film = coming.value.path().read_bytes()
