@@ -20,15 +20,13 @@ from wavesim_sdk.errors import InvalidArgument, LogError, UnknownName
 from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
 from wavesim_sdk.log_tables import LogTable, Series, arrays_and_units, text_columns
 from wavesim_sdk.log_validation import LATEST_NS, check_message, is_short_text, possible, possible_frame, valid_metadata
-from wavesim_sdk.logfile import METADATA, records
+from wavesim_sdk.logfile import CDR_HEADER, METADATA, TEXT, decode_cdr_text, encode_cdr_text, records
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import all_sensor_tables
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
 
 __all__ = ["Log", "LogTable", "Series", "decode_cdr_text", "encode_cdr_text", "frames", "read", "usable"]
 
-CDR_HEADER = b"\x00\x01\x00\x00"
-TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 
 TABLES: dict[str, Table] = {
     t.message: t.visible for t in (*VEHICLE_TABLES, SENT, RECEPTION, FRAME, *all_sensor_tables().values())
@@ -36,19 +34,6 @@ TABLES: dict[str, Table] = {
 #: first parts of the topics that contain a body's name as their second part
 OWNED = (*(t.name for t in VEHICLE_TABLES if t is not LINES), "sensor", "sonar")
 _FRAME_END = len(CDR_HEADER) + FRAME.dtype.itemsize
-
-
-def encode_cdr_text(text: str) -> bytes:
-    """Encode text as a ROS string message."""
-    data = text.encode() + b"\0"
-    return CDR_HEADER + struct.pack("<I", len(data)) + data
-
-
-def decode_cdr_text(message: bytes) -> str:
-    """Decode a message of :func:`encode_cdr_text`. Raises ValueError if it is not such a message or is cut off."""
-    if len(message) < 9 or struct.unpack_from("<I", message, 4)[0] != len(message) - 8:
-        raise ValueError("the message is not a ROS string")
-    return message[8:-1].decode()
 
 
 @dataclass(repr=False)

@@ -16,6 +16,8 @@ from typing import Any
 
 from wavesim_sdk.errors import LogError
 
+CDR_HEADER = b"\x00\x01\x00\x00"
+TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 METADATA = "wavesim"
 RUN, PART = "run", "part"  #: keys of the metadata: the run, and the number of the part, from 1
 RECORD_BYTES = 64 * 1024 * 1024  #: maximum size of a record in the file
@@ -28,6 +30,19 @@ ROOM_BYTES, RATIO = (
     256 * 1024 * 1024,
     200,
 )  #: maximum size of an unpacked file: the larger of ROOM_BYTES and RATIO times its own size
+
+
+def encode_cdr_text(text: str) -> bytes:
+    """Encode text as a ROS string message."""
+    data = text.encode() + b"\0"
+    return CDR_HEADER + struct.pack("<I", len(data)) + data
+
+
+def decode_cdr_text(message: bytes) -> str:
+    """Decode a message of :func:`encode_cdr_text`. Raises ValueError if it is not such a message or is cut off."""
+    if len(message) < 9 or struct.unpack_from("<I", message, 4)[0] != len(message) - 8:
+        raise ValueError("the message is not a ROS string")
+    return message[8:-1].decode()
 
 
 def part_path(first: Path, number: int) -> Path:

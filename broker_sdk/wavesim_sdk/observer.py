@@ -36,12 +36,11 @@ from wavesim_sdk.wire.items import (
     SignalSeen,
 )
 from wavesim_sdk.wire.link import open_link
-from wavesim_sdk.wire.messages import FLEET_RECORD, Fleet, Join, Role
+from wavesim_sdk.wire.messages import FLEET_DTYPE, Fleet, Join, Role
 from wavesim_sdk.wire.schema import Malformed
 
 __all__ = ["FleetFrame", "Observer"]
 
-RECORD = np.dtype([(name, f"<{kind}", (count,) if count > 1 else ()) for name, kind, count, _ in FLEET_RECORD])
 _KEPT = 4  #: maximum number of ticks for which incomplete frames are kept
 KEPT_FRAMES = 256  #: maximum number of frames kept during wait()
 
@@ -206,6 +205,6 @@ class Observer(PrivilegedRequests):
         self._newest = max(self._newest, tick)
         first = next(iter(parts.values()))
         data = b"".join(parts[k].bodies for k in sorted(parts))
-        bodies = np.frombuffer(data[: len(data) // RECORD.itemsize * RECORD.itemsize], RECORD)
+        bodies = np.frombuffer(data[: len(data) // FLEET_DTYPE.itemsize * FLEET_DTYPE.itemsize], FLEET_DTYPE)
         signals, fates, self._signals, self._fates = self._signals, self._fates, [], []
         return FleetFrame(tick, first.time_ns, first.run_state, bodies, len(parts) == first.parts, signals, fates)

@@ -19,13 +19,13 @@ from wavesim_devices.serve import DeviceOptions, DeviceType, serve_devices
 from wavesim_sdk.broker import AsyncBroker, Broker
 from wavesim_sdk.errors import BrokerError, InvalidArgument, Refused, SessionLost, UnknownName
 from wavesim_sdk.estimate import Estimate
-from wavesim_sdk.observer import RECORD, Observer
+from wavesim_sdk.observer import Observer
 from wavesim_sdk.onboard import StepCollector
 from wavesim_sdk.testing import ACTUATORS, SENSORS, FakeServer, admit_all
 from wavesim_sdk.wire import items, session
 from wavesim_sdk.wire.items import Answer, BodyChanged, Notice, RequestRefused, RunStateChanged, SignalSent
 from wavesim_sdk.wire.link import FAREWELL_S
-from wavesim_sdk.wire.messages import Fleet, Join, Refusal, Role
+from wavesim_sdk.wire.messages import FLEET_DTYPE, Fleet, Join, Refusal, Role
 from wavesim_sdk.wire.session import Admission, Session
 from wavesim_sdk.wire.state import State
 
@@ -507,7 +507,7 @@ def test_an_observer_sees_frames_and_signals(server: FakeServer) -> None:
         for event in (BodyChanged(3, 1, 1, "a", "lauv"), seen, RunStateChanged(1, 5)):
             server.event("eye", event)
         for part in range(2):
-            server.send("eye", Fleet(25, 7, 1, part, 2, bytes(RECORD.itemsize)))
+            server.send("eye", Fleet(25, 7, 1, part, 2, bytes(FLEET_DTYPE.itemsize)))
         frames = observer.poll(5.0) or observer.poll(5.0)
         assert frames[0].tick == 25 and frames[0].is_complete and len(frames[0].bodies) == 2
         assert until(lambda: observer.poll(0.0) == [] and observer.names == {3: "a"})
@@ -519,7 +519,7 @@ def test_an_observer_with_rights_is_a_referee(server: FakeServer) -> None:
     with Observer("referee", server.address) as observer:
         asked = observer.push((50.0, 0.0, 0.0), body="a")
         for part in range(3):
-            server.send("referee", Fleet(25 + part, 7, 1, 0, 1, bytes(RECORD.itemsize)))
+            server.send("referee", Fleet(25 + part, 7, 1, 0, 1, bytes(FLEET_DTYPE.itemsize)))
         reply(server, "referee", Answer(asked, 1, "pushed"))
         assert observer.wait(asked) == "pushed"
         pushed = items.Push("a", (50.0, 0.0, 0.0), (0.0, 0.0, 0.0))

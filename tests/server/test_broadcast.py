@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wavesim_sdk.observer import RECORD
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import VEHICLE_TABLES
 from wavesim_sdk.testing import sessions_for_tests
 from wavesim_sdk.wire import seal
 from wavesim_sdk.wire.client import ClientSession, SessionClosed, SessionEvent
 from wavesim_sdk.wire.items import Notice, Observe
-from wavesim_sdk.wire.messages import FLEET_BODIES, Fleet, Join, Right, Role, Type
+from wavesim_sdk.wire.messages import FLEET_BODIES, FLEET_DTYPE, Fleet, Join, Right, Role, Type
 from wavesim_sdk.wire.session import Admission, Joined, Session
 from wavesim_sdk.wire.state import State
 from wavesim_server.network.broadcast import BATCHING_S, DatagramRows, StateBroadcaster
@@ -311,7 +310,7 @@ def test_observers_that_are_due_see_everybody(quay: Quay) -> None:
         fleets = [e for e in quay.events[s.name] if isinstance(e, Fleet)]
         assert [(f.tick, f.time_ns, f.run_state) for f in fleets] == [(600, 600 * STEP_NS, 2)] * 3
         assert [(f.part, f.parts) for f in fleets] == [(k, 3) for k in range(-(-(ROWS - 1) // FLEET_BODIES))]
-        seen = np.concatenate([np.frombuffer(f.bodies, RECORD) for f in fleets])
+        seen = np.concatenate([np.frombuffer(f.bodies, FLEET_DTYPE) for f in fleets])
         assert seen["id"].tolist() == [row for row in range(ROWS) if row != 7]
         assert (seen["p_WB_W"][:, 0] == seen["id"] + 0.5).all()
     quay.turn()

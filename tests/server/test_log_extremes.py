@@ -17,8 +17,8 @@ from tests.conftest import wavesim
 from wavesim_devices.sonar_formats import kmall, xtf
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.imaging_frames import FRAME, FRAME_KINDS, SOUNDING_COLUMNS
-from wavesim_sdk.log import CDR_HEADER, Log, encode_cdr_text, read
-from wavesim_sdk.logfile import METADATA
+from wavesim_sdk.log import Log, encode_cdr_text, read
+from wavesim_sdk.logfile import CDR_HEADER, METADATA
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, EFFORT, ESTIMATE, LINES, RECEPTION, SENT, STATE, SURROUNDINGS, Table
 from wavesim_server.logbook import datasets, export, navigation_rosbag, report, sonar_rosbag

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from typing import Any
 
+import numpy as np
+
 from wavesim_sdk.tables import MAX_ACTUATORS
 from wavesim_sdk.wire.schema import Bin, Int, List, Nullable, Number, Numbers, Struct, TaggedItem, Text, record_field
 
@@ -398,6 +400,7 @@ FLEET_RECORD = (
     ("v_WB_B", "f4", 3, "velocity over ground in B, m/s"),
     ("w_WB_B", "f4", 3, "angular velocity in B, rad/s"),
 )
+FLEET_DTYPE = np.dtype([(name, f"<{kind}", (count,) if count > 1 else ()) for name, kind, count, _ in FLEET_RECORD])
 FLEET_BODIES = 16  #: bodies in one datagram
 
 #: the parts of `effort`; each has six numbers in B

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.log import CDR_HEADER, TEXT, TEXT_SCHEMA
+from wavesim_sdk.logfile import CDR_HEADER, TEXT, TEXT_SCHEMA
 from wavesim_sdk.tables import Table, ros2_definition
 from wavesim_server.logbook.mcap_file import McapFile, MessageBlock
 

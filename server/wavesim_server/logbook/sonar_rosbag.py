@@ -24,7 +24,8 @@ from mcap.writer import CompressionType, Writer
 from wavesim_sdk.epoch import unix
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS, ImagingFrame
-from wavesim_sdk.log import CDR_HEADER, frames, usable
+from wavesim_sdk.log import frames, usable
+from wavesim_sdk.logfile import CDR_HEADER
 
 _RULE = "=" * 80
 _PARTS = {

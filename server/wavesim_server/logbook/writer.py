@@ -19,8 +19,7 @@ import numpy as np
 from wavesim_kernels import machine_code
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
-from wavesim_sdk.log import CDR_HEADER, encode_cdr_text
-from wavesim_sdk.logfile import METADATA, PART, RUN, part_path
+from wavesim_sdk.logfile import CDR_HEADER, METADATA, PART, RUN, encode_cdr_text, part_path
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, VEHICLE_TABLES, Table
 from wavesim_server.logbook.log_part import DiskSync, LogPart, open_durably

@@ -25,8 +25,7 @@ class TableRow:
     __slots__ = ("_buffers", "_header", "_offset", "_unpack")
 
     def __init__(self, table: TableView, row: int, columns: str) -> None:
-        self._header = memoryview(table.header)  # an array is a buffer
-        self._buffers = tuple(memoryview(b.view(np.uint8)) for b in table.buffers)  # type: ignore[arg-type]
+        self._header, self._buffers = table.header, tuple(words.data for words in table.words)
         self._unpack, self._offset = struct.Struct(f"={columns}").unpack_from, row * table.dtype.itemsize
 
     def read(self) -> tuple[Any, ...]:

@@ -10,9 +10,8 @@ import numpy as np
 
 from wavesim_sdk.algebra import dot
 from wavesim_sdk.arrays import Floats, Ints, Record
-from wavesim_sdk.observer import RECORD
 from wavesim_sdk.wire.items import AnyEvent, BodyChanged, FateSeen, Observe, SignalSeen
-from wavesim_sdk.wire.messages import FLEET_BODIES
+from wavesim_sdk.wire.messages import FLEET_BODIES, FLEET_DTYPE
 from wavesim_sdk.wire.session import Session
 
 MIN_PERIOD_S = 0.01
@@ -108,9 +107,9 @@ class Observers:
             if w.center is not None:
                 away = state["p_WB_W"][rows] - w.center
                 rows = rows[dot(away, away) <= w.radius * w.radius]
-            records = np.zeros(len(rows), RECORD)
+            records = np.zeros(len(rows), FLEET_DTYPE)
             records["id"] = rows
-            for name in RECORD.names[1:]:  # type: ignore[index]  # a structured type has names
+            for name in FLEET_DTYPE.names[1:]:  # type: ignore[index]  # a structured type has names
                 records[name] = state[name][rows]
         parts = max(1, -(-len(rows) // FLEET_BODIES))
         for k in range(parts):
