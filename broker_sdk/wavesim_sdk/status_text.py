@@ -16,7 +16,7 @@ TROUBLE = {
 
 
 def summary(status: dict[str, Any]) -> list[str]:
-    """Return the lines of a summary: state, address, bodies, who is missing, clients, and what went wrong."""
+    """Return the lines of a summary: state, address, bodies, clients, missing programs and problems."""
     pace = f", {status['realtime_factor']:.1f} x real time" if status["state"] == "running" else ""
     address = "{}:{}".format(*status["address"]) if status.get("address") else "not reported"
     lines = [

@@ -66,13 +66,13 @@ class Captain:
 
     def _targets(self, step: Step, place: tuple[float, float]) -> Iterator[Target]:
         """Yield the targets of the instruments. If both detect a vessel, AIS takes precedence over the radar."""
-        told: list[Target] = []
+        reported: list[Target] = []
         if "ais" in self.instruments and (value := step.sensors.get("ais")) is not None:
-            told = list(from_ais(value, self.origin))
-        yield from told
+            reported = list(from_ais(value, self.origin))
+        yield from reported
         if "radar" in self.instruments and (value := step.sensors.get("radar")) is not None:
             for t in from_radar(value, place):
-                if all(hypot(t.place[0] - o.place[0], t.place[1] - o.place[1]) > SAME for o in told):
+                if all(hypot(t.place[0] - o.place[0], t.place[1] - o.place[1]) > SAME for o in reported):
                     yield t
 
 

@@ -63,8 +63,8 @@ class Rov:
         R_WB = rotation(motion[3:7])
         s, c = sin_cos(float(euler(motion[3:7])[2]))
         away = vecmat(self.goal - motion[:3], R_WB)
-        told = [*away, -s, c, *R_WB[2], *motion[7:13], 0.0, 0.0, 0.0, s, c, SHARE, *self.command]
-        return np.clip(np.array(told), -BOUND, BOUND)
+        observation = [*away, -s, c, *R_WB[2], *motion[7:13], 0.0, 0.0, 0.0, s, c, SHARE, *self.command]
+        return np.clip(np.array(observation), -BOUND, BOUND)
 
 
 def options(parser: argparse.ArgumentParser) -> None:

@@ -67,7 +67,7 @@ class RunResult:
     contacts: dict[str, int] = field(default_factory=dict)
     frozen: tuple[str, ...] = ()
     log: Log | None = None
-    told: Mapping[str, float] = field(default_factory=dict)  #: values that the run's program returned
+    returned: Mapping[str, float] = field(default_factory=dict)  #: values that the run's program returned
 
     @functools.cached_property
     def fates(self) -> Record:
@@ -364,7 +364,7 @@ class CampaignMetric:
     def value(self, result: RunResult) -> float:
         """Return the value of the metric for one run; NaN if the run has no value."""
         if self.function is None:
-            return float(result.told.get(self.name, math.nan))
+            return float(result.returned.get(self.name, math.nan))
         return float(self.function(result) if self.own else self.function(result, result.body(self.body).name))
 
 

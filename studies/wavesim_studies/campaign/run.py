@@ -93,10 +93,10 @@ def _number(value: Any, name: str) -> float | None:
 def _run(plan: CampaignPlan, row: PlannedRun, folder: Path) -> tuple[Any, str]:
     if plan.campaign.run.kind == "function":
         assert plan.program is not None
-        told = plan.program(dict(row.factors), row.seed)
-        if not isinstance(told, dict):
-            raise WaveSimError(f"{plan.campaign.run.program} must return a dictionary of metrics, got {told!r:.40}")
-        return told, hashlib.sha256(repr(sorted(told.items(), key=repr)).encode()).hexdigest()
+        returned = plan.program(dict(row.factors), row.seed)
+        if not isinstance(returned, dict):
+            raise WaveSimError(f"{plan.campaign.run.program} must return a dictionary of metrics, got {returned!r:.40}")
+        return returned, hashlib.sha256(repr(sorted(returned.items(), key=repr)).encode()).hexdigest()
     path = folder / "config.xml"
     data = plan.configuration(row, folder)
     try:
@@ -113,9 +113,9 @@ def _run_in_lab(plan: CampaignPlan, loaded: LoadedConfig) -> tuple[RunResult, st
     from wavesim_server import Lab
 
     lab, seconds = Lab(loaded), plan.duration
-    told: Any = None
+    returned: Any = None
     if plan.program is not None:
-        told = plan.program(lab, seconds)
+        returned = plan.program(lab, seconds)
         if not lab.tracks:
             lab.run(0.0, TRACK_EVERY)
     else:
@@ -144,7 +144,7 @@ def _run_in_lab(plan: CampaignPlan, loaded: LoadedConfig) -> tuple[RunResult, st
         touched,
         tuple(lab.frozen_bodies),
         None,
-        told if isinstance(told, dict) else {},
+        returned if isinstance(returned, dict) else {},
     )
     return result, state.hexdigest()
 

@@ -78,8 +78,8 @@ class CopyState(NamedTuple):
 
 
 class StepOutput(NamedTuple):
-    """Outputs of a step. ``last`` is the observation before a reset. ``told`` contains distance, heading error and
-    success.
+    """Outputs of a step. ``last`` is the observation before a reset. ``episode_info`` contains distance, heading error
+    and success.
     """
 
     observation: Singles
