@@ -259,12 +259,12 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     page.see("wavesim.app.selection.choose(0)")
     page.see("wavesim.app.bottom.show('ranges')")
     page.wait(
-        "document.querySelector('#ranges-told').textContent === '2 of ship: 1 one-way (rings); error rms 0.250 m, line: true'"
+        "document.querySelector('#ranges-summary').textContent === '2 of ship: 1 one-way (rings); error rms 0.250 m, line: true'"
     )
-    told = "(() => { const e = document.querySelector('#ranges-told'); return e.scrollWidth <= e.clientWidth && e.parentElement.clientHeight < 40 })()"
+    told = "(() => { const e = document.querySelector('#ranges-summary'); return e.scrollWidth <= e.clientWidth && e.parentElement.clientHeight < 40 })()"
     assert page.see(told), "whole, in one row, at 1280"
     page.page.select_option("select[aria-label='Measured quantity']", "azimuth")
-    page.wait("document.querySelector('#ranges-told').textContent.startsWith('1 of ship')")
+    page.wait("document.querySelector('#ranges-summary').textContent.startsWith('1 of ship')")
     page.shot("bearings")
     with page.page.expect_download() as coming:
         page.page.get_by_title("Show the values as a table").click()

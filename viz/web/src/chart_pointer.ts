@@ -61,20 +61,20 @@ export class ChartPointer {
       depth = depthAt(s?.bed, ...place),
       [n, e] = place;
     this.at = place;
-    const told = [`${formatOffset(n, "NS", 1)}  ${formatOffset(e, "EW", 1)}`];
+    const parts = [`${formatOffset(n, "NS", 1)}  ${formatOffset(e, "EW", 1)}`];
     if (s?.origin) {
       const [lat, lon] = geodetic(s.origin, n, e, 0);
-      told.push(`${formatDegrees(lat, "NS")}  ${formatDegrees(lon, "EW")}`);
+      parts.push(`${formatDegrees(lat, "NS")}  ${formatDegrees(lon, "EW")}`);
     }
-    if (depth !== null) told.push(`bed ${depth.toFixed(1)} m`);
+    if (depth !== null) parts.push(`bed ${depth.toFixed(1)} m`);
     if (this.points.length) {
       const [leg, bearing] = distanceAndBearing(this.points[this.points.length - 1]!, place);
       const all = this.points.reduce((sum, p, k) => sum + (k ? distanceAndBearing(this.points[k - 1]!, p)[0] : 0), leg);
-      told.push(
+      parts.push(
         `${leg.toFixed(1)} m  ${formatHeading(bearing, 1)}°${this.points.length > 1 ? `  (total ${all.toFixed(1)} m)` : ""}`,
       );
     }
-    setText(this.text, told.join("   "));
+    setText(this.text, parts.join("   "));
   }
 
   /** Draw the measuring line and the depth legend on the chart. */

@@ -143,8 +143,8 @@ const take = messageHandler(
 /** Begin a session with the viewer's server. */
 function greet(hello: HelloMessage): void {
   const { enc, tiles } = stage.chart;
-  tiles.told = hello.tiles;
-  if (hello.chart && !enc.there)
+  tiles.info = hello.tiles;
+  if (hello.chart && !enc.isLoaded)
     void enc.load().then(wake, (error: unknown) => errors.fail("the electronic chart", error));
   toolbar.permit(hello);
   mission.permit(hello);
@@ -257,12 +257,12 @@ function permitModels(): void {
 }
 
 function route(): void {
-  const wanted = location.hash === "#configure";
+  const configuring = location.hash === "#configure";
   wake();
-  toggleClass(root, "hidden", wanted);
-  if (wanted) configurator ??= new Configurator();
+  toggleClass(root, "hidden", configuring);
+  if (configuring) configurator ??= new Configurator();
   permitModels();
-  configurator?.show(wanted);
+  configurator?.show(configuring);
 }
 window.addEventListener("hashchange", route);
 route();

@@ -24,7 +24,7 @@ export interface MessageTargets {
   bottom: Pick<BottomPanel, "signals" | "timeline">;
   details: Pick<BodyDetails, "fit" | "clear">;
   selection: Pick<Selection, "roster">;
-  sonars: Pick<SonarWindows, "told">;
+  sonars: Pick<SonarWindows, "setStatus">;
   shared: Pick<SharedView, "restore">;
   announcer: Pick<AlarmAnnouncer, "take">;
   connection: Pick<ConnectionBanner, "source" | "warn">;
@@ -113,7 +113,7 @@ function handlers(p: MessageTargets): Handlers {
       if (m.panel) p.showPanel();
       else p.details.clear();
     },
-    picture: (m) => p.sonars.told(m.row, m.name, m.trouble, m.epoch),
+    picture: (m) => p.sonars.setStatus(m.row, m.name, m.trouble, m.epoch),
     trouble: (m) => p.connection.source(m.text),
     mishaps: (m) => p.errors.there(m.parts, m.total),
     reply: (m) => toast(m.text || (m.ok ? "done" : "refused"), !m.ok),
