@@ -70,7 +70,9 @@ class Viewer:
         self.panel = ""  #: panel data that was last sent for the body that this page shows
         self.traffic = ""  #: encounters that were last sent for the body that this page shows
         self.fresh = asyncio.Event()
-        self.texts: deque[str] = deque(maxlen=MOST_WAITING)
+        #: messages to send, in this order; None: the newest frame
+        self.texts: deque[str | None] = deque(maxlen=MOST_WAITING)
+        self.informed = False  #: the page received the history
         self.last_sent = (0, 0, 0)  # frame, scene, roster
         self.manual_control: ManualControlSession | None = None  #: session through which this page drives a body
         #: sonar that this page shows -> number of its images that the page has received
@@ -133,8 +135,12 @@ class Hub:
         self._trouble, self._sent_errors, self._weather, self._sea = "", {}, None, None
         self._cables = []
 
-    def send_history(self, viewer: Viewer) -> None:
-        """Send the history to a new viewer."""
+    def _send_history(self, viewer: Viewer) -> None:
+        """Send the history to a new viewer, after a frame: a page on a slow connection can then draw before it has the
+        history.
+        """
+        viewer.informed = True
+        viewer.texts.append(None)
         with self.errors.contain("the history for a new page"):
             if self.source is not None:
                 viewer.send(
@@ -254,6 +260,8 @@ class Hub:
                     self._broadcast(screen.to_message())
         self._broadcast_errors(now)
         for viewer in self.viewers:
+            if not viewer.informed:
+                self._send_history(viewer)
             viewer.fresh.set()
 
     def _publish_updates(self, source: ViewerSource, frame: ViewerFrame, now: float) -> None:
@@ -419,7 +427,11 @@ class Hub:
             await viewer.ws.send_str(self._roster[1])
         viewer.last_sent = (self._frame[0], self._scene[0], self._roster[0])
         while viewer.texts:
-            await viewer.ws.send_str(viewer.texts.popleft())
+            if (text := viewer.texts.popleft()) is not None:
+                await viewer.ws.send_str(text)
+            elif self._frame[0]:
+                frame, data = self._frame
+                await viewer.ws.send_bytes(data)
         if self._frame[0] != frame:
             await viewer.ws.send_bytes(self._frame[1])
         for key in list(viewer.pictures):

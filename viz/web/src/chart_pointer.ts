@@ -5,7 +5,7 @@ import { cssVariable, h, toggleClass, setText } from "./dom";
 import { formatDegrees, formatOffset, depthAt, geodetic, distanceAndBearing } from "./geodesy";
 import type { SceneStore } from "./scene_store";
 import { depthColour } from "./colour_scales";
-import { depthRange } from "./terrain";
+import { depthRange } from "./bed_contours";
 
 type Place = [north: number, east: number];
 

@@ -3,7 +3,7 @@
 import { AlarmAnnouncer } from "./alarm_announcer";
 import { BodyDetails } from "./body_details";
 import { BottomPanel } from "./bottom_panel";
-import { Configurator } from "./configurator";
+import type { Configurator } from "./configurator";
 import { ConnectionBanner } from "./connection_banner";
 import { h, toggleClass } from "./dom";
 import { DrawingLoop } from "./drawing_loop";
@@ -35,7 +35,7 @@ const root = h("div", { id: "app" }),
   store = new SceneStore(),
   errors = new ErrorBanner();
 const loop = new DrawingLoop({
-  busy: () => stage.view.busy() || recorder.rolling || !store.settled(),
+  busy: () => stage.busy() || recorder.rolling || !store.settled(),
   picture: () => errors.part("the page", draw),
   tables: () => errors.part("the page", tables),
   rest: () => {
@@ -55,14 +55,15 @@ const theme = new Theme((dark) => {
 });
 const stage = new Stage(store, choose, openOnboard, wake),
   onboard = new OnboardWindow(stage.element, (canvases) => (stage.onboard = canvases)),
-  sonars = new SonarWindows(stage.element, stage.view.heights.sea, wake),
+  sonars = new SonarWindows(stage, wake),
   toolbar = new Toolbar(store, control, () => theme.toggle()),
   fleet = new FleetList(store, choose);
 const details = new BodyDetails(store, {
   onboard: openOnboard,
   follow: () => stage.setMode("follow"),
   goTo: (row) => stage.goTo(row),
-  sonar: (row, name) => sonars.toggle(row, store.name(row), name),
+  sonar: (row, name) =>
+    void sonars.toggle(row, store.name(row), name).catch((error: unknown) => errors.fail("the sonar windows", error)),
   seek: (time) => control("seek", time),
   changed: wake,
   fail: (row) =>
@@ -138,6 +139,8 @@ const take = messageHandler(
   wake,
 );
 
+let pictured = false; // bodies have been drawn
+
 // -- what they do together -----------------------------------------------------------------------------------------
 
 /** Begin a session with the viewer's server. */
@@ -185,9 +188,19 @@ function showPanel(): void {
 function draw(): void {
   errors.part("the frame", () => store.now());
   stage.draw(errors);
+  if (store.rows.length && !pictured) {
+    pictured = true;
+    performance.mark("first picture");
+    loadScene();
+  }
   recorder.drawn();
   errors.part("the sonar windows", () => sonars.draw());
   showPanel();
+}
+
+/** Load what the first picture does not need. */
+function loadScene(): void {
+  void stage.load().then(wake, (error: unknown) => errors.fail("the 3D view", error));
 }
 
 function numbers(): void {
@@ -226,7 +239,7 @@ root.append(
   announcer.element,
 );
 document.body.append(root);
-stage.view.theme(theme.dark);
+stage.theme(theme.dark);
 listenToKeys({
   toolbar,
   stage,
@@ -245,10 +258,15 @@ for (const what of WAKING) window.addEventListener(what, wake, { passive: true }
 document.addEventListener("visibilitychange", wake);
 new ResizeObserver(wake).observe(stage.element);
 wake();
+// without a picture, the 3D view is loaded later
+window.setTimeout(() => {
+  if (store.hello && store.hello.kind !== "none") loadScene();
+}, 3000);
 
 // -- the configurator ----------------------------------------------------------------------------------------------
 
-let configurator: Configurator | null = null;
+let configurator: Configurator | null = null,
+  modelling: Promise<void> | null = null; // loads the configurator
 
 /** Update the configurator's permissions. */
 function permitModels(): void {
@@ -260,7 +278,14 @@ function route(): void {
   const configuring = location.hash === "#configure";
   wake();
   toggleClass(root, "hidden", configuring);
-  if (configuring) configurator ??= new Configurator();
+  if (configuring)
+    modelling ??= import("./configurator").then(
+      (m) => {
+        configurator = new m.Configurator();
+        route();
+      },
+      (error: unknown) => errors.fail("the configurator", error),
+    );
   permitModels();
   configurator?.show(configuring);
 }
@@ -270,7 +295,9 @@ route();
 // for tests and for the console of the browser
 (window as unknown as Record<string, unknown>)["wavesim"] = {
   store,
-  view: stage.view,
+  get view() {
+    return stage.view;
+  },
   chart: stage.chart,
   link,
   sonars,
