@@ -3,6 +3,8 @@
 import { AlarmAnnouncer } from "./alarm_announcer";
 import { BodyDetails } from "./body_details";
 import { BottomPanel } from "./bottom_panel";
+import { listenToChartKeys } from "./chart_keys";
+import { ChartTools } from "./chart_tools";
 import type { Configurator } from "./configurator";
 import { ConnectionBanner } from "./connection_banner";
 import { h, toggleClass } from "./dom";
@@ -96,6 +98,8 @@ const mission = new MissionEditor(
   (verb, row, values) => link.order(verb, row, values),
   choose,
 );
+const chartTools = new ChartTools(store, stage.chart, () => stage.setMode("chart"), wake);
+listenToChartKeys(stage.chart);
 const recorder = new ViewRecorder(
   stage.element,
   () => stage.canvases,
@@ -223,6 +227,7 @@ function tables(): void {
 const linkTitle = "Put a link to the current view into the address bar and copy it";
 stage.assemble(
   [
+    chartTools.menu.element,
     mission.button,
     helm.button,
     ...recorder.buttons,
