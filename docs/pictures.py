@@ -282,6 +282,7 @@ def tutorials() -> None:
         },
         "trial": {"tutorial-lake": "runs/lake/tracks.png"},
         "study": {"tutorial-radius": "radius.png"},
+        "modem": {"tutorial-losses": "losses.png"},
     }
     for tutorial, pictures in left.items():
         with tempfile.TemporaryDirectory() as folder, at_desk(Path(folder) / "desk", {}) as follower:
