@@ -31,6 +31,7 @@ export interface BodyActions {
   seek: (time: number) => void;
   sonar: (row: number, name: string) => void;
   changed: () => void;
+  commands: HTMLElement;
 }
 type Vector3 = [number | null, number | null, number | null];
 type Vector = (number | null)[] | null | undefined;
@@ -219,6 +220,7 @@ export class BodyDetails {
     this.element.replaceChildren(
       this.head,
       this.note,
+      this.actions.commands,
       this.motion,
       this.navigation,
       this.charts.element,

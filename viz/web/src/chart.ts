@@ -44,6 +44,8 @@ export class Chart {
   /** Find a movable item within a distance of a position; returns the function that moves it. */
   grab: ((north: number, east: number, near: number) => ((north: number, east: number) => void) | null) | null = null;
   readonly pointer: ChartPointer;
+  /** Drawings of other parts of the page, above the bodies. */
+  readonly overlays: ((c: CanvasRenderingContext2D) => void)[] = [];
   readonly tiles: Tiles;
   readonly enc = new S57Chart();
 
@@ -166,7 +168,8 @@ export class Chart {
     [this.middle, this.scale] = [middle, scale];
   }
 
-  private at(e: MouseEvent): [number, number] {
+  /** Position (north, east) under the pointer. */
+  at(e: MouseEvent): [number, number] {
     const box = this.canvas.getBoundingClientRect();
     return [
       this.middle[0] - (e.clientY - box.top - box.height / 2) / this.scale,
@@ -214,6 +217,7 @@ export class Chart {
     if (this.show.traffic) drawTraffic(c, this.store, (n, e) => this.px(n, e), this.scale);
     drawBodies(c, this.store, (n, e) => this.px(n, e), this.scale, this.dark, this.show.labels);
     if (this.show.traffic) labelTraffic(c, this.store, (n, e) => this.px(n, e), this.dark, this.show.labels);
+    for (const draw of this.overlays) draw(c);
     const beneath = w < NARROW ? TOOLS : 0; // items in the corner lie beneath the buttons
     this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, beneath);
     this.rose(c, w, beneath);
