@@ -76,8 +76,8 @@ class Stage:
     def fleet(self) -> dict[str, Any]:
         return {"charges": {}, "missions": {}}
 
-    def command(self, wanted: VehicleCommandRequest) -> tuple[bool, str]:
-        self.commands.append(wanted)
+    def command(self, request: VehicleCommandRequest) -> tuple[bool, str]:
+        self.commands.append(request)
         return True, "accepted"
 
     def weather(self) -> dict[str, Any]:

@@ -22,12 +22,12 @@ const PLACE: Input[] = ["north", "east", "depth"].map((label) => ({ label, unit:
 class Fields {
   private readonly inputs: [HTMLInputElement, number][];
   readonly elements: HTMLElement[];
-  constructor(name: string, wanted: Input[]) {
-    this.inputs = wanted.map((w) => [
+  constructor(name: string, inputs: Input[]) {
+    this.inputs = inputs.map((w) => [
       h("input", { type: "number", step: "any", "aria-label": `${name} ${w.label}`, placeholder: w.unit }),
       w.factor ?? 1,
     ]);
-    this.elements = wanted.map((w, k) => h("label", { class: "row" }, w.label, this.inputs[k]![0]));
+    this.elements = inputs.map((w, k) => h("label", { class: "row" }, w.label, this.inputs[k]![0]));
   }
   read(): (number | null)[] {
     return this.inputs.map(([i, f]) =>

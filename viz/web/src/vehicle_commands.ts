@@ -42,7 +42,7 @@ const ANSWER = /^(goto|loiter|return|pause|resume|abort): (accepted|refused|not 
 export class VehicleCommands {
   readonly element = h("div", { class: "section", id: "vehicle-commands" });
   private readonly buttons = new Map<Action, HTMLButtonElement>();
-  private readonly told = h("div", { class: "answer num", id: "command-answer", role: "status" });
+  private readonly readout = h("div", { class: "answer num", id: "command-answer", role: "status" });
   private readonly sent = new Map<number, Sent>(); // by row
   private readonly menu = h("div", { class: "window context hidden", id: "chart-menu", role: "menu" });
   private number = 0;
@@ -59,7 +59,11 @@ export class VehicleCommands {
       const button = h("button", { id: `command-${action}`, onclick: () => this.press(action) }, LABELS[action]);
       this.buttons.set(action, button);
     }
-    this.element.append(h("h3", {}, "Commands"), h("div", { class: "row wrap" }, ...this.buttons.values()), this.told);
+    this.element.append(
+      h("h3", {}, "Commands"),
+      h("div", { class: "row wrap" }, ...this.buttons.values()),
+      this.readout,
+    );
     this.listen();
     chart.overlays.push((c) => this.draw(c));
   }
@@ -134,15 +138,15 @@ export class VehicleCommands {
     toggleClass(this.buttons.get("goto")!, "on", this.picking);
     const sent = chosen === null ? undefined : this.sent.get(chosen);
     setText(
-      this.told,
+      this.readout,
       !sent
         ? ""
         : sent.answer
           ? `${sent.label}: ${sent.answer.text}`
           : `${sent.label}: waiting for the answer, ${Math.floor((performance.now() - sent.at) / 1000)} s`,
     );
-    toggleClass(this.told, "bad", sent?.answer?.ok === false);
-    toggleClass(this.told, "good", sent?.answer?.ok === true);
+    toggleClass(this.readout, "bad", sent?.answer?.ok === false);
+    toggleClass(this.readout, "good", sent?.answer?.ok === true);
   }
 
   // -- the chart ---------------------------------------------------------------------------------------------------

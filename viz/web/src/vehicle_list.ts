@@ -137,12 +137,12 @@ export class FleetList {
   }
 
   private arrange(alarmed: Map<number, Alarmed>): void {
-    const wanted = this.search.value.trim().toLowerCase(),
+    const text = this.search.value.trim().toLowerCase(),
       now = performance.now();
     if (this.key && this.by !== "order" && now - this.sorted < SORT_S) return;
     this.sorted = now;
     const found = [...this.store.bodies.values()].filter(
-      (b) => !wanted || b.name.toLowerCase().includes(wanted) || b.model.toLowerCase().includes(wanted),
+      (b) => !text || b.name.toLowerCase().includes(text) || b.model.toLowerCase().includes(text),
     );
     const values = new Map(found.map((b) => [b.row, this.value(b, alarmed)])),
       sign = this.falling ? -1 : 1;
@@ -240,15 +240,15 @@ export class FleetList {
     if (k === undefined) return;
     const q = this.store.quaternion,
       condition = this.store.condition[k]!,
-      told = alarm?.text ?? CONDITION_TEXTS[condition] ?? "";
+      warning = alarm?.text ?? CONDITION_TEXTS[condition] ?? "";
     const [, , heading] = euler(q[4 * k]!, q[4 * k + 1]!, q[4 * k + 2]!, q[4 * k + 3]!);
     setText(cells[0]!, condition === INVALID ? "–" : formatNumber(this.store.ned[3 * k + 2], 1));
     setText(cells[1]!, formatNumber(this.store.speed[k], 2));
     setText(cells[2]!, condition === INVALID ? "–" : `${formatHeading(heading)}°`);
     toggleClass(tr, "faulted", condition !== 0);
-    setText(badge, told ? "⚠ " : "");
+    setText(badge, warning ? "⚠ " : "");
     for (const s of SEVERITIES) toggleClass(badge, s, alarm?.severity === s);
-    if (badge.title !== told) badge.title = told;
+    if (badge.title !== warning) badge.title = warning;
     for (const p of parts) {
       const { text, title, bad } = p.text(this.store, row);
       setText(p.cell, text);
