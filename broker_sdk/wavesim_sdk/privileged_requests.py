@@ -104,4 +104,4 @@ class PrivilegedRequests:
             command = commands.check_plausible(items.VehicleCommand(body, action, at))
         except ValueError as error:
             raise InvalidArgument(str(error)) from None
-        return self.request(command)  # type: ignore[arg-type]
+        return self.request(command)

@@ -213,7 +213,7 @@ export class BodyDetails {
         { class: "row" },
         h("button", { id: "go-onboard", onclick: () => this.actions.onboard(panel.row) }, "onboard view"),
         h("button", { onclick: () => this.actions.follow() }, "follow"),
-        h("button", { onclick: () => this.actions.goTo(panel.row) }, "go to"),
+        h("button", { onclick: () => this.actions.goTo(panel.row) }, "zoom to"),
       ),
       model?.title ? h("div", { class: "soft" }, model.title) : null,
     );

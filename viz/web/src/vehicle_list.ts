@@ -220,7 +220,9 @@ export class FleetList {
     );
     tr.dataset["row"] = String(b.row);
     const parts =
-      b.type === "buoy" ? [] : SHOWN.map(([kind, text]) => ({ text, cell: h("span", { class: `num ${kind}` }) }));
+      b.type === "buoy"
+        ? []
+        : SHOWN.map(([kind, text]) => ({ text, cell: h("span", { class: "num", "data-part": kind }) }));
     const under = parts.length
       ? h(
           "tr",
