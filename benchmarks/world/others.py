@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wavesim_server.network.front import Front
 
 
-VERBS = {verb: v for verb, v in commands.VERBS.items() if verb != "mission"}  # as in world.LEFT_OUT
+VERBS = {verb: v for verb, v in commands.VERBS.items() if verb not in ("mission", "command")}  # as in world.LEFT_OUT
 
 
 class Commander:

@@ -438,6 +438,22 @@ class WeatherReport(TypedDict):
     replay: NotRequired[ReplayClock]
 
 
+class MissionState(TypedDict):
+    """What a vehicle does, as its program reports it."""
+
+    mode: str
+    waypoint: Annotated[int, "number of the current waypoint, from 1; 0: none"]
+    count: Annotated[int, "number of waypoints of the mission; 0: none"]
+    target: Annotated[list[float] | None, "where it goes: north and east in W; null: nowhere"]
+
+
+class FleetStatus(TypedDict):
+    """Battery and mission of the vehicles, by row. A vehicle without an entry has no such value."""
+
+    charges: Annotated[dict[str, float], "battery charge, as a fraction of the capacity"]
+    missions: dict[str, MissionState]
+
+
 @dataclass(frozen=True)
 class TilesetInfo:
     """Description of a raster chart."""

@@ -162,7 +162,8 @@ export class Chart {
     [this.middle, this.scale] = [middle, scale];
   }
 
-  private at(e: MouseEvent): [number, number] {
+  /** Position (north, east) under the pointer. */
+  at(e: MouseEvent): [number, number] {
     const box = this.canvas.getBoundingClientRect();
     return [
       this.middle[0] - (e.clientY - box.top - box.height / 2) / this.scale,

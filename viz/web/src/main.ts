@@ -10,7 +10,6 @@ import { ConnectionBanner } from "./connection_banner";
 import { h, toggleClass } from "./dom";
 import { DrawingLoop } from "./drawing_loop";
 import { ErrorBanner } from "./error_banner";
-import { FleetList } from "./fleet_list";
 import { ManualControl } from "./manual_control";
 import { messageHandler } from "./message_handlers";
 import { MissionEditor } from "./mission_editor";
@@ -26,6 +25,8 @@ import { Stage } from "./stage";
 import { Theme } from "./theme";
 import { Toolbar } from "./toolbar";
 import { ViewRecorder } from "./url_state";
+import { VehicleCommands } from "./vehicle_commands";
+import { FleetList } from "./vehicle_list";
 import { ViewerSocket, type Frame } from "./websocket";
 
 // events after which the picture may change
@@ -60,7 +61,14 @@ const stage = new Stage(store, choose, openOnboard, wake),
   sonars = new SonarWindows(stage, wake),
   toolbar = new Toolbar(store, control, () => theme.toggle()),
   fleet = new FleetList(store, choose);
+const commands = new VehicleCommands(
+  store,
+  stage.chart,
+  () => stage.setMode("chart"),
+  (command) => link.command(command),
+);
 const details = new BodyDetails(store, {
+  commands: commands.element,
   onboard: openOnboard,
   follow: () => stage.setMode("follow"),
   goTo: (row) => stage.goTo(row),
@@ -134,6 +142,7 @@ const take = messageHandler(
     announcer,
     connection,
     errors,
+    commands,
     dark: () => theme.dark,
     greet,
     showPanel: () => {
@@ -219,6 +228,7 @@ function tables(): void {
   errors.part("the charts", () => details.draw());
   errors.part("the bottom panel", () => bottom.update());
   errors.part("the mission editor", () => mission.update());
+  errors.part("the commands", () => commands.update());
   stage.updateButtons();
 }
 
@@ -235,6 +245,7 @@ stage.assemble(
   ],
   h("div", { class: "banners" }, connection.element, connection.warning, errors.element),
 );
+stage.element.append(commands.overlay);
 root.append(
   toolbar.element,
   h("div", { id: "left" }, fleet.element),
