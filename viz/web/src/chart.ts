@@ -5,12 +5,11 @@ import { bodyColour, cssVariable, drawScaleBar } from "./dom";
 import { drawCables } from "./cables";
 import { S57Chart } from "./s57_chart";
 import { ChartPointer } from "./chart_pointer";
-import { INAUDIBLE_OUTCOMES } from "./acoustic_signals";
-import type { SceneStore, Track } from "./scene_store";
+import { INAUDIBLE_OUTCOMES, type SceneStore, type Track } from "./scene_store";
 import { drawBodies, drawTriangle, LOST_DASH } from "./chart_symbols";
 import { depthColour } from "./colour_scales";
 import { formatOffset } from "./geodesy";
-import { contours, depthRange } from "./terrain";
+import { contours, depthRange } from "./bed_contours";
 import { context2d, roundStep, prepareCanvas } from "./canvas";
 import { Tiles } from "./tiles";
 import { drawTraffic, labelTraffic } from "./traffic_list";
@@ -282,7 +281,7 @@ export class Chart {
     const [x0, y0] = this.px(bed.north[bed.north.length - 1]!, bed.east[0]!),
       [x1, y1] = this.px(bed.north[0]!, bed.east[bed.east.length - 1]!);
     c.imageSmoothingEnabled = true;
-    if (!this.tiles.told && !this.enc.there) c.drawImage(this.shade, x0, y0, x1 - x0, y1 - y0);
+    if (!this.tiles.info && !this.enc.isLoaded) c.drawImage(this.shade, x0, y0, x1 - x0, y1 - y0);
     c.strokeStyle = this.dark ? "#ffffff30" : "#12283a40";
     c.lineWidth = 0.8;
     c.beginPath();
@@ -293,12 +292,18 @@ export class Chart {
     c.stroke();
     c.fillStyle = cssVariable("--soft");
     c.font = "10px system-ui, sans-serif";
-    const told = new Set<number>();
+    const labelled = new Set<number>();
     for (const l of this.lines) {
       const [x, y] = this.px(l[0]!, l[1]!);
-      if (told.has(l[4]!) || x < 40 || y < 40 || x > this.canvas.clientWidth - 60 || y > this.canvas.clientHeight - 40)
+      if (
+        labelled.has(l[4]!) ||
+        x < 40 ||
+        y < 40 ||
+        x > this.canvas.clientWidth - 60 ||
+        y > this.canvas.clientHeight - 40
+      )
         continue;
-      told.add(l[4]!);
+      labelled.add(l[4]!);
       c.fillText(`${+l[4]!.toFixed(2)} m`, x + 2, y - 2);
     }
   }

@@ -6,7 +6,7 @@ import { cssVariable, h, toast, toggleClass, setText } from "./dom";
 import { depthAt, distanceAndBearing } from "./geodesy";
 import type { SceneStore } from "./scene_store";
 import { depthColour } from "./colour_scales";
-import { depthRange } from "./terrain";
+import { depthRange } from "./bed_contours";
 
 export class ChartPointer {
   readonly element = h("div", { class: "pointer hidden", id: "pointer" });
@@ -91,17 +91,17 @@ export class ChartPointer {
     const s = this.store.scene,
       depth = depthAt(s?.bed, ...place);
     this.at = place;
-    const told = [formatPosition(null, place, "metres")];
-    if (s?.origin && this.format !== "metres") told.push(formatPosition(s.origin, place, this.format));
-    if (depth !== null) told.push(`bed ${depth.toFixed(1)} m`);
+    const parts = [formatPosition(null, place, "metres")];
+    if (s?.origin && this.format !== "metres") parts.push(formatPosition(s.origin, place, this.format));
+    if (depth !== null) parts.push(`bed ${depth.toFixed(1)} m`);
     if (this.points.length) {
       const [leg, bearing] = distanceAndBearing(this.points[this.points.length - 1]!, place);
       const all = this.points.reduce((sum, p, k) => sum + (k ? distanceAndBearing(this.points[k - 1]!, p)[0] : 0), leg);
-      told.push(
+      parts.push(
         `${leg.toFixed(1)} m  ${formatHeading(bearing, 1)}°${this.points.length > 1 ? `  (total ${all.toFixed(1)} m)` : ""}`,
       );
     }
-    setText(this.text, told.join("   "));
+    setText(this.text, parts.join("   "));
   }
 
   /** Draw the measuring line and the depth legend on the chart. */
