@@ -78,7 +78,7 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
 @click.option(
     "--field",
     default="",
-    help="Limit the fault to a field such as `heading`, or to one of its numbers such as `rates.2`.  [default: all]",
+    help="Limit the fault to a field such as `heading`, or to one component of a field, such as `rates.2`.  [default: all]",
 )
 @server_option
 def fault(body: str, part: str, kind: str, amount: str, field: str, server: str) -> None:

@@ -73,7 +73,7 @@ class ClientSocket:
             try:
                 data = self.socket.recv(2048)
                 header = codec.decode_header(data, from_client=False)
-                return data, header, codec.decode_body(data, header)
+                return data, header, codec.decode_payload(data, header)
             except TimeoutError:
                 return None
             except (ConnectionRefusedError, Dropped):

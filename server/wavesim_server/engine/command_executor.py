@@ -210,7 +210,7 @@ class CommandExecutor:
     # -- commands ----------------------------------------------------------------------------------
 
     def _answer(self, c: ClientMessage, ok: bool, text: str) -> None:
-        self.events.emit(ExecutedEvent(c.number, int(ok), text, self.sim.time_ns, c.body))
+        self.events.emit(ExecutedEvent(c.number, int(ok), text, self.sim.time_ns, c.payload))
 
     def _execute(self, c: ClientMessage, command: Any) -> None:
         try:
