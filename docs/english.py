@@ -157,9 +157,9 @@ def _one_word(text: re.Match[str]) -> str:
 
 
 def code_names(files: Iterable[tuple[str, str]] | None = None) -> Iterator[str]:
-    """Yield names of the packages' code that contain a banned word (``banned_names``)."""
+    """Yield names of the packages' and benchmarks' code that contain a banned word (``banned_names``)."""
     if files is None:
-        files = ((f, (ROOT / f).read_text()) for f in tracked(*PACKAGES) if f.endswith(CODE_FILES))
+        files = ((f, (ROOT / f).read_text()) for f in tracked(*PACKAGES, "benchmarks") if f.endswith(CODE_FILES))
     for file, source in files:
         code = (_PYTHON_TEXT if file.endswith(".py") else _OTHER_TEXT).sub(_one_word, source)
         for number, line in enumerate(code.splitlines(), 1):

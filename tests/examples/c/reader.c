@@ -124,7 +124,7 @@ static void report(int result) {
     }
     printf("]");
     if (ws_ready(&b)) {
-        printf(", \"told\": [%d, %d, %d, %lld, %.17g, %lld, %lld, %u]", b.row, b.role, b.resumed, (long long)b.step_ns, b.sound_speed,
+        printf(", \"welcome\": [%d, %d, %d, %lld, %.17g, %lld, %lld, %u]", b.row, b.role, b.resumed, (long long)b.step_ns, b.sound_speed,
                (long long)b.start_tick, (long long)b.lockstep_ns, (unsigned)b.rights);
     }
     text("why", b.why);
