@@ -387,10 +387,10 @@ def rows_without_generations() -> Any:
     """Send everything about a row to its current client, including reports about the previous body."""
     real = acoustic_events.push_signal_events
 
-    def tell(sent: Any, receptions: Any, senders: Any, receivers: Any, *more: Any) -> None:
+    def push(sent: Any, receptions: Any, senders: Any, receivers: Any, *more: Any) -> None:
         real(sent, receptions, np.ones_like(senders), np.ones_like(receivers), *more)
 
-    return mock.patch.object(acoustic_events, "push_signal_events", tell)
+    return mock.patch.object(acoustic_events, "push_signal_events", push)
 
 
 @contextlib.contextmanager

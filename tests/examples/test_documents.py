@@ -287,7 +287,7 @@ def test_programs_beside_a_server_run(
     def go(block: Block, given: dict[str, Any]) -> None:
         try:
             run(block, given)
-        except BaseException as error:  # told by the test
+        except BaseException as error:  # reported by the test
             failed.append(error)
 
     threads = [threading.Thread(target=go, args=(b, n)) for b, n in zip(during, names, strict=True)]
@@ -307,9 +307,9 @@ def test_programs_beside_a_server_run(
             assert given["frame"].depth is not None
         run(block, given)
     assert "frame" in given and given["reader"].last_read > 3
-    told = capsys.readouterr().out
-    assert re.search(r"^0\.71\d* -0\.15\d*$", told, re.MULTILINE), "the GPS receiver's program, in rad"
-    assert "fault 'jolner' from" in told and "b'lauv'" in told
+    output = capsys.readouterr().out
+    assert re.search(r"^0\.71\d* -0\.15\d*$", output, re.MULTILINE), "the GPS receiver's program, in rad"
+    assert "fault 'jolner' from" in output and "b'lauv'" in output
 
 
 # ------------------------------------------------------------------ configurations

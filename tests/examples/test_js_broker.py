@@ -225,12 +225,12 @@ try {
         server.bye("a", "enough")
         assert said(program) == "joined 2\ntrue false false the server ended the session: enough\n"
 
-    def nobody(*_: Any) -> Any:
-        raise NotAdmitted(Refusal.ROLE, "nobody listens here")
+    def refuse(*_: Any) -> Any:
+        raise NotAdmitted(Refusal.ROLE, "no listener here")
 
-    with FakeServer(nobody) as server:
+    with FakeServer(refuse) as server:
         program = run(node, root, tmp_path, script, server.address[1])
-        assert said(program) == "false true true the server refused the join: nobody listens here\n"
+        assert said(program) == "false true true the server refused the join: no listener here\n"
     none = script.replace('role: "listener"', "timeout: 0.3")
     assert "no server answers at 127.0.0.1:1; is one running there?" in said(run(node, root, tmp_path, none, 1))
 

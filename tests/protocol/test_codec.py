@@ -426,6 +426,6 @@ def test_well_formed_but_absurd_values(vector: tuple[int, int, int, Any]) -> Non
     assert let_through <= 8 * len(values)
 
 
-def test_the_reasons_are_told_apart() -> None:
+def test_each_reason_is_counted_separately() -> None:
     assert len(set(DROP_REASONS)) == len(DROP_REASONS)
     assert not any(a in b for a, b in itertools.permutations(DROP_REASONS, 2))

@@ -70,7 +70,7 @@ def test_a_broken_rule_is_found(rule: str, tmp_path: Path) -> None:
 def test_a_broker_that_gives_up_half_way(tmp_path: Path) -> None:
     leaver = GOOD.replace("broker.answer([5.0])", "broker.answer([5.0]); break")
     found = findings(leaver, tmp_path)
-    assert not all(found.values()), "told as a broken rule, not as a fault of ours"
+    assert not all(found.values()), "reported as a broken rule, not as an internal error"
 
 
 def test_a_command_that_does_not_exist() -> None:
