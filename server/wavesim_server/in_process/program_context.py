@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import ctypes
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -54,6 +55,7 @@ class ProgramContext:
         self, file: Path, arguments: list[str], output: TextIO | None, numpy_random: SharedRandomState
     ) -> None:
         self.folder = file.parent.resolve()
+        self._prefix = f"{self.folder}{os.sep}"
         self.output = output  #: text file for the output of the program; None = the terminal
         self.main = ModuleType("__main__")
         self.main.__file__ = str(file)
@@ -106,7 +108,4 @@ class ProgramContext:
 
     def _is_own(self, module: ModuleType) -> bool:
         file = getattr(module, "__file__", None)
-        if not isinstance(file, str):
-            return False
-        path = Path(file)
-        return path.is_relative_to(self.folder) and "site-packages" not in path.parts
+        return isinstance(file, str) and file.startswith(self._prefix) and "site-packages" not in file
