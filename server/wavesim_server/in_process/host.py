@@ -38,7 +38,12 @@ class HostedProgram:
     """One program: its thread, its sessions and its exit code."""
 
     def __init__(
-        self, label: str, run: Callable[[], int], context: ProgramContext, turn: threading.Condition, shares_thread: bool
+        self,
+        label: str,
+        run: Callable[[], int],
+        context: ProgramContext,
+        turn: threading.Condition,
+        shares_thread: bool,
     ) -> None:
         self.label, self.run, self.context, self.shares_thread = label, run, context, shares_thread
         self.sessions: list[LocalSession] = []
@@ -132,11 +137,17 @@ class ProgramHost:
             while thread.is_alive() and time.monotonic() < limit:
                 thread.join(LOOK_S)
                 with self._lock:
-                    if thread.is_alive() and (thread is not self._shared.thread or self._shared.runs_program):
+                    if self._runs_program(thread):
                         _interrupt(thread)
         with self._lock:
             self.switch(None)  # also takes back the modules and output of a program that hangs
         return [p.label for p in self.programs if p.exit_code is None]
+
+    def _runs_program(self, thread: threading.Thread) -> bool:
+        """Return whether a program that has not ended runs in a thread, rather than code of the host."""
+        if thread is self._shared.thread and not self._shared.runs_program:
+            return False
+        return any(p.exit_code is None for p in self.programs if p.thread is thread)
 
     @property
     def running(self) -> HostedProgram | None:

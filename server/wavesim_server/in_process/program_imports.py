@@ -11,8 +11,24 @@ __all__ = ["may_share_thread"]
 
 #: modules of the standard library that start threads, wait for them or run event loops, or that import modules by computed names
 THREADED = frozenset(
-    "_thread _threading_local asyncio concurrent http importlib multiprocessing pkgutil queue runpy sched selectors socketserver "
-    "threading wsgiref xmlrpc".split()
+    [
+        "_thread",
+        "_threading_local",
+        "asyncio",
+        "concurrent",
+        "http",
+        "importlib",
+        "multiprocessing",
+        "pkgutil",
+        "queue",
+        "runpy",
+        "sched",
+        "selectors",
+        "socketserver",
+        "threading",
+        "wsgiref",
+        "xmlrpc",
+    ]
 )
 #: packages that call no broker from a thread of their own
 SAFE = frozenset({"numba", "numpy", "scipy", "wavesim_kernels", "wavesim_sdk", "wavesim_studies", "wavesim_world"})

@@ -1,4 +1,4 @@
-"""Run a trial in one process: the on-board programs are threads of the process that contains engine and emulators."""
+"""Run a trial in one process: the on-board programs run in the process that contains engine and emulators."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from typing import Any, TextIO
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire.local import set_local_server
 from wavesim_server.in_process.host import HostedProgram, ProgramHost
-from wavesim_server.in_process.program_imports import may_share_thread
 from wavesim_server.in_process.program_context import ProgramContext, SharedRandomState
+from wavesim_server.in_process.program_imports import may_share_thread
 from wavesim_server.in_process.server import InProcessServer, NetworkPort
 from wavesim_server.serve import bind_udp_socket, shared_objects
 from wavesim_server.trial import EXIT_GRACE_S, JOIN_TIMEOUT_S, ParticipantFailed, Trial, progress_bar
