@@ -76,6 +76,7 @@ class ProgramHost:
         self.is_over = False
         self.calls = 0  #: number of times that programs have waited for the server
         self.on_error: Callable[[HostedProgram, BaseException], None] = lambda program, error: None
+        self._earlier_threads = set(threading.enumerate())
         self._lock = threading.Lock()
         self._main = threading.Condition(self._lock)
         self._shared = SharedThread(self, self._lock)
@@ -127,13 +128,14 @@ class ProgramHost:
         self.server.idle_s += time.monotonic() - before
 
     def stop(self) -> list[str]:
-        """End all programs; return the labels of those that do not end."""
+        """End all programs and the threads that they have started; return the names of those that do not end."""
         with self._lock:
             self.is_over = True
             for program in self.programs:
                 program.turn.notify_all()
         limit = time.monotonic() + STOP_S
-        for thread in {program.thread for program in self.programs}:
+        ours = {program.thread for program in self.programs}
+        for thread in [*ours, *self._find_leaked_threads()]:
             while thread.is_alive() and time.monotonic() < limit:
                 thread.join(LOOK_S)
                 with self._lock:
@@ -141,13 +143,20 @@ class ProgramHost:
                         _interrupt(thread)
         with self._lock:
             self.switch(None)  # also takes back the modules and output of a program that hangs
-        return [p.label for p in self.programs if p.exit_code is None]
+        leaked = [f"thread {thread.name}" for thread in self._find_leaked_threads()]
+        return [*(p.label for p in self.programs if p.exit_code is None), *leaked]
+
+    def _find_leaked_threads(self) -> list[threading.Thread]:
+        """Return the threads that programs have started and that still run."""
+        known = self._earlier_threads | {program.thread for program in self.programs}
+        return [thread for thread in threading.enumerate() if thread not in known]
 
     def _runs_program(self, thread: threading.Thread) -> bool:
         """Return whether a program that has not ended runs in a thread, rather than code of the host."""
         if thread is self._shared.thread and not self._shared.runs_program:
             return False
-        return any(p.exit_code is None for p in self.programs if p.thread is thread)
+        mine = [p for p in self.programs if p.thread is thread]
+        return any(p.exit_code is None for p in mine) if mine else thread.is_alive()
 
     @property
     def running(self) -> HostedProgram | None:
