@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import subprocess
 import threading
@@ -10,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from benchmarks.endurance import run_trials
+
 from tests.conftest import CLI
 from tests.in_process.conftest import output
 from wavesim_emulators.water import CtdEmulator
@@ -119,7 +120,10 @@ with Observer("referee", SERVER, rate=20.0) as referee, Broker(a.vehicle, SERVER
 
 def test_invalid_commands_are_refused_and_the_trial_continues(make_trial: Make) -> None:
     hashes = set()
-    for invalid in ([], [{"verb": "no such"}, {"verb": "fault", "body": "absent", "part": "ctd"}, {"verb": "push", "body": 5}]):
+    for invalid in (
+        [],
+        [{"verb": "no such"}, {"verb": "fault", "body": "absent", "part": "ctd"}, {"verb": "push", "body": 5}],
+    ):
         trial = make_trial(one=DRIVE)
         with trial.opened():
             trial.run_until(1.0)
@@ -137,7 +141,7 @@ def test_many_trials_in_one_process_need_no_more_of_it(make_trial: Make) -> None
     """The long form is `python -m benchmarks.endurance`: a thousand trials."""
     trial = make_trial(seconds=0.5, one=DRIVE, two=DRIVE)
     found = [resources for _, resources in run_trials(trial.loaded, 30, 10, 0.5, trial.folder.parent)]
-    for earlier, later in zip(found, found[1:], strict=False):
+    for earlier, later in itertools.pairwise(found):
         assert (later.files, later.threads, later.shared) == (earlier.files, earlier.threads, 0)
         assert later.mappings <= earlier.mappings + 5, "each trial left eight semaphores"
         assert later.objects <= earlier.objects + 100, "each trial left the classes of a module"
