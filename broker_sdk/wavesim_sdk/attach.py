@@ -306,11 +306,13 @@ class SensorTableClaim:
         self._done.release()
 
     def release(self) -> None:
-        """Release the claim."""
+        """Release the claim, once."""
         if self.table.header[OWNER] == os.getpid():
             self.table.header[SYNCHRONOUS] = 0
             self.table.header[OWNER] = 0
             self._done.release()
+        for semaphore in (self._due, self._done):  # Python does not close them
+            semaphore.close()
 
 
 def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:

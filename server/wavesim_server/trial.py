@@ -20,6 +20,7 @@ from wavesim_sdk.attach import SharedState
 from wavesim_sdk.cli import cli
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.errors import CommanderError, ConfigError, LogError, WaveSimError
+from wavesim_sdk.log import Log, read
 from wavesim_sdk.shared_memory import SYNCHRONOUS
 from wavesim_sdk.tables import RunState
 from wavesim_server import program_output
@@ -108,6 +109,7 @@ class Trial:
         self.processes: dict[str, subprocess.Popen[bytes] | forked_process.ForkedProcess] = {}
         self.lost: dict[str, int] = {}  # exit code of each participant that ended before the run
         self.damage: list[str] = []  #: losses of the run
+        self.recorded: Log | None = None  #: content of the log, for the table
         self.frozen: list[str] = []  #: bodies whose state diverged, and when
         self._former_log_time = 0  # of the previous run
         self.failure = ""  #: which program ended the run, and why
@@ -409,7 +411,8 @@ class Trial:
         last_words = {label: self._last_words(label) for label in failed}
         self.damage = [*(f"{label} ended early (code {code})" for label, code in failed.items()), *self.damage]
         try:
-            table = report.trial_table(self.log)
+            self.recorded = read(self.log)
+            table = report.trial_table(self.recorded)
         except LogError as error:
             raise TrialDataLost("; ".join([str(error), *self.damage])) from None
         if not table["complete"]:

@@ -260,7 +260,8 @@ def planned_emissions(m: Medium) -> Ints:
 
 def take_records(m: Medium) -> tuple[Any, Any]:
     """Return (sent, receptions) since the last call, as records of the log's tables, and empty the buffers."""
-    c = np.asarray(m.counters)
-    sent, receptions = np.asarray(m.sent)[: c["sent"][0]], np.asarray(m.receptions)[: c["receptions"][0]]
+    c = np.asarray(m.counters)[0]
+    sent, receptions = np.asarray(m.sent)[: c["sent"]], np.asarray(m.receptions)[: c["receptions"]]
     c["sent"] = c["receptions"] = 0
-    return sent.copy().view(SENT.dtype), receptions.copy().view(RECEPTION.dtype)
+    # NumPy copies bytes many times faster than records
+    return sent.view(np.uint8).copy().view(SENT.dtype), receptions.view(np.uint8).copy().view(RECEPTION.dtype)

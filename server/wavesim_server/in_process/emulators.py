@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from wavesim_sdk.attach import FleetSnapshot, SensorTableClaim, SharedState
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_server.instruments import DueTicks, InstrumentRegistry, installed_emulators
 from wavesim_server.simulation import Simulation
+from wavesim_server.trial import EMULATOR_PREFIX, ParticipantFailed
 from wavesim_server.waits import Verdict
 
 __all__ = ["LocalEmulators"]
@@ -71,8 +73,20 @@ class LocalEmulators:
             view = self._view()
             for sensor in due:
                 bank = self._banks[sensor]
-                if bank.compute(view, tick):
+                try:
+                    has_values = bank.compute(view, tick)
+                except Exception as error:
+                    raise self._failed(sensor, error) from error
+                if has_values:
                     self._claims[sensor].table.publish_numbers(bank.numbers, tick)
+
+    def _failed(self, sensor: str, error: Exception) -> ParticipantFailed:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{place.filename}:{place.lineno}: {place.line}"
+        time_s = self._simulation.time_ns * 1e-9
+        return ParticipantFailed(
+            f"{EMULATOR_PREFIX}{sensor} failed at {time_s:.3f} s and ended the trial: {where}: {type(error).__name__}: {error}"
+        )
 
     def _view(self) -> FleetSnapshot:
         """Return the bodies at the published tick, in the arrays of the engine."""

@@ -1,13 +1,15 @@
-"""Threads of on-board programs in the server's process, of which one runs at a time.
+"""On-board programs in the server's process, of which one runs at a time.
 
-A program runs until it waits for the server. Then its thread lets the simulation advance until a program has received something,
-and that program continues. With one program, no thread is ever switched. The main thread starts and ends the trial, waits when
-nothing is due, shows the progress, and finds programs that hang.
+A program runs until it waits for the server. Then it lets the simulation advance until a program has received something, and
+that program continues. Most programs are greenlets of one thread: a switch from one to another takes a microsecond, but a switch
+of threads takes a hundred times as long. Programs with threads or event loops have a thread of their own. The main thread starts
+and ends the trial, waits when nothing is due, shows the progress, and finds programs that hang.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 import threading
 import time
@@ -15,7 +17,9 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from wavesim_sdk.errors import SessionEnded
+from greenlet import getcurrent, greenlet
+
+from wavesim_sdk.errors import BrokerError, SessionEnded
 from wavesim_sdk.wire.client import Phase, SessionEvent
 from wavesim_sdk.wire.local import LocalSession
 from wavesim_sdk.wire.messages import Refuse
@@ -33,14 +37,23 @@ STOP_S = 2.0  #: time in s within which programs must end after the end of the t
 class HostedProgram:
     """One program: its thread, its sessions and its exit code."""
 
-    def __init__(self, label: str, run: Callable[[], int], context: ProgramContext, lock: threading.Lock) -> None:
-        self.label, self.run, self.context = label, run, context
+    def __init__(
+        self,
+        label: str,
+        run: Callable[[], int],
+        context: ProgramContext,
+        turn: threading.Condition,
+        shares_thread: bool,
+    ) -> None:
+        self.label, self.run, self.context, self.shares_thread = label, run, context, shares_thread
         self.sessions: list[LocalSession] = []
-        self.turn = threading.Condition(lock)  #: notified when this program may run
+        self.turn = turn  #: notified when this program may run
         self.exit_code: int | None = None  #: None while the program runs
         self.has_begun = False
         self.wants_turn = False  #: whether the time limit of the program's wait has passed
-        self.thread: threading.Thread | None = None
+        self.limit = math.inf  #: wall time at which the wait of a greenlet ends
+        self.thread = threading.current_thread()  #: replaced when the program is added
+        self.greenlet: greenlet | None = None  #: if the program shares a thread and has begun
 
     @property
     def has_input(self) -> bool:
@@ -63,21 +76,26 @@ class ProgramHost:
         self.is_over = False
         self.calls = 0  #: number of times that programs have waited for the server
         self.on_error: Callable[[HostedProgram, BaseException], None] = lambda program, error: None
+        self._earlier_threads = set(threading.enumerate())
         self._lock = threading.Lock()
         self._main = threading.Condition(self._lock)
+        self._shared = SharedThread(self, self._lock)
         self._current: HostedProgram | None = None  # None = the main thread
         self._sessions: dict[LocalSession, tuple[Session | None, HostedProgram]] = {}
 
     # -- the main thread ---------------------------------------------------------------------------
 
-    def add(self, label: str, run: Callable[[], int], context: ProgramContext) -> None:
+    def add(self, label: str, run: Callable[[], int], context: ProgramContext, *, shares_thread: bool) -> None:
         """Add a program, which begins when :meth:`drive` lets it run. The function ``run`` returns the program's exit
         code.
         """
-        program = HostedProgram(label, run, context, self._lock)
-        program.thread = threading.Thread(target=self._run, args=(program,), name=label, daemon=True)
+        turn = self._shared.turn if shares_thread else threading.Condition(self._lock)
+        program = HostedProgram(label, run, context, turn, shares_thread)
+        own = threading.Thread(target=self.run, args=(program,), name=label, daemon=True)
+        program.thread = self._shared.thread if shares_thread else own
         self.programs.append(program)
-        program.thread.start()
+        if not program.thread.is_alive():
+            program.thread.start()
 
     def drive(self, is_done: Callable[[], bool], look: Callable[[], None]) -> None:
         """Run the programs and the simulation until ``is_done`` returns True. Call ``look`` about every 50 ms."""
@@ -86,8 +104,10 @@ class ProgramHost:
             while not is_done():
                 if self.failure is not None:
                     raise self.failure
-                if time.monotonic() >= looked_at:
-                    looked_at = time.monotonic() + LOOK_S
+                if (now := time.monotonic()) >= looked_at:
+                    looked_at = now + LOOK_S
+                    for program in self.programs:
+                        program.wants_turn |= program.limit <= now
                     look()
                 if self._current is not None:
                     self._main.wait(LOOK_S)
@@ -108,28 +128,39 @@ class ProgramHost:
         self.server.idle_s += time.monotonic() - before
 
     def stop(self) -> list[str]:
-        """End all programs; return the labels of those that do not end."""
+        """End all programs and the threads that they have started; return the names of those that do not end."""
         with self._lock:
             self.is_over = True
             for program in self.programs:
                 program.turn.notify_all()
         limit = time.monotonic() + STOP_S
-        left = []
-        for program in self.programs:
-            assert program.thread is not None
-            while program.thread.is_alive() and time.monotonic() < limit:
-                program.thread.join(0.05)
-                if program.thread.is_alive():
-                    _interrupt(program.thread)
-            if program.thread.is_alive():
-                left.append(program.label)
+        ours = {program.thread for program in self.programs}
+        for thread in [*ours, *self._find_leaked_threads()]:
+            while thread.is_alive() and time.monotonic() < limit:
+                thread.join(LOOK_S)
+                with self._lock:
+                    if self._runs_program(thread):
+                        _interrupt(thread)
         with self._lock:
-            self._switch(None)  # also takes back the modules and output of a program that hangs
-        return left
+            self.switch(None)  # also takes back the modules and output of a program that hangs
+        leaked = [f"thread {thread.name}" for thread in self._find_leaked_threads()]
+        return [*(p.label for p in self.programs if p.exit_code is None), *leaked]
+
+    def _find_leaked_threads(self) -> list[threading.Thread]:
+        """Return the threads that programs have started and that still run."""
+        known = self._earlier_threads | {program.thread for program in self.programs}
+        return [thread for thread in threading.enumerate() if thread not in known]
+
+    def _runs_program(self, thread: threading.Thread) -> bool:
+        """Return whether a program that has not ended runs in a thread, rather than code of the host."""
+        if thread is self._shared.thread and not self._shared.runs_program:
+            return False
+        mine = [p for p in self.programs if p.thread is thread]
+        return any(p.exit_code is None for p in mine) if mine else thread.is_alive()
 
     @property
     def running(self) -> HostedProgram | None:
-        """The program whose thread may run now; None = the main thread."""
+        """The program that may run now; None = the main thread."""
         return self._current
 
     # -- the server of the programs (LocalServer) ----------------------------------------------------
@@ -152,9 +183,12 @@ class ProgramHost:
         program.
         """
         mine = threading.current_thread()
-        program = next((p for p in self.programs if p.thread is mine), self._current)
+        program = self._current
+        if mine is not self._shared.thread:
+            program = next((p for p in self.programs if p.thread is mine), program)
         if program is None or self.is_over:
             raise SessionEnded("the trial has ended")
+        _check_thread(program)
         return program
 
     def request(self, session: LocalSession, number: int, item: Any) -> None:
@@ -190,6 +224,7 @@ class ProgramHost:
             if session not in self._sessions:
                 raise SessionEnded("the session has ended")
             program, seen = self._sessions[session][1], session.deliveries
+            _check_thread(program)
             self.calls += 1
             session.waiting_threads += 1
             try:
@@ -207,7 +242,11 @@ class ProgramHost:
                 program.wants_turn = False
                 return
             has_tried = True
-            if not has_turn:
+            if not has_turn and program.shares_thread:
+                program.limit = limit
+                self._shared.run_others(self._current)
+                program.limit = math.inf
+            elif not has_turn:
                 program.wants_turn |= left <= 0.0
                 program.turn.wait(min(max(left, LOOK_S), LONGEST_WAIT_S))
             elif program.has_input:  # for another thread of the program, which goes first
@@ -233,19 +272,19 @@ class ProgramHost:
                     return True
         except BaseException as error:
             self.failure = error
-        self._switch(None)
+        self.switch(None)
         return False
 
     def _give_turn(self, first: int) -> bool:
         """Let the next program that can continue run, counted from an index; return whether there is one."""
         for program in (*self.programs[first:], *self.programs[:first]):
             if program.exit_code is None and program.has_input:
-                self._switch(program)
+                self.switch(program)
                 return True
         return False
 
-    def _switch(self, to: HostedProgram | None) -> None:
-        """Switch to a program, or to the main thread (None)."""
+    def switch(self, to: HostedProgram | None) -> None:
+        """Let a program, or the main thread (None), run next."""
         if to is self._current:
             return
         if self._current is not None:
@@ -257,14 +296,14 @@ class ProgramHost:
             to.context.enter()
             to.turn.notify_all()
 
-    def _run(self, program: HostedProgram) -> None:
+    def run(self, program: HostedProgram) -> None:
         """Wait until the program may run for the first time, then run it to its end."""
         with self._lock:
-            while self._current is not program:
-                if self.is_over:
-                    program.exit_code = 0
-                    return
+            while self._current is not program and not self.is_over:
                 program.turn.wait()
+            if self.is_over:
+                self._end(program, 0)
+                return
             program.has_begun = True
         code = 1
         try:
@@ -287,7 +326,64 @@ class ProgramHost:
         program.sessions.clear()
         program.exit_code = code
         if self._current is program:
-            self._switch(None)
+            self.switch(None)
+
+
+class SharedThread:
+    """The thread of the programs that are greenlets. All calls hold the host's lock, also while a greenlet is switched."""
+
+    def __init__(self, host: ProgramHost, lock: threading.Lock) -> None:
+        self._host, self._lock = host, lock
+        self.turn = threading.Condition(lock)  #: notified when one of the programs may run
+        self.thread = threading.Thread(target=self._run, name="programs", daemon=True)
+        self.runs_program = False  #: whether a program runs or ends in this thread
+
+    def run_others(self, current: HostedProgram | None) -> None:
+        """Called by a greenlet that waits: let the current program run, or this thread sleep until one of its programs may."""
+        if current is not None and current.greenlet is not None:
+            current.greenlet.switch()
+        else:
+            self._scheduler.switch()
+
+    def _run(self) -> None:
+        """Start each program in its first turn. When the trial is over, let each program end."""
+        self._scheduler = getcurrent()
+        with self._lock:
+            while (program := self._next()) is not None:
+                if program.greenlet is None:
+                    program.greenlet = greenlet(self._begin)
+                self.runs_program = True
+                try:
+                    program.greenlet.switch(program)
+                except BaseException as error:
+                    self._host.failure = error
+                self.runs_program = False
+
+    def _next(self) -> HostedProgram | None:
+        """Wait for a program that may run. Return None if all have ended and the trial is over."""
+        while True:
+            current = self._host.running
+            if current is not None and current.shares_thread:
+                return current
+            if self._host.is_over:
+                return next((p for p in self._host.programs if p.shares_thread and p.exit_code is None), None)
+            self.turn.wait()
+
+    def _begin(self, program: HostedProgram) -> None:
+        self._lock.release()
+        try:
+            self._host.run(program)
+        finally:
+            self._lock.acquire()
+
+
+def _check_thread(program: HostedProgram) -> None:
+    """Refuse a thread of a program whose imports did not show that it has any: the thread would wait for itself."""
+    if program.shares_thread and threading.current_thread() is not program.thread:
+        raise BrokerError(
+            f"{program.label} uses a broker in a thread of its own, which its imports do not show: import threading in the "
+            "program's file"
+        )
 
 
 def _exit_code(exit_: SystemExit) -> int:

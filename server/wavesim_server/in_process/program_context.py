@@ -5,7 +5,9 @@ from __future__ import annotations
 import builtins
 import ctypes
 import importlib.util
+import os
 import sys
+import weakref
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
@@ -18,12 +20,35 @@ PRIVATE_LIBRARIES = ("random",)
 
 
 def _copy_of_library(name: str) -> ModuleType:
-    """Load a library module a second time and return the new instance."""
+    """Load a library module a second time and return the new instance.
+
+    The module registers a function that Python calls in forked processes, and Python never forgets such a function.
+    """
     spec = importlib.util.find_spec(name)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    real = os.register_at_fork
+
+    def register_for_lifetime(*, after_in_child: Any) -> None:
+        _generators.add(after_in_child.__self__)
+
+    os.register_at_fork = register_for_lifetime  # type: ignore[assignment]
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        os.register_at_fork = real
     return module
+
+
+_generators: weakref.WeakSet[Any] = weakref.WeakSet()  #: global generators of the copies
+
+
+def _seed_after_fork() -> None:
+    for generator in tuple(_generators):
+        generator.seed()
+
+
+os.register_at_fork(after_in_child=_seed_after_fork)
 
 
 class SharedRandomState:
@@ -54,6 +79,7 @@ class ProgramContext:
         self, file: Path, arguments: list[str], output: TextIO | None, numpy_random: SharedRandomState
     ) -> None:
         self.folder = file.parent.resolve()
+        self._prefix = f"{self.folder}{os.sep}"
         self.output = output  #: text file for the output of the program; None = the terminal
         self.main = ModuleType("__main__")
         self.main.__file__ = str(file)
@@ -106,7 +132,4 @@ class ProgramContext:
 
     def _is_own(self, module: ModuleType) -> bool:
         file = getattr(module, "__file__", None)
-        if not isinstance(file, str):
-            return False
-        path = Path(file)
-        return path.is_relative_to(self.folder) and "site-packages" not in path.parts
+        return isinstance(file, str) and file.startswith(self._prefix) and "site-packages" not in file

@@ -18,6 +18,7 @@ from wavesim_server.engine.event_queue import LocalEvents
 from wavesim_server.engine.pace import TickPacer
 from wavesim_server.in_process.emulators import LocalEmulators
 from wavesim_server.instruments import InstrumentRegistry
+from wavesim_server.logbook.log_part import CHUNK_NS, FAST_CHUNK_NS
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.broadcast import Address
 from wavesim_server.network.engine_queue import LocalEngineQueue
@@ -86,7 +87,8 @@ class InProcessServer:
         self._events, self._commands = LocalEvents(), LocalEngineQueue()
         self.engine = Engine(self.simulation, areas, None, self._events, self._emulators, pacer, log=bool(options.log))
         self.engine.override_time(options.speed, options.duration)
-        log = LogWriter(Path(options.log), loaded, options.seed) if options.log else None
+        chunk_ns = CHUNK_NS if self.engine.pacer.speed > 0.0 else FAST_CHUNK_NS
+        log = LogWriter(Path(options.log), loaded, options.seed, chunk_ns=chunk_ns) if options.log else None
         keys = load_keyring(loaded) if network is not None else None
         self.front = Front(
             loaded, options.name, options.seed, areas, self._commands, log=log, keys=keys, print_line=print_line

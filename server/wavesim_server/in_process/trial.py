@@ -1,4 +1,4 @@
-"""Run a trial in one process: the on-board programs are threads of the process that contains engine and emulators."""
+"""Run a trial in one process: the on-board programs run in the process that contains engine and emulators."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire.local import set_local_server
 from wavesim_server.in_process.host import HostedProgram, ProgramHost
 from wavesim_server.in_process.program_context import ProgramContext, SharedRandomState
+from wavesim_server.in_process.program_imports import may_share_thread
 from wavesim_server.in_process.server import InProcessServer, NetworkPort
 from wavesim_server.serve import bind_udp_socket, shared_objects
 from wavesim_server.trial import EXIT_GRACE_S, JOIN_TIMEOUT_S, ParticipantFailed, Trial, progress_bar
@@ -114,7 +115,8 @@ class InProcessTrial(Trial):
             output = stack.enter_context((self.folder / f"{label}.txt").open("w", buffering=1))
         file = Path(command[0])
         context = ProgramContext(file, command[1:], output, random_state)
-        self.host.add(label, _runner(file, context), context)
+        traced = self.debug or sys.gettrace() or sys.getprofile() or threading.gettrace() or threading.getprofile()
+        self.host.add(label, _runner(file, context), context, shares_thread=not traced and may_share_thread(file))
 
     def _exit_codes(self) -> dict[str, int]:
         inside = {p.label: p.exit_code for p in self.host.programs if p.exit_code is not None}

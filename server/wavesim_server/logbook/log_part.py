@@ -19,6 +19,7 @@ from wavesim_server.logbook.mcap_file import McapFile, MessageBlock
 MAX_TOPICS = 8192
 MAX_CHUNK_BYTES = 512 * 1024  #: maximum chunk size; compressing a larger chunk would delay the front
 CHUNK_NS = 500_000_000  #: maximum simulation time in a chunk
+FAST_CHUNK_NS = 2_000_000_000  #: the same if the simulation runs as fast as possible: less wall time than the above
 
 
 def open_durably(path: Path) -> BinaryIO:
@@ -33,8 +34,8 @@ def open_durably(path: Path) -> BinaryIO:
 class LogPart:
     """An open log file. Raises OSError if the disk rejects a write."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.file = file
+    def __init__(self, file: BinaryIO, chunk_ns: int = CHUNK_NS) -> None:
+        self.file, self._chunk_ns = file, chunk_ns
         self._mcap = McapFile(file, MAX_CHUNK_BYTES)
         self._since: int | None = None  # simulation time of the first message in the current chunk
         self._channels: dict[str, int] = {}
@@ -84,7 +85,7 @@ class LogPart:
 
     def flush(self, now_ns: int) -> None:
         """Pass complete chunks to the operating system; a killed server loses at most the current chunk."""
-        if self._since is not None and now_ns - self._since >= CHUNK_NS:
+        if self._since is not None and now_ns - self._since >= self._chunk_ns:
             self._since = None
             self._mcap.end_chunk()
 

@@ -22,7 +22,7 @@ from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
 from wavesim_sdk.logfile import CDR_HEADER, METADATA, PART, RUN, encode_cdr_text, part_path
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, VEHICLE_TABLES, Table
-from wavesim_server.logbook.log_part import DiskSync, LogPart, open_durably
+from wavesim_server.logbook.log_part import CHUNK_NS, DiskSync, LogPart, open_durably
 from wavesim_server.logbook.machine_traits import machine_traits
 from wavesim_server.logbook.mcap_file import MessageBlock
 from wavesim_world.actuators import actuators_of
@@ -67,12 +67,13 @@ def versions() -> Mapping[str, str]:
 class LogWriter:
     """The log of a run.
 
-    If the server is killed, the log remains readable up to its last complete chunk (half a second).
+    If the server is killed, the log remains readable up to its last complete chunk of ``chunk_ns``.
 
     A part that has reached ``<log part_size>`` or ``part_time`` is finished, and the log continues in another file.
     """
 
-    def __init__(self, place: Path | BinaryIO, loaded: LoadedConfig, seed: int) -> None:
+    def __init__(self, place: Path | BinaryIO, loaded: LoadedConfig, seed: int, *, chunk_ns: int = CHUNK_NS) -> None:
+        self._chunk_ns = chunk_ns
         self._place = place if isinstance(place, Path) else None
         self._loaded, self._seed = loaded, seed
         self._run, self._number, self._since = uuid.uuid4().hex, 1, 0
@@ -86,7 +87,7 @@ class LogWriter:
         self._bed = bed_around_fleet(loaded)
         if loaded.config.world.soundings is not None:
             self._bed["mean"] = mean_depth(loaded)  # over all soundings: the depth that the waves use
-        self._part = LogPart(open_durably(place) if isinstance(place, Path) else place)
+        self._part = LogPart(open_durably(place) if isinstance(place, Path) else place, chunk_ns)
         self._sync = DiskSync(loaded.config.log.sync, self._on_disk_error) if loaded.config.log.sync else None
         try:
             self._begin()
@@ -128,7 +129,7 @@ class LogWriter:
         self._number, self._since = self._number + 1, self._now
         self._blocks.clear()
         try:
-            self._part = LogPart(open_durably(part_path(self._place, self._number)))
+            self._part = LogPart(open_durably(part_path(self._place, self._number)), self._chunk_ns)
         except LogError as error:
             raise OSError(0, str(error)) from None
         self._begin()

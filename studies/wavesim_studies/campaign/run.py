@@ -176,7 +176,7 @@ def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[
         else:
             trial.run(plots=False)
             trial.check()
-        log = logs.read(made / "run.mcap")
+        log = trial.recorded or logs.read(made / "run.mcap")
         result = RunResult.of_log(loaded, log)
     except WaveSimError as error:
         if keep != "none" and made.exists():
