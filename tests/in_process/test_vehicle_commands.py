@@ -10,6 +10,7 @@ from tests.in_process.conftest import output
 from wavesim_sdk.log import read
 from wavesim_sdk.mission_status import MissionStatus
 from wavesim_server.in_process.trial import InProcessTrial
+from wavesim_viz.replay import ReplaySource
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(200), pytest.mark.xdist_group("trial")]
 Make = Callable[..., InProcessTrial]
@@ -98,3 +99,10 @@ def test_the_sender_receives_the_answer_of_the_program(make_trial: Make) -> None
     assert "goto: accepted: 50 m to go at 1.2 m/s, then it loiters" in notices
     modes = [(m.mode, m.waypoint) for text in notices if (m := MissionStatus.parse(text)) is not None]
     assert modes == [("mission", 1), ("goto", 0), ("mission", 1), ("paused", 0), ("aborted", 0)]
+    # a replay shows the same at each time
+    source = ReplaySource(trial.log)
+    (row,) = (str(b[0]) for b in source.log.bodies.items() if b[1]["name"] == "auv")
+    for seconds, mode in ((0.5, "mission"), (1.3, "goto"), (7.5, "aborted")):
+        assert source.control("pause", None)[0] and source.control("seek", seconds)[0]
+        assert source.frame() is not None
+        assert source.fleet()["missions"][row]["mode"] == mode, seconds
