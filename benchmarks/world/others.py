@@ -134,7 +134,7 @@ class Stranger:
         try:
             header = codec.decode_header(data, from_client=False)
             if header.type is Type.CHALLENGE:
-                self._cookie = codec.decode_body(data, header).cookie
+                self._cookie = codec.decode_payload(data, header).cookie
         except codec.Dropped:
             pass
 

@@ -362,7 +362,7 @@ class World:
         if sizes:
             self.server.slow, self.server.seldom = 1.0, 0.2  # little is left to do
             self._until(self.clock.now + TOMBS_S)
-        invariants.nobody_left(self)
+        invariants.no_client_left(self)
         self.server.finish(self.clock.now)
         if sizes:
             invariants.nothing_left(self, sizes)

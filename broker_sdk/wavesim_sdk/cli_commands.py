@@ -78,7 +78,7 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
 @click.option(
     "--field",
     default="",
-    help="Limit the fault to a field such as `heading`, or to one of its numbers such as `rates.2`.  [default: all]",
+    help="Limit the fault to a field such as `heading`, or to one component of a field, such as `rates.2`.  [default: all]",
 )
 @server_option
 def fault(body: str, part: str, kind: str, amount: str, field: str, server: str) -> None:
@@ -181,14 +181,14 @@ def weather(
 
     Omitted values stay unchanged. A number may have a unit: `--wind 20kn 270`.
     """
-    given: dict[str, float] = {}
+    values: dict[str, float] = {}
     if current is not None:
-        given |= {"current_north": current[0], "current_east": current[1]}
+        values |= {"current_north": current[0], "current_east": current[1]}
     if wind is not None:
-        given |= {"wind_speed": wind[0], "wind_direction": math.radians(wind[1])}
+        values |= {"wind_speed": wind[0], "wind_direction": math.radians(wind[1])}
     if waves is not None:
-        given |= {"wave_height": waves[0], "wave_peak": waves[1], "wave_direction": math.radians(waves[2])}
-    _send(server, "weather", **given)
+        values |= {"wave_height": waves[0], "wave_peak": waves[1], "wave_direction": math.radians(waves[2])}
+    _send(server, "weather", **values)
 
 
 @click.command(cls=NumbersCommand)

@@ -91,11 +91,11 @@ def make_command(verb: str, arguments: Mapping[str, Any]) -> Command:
     if verb not in VERBS:
         raise ValueError(f"unknown command '{verb[:40]}'")
     record = VERBS[verb][0]
-    given = {k: v for k, v in arguments.items() if v is not None}
-    if record is Allocate and isinstance(matrix := given.get("matrix"), list):
-        given["matrix"] = [v for row in matrix for v in (row if isinstance(row, list) else [row])]
+    values = {k: v for k, v in arguments.items() if v is not None}
+    if record is Allocate and isinstance(matrix := values.get("matrix"), list):
+        values["matrix"] = [v for row in matrix for v in (row if isinstance(row, list) else [row])]
     try:
-        command: Command = schema_of(record).from_dict(given)
+        command: Command = schema_of(record).from_dict(values)
     except Malformed as error:
         raise ValueError(f"{verb}: {error}") from None
     return check_plausible(command)
@@ -119,9 +119,9 @@ def check_plausible(command: Command) -> Command:
     if isinstance(command, VehicleCommand):
         _check_vehicle_command(command)
     if isinstance(command, Pose | Weather):
-        asked = [f.name for f in fields(command) if f.name != "body"]
-        if all(getattr(command, name) is None for name in asked):
-            raise ValueError(f"{verb_of(command)}: at least one of these values is required: {', '.join(asked)}")
+        names = [f.name for f in fields(command) if f.name != "body"]
+        if all(getattr(command, name) is None for name in names):
+            raise ValueError(f"{verb_of(command)}: at least one of these values is required: {', '.join(names)}")
     return command
 
 

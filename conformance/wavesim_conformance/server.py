@@ -73,7 +73,7 @@ class ClientSocket:
             try:
                 data = self.socket.recv(2048)
                 header = codec.decode_header(data, from_client=False)
-                return data, header, codec.decode_body(data, header)
+                return data, header, codec.decode_payload(data, header)
             except TimeoutError:
                 return None
             except (ConnectionRefusedError, Dropped):
@@ -133,10 +133,10 @@ class ServerChecker(ConformanceChecker):
         first = ClientSocket(self.server)  # separate, so that a late answer does not reach the following checks
         try:
             if first.request(HELLO, m.Challenge) is None:
-                nobody = (
+                reason = (
                     f"no answer from {self.server[0]}:{self.server[1]} within 2 s; check that a server is running there"
                 )
-                return self.record("HELLO is answered by CHALLENGE", False, nobody)
+                return self.record("HELLO is answered by CHALLENGE", False, reason)
         finally:
             first.socket.close()
         self.port.send_raw(codec.encode(m.Hello(NONCE, b""), 0, 1).ljust(MIN_HELLO - 1, b"\0"))

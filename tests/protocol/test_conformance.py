@@ -34,9 +34,9 @@ BREAKS = {
     "HELLO has at least 64 bytes": "import wavesim_sdk.wire.client as c; H = c.Hello; c.Hello = lambda n, p: H(n, b'')\n",
     "the answer to a KEEPALIVE repeats its number": "import wavesim_sdk.wire.client as c; old = c.ClientSession._handle\n"
     "def mute(self, m, n):\n    return [] if isinstance(m, c.Keepalive) else old(self, m, n)\nc.ClientSession._handle = mute\n",
-    "any correct msgpack encoding is accepted": "import wavesim_sdk.wire.codec as c; old = c.unpack_body\n"
+    "any correct msgpack encoding is accepted": "import wavesim_sdk.wire.codec as c; old = c.unpack_payload\n"
     "def strict(plain, kind):\n    if kind == 35 and plain[:1] in (b'\\xdc', b'\\xdd'): raise c.Dropped('body')\n    return old(plain, kind)\n"
-    "c.unpack_body = strict\n",
+    "c.unpack_payload = strict\n",
     "PROVE is answered by PROOF with the same number": "import wavesim_sdk.wire.client as c; c.Proof = lambda n: c.KeepaliveReply(0)\n",
     "a repeated STEP is answered by the same DONE": "import wavesim_sdk.wire.client as c; old = c.ClientSession._on_step\n"
     "def other(self, m):\n    if self._done: self._done = c.replace(self._done, command=(1.0,))\n    return old(self, m)\n"
@@ -70,7 +70,7 @@ def test_a_broken_rule_is_found(rule: str, tmp_path: Path) -> None:
 def test_a_broker_that_gives_up_half_way(tmp_path: Path) -> None:
     leaver = GOOD.replace("broker.answer([5.0])", "broker.answer([5.0]); break")
     found = findings(leaver, tmp_path)
-    assert not all(found.values()), "told as a broken rule, not as a fault of ours"
+    assert not all(found.values()), "reported as a broken rule, not as an internal error"
 
 
 def test_a_command_that_does_not_exist() -> None:

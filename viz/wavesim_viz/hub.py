@@ -412,7 +412,7 @@ class Hub:
         self._broadcast_alarms()
         if not done:
             return False, "no such alarm to shelve"
-        return True, f"shelved for {seconds / 60.0:g} min of simulation time" if seconds else "in service again"
+        return True, f"shelved for {seconds / 60.0:g} min of simulation time" if seconds else "no longer shelved"
 
     def _data_of(self, row: int) -> str:
         """Return a label of one body's data for error messages: with the name of the body if known, otherwise with its

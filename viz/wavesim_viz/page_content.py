@@ -167,8 +167,8 @@ class FieldInfo(TypedDict):
     unit: str
     count: int
     doc: str
-    labels: Annotated[list[str] | None, "name of each of its numbers, if they have names"]
-    units: Annotated[list[str] | None, "unit of each of its numbers, if the units differ"]
+    labels: Annotated[list[str] | None, "name of each component, if named"]
+    units: Annotated[list[str] | None, "unit of each component, if the units differ"]
 
 
 class InstrumentInfo(TypedDict):
@@ -258,7 +258,7 @@ class Surroundings(TypedDict):
 
 
 class BodyPanel(TypedDict):
-    """Current data of one body. A source omits the parts that it never knows."""
+    """Current data of one body. A source omits the parts that it cannot provide."""
 
     row: int
     time: Annotated[float, "simulation time, s"]
@@ -403,7 +403,7 @@ class Alarm:
     until: Annotated[float | None, "time at which the condition ended; null: still active"] = None
     seen: bool = False
     count: Annotated[int, "number of occurrences"] = 1
-    shelved: Annotated[float | None, "time until which a user suppressed the alarm; null: in service"] = None
+    shelved: Annotated[float | None, "time until which a user shelved the alarm; null: not shelved"] = None
 
 
 class Weather(TypedDict):

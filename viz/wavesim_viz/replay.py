@@ -32,7 +32,7 @@ from wavesim_viz.chart_series import EMPTY_SERIES, ChartSeries, LogSeries
 from wavesim_viz.equipment import InstrumentDescription, body_equipment, described_instruments, model_of
 from wavesim_viz.fleet_status import LoggedFleet
 from wavesim_viz.frame import SIGNAL, ViewerFrame, bodies, reception_rows, sent_rows, to_json_value
-from wavesim_viz.history import MOST_HEARD, MOST_NOTICES, MOST_SENT
+from wavesim_viz.history import MOST_NOTICES, MOST_RECEPTIONS, MOST_SENT
 from wavesim_viz.live import actuation, effort, motion, sound_message
 from wavesim_viz.page_content import (
     BodyEquipment,
@@ -304,7 +304,7 @@ class ReplaySource:
         """Return the newest signals and notices before the current time."""
         t = self._sent_until
         sent = _span(self._sent, "emission_ns", -1.0, t)[-MOST_SENT:]
-        heard = _span(self._receptions, "arrival_ns", -1.0, t)[-MOST_HEARD:]
+        heard = _span(self._receptions, "arrival_ns", -1.0, t)[-MOST_RECEPTIONS:]
         return {
             "sent": sent_rows(sent),
             "receptions": reception_rows(heard),
@@ -507,7 +507,7 @@ class ReplaySource:
 
 
 def _state_at(changes: list[tuple[int, bool]], time_ns: float) -> bool:
-    """Return the newest state up to a time from (time, state) pairs, or False before the first pair."""
+    """Return the last state at or before a time, or False before the first. ``changes`` contains (time, state) pairs."""
     k = bisect.bisect_right(changes, (time_ns, True)) - 1
     return changes[k][1] if k >= 0 else False
 

@@ -390,7 +390,9 @@ class Front:
     # -- the engine --------------------------------------------------------------------------------
 
     def take_over(self, now: float) -> None:
-        """Take over from a front that crashed. Bodies wait for its clients as long as for a silent client."""
+        """Take over from a front that crashed. The bodies of its clients stay in the simulation for the keep-alive timeout, as
+        those of a silent client do.
+        """
         identity, clock = self.areas["vehicles"]["identity"].snapshot()[1], self.clock()
         # commands of the earlier front may still add bodies, which belong to no client of this front
         self.generations[:] = identity["generation"] + np.where(identity["present"], 0, GENERATION_MARGIN)
@@ -472,8 +474,8 @@ class Front:
                 self.print_line(
                     f"'{session.name}' moved from {_address_text(before)} to {_address_text(session.address)}"
                 )
-            case Actuated(body=body) if member is not None and member.role is Role.PILOT:
-                self.engine_queue.forward(member.row, session.token, h.message, body)
+            case Actuated(payload=payload) if member is not None and member.role is Role.PILOT:
+                self.engine_queue.forward(member.row, session.token, h.message, payload)
             case Estimated(message=estimate) if member is not None and member.role is Role.PILOT:
                 self.reports.estimate(member, estimate.values, self.clock.time_ns)
             case Requested():

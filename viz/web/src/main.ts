@@ -8,6 +8,7 @@ import { ChartTools } from "./chart_tools";
 import type { Configurator } from "./configurator";
 import { ConnectionBanner } from "./connection_banner";
 import { h, toggleClass } from "./dom";
+import { Dock } from "./dock";
 import { DrawingLoop } from "./drawing_loop";
 import { ErrorBanner } from "./error_banner";
 import { ManualControl } from "./manual_control";
@@ -22,6 +23,7 @@ import { listenToKeys } from "./shortcuts";
 import { SidePanels } from "./side_panels";
 import { SonarWindows } from "./sonar_windows";
 import { Stage } from "./stage";
+import { TextSize } from "./text_size";
 import { Theme } from "./theme";
 import { Toolbar } from "./toolbar";
 import { ViewRecorder } from "./url_state";
@@ -58,8 +60,8 @@ const theme = new Theme((dark) => {
 });
 const stage = new Stage(store, choose, openOnboard, wake),
   onboard = new OnboardWindow(stage.element, (canvases) => (stage.onboard = canvases)),
-  sonars = new SonarWindows(stage, wake),
-  toolbar = new Toolbar(store, control, () => theme.toggle()),
+  sonars = new SonarWindows(stage, new Dock(stage.element), wake),
+  toolbar = new Toolbar(store, control, () => theme.toggle(), new TextSize(wake).element),
   fleet = new FleetList(store, choose);
 const commands = new VehicleCommands(
   store,

@@ -154,9 +154,9 @@ export interface FieldInfo {
   unit: string;
   count: number;
   doc: string;
-  /** name of each of its numbers, if they have names */
+  /** name of each component, if named */
   labels: string[] | null;
-  /** unit of each of its numbers, if the units differ */
+  /** unit of each component, if the units differ */
   units: string[] | null;
 }
 
@@ -245,7 +245,7 @@ export interface Surroundings {
   wave: number | null;
 }
 
-/** Current data of one body. A source omits the parts that it never knows. */
+/** Current data of one body. A source omits the parts that it cannot provide. */
 export interface BodyPanel {
   row: number;
   /** simulation time, s */
@@ -397,7 +397,7 @@ export interface Alarm {
   seen: boolean;
   /** number of occurrences */
   count: number;
-  /** time until which a user suppressed the alarm; null: in service */
+  /** time until which a user shelved the alarm; null: not shelved */
   shelved: number | null;
 }
 
