@@ -60,7 +60,7 @@ def test_the_sender_receives_the_answer_of_the_program(make_trial: Make) -> None
         ("auv", "abort", None),
         ("plain", "loiter", None),
         ("silent", "loiter", None),
-        ("nobody", "loiter", None),
+        ("absent", "loiter", None),
         ("auv", "resume", None),
     ]
     grants = '<grant to="operator" role="observer" rights="mission" others="yes"/>'
@@ -86,7 +86,7 @@ def test_the_sender_receives_the_answer_of_the_program(make_trial: Make) -> None
         "accepted: its mission has ended; it surfaces",
         "not supported: the program that drives it accepts no commands",
         "no answer within 4 s",
-        "command: no program drives 'nobody'",
+        "command: no program drives 'absent'",
         "refused: there is no mission to resume",
     ]
     assert output(trial, "auv") == "aborted\n"
@@ -94,7 +94,7 @@ def test_the_sender_receives_the_answer_of_the_program(make_trial: Make) -> None
     sent = [
         (c["arguments"]["body"], c["arguments"]["action"]) for _, c in log.json["/commands"] if c["verb"] == "command"
     ]
-    assert sent == [(body, action) for body, action, _ in commands if body != "nobody"]
+    assert sent == [(body, action) for body, action, _ in commands if body != "absent"]
     notices = [n["text"] for _, n in log.json["/notices"] if n["body"] == "auv"]
     assert "goto: accepted: 50 m to go at 1.2 m/s, then it loiters" in notices
     modes = [(m.mode, m.waypoint) for text in notices if (m := MissionStatus.parse(text)) is not None]

@@ -49,7 +49,7 @@ def test_a_program_waits_and_drives_again(harbour: Harbour, ending: str) -> None
     assert drive(harbour, program, 0.1, 99.0) <= 1, "the step that was under way"
     assert drive(harbour, program, 1.0, 99.0) == 0, "it receives no steps"
     assert program.session.phase is Phase.JOINED, "it stays connected for longer than the keep-alive timeout"
-    assert harbour.sea.tick > tick, "nobody waits for it"
+    assert harbour.sea.tick > tick, "the simulation does not wait for it"
     program.session.actuate([99.0])
     operator.session.actuate([7.0])
     harbour.run(0.1)

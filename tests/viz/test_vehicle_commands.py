@@ -186,7 +186,7 @@ def test_taking_over_from_a_program_and_handing_back(
         page.until(lambda: state.snapshot().state[0]["v_WB_B"][0] > 1.0)
         take.click()
         expect(take).to_have_text("hand back")
-        page.until(lambda: state.snapshot().state[0]["v_WB_B"][0] < 0.3)  # nobody presses a key
+        page.until(lambda: state.snapshot().state[0]["v_WB_B"][0] < 0.3)  # no key is pressed
         expect(page.page.locator("#fleet tr[data-of='0'] [data-part=link]")).not_to_have_text("–")
         take.click()
         page.until(lambda: state.snapshot().state[0]["v_WB_B"][0] > 1.0)  # the program sails on
