@@ -288,7 +288,7 @@ class ServerChecker(ConformanceChecker):
         good = REQUESTS.encode(Subscribe())
         before = self.received
         for _ in range(2):
-            wrong = [["bad"], [8, "", [[1.0]], 0], [99, 1], REQUESTS.encode(CommandAnswer(77, 0, "nobody asked"))]
+            wrong = [["bad"], [8, "", [[1.0]], 0], [99, 1], REQUESTS.encode(CommandAnswer(77, 0, "unexpected"))]
             self.port.send_values(Type.REQUESTS, [1, [good, *wrong, good]], self.token, self.received)
         self._collect(1.5, lambda: len([k for k in self.events if k > before]) >= 6)
         self._collect(QUIET_S)

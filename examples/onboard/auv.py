@@ -78,7 +78,7 @@ class Auv:
         roll, pitch, heading = ahrs.roll, ahrs.pitch, ahrs.heading
         _, q, r = rates = ahrs.rates
         surge, sway, _ = speed = sensors.speedlog.v_FB_B
-        dt = step.time - self._time if self._time >= 0.0 else 0.0
+        dt = min(step.time - self._time, 1.0) if self._time >= 0.0 else 0.0  # another client may have driven
         self._time = step.time
         self.navigator.predict(step.time, (roll, pitch, heading), rates, speed, depth)
         self.guidance.update(step, broker, self.navigator.place, depth)

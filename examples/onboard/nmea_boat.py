@@ -48,7 +48,7 @@ class NmeaBoat(Boat):
         if self.place is None or self.bow is None:
             return {}, None  # no fix yet
         self.guidance.update(step, broker, self.place)
-        dt = step.time - self._time if self._time >= 0.0 else 0.0
+        dt = min(step.time - self._time, 1.0) if self._time >= 0.0 else 0.0  # another client may have driven
         self._time = step.time
         speed, course = self.track
         sine, cosine = sin_cos(course - self.bow)

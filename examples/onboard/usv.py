@@ -41,7 +41,7 @@ class Boat:
             raise BrokerError('this boat needs its true state; set truth="full" for it in the configuration')
         self.guidance.update(step, broker, (motion[0], motion[1]))
         heading = frames.heading(motion[3:7])
-        dt = step.time - self._time if self._time >= 0.0 else 0.0
+        dt = min(step.time - self._time, 1.0) if self._time >= 0.0 else 0.0  # another client may have driven
         self._time = step.time
         course = self.guidance.course(motion[0], motion[1])
         # The velocity over ground is known here, so the crab angle does not need the current.

@@ -10,6 +10,7 @@ from tests.in_process.conftest import output
 from wavesim_sdk.log import read
 from wavesim_sdk.mission_status import MissionStatus
 from wavesim_server.in_process.trial import InProcessTrial
+from wavesim_viz.replay import ReplaySource
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(200), pytest.mark.xdist_group("trial")]
 Make = Callable[..., InProcessTrial]
@@ -59,7 +60,7 @@ def test_the_sender_receives_the_answer_of_the_program(make_trial: Make) -> None
         ("auv", "abort", None),
         ("plain", "loiter", None),
         ("silent", "loiter", None),
-        ("nobody", "loiter", None),
+        ("absent", "loiter", None),
         ("auv", "resume", None),
     ]
     grants = '<grant to="operator" role="observer" rights="mission" others="yes"/>'
@@ -85,7 +86,7 @@ def test_the_sender_receives_the_answer_of_the_program(make_trial: Make) -> None
         "accepted: its mission has ended; it surfaces",
         "not supported: the program that drives it accepts no commands",
         "no answer within 4 s",
-        "command: no program drives 'nobody'",
+        "command: no program drives 'absent'",
         "refused: there is no mission to resume",
     ]
     assert output(trial, "auv") == "aborted\n"
@@ -93,8 +94,15 @@ def test_the_sender_receives_the_answer_of_the_program(make_trial: Make) -> None
     sent = [
         (c["arguments"]["body"], c["arguments"]["action"]) for _, c in log.json["/commands"] if c["verb"] == "command"
     ]
-    assert sent == [(body, action) for body, action, _ in commands if body != "nobody"]
+    assert sent == [(body, action) for body, action, _ in commands if body != "absent"]
     notices = [n["text"] for _, n in log.json["/notices"] if n["body"] == "auv"]
     assert "goto: accepted: 50 m to go at 1.2 m/s, then it loiters" in notices
     modes = [(m.mode, m.waypoint) for text in notices if (m := MissionStatus.parse(text)) is not None]
     assert modes == [("mission", 1), ("goto", 0), ("mission", 1), ("paused", 0), ("aborted", 0)]
+    # a replay shows the same at each time
+    source = ReplaySource(trial.log)
+    (row,) = (str(b[0]) for b in source.log.bodies.items() if b[1]["name"] == "auv")
+    for seconds, mode in ((0.5, "mission"), (1.3, "goto"), (7.5, "aborted")):
+        assert source.control("pause", None)[0] and source.control("seek", seconds)[0]
+        assert source.frame() is not None
+        assert source.fleet()["missions"][row]["mode"] == mode, seconds

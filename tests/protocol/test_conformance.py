@@ -82,7 +82,7 @@ def test_a_command_that_does_not_exist() -> None:
 
 
 def reply(request: Requested) -> Answer | RequestRefused:
-    """Do what is wanted; nobody has sent a vehicle command."""
+    """Do what is wanted; no vehicle command was sent."""
     if isinstance(request.request, CommandAnswer):
         return RequestRefused(request.number, "no vehicle command waits for an answer")
     return Answer(request.number, 1, "")

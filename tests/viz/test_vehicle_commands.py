@@ -27,7 +27,7 @@ from wavesim_world.config import LoadedConfig
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 Opener = Callable[[str], Page]
 
-HARBOUR = f"""<network takeover="no"/><fleet>
+HARBOUR = f"""<network takeover="return"/><fleet>
 <vehicle name="boat" model="jolner" position="0 0 -0.1 m" attitude="0 0 90 deg" client="required" truth="full">
 <program run="{ROOT}/examples/onboard/usv.py" period="100 ms"/><waypoint north="0 m" east="900 m" speed="1.5 m/s"/>
 <waypoint north="300 m" east="900 m" speed="1.5 m/s"/><sensors><battery rate="2 Hz"/></sensors></vehicle>
@@ -164,6 +164,37 @@ def test_commands_and_the_answers_of_the_programs(
         page.clean()
 
 
+def test_taking_over_from_a_program_and_handing_back(
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], view: Any, open_page: Opener, name: str
+) -> None:
+    """The page says who drives; it drives only after *take over*, and the program of the boat drives again afterwards."""
+    path = config(HARBOUR).path
+    server = serve(path)
+    with boat_program(path, server.port):
+        server.wait(lambda s: s["clients_total"] == 1, 60.0)
+        page = open_page(view("--server", name, "--control", "--folder", path.parent).url)
+        server.send("start")
+        page.wait("window.wavesim && wavesim.store.last && wavesim.store.last.time > 1")
+        page.page.locator("#fleet tr[data-row='0']").click()
+        page.page.click("#do-helm")
+        who, take = page.page.locator("#helm-pilot"), page.page.locator("#take-helm")
+        expect(who).to_contain_text("The program at 127.0.0.1:")
+        expect(who).to_contain_text("it waits until you hand back")
+        expect(take).to_have_text("take over")
+        page.shot("vehicle-takeover")
+        state = SharedState(name)
+        page.until(lambda: state.snapshot().state[0]["v_WB_B"][0] > 1.0)
+        take.click()
+        expect(take).to_have_text("hand back")
+        page.until(lambda: state.snapshot().state[0]["v_WB_B"][0] < 0.3)  # no key is pressed
+        expect(page.page.locator("#fleet tr[data-of='0'] [data-part=link]")).not_to_have_text("–")
+        take.click()
+        page.until(lambda: state.snapshot().state[0]["v_WB_B"][0] > 1.0)  # the program sails on
+        assert state.snapshot().identity["generation"][0] == 1, "the body stays in the simulation"
+        expect(take).to_have_text("take over")
+        page.clean()
+
+
 def test_a_click_on_the_chart_and_a_long_press(tmp_path: Path, open_page: Opener) -> None:
     source = Stage()
     with on_stage(source, tmp_path) as url:
@@ -172,11 +203,17 @@ def test_a_click_on_the_chart_and_a_long_press(tmp_path: Path, open_page: Opener
         page.page.locator("#fleet tr[data-row='0']").click()
         press(page, "goto")
         box = page.page.locator("canvas.chart").bounding_box()
-        x, y = page.see("wavesim.chart.px(50, 20)")
+        x, y = 0.4 * box["width"], 0.5 * box["height"]
+        north, east = page.see(f"wavesim.chart.at({{clientX: {box['x'] + x}, clientY: {box['y'] + y}}})")
         page.page.mouse.click(box["x"] + x, box["y"] + y)
         page.until(lambda: len(source.commands) == 1)
         assert source.commands[0].action == "goto" and source.commands[0].point is not None
-        assert source.commands[0].point == (pytest.approx(50, abs=1), pytest.approx(20, abs=1), pytest.approx(3), 0)
+        assert source.commands[0].point == (
+            pytest.approx(north, abs=1),
+            pytest.approx(east, abs=1),
+            pytest.approx(3),
+            0,
+        )
         expect(page.page.locator("#command-answer")).to_have_text("go to: accepted")
         assert page.see("wavesim.store.chosen") == 0, "the click selects nothing"
         # a finger that rests on the chart

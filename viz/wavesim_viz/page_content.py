@@ -119,6 +119,7 @@ class Scene(TypedDict):
     fences: list[FenceInfo]
     bodies: list[PlannedBody]
     models: dict[str, ModelInfo]
+    takeover: NotRequired[Annotated[str, "whether a second pilot takes over a body: no, yes or return"]]
     warning: NotRequired[str]
 
 

@@ -48,10 +48,15 @@ def resolve_join(
         raise NotAdmitted(Refusal.KEY, f"this key belongs to '{key_name}'")
     if join.previous:
         previous = by_token.get(join.previous)
-        if previous is None or (previous.name, previous.join.role, previous.key_name) != (
-            join.name,
-            join.role,
-            key_name,
+        if (
+            previous is None
+            or previous.is_suspended
+            or (previous.name, previous.join.role, previous.key_name)
+            != (
+                join.name,
+                join.role,
+                key_name,
+            )
         ):
             raise NotAdmitted(
                 Refusal.EXPIRED,

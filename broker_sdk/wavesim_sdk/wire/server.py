@@ -63,6 +63,7 @@ from wavesim_sdk.wire.session import (
     PendingStep,
     Requested,
     Resumed,
+    Returned,
     Session,
     SessionGone,
     StepDone,
@@ -111,6 +112,7 @@ class ServerSessions:
         self._now = 0.0  # time of the last call
         self._by_join: dict[tuple[Address, int], Session] = {}
         self._pilots: dict[str, Session] = {}
+        self.returns_pilot = False  #: whether a pilot waits while another client drives, and drives again afterwards
         self._recently_ended = RecentlyEnded()
         self._ended_events: list[Happening] = []  # ends of sessions between two calls
         self._local_joins = 0  # number of joins of clients in this process
@@ -337,6 +339,11 @@ class ServerSessions:
             session.outbox.push((item[0], 0, *item[2:]) if item[0] in _OF_REQUESTS else item)
 
     def _hand_over(self, old: Session, session: Session, now: float) -> None:
+        session.suspended, old.suspended = old.suspended, None
+        if session.resumed is Resumption.TOOK_OVER and self.returns_pilot and session.suspended is None:
+            session.suspended, old.is_suspended = old, True
+            old.pending_step = old.pending_done = None
+            return
         text = "another session continues this session"
         if session.resumed is Resumption.TOOK_OVER:
             text = "another client took over"
@@ -516,7 +523,12 @@ class ServerSessions:
         self._send_bye(session, text)
         self._forget(session, self._now)
         self._recently_ended.add(session, text, self._now, unasked=reason != "left")
-        self._ended_events.append(SessionGone(session, reason))
+        waiting, session.suspended = session.suspended, None
+        if waiting is None or waiting.is_over:
+            self._ended_events.append(SessionGone(session, reason))
+            return
+        waiting.is_suspended, self._pilots[waiting.name] = False, waiting
+        self._ended_events.append(Returned(waiting, session, reason))
 
     def _send_bye(self, session: Session, text: str) -> None:
         try:

@@ -120,6 +120,8 @@ class Session:
         self.resumed = Resumption.NEW
         self.key_name = ""  #: name that the client's key belongs to
         self.is_over = False  #: True after the end of the session
+        self.is_suspended = False  #: True while another client drives in place of this pilot
+        self.suspended: Session | None = None  #: pilot that drives again after the end of this session
         self.last_heard = now
         self.sequence = self.datagrams_in = self.datagrams_out = 0
         self.rtt_statistics, self.rtt_estimator = RttStatistics(), RttEstimator()
@@ -186,6 +188,15 @@ class Resumed:
 
 
 @dataclass(frozen=True)
+class Returned:
+    """A suspended pilot drives again, because the session that took over has ended."""
+
+    session: Session
+    previous: Session
+    reason: str  #: end of the previous session, as in :class:`SessionGone`
+
+
+@dataclass(frozen=True)
 class AddressMigrated:
     """The client has a new, validated address."""
 
@@ -231,4 +242,4 @@ class StepDone:
     payload: bytes = field(default=b"", compare=False, repr=False)  #: the payload as received
 
 
-Happening = Joined | Resumed | AddressMigrated | SessionGone | Actuated | Requested | Estimated | StepDone
+Happening = Joined | Resumed | Returned | AddressMigrated | SessionGone | Actuated | Requested | Estimated | StepDone

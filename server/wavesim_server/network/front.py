@@ -18,6 +18,7 @@ import numpy as np
 from wavesim_sdk.commander import CommandReply
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import BodyType
+from wavesim_sdk.wire import items
 from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import (
@@ -30,6 +31,7 @@ from wavesim_sdk.wire.session import (
     NotAdmitted,
     Requested,
     Resumed,
+    Returned,
     Session,
     SessionGone,
     StepDone,
@@ -114,12 +116,14 @@ class Front:
             network.keepalive_period,
             network.keepalive_timeout,
             keys,
-            network.takeover,
+            network.takeover != "no",
             network.datagram_rate,
             network.sessions,
             self._rng,
             self._on_error,
         )
+        self.sessions.returns_pilot = network.takeover == "return"
+        self._suspended: dict[int, CrewMember] = {}  # session -> pilot that waits while another client drives
         #: replies to the commander, each with the command that it answers
         self.replies: list[tuple[dict[str, Any], CommandReply]] = []
         #: function that returns the process's part of the status
@@ -462,6 +466,8 @@ class Front:
                 self._on_joined(session, None)
             case Resumed(previous=old):
                 self._on_joined(session, old)
+            case Returned(previous=old, reason=reason):
+                self._on_returned(session, old, reason)
             case SessionGone(reason=reason):
                 self._on_session_gone(session, reason)
             case AddressMigrated(old_address=before):
@@ -486,6 +492,10 @@ class Front:
             self.observers.join(session, self.broadcast.identity(), previous)
             return
         former = self.crews.leave(previous.token) if previous is not None else None
+        if former is not None and former.session.is_suspended:
+            self._suspended[former.session.token] = former
+            text = f"another client drives '{grant.body}' now; you drive again when it leaves"
+            self.sessions.push(former.session, items.Notice(self.clock.time_ns, text))
         member = CrewMember(session, grant, session.admission.state_period, next_state=self.now)
         member.wants_acoustics, member.wants_effort, member.wants_others = (
             bool(join.acoustics),
@@ -502,6 +512,16 @@ class Front:
             self.request_handler.transfer(previous, session, same)
         if member.role is Role.PILOT:
             self._pilot_joined(member, former, same)
+
+    def _on_returned(self, session: Session, previous: Session, reason: str) -> None:
+        """Let a pilot drive again whose body another client had taken over."""
+        self.print_line(f"'{previous.name}' (pilot) {GONE_TEXTS.get(reason, reason)}; its earlier program drives again")
+        self.request_handler.discard(previous)
+        former, member = self.crews.leave(previous.token), self._suspended.pop(session.token)
+        self.crews.join(member)
+        text = f"you drive '{member.grant.body}' again"
+        self.sessions.push(session, items.Notice(self.clock.time_ns, text))
+        self._pilot_joined(member, former, same=False)
 
     def _pilot_joined(self, member: CrewMember, former: CrewMember | None, same: bool) -> None:
         grant, join, token = member.grant, member.session.join, member.session.token
@@ -525,6 +545,8 @@ class Front:
             self.steps.replace(member, former.session, same, self.now)
 
     def _on_session_gone(self, session: Session, reason: str) -> None:
+        if self._suspended.pop(session.token, None) is not None:
+            self.print_line(f"'{session.name}' (pilot, waiting) {GONE_TEXTS.get(reason, reason)}")
         if self.crews.by_token.get(session.token) is None and session.token not in self.observers.by_token:
             return
         self.print_line(f"'{session.name}' ({session.role.name.lower()}) {GONE_TEXTS.get(reason, reason)}")

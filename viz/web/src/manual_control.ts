@@ -7,6 +7,7 @@ import { makeDraggable } from "./draggable";
 import { isTypedIntoField } from "./keyboard";
 import { whyNoCommands } from "./permissions";
 import type { SceneStore } from "./scene_store";
+import { driver } from "./vehicle_status";
 import type { ActuatorInfo, HelloMessage, ModelInfo } from "./page_protocol";
 
 export type ControlAxes = [ahead: number, starboard: number, down: number, turn: number]; // -1 to 1
@@ -94,6 +95,14 @@ export class ManualControl {
   });
   private readonly status = h("div", { class: "soft num", id: "helm-status" });
   private readonly keys = new Set<string>();
+  private readonly take = h(
+    "button",
+    { id: "take-helm", class: "on", onclick: () => this.takeOrLeave() },
+    "take control",
+  );
+  private readonly pilot = h("div", { id: "helm-pilot" });
+  private any = false; // some body accepts a pilot
+  private took = false; // the body was driven by a program
   private driving = ""; // body that the server drives for this page
   private shown = false; // control applies to the selected body; selecting another one suspends it
   private moved = false;
@@ -151,21 +160,7 @@ export class ManualControl {
       h("b", { class: "grow" }, "Helm"),
       h("button", { id: "close-helm", title: "Stop manual control", onclick: () => this.toggle() }, "×"),
     );
-    const take = h(
-      "button",
-      {
-        id: "take-helm",
-        class: "on",
-        disabled: !bodies.length,
-        title: "Join as pilot of this body",
-        onclick: () => {
-          this.driving = this.who.value;
-          this.shown = false;
-          this.send(this.driving, []);
-        },
-      },
-      "take control",
-    );
+    this.any = bodies.length > 0;
     this.box = h(
       "div",
       { class: "window helm", id: "helm" },
@@ -173,7 +168,8 @@ export class ManualControl {
       h(
         "div",
         { class: "section" },
-        h("div", { class: "row" }, this.who, take),
+        h("div", { class: "row" }, this.who, this.take),
+        this.pilot,
         h("label", { class: "row" }, "max. power", this.gain),
         h(
           "div",
@@ -190,7 +186,49 @@ export class ManualControl {
     Object.assign(this.box.style, { left: "14px", top: "128px", width: "300px", height: "auto" });
     makeDraggable(head, this.box, this.stage);
     this.stage.append(this.box);
+    this.showPilot();
     this.timer = window.setInterval(() => this.turn(), PERIOD_MS);
+  }
+
+  /** Join as the pilot of the body, or leave it. */
+  private takeOrLeave(): void {
+    if (this.driving) {
+      this.leave();
+      return;
+    }
+    this.took = this.program() !== "";
+    this.driving = this.who.value;
+    this.shown = false;
+    this.send(this.driving, []);
+  }
+
+  /** Address of the program that drives the body of the list; "": none, or this page drives it. */
+  private program(): string {
+    const row = this.store.rowOf(this.who.value);
+    return row === undefined || this.driving ? "" : driver(this.store, row);
+  }
+
+  /** Say who drives, and what taking over does. */
+  private showPilot(): void {
+    const address = this.program(),
+      mode = this.store.scene?.takeover ?? "no",
+      refused = address !== "" && mode === "no";
+    if (this.take.disabled !== (refused || !this.any)) this.take.disabled = refused || !this.any;
+    setText(this.take, this.driving ? (this.took ? "hand back" : "release") : address ? "take over" : "take control");
+    toggleClass(this.pilot, "warm", address !== "");
+    setText(
+      this.pilot,
+      !address
+        ? this.driving && this.took && mode === "return"
+          ? "The program waits. It drives again when you hand back or close this window."
+          : ""
+        : `The program at ${address} drives ${this.who.value}. ` +
+            (mode === "return"
+              ? "If you take over, it waits until you hand back."
+              : mode === "yes"
+                ? "If you take over, the server disconnects it for good."
+                : 'The server refuses a second pilot; to allow it, set <network takeover="return"> in its configuration.'),
+    );
   }
 
   private leave(): void {
@@ -215,6 +253,7 @@ export class ManualControl {
   }
 
   private turn(): void {
+    this.showPilot();
     const body = [...this.store.bodies.values()].find((b) => b.name === this.driving);
     if (body && !this.shown) {
       this.shown = true;

@@ -112,6 +112,8 @@ export interface Scene {
   fences: FenceInfo[];
   bodies: PlannedBody[];
   models: Record<string, ModelInfo>;
+  /** whether a second pilot takes over a body: no, yes or return */
+  takeover?: string;
   warning?: string;
 }
 

@@ -82,7 +82,7 @@ export function link(store: SceneStore, row: number): Shown {
   };
 }
 
-/** Who drives a body; "": nobody. */
+/** Who drives a body; "": none. */
 export function driver(store: SceneStore, row: number): string {
   return pilot(store, row)?.address ?? "";
 }
