@@ -371,7 +371,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     "--servo",
     multiple=True,
     metavar="N=ACTUATOR",
-    help="Fin of a vehicle that is not a LAUV; a minus sign reverses it: 1=-plane. Repeatable.",
+    help="Fin of a vehicle that is not a LAUV, such as `1=plane`; `1=-plane` reverses it. Repeatable.",
 )
 @click.option(
     "--modem", multiple=True, metavar="NAME=ADDRESS", help="Acoustic modem, including the vehicle's own. Repeatable."

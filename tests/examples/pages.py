@@ -123,8 +123,12 @@ class Follower:
             self.shown, self.where = done.stdout, ""
         elif block.language == "python":
             output = io.StringIO()
-            with contextlib.redirect_stdout(output), contextlib.chdir(self.folder):
-                exec(compile(text, str(block), "exec"), self.cells)
+            sys.path.insert(0, str(self.folder))  # as in a notebook, cells import files of the page
+            try:
+                with contextlib.redirect_stdout(output), contextlib.chdir(self.folder):
+                    exec(compile(text, str(block), "exec"), self.cells)
+            finally:
+                sys.path.remove(str(self.folder))
             self.shown, self.where = output.getvalue(), ""
         else:
             raise AssertionError(f"{block}: who follows the page does not know what to do with it")

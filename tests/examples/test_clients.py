@@ -76,7 +76,7 @@ def client(program: list[str]) -> Iterator[Client]:
 def said(data: str, sealed: Any = None) -> Any:
     """The message of a client's datagram."""
     header = codec.decode_header(bytes.fromhex(data), from_client=True)
-    return codec.decode_body(bytes.fromhex(data), header, sealed)
+    return codec.decode_payload(bytes.fromhex(data), header, sealed)
 
 
 def state_of(message: Any, step: bool = False) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def test_it_takes_what_the_sdk_takes(client: Client) -> None:
         data = data[:16] + (100 + k).to_bytes(4, "little") + data[20:]  # STATEs are taken in order only
         answer = client.data(data)
         try:
-            codec.decode_body(data, codec.decode_header(data, from_client=False))
+            codec.decode_payload(data, codec.decode_header(data, from_client=False))
         except codec.Dropped as dropped:
             wrong = dropped.reason != "body" or not foreign.passed_over(data)
             assert answer["result"] == -1 or not wrong, data.hex()

@@ -83,7 +83,7 @@ def test_it_takes_what_the_sdk_takes(reader: Callable[..., Any]) -> None:
     for data, found in zip(datagrams, reader("takes", *datagrams), strict=True):
         from_client = data[5] < 24 and data[5] not in (2, 4, 5)
         try:
-            codec.decode_body(data, codec.decode_header(data, from_client))
+            codec.decode_payload(data, codec.decode_header(data, from_client))
         except codec.Dropped as dropped:
             assert found is not None or (dropped.reason == "body" and foreign.passed_over(data)), data.hex()
         else:

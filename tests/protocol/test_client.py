@@ -60,7 +60,7 @@ def piece(tick: int, part: int, first: int, values: tuple[float, ...], number: i
 
 def sent(link: InMemoryLink) -> list[Any]:
     """What the client sends now."""
-    return [codec.decode_body(d, codec.decode_header(d, True)) for d in link.client.outgoing(link.now)]
+    return [codec.decode_payload(d, codec.decode_header(d, True)) for d in link.client.outgoing(link.now)]
 
 
 # ------------------------------------------------------------------------------- states
@@ -364,7 +364,7 @@ class Sealed:
 def test_a_refusal_is_believed_only_with_the_nonce(phase: Phase) -> None:
     client, sessions = ClientSession(Join(name="a")), sessions_for_tests()
     (hello,) = client.outgoing(0.0)
-    nonce = codec.decode_body(hello, codec.decode_header(hello, True)).nonce
+    nonce = codec.decode_payload(hello, codec.decode_header(hello, True)).nonce
     if phase is Phase.JOINING:
         sessions.receive(hello, ("h", 1), 0.0)
         client.receive(sessions.outgoing.pop()[0], 0.0)

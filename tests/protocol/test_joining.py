@@ -41,7 +41,7 @@ def answers(sessions: ServerSessions) -> list[Any]:
     found = []
     for data, _ in sessions.outgoing:
         header = codec.decode_header(data, from_client=False)
-        found.append(codec.decode_body(data, header))
+        found.append(codec.decode_payload(data, header))
     sessions.outgoing.clear()
     return found
 

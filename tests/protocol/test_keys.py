@@ -62,7 +62,7 @@ def test_what_is_on_the_wire_says_nothing() -> None:
     assert plain not in first and plain not in second
     for data in (first, second):
         with pytest.raises(codec.Dropped):
-            codec.decode_body(data, codec.decode_header(data, True))
+            codec.decode_payload(data, codec.decode_header(data, True))
 
 
 @pytest.mark.parametrize(("key", "reason"), [(None, "flags"), (OTHER, "key")])

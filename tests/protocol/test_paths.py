@@ -244,7 +244,7 @@ def forged(link: InMemoryLink, how: str) -> tuple[bytes, Address]:
     plain = codec.encode(m.Ack(), token, sequence)
     sealed = codec.encode_datagram(
         Type.ACK,
-        codec.encode_body(m.Ack())[1],
+        codec.encode_payload(m.Ack())[1],
         token,
         sequence,
         0,

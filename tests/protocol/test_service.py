@@ -48,7 +48,7 @@ def sent_to(link: InMemoryLink) -> list[Any]:
     found = []
     for data, address in link.sessions.outgoing:
         if address == link.address:
-            found.append(codec.decode_body(data, codec.decode_header(data, False)))
+            found.append(codec.decode_payload(data, codec.decode_header(data, False)))
     link.sessions.outgoing.clear()
     return found
 
@@ -584,7 +584,7 @@ def test_what_is_due_is_done_at_its_time_and_not_before() -> None:
     mine = of(link)
     sent_to(link)
     step, _ = make_step(mine, 25, {})
-    link.sessions.track_step(mine, 25, [codec.encode_body(step)], 200.0)
+    link.sessions.track_step(mine, 25, [codec.encode_payload(step)], 200.0)
     assert mine.pending_step is not None
     mine.keepalive_at, mine.ack_at, mine.pending_step.repeat_at = 201.0, 202.0, 203.0
     said = []
@@ -911,7 +911,7 @@ def test_a_body_that_cannot_be_read_is_reported_too() -> None:
     link.sessions.receive(header + b"\x92\x01", link.address, link.now)
     link.run(0.1)
     assert [e.text for e in link.events if isinstance(e, Notice)] == [
-        "a datagram was dropped: the body is not a msgpack array"
+        "a datagram was dropped: the payload is not a msgpack array"
     ]
 
 

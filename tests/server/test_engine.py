@@ -244,7 +244,7 @@ def test_an_answer_to_another_tick_releases_nothing(harbour: Harbour) -> None:
     for tick in (1, 7):
         queue = harbour.front.engine_queue
         answer = Done(tick, 0, (1.0,), None)
-        queue.forward(0, 1, answer, codec.encode_body(answer)[1])
+        queue.forward(0, 1, answer, codec.encode_payload(answer)[1])
         queue.send(messages.ReleaseCommand(tick))
     harbour.front.hand_over()
     harbour.engine.poll(harbour.now)

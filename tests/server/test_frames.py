@@ -23,7 +23,7 @@ from wavesim_sdk.log import read
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import CLOCK, RunState
 from wavesim_sdk.testing import FakeServer
-from wavesim_sdk.wire.codec import encode_body
+from wavesim_sdk.wire.codec import encode_payload
 from wavesim_sdk.wire.frame_pieces import FrameAssembler, WholeFrame, split_frame
 from wavesim_sdk.wire.items import Answer, Frames
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, PIECE_BYTES, SEAL_BYTES, Piece, Role
@@ -202,7 +202,7 @@ def test_nonsense_in_pieces_and_frames() -> None:
         torn[field] = value
         with pytest.raises(ValueError, match="record"):
             ImagingFrame.from_bytes(torn.tobytes() + good.payload)
-    largest = encode_body(Piece(2**31 - 1, 2**62, 8191, 8192, bytes(PIECE_BYTES)))[1]
+    largest = encode_payload(Piece(2**31 - 1, 2**62, 8191, 8192, bytes(PIECE_BYTES)))[1]
     assert HEADER_BYTES + len(largest) + SEAL_BYTES <= MAX_DATAGRAM
 
 

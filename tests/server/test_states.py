@@ -155,7 +155,7 @@ class Fleet:
         plain = body if isinstance(body, bytes) else body[k, HEADER_BYTES:].tobytes()
         assert len(plain) <= MAX_BODY_BYTES, "with a seal it would not fit"
         data = codec.encode_datagram(type_, plain, 1, 1)
-        return codec.decode_body(data, codec.decode_header(data, from_client=False))
+        return codec.decode_payload(data, codec.decode_header(data, from_client=False))
 
     @staticmethod
     def _client(m: CrewMember, kind: Type, messages: list[Any]) -> tuple[Any, ...]:
@@ -177,10 +177,10 @@ class Fleet:
 
     def read_local(self, m: CrewMember, kind: Type) -> tuple[Any, ...]:
         """What a client in the server's process reads."""
-        before = m.datagram_shape
-        m.datagram_shape = None if before is None else self._local_rows.get(m.row)
+        before = m.state_layout
+        m.state_layout = None if before is None else self._local_rows.get(m.row)
         state = self.local_states.make(m, self.body, TICK, 1, kind is Type.STEP)
-        self._local_rows[m.row], m.datagram_shape = m.datagram_shape, before
+        self._local_rows[m.row], m.state_layout = m.state_layout, before
         assert state.step == (kind is Type.STEP)
         sensor_values = {}
         for number, layout in self.body.layouts.items():
@@ -444,5 +444,5 @@ def test_headers_and_seals(fleet: Fleet, kind: Type, keyed: bool, count: int) ->
             header = codec.decode_header(data, from_client=False)
             assert header == codec.Header(type_, 1000 + k, 70_000 * k + turn, 300 * k, keyed)
             mine = seal.SessionSeal(KEY, COOKIE, 7, s.token, is_client=True) if keyed else None
-            assert codec.open_body(data, header, mine) == plain[k].tobytes()
+            assert codec.open_payload(data, header, mine) == plain[k].tobytes()
             assert (s.sequence, s.datagrams_out, s.ack_at) == (70_000 * k + turn, 10 * k + turn, None)

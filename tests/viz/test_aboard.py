@@ -381,7 +381,7 @@ def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Cal
     page.page.get_by_label("Push X").fill("50")
     page.page.get_by_label("Push N", exact=True).fill("-2.5")
     page.page.click("#push")
-    for label, number in (("Weather wind", "12"), ("Weather from", "90")):
+    for label, number in (("Wind speed", "12"), ("Wind from", "90")):
         page.page.get_by_label(label, exact=True).fill(number)
     page.page.click("#weather")
     for label, number in (("roll", "0"), ("pitch", "0"), ("heading", "180")):

@@ -432,7 +432,7 @@ def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Ca
     for field in ("depth, m", "speed, m/s"):
         page.page.select_option("select[aria-label='Field of the line']", label=field)
         page.page.click("#add-line")
-    data = "wavesim.app.bottom.charts.charts.map(c => c.plot?.plot.data.map(d => Array.from(d)) ?? [])"
+    data = "wavesim.app.bottom.charts.charts.map(c => c.plot?.plot?.data.map(d => Array.from(d)) ?? [])"
     page.wait(f"({data}).length === 2 && ({data}).every(d => d.length === 3 && d[0].length > 50)")
     (x, one, two), _ = page.see(data)
     assert np.array(one) == pytest.approx(10.0 * np.array(x), abs=1e-3) and np.array(two) == pytest.approx(

@@ -17,7 +17,7 @@ from wavesim_viz.equipment import InstrumentDescription, body_equipment
 from wavesim_viz.frame import ViewerFrame, bodies, reception_rows
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
-READY = "window.wavesim && wavesim.store.rows.length === 3"
+READY = "window.wavesim && wavesim.view && wavesim.store.rows.length === 3"
 HIDDEN = "(s) => document.querySelector(s).classList.contains('hidden')"
 
 

@@ -510,7 +510,7 @@ def test_a_thousand(
     page.wait("wavesim.view.bodies.group.children.find(o => o.name === 'lauv')?.count === 1000")
     page.page.fill("#fleet input", "v777")
     page.wait("document.querySelectorAll('#fleet td.name').length === 1")
-    page.page.locator("#fleet tbody tr").click()
+    page.page.locator("#fleet tr[data-row]").click()
     before = page.see("wavesim.store.ned[0]")
     page.wait(f"wavesim.store.ned[0] > {before} + 0.2")
     page.shot("thousand")

@@ -220,7 +220,7 @@ def configure(port: int, address: str, rate: float, folder: Path, open_: bool) -
 def _page_is_built() -> None:
     from wavesim_viz.web import STATIC
 
-    if not (STATIC / "index.html").is_file() or not (STATIC / "main.js").is_file():
+    if not (STATIC / "index.html").is_file():
         raise PageNotBuilt(
             "the viewer's page is not built; run `make web` (needs Node.js: `apt-get install nodejs npm`)"
         )

@@ -58,7 +58,7 @@ FASTEST = 1.6  #: speed through water in m/s at the maximum action
 FAR = 3000.0  #: distance in m from the centre beyond which a member is lost
 ACTIONS = ("course", "speed", "send", "level", "slot", *(f"byte{k}" for k in range(BYTES)))
 OWN = 11  #: number of values in an observation that describe the member itself
-HEARD = 6 + BYTES  #: number of values in an observation that describe each other member
+PER_MEMBER = 6 + BYTES  #: number of values in an observation that describe each other member
 BOUND = 10.0
 #: standard deviations of the members' unknown errors: heading (rad), speed scale, current (m/s per axis), range (m)
 HEADING, SCALE, CURRENT, RANGE = 0.03, 0.02, 0.2, 1.0
@@ -190,7 +190,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         self.known, self.limit, self.render_mode = known, limit, render_mode
         self.possible_agents = [f"m{k}" for k in range(members)]
         self.agents: list[str] = []
-        size = OWN + HEARD * (members - 1)
+        size = OWN + PER_MEMBER * (members - 1)
         box = gymnasium.spaces.Box
         self._observed = {a: box(-BOUND, BOUND, (size,), np.float32) for a in self.possible_agents}
         self._acted = {a: box(-1.0, 1.0, (len(ACTIONS),), np.float32) for a in self.possible_agents}
@@ -362,8 +362,8 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
             float(n.has_gps),
         ]
         others = [o for a, o in self.members.items() if a != name]
-        parts = [m.heard.get(o.row, np.zeros(HEARD)) for o in others]
-        parts += [np.zeros(HEARD)] * (len(self.possible_agents) - 1 - len(others))
+        parts = [m.heard.get(o.row, np.zeros(PER_MEMBER)) for o in others]
+        parts += [np.zeros(PER_MEMBER)] * (len(self.possible_agents) - 1 - len(others))
         return np.clip(np.concatenate([own, *parts]), -BOUND, BOUND).astype(np.float32)
 
     def state(self) -> Any:

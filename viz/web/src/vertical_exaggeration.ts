@@ -1,13 +1,10 @@
 // Vertical exaggeration of the 3D view: the sea is one stretched group; bodies keep their shape and are placed at the
-// stretched positions. The depth
-// scale shows true metres.
+// stretched positions. The depth scale shows true metres.
 
 import * as THREE from "three";
 import { cssVariable } from "./dom";
 import { toThree } from "./coordinate_frames";
 import { roundStep } from "./canvas";
-
-export const EXAGGERATION_FACTORS = [1, 2, 5, 10, 20];
 
 export class VerticalExaggeration {
   readonly sea = new THREE.Group();
