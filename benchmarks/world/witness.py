@@ -101,7 +101,7 @@ class Witness:
         asked = client.session.join
         if (welcome.resumed == Resumption.RESUMED) != bool(asked.previous):
             raise Broken(f"how it came: {client.name} named session {asked.previous}, welcome says {welcome.resumed}")
-        if welcome.resumed == Resumption.TOOK_OVER and not self._server.loaded.config.network.takeover:
+        if welcome.resumed == Resumption.TOOK_OVER and self._server.loaded.config.network.takeover == "no":
             raise Broken(f"how it came: {client.name} took over where nobody may")
         if welcome.lockstep_ns % self._server.engine.sim.step_ns:
             raise Broken(f"a period that cannot be: {client.name} is asked every {welcome.lockstep_ns} ns")

@@ -47,7 +47,8 @@ class NmeaBoat(Boat):
         self.device.step(step)
         if self.place is None or self.bow is None:
             return {}, None  # no fix yet
-        dt = step.time - self._time if self._time >= 0.0 else 0.0
+        self.guidance.update(step, broker, self.place)
+        dt = min(step.time - self._time, 1.0) if self._time >= 0.0 else 0.0  # another client may have driven
         self._time = step.time
         speed, course = self.track
         sine, cosine = sin_cos(course - self.bow)

@@ -88,6 +88,7 @@ def describe(loaded: LoadedConfig) -> Scene:
             for b in fleet.bodies
         ],
         "models": {name: model_info(m) for name, m in {**library(), **loaded.models}.items()},
+        "takeover": loaded.config.network.takeover,
     }
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from wavesim_sdk.commander import CommandReply
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import BodyType
+from wavesim_sdk.wire import items
 from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import (
@@ -30,6 +31,7 @@ from wavesim_sdk.wire.session import (
     NotAdmitted,
     Requested,
     Resumed,
+    Returned,
     Session,
     SessionGone,
     StepDone,
@@ -39,7 +41,7 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import RecordQueue
 from wavesim_server.network.admission import AdmissionPolicy, BodyParts, JoinResult, Roster
 from wavesim_server.network.broadcast import Address, DatagramRows, StateBroadcaster
-from wavesim_server.network.commands import COMMANDER, PendingCommands, check_mission_taker, parse_queue_command
+from wavesim_server.network.commands import COMMANDER, PendingCommands, check_recipient, parse_queue_command
 from wavesim_server.network.crews import CrewMember, Crews
 from wavesim_server.network.data_loss import DataLossReport
 from wavesim_server.network.engine_queue import EngineCommands
@@ -53,6 +55,7 @@ from wavesim_server.network.run_reports import RunReports
 from wavesim_server.network.simulation_clock import SimulationClock
 from wavesim_server.network.status import StatusReport
 from wavesim_server.network.step_exchange import StepExchange
+from wavesim_server.network.vehicle_commands import VehicleCommands
 from wavesim_world.config import LoadedConfig
 
 if TYPE_CHECKING:
@@ -113,12 +116,14 @@ class Front:
             network.keepalive_period,
             network.keepalive_timeout,
             keys,
-            network.takeover,
+            network.takeover != "no",
             network.datagram_rate,
             network.sessions,
             self._rng,
             self._on_error,
         )
+        self.sessions.returns_pilot = network.takeover == "return"
+        self._suspended: dict[int, CrewMember] = {}  # session -> pilot that waits while another client drives
         #: replies to the commander, each with the command that it answers
         self.replies: list[tuple[dict[str, Any], CommandReply]] = []
         #: function that returns the process's part of the status
@@ -164,6 +169,9 @@ class Front:
             self.generations,
             self.data_loss.count_omitted,
         )
+        self.vehicle_commands = VehicleCommands(
+            self.sessions, self.crews, self.clock, lambda: self.now, self.event_dispatcher.report_notice
+        )
         self.request_handler = RequestHandler(
             RequestAccess(
                 self.sessions,
@@ -171,6 +179,7 @@ class Front:
                 self.observers,
                 self.frame_streamer,
                 self.pending_commands,
+                self.vehicle_commands,
                 self.engine_queue,
                 self.clock,
                 self.broadcast.identity,
@@ -288,9 +297,8 @@ class Front:
             if message["verb"] == "status":
                 self.replies.append((message, CommandReply(True, "", self.status())))
             else:
-                self.pending_commands.submit(
-                    check_mission_taker(parse_queue_command(message, self._parts_of), self.crews), COMMANDER, answer
-                )
+                command = check_recipient(parse_queue_command(message, self._parts_of), self.crews)
+                self.pending_commands.submit(command, COMMANDER, self.vehicle_commands.answer_later(command, answer))
         except ValueError as error:
             answer(False, str(error))
         except Exception as error:  # last resort: report to the sender
@@ -325,6 +333,7 @@ class Front:
                 self._look_at = now + LONG_S
                 self.steps.report_slow(now)
             self.tables.poll(now, self.clock.tick, self.crews.by_token.values())
+            states = min(states, self.vehicle_commands.poll(now))
             if self.observers.has_roll_calls:
                 self.observers.continue_roll_calls(self.broadcast.identity())
                 states = now
@@ -381,7 +390,9 @@ class Front:
     # -- the engine --------------------------------------------------------------------------------
 
     def take_over(self, now: float) -> None:
-        """Take over from a front that crashed. Bodies wait for its clients as long as for a silent client."""
+        """Take over from a front that crashed. The bodies of its clients stay in the simulation for the keep-alive timeout, as
+        those of a silent client do.
+        """
         identity, clock = self.areas["vehicles"]["identity"].snapshot()[1], self.clock()
         # commands of the earlier front may still add bodies, which belong to no client of this front
         self.generations[:] = identity["generation"] + np.where(identity["present"], 0, GENERATION_MARGIN)
@@ -455,14 +466,16 @@ class Front:
                 self._on_joined(session, None)
             case Resumed(previous=old):
                 self._on_joined(session, old)
+            case Returned(previous=old, reason=reason):
+                self._on_returned(session, old, reason)
             case SessionGone(reason=reason):
                 self._on_session_gone(session, reason)
             case AddressMigrated(old_address=before):
                 self.print_line(
                     f"'{session.name}' moved from {_address_text(before)} to {_address_text(session.address)}"
                 )
-            case Actuated(body=body) if member is not None and member.role is Role.PILOT:
-                self.engine_queue.forward(member.row, session.token, h.message, body)
+            case Actuated(payload=payload) if member is not None and member.role is Role.PILOT:
+                self.engine_queue.forward(member.row, session.token, h.message, payload)
             case Estimated(message=estimate) if member is not None and member.role is Role.PILOT:
                 self.reports.estimate(member, estimate.values, self.clock.time_ns)
             case Requested():
@@ -479,6 +492,10 @@ class Front:
             self.observers.join(session, self.broadcast.identity(), previous)
             return
         former = self.crews.leave(previous.token) if previous is not None else None
+        if former is not None and former.session.is_suspended:
+            self._suspended[former.session.token] = former
+            text = f"another client drives '{grant.body}' now; you drive again when it leaves"
+            self.sessions.push(former.session, items.Notice(self.clock.time_ns, text))
         member = CrewMember(session, grant, session.admission.state_period, next_state=self.now)
         member.wants_acoustics, member.wants_effort, member.wants_others = (
             bool(join.acoustics),
@@ -495,6 +512,16 @@ class Front:
             self.request_handler.transfer(previous, session, same)
         if member.role is Role.PILOT:
             self._pilot_joined(member, former, same)
+
+    def _on_returned(self, session: Session, previous: Session, reason: str) -> None:
+        """Let a pilot drive again whose body another client had taken over."""
+        self.print_line(f"'{previous.name}' (pilot) {GONE_TEXTS.get(reason, reason)}; its earlier program drives again")
+        self.request_handler.discard(previous)
+        former, member = self.crews.leave(previous.token), self._suspended.pop(session.token)
+        self.crews.join(member)
+        text = f"you drive '{member.grant.body}' again"
+        self.sessions.push(session, items.Notice(self.clock.time_ns, text))
+        self._pilot_joined(member, former, same=False)
 
     def _pilot_joined(self, member: CrewMember, former: CrewMember | None, same: bool) -> None:
         grant, join, token = member.grant, member.session.join, member.session.token
@@ -518,6 +545,8 @@ class Front:
             self.steps.replace(member, former.session, same, self.now)
 
     def _on_session_gone(self, session: Session, reason: str) -> None:
+        if self._suspended.pop(session.token, None) is not None:
+            self.print_line(f"'{session.name}' (pilot, waiting) {GONE_TEXTS.get(reason, reason)}")
         if self.crews.by_token.get(session.token) is None and session.token not in self.observers.by_token:
             return
         self.print_line(f"'{session.name}' ({session.role.name.lower()}) {GONE_TEXTS.get(reason, reason)}")
@@ -529,6 +558,7 @@ class Front:
         if member is None or member.role is not Role.PILOT:
             return
         self.steps.remove(session, self.now)
+        self.vehicle_commands.discard(member.row)
         self._remove_body(member.row, silent=reason != "left")
 
     def _remove_body(self, row: int, silent: bool) -> None:

@@ -4,17 +4,15 @@
 import * as THREE from "three";
 import { bodyColour } from "./dom";
 import { toThree } from "./coordinate_frames";
-import { OUTCOMES, type SceneStore } from "./scene_store";
+import { INAUDIBLE_OUTCOMES, OUTCOMES, type SceneStore } from "./scene_store";
 import { SIGNAL_WIDTH, type SignalReception } from "./page_protocol";
 
 const MOST_SPHERES = 48,
   LINE_S = 1.6,
   MOST_LINES = 60;
-const HEARD = new THREE.Color("#4df0d0"),
+const RECEIVED = new THREE.Color("#4df0d0"),
   LOST = new THREE.Color("#ff6b6b"),
   DASHES = 12; // of the line of a lost signal
-/** Losses that carry no information: out of range, or no receiver was active. */
-export const INAUDIBLE_OUTCOMES = new Set([2, 3, 11]);
 
 interface Ray {
   from: [number, number, number];
@@ -133,7 +131,7 @@ export class AcousticSignals {
     let points = 0;
     this.rays.forEach((r, k) => {
       const left = 1 - (now - r.born) / LINE_S,
-        c = r.heard ? HEARD : LOST;
+        c = r.heard ? RECEIVED : LOST;
       const [from, to] = [toThree(...r.from), toThree(...r.to)],
         dashes = r.heard ? 1 : DASHES;
       for (let i = 0; i < 2 * dashes; i++) {

@@ -3,12 +3,14 @@
 import { AlarmAnnouncer } from "./alarm_announcer";
 import { BodyDetails } from "./body_details";
 import { BottomPanel } from "./bottom_panel";
-import { Configurator } from "./configurator";
+import { listenToChartKeys } from "./chart_keys";
+import { ChartTools } from "./chart_tools";
+import type { Configurator } from "./configurator";
 import { ConnectionBanner } from "./connection_banner";
 import { h, toggleClass } from "./dom";
+import { Dock } from "./dock";
 import { DrawingLoop } from "./drawing_loop";
 import { ErrorBanner } from "./error_banner";
-import { FleetList } from "./fleet_list";
 import { ManualControl } from "./manual_control";
 import { messageHandler } from "./message_handlers";
 import { MissionEditor } from "./mission_editor";
@@ -21,9 +23,12 @@ import { listenToKeys } from "./shortcuts";
 import { SidePanels } from "./side_panels";
 import { SonarWindows } from "./sonar_windows";
 import { Stage } from "./stage";
+import { TextSize } from "./text_size";
 import { Theme } from "./theme";
 import { Toolbar } from "./toolbar";
 import { ViewRecorder } from "./url_state";
+import { VehicleCommands } from "./vehicle_commands";
+import { FleetList } from "./vehicle_list";
 import { ViewerSocket, type Frame } from "./websocket";
 
 // events after which the picture may change
@@ -35,7 +40,7 @@ const root = h("div", { id: "app" }),
   store = new SceneStore(),
   errors = new ErrorBanner();
 const loop = new DrawingLoop({
-  busy: () => stage.view.busy() || recorder.rolling || !store.settled(),
+  busy: () => stage.busy() || recorder.rolling || !store.settled(),
   picture: () => errors.part("the page", draw),
   tables: () => errors.part("the page", tables),
   rest: () => {
@@ -55,14 +60,22 @@ const theme = new Theme((dark) => {
 });
 const stage = new Stage(store, choose, openOnboard, wake),
   onboard = new OnboardWindow(stage.element, (canvases) => (stage.onboard = canvases)),
-  sonars = new SonarWindows(stage.element, stage.view.heights.sea, wake),
-  toolbar = new Toolbar(store, control, () => theme.toggle()),
+  sonars = new SonarWindows(stage, new Dock(stage.element), wake),
+  toolbar = new Toolbar(store, control, () => theme.toggle(), new TextSize(wake).element),
   fleet = new FleetList(store, choose);
+const commands = new VehicleCommands(
+  store,
+  stage.chart,
+  () => stage.setMode("chart"),
+  (command) => link.command(command),
+);
 const details = new BodyDetails(store, {
+  commands: commands.element,
   onboard: openOnboard,
   follow: () => stage.setMode("follow"),
   goTo: (row) => stage.goTo(row),
-  sonar: (row, name) => sonars.toggle(row, store.name(row), name),
+  sonar: (row, name) =>
+    void sonars.toggle(row, store.name(row), name).catch((error: unknown) => errors.fail("the sonar windows", error)),
   seek: (time) => control("seek", time),
   changed: wake,
   fail: (row) =>
@@ -95,6 +108,8 @@ const mission = new MissionEditor(
   (verb, row, values) => link.order(verb, row, values),
   choose,
 );
+const chartTools = new ChartTools(store, stage.chart, () => stage.setMode("chart"), wake);
+listenToChartKeys(stage.chart);
 const recorder = new ViewRecorder(
   stage.element,
   () => stage.canvases,
@@ -129,6 +144,7 @@ const take = messageHandler(
     announcer,
     connection,
     errors,
+    commands,
     dark: () => theme.dark,
     greet,
     showPanel: () => {
@@ -138,13 +154,15 @@ const take = messageHandler(
   wake,
 );
 
+let pictured = false; // bodies have been drawn
+
 // -- what they do together -----------------------------------------------------------------------------------------
 
 /** Begin a session with the viewer's server. */
 function greet(hello: HelloMessage): void {
   const { enc, tiles } = stage.chart;
-  tiles.told = hello.tiles;
-  if (hello.chart && !enc.there)
+  tiles.info = hello.tiles;
+  if (hello.chart && !enc.isLoaded)
     void enc.load().then(wake, (error: unknown) => errors.fail("the electronic chart", error));
   toolbar.permit(hello);
   mission.permit(hello);
@@ -185,9 +203,19 @@ function showPanel(): void {
 function draw(): void {
   errors.part("the frame", () => store.now());
   stage.draw(errors);
+  if (store.rows.length && !pictured) {
+    pictured = true;
+    performance.mark("first picture");
+    loadScene();
+  }
   recorder.drawn();
   errors.part("the sonar windows", () => sonars.draw());
   showPanel();
+}
+
+/** Load what the first picture does not need. */
+function loadScene(): void {
+  void stage.load().then(wake, (error: unknown) => errors.fail("the 3D view", error));
 }
 
 function numbers(): void {
@@ -202,6 +230,7 @@ function tables(): void {
   errors.part("the charts", () => details.draw());
   errors.part("the bottom panel", () => bottom.update());
   errors.part("the mission editor", () => mission.update());
+  errors.part("the commands", () => commands.update());
   stage.updateButtons();
 }
 
@@ -210,6 +239,7 @@ function tables(): void {
 const linkTitle = "Put a link to the current view into the address bar and copy it";
 stage.assemble(
   [
+    chartTools.menu.element,
     mission.button,
     helm.button,
     ...recorder.buttons,
@@ -217,6 +247,7 @@ stage.assemble(
   ],
   h("div", { class: "banners" }, connection.element, connection.warning, errors.element),
 );
+stage.element.append(commands.overlay);
 root.append(
   toolbar.element,
   h("div", { id: "left" }, fleet.element),
@@ -226,7 +257,7 @@ root.append(
   announcer.element,
 );
 document.body.append(root);
-stage.view.theme(theme.dark);
+stage.theme(theme.dark);
 listenToKeys({
   toolbar,
   stage,
@@ -245,10 +276,15 @@ for (const what of WAKING) window.addEventListener(what, wake, { passive: true }
 document.addEventListener("visibilitychange", wake);
 new ResizeObserver(wake).observe(stage.element);
 wake();
+// without a picture, the 3D view is loaded later
+window.setTimeout(() => {
+  if (store.hello && store.hello.kind !== "none") loadScene();
+}, 3000);
 
 // -- the configurator ----------------------------------------------------------------------------------------------
 
-let configurator: Configurator | null = null;
+let configurator: Configurator | null = null,
+  modelling: Promise<void> | null = null; // loads the configurator
 
 /** Update the configurator's permissions. */
 function permitModels(): void {
@@ -257,12 +293,19 @@ function permitModels(): void {
 }
 
 function route(): void {
-  const wanted = location.hash === "#configure";
+  const configuring = location.hash === "#configure";
   wake();
-  toggleClass(root, "hidden", wanted);
-  if (wanted) configurator ??= new Configurator();
+  toggleClass(root, "hidden", configuring);
+  if (configuring)
+    modelling ??= import("./configurator").then(
+      (m) => {
+        configurator = new m.Configurator();
+        route();
+      },
+      (error: unknown) => errors.fail("the configurator", error),
+    );
   permitModels();
-  configurator?.show(wanted);
+  configurator?.show(configuring);
 }
 window.addEventListener("hashchange", route);
 route();
@@ -270,7 +313,9 @@ route();
 // for tests and for the console of the browser
 (window as unknown as Record<string, unknown>)["wavesim"] = {
   store,
-  view: stage.view,
+  get view() {
+    return stage.view;
+  },
   chart: stage.chart,
   link,
   sonars,

@@ -7,6 +7,7 @@ import { makeDraggable } from "./draggable";
 import { isTypedIntoField } from "./keyboard";
 import { whyNoCommands } from "./permissions";
 import type { SceneStore } from "./scene_store";
+import { driver } from "./vehicle_status";
 import type { ActuatorInfo, HelloMessage, ModelInfo } from "./page_protocol";
 
 export type ControlAxes = [ahead: number, starboard: number, down: number, turn: number]; // -1 to 1
@@ -39,7 +40,7 @@ const unit = (a: V): V => {
 const used = (w: number): number => (Math.abs(w) < LEAST ? 0 : w);
 
 /**
- * Actuator shares of their ranges for the wanted axes, from the position and direction of each actuator; null:
+ * Actuator shares of their ranges for the requested axes, from the position and direction of each actuator; null:
  * unchanged.
  */
 export function actuatorShares(actuators: ActuatorInfo[], model: ModelInfo, axes: ControlAxes): (number | null)[] {
@@ -92,8 +93,16 @@ export class ManualControl {
     value: 0.5,
     "aria-label": "Fraction of the actuator range",
   });
-  private readonly told = h("div", { class: "soft num", id: "helm-told" });
+  private readonly status = h("div", { class: "soft num", id: "helm-status" });
   private readonly keys = new Set<string>();
+  private readonly take = h(
+    "button",
+    { id: "take-helm", class: "on", onclick: () => this.takeOrLeave() },
+    "take control",
+  );
+  private readonly pilot = h("div", { id: "helm-pilot" });
+  private any = false; // some body accepts a pilot
+  private took = false; // the body was driven by a program
   private driving = ""; // body that the server drives for this page
   private shown = false; // control applies to the selected body; selecting another one suspends it
   private moved = false;
@@ -151,21 +160,7 @@ export class ManualControl {
       h("b", { class: "grow" }, "Helm"),
       h("button", { id: "close-helm", title: "Stop manual control", onclick: () => this.toggle() }, "×"),
     );
-    const take = h(
-      "button",
-      {
-        id: "take-helm",
-        class: "on",
-        disabled: !bodies.length,
-        title: "Join as pilot of this body",
-        onclick: () => {
-          this.driving = this.who.value;
-          this.shown = false;
-          this.send(this.driving, []);
-        },
-      },
-      "take control",
-    );
+    this.any = bodies.length > 0;
     this.box = h(
       "div",
       { class: "window helm", id: "helm" },
@@ -173,7 +168,8 @@ export class ManualControl {
       h(
         "div",
         { class: "section" },
-        h("div", { class: "row" }, this.who, take),
+        h("div", { class: "row" }, this.who, this.take),
+        this.pilot,
         h("label", { class: "row" }, "max. power", this.gain),
         h(
           "div",
@@ -184,13 +180,55 @@ export class ManualControl {
                 "the right stick for down and sideways. When you release the keys, the actuators return to neutral."
             : 'no body in the simulation accepts a pilot (client="optional" or "required")',
         ),
-        this.told,
+        this.status,
       ),
     );
     Object.assign(this.box.style, { left: "14px", top: "128px", width: "300px", height: "auto" });
     makeDraggable(head, this.box, this.stage);
     this.stage.append(this.box);
+    this.showPilot();
     this.timer = window.setInterval(() => this.turn(), PERIOD_MS);
+  }
+
+  /** Join as the pilot of the body, or leave it. */
+  private takeOrLeave(): void {
+    if (this.driving) {
+      this.leave();
+      return;
+    }
+    this.took = this.program() !== "";
+    this.driving = this.who.value;
+    this.shown = false;
+    this.send(this.driving, []);
+  }
+
+  /** Address of the program that drives the body of the list; "": none, or this page drives it. */
+  private program(): string {
+    const row = this.store.rowOf(this.who.value);
+    return row === undefined || this.driving ? "" : driver(this.store, row);
+  }
+
+  /** Say who drives, and what taking over does. */
+  private showPilot(): void {
+    const address = this.program(),
+      mode = this.store.scene?.takeover ?? "no",
+      refused = address !== "" && mode === "no";
+    if (this.take.disabled !== (refused || !this.any)) this.take.disabled = refused || !this.any;
+    setText(this.take, this.driving ? (this.took ? "hand back" : "release") : address ? "take over" : "take control");
+    toggleClass(this.pilot, "warm", address !== "");
+    setText(
+      this.pilot,
+      !address
+        ? this.driving && this.took && mode === "return"
+          ? "The program waits. It drives again when you hand back or close this window."
+          : ""
+        : `The program at ${address} drives ${this.who.value}. ` +
+            (mode === "return"
+              ? "If you take over, it waits until you hand back."
+              : mode === "yes"
+                ? "If you take over, the server disconnects it for good."
+                : 'The server refuses a second pilot; to allow it, set <network takeover="return"> in its configuration.'),
+    );
   }
 
   private leave(): void {
@@ -201,20 +239,21 @@ export class ManualControl {
 
   /** Axes demanded by keys and gamepad; null: no input is held. */
   private axes(): ControlAxes | null {
-    const wanted: ControlAxes = [0, 0, 0, 0];
+    const axes: ControlAxes = [0, 0, 0, 0];
     for (const code of this.keys) {
       const [axis, sign] = KEYS[code]!;
-      wanted[axis]! += sign;
+      axes[axis]! += sign;
     }
     const pad = [...(navigator.getGamepads?.() ?? [])].find((p) => p && HELD.some((k) => p.buttons[k]?.pressed));
     if (pad)
       [-(pad.axes[1] ?? 0), pad.axes[2] ?? 0, pad.axes[3] ?? 0, pad.axes[0] ?? 0].forEach((v, k) => {
-        if (Math.abs(v) > STICK) wanted[k]! += v;
+        if (Math.abs(v) > STICK) axes[k]! += v;
       });
-    return pad || this.keys.size ? (wanted.map((v) => Math.max(-1, Math.min(1, v))) as ControlAxes) : null;
+    return pad || this.keys.size ? (axes.map((v) => Math.max(-1, Math.min(1, v))) as ControlAxes) : null;
   }
 
   private turn(): void {
+    this.showPilot();
     const body = [...this.store.bodies.values()].find((b) => b.name === this.driving);
     if (body && !this.shown) {
       this.shown = true;
@@ -226,7 +265,7 @@ export class ManualControl {
     const kit = body && this.store.kit?.row === body.row ? this.store.kit : null,
       model = this.store.scene?.models[body?.model ?? ""];
     setText(
-      this.told,
+      this.status,
       lost
         ? "No data: manual control suspended"
         : !this.driving

@@ -14,21 +14,23 @@ import type { SharedView } from "./shared_view";
 import type { SonarWindows } from "./sonar_windows";
 import type { Stage } from "./stage";
 import type { Toolbar } from "./toolbar";
+import type { VehicleCommands } from "./vehicle_commands";
 
 type Handlers = { [M in ServerMessage as M["type"]]: (message: M) => void };
 
 export interface MessageTargets {
   store: SceneStore;
-  stage: Pick<Stage, "rebuild" | "view">;
+  stage: Pick<Stage, "rebuild" | "view" | "show">;
   toolbar: Pick<Toolbar, "clients">;
   bottom: Pick<BottomPanel, "signals" | "timeline">;
   details: Pick<BodyDetails, "fit" | "clear">;
   selection: Pick<Selection, "roster">;
-  sonars: Pick<SonarWindows, "told">;
+  sonars: Pick<SonarWindows, "setStatus">;
   shared: Pick<SharedView, "restore">;
   announcer: Pick<AlarmAnnouncer, "take">;
   connection: Pick<ConnectionBanner, "source" | "warn">;
   errors: Pick<ErrorBanner, "there">;
+  commands: Pick<VehicleCommands, "answer" | "shows">;
   dark(): boolean;
   /** Begin a session with the server. */
   greet(hello: HelloMessage): void;
@@ -50,16 +52,16 @@ function tellRoster(p: MessageTargets, m: RosterMessage): void {
 
 function tellSounds(p: MessageTargets, m: SoundsMessage): void {
   const events = [...m.sent, ...m.receptions].sort((a, b) => a.time - b.time),
-    { sounds } = p.stage.view;
+    sounds = p.stage.view?.sounds;
   p.store.sounds(m.sent, m.receptions, m.notices, m.anew === true);
   if (m.anew) {
-    sounds.rays = [];
+    if (sounds) sounds.rays = [];
     p.bottom.signals.anew(events);
     return;
   }
-  sounds.hear(p.store, m.receptions, p.stage.view.show.beacons);
+  sounds?.hear(p.store, m.receptions, p.stage.show.beacons);
   p.bottom.signals.add(events);
-  for (const n of m.notices) toast(`${n.name}: ${n.text}`);
+  for (const n of m.notices) if (!p.commands.shows(n)) toast(`${n.name}: ${n.text}`);
   if (m.missed) p.bottom.signals.lose(m.missed);
 }
 
@@ -80,7 +82,7 @@ function handlers(p: MessageTargets): Handlers {
     sounds: (m) => tellSounds(p, m),
     tracks: (m) => {
       s.history(m.bodies, m.whole);
-      p.stage.view.history();
+      p.stage.view?.history();
     },
     marks: (m) => p.bottom.timeline.mark(m.marks),
     alarms: (m) => {
@@ -96,6 +98,10 @@ function handlers(p: MessageTargets): Handlers {
     sea: (m) => {
       s.sea = m.components ? new SeaState(m.components) : null;
     },
+    fleet: (m) => {
+      s.fleet = m;
+    },
+    answer: (m) => p.commands.answer(m),
     cables: (m) => {
       s.cables = m.cables;
     },
@@ -113,7 +119,7 @@ function handlers(p: MessageTargets): Handlers {
       if (m.panel) p.showPanel();
       else p.details.clear();
     },
-    picture: (m) => p.sonars.told(m.row, m.name, m.trouble, m.epoch),
+    picture: (m) => p.sonars.setStatus(m.row, m.name, m.trouble, m.epoch),
     trouble: (m) => p.connection.source(m.text),
     mishaps: (m) => p.errors.there(m.parts, m.total),
     reply: (m) => toast(m.text || (m.ok ? "done" : "refused"), !m.ok),

@@ -9,6 +9,7 @@ import {
   type BodyPanel,
   type CableInfo,
   type EstimatesMessage,
+  type FleetStatus,
   type HelloMessage,
   INVALID,
   type Notice,
@@ -98,6 +99,7 @@ export class SceneStore {
   events: (SentSignal | SignalReception)[] = [];
   notices: Notice[] = [];
   alarms: Alarm[] = [];
+  fleet: FleetStatus = { charges: {}, missions: {} };
   lost = ""; // reason why no data arrive: the values shown are stale
   last: Frame | null = null;
   chosen: number | null = null;
@@ -321,6 +323,8 @@ export const OUTCOMES = [
   "dropped",
   "corrupt",
 ];
+/** Losses that carry no information: out of range, or no receiver was active. */
+export const INAUDIBLE_OUTCOMES = new Set([2, 3, 11]);
 export const SIGNAL_KINDS = ["pulse", "data", "range request", "range reply"];
 export const RANGE_KINDS = new Set([2, 3]); // range request and reply
 export const RUN_STATES = ["stopped", "running", "paused", "ended"];

@@ -4,14 +4,28 @@ import { Chart } from "./chart";
 import { h } from "./dom";
 import type { ErrorBanner } from "./error_banner";
 import type { OnboardCanvases } from "./view3d";
+import type { Object3D } from "three";
 import { Menu } from "./menu";
 import type { SceneStore } from "./scene_store";
 import type { ViewState } from "./url_state";
-import { EXAGGERATION_FACTORS } from "./vertical_exaggeration";
-import { View3D, type CameraMode } from "./view3d";
+import type { CameraMode, View3D } from "./view3d";
 
 export type StageMode = CameraMode | "chart";
-type Layer = keyof View3D["show"];
+type Layer =
+  | "labels"
+  | "trails"
+  | "spheres"
+  | "beacons"
+  | "surface"
+  | "waves"
+  | "sky"
+  | "arrows"
+  | "beams"
+  | "traffic"
+  | "magnify";
+/** Elements that are shown. */
+export type Layers = Record<Layer, boolean>;
+const EXAGGERATION_FACTORS = [1, 2, 5, 10, 20];
 const MODES: [mode: StageMode, text: string, key: string][] = [
   ["free", "free", "1"],
   ["follow", "follow", "2"],
@@ -35,10 +49,30 @@ const STORED_LAYERS = "wavesim-show";
 
 export class Stage {
   readonly element = h("div", { id: "stage" });
-  readonly view: View3D;
+  /** The 3D view. It is loaded after the first picture; until then the chart is shown. */
+  view: View3D | null = null;
   readonly chart: Chart;
-  private charting = false;
+  readonly show: Layers = {
+    labels: true,
+    trails: true,
+    spheres: true,
+    beacons: false, // receptions from buoy to buoy
+    surface: true,
+    waves: true,
+    sky: true,
+    arrows: true,
+    beams: true,
+    traffic: true,
+    magnify: true,
+  };
+  private wanted: StageMode = "free";
   private homed = false; // the chart shows the scene
+  private dark = true;
+  private eye: OnboardCanvases | null = null;
+  private linked: ViewState | null = null; // view of a link that the 3D view has not taken yet
+  private readonly clouds = new Set<Object3D>(); // soundings in the 3D view
+  private loading = false;
+  private readonly waiting = h("div", { class: "loading", role: "status" }, "the 3D view is loading…");
   private readonly heights: HTMLSelectElement;
   private readonly modes = new Map<StageMode, HTMLButtonElement>();
   private readonly layers = new Map<Layer, HTMLButtonElement>();
@@ -46,21 +80,19 @@ export class Stage {
   readonly menu: Menu;
 
   constructor(
-    store: SceneStore,
-    choose: (row: number | null) => void,
-    openOnboard: (row: number) => void,
+    private readonly store: SceneStore,
+    private readonly choose: (row: number | null) => void,
+    private readonly openOnboard: (row: number) => void,
     private readonly changed: () => void,
   ) {
-    this.view = new View3D(store, choose, openOnboard, changed);
-    this.chart = new Chart(store, choose, this.view.show, changed);
-    this.chart.canvas.classList.add("hidden");
+    this.chart = new Chart(store, choose, this.show, changed);
     this.heights = h(
       "select",
       {
         id: "heights",
         title: "Vertical exaggeration of the scene",
         onchange: () => {
-          this.view.stretch(Number(this.heights.value));
+          this.view?.stretch(Number(this.heights.value));
           changed();
         },
       },
@@ -83,49 +115,80 @@ export class Stage {
   assemble(buttons: HTMLElement[], above: HTMLElement): void {
     const home = h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂");
     this.element.append(
-      this.view.canvas,
-      this.view.over,
       this.chart.canvas,
-      this.view.compass,
       this.chart.pointer.element,
+      this.waiting,
       h("div", { class: "tools" }, ...this.modes.values(), home, this.menu.element, ...buttons),
       above,
     );
   }
 
+  /** Load the 3D view, once. Without it, or if this browser cannot draw it, the chart stays. */
+  async load(): Promise<void> {
+    if (this.loading) return;
+    this.loading = true;
+    try {
+      const { View3D } = await import("./view3d");
+      const view = new View3D(this.store, this.choose, this.openOnboard, this.changed, this.show);
+      view.theme(this.dark);
+      view.rebuild();
+      view.history();
+      for (const cloud of this.clouds) view.heights.sea.add(cloud);
+      view.onboard = this.eye;
+      this.chart.canvas.before(view.canvas, view.over, view.compass);
+      this.view = view;
+      if (this.linked) this.look(this.linked);
+      else {
+        this.setMode(this.wanted);
+        view.stretch(Number(this.heights.value));
+      }
+    } finally {
+      this.waiting.remove();
+    }
+  }
+
   get mode(): StageMode {
-    return this.charting ? "chart" : this.view.mode;
+    return this.view && this.wanted !== "chart" ? this.view.mode : this.wanted;
+  }
+
+  private get charting(): boolean {
+    return this.wanted === "chart" || !this.view;
   }
 
   setMode(mode: StageMode): void {
     this.changed();
-    this.charting = mode === "chart";
+    this.wanted = mode;
     this.chart.canvas.classList.toggle("hidden", !this.charting);
     this.element.classList.toggle("charting", this.charting);
-    this.view.compass.classList.toggle("hidden", this.charting);
+    this.waiting.classList.toggle("hidden", mode === "chart");
+    this.view?.compass.classList.toggle("hidden", this.charting);
     this.chart.pointer.show(this.charting);
-    if (mode !== "chart") this.view.setMode(mode);
-    else if (!this.homed) {
-      this.chart.home();
-      this.homed = true;
-    }
+    if (mode !== "chart") this.view?.setMode(mode);
+    this.showAll();
+  }
+
+  /** Show the whole scene on the chart when the chart is first drawn. */
+  private showAll(): void {
+    if (this.homed || !this.charting || !this.store.scene) return;
+    this.chart.home();
+    this.homed = true;
   }
 
   /** Show the whole scene. */
   home(): void {
     if (this.charting) this.chart.home();
-    else this.view.home();
+    else this.view!.home();
   }
 
   goTo(row: number): void {
     this.setMode("free");
-    this.view.goTo(row);
+    this.view?.goTo(row);
   }
 
   /** Show or hide a layer, and remember the choice for the next visit. */
   toggle(layer: Layer): void {
-    this.view.show[layer] = !this.view.show[layer];
-    localStorage.setItem(STORED_LAYERS, JSON.stringify(this.view.show));
+    this.show[layer] = !this.show[layer];
+    localStorage.setItem(STORED_LAYERS, JSON.stringify(this.show));
     this.changed();
   }
 
@@ -136,77 +199,97 @@ export class Stage {
     } catch {
       /* the stored value does not come from this page */
     }
-    for (const [layer] of LAYERS) if (typeof stored?.[layer] === "boolean") this.view.show[layer] = stored[layer];
+    for (const [layer] of LAYERS) if (typeof stored?.[layer] === "boolean") this.show[layer] = stored[layer];
   }
 
   /** Build a new scene. */
   rebuild(dark: boolean): void {
-    this.view.rebuild();
+    this.view?.rebuild();
     this.chart.build(dark);
     this.homed = false;
   }
 
   theme(dark: boolean): void {
-    this.view.theme(dark);
+    this.dark = dark;
+    this.view?.theme(dark);
     this.chart.build(dark);
   }
 
   set onboard(canvases: OnboardCanvases | null) {
-    this.view.onboard = canvases;
+    this.eye = canvases;
+    if (this.view) this.view.onboard = canvases;
     this.changed();
+  }
+
+  /** Show or remove a cloud of soundings in the 3D view. */
+  points(cloud: Object3D, shown: boolean): void {
+    if (shown) this.clouds.add(cloud);
+    else this.clouds.delete(cloud);
+    if (shown) this.view?.heights.sea.add(cloud);
+    else this.view?.heights.sea.remove(cloud);
+  }
+
+  /** True if the picture changes without new data. */
+  busy(): boolean {
+    return this.view?.busy() ?? this.store.moving();
   }
 
   /** Draw a picture. */
   draw(errors: ErrorBanner): void {
+    const { view } = this;
+    this.showAll();
     if (this.charting) errors.part("the chart", () => this.chart.render());
-    if (!this.charting || this.view.onboard) errors.part("the 3D view", () => this.view.render(!this.charting));
+    if (view && (!this.charting || view.onboard)) errors.part("the 3D view", () => view.render(!this.charting));
   }
 
   /** Draw the last picture before the drawing loop rests. */
   rest(): void {
-    if (!this.charting) this.view.still();
+    if (!this.charting) this.view!.still();
   }
 
   /** Draw a picture for a file, at full quality. */
   drawStill(): void {
     if (this.charting) this.chart.render();
-    else this.view.still(true);
+    else this.view!.still(true);
   }
 
   /** Canvases that are shown, lowest first. */
   get canvases(): HTMLCanvasElement[] {
-    return this.charting ? [this.chart.canvas] : [this.view.canvas, this.view.over, this.view.compass];
+    return this.charting ? [this.chart.canvas] : [this.view!.canvas, this.view!.over, this.view!.compass];
   }
 
   updateButtons(): void {
     for (const [mode, button] of this.modes) button.classList.toggle("on", mode === this.mode);
-    for (const [layer, button] of this.layers) button.classList.toggle("on", this.view.show[layer]);
+    for (const [layer, button] of this.layers) button.classList.toggle("on", this.show[layer]);
   }
 
   /** Parts of a link to the current view. */
   state(): Pick<ViewState, "mode" | "show" | "eye" | "target" | "heights" | "middle" | "scale"> {
-    const { camera, controls } = this.view;
     return {
       mode: this.mode,
-      show: LAYERS.map(([layer]) => layer).filter((layer) => this.view.show[layer]),
-      eye: camera.position.toArray(),
-      target: controls.target.toArray(),
-      heights: this.view.heights.factor,
+      show: LAYERS.map(([layer]) => layer).filter((layer) => this.show[layer]),
+      eye: this.view?.camera.position.toArray() ?? this.linked?.eye ?? [0, 100, 100],
+      target: this.view?.controls.target.toArray() ?? this.linked?.target ?? [0, 0, 0],
+      heights: Number(this.heights.value),
       ...this.chart.looks,
     };
   }
 
   showLayers(layers: string[]): void {
-    for (const [layer] of LAYERS) this.view.show[layer] = layers.includes(layer);
+    for (const [layer] of LAYERS) this.show[layer] = layers.includes(layer);
   }
 
   /** Restore the view of a link. */
   look(v: ViewState): void {
     this.homed = true;
+    this.linked = v;
     this.chart.look([v.middle[0]!, v.middle[1]!], v.scale);
     this.setMode(MODES.find(([mode]) => mode === v.mode)?.[0] ?? "free");
-    this.view.heights.factor = EXAGGERATION_FACTORS.find((f) => f === v.heights) ?? 1;
-    this.heights.value = String(this.view.heights.factor);
+    const factor = EXAGGERATION_FACTORS.find((f) => f === v.heights) ?? 1;
+    this.heights.value = String(factor);
+    if (!this.view) return;
+    this.view.heights.factor = factor;
     this.view.look(v.eye, v.target);
+    this.linked = null;
   }
 }

@@ -136,7 +136,7 @@ class BodyConfig:
         "send",
     )
     watchdog: float = key(
-        "Time limit of the watchdog. If no command arrives for this simulation time, `failsafe` takes effect. 0 "
+        "Time limit of the watchdog. If no command arrives for this long (simulation time), `failsafe` takes effect. 0 "
         "= no limit.",
         "time",
         0.0,
@@ -288,9 +288,11 @@ class NetworkConfig:
         "",
     )
     insecure: bool = flag("Whether the server may use an address other than loopback without keys.", False)
-    takeover: bool = flag(
-        "Whether a second client with the same name takes over the body. no: the server refuses the second client.",
-        False,
+    takeover: str = choice(
+        "Whether a second pilot with the same name takes over the body. no: the server refuses it. yes: the first pilot "
+        "receives BYE. return: the first pilot waits, and drives again when the second one leaves.",
+        ("no", "yes", "return"),
+        "no",
     )
     restarts: int = key(
         "Maximum number of restarts of the front (network process) within a minute; 0 = the server ends if the "
