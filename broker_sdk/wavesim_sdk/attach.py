@@ -101,7 +101,7 @@ class SharedState:
 
     @classmethod
     def from_areas(cls, simulation: SharedMemoryArea, vehicles: SharedMemoryArea) -> SharedState:
-        """Make a reader of areas that this process owns."""
+        """Create a reader of areas that this process owns."""
         reader = cls.__new__(cls)
         reader.server = ""
         reader._map(simulation, vehicles)

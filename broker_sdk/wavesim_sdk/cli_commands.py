@@ -149,7 +149,7 @@ def pose(
 def allocate(body: str, numbers: tuple[float, ...], server: str) -> None:
     """Set the thruster allocation matrix of BODY.
 
-    NUMBERS are six rows (X, Y, Z, K, M, N), each with one number per thruster.
+    NUMBERS are six rows (X, Y, Z, K, M, N), each with one value per thruster.
     """
     _send(server, "allocate", body=body, matrix=list(numbers))
 

@@ -41,7 +41,7 @@ VERBS: dict[str, tuple[type[Any], str]] = {
     ),
     "push": (Push, "apply an external force and moment (N, N m, in B) to a body until the next push"),
     "pose": (Pose, "set position (W), attitude and velocity (B) of a body; omitted values stay unchanged"),
-    "allocate": (Allocate, "set the thruster allocation matrix of a body: six rows of one number per thruster"),
+    "allocate": (Allocate, "set the thruster allocation matrix of a body: six rows of one value per thruster"),
     "weather": (Weather, "change current, wind and waves; omitted values stay unchanged"),
     "mission": (Mission, "send waypoints (north, east, down, speed) to a pilot that accepts missions"),
     "command": (VehicleCommand, "command a vehicle: goto, loiter, return, pause, resume, abort; its program answers"),

@@ -53,7 +53,7 @@ class Log:
         return str(self.path)
 
     def __repr__(self) -> str:
-        damage = "complete" if self.complete else "cut or damaged"
+        damage = "complete" if self.complete else "truncated or damaged"
         names = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
         example = next(iter(self.topics), "/state/NAME")
         lines = [
@@ -90,7 +90,7 @@ class Log:
     def damage_notice(self) -> str:
         """Notice that the log is cut off or damaged; empty if it is complete."""
         until = f"it was read up to {self.end_ns * 1e-9:.2f} s; later data is missing or incomplete"
-        return "" if self.complete else f"{self.path.name} is cut or damaged: {until}"
+        return "" if self.complete else f"{self.path.name} is truncated or damaged: {until}"
 
     @property
     def bodies(self) -> dict[int, dict[str, Any]]:

@@ -62,7 +62,7 @@ class PrivilegedRequests:
         return self.request(items.Pose(body, p, a, v))
 
     def allocate(self, matrix: Sequence[Sequence[float]], *, body: str = "") -> int:
-        """Replace the thruster allocation matrix: six rows of one number per thruster (right `allocate`)."""
+        """Replace the thruster allocation matrix: six rows of one value per thruster (right `allocate`)."""
         rows = tuple(v for row in matrix for v in arguments.numbers("each row of matrix", row, len(row), "N, N m"))
         return self.request(items.Allocate(body, rows))
 

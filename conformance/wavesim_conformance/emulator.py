@@ -334,7 +334,7 @@ class EmulatorChecker(ConformanceChecker):
         biased = self._numbers(self._next(engine))[one]
         hit = abs(biased[0]) > 9e5 or not np.isfinite(biased[0])
         self.record(
-            "a fault acts only on the numbers that it names",
+            "a fault acts only on the components that it names",
             bool(hit and not (np.abs(biased[1:]) > 9e5).any()),
             f"{biased[:4]}",
         )

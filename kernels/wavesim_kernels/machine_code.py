@@ -42,7 +42,7 @@ def _choose_mode() -> Mode:
     is_shipped = importlib.util.find_spec(_CALLER) is not None
     if chosen == "machine-code" and not is_shipped:
         raise WaveSimError(
-            "WAVESIM_KERNELS is 'machine-code', but this installation has none; install wheels of WaveSim"
+            "WAVESIM_KERNELS is 'machine-code', but this installation has none; install the wheels of WaVeSim"
         )
     if chosen == "compile" or not is_shipped:
         return Mode.COMPILE

@@ -74,7 +74,7 @@ struct Heard : DataReaderListener {
     }
 };
 
-struct Told : DataWriterListener {
+struct WriterListener : DataWriterListener {
     std::string topic;
     void on_publication_matched(DataWriter*, const PublicationMatchedStatus& s) override {
         if (s.current_count_change > 0) say("+ " + topic);
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
         support.register_type(participant);
         auto* topic = participant->create_topic(name, type, TOPIC_QOS_DEFAULT);
         if (how == "w") {
-            auto* listener = new Told;
+            auto* listener = new WriterListener;
             listener->topic = name;
             DataWriterQos q = DATAWRITER_QOS_DEFAULT;
             q.endpoint().history_memory_policy = eprosima::fastrtps::rtps::DYNAMIC_REUSABLE_MEMORY_MODE;

@@ -180,7 +180,7 @@ WRONG = {
     "import wavesim_sdk.attach as a\nwrite = a.SensorTableClaim.write\ndef wrong(self, rows, tick):\n    rows = rows.copy()\n"
     "    rows['generation'] += 1\n    write(self, rows, tick)\na.SensorTableClaim.write = wrong",
     "the fault 'lost' makes values invalid": OLD + "SensorBank._apply_faults = lambda *a: None",
-    "a fault acts only on the numbers that it names": OLD + "old = SensorBank._apply_faults\n"
+    "a fault acts only on the components that it names": OLD + "old = SensorBank._apply_faults\n"
     "def all(self, group, batch, before, now, faults):\n    faults['fault_count'] = 99\n    old(self, group, batch, before, now, faults)\n"
     "SensorBank._apply_faults = all",
     "the same seed and the same motion produce the same values": OLD

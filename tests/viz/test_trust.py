@@ -199,14 +199,17 @@ def test_it_draws_when_something_changes(sea: tuple[Sea, str, Any], open_page: C
     """A sea that stands still is not drawn again and again; a late viewer knows the name and what was before; on a phone there is a
     picture; the window from on board can be closed in a small one."""
     source, url, _ = sea
-    source.described["warning"] = "run.mcap is cut or damaged"
+    source.described["warning"] = "run.mcap is truncated or damaged"
     source.believed = [[0, 1.0, 2.0, 3.0, 0.5, 0.5, 0.1]]
     page = open_page(url)
     page.wait(f"{READY} && wavesim.store.last.time > 1")
     page.page.reload()  # a viewer that comes late
     page.wait(f"{READY} && document.title === 'baltic – WaVeSim'")
     page.wait("wavesim.store.track(0).time[0] < 0.5")
-    assert page.see("document.querySelector('.banner.note:not(.hidden)').textContent") == "run.mcap is cut or damaged"
+    assert (
+        page.see("document.querySelector('.banner.note:not(.hidden)').textContent")
+        == "run.mcap is truncated or damaged"
+    )
     page.page.locator("#fleet tr[data-row='0']").click()
     page.wait("(wavesim.app.details.charts.series('nav.error')?.time[0] ?? 9) < 1")
     source.state = 2

@@ -155,7 +155,7 @@ class BeamInfo(TypedDict):
     field: Annotated[str, "field of the instrument's value that contains the ranges"]
     maximum: float
     rays: Annotated[list[float], "start and unit vector of each beam, one after the other"]
-    level: Annotated[bool, "the vectors are in W instead"]
+    level: Annotated[bool, "the vectors are in W instead of B"]
     turning: Annotated[bool, "the value `angle` rotates the beam about `axis`"]
     axis: list[float]
 

@@ -235,7 +235,7 @@ class _Arc:
 
 
 class CrabAngle:
-    """Conversion of a desired course into a heading with a measured and smoothed crab angle.
+    """Conversion of a desired course into a heading, using a measured and smoothed crab angle.
 
     The time constant of the smoothing, ``tau`` in s, keeps the sideslip of a turn out of the loop.
     """

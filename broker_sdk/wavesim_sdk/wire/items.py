@@ -35,7 +35,7 @@ WHICH, PLACE, SIZE = Int(1, 2**31 - 1), Int(0, MAX_MISSION_WAYPOINTS - 1), Int(1
 POINTS = Numbers(4 * MAX_ITEM_WAYPOINTS, low=-MAX_VALUE, high=MAX_VALUE)
 _MISSION = "number of the mission, selected by its sender; the same in all parts"
 _FIRST = "index of the first waypoint of this part in the whole mission, from 0"
-_POINTS = "four numbers for each waypoint: north, east and down in W, and speed"
+_POINTS = "four values for each waypoint: north, east and down in W, and speed"
 _ACTION = "goto, loiter, return, pause, resume or abort"
 _POINT = "where: north, east and down in W, and speed (0 = the vehicle's own); nil = not stated. `goto` needs it"
 COMMAND_POINT = Nullable(Numbers(exact=4, low=-MAX_VALUE, high=MAX_VALUE))
@@ -337,7 +337,7 @@ class Observe:
         Nullable(List(ROW, MAX_OBSERVED_ROWS)), "rows of the bodies to report; nil = all", default=None
     )
     center: Sequence[float] | None = record_field(
-        Nullable(POINT), "center of the area of interest in W; nil = everywhere", "m", default=None
+        Nullable(POINT), "centre of the area of interest in W; nil = everywhere", "m", default=None
     )
     radius: float = record_field(Number(0.0, 1e12), "radius of the area of interest", "m", default=1e12)
     sounds: int = record_field(FLAG, "1 = also send SIGNAL and FATE events", default=0)
@@ -416,7 +416,7 @@ class Allocate:
     body: str = record_field(*_BODY)
     matrix: Sequence[float] = record_field(
         Numbers(ALLOCATION_NUMBERS, low=-MAX_VALUE, high=MAX_VALUE),
-        "six rows (X, Y, Z, K, M, N) of one number per thruster: force and moment in B per unit of thrust",
+        "six rows (X, Y, Z, K, M, N) of one value per thruster: force and moment in B per unit of thrust",
     )
 
 

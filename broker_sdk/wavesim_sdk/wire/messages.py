@@ -246,7 +246,7 @@ class Leave:
 class Estimate:
     values: Sequence[float | None] = record_field(
         ESTIMATE_VALUES,
-        "navigator's estimate in m: position (3 numbers), its standard deviation (3), dead-reckoned position (3), last range innovation (1)",
+        "navigator's estimate in m: position (3 values), its standard deviation (3), dead-reckoned position (3), last range innovation (1)",
     )
 
 
@@ -405,7 +405,7 @@ FLEET_BODIES = 16  #: bodies in one datagram
 
 #: the parts of `effort`; each has six numbers in B
 EFFORT = (
-    ("acceleration", "m/s2, rad/s2", "linear acceleration (three numbers) and angular acceleration (three numbers)"),
+    ("acceleration", "m/s2, rad/s2", "linear acceleration (three values) and angular acceleration (three values)"),
     ("total", "N, N m", "total force and moment"),
     ("restoring", "N, N m", "weight and buoyancy"),
     ("drag", "N, N m", "damping of the hull"),

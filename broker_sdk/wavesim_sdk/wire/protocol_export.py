@@ -103,7 +103,7 @@ def protocol_tables() -> dict[str, str]:
         "messages": _table("| type | message | from | session | elements |", rows),
         "bodies": _table("| message | element | type | unit | meaning |", bodies),
         "fleet": _table("| offset | field | type | meaning |", fleet),
-        "effort": _table("| numbers | part | unit | meaning |", effort),
+        "effort": _table("| indices | component | unit | meaning |", effort),
         "events": _family(items.EVENTS, items.EventKind),
         "requests": _family(items.REQUESTS, items.Request),
         "refusals": _codes(_REFUSALS),

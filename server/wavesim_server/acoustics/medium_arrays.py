@@ -71,7 +71,7 @@ NODE = _record(
     "node",
     "A transducer: its electronics, its clock, and its state. Members needed by each reception come first, in few cache lines.",
     integer("active", "", "1 = the transducer is in the water."),
-    integer("asleep", "", "1 = the transducer does not receive, because no caller has asked for its receptions."),
+    integer("asleep", "", "1 = the transducer does not receive, because no caller has requested its receptions."),
     integer("first_hearing", "", "First reception in progress at the node; -1 = none."),
     value("sending_from", "s", "Start of the last transmission."),
     value("sending_until", "s", "End of the last transmission."),
@@ -239,7 +239,9 @@ CANDIDATE = _record(
     _small_integer("node", 4, "Row of the node; RETIRE_NODE = the end of the signal."),
     _small_integer("next", 4, "Next free record."),
     _small_integer("path", 2, "Index of the path: 2 bounces + (1 if the first is off the bottom)."),
-    _small_integer("first", 1, "1 = first candidate of the signal for the node, whose loss is recorded."),
+    _small_integer(
+        "first", 1, "1 = first candidate of the signal at the node; only the loss of this candidate is recorded."
+    ),
     _small_integer("bed", 1, "1 = the ray bounces off a bed that is not level."),
 )
 
@@ -286,7 +288,7 @@ HEARING = _record(
 
 EVENT = _record(
     "event",
-    "An event planned to the nanosecond.",
+    "An event, scheduled to the nanosecond.",
     value("time", "s", "Time of the event."),
     integer("kind", "", "Kind of event: WAKE, END, EMIT or ARRIVAL; NO_EVENT = a free record."),
     integer("key", "", "Order of events that have the same time and kind."),
@@ -315,8 +317,8 @@ COUNTERS = _record(
     integer("signals_sent", "", "Signals sent since the start."),
     integer("heard", "", "Receptions since the start."),
     integer("live", "", "Signals in transit."),
-    integer("sent", "", "Number of records of sent signals that were not collected yet."),
-    integer("receptions", "", "Number of records of receptions that were not collected yet."),
+    integer("sent", "", "Number of records of sent signals that have not been collected yet."),
+    integer("receptions", "", "Number of records of receptions that have not been collected yet."),
     integer("free_signal", "", "Row of the first free signal."),
     integer("free_emission", "", "Row of the first free emission."),
     integer("free_candidate", "", "Row of the first free candidate."),
@@ -339,7 +341,7 @@ WATER = _record(
     value("speed", "m/s", "Sound speed at the surface."),
     value("gradient", "1/s", "Gradient of the sound speed over depth."),
     value("fastest", "m/s", "Maximum sound speed."),
-    value("spreading", "dB", "Spreading loss per decade of distance; 0 = by ray tubes."),
+    value("spreading", "dB", "Spreading loss per decade of distance; 0 = computed from ray tubes."),
     value("floor", "dB", "Lowest signal-to-noise ratio at which any receiver detects a signal; at most 0."),
     value("max_range", "m", "Maximum length of a path; infinite = limited only by the level."),
     value("bottom", "m", "Depth of the flat bottom."),
@@ -354,7 +356,7 @@ WATER = _record(
     integer("blocking", "", "1 = obstacles and hills can block sound."),
     integer("faded", "", "1 = signals that are too weak to reach a node are recorded."),
     integer("echoes", "", "1 = a signal can arrive on several paths."),
-    integer("summing", "", "Method of summing the paths of a signal; see PATH_SUMS."),
+    integer("summing", "", "Method by which the paths of a signal are summed; see PATH_SUMS."),
     value("roughness", "m", "Standard deviation of the surface elevation."),
     value("bubbles", "dB", "Loss due to bubbles; see ray_tubes.surface_loss."),
     value("step", "s", "Length of a tick."),

@@ -192,7 +192,7 @@ HEAVE_ADDED_MASS = _rows(
     "HEAVE_ADDED_MASS",
     "kg, kg m",
     "B",
-    "Heave column of M_A for hulls on the surface; for models without C, also of M_RB.",
+    "Heave column of M_A for hulls on the surface; for models without Coriolis forces, the heave column of M_RB is included.",
     6,
 )
 FREE_DOFS = _rows("FREE_DOFS", "", "B", "1 for each free degree of freedom.", 6)

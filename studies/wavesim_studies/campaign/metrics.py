@@ -1,4 +1,4 @@
-"""Metrics: numbers of one run, computed from its log or from an engine that ran in the worker."""
+"""Metrics: values computed for one run from its log or from an engine that ran in the worker."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ class Track:
         return found
 
     def smoothed(self) -> Track:
-        """Return the track smoothed by later measurements. The track must have been made with ``smooth=True``."""
+        """Return the track smoothed by later measurements. The track must have been computed with ``smooth=True``."""
         if not len(self.tape):
             raise ValueError("only a track created with smooth=True can be smoothed")
         x, P, d = self.x.copy(), self.P.copy(), self.design

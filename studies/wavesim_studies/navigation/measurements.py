@@ -1,4 +1,4 @@
-"""Functions that convert measurements to the rows of numbers that the filter expects.
+"""Functions that convert measurements to the numeric rows that the filter expects.
 
 Times are in s, lengths in m and angles in rad. ``lever`` is the position of the sensor in B, from the IMU.
 ``sigma`` is the standard deviation of each number or of all numbers, or a covariance (m, m). ``sensor`` is a number

@@ -141,7 +141,7 @@ export interface BeamInfo {
   maximum: number;
   /** start and unit vector of each beam, one after the other */
   rays: number[];
-  /** the vectors are in W instead */
+  /** the vectors are in W instead of B */
   level: boolean;
   /** the value `angle` rotates the beam about `axis` */
   turning: boolean;

@@ -149,7 +149,7 @@ class BeamPattern:
 
     Pattern piston: a disc whose -3 dB beam has the full width `width` around `axis`. Pattern toroid: strongest in the
     plane perpendicular to the `axis` and weak along the axis. The -3 dB points lie `width`/2 from that plane. Pattern
-    table: rows `angle loss`, with the angle from the axis in degrees and the loss in dB.
+    table: rows `angle loss`: the angle from the axis in degrees, and the loss in dB.
     """
 
     axis: Vector = key(

@@ -284,5 +284,5 @@ class Allocation:
     """
 
     rows: Vector = content(
-        "Elements of the allocation matrix, row by row (X Y Z K M N): six rows with one number per thruster.", 0
+        "Elements of the allocation matrix, row by row (X Y Z K M N): six rows with one value per thruster.", 0
     )

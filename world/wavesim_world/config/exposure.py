@@ -34,9 +34,9 @@ class Oscillator:
     """One oscillator of the fluid-memory model in <radiation>."""
 
     frequency: float = key("Natural frequency w of the oscillator.", "angular rate", low=1e-6)
-    damping: Vector = key("Row of the damping matrix R for this oscillator, 1/s: one number per oscillator.", count=0)
+    damping: Vector = key("Row of the damping matrix R for this oscillator, 1/s: one value per oscillator.", count=0)
     coupling: Vector = key(
-        "Row b of the coupling matrix B for this oscillator, with six numbers for X Y Z K M N. The units are "
+        "Row b of the coupling matrix B for this oscillator, with six values for X Y Z K M N. The units are "
         "sqrt(kg)/s for forces and sqrt(kg) m/s for moments.",
         count=6,
     )
@@ -60,7 +60,7 @@ class WindDrag:
     """Wind forces on the part of the vehicle above the water.
 
     law=blendermann: the law of Blendermann (1994) with the coefficients CD_l ahead and astern, CD_t, delta
-    (cross-force) and kappa. law=simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g, with the apparent wind angle g.
+    (cross-force) and kappa. law=simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g, where g is the apparent wind angle.
     Each is multiplied by the dynamic pressure and an area: X by the frontal area, Y and N by the lateral area. N is
     also multiplied by the length.
     """

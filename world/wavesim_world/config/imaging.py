@@ -81,8 +81,8 @@ class TargetConfig:
     position: Vector = key("Position of the target (north, east, down).", "length", count=3)
     shape: str = choice("Shape of the target.", ("sphere", "cylinder", "plate", "trihedral"), "sphere")
     size: Vector = key(
-        "Size of the target. First number: radius of a sphere or cylinder, width of a plate, or edge of a trihedral. "
-        "Second number: length of a cylinder or height of a plate.",
+        "Size of the target. First value: radius of a sphere or cylinder, width of a plate, or edge of a trihedral. "
+        "Second value: length of a cylinder or height of a plate.",
         "length",
         (0.1, 0.5),
         count=2,

@@ -137,8 +137,8 @@ class SonarConfig(SensorConfig):
     )
     gain: float = key("Fixed gain of the sonar receiver in dB.", default=0.0, low=-200.0, high=200.0)
     tvg: float = key(
-        "Coefficient X of the time-varying gain X log r + 2 alpha r in dB, with the range r and the absorption "
-        "coefficient alpha.",
+        "Coefficient X of the time-varying gain X log r + 2 alpha r in dB, where r is the range and alpha the "
+        "absorption coefficient.",
         default=30.0,
         low=0.0,
         high=60.0,

@@ -275,8 +275,8 @@ class BatteryConfig(SensorConfig):
         low=0.0,
     )
     per_shaft: float = key(
-        'Factor of the power that a thruster with law="shaft" draws: power = factor n^3, with the shaft speed n '
-        "in 1/s. The unit is W s^3.",
+        'Factor of the power that a thruster with law="shaft" draws: power = factor n^3, where n is the shaft '
+        "speed in 1/s. The unit is W s^3.",
         default=0.015,
         low=0.0,
     )

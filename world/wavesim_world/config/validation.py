@@ -57,7 +57,7 @@ def check_model(model: Model) -> None:
     if model.restoring is not None:
         g = matrix(model.restoring)
         if g[:, [0, 1, 5]].any():
-            fail("<restoring>: only columns 3, 4, 5 (heave, roll, pitch) may contain numbers")
+            fail("<restoring>: only columns 3, 4, 5 (heave, roll, pitch) may have non-zero elements")
         if model.buoyancy is not None:
             fail("<restoring> replaces <buoyancy>; remove one of them")
     elif model.load:

@@ -146,7 +146,7 @@ class CrossFlow:
 
 @dataclass(frozen=True)
 class SurgeFriction:
-    """Friction in surge by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u), with the Reynolds number
+    """Friction in surge by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u). The Reynolds number is
     Rn = abs(u) L / nu.
     """
 
@@ -160,8 +160,8 @@ class SurgeFriction:
 
 @dataclass(frozen=True)
 class FadingDrag:
-    """Linear drag that decreases with the speed U through the water: tau = -d exp(-k U) nu_r, with the velocity nu_r
-    through the water."""
+    """Linear drag that decreases with the speed U through the water: tau = -d exp(-k U) nu_r, where nu_r is the
+    velocity through water."""
 
     diagonal: Vector = key("Six linear drag coefficients d at zero speed, in SI units.", count=6)
     fade: float = key("Decay constant k of the linear drag, s/m.", low=0.0)
@@ -171,8 +171,8 @@ class FadingDrag:
 class BodyLift:
     """Lift and drag of the hull as a slender wing in the vertical plane.
 
-    The lift coefficient is `CL_a alpha` and the drag coefficient `CD_0 + CL^2/(pi e A)`, with the angle of attack
-    `alpha = atan2(w, u)`.
+    The lift coefficient is `CL_a alpha` and the drag coefficient `CD_0 + CL^2/(pi e A)`, where
+    `alpha = atan2(w, u)` is the angle of attack.
     """
 
     area: float = key("Reference area S of the wing that represents the hull.", "area", low=0.0)
@@ -265,7 +265,7 @@ class Restoring(Matrix6):
     """Linear restoring force -G [x y z phi theta psi] about the equilibrium, for hulls other than a box, cylinder or
     sphere.
 
-    Weight and buoyancy are in balance; only <load> adds weight. Only columns 3, 4 and 5 may contain numbers.
+    Weight and buoyancy are in balance; only <load> adds weight. Only columns 3, 4 and 5 (heave, roll, pitch) may have non-zero elements.
     """
 
     z: float = key("Depth of the body's origin when the body floats at equilibrium.", "length", 0.0)
