@@ -192,7 +192,7 @@ def read(path: str | Path | Log) -> Log:
     channels: dict[int, tuple[str, str]] = {}
     times: dict[str, list[int]] = defaultdict(list)
     data: dict[str, list[bytes]] = defaultdict(list)
-    kinds: dict[str, str] = {}
+    kinds, frame_schema = dict[str, str](), FRAME.message
     # One digest per topic, because messages of different topics may be written in any order.
     digests: dict[str, Any] = defaultdict(hashlib.sha256)
     for r in records(log.path):
@@ -211,9 +211,8 @@ def read(path: str | Path | Log) -> Log:
                     log.json[topic].append((r.log_time, message))
             else:
                 times[topic].append(r.log_time)
-                end = (
-                    _FRAME_END if schema == FRAME.message else None
-                )  # payloads stay in the file, since they do not fit into memory
+                # payloads stay in the file, since they do not fit into memory
+                end = _FRAME_END if schema == frame_schema else None
                 data[topic].append(r.data[len(CDR_HEADER) : end])
                 kinds[topic] = schema
         elif kind == "Schema":

@@ -124,7 +124,7 @@ thread.join()
 raise failures[0]
 """
     trial = make_trial(one=source, two=DRIVE)
-    with pytest.raises(ParticipantFailed, match=r"program-one uses a broker in a thread of its own.*import threading"):
+    with pytest.raises(ParticipantFailed, match=r"program-one uses a broker in a second thread.*import threading"):
         trial.run(plots=False)
 
 

@@ -2,7 +2,7 @@
 
 A program runs until it waits for the server. Then it lets the simulation advance until a program has received something, and
 that program continues. Most programs are greenlets of one thread: a switch from one to another takes a microsecond, but a switch
-of threads takes a hundred times as long. Programs with threads or event loops have a thread of their own. The main thread starts
+of threads takes a hundred times as long. Each program with threads or an event loop has its own thread. The main thread starts
 and ends the trial, waits when nothing is due, shows the progress, and finds programs that hang.
 """
 
@@ -381,7 +381,7 @@ def _check_thread(program: HostedProgram) -> None:
     """Refuse a thread of a program whose imports did not show that it has any: the thread would wait for itself."""
     if program.shares_thread and threading.current_thread() is not program.thread:
         raise BrokerError(
-            f"{program.label} uses a broker in a thread of its own, which its imports do not show: import threading in the "
+            f"{program.label} uses a broker in a second thread, which its imports do not show: import threading in the "
             "program's file"
         )
 

@@ -30,12 +30,12 @@ THREADED = frozenset(
         "xmlrpc",
     ]
 )
-#: packages that call no broker from a thread of their own
+#: packages that call no broker from another thread
 SAFE = frozenset({"numba", "numpy", "scipy", "wavesim_kernels", "wavesim_sdk", "wavesim_studies", "wavesim_world"})
 
 
 def may_share_thread(file: Path) -> bool:
-    """Return whether a program and the modules of its folder import nothing that needs a thread of its own.
+    """Return whether a program and the modules of its folder import nothing that needs another thread.
 
     A package that WaVeSim does not know may need one.
     """

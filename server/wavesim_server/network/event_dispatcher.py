@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,7 @@ from wavesim_server.network.commands import PendingCommands
 from wavesim_server.network.crews import CrewMember, Crews
 from wavesim_server.network.front_tables import FrontTables
 from wavesim_server.network.observers import Observers
+from wavesim_server.network.simulation_clock import SimulationClock
 
 
 class EngineEventDispatcher:
@@ -35,7 +37,7 @@ class EngineEventDispatcher:
         tables: FrontTables,
         under_way: PendingCommands,
         log: LogWriter | None,
-        clock: Callable[[], Any],
+        clock: SimulationClock,
         step_ns: int,
         say: Callable[[str], None],
         lives: Any,
@@ -47,9 +49,12 @@ class EngineEventDispatcher:
         self.generations = lives  # by row: generation of the body whose sessions are served
         self.logged_generations = np.zeros_like(lives)  #: generation, by row, of the body listed in the log; 0 = none
         self.payloads = acoustic_events.PayloadStore()
+        self._new_notices: list[tuple[int, int, str, str]] = []  # notices of pilots at one time: time, row, body, text
 
     def dispatch(self, event: messages.EngineEvent) -> None:
         """Handle one event."""
+        if self._new_notices:
+            self._log_notices_before(self.clock.time_ns)
         match event:
             case messages.LogRecordsEvent() if self.log is not None:
                 self._table(self.log, event)
@@ -160,7 +165,19 @@ class EngineEventDispatcher:
         text = sanitise_text(text, TEXT_BYTES)
         self.tables.notice(time_ns, member.row, member.grant.body, text)
         if self.log is not None:
-            self.log.notice(time_ns, member.grant.body, text)
+            self._log_notices_before(time_ns)
+            self._new_notices.append((time_ns, member.row, member.grant.body, text))
+
+    def _log_notices_before(self, time_ns: float) -> None:
+        """Log the notices of pilots before a time, by row: the order in which pilots answer a step differs from run to run."""
+        if self._new_notices and self._new_notices[0][0] < time_ns and self.log is not None:
+            for at_ns, _, body, text in sorted(self._new_notices, key=lambda notice: notice[1]):
+                self.log.notice(at_ns, body, text)
+            self._new_notices.clear()
+
+    def finish(self) -> None:
+        """Log what has waited for later notices of the same time."""
+        self._log_notices_before(math.inf)
 
     def _notice(self, n: messages.NoticeEvent) -> None:
         self.tables.notice(n.time_ns, n.row, n.name, n.text)

@@ -375,6 +375,7 @@ class Front:
         if self.frame_logger is not None:
             self.frame_logger.poll(now)
         if self.log is not None:
+            self.event_dispatcher.finish()
             self.data_loss.write_summary()
             self.log.close()
 
