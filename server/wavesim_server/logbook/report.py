@@ -145,8 +145,9 @@ def trial_table(path: Path | Log) -> dict[str, Any]:
             entry |= {
                 "navigation_rms_m": round(float(np.sqrt(np.mean(nav**2))), 2),
                 "navigation_max_m": round(float(nav.max()), 2),
-                "dead_reckoning_end_m": round(float(dead[-1]), 2),
             }
+            if np.isfinite(dead[-1]):  # a program need not send its dead reckoning
+                entry["dead_reckoning_end_m"] = round(float(dead[-1]), 2)
         vehicles.append(entry)
     return {
         "log": str(path),
@@ -260,7 +261,9 @@ def table_text(table: dict[str, Any]) -> str:
         else:
             line += " " * 42
         if "navigation_rms_m" in v:
-            line += f"{v['navigation_rms_m']:5.2f} m {v['navigation_max_m']:6.2f} m {v['dead_reckoning_end_m']:8.1f} m"
+            line += f"{v['navigation_rms_m']:5.2f} m {v['navigation_max_m']:6.2f} m"
+        if "dead_reckoning_end_m" in v:
+            line += f" {v['dead_reckoning_end_m']:8.1f} m"
         lines.append(line.rstrip())
         if v["lost"] or v["not_sent"]:
             parts = [f"{n} {r.replace('_', ' ')}" for r, n in v["lost"].items()]
