@@ -36,7 +36,16 @@ from wavesim_world.config import load
 
 TUTORIALS = "docs/tutorials/"
 #: tutorials, and the servers that they name
-NAMES = {"vehicle": "firstdive", "sensor": "pond", "trial": "lake", "study": "", "hil": "harbour", "modem": "net", "control": "dive", "ros": "pool"}
+NAMES = {
+    "vehicle": "firstdive",
+    "sensor": "pond",
+    "trial": "lake",
+    "study": "",
+    "hil": "harbour",
+    "modem": "net",
+    "control": "dive",
+    "ros": "pool",
+}
 #: blocks that nothing here runs or reads: page and how the block begins -> why
 ELSEWHERE = {
     ("docs/glossary.md", "above"): "a list of words; docs/glossary.py reads it",
