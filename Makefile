@@ -21,6 +21,8 @@ LOCKED := --require-hashes --no-deps --only-binary :all:
 OWN := --no-deps --no-build-isolation
 install = $(if $(shell command -v uv),uv pip install --quiet --python $(1),$(1) -m pip install -qq --disable-pip-version-check --no-compile)
 INSTALL = $(call install,$(BIN)/python)
+# a locked file into an environment, with progress
+locked = sh locked/install.sh $(1) $(2) $(call install,$(2)/bin/python) $(LOCKED) -r $(1)
 NPM := npm ci --no-audit --no-fund --loglevel=error --fetch-retries=1
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
 ABSENT := { echo "packages could not be downloaded (see above): check the network. To install offline, fill a folder on another machine with"; \
@@ -78,20 +80,18 @@ $(VENV)/.python:
 $(VENV)/.compiler: | $(VENV)/.python
 $(VENV)/.dev: $(VENV)/.installed
 $(VENV)/.compiler $(VENV)/.dev: $(VENV)/.%: locked/%.txt
-	@echo "installing the packages of $< into $(VENV) (once)"
-	@$(INSTALL) $(LOCKED) -r $< && touch $@ || $(ABSENT)
+	@$(call locked,$<,$(VENV)) && touch $@ || $(ABSENT)
 
 # Our own packages come first: Numba, which runs in parallel, checks for SciPy and must not find it half installed. Last, the import of
 # the plots writes their bytecode in two seconds, while the kernels still compile.
 $(VENV)/.installed: locked/run.txt $(VENV)/.compiler $(PARTS:%=%/pyproject.toml)
 	@$(INSTALL) $(OWN) $(PARTS:%=-e ./%)
-	@$(INSTALL) $(LOCKED) -r $< || $(ABSENT)
+	@$(call locked,$<,$(VENV)) || $(ABSENT)
 	@$(BIN)/python -c "import wavesim_viz.plots" && touch $@
 
 # One environment for each group of packages that must not be beside ours: references of the tests, tools.
 .venv-%/.ready: locked/%.txt | $(VENV)/.python
-	@echo "installing the group $* of pyproject.toml into .venv-$* (once)"
-	@$(PYTHON) -m venv .venv-$* && $(call install,.venv-$*/bin/python) $(LOCKED) -r $< && touch $@ || $(ABSENT)
+	@$(PYTHON) -m venv .venv-$* && $(call locked,$<,.venv-$*) && touch $@ || $(ABSENT)
 
 .venv-oracles/.arlpy: locked/arlpy.txt locked/oracles.txt | $(VENV)/.dev
 	@$(MAKE) --no-print-directory .venv-oracles/.ready && $(call install,.venv-oracles/bin/python) --require-hashes $(OWN) -r $< || { $(NO_ARLPY); rm -rf .venv-oracles; mkdir .venv-oracles; }; touch $@

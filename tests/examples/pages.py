@@ -184,8 +184,11 @@ class Follower:
 
 
 @contextlib.contextmanager
-def at_desk(folder: Path, names: dict[str, str]) -> Iterator[Follower]:
-    """A follower in a new folder, in an environment of its own where `pip install` changes nothing for others."""
+def at_desk(folder: Path, names: dict[str, str], variables: dict[str, str] | None = None) -> Iterator[Follower]:
+    """A follower in a new folder, in an environment of its own where `pip install` changes nothing for others.
+
+    ``variables``: more of the environment.
+    """
     desk, work = folder / "venv", folder / "work"
     work.mkdir(parents=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", desk], check=True)
@@ -205,6 +208,7 @@ def at_desk(folder: Path, names: dict[str, str]) -> Iterator[Follower]:
         "PIP_NO_INDEX": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PIP_QUIET": "1",
+        **(variables or {}),
     }
     follower = Follower(work, environment, names)
     try:

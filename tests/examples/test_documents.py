@@ -8,6 +8,7 @@ import ast
 import asyncio
 import importlib.util
 import inspect
+import os
 import re
 import shlex
 import subprocess
@@ -15,6 +16,7 @@ import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,7 @@ NAMES = {
     "hil": "harbour",
     "modem": "net",
     "control": "dive",
+    "ros": "pool",
 }
 #: blocks that nothing here runs or reads: page and how the block begins -> why
 ELSEWHERE = {
@@ -68,6 +71,8 @@ ELSEWHERE = {
     ("docs/extending.md", "<actuator name"): "test_extending.py puts it where it belongs",
 }
 IN_TRIALS = "docs/broker.md"  #: page whose programs tests/examples/test_broker_page.py runs, each in a trial
+#: modules of a ROS 2 installation
+ROS = {"rclpy.node", "nav_msgs.msg", "sensor_msgs.msg", "geometry_msgs.msg"}
 #: programs of others in blocks of commands
 FOREIGN = {"ardusub", "dune", "pAntler", "pip", "ros2", "export", "PX4_SIM_MODEL=none"}
 
@@ -114,14 +119,32 @@ def is_rules(block: Block) -> bool:
 
 @pytest.mark.long
 @pytest.mark.system
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("tutorial", NAMES)
 def test_tutorials_are_true(root: Path, tmp_path: Path, name: str, tutorial: str) -> None:
     """Every file, command and cell, in order; what is shown is what comes."""
+    with ros_variables(root, tmp_path / "ros") if tutorial == "ros" else nullcontext({}) as variables:
+        follow(root, tmp_path, name, tutorial, variables)
+
+
+@contextmanager
+def ros_variables(root: Path, folder: Path) -> Iterator[dict[str, str]]:
+    """A DDS domain of its own, and a stand-in for rclpy."""
+    pytest.importorskip("cyclonedds")
+    from tests.bridges import ros2
+    from tests.examples.ros import rclpy_standin
+
+    rclpy_standin.install(folder)
+    for domain in ros2.domains():
+        path = os.pathsep.join([str(folder), str(root), os.environ.get("PYTHONPATH", "")])
+        yield {"ROS_DOMAIN_ID": str(domain), "PYTHONPATH": path}
+
+
+def follow(root: Path, tmp_path: Path, name: str, tutorial: str, variables: dict[str, str]) -> None:
     word = NAMES[tutorial]
     blocks = page_blocks(root, f"{TUTORIALS}{tutorial}.md")
     assert {b.language for b in blocks} <= {"sh", "python", "text", "xml", "toml"} and len(blocks) > 5
-    with at_desk(tmp_path, {word: name} if word else {}) as follower:
+    with at_desk(tmp_path, {word: name} if word else {}, variables) as follower:
         follower.follow(blocks)
 
 
@@ -200,7 +223,7 @@ def test_programs_find_what_they_import(root: Path) -> None:
             compile(block.text, block.page, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         ):
             if isinstance(node, ast.ImportFrom) and node.module and node.module != "vehicles":  # of `wavesim stubs`
-                if (block.page, node.module) in files:
+                if (block.page, node.module) in files or node.module in ROS:
                     continue
                 module = importlib.import_module(node.module)
                 for name in node.names:

@@ -69,6 +69,8 @@ def test_the_headings_are_explained_below_the_table(tmp_path: Path, loaded: Load
     }
     text = report.table_text(table)
     head = text.splitlines()[2]
+    without = [{k: x for k, x in v.items() if k != "dead_reckoning_end_m"} for v in table["vehicles"]]
+    assert " 3.0 m" in text and "3.0 m" not in report.table_text({**table, "vehicles": without})
     below = text.partition("\n\ndistance: ")[2]
     for title in ("sent", "heard", "lost", "ranges", "/min", "error rms", "max", "nav rms", "nav max", "dead reck."):
         assert title in head and title in below, title

@@ -145,8 +145,9 @@ def trial_table(path: Path | Log) -> dict[str, Any]:
             entry |= {
                 "navigation_rms_m": round(float(np.sqrt(np.mean(nav**2))), 2),
                 "navigation_max_m": round(float(nav.max()), 2),
-                "dead_reckoning_end_m": round(float(dead[-1]), 2),
             }
+            if np.isfinite(dead[-1]):  # a program need not send its dead reckoning
+                entry["dead_reckoning_end_m"] = round(float(dead[-1]), 2)
         vehicles.append(entry)
     return {
         "log": str(path),
@@ -242,6 +243,22 @@ def _legend(table: dict[str, Any]) -> list[str]:
     return ["", *(f"{column}: {COLUMNS[column]}" for column in shown), ""]
 
 
+def _vehicle_line(v: dict[str, Any]) -> str:
+    """Return the line of a vehicle below the headings."""
+    distance = "   FROZEN" if v["distance_m"] is None else f"{v['distance_m']:7.0f} m"
+    line = f"{v['name']:9} {distance} {v['sent']:5} {v['heard']:6} {sum(v['lost'].values()):5}  "
+    if "ranges" in v:
+        line += f"{v['ranges']:6} {v['ranges_per_minute']:5.1f} "
+        line += f"{v['range_error_rms_m']:7.3f} m {v['range_error_max_m']:6.3f} m   "
+    else:
+        line += " " * 42
+    if "navigation_rms_m" in v:
+        line += f"{v['navigation_rms_m']:5.2f} m {v['navigation_max_m']:6.2f} m"
+    if "dead_reckoning_end_m" in v:
+        line += f" {v['dead_reckoning_end_m']:8.1f} m"
+    return line.rstrip()
+
+
 def table_text(table: dict[str, Any]) -> str:
     """Return the table as text."""
     head = f"{'':9} {'distance':>9} {'sent':>5} {'heard':>6} {'lost':>5}  {'ranges':>6} {'/min':>5} {'error rms':>9} {'max':>8}   {'nav rms':>7} {'nav max':>8} {'dead reck.':>10}"
@@ -252,16 +269,7 @@ def table_text(table: dict[str, Any]) -> str:
         head,
     ]
     for v in table["vehicles"]:
-        distance = "   FROZEN" if v["distance_m"] is None else f"{v['distance_m']:7.0f} m"
-        line = f"{v['name']:9} {distance} {v['sent']:5} {v['heard']:6} {sum(v['lost'].values()):5}  "
-        if "ranges" in v:
-            line += f"{v['ranges']:6} {v['ranges_per_minute']:5.1f} "
-            line += f"{v['range_error_rms_m']:7.3f} m {v['range_error_max_m']:6.3f} m   "
-        else:
-            line += " " * 42
-        if "navigation_rms_m" in v:
-            line += f"{v['navigation_rms_m']:5.2f} m {v['navigation_max_m']:6.2f} m {v['dead_reckoning_end_m']:8.1f} m"
-        lines.append(line.rstrip())
+        lines.append(_vehicle_line(v))
         if v["lost"] or v["not_sent"]:
             parts = [f"{n} {r.replace('_', ' ')}" for r, n in v["lost"].items()]
             parts += [f"{v['not_sent']} not sent (recharging)"] if v["not_sent"] else []
