@@ -8,6 +8,7 @@ import { DepthProfile } from "./depth_profile";
 import { h } from "./dom";
 import { Drawer, type Pane } from "./drawer";
 import { SignalList } from "./fleet_list";
+import type { Layout } from "./layout";
 import { LogCharts } from "./log_charts";
 import type { HelloMessage } from "./page_protocol";
 import { whyNoCommands } from "./permissions";
@@ -59,9 +60,22 @@ export class BottomPanel {
     this.element = h("div", { id: "bottom" }, this.timeline.element, this.drawer.element);
   }
 
-  /** Key of the open pane; "" if none is open. */
+  /** Key of the first open pane; "" if none is open. */
   get open(): string {
     return this.drawer.open;
+  }
+
+  /** Parts of a layout. */
+  get layout(): Pick<Layout, "panes" | "bounds" | "height" | "charts"> {
+    const { panes, bounds, share } = this.drawer;
+    return { panes: [...panes], bounds: [...bounds], height: share, charts: this.charts.specs };
+  }
+
+  /** Open the tabs and charts of a layout. */
+  arrange({ panes, bounds, height, charts }: Pick<Layout, "panes" | "bounds" | "height" | "charts">): void {
+    this.drawer.share = height;
+    this.drawer.arrange(panes, bounds);
+    this.charts.specs = charts;
   }
 
   /** Take what this page may do. */

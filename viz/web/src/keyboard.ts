@@ -9,6 +9,7 @@ export const KEY_BINDINGS: [string, string][] = [
   ["X", "stop"],
   ["+  −", "faster, slower"],
   ["1  2  3  4", "view: free camera, follow the selected body, top view, chart"],
+  ["5", "3D view beside the chart"],
   ["W A S D  E Q", "move the camera (also with the arrow, Page Up and Page Down keys); mouse: rotate, pan, zoom"],
   ["H", "whole scene"],
   ["O", "onboard view of the selected body"],

@@ -2,24 +2,21 @@
 // interval zooms in, a double click
 // shows the full range.
 
-import { bodyColour, COLOURS, setChildren, h, setText, toggleClass } from "./dom";
+import { bodyColour, COLOURS, setChildren, h, setText, toast, toggleClass } from "./dom";
 import { chartFields, type ChartField } from "./chart_fields";
 import { getJson } from "./http";
 import { downloadBlob } from "./url_state";
 import { Plot } from "./plots";
 import { fetchSeries } from "./chart_series";
+import { checkCharts, type ChartSpec, type Line } from "./chart_spec";
 import type { SceneStore } from "./scene_store";
 import type { BodyEquipment } from "./page_protocol";
 
+const STORED = "wavesim-charts";
 const REFRESH_MS = 2000; // for a running server
 const HEIGHT = 120,
   WIDE = 900; // px: minimum width for two columns
-interface Line extends ChartField {
-  body: string;
-  other: boolean;
-}
-interface Chart {
-  lines: Line[];
+interface Chart extends ChartSpec {
   plot: Plot | null;
   box: HTMLElement;
   width: number;
@@ -39,6 +36,7 @@ export class LogCharts {
   private bodies = "";
   private span: { since?: number; until?: number } = {};
   private due = 0;
+  private wide = 0; // px
 
   constructor(
     private readonly store: SceneStore,
@@ -75,19 +73,37 @@ export class LogCharts {
     return this.store.hello?.kind === "replay";
   }
 
-  private kept(): Line[][] {
+  private kept(): ChartSpec[] {
     try {
-      return JSON.parse(localStorage.getItem("wavesim-charts") ?? "[]") as Line[][];
+      const found = JSON.parse(localStorage.getItem(STORED) ?? "[]") as ChartSpec[];
+      if (!checkCharts(found)) return found;
     } catch {
-      return [];
+      /* told below */
     }
+    toast("the charts of your last visit were damaged and have been removed", true);
+    return [];
   }
   private keep(): void {
-    localStorage.setItem("wavesim-charts", JSON.stringify(this.charts.map((c) => c.lines)));
+    localStorage.setItem(STORED, JSON.stringify(this.specs));
   }
 
-  private chart(wanted: Line[]): Chart {
-    const chart: Chart = { lines: wanted, plot: null, box: h("div", { class: "log-chart" }), width: 0 };
+  /** What the charts show. */
+  get specs(): ChartSpec[] {
+    return this.charts.map(({ lines }) => ({ lines: [...lines] }));
+  }
+  set specs(specs: ChartSpec[]) {
+    for (const chart of this.charts) {
+      chart.plot?.destroy();
+      chart.box.remove();
+    }
+    this.charts = [];
+    for (const spec of specs) this.chart(spec);
+    this.keep();
+    this.changed();
+  }
+
+  private chart({ lines }: ChartSpec): Chart {
+    const chart: Chart = { lines: [...lines], plot: null, box: h("div", { class: "log-chart" }), width: 0 };
     this.charts.push(chart);
     this.place.append(chart.box);
     this.due = 0;
@@ -128,7 +144,7 @@ export class LogCharts {
       into.lines.push(...wanted);
       into.plot?.destroy();
       into.plot = null;
-    } else this.chart(wanted);
+    } else this.chart({ lines: wanted });
     this.keep();
     this.due = 0;
     this.update();
@@ -176,6 +192,8 @@ export class LogCharts {
     toggleClass(this.otherBox, "hidden", !this.compared);
     setText(this.otherName, `also from ${this.compared}`);
     for (const { plot } of this.charts) plot?.mark(this.store.time);
+    if (this.place.clientWidth !== this.wide) this.due = 0; // the panes have other widths
+    this.wide = this.place.clientWidth;
     const now = performance.now();
     if (now < this.due || !this.store.hello) return;
     this.due = this.whole ? Infinity : now + REFRESH_MS;

@@ -1,6 +1,7 @@
 // Mission control page: builds its parts and connects them.
 
 import { AlarmAnnouncer } from "./alarm_announcer";
+import { Arrangement } from "./arrangement";
 import { BodyDetails } from "./body_details";
 import { BottomPanel } from "./bottom_panel";
 import { Configurator } from "./configurator";
@@ -9,6 +10,7 @@ import { h, toggleClass } from "./dom";
 import { DrawingLoop } from "./drawing_loop";
 import { ErrorBanner } from "./error_banner";
 import { FleetList } from "./fleet_list";
+import { LayoutMenu } from "./layouts";
 import { ManualControl } from "./manual_control";
 import { messageHandler } from "./message_handlers";
 import { MissionEditor } from "./mission_editor";
@@ -91,7 +93,7 @@ const mission = new MissionEditor(
   store,
   stage.chart,
   stage.element,
-  () => stage.setMode("chart"),
+  () => stage.showChart(),
   (verb, row, values) => link.order(verb, row, values),
   choose,
 );
@@ -115,7 +117,9 @@ const link = new ViewerSocket(
 const announcer = new AlarmAnnouncer(),
   bottom = new BottomPanel(store, link, announcer, choose, wake),
   panels = new SidePanels(root),
-  shared = new SharedView(store, { stage, bottom, panels, selection, control });
+  arrangement = new Arrangement({ stage, bottom, panels }),
+  layouts = new LayoutMenu(arrangement),
+  shared = new SharedView(store, { stage, arrangement, selection, control });
 const take = messageHandler(
   {
     store,
@@ -212,6 +216,7 @@ stage.assemble(
   [
     mission.button,
     helm.button,
+    layouts.menu.element,
     ...recorder.buttons,
     h("button", { id: "link", title: linkTitle, onclick: () => shared.share() }, "link"),
   ],
@@ -274,5 +279,5 @@ route();
   chart: stage.chart,
   link,
   sonars,
-  app: { root, loop, selection, bottom, details, fleet, helm, openOnboard },
+  app: { root, loop, selection, bottom, details, fleet, helm, arrangement, openOnboard },
 };

@@ -12,7 +12,7 @@ import type { Toolbar } from "./toolbar";
 
 export interface ShortcutTargets {
   toolbar: Pick<Toolbar, "startOrPause" | "step" | "stop" | "faster">;
-  stage: Pick<Stage, "setMode" | "home" | "toggle" | "menu">;
+  stage: Pick<Stage, "setMode" | "toggleSplit" | "home" | "toggle" | "menu">;
   selection: Pick<Selection, "choose" | "step">;
   mission: Pick<MissionEditor, "request">;
   helm: Pick<ManualControl, "request">;
@@ -35,6 +35,7 @@ function actions(p: ShortcutTargets): Record<string, () => void> {
     "2": () => p.stage.setMode("follow"),
     "3": () => p.stage.setMode("top"),
     "4": () => p.stage.setMode("chart"),
+    "5": () => p.stage.toggleSplit(),
     h: () => p.stage.home(),
     b: () => p.selection.step(1),
     B: () => p.selection.step(-1),

@@ -1,11 +1,13 @@
-// The 3D view and the chart, of which one is shown, and the buttons that select what they show.
+// The 3D view and the chart, of which one is shown or both side by side, and the buttons that select what they show.
 
 import { Chart } from "./chart";
 import { h } from "./dom";
 import type { ErrorBanner } from "./error_banner";
 import type { OnboardCanvases } from "./view3d";
 import { Menu } from "./menu";
+import type { Layout } from "./layout";
 import type { SceneStore } from "./scene_store";
+import { splitter } from "./splitter";
 import type { ViewState } from "./url_state";
 import { EXAGGERATION_FACTORS } from "./vertical_exaggeration";
 import { View3D, type CameraMode } from "./view3d";
@@ -31,17 +33,24 @@ export const LAYERS: [name: Layer, text: string, key: string][] = [
   ["traffic", "traffic", "C"],
   ["magnify", "enlarge", "Z"],
 ];
-const STORED_LAYERS = "wavesim-show";
+const STORED_LAYERS = "wavesim-show",
+  STORED_SPLIT = "wavesim-split";
+const EVEN = 0.5; // share of the 3D view when the stage is split
 
 export class Stage {
   readonly element = h("div", { id: "stage" });
   readonly view: View3D;
   readonly chart: Chart;
-  private charting = false;
+  private charting = false; // the chart is shown alone
+  private split: number | null = null; // share of the width that the 3D view takes beside the chart
   private homed = false; // the chart shows the scene
+  private built = false; // there was a scene
   private readonly heights: HTMLSelectElement;
   private readonly modes = new Map<StageMode, HTMLButtonElement>();
   private readonly layers = new Map<Layer, HTMLButtonElement>();
+  /** Layers that are shown on a first visit. */
+  readonly defaultLayers: Layer[];
+  private readonly splitButton: HTMLButtonElement;
   /** Menu of the elements that are shown. */
   readonly menu: Menu;
 
@@ -75,6 +84,12 @@ export class Stage {
       const title = `${text} on or off (${key})`;
       this.layers.set(layer, h("button", { id: `do-show-${layer}`, title, onclick: () => this.toggle(layer) }, text));
     }
+    this.splitButton = h(
+      "button",
+      { id: "do-split", title: "3D view beside the chart (5)", onclick: () => this.toggleSplit() },
+      "◫ split",
+    );
+    this.defaultLayers = this.shownLayers;
     this.menu = new Menu("shown", "show", ...this.layers.values(), this.heights);
     this.restoreLayers();
   }
@@ -88,33 +103,68 @@ export class Stage {
       this.chart.canvas,
       this.view.compass,
       this.chart.pointer.element,
-      h("div", { class: "tools" }, ...this.modes.values(), home, this.menu.element, ...buttons),
+      splitter(
+        this.element,
+        () => this.split ?? EVEN,
+        (share) => this.setSplit(share),
+      ),
+      h("div", { class: "tools" }, ...this.modes.values(), this.splitButton, home, this.menu.element, ...buttons),
       above,
     );
+    this.setSplit(Number(localStorage.getItem(STORED_SPLIT)) || null);
   }
 
   get mode(): StageMode {
     return this.charting ? "chart" : this.view.mode;
   }
 
+  /** Choose a view. The chart is then shown alone; the camera may move beside the chart. */
   setMode(mode: StageMode): void {
-    this.changed();
     this.charting = mode === "chart";
-    this.chart.canvas.classList.toggle("hidden", !this.charting);
+    if (mode === "chart") this.split = null;
+    else this.view.setMode(mode);
+    this.arrange();
+  }
+
+  /** Show the 3D view beside the chart, with a share of the width; null: alone. */
+  setSplit(share: number | null): void {
+    this.split = share;
+    if (share !== null) this.charting = false;
+    this.arrange();
+  }
+
+  toggleSplit(): void {
+    this.setSplit(this.split === null ? EVEN : null);
+  }
+
+  /** Show the chart, if it is not shown. */
+  showChart(): void {
+    if (!this.chartShown) this.setMode("chart");
+  }
+
+  private get chartShown(): boolean {
+    return this.charting || this.split !== null;
+  }
+
+  /** Put the views in their places, and remember the split for the next visit. */
+  private arrange(): void {
+    this.changed();
+    localStorage.setItem(STORED_SPLIT, String(this.split ?? ""));
+    this.element.style.setProperty("--split", `${100 * (this.split ?? EVEN)}%`);
+    this.element.classList.toggle("split", this.split !== null);
     this.element.classList.toggle("charting", this.charting);
+    this.chart.canvas.classList.toggle("hidden", !this.chartShown);
     this.view.compass.classList.toggle("hidden", this.charting);
-    this.chart.pointer.show(this.charting);
-    if (mode !== "chart") this.view.setMode(mode);
-    else if (!this.homed) {
-      this.chart.home();
-      this.homed = true;
-    }
+    this.chart.pointer.show(this.chartShown);
+    if (!this.chartShown || this.homed || !this.chart.canvas.clientWidth) return;
+    this.chart.home();
+    this.homed = true;
   }
 
   /** Show the whole scene. */
   home(): void {
-    if (this.charting) this.chart.home();
-    else this.view.home();
+    if (this.chartShown) this.chart.home();
+    if (!this.charting) this.view.home();
   }
 
   goTo(row: number): void {
@@ -144,6 +194,8 @@ export class Stage {
     this.view.rebuild();
     this.chart.build(dark);
     this.homed = false;
+    if (!this.built) this.arrange(); // the chart may be shown from the last visit
+    this.built = true;
   }
 
   theme(dark: boolean): void {
@@ -158,7 +210,7 @@ export class Stage {
 
   /** Draw a picture. */
   draw(errors: ErrorBanner): void {
-    if (this.charting) errors.part("the chart", () => this.chart.render());
+    if (this.chartShown) errors.part("the chart", () => this.chart.render());
     if (!this.charting || this.view.onboard) errors.part("the 3D view", () => this.view.render(!this.charting));
   }
 
@@ -169,31 +221,46 @@ export class Stage {
 
   /** Draw a picture for a file, at full quality. */
   drawStill(): void {
-    if (this.charting) this.chart.render();
-    else this.view.still(true);
+    if (this.chartShown) this.chart.render();
+    if (!this.charting) this.view.still(true);
   }
 
   /** Canvases that are shown, lowest first. */
   get canvases(): HTMLCanvasElement[] {
-    return this.charting ? [this.chart.canvas] : [this.view.canvas, this.view.over, this.view.compass];
+    const space = [this.view.canvas, this.view.over, this.view.compass];
+    return [...(this.charting ? [] : space), ...(this.chartShown ? [this.chart.canvas] : [])];
   }
 
   updateButtons(): void {
     for (const [mode, button] of this.modes) button.classList.toggle("on", mode === this.mode);
+    this.splitButton.classList.toggle("on", this.split !== null);
     for (const [layer, button] of this.layers) button.classList.toggle("on", this.view.show[layer]);
   }
 
+  private get shownLayers(): Layer[] {
+    return LAYERS.map(([layer]) => layer).filter((layer) => this.view.show[layer]);
+  }
+
+  /** Parts of a layout. */
+  get layout(): Pick<Layout, "mode" | "split" | "show"> {
+    return { mode: this.mode, split: this.split, show: this.shownLayers };
+  }
+
   /** Parts of a link to the current view. */
-  state(): Pick<ViewState, "mode" | "show" | "eye" | "target" | "heights" | "middle" | "scale"> {
+  state(): Pick<ViewState, "eye" | "target" | "heights" | "middle" | "scale"> {
     const { camera, controls } = this.view;
     return {
-      mode: this.mode,
-      show: LAYERS.map(([layer]) => layer).filter((layer) => this.view.show[layer]),
       eye: camera.position.toArray(),
       target: controls.target.toArray(),
       heights: this.view.heights.factor,
       ...this.chart.looks,
     };
+  }
+
+  /** Arrange the views as in a layout. */
+  setLayout({ mode, split }: Pick<Layout, "mode" | "split">): void {
+    this.setMode(MODES.find(([known]) => known === mode)?.[0] ?? "free");
+    this.setSplit(split);
   }
 
   showLayers(layers: string[]): void {
@@ -204,7 +271,6 @@ export class Stage {
   look(v: ViewState): void {
     this.homed = true;
     this.chart.look([v.middle[0]!, v.middle[1]!], v.scale);
-    this.setMode(MODES.find(([mode]) => mode === v.mode)?.[0] ?? "free");
     this.view.heights.factor = EXAGGERATION_FACTORS.find((f) => f === v.heights) ?? 1;
     this.heights.value = String(this.view.heights.factor);
     this.view.look(v.eye, v.target);
