@@ -11,7 +11,7 @@ SOURCES := $(PARTS) examples tests benchmarks locked docs wheels
 PATHS := $(subst $() ,:,$(PARTS:%=$(CURDIR)/%))
 KERNELS := wavesim_server.dynamics wavesim_server.environment wavesim_server.acoustics
 WEB := viz/web
-PAGE := viz/wavesim_viz/static/main.js
+PAGE := viz/wavesim_viz/static/index.html
 JUDGES := tests/judges
 # The first import writes bytecode. PYTHONDONTWRITEBYTECODE would make each program translate its imports at every start (a minute per
 # worker in `make test`), so it is unset here.

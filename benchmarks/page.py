@@ -89,7 +89,7 @@ def measure(page: Any, processes: list[int], count: str, seconds: float) -> str:
 
 def look(page: Any, seconds: float, others: list[int]) -> None:
     """Run the measurements."""
-    page.wait_for_function(f"() => window.wavesim && wavesim.store.rows.length === {VEHICLES}")
+    page.wait_for_function(f"() => window.wavesim && wavesim.view && wavesim.store.rows.length === {VEHICLES}")
     page.evaluate(
         "(() => { window.drawn = 0; const old = wavesim.chart.render; wavesim.chart.render = function (...a) { drawn++; return old.apply(this, a) } })()"
     )

@@ -104,7 +104,7 @@ def at(page: Page, time: float, before: float = 0.0) -> None:
     """Show a replay at one moment, completely drawn. ``before`` plays from this much earlier, so that recent events are
     visible.
     """
-    page.wait_for_function("() => window.wavesim && wavesim.store.rows.length > 0")
+    page.wait_for_function("() => window.wavesim && wavesim.view && wavesim.store.rows.length > 0")
     page.evaluate("(t) => { wavesim.link.control('pause'); wavesim.link.control('seek', t) }", time - before)
     page.wait_for_function(f"() => Math.abs(wavesim.store.time - {time - before}) < 0.2")
     if before:
@@ -188,7 +188,7 @@ def mission() -> None:
             pass
         try:
             with opened("viz", "-s", "pictures", "--control") as page:
-                page.wait_for_function("() => window.wavesim && wavesim.store.rows.length > 0")
+                page.wait_for_function("() => window.wavesim && wavesim.view && wavesim.store.rows.length > 0")
                 page.keyboard.press("m")
                 page.wait_for_selector("#mission:not(.hidden)")
                 page.select_option("#mission-vehicle", "lauv")
@@ -217,7 +217,7 @@ def sonars() -> None:
     subprocess.run([*CLI, "plot", str(folder / "run.mcap"), "--mosaic"], check=True, stdout=subprocess.DEVNULL)
     keep("mosaic", next(folder.glob("*mosaic*.png")))
     with opened("viz", folder / "run.mcap") as page:
-        page.wait_for_function("() => window.wavesim && wavesim.store.rows.length > 0")
+        page.wait_for_function("() => window.wavesim && wavesim.view && wavesim.store.rows.length > 0")
         page.locator("#fleet tr[data-row='0']").click()
         for name in ("side", "bed"):
             page.click(f"#instruments details[data-name='{name}'] button.picture")

@@ -43,7 +43,6 @@ ALLOWED: dict[str, int] = {
     "engine._logged_sequences.": 500,  # bodies and instruments, until the log is next due
     "engine.emulators._unanswered": 64,  # of each type
     "engine.emulators._due.": 64,  # of each type
-    "engine.sim.results._tick_executor.": 100_000,  # the arrays of fleet and sound, which grow in steps
     "engine.emulators.pending": 64,  # types of emulators that have not answered
     "engine.sim.channel._carriers": 4096,  # losses of frequencies
     "engine.sim.weather_model.": 10_000,  # waves that were set

@@ -262,7 +262,7 @@ def test_an_error_at_a_state_costs_that_session(harbour: Harbour, monkeypatch: p
 
     monkeypatch.setattr(harbour.front.broadcast.writer, "_shape", broken)
     for member in harbour.front.crews.by_token.values():
-        member.datagram_shape = None
+        member.state_layout = None
     other.events.clear()
     harbour.run(0.2)
     assert client.of(SessionClosed) and other.states and other.session.phase is Phase.JOINED

@@ -177,10 +177,10 @@ class Fleet:
 
     def read_local(self, m: CrewMember, kind: Type) -> tuple[Any, ...]:
         """What a client in the server's process reads."""
-        before = m.datagram_shape
-        m.datagram_shape = None if before is None else self._local_rows.get(m.row)
+        before = m.state_layout
+        m.state_layout = None if before is None else self._local_rows.get(m.row)
         state = self.local_states.make(m, self.body, TICK, 1, kind is Type.STEP)
-        self._local_rows[m.row], m.datagram_shape = m.datagram_shape, before
+        self._local_rows[m.row], m.state_layout = m.state_layout, before
         assert state.step == (kind is Type.STEP)
         told = {}
         for number, layout in self.body.layouts.items():

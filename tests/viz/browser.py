@@ -58,7 +58,7 @@ class Viewer:
     """`wavesim viz` in a process."""
 
     def __init__(self, *arguments: str | Path, command: str = "viz") -> None:
-        if not (ROOT / "viz/wavesim_viz/static/main.js").is_file():
+        if not (ROOT / "viz/wavesim_viz/static/index.html").is_file():
             need("NO PAGE: `make web` builds it (it needs Node.js)")
         self.process = subprocess.Popen(
             [*CLI, command, *map(str, arguments), "--port", "0"], stderr=subprocess.PIPE, text=True
@@ -93,6 +93,8 @@ class Page:
         self.protocol = Listener()
         self.page.on("websocket", self._listen)
         self.page.goto(url)
+        # the 3D view is loaded after the first picture; the configurator does not need it
+        self.page.wait_for_function("() => window.wavesim && (wavesim.view || location.hash === '#configure')")
         self.origin = url.split("//")[1].split("/")[0]
 
     def _listen(self, socket: Any) -> None:

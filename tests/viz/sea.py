@@ -26,7 +26,7 @@ SEA = """
 </fleet>
 """
 Opener = Callable[[str], Page]
-READY = "window.wavesim && wavesim.store.scene && wavesim.store.rows.length"
+READY = "window.wavesim && wavesim.view && wavesim.store.scene && wavesim.store.rows.length"
 
 
 def colours(page: Page, selector: str) -> int:

@@ -259,12 +259,12 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     page.see("wavesim.app.selection.choose(0)")
     page.see("wavesim.app.bottom.show('ranges')")
     page.wait(
-        "document.querySelector('#ranges-told').textContent === '2 of ship: 1 one-way (rings); error rms 0.250 m, line: true'"
+        "document.querySelector('#ranges-summary').textContent === '2 of ship: 1 one-way (rings); error rms 0.250 m, line: true'"
     )
-    told = "(() => { const e = document.querySelector('#ranges-told'); return e.scrollWidth <= e.clientWidth && e.parentElement.clientHeight < 40 })()"
+    told = "(() => { const e = document.querySelector('#ranges-summary'); return e.scrollWidth <= e.clientWidth && e.parentElement.clientHeight < 40 })()"
     assert page.see(told), "whole, in one row, at 1280"
     page.page.select_option("select[aria-label='Measured quantity']", "azimuth")
-    page.wait("document.querySelector('#ranges-told').textContent.startsWith('1 of ship')")
+    page.wait("document.querySelector('#ranges-summary').textContent.startsWith('1 of ship')")
     page.shot("bearings")
     with page.page.expect_download() as coming:
         page.page.get_by_title("Show the values as a table").click()
@@ -432,7 +432,7 @@ def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Ca
     for field in ("depth, m", "speed, m/s"):
         page.page.select_option("select[aria-label='Field of the line']", label=field)
         page.page.click("#add-line")
-    data = "wavesim.app.bottom.charts.charts.map(c => c.plot?.plot.data.map(d => Array.from(d)) ?? [])"
+    data = "wavesim.app.bottom.charts.charts.map(c => c.plot?.plot?.data.map(d => Array.from(d)) ?? [])"
     page.wait(f"({data}).length === 2 && ({data}).every(d => d.length === 3 && d[0].length > 50)")
     (x, one, two), _ = page.see(data)
     assert np.array(one) == pytest.approx(10.0 * np.array(x), abs=1e-3) and np.array(two) == pytest.approx(

@@ -17,7 +17,7 @@ from wavesim_viz.equipment import InstrumentDescription, body_equipment
 from wavesim_viz.frame import ViewerFrame, bodies, reception_rows
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
-READY = "window.wavesim && wavesim.store.rows.length === 3"
+READY = "window.wavesim && wavesim.view && wavesim.store.rows.length === 3"
 HIDDEN = "(s) => document.querySelector(s).classList.contains('hidden')"
 
 
@@ -254,11 +254,11 @@ def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: 
     look = "[document.querySelector('#stat-state').textContent, document.querySelector('#stat-factor').textContent, document.querySelector('#instruments .num').textContent]"
     page.page.keyboard.press("j")
     page.see("wavesim.app.helm.driving = 'a'")  # somebody drives
-    page.wait("document.querySelector('#helm-told').textContent === 'select this body to drive it'")
+    page.wait("document.querySelector('#helm-status').textContent === 'select this body to drive it'")
     source.trouble = "the server 'baltic' has ended"
     page.wait(f"({look}).join() === 'no data,–,○ no data'")
     page.wait(
-        "document.querySelector('#helm-told').textContent === 'No data: manual control suspended' && wavesim.app.helm.driving === ''"
+        "document.querySelector('#helm-status').textContent === 'No data: manual control suspended' && wavesim.app.helm.driving === ''"
     )
     assert page.see("document.querySelector('#stat-clients').textContent") == "–"
     assert page.see(GREEN) == []

@@ -144,7 +144,7 @@ def helm(page: Page, server: Server, shared: SharedState) -> None:
     page.page.keyboard.press("j")
     page.page.select_option("select[aria-label='Body to drive']", "guest")
     page.page.click("#take-helm")
-    page.wait("document.querySelector('#helm-told').textContent.includes('Idle')")
+    page.wait("document.querySelector('#helm-status').textContent.includes('Idle')")
     assert [c["role"] for c in server.status()["clients"] if c["name"] == "guest"] == ["pilot"]
     gamepad(page, commands)
     page.page.keyboard.down("ArrowUp")
@@ -174,13 +174,13 @@ def gamepad(page: Page, commands: Callable[[], Any]) -> None:
     assert not commands().any(), "no button is held"
     page.see("window.pad.buttons[5].pressed = true")
     page.wait(
-        "document.querySelector('#helm-told').textContent.includes('ahead 0.6') && document.querySelector('#helm-told').textContent.includes('turn 0.8')"
+        "document.querySelector('#helm-status').textContent.includes('ahead 0.6') && document.querySelector('#helm-status').textContent.includes('turn 0.8')"
     )
     page.until(lambda: np.count_nonzero(commands()) >= 2)
     assert commands()[0] > 0.0, "ahead"
     page.see("window.pad.buttons[5].pressed = false")
     page.until(lambda: not commands().any())
-    page.wait("document.querySelector('#helm-told').textContent.includes('Idle')")
+    page.wait("document.querySelector('#helm-status').textContent.includes('Idle')")
     page.see("delete navigator.getGamepads")
 
 
@@ -418,8 +418,8 @@ def depth_and_ranges(page: Page, log: Log, at: float) -> None:
     """The profile under the way, ranges and bearings; what is taken away: a table, a picture, a film, and the link to this view."""
     page.page.click("#tab-profile")
     page.page.select_option("select[aria-label='Vertical exaggeration']", "2")
-    page.wait("document.querySelector('#profile-told').textContent.includes('vertical exaggeration 2.0 ×')")
-    told = page.see("document.querySelector('#profile-told').textContent")
+    page.wait("document.querySelector('#profile-readout').textContent.includes('vertical exaggeration 2.0 ×')")
+    told = page.see("document.querySelector('#profile-readout').textContent")
     state = log.get("/state/sub", STATE)
     k = int(np.searchsorted(state.time_ns, at * 1e9))
     assert re.search(r"depth ([\d.]+) m", told)[1] == f"{page.see('wavesim.store.panel.motion.position[2]'):.1f}", told
@@ -428,7 +428,7 @@ def depth_and_ranges(page: Page, log: Log, at: float) -> None:
     assert colours(page, "#depth-profile") > 4
     page.shot("profile")
     page.page.click("#tab-ranges")
-    page.wait("/\\d+ of sub: |no measurements/.test(document.querySelector('#ranges-told').textContent)")
+    page.wait("/\\d+ of sub: |no measurements/.test(document.querySelector('#ranges-summary').textContent)")
     page.shot("ranges")
     page.page.keyboard.press("4")
     page.page.keyboard.press("]")

@@ -220,7 +220,7 @@ def configure(port: int, address: str, rate: float, folder: Path, open_: bool) -
 def _page_is_built() -> None:
     from wavesim_viz.web import STATIC
 
-    if not (STATIC / "index.html").is_file() or not (STATIC / "main.js").is_file():
+    if not (STATIC / "index.html").is_file():
         raise PageNotBuilt(
             "the viewer's page is not built; run `make web` (needs Node.js: `apt-get install nodejs npm`)"
         )
@@ -264,9 +264,9 @@ def _serve(
 
     async def run() -> None:
         async with open_site(make_app(source, rate, access, folder, rules, tiles, cell), sock):
-            await told()
+            await wait_for_end()
 
-    async def told() -> None:
+    async def wait_for_end() -> None:
         stop = asyncio.Event()
         for s in termination_signals.termination_signals():
             asyncio.get_running_loop().add_signal_handler(s, stop.set)

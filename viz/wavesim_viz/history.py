@@ -120,14 +120,14 @@ class History:
     def tracks(self) -> dict[str, TrackPoints]:
         rows = {int(r) for m in self.moments[-1:] for r in m.bodies[:, 0]}
         thin = max(1, -(-len(rows) * len(self.moments) // TRACK_POINTS))
-        told: dict[str, TrackPoints] = {}
+        points: dict[str, TrackPoints] = {}
         for row in rows:
             found = self._of(row)[::thin]
             believed = [(m.time, b[1:4]) for m in found if (b := m.belief(row)) is not None and np.isfinite(b[1])]
-            told[str(row)] = {
+            points[str(row)] = {
                 "time": [round(m.time, 3) for m in found],
                 "position": to_json_value(np.array([m.body(row)[1:4] for m in found], float).round(3).ravel()),
                 "believed_time": [round(t, 3) for t, _ in believed],
                 "believed": to_json_value(np.array([p for _, p in believed], float).round(3).ravel()),
             }
-        return told
+        return points

@@ -70,7 +70,9 @@ class Viewer:
         self.panel = ""  #: panel data that was last sent for the body that this page shows
         self.traffic = ""  #: encounters that were last sent for the body that this page shows
         self.fresh = asyncio.Event()
-        self.texts: deque[str] = deque(maxlen=MOST_WAITING)
+        #: messages to send, in this order; None: the newest frame
+        self.texts: deque[str | None] = deque(maxlen=MOST_WAITING)
+        self.informed = False  #: the page received the history
         self.last_sent = (0, 0, 0)  # frame, scene, roster
         self.manual_control: ManualControlSession | None = None  #: session through which this page drives a body
         #: sonar that this page shows -> number of its images that the page has received
@@ -133,8 +135,12 @@ class Hub:
         self._trouble, self._sent_errors, self._weather, self._sea = "", {}, None, None
         self._cables = []
 
-    def send_history(self, viewer: Viewer) -> None:
-        """Send the history to a new viewer."""
+    def _send_history(self, viewer: Viewer) -> None:
+        """Send the history to a new viewer, after a frame: a page on a slow connection can then draw before it has the
+        history.
+        """
+        viewer.informed = True
+        viewer.texts.append(None)
         with self.errors.contain("the history for a new page"):
             if self.source is not None:
                 viewer.send(
@@ -173,28 +179,28 @@ class Hub:
         if n := self.refused.count(kind):
             print_line(f"wavesim viz: closed the socket of a page: {text}" + ("" if n == 1 else f" ({n} times so far)"))
 
-    async def control(self, wanted: ControlRequest | FaultRequest | CommanderRequest) -> tuple[bool, str]:
+    async def control(self, request: ControlRequest | FaultRequest | CommanderRequest) -> tuple[bool, str]:
         """Run commands one at a time in a thread, because the commander may block."""
         source = self.source
         if source is None:
             return False, "this viewer has no simulation to control"
         run = asyncio.get_running_loop().run_in_executor
         try:
-            if isinstance(wanted, FaultRequest):
-                return await run(self._commands, source.fault, wanted)
-            if isinstance(wanted, CommanderRequest):
-                return await run(self._commands, source.run_order, wanted)
-            return await run(self._commands, source.control, wanted.verb, wanted.value)
+            if isinstance(request, FaultRequest):
+                return await run(self._commands, source.fault, request)
+            if isinstance(request, CommanderRequest):
+                return await run(self._commands, source.run_order, request)
+            return await run(self._commands, source.control, request.verb, request.value)
         except Exception as error:  # ends this command only, not the page's socket
             return False, f"the viewer could not run this command: {self.errors.record('control', error)}"
 
-    def drive(self, viewer: Viewer, wanted: DriveRequest) -> None:
+    def drive(self, viewer: Viewer, request: DriveRequest) -> None:
         """Drive a body from a page: join with the first command, and leave on request."""
         source, helm = self.source, viewer.manual_control
-        if helm is not None and (wanted.shares is None or helm.is_over or helm.body != wanted.body):
+        if helm is not None and (request.shares is None or helm.is_over or helm.body != request.body):
             helm.leave()
             viewer.manual_control = helm = None
-        if wanted.shares is None:
+        if request.shares is None:
             return
         if source is None or source.kind != "live":
             viewer.send(
@@ -207,9 +213,9 @@ class Hub:
             return
         if helm is None:
             viewer.manual_control = helm = ManualControlSession(
-                source.name, wanted.body, lambda ok, text: viewer.send({"type": "reply", "ok": ok, "text": text})
+                source.name, request.body, lambda ok, text: viewer.send({"type": "reply", "ok": ok, "text": text})
             )
-        helm.set_shares(wanted.shares)
+        helm.set_shares(request.shares)
 
     async def run(self) -> None:
         """Read the source at the set rate while a page is connected, and otherwise rarely, for the history."""
@@ -233,7 +239,7 @@ class Hub:
                 self._scene = (version, encode_message({"type": "scene", "scene": scene}))
         if source.trouble != self._trouble:
             self._trouble = source.trouble
-            self._tell_all({"type": "trouble", "text": source.trouble})
+            self._broadcast({"type": "trouble", "text": source.trouble})
         if frame is not None:
             with part("the fleet list"):
                 if (roster := source.roster()) != self._listed:
@@ -251,9 +257,11 @@ class Hub:
                 before = screen.trouble, screen.epoch
                 screen.read(now)
                 if (screen.trouble, screen.epoch) != before:
-                    self._tell_all(screen.to_message())
-        self._tell_mishaps(now)
+                    self._broadcast(screen.to_message())
+        self._broadcast_errors(now)
         for viewer in self.viewers:
+            if not viewer.informed:
+                self._send_history(viewer)
             viewer.fresh.set()
 
     def _publish_updates(self, source: ViewerSource, frame: ViewerFrame, now: float) -> None:
@@ -265,14 +273,14 @@ class Hub:
                     self.history.add_events(sounds)
                 for notice in () if sounds.get("anew") else sounds["notices"]:
                     self.alarms.note(notice)
-                self._tell_all({"type": "sounds", **sounds})
+                self._broadcast({"type": "sounds", **sounds})
         if now >= self._due["beliefs"]:
             self._due["beliefs"] = now + BELIEF_S
             with part("beliefs"):
                 beliefs = source.beliefs()
                 if beliefs != self._beliefs:
                     self._beliefs = beliefs
-                    self._tell_all({"type": "beliefs", "bodies": beliefs})
+                    self._broadcast({"type": "beliefs", "bodies": beliefs})
         if isinstance(self.history, History):
             with part("the history"):
                 self.history.add(frame, self._listed or [], self._beliefs)
@@ -280,28 +288,28 @@ class Hub:
             self._due["alarms"] = now + ALARM_S
             with part("alarms"):
                 self.alarms.evaluate(frame, {b[0]: b[1] for b in self._listed or ()}, self._beliefs, source.health())
-                self._tell_alarms()
+                self._broadcast_alarms()
         if now >= self._due["weather"]:
             self._due["weather"] = now + WEATHER_S
             with part("weather and clients"):
                 weather = self._weather_of(source, now)
                 if weather != self._weather:
                     self._weather = weather
-                    self._tell_all({"type": "weather", **weather})
+                    self._broadcast({"type": "weather", **weather})
             with part("the waves"):
                 if (sea := source.sea_components()) is not self._sea:
                     self._sea = sea
-                    self._tell_all({"type": "sea", "components": sea})
+                    self._broadcast({"type": "sea", "components": sea})
         if now >= self._due["traffic"]:
             self._due["traffic"] = now + TRAFFIC_S
-            self._tell_traffic(source, frame)
+            self._send_traffic(source, frame)
             with part("lines"):
                 if (cables := source.cables()) != self._cables:
                     self._cables = cables
-                    self._tell_all({"type": "cables", "cables": cables})
+                    self._broadcast({"type": "cables", "cables": cables})
         if now >= self._due["panel"]:
             self._due["panel"] = now + PANEL_S
-            self._tell_panels(source)
+            self._send_panels(source)
 
     def _weather_of(self, source: ViewerSource, now: float) -> WeatherReport:
         """Return the weather and clients, with the state of the log and the number of pages that share a replay."""
@@ -318,7 +326,7 @@ class Hub:
             weather["replay"]["pages"] = len(self.viewers)
         return weather
 
-    def _tell_panels(self, source: ViewerSource) -> None:
+    def _send_panels(self, source: ViewerSource) -> None:
         """Send the data of one body to the viewers that watch it."""
         watched = {v.watched for v in self.viewers if v.watched is not None}
         for row in watched:
@@ -336,7 +344,7 @@ class Hub:
                         viewer.texts.append(text)
         self.errors.discard("the data of ", {self._data_of(row) for row in watched})
 
-    def _tell_traffic(self, source: ViewerSource, frame: ViewerFrame) -> None:
+    def _send_traffic(self, source: ViewerSource, frame: ViewerFrame) -> None:
         """Send encounters to the viewers that watch a surface vessel."""
         for row in {v.watched for v in self.viewers if v.watched is not None}:
             with self.errors.contain("traffic"):
@@ -347,21 +355,21 @@ class Hub:
                         viewer.traffic = text
                         viewer.texts.append(text)
 
-    def _tell_alarms(self) -> None:
+    def _broadcast_alarms(self) -> None:
         if self.alarms.version != self._alarmed:
             self._alarmed = self.alarms.version
-            self._tell_all({"type": "alarms", "alarms": self.alarms.all})
+            self._broadcast({"type": "alarms", "alarms": self.alarms.all})
 
     def acknowledge(self, number: int | None) -> tuple[bool, str]:
         """Acknowledge an alarm; None acknowledges all."""
         done = self.alarms.acknowledge(number)
-        self._tell_alarms()
+        self._broadcast_alarms()
         return done, "acknowledged" if done else "no such alarm to acknowledge"
 
     def shelve(self, number: int, seconds: float) -> tuple[bool, str]:
         """Suppress an alarm for a simulation time in s; 0 returns it to service."""
         done = self.alarms.shelve(number, seconds)
-        self._tell_alarms()
+        self._broadcast_alarms()
         if not done:
             return False, "no such alarm to shelve"
         return True, f"shelved for {seconds / 60.0:g} min of simulation time" if seconds else "in service again"
@@ -373,16 +381,16 @@ class Hub:
         name = next((b[1] for b in self._listed or () if b[0] == row), None)
         return f"the data of {f'row {row}' if name is None else repr(name)}"
 
-    def _tell_mishaps(self, now: float) -> None:
+    def _broadcast_errors(self, now: float) -> None:
         """Send the list of failing parts with their errors, at most once per second so that errors cannot flood the
         pages.
         """
         if now >= self._due["mishaps"] and self.errors.failed_parts != self._sent_errors:
             self._due["mishaps"] = now + MISHAP_S
             self._sent_errors = dict(self.errors.failed_parts)
-            self._tell_all({"type": "mishaps", "total": self.errors.total, "parts": self._sent_errors})
+            self._broadcast({"type": "mishaps", "total": self.errors.total, "parts": self._sent_errors})
 
-    def _tell_all(self, message: ServerMessage) -> None:
+    def _broadcast(self, message: ServerMessage) -> None:
         text = encode_message(message)
         for viewer in self.viewers:
             viewer.texts.append(text)
@@ -419,7 +427,11 @@ class Hub:
             await viewer.ws.send_str(self._roster[1])
         viewer.last_sent = (self._frame[0], self._scene[0], self._roster[0])
         while viewer.texts:
-            await viewer.ws.send_str(viewer.texts.popleft())
+            if (text := viewer.texts.popleft()) is not None:
+                await viewer.ws.send_str(text)
+            elif self._frame[0]:
+                frame, data = self._frame
+                await viewer.ws.send_bytes(data)
         if self._frame[0] != frame:
             await viewer.ws.send_bytes(self._frame[1])
         for key in list(viewer.pictures):

@@ -55,7 +55,10 @@ from wavesim_world.config import LoadedConfig, load
 
 RETRY_S = 0.5
 GRACE_NS = 500_000_000  #: additional age in ns that a value may have beyond its permitted number of periods
-MOST_TOLD = 200  #: maximum number of signals that a page receives between two frames; further signals are only counted
+MAX_SIGNALS = (
+    200  #: maximum number of signals that a page receives between two frames; further signals are only counted
+)
+MAX_SESSIONS = 200  #: maximum number of sessions of one kind that a page receives
 
 
 class ViewerSource(Protocol):
@@ -103,10 +106,10 @@ class ViewerSource(Protocol):
     def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
         """Return the frames of a sonar or camera of a body. Raise WaveSimError with the reason if there are none."""
 
-    def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
+    def fault(self, request: FaultRequest) -> tuple[bool, str]:
         """Inject a fault into a part. This may block."""
 
-    def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
+    def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
         """Apply a force to a body, move it, or change the weather. This may block."""
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
@@ -175,10 +178,10 @@ def sound_message(sent: Any, receptions: Any, missed: int, notices: list[Notice]
     """Return the message about signals and notices; None if there is nothing to send."""
     if not len(sent) and not len(receptions) and not missed and not notices:
         return None
-    missed += max(0, len(sent) - MOST_TOLD) + max(0, len(receptions) - MOST_TOLD)
+    missed += max(0, len(sent) - MAX_SIGNALS) + max(0, len(receptions) - MAX_SIGNALS)
     return {
-        "sent": sent_rows(sent[-MOST_TOLD:]),
-        "receptions": reception_rows(receptions[-MOST_TOLD:]),
+        "sent": sent_rows(sent[-MAX_SIGNALS:]),
+        "receptions": reception_rows(receptions[-MAX_SIGNALS:]),
         "notices": notices,
         "missed": missed,
     }
@@ -309,9 +312,11 @@ class LiveSource:
     def weather(self) -> WeatherReport:
         clients, crew = self.state.clients(), self.state.crew()
         on = np.flatnonzero(clients["status"] == 1)
-        told: list[SessionInfo] = [{"row": int(r), **_session(clients[r], "pilot")} for r in on[:MOST_TOLD]]
-        told += [{"row": int(r["body"]), **_session(r, Role(int(r["role"])).name.lower())} for r in crew[:MOST_TOLD]]
-        return {"weather": to_json_value(self.state.weather()), "clients": told, "connected": len(on) + len(crew)}
+        sessions: list[SessionInfo] = [{"row": int(r), **_session(clients[r], "pilot")} for r in on[:MAX_SESSIONS]]
+        sessions += [
+            {"row": int(r["body"]), **_session(r, Role(int(r["role"])).name.lower())} for r in crew[:MAX_SESSIONS]
+        ]
+        return {"weather": to_json_value(self.state.weather()), "clients": sessions, "connected": len(on) + len(crew)}
 
     def sea_components(self) -> list[list[float]] | None:
         if self._sea_surface is None:
@@ -376,12 +381,12 @@ class LiveSource:
         found = model_of(self._loaded, model)
         suite = self._loaded.suite_by_name(name, model) if self._loaded is not None and found is not None else ()
         declared = {(i.name, i.type): i.parameters for i in suite}
-        told = []
+        instruments = []
         for e in entries:
             which = decode_text(e["name"]), decode_text(e["type"])
             period = int(e["period"]) * self.state._step_ns * 1e-9
-            told.append(InstrumentDescription(*which, period, declared.get(which), self._fields(which[1])))
-        return body_equipment(row, int(who["generation"]), found, told, self._loaded)
+            instruments.append(InstrumentDescription(*which, period, declared.get(which), self._fields(which[1])))
+        return body_equipment(row, int(who["generation"]), found, instruments, self._loaded)
 
     def _fields(self, type_: str) -> tuple[Field, ...]:
         """Return the fields of a sensor type as the layout in shared memory describes them."""
@@ -420,26 +425,26 @@ class LiveSource:
             raise AttachError("the body is not in the simulation")
         return image_streams.LiveFrames(FrameReader.open(self.name, who, name))
 
-    def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
-        if (who := self._named(wanted.row)) is None:
+    def fault(self, request: FaultRequest) -> tuple[bool, str]:
+        if (who := self._named(request.row)) is None:
             return False, "the body is not in the simulation"
         return self._command(
             "fault",
             body=who,
-            part=wanted.part,
-            kind=wanted.kind,
-            amount=wanted.amount or None,
-            field=wanted.field or None,
+            part=request.part,
+            kind=request.kind,
+            amount=request.amount or None,
+            field=request.field or None,
         )
 
-    def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
-        if wanted.row is None:
-            return self._command(wanted.verb, **wanted.values)
-        if (who := self._named(wanted.row)) is None:
+    def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
+        if request.row is None:
+            return self._command(request.verb, **request.values)
+        if (who := self._named(request.row)) is None:
             return False, "the body is not in the simulation"
-        if wanted.verb == "mission":
-            return self._mission(who, wanted.values["points"])
-        return self._command(wanted.verb, **{**wanted.values, "body": who})
+        if request.verb == "mission":
+            return self._mission(who, request.values["points"])
+        return self._command(request.verb, **{**request.values, "body": who})
 
     def _named(self, row: int) -> str | None:
         """Return the name of the body in a row, if any."""

@@ -197,12 +197,12 @@ def _table(found: dict[str, tuple[float, float]], wanted: tuple[TargetConfig, ..
     yield f"{'target':16} {'shape':10} {'over bed':>8} {'range':>7}"
     for t in wanted:
         over, slant = found.get(t.name, (-math.inf, math.nan))
-        told = (
+        result = (
             f"{over:5.1f} dB {slant:5.1f} m  {'seen' if over >= SEEN_DB else 'missed'}"
             if t.name in found
             else "never in the beam"
         )
-        yield f"{t.name:16} {t.shape:10} {told}"
+        yield f"{t.name:16} {t.shape:10} {result}"
 
 
 #: keys of GeoTIFF 1.1: first the keys with one number each, then the keys with values in another tag

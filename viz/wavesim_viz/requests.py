@@ -75,18 +75,18 @@ def parse_request(text: str) -> PageRequest:
     raise InvalidRequest("request", "unknown request")
 
 
-def _sonar(given: Any) -> tuple[int, str]:
-    match given:
+def _sonar(sonar: Any) -> tuple[int, str]:
+    match sonar:
         case [row, name]:
             return _row(row), _word(name)
     raise InvalidRequest("sonar", "invalid sonar: expected [row, name]")
 
 
-def _values(given: dict[str, Any], most: int = MOST_VALUES) -> dict[str, float | list[float]]:
-    if len(given) > MOST_VALUES:
+def _values(values: dict[str, Any], most: int = MOST_VALUES) -> dict[str, float | list[float]]:
+    if len(values) > MOST_VALUES:
         raise InvalidRequest("values", f"too many values in a command: the maximum is {MOST_VALUES}")
     found: dict[str, float | list[float]] = {}
-    for name, value in given.items():
+    for name, value in values.items():
         numbers = [_value(v) for v in (value if isinstance(value, list) and len(value) <= most else [value])]
         good = [v for v in numbers if v is not None]
         if len(good) != len(numbers):

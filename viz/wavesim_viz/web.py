@@ -11,6 +11,7 @@ import asyncio
 import concurrent.futures
 import hmac
 import ipaddress
+import re
 import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -44,6 +45,7 @@ from wavesim_viz.tiles import Tileset
 from wavesim_viz.xml_trees import RequestFailed
 
 STATIC = Path(__file__).parent / "static"
+HASHED = re.compile(r"-[0-9A-Z]{8}\.(js|css)$")  #: name of a built file that never changes: it contains a hash
 MOST_VIEWERS, MOST_EACH = (
     64,
     16,
@@ -152,12 +154,15 @@ async def guard_requests(request: web.Request, handler: Handler) -> web.StreamRe
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
-        response.headers["Cache-Control"] = "no-cache"
+        response.headers.setdefault("Cache-Control", "no-cache")
+        if response.content_type == "application/json" and isinstance(response, web.Response):
+            response.headers["Vary"] = "Accept-Encoding"
+            response.enable_compression()
     return response
 
 
 async def page(_request: web.Request) -> web.StreamResponse:
-    return web.FileResponse(STATIC / "index.html")
+    return web.FileResponse(STATIC / "index.html", headers={"Vary": "Accept-Encoding"})
 
 
 async def static(request: web.Request) -> web.StreamResponse:
@@ -165,7 +170,11 @@ async def static(request: web.Request) -> web.StreamResponse:
     file = STATIC / name
     if Path(name).name != name or not file.is_file():
         raise web.HTTPNotFound
-    return web.FileResponse(file)
+    # FileResponse sends the compressed file beside it to a browser that accepts it
+    headers = {"Vary": "Accept-Encoding"}
+    if HASHED.search(name):
+        headers["Cache-Control"] = "private, max-age=31536000, immutable"
+    return web.FileResponse(file, headers=headers)
 
 
 async def appearance(request: web.Request) -> web.StreamResponse:
@@ -231,7 +240,9 @@ async def chart(request: web.Request) -> web.StreamResponse:
 async def websocket(request: web.Request) -> web.StreamResponse:
     """Serve the websocket session of a viewer."""
     hub = request.app[HUB]
-    ws = web.WebSocketResponse(heartbeat=20.0, compress=False, max_msg_size=65536)
+    # on this machine, compression would only cost processor time
+    compress = not _is_local(request.remote or "")
+    ws = web.WebSocketResponse(heartbeat=20.0, compress=compress, max_msg_size=65536)
     await ws.prepare(request)
     upgraded(request)
     viewer = Viewer(ws, request.transport)
@@ -248,7 +259,6 @@ async def websocket(request: web.Request) -> web.StreamResponse:
             chart=request.app[CELL] is not None,
         )
     )
-    hub.send_history(viewer)
     sender = asyncio.create_task(hub.serve(viewer))
     try:
         async for message in ws:

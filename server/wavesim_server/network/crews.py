@@ -56,7 +56,7 @@ class CrewMember:
     is_aboard: bool = False  #: whether the session's body is in the simulation and has a state
     next_state: float = 0.0
     #: layout of the session's state messages, cached by the code that writes them
-    datagram_shape: Any = field(default=None, repr=False)
+    state_layout: Any = field(default=None, repr=False)
 
     @property
     def row(self) -> int:
@@ -77,7 +77,7 @@ class CrewMember:
             if name not in known:
                 return f"'{self.grant.body}' has no sensor '{name}'{suggest_name(name, known) or '; this body has no sensors'}"
         self.sensor_numbers = tuple(k for name, k in known.items() if names is None or name in names)
-        self.datagram_shape = None
+        self.state_layout = None
         return ""
 
 

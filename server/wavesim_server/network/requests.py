@@ -147,7 +147,7 @@ class RequestHandler:
             access.observers.roll_call(session, access.identity())
         member.wants_acoustics, member.wants_others = bool(request.acoustics), bool(request.others)
         if member.wants_effort != bool(request.effort):
-            member.wants_effort, member.datagram_shape = bool(request.effort), None
+            member.wants_effort, member.state_layout = bool(request.effort), None
         if request.state_period_ns and not member.in_lockstep:
             member.period = max(request.state_period_ns, MIN_PERIOD_NS) * 1e-9
             member.next_state = min(member.next_state, now + member.period)

@@ -303,9 +303,9 @@ class StateWriter:
         """Yield groups of sessions with their datagrams: STATE or STEP, then SENSORS."""
         shapes: dict[DatagramShape, list[CrewMember]] = defaultdict(list)
         for m in members:
-            if m.datagram_shape is None:
-                m.datagram_shape = self._shape(m)
-            shapes[m.datagram_shape].append(m)
+            if m.state_layout is None:
+                m.state_layout = self._shape(m)
+            shapes[m.state_layout].append(m)
         for shape, some in shapes.items():
             yield from self._write_shape(shape, some, view, kind)
 

@@ -4,7 +4,7 @@
 import * as THREE from "three";
 import { bodyColour } from "./dom";
 import { toThree } from "./coordinate_frames";
-import { OUTCOMES, type SceneStore } from "./scene_store";
+import { INAUDIBLE_OUTCOMES, OUTCOMES, type SceneStore } from "./scene_store";
 import { SIGNAL_WIDTH, type SignalReception } from "./page_protocol";
 
 const MOST_SPHERES = 48,
@@ -13,8 +13,6 @@ const MOST_SPHERES = 48,
 const HEARD = new THREE.Color("#4df0d0"),
   LOST = new THREE.Color("#ff6b6b"),
   DASHES = 12; // of the line of a lost signal
-/** Losses that carry no information: out of range, or no receiver was active. */
-export const INAUDIBLE_OUTCOMES = new Set([2, 3, 11]);
 
 interface Ray {
   from: [number, number, number];

@@ -3,7 +3,6 @@
 // parts.
 
 import * as THREE from "three";
-import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";
 import { quaternionToThree, toThree } from "./coordinate_frames";
 import { MovingParts } from "./moving_parts";
 import { SOFTWARE_RENDERING } from "./canvas";
@@ -48,7 +47,6 @@ export class BodyMeshes {
   private readonly q = new THREE.Quaternion();
   private readonly p = new THREE.Vector3();
   private readonly s = new THREE.Vector3();
-  private readonly loader = new GLTFLoader();
 
   model(store: SceneStore, name: string): ModelInfo {
     return store.scene?.models[name] ?? GENERIC;
@@ -81,7 +79,7 @@ export class BodyMeshes {
       m.dispose();
     }
     const meshes = parts.map(([g, material]) => this.instanced(g, material, capacity, name));
-    if (!kind && model.appearance) this.load(name);
+    if (!kind && model.appearance) this.load(name).catch(() => undefined); // keep the primitive
     kind = { model, meshes, rows: [], capacity, size: model.shape.size[0], own: kind?.own ?? false, coarse };
     this.kinds.set(name, kind);
     return kind;
@@ -105,30 +103,25 @@ export class BodyMeshes {
    * Replace the primitive of a model by its glTF file as soon as it is loaded. A glTF model faces +z, so it is turned
    * around.
    */
-  private load(name: string): void {
-    this.loader.load(
-      `/appearance/${encodeURIComponent(name)}`,
-      (gltf) => {
-        const kind = this.kinds.get(name);
-        if (!kind) return;
-        const meshes: THREE.InstancedMesh[] = [];
-        gltf.scene.updateMatrixWorld(true);
-        gltf.scene.traverse((o) => {
-          if (!(o instanceof THREE.Mesh)) return;
-          const g = (o.geometry as THREE.BufferGeometry).clone().applyMatrix4(o.matrixWorld).rotateY(Math.PI);
-          meshes.push(this.instanced(g, o.material as THREE.Material, kind.capacity, name));
-        });
-        for (const m of kind.meshes) {
-          this.group.remove(m);
-          m.geometry.dispose();
-          m.dispose();
-        }
-        kind.meshes = meshes;
-        kind.own = true;
-      },
-      undefined,
-      () => undefined,
-    ); // keep the primitive if the file cannot be read
+  private async load(name: string): Promise<void> {
+    const { GLTFLoader } = await import("three/addons/loaders/GLTFLoader.js");
+    const gltf = await new GLTFLoader().loadAsync(`/appearance/${encodeURIComponent(name)}`);
+    const kind = this.kinds.get(name);
+    if (!kind) return;
+    const meshes: THREE.InstancedMesh[] = [];
+    gltf.scene.updateMatrixWorld(true);
+    gltf.scene.traverse((o) => {
+      if (!(o instanceof THREE.Mesh)) return;
+      const g = (o.geometry as THREE.BufferGeometry).clone().applyMatrix4(o.matrixWorld).rotateY(Math.PI);
+      meshes.push(this.instanced(g, o.material as THREE.Material, kind.capacity, name));
+    });
+    for (const m of kind.meshes) {
+      this.group.remove(m);
+      m.geometry.dispose();
+      m.dispose();
+    }
+    kind.meshes = meshes;
+    kind.own = true;
   }
 
   /** Place every body; ``magnify`` gives the enlargement for a distance. */

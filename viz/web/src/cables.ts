@@ -1,8 +1,5 @@
-// Lines of the simulation (tethers, moorings, tow cables) in 3D and on the chart, from node to node, without broken
-// segments.
+// Lines of the simulation (tethers, moorings, tow cables) on the chart, from node to node, without broken segments.
 
-import * as THREE from "three";
-import { toThree } from "./coordinate_frames";
 import type { CableInfo } from "./page_protocol";
 
 const DARK = "#f0d48a",
@@ -18,27 +15,6 @@ export function unbrokenSegments(c: CableInfo): [number[], number[]][] {
   for (let k = 0; 3 * k + 5 < c.points.length; k++)
     if (k !== c.broken) found.push([c.points.slice(3 * k, 3 * k + 3), c.points.slice(3 * k + 3, 3 * k + 6)]);
   return found;
-}
-
-export class Cables {
-  readonly lines = new THREE.LineSegments(new THREE.BufferGeometry(), new THREE.LineBasicMaterial());
-  private of: CableInfo[] | null = null;
-
-  constructor() {
-    this.lines.frustumCulled = false;
-  }
-
-  update(cables: CableInfo[], dark: boolean): void {
-    this.lines.material.color.set(cableColour(dark));
-    if (cables === this.of) return;
-    this.of = cables;
-    const points = cables.flatMap((c) =>
-      unbrokenSegments(c).flatMap((ends) => ends.flatMap(([n, e, d]) => toThree(n!, e!, d!))),
-    );
-    this.lines.geometry.dispose();
-    this.lines.geometry = new THREE.BufferGeometry();
-    this.lines.geometry.setAttribute("position", new THREE.Float32BufferAttribute(points, 3));
-  }
 }
 
 export function drawCables(

@@ -31,12 +31,12 @@ const WEATHER: [key: string, input: Input][] = [
 class Fields {
   private readonly inputs: [HTMLInputElement, number][];
   readonly elements: HTMLElement[];
-  constructor(name: string, wanted: Input[]) {
-    this.inputs = wanted.map((w) => [
+  constructor(name: string, inputs: Input[]) {
+    this.inputs = inputs.map((w) => [
       h("input", { type: "number", step: "any", "aria-label": `${name} ${w.label}`, placeholder: w.unit }),
       w.factor ?? 1,
     ]);
-    this.elements = wanted.map((w, k) => h("label", { class: "row" }, w.label, this.inputs[k]![0]));
+    this.elements = inputs.map((w, k) => h("label", { class: "row" }, w.label, this.inputs[k]![0]));
   }
   read(): (number | null)[] {
     return this.inputs.map(([i, f]) =>
@@ -86,8 +86,8 @@ export class CommanderForms {
     };
     const change = (): void => {
       const v = weather.read(),
-        given = Object.fromEntries(WEATHER.flatMap(([key], k) => (v[k] === null ? [] : [[key, v[k]!]])));
-      if (Object.keys(given).length) this.order("weather", null, given);
+        values = Object.fromEntries(WEATHER.flatMap(([key], k) => (v[k] === null ? [] : [[key, v[k]!]])));
+      if (Object.keys(values).length) this.order("weather", null, values);
     };
     const line = (...children: HTMLElement[]): HTMLElement => h("div", { class: "row order" }, ...children);
     this.body = h(

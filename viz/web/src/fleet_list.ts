@@ -53,9 +53,9 @@ export class FleetList {
   }
 
   update(): void {
-    const wanted = this.search.value.trim().toLowerCase();
+    const text = this.search.value.trim().toLowerCase();
     const found = [...this.store.bodies.values()].filter(
-      (b) => !wanted || b.name.toLowerCase().includes(wanted) || b.model.toLowerCase().includes(wanted),
+      (b) => !text || b.name.toLowerCase().includes(text) || b.model.toLowerCase().includes(text),
     );
     found.sort((a, b) => Number(a.type === "buoy") - Number(b.type === "buoy") || a.row - b.row);
     const list = found.slice(0, 300),
@@ -109,14 +109,14 @@ export class FleetList {
       if (k === undefined) continue;
       const q = this.store.quaternion,
         condition = this.store.condition[k]!,
-        told = alarmed.get(row) ?? CONDITION_TEXTS[condition] ?? "";
+        warning = alarmed.get(row) ?? CONDITION_TEXTS[condition] ?? "";
       const [, , heading] = euler(q[4 * k]!, q[4 * k + 1]!, q[4 * k + 2]!, q[4 * k + 3]!);
       setText(cells[0]!, condition === INVALID ? "–" : formatNumber(this.store.ned[3 * k + 2], 1));
       setText(cells[1]!, formatNumber(this.store.speed[k], 2));
       setText(cells[2]!, condition === INVALID ? "–" : `${formatHeading(heading)}°`);
       toggleClass(tr, "faulted", condition !== 0);
-      setText(badge, told ? "⚠ " : "");
-      if (badge.title !== told) badge.title = told;
+      setText(badge, warning ? "⚠ " : "");
+      if (badge.title !== warning) badge.title = warning;
     }
   }
 }
@@ -138,7 +138,7 @@ export class SignalList {
   readonly element: HTMLElement;
   private readonly body = h("tbody");
   private readonly counts = h("span", { class: "soft" });
-  private filter = "told";
+  private filter = "receptions";
   private missed = 0;
   private held = false; // rows must not move while a button is pressed on the list
   private pending: (SentSignal | SignalReception)[] = [];
@@ -156,7 +156,7 @@ export class SignalList {
           this.anew(this.store.events);
         },
       },
-      h("option", { value: "told" }, "receptions and losses"),
+      h("option", { value: "receptions" }, "receptions and losses"),
       h("option", { value: "heard" }, "heard"),
       h("option", { value: "lost" }, "lost"),
       h("option", { value: "sent" }, "sent"),
@@ -247,47 +247,54 @@ export class SignalList {
   }
 
   private row(e: SentSignal | SignalReception): HTMLElement {
-    const heard = "receiver" in e ? e : null,
-      sent = heard ? this.store.sent.get(e.id) : (e as SentSignal);
+    const reception = "receiver" in e ? e : null,
+      sent = reception ? this.store.sent.get(e.id) : (e as SentSignal);
     // a two-way range covers both directions: query and reply
-    const asked =
-      heard?.measured !== null && heard ? this.store.distances.get(`${heard.query}:${heard.source}`) : undefined;
-    const truth = asked !== undefined && heard && heard.distance !== null ? 0.5 * (asked + heard.distance) : null;
-    const oneWay = heard && heard.outcome === 0 ? heard.one_way : null;
+    const queryDistance =
+      reception?.measured !== null && reception
+        ? this.store.distances.get(`${reception.query}:${reception.source}`)
+        : undefined;
+    const truth =
+      queryDistance !== undefined && reception && reception.distance !== null
+        ? 0.5 * (queryDistance + reception.distance)
+        : null;
+    const oneWay = reception && reception.outcome === 0 ? reception.one_way : null;
     // a receiver may not know when a pulse was sent
     const error =
-      truth !== null && heard
-        ? heard.measured! - truth
-        : oneWay !== null && heard?.measured === null && heard.kind !== 0 && heard.distance !== null
-          ? oneWay - heard.distance
+      truth !== null && reception
+        ? reception.measured! - truth
+        : oneWay !== null && reception?.measured === null && reception.kind !== 0 && reception.distance !== null
+          ? oneWay - reception.distance
           : null;
+    const azimuth = reception?.azimuth ?? null,
+      elevation = reception?.elevation ?? null;
     const cells = [
       formatTime(e.time),
-      heard ? (SIGNAL_KINDS[e.kind] ?? "") : `sent: ${SIGNAL_KINDS[e.kind] ?? ""}`,
+      reception ? (SIGNAL_KINDS[e.kind] ?? "") : `sent: ${SIGNAL_KINDS[e.kind] ?? ""}`,
       this.store.name(e.source),
-      heard ? this.store.name(heard.receiver) : "",
+      reception ? this.store.name(reception.receiver) : "",
       sent ? (sent.frequency / 1000).toFixed(1) : "",
-      formatNumber(heard ? heard.level : (e as SentSignal).source_level, 1),
-      heard ? formatNumber(heard.range, 2) : "",
-      heard?.measured !== null && heard ? formatNumber(heard.measured, 3) : "",
+      formatNumber(reception ? reception.level : (e as SentSignal).source_level, 1),
+      reception ? formatNumber(reception.range, 2) : "",
+      reception?.measured !== null && reception ? formatNumber(reception.measured, 3) : "",
       oneWay === null ? "" : formatNumber(oneWay, 3),
-      heard ? formatNumber(truth ?? heard.distance, 3) : "",
+      reception ? formatNumber(truth ?? reception.distance, 3) : "",
       error === null ? "" : formatNumber(error, 3),
-      heard?.azimuth !== null && heard
-        ? `${formatNumber(heard.azimuth * DEG, 1)}${heard.elevation === null ? "" : `, ${formatNumber(heard.elevation * DEG, 1)}`}`
-        : "",
+      azimuth === null
+        ? ""
+        : `${formatNumber(azimuth * DEG, 1)}${elevation === null ? "" : `, ${formatNumber(elevation * DEG, 1)}`}`,
     ];
     const outcome =
       e.outcome === 0
-        ? heard
-          ? heard.bounces
-            ? `received (${heard.bounces} bounces)`
+        ? reception
+          ? reception.bounces
+            ? `received (${reception.bounces} bounces)`
             : "heard"
           : "sent"
         : (OUTCOMES[e.outcome] ?? String(e.outcome));
     return h(
       "tr",
-      { onclick: () => this.choose(heard ? heard.receiver : e.source) },
+      { onclick: () => this.choose(reception ? reception.receiver : e.source) },
       ...cells.map((t, i) => h("td", { class: i > 3 || i === 0 ? "n" : "" }, t)),
       h("td", { class: e.outcome ? "bad" : "good" }, outcome),
     );

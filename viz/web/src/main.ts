@@ -4,7 +4,9 @@ import { AlarmAnnouncer } from "./alarm_announcer";
 import { Arrangement } from "./arrangement";
 import { BodyDetails } from "./body_details";
 import { BottomPanel } from "./bottom_panel";
-import { Configurator } from "./configurator";
+import { listenToChartKeys } from "./chart_keys";
+import { ChartTools } from "./chart_tools";
+import type { Configurator } from "./configurator";
 import { ConnectionBanner } from "./connection_banner";
 import { h, toggleClass } from "./dom";
 import { DrawingLoop } from "./drawing_loop";
@@ -37,7 +39,7 @@ const root = h("div", { id: "app" }),
   store = new SceneStore(),
   errors = new ErrorBanner();
 const loop = new DrawingLoop({
-  busy: () => stage.view.busy() || recorder.rolling || !store.settled(),
+  busy: () => stage.busy() || recorder.rolling || !store.settled(),
   picture: () => errors.part("the page", draw),
   tables: () => errors.part("the page", tables),
   rest: () => {
@@ -57,14 +59,15 @@ const theme = new Theme((dark) => {
 });
 const stage = new Stage(store, choose, openOnboard, wake),
   onboard = new OnboardWindow(stage.element, (canvases) => (stage.onboard = canvases)),
-  sonars = new SonarWindows(stage.element, stage.view.heights.sea, wake),
+  sonars = new SonarWindows(stage, wake),
   toolbar = new Toolbar(store, control, () => theme.toggle()),
   fleet = new FleetList(store, choose);
 const details = new BodyDetails(store, {
   onboard: openOnboard,
   follow: () => stage.setMode("follow"),
   goTo: (row) => stage.goTo(row),
-  sonar: (row, name) => sonars.toggle(row, store.name(row), name),
+  sonar: (row, name) =>
+    void sonars.toggle(row, store.name(row), name).catch((error: unknown) => errors.fail("the sonar windows", error)),
   seek: (time) => control("seek", time),
   changed: wake,
   fail: (row) =>
@@ -97,6 +100,8 @@ const mission = new MissionEditor(
   (verb, row, values) => link.order(verb, row, values),
   choose,
 );
+const chartTools = new ChartTools(store, stage.chart, () => stage.showChart(), wake);
+listenToChartKeys(stage.chart);
 const recorder = new ViewRecorder(
   stage.element,
   () => stage.canvases,
@@ -142,13 +147,15 @@ const take = messageHandler(
   wake,
 );
 
+let pictured = false; // bodies have been drawn
+
 // -- what they do together -----------------------------------------------------------------------------------------
 
 /** Begin a session with the viewer's server. */
 function greet(hello: HelloMessage): void {
   const { enc, tiles } = stage.chart;
-  tiles.told = hello.tiles;
-  if (hello.chart && !enc.there)
+  tiles.info = hello.tiles;
+  if (hello.chart && !enc.isLoaded)
     void enc.load().then(wake, (error: unknown) => errors.fail("the electronic chart", error));
   toolbar.permit(hello);
   mission.permit(hello);
@@ -189,9 +196,19 @@ function showPanel(): void {
 function draw(): void {
   errors.part("the frame", () => store.now());
   stage.draw(errors);
+  if (store.rows.length && !pictured) {
+    pictured = true;
+    performance.mark("first picture");
+    loadScene();
+  }
   recorder.drawn();
   errors.part("the sonar windows", () => sonars.draw());
   showPanel();
+}
+
+/** Load what the first picture does not need. */
+function loadScene(): void {
+  void stage.load().then(wake, (error: unknown) => errors.fail("the 3D view", error));
 }
 
 function numbers(): void {
@@ -214,6 +231,7 @@ function tables(): void {
 const linkTitle = "Put a link to the current view into the address bar and copy it";
 stage.assemble(
   [
+    chartTools.menu.element,
     mission.button,
     helm.button,
     layouts.menu.element,
@@ -231,7 +249,7 @@ root.append(
   announcer.element,
 );
 document.body.append(root);
-stage.view.theme(theme.dark);
+stage.theme(theme.dark);
 listenToKeys({
   toolbar,
   stage,
@@ -250,10 +268,15 @@ for (const what of WAKING) window.addEventListener(what, wake, { passive: true }
 document.addEventListener("visibilitychange", wake);
 new ResizeObserver(wake).observe(stage.element);
 wake();
+// without a picture, the 3D view is loaded later
+window.setTimeout(() => {
+  if (store.hello && store.hello.kind !== "none") loadScene();
+}, 3000);
 
 // -- the configurator ----------------------------------------------------------------------------------------------
 
-let configurator: Configurator | null = null;
+let configurator: Configurator | null = null,
+  modelling: Promise<void> | null = null; // loads the configurator
 
 /** Update the configurator's permissions. */
 function permitModels(): void {
@@ -262,12 +285,19 @@ function permitModels(): void {
 }
 
 function route(): void {
-  const wanted = location.hash === "#configure";
+  const configuring = location.hash === "#configure";
   wake();
-  toggleClass(root, "hidden", wanted);
-  if (wanted) configurator ??= new Configurator();
+  toggleClass(root, "hidden", configuring);
+  if (configuring)
+    modelling ??= import("./configurator").then(
+      (m) => {
+        configurator = new m.Configurator();
+        route();
+      },
+      (error: unknown) => errors.fail("the configurator", error),
+    );
   permitModels();
-  configurator?.show(wanted);
+  configurator?.show(configuring);
 }
 window.addEventListener("hashchange", route);
 route();
@@ -275,7 +305,9 @@ route();
 // for tests and for the console of the browser
 (window as unknown as Record<string, unknown>)["wavesim"] = {
   store,
-  view: stage.view,
+  get view() {
+    return stage.view;
+  },
   chart: stage.chart,
   link,
   sonars,

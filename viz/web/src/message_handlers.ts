@@ -19,12 +19,12 @@ type Handlers = { [M in ServerMessage as M["type"]]: (message: M) => void };
 
 export interface MessageTargets {
   store: SceneStore;
-  stage: Pick<Stage, "rebuild" | "view">;
+  stage: Pick<Stage, "rebuild" | "view" | "show">;
   toolbar: Pick<Toolbar, "clients">;
   bottom: Pick<BottomPanel, "signals" | "timeline">;
   details: Pick<BodyDetails, "fit" | "clear">;
   selection: Pick<Selection, "roster">;
-  sonars: Pick<SonarWindows, "told">;
+  sonars: Pick<SonarWindows, "setStatus">;
   shared: Pick<SharedView, "restore">;
   announcer: Pick<AlarmAnnouncer, "take">;
   connection: Pick<ConnectionBanner, "source" | "warn">;
@@ -50,14 +50,14 @@ function tellRoster(p: MessageTargets, m: RosterMessage): void {
 
 function tellSounds(p: MessageTargets, m: SoundsMessage): void {
   const events = [...m.sent, ...m.receptions].sort((a, b) => a.time - b.time),
-    { sounds } = p.stage.view;
+    sounds = p.stage.view?.sounds;
   p.store.sounds(m.sent, m.receptions, m.notices, m.anew === true);
   if (m.anew) {
-    sounds.rays = [];
+    if (sounds) sounds.rays = [];
     p.bottom.signals.anew(events);
     return;
   }
-  sounds.hear(p.store, m.receptions, p.stage.view.show.beacons);
+  sounds?.hear(p.store, m.receptions, p.stage.show.beacons);
   p.bottom.signals.add(events);
   for (const n of m.notices) toast(`${n.name}: ${n.text}`);
   if (m.missed) p.bottom.signals.lose(m.missed);
@@ -80,7 +80,7 @@ function handlers(p: MessageTargets): Handlers {
     sounds: (m) => tellSounds(p, m),
     tracks: (m) => {
       s.history(m.bodies, m.whole);
-      p.stage.view.history();
+      p.stage.view?.history();
     },
     marks: (m) => p.bottom.timeline.mark(m.marks),
     alarms: (m) => {
@@ -113,7 +113,7 @@ function handlers(p: MessageTargets): Handlers {
       if (m.panel) p.showPanel();
       else p.details.clear();
     },
-    picture: (m) => p.sonars.told(m.row, m.name, m.trouble, m.epoch),
+    picture: (m) => p.sonars.setStatus(m.row, m.name, m.trouble, m.epoch),
     trouble: (m) => p.connection.source(m.text),
     mishaps: (m) => p.errors.there(m.parts, m.total),
     reply: (m) => toast(m.text || (m.ok ? "done" : "refused"), !m.ok),

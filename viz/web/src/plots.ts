@@ -1,6 +1,6 @@
 // Charts of numbers against time (uPlot).
 
-import uPlot from "uplot";
+import type uPlot from "uplot";
 import { cssVariable, formatTime, h } from "./dom";
 import { axisRange, axisWidth, tickTexts } from "./units";
 
@@ -41,13 +41,15 @@ function labelWidth(u: uPlot, values: string[] | null, axis: number, cycle: numb
 
 export class Plot {
   readonly element: HTMLElement;
-  private readonly plot: uPlot;
+  private plot: uPlot | null = null; // uPlot is loaded with the first chart
+  private data: uPlot.AlignedData;
+  private gone = false;
   private readonly box = h("div");
   private readonly now = h("div", { class: "now hidden" });
   private time: number | null = null; // current time
   private readonly legend: boolean;
 
-  constructor(look: PlotOptions) {
+  constructor(private readonly look: PlotOptions) {
     this.legend = look.legend === true;
     const { labels, unit } = look,
       close = look.remove ? h("button", { title: "Remove this chart", onclick: look.remove }, "×") : null;
@@ -66,6 +68,16 @@ export class Plot {
       ),
       this.box,
     );
+    this.data = [[], ...labels.map(() => [])];
+    this.box.style.height = `${look.height ?? 96}px`; // until it is drawn
+    void import("uplot").then((m) => this.build(m.default));
+  }
+
+  private build(Drawn: typeof uPlot): void {
+    if (this.gone) return;
+    const { look } = this,
+      { labels, unit } = look;
+    this.box.style.height = "";
     const axis = {
       stroke: cssVariable("--soft"),
       grid: { stroke: cssVariable("--line"), width: 1 },
@@ -73,7 +85,7 @@ export class Plot {
       font: "10px system-ui",
       values: ticks,
     };
-    this.plot = new uPlot(
+    const plot = new Drawn(
       {
         width: look.width,
         height: look.height ?? 96,
@@ -117,27 +129,31 @@ export class Plot {
           ],
         },
       },
-      [[], ...labels.map(() => [])],
+      this.data,
       this.box,
     );
-    this.plot.over.append(this.now);
+    this.plot = plot;
+    plot.over.append(this.now);
+    if (this.time !== null) this.mark(this.time);
     const pick = look.pick;
     if (pick)
-      this.plot.over.addEventListener("click", (e) => {
-        if (this.plot.data[0].length)
-          pick(this.plot.posToVal(e.clientX - this.plot.over.getBoundingClientRect().left, "x"));
+      plot.over.addEventListener("click", (e) => {
+        if (plot.data[0].length) pick(plot.posToVal(e.clientX - plot.over.getBoundingClientRect().left, "x"));
       });
   }
 
   set(x: number[], ...y: (number | null)[][]): void {
-    this.plot.setData([x, ...y] as uPlot.AlignedData);
+    this.data = [x, ...y] as uPlot.AlignedData;
+    this.plot?.setData(this.data);
   }
   /** Draw a line at the current time. */
   mark(time: number): void {
     this.time = time;
-    this.place(this.plot);
-    if (this.legend && (this.plot.cursor.left ?? -1) < 0 && this.plot.data[0].length)
-      this.plot.setLegend({ idx: this.plot.valToIdx(time) }, false); // unless the pointer marks another time
+    const { plot } = this;
+    if (!plot) return;
+    this.place(plot);
+    if (this.legend && (plot.cursor.left ?? -1) < 0 && plot.data[0].length)
+      plot.setLegend({ idx: plot.valToIdx(time) }, false); // unless the pointer marks another time
   }
   private place(u: uPlot): void {
     const { min, max } = u.scales["x"]!,
@@ -147,10 +163,12 @@ export class Plot {
     if (there) this.now.style.transform = `translateX(${u.valToPos(t, "x")}px)`;
   }
   width(w: number): void {
-    if (Math.abs(this.plot.width - w) > 2) this.plot.setSize({ width: w, height: this.plot.height });
+    this.look.width = w;
+    if (this.plot && Math.abs(this.plot.width - w) > 2) this.plot.setSize({ width: w, height: this.plot.height });
   }
   destroy(): void {
-    this.plot.destroy();
+    this.gone = true;
+    this.plot?.destroy();
     this.element.remove();
   }
 }

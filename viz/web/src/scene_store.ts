@@ -321,6 +321,8 @@ export const OUTCOMES = [
   "dropped",
   "corrupt",
 ];
+/** Losses that carry no information: out of range, or no receiver was active. */
+export const INAUDIBLE_OUTCOMES = new Set([2, 3, 11]);
 export const SIGNAL_KINDS = ["pulse", "data", "range request", "range reply"];
 export const RANGE_KINDS = new Set([2, 3]); // range request and reply
 export const RUN_STATES = ["stopped", "running", "paused", "ended"];

@@ -15,14 +15,14 @@ export interface SharedParts {
 }
 
 export class SharedView {
-  private wanted = parseViewLink(location.hash); // kept until the scene is loaded
+  private pending = parseViewLink(location.hash); // kept until the scene is loaded
 
   constructor(
     private readonly store: SceneStore,
     private readonly parts: SharedParts,
   ) {
     window.addEventListener("hashchange", () => {
-      this.wanted = parseViewLink(location.hash);
+      this.pending = parseViewLink(location.hash);
       this.restore();
     });
   }
@@ -48,10 +48,10 @@ export class SharedView {
 
   /** Restore the view of the link that opened the page, as soon as its scene and bodies are loaded. */
   restore(): void {
-    const v = this.wanted,
+    const v = this.pending,
       { stage, arrangement, selection, control } = this.parts;
     if (!v || !this.store.scene || !this.store.bodies.size) return;
-    this.wanted = null;
+    this.pending = null;
     if (typeof v === "string") {
       arrangement.apply(arrangement.defaults);
       toast(`cannot show the view of this link: ${v}; this is the default layout`, true);

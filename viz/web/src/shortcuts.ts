@@ -12,13 +12,13 @@ import type { Toolbar } from "./toolbar";
 
 export interface ShortcutTargets {
   toolbar: Pick<Toolbar, "startOrPause" | "step" | "stop" | "faster">;
-  stage: Pick<Stage, "setMode" | "toggleSplit" | "home" | "toggle" | "menu">;
+  stage: Pick<Stage, "setMode" | "showChart" | "toggleSplit" | "home" | "toggle" | "menu">;
   selection: Pick<Selection, "choose" | "step">;
   mission: Pick<MissionEditor, "request">;
   helm: Pick<ManualControl, "request">;
   panels: Pick<SidePanels, "toggle">;
   theme: Pick<Theme, "toggle">;
-  pointer: Pick<ChartPointer, "endMeasurement">;
+  pointer: Pick<ChartPointer, "endMeasurement" | "measuring" | "measure" | "copy">;
   /** Open the onboard view of the selected body, or close it. */
   toggleOnboard(): void;
 }
@@ -46,6 +46,11 @@ function actions(p: ShortcutTargets): Record<string, () => void> {
     },
     o: () => p.toggleOnboard(),
     ...Object.fromEntries(LAYERS.map(([layer, , key]) => [key.toLowerCase(), () => p.stage.toggle(layer)])),
+    f: () => {
+      p.stage.showChart();
+      p.pointer.measure(!p.pointer.measuring);
+    },
+    y: () => p.pointer.copy(),
     m: () => {
       p.stage.menu.close();
       p.mission.request();

@@ -4,16 +4,30 @@ import { Chart } from "./chart";
 import { h } from "./dom";
 import type { ErrorBanner } from "./error_banner";
 import type { OnboardCanvases } from "./view3d";
-import { Menu } from "./menu";
+import type { Object3D } from "three";
 import type { Layout } from "./layout";
+import { Menu } from "./menu";
 import type { SceneStore } from "./scene_store";
 import { splitter } from "./splitter";
 import type { ViewState } from "./url_state";
-import { EXAGGERATION_FACTORS } from "./vertical_exaggeration";
-import { View3D, type CameraMode } from "./view3d";
+import type { CameraMode, View3D } from "./view3d";
 
 export type StageMode = CameraMode | "chart";
-type Layer = keyof View3D["show"];
+type Layer =
+  | "labels"
+  | "trails"
+  | "spheres"
+  | "beacons"
+  | "surface"
+  | "waves"
+  | "sky"
+  | "arrows"
+  | "beams"
+  | "traffic"
+  | "magnify";
+/** Elements that are shown. */
+export type Layers = Record<Layer, boolean>;
+const EXAGGERATION_FACTORS = [1, 2, 5, 10, 20];
 const MODES: [mode: StageMode, text: string, key: string][] = [
   ["free", "free", "1"],
   ["follow", "follow", "2"],
@@ -39,12 +53,31 @@ const EVEN = 0.5; // share of the 3D view when the stage is split
 
 export class Stage {
   readonly element = h("div", { id: "stage" });
-  readonly view: View3D;
+  /** The 3D view. It is loaded after the first picture; until then the chart is shown. */
+  view: View3D | null = null;
   readonly chart: Chart;
-  private charting = false; // the chart is shown alone
-  private split: number | null = null; // share of the width that the 3D view takes beside the chart
+  readonly show: Layers = {
+    labels: true,
+    trails: true,
+    spheres: true,
+    beacons: false, // receptions from buoy to buoy
+    surface: true,
+    waves: true,
+    sky: true,
+    arrows: true,
+    beams: true,
+    traffic: true,
+    magnify: true,
+  };
+  private wanted: StageMode = "free";
+  private share: number | null = null; // share of the width that the 3D view takes beside the chart
   private homed = false; // the chart shows the scene
-  private built = false; // there was a scene
+  private dark = true;
+  private eye: OnboardCanvases | null = null;
+  private linked: ViewState | null = null; // view of a link that the 3D view has not taken yet
+  private readonly clouds = new Set<Object3D>(); // soundings in the 3D view
+  private loading = false;
+  private readonly waiting = h("div", { class: "loading", role: "status" }, "the 3D view is loading…");
   private readonly heights: HTMLSelectElement;
   private readonly modes = new Map<StageMode, HTMLButtonElement>();
   private readonly layers = new Map<Layer, HTMLButtonElement>();
@@ -55,21 +88,19 @@ export class Stage {
   readonly menu: Menu;
 
   constructor(
-    store: SceneStore,
-    choose: (row: number | null) => void,
-    openOnboard: (row: number) => void,
+    private readonly store: SceneStore,
+    private readonly choose: (row: number | null) => void,
+    private readonly openOnboard: (row: number) => void,
     private readonly changed: () => void,
   ) {
-    this.view = new View3D(store, choose, openOnboard, changed);
-    this.chart = new Chart(store, choose, this.view.show, changed);
-    this.chart.canvas.classList.add("hidden");
+    this.chart = new Chart(store, choose, this.show, changed);
     this.heights = h(
       "select",
       {
         id: "heights",
         title: "Vertical exaggeration of the scene",
         onchange: () => {
-          this.view.stretch(Number(this.heights.value));
+          this.view?.stretch(Number(this.heights.value));
           changed();
         },
       },
@@ -98,43 +129,73 @@ export class Stage {
   assemble(buttons: HTMLElement[], above: HTMLElement): void {
     const home = h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂");
     this.element.append(
-      this.view.canvas,
-      this.view.over,
       this.chart.canvas,
-      this.view.compass,
       this.chart.pointer.element,
+      this.waiting,
       splitter(
         this.element,
-        () => this.split ?? EVEN,
-        (share) => this.setSplit(share),
+        () => this.share ?? EVEN,
+        (share) => this.split(share),
       ),
       h("div", { class: "tools" }, ...this.modes.values(), this.splitButton, home, this.menu.element, ...buttons),
       above,
     );
-    this.setSplit(Number(localStorage.getItem(STORED_SPLIT)) || null);
+    this.split(Number(localStorage.getItem(STORED_SPLIT)) || null);
+  }
+
+  /** Load the 3D view, once. Without it, or if this browser cannot draw it, the chart stays. */
+  async load(): Promise<void> {
+    if (this.loading) return;
+    this.loading = true;
+    try {
+      const { View3D } = await import("./view3d");
+      const view = new View3D(this.store, this.choose, this.openOnboard, this.changed, this.show);
+      view.theme(this.dark);
+      view.rebuild();
+      view.history();
+      for (const cloud of this.clouds) view.heights.sea.add(cloud);
+      view.onboard = this.eye;
+      this.chart.canvas.before(view.canvas, view.over, view.compass);
+      this.view = view;
+      if (this.linked) this.look(this.linked);
+      else {
+        this.setMode(this.wanted);
+        view.stretch(Number(this.heights.value));
+      }
+    } finally {
+      this.waiting.remove();
+    }
   }
 
   get mode(): StageMode {
-    return this.charting ? "chart" : this.view.mode;
+    return this.view && this.wanted !== "chart" ? this.view.mode : this.wanted;
+  }
+
+  private get charting(): boolean {
+    return this.wanted === "chart" || !this.view;
+  }
+
+  private get chartShown(): boolean {
+    return this.charting || this.share !== null;
   }
 
   /** Choose a view. The chart is then shown alone; the camera may move beside the chart. */
   setMode(mode: StageMode): void {
-    this.charting = mode === "chart";
-    if (mode === "chart") this.split = null;
-    else this.view.setMode(mode);
+    this.wanted = mode;
+    if (mode === "chart") this.share = null;
+    else this.view?.setMode(mode);
     this.arrange();
   }
 
   /** Show the 3D view beside the chart, with a share of the width; null: alone. */
-  setSplit(share: number | null): void {
-    this.split = share;
-    if (share !== null) this.charting = false;
+  split(share: number | null): void {
+    this.share = share;
+    if (share !== null && this.wanted === "chart") this.wanted = this.view?.mode ?? "free";
     this.arrange();
   }
 
   toggleSplit(): void {
-    this.setSplit(this.split === null ? EVEN : null);
+    this.split(this.share === null ? EVEN : null);
   }
 
   /** Show the chart, if it is not shown. */
@@ -142,21 +203,23 @@ export class Stage {
     if (!this.chartShown) this.setMode("chart");
   }
 
-  private get chartShown(): boolean {
-    return this.charting || this.split !== null;
-  }
-
   /** Put the views in their places, and remember the split for the next visit. */
   private arrange(): void {
     this.changed();
-    localStorage.setItem(STORED_SPLIT, String(this.split ?? ""));
-    this.element.style.setProperty("--split", `${100 * (this.split ?? EVEN)}%`);
-    this.element.classList.toggle("split", this.split !== null);
+    localStorage.setItem(STORED_SPLIT, String(this.share ?? ""));
+    this.element.style.setProperty("--split", `${100 * (this.share ?? EVEN)}%`);
+    this.element.classList.toggle("split", this.share !== null && this.view !== null);
     this.element.classList.toggle("charting", this.charting);
     this.chart.canvas.classList.toggle("hidden", !this.chartShown);
-    this.view.compass.classList.toggle("hidden", this.charting);
+    this.waiting.classList.toggle("hidden", this.wanted === "chart");
+    this.view?.compass.classList.toggle("hidden", this.charting);
     this.chart.pointer.show(this.chartShown);
-    if (!this.chartShown || this.homed || !this.chart.canvas.clientWidth) return;
+    this.showAll();
+  }
+
+  /** Show the whole scene on the chart when the chart is first drawn. */
+  private showAll(): void {
+    if (this.homed || !this.chartShown || !this.store.scene) return;
     this.chart.home();
     this.homed = true;
   }
@@ -164,18 +227,18 @@ export class Stage {
   /** Show the whole scene. */
   home(): void {
     if (this.chartShown) this.chart.home();
-    if (!this.charting) this.view.home();
+    if (!this.charting) this.view!.home();
   }
 
   goTo(row: number): void {
     this.setMode("free");
-    this.view.goTo(row);
+    this.view?.goTo(row);
   }
 
   /** Show or hide a layer, and remember the choice for the next visit. */
   toggle(layer: Layer): void {
-    this.view.show[layer] = !this.view.show[layer];
-    localStorage.setItem(STORED_LAYERS, JSON.stringify(this.view.show));
+    this.show[layer] = !this.show[layer];
+    localStorage.setItem(STORED_LAYERS, JSON.stringify(this.show));
     this.changed();
   }
 
@@ -186,73 +249,87 @@ export class Stage {
     } catch {
       /* the stored value does not come from this page */
     }
-    for (const [layer] of LAYERS) if (typeof stored?.[layer] === "boolean") this.view.show[layer] = stored[layer];
+    for (const [layer] of LAYERS) if (typeof stored?.[layer] === "boolean") this.show[layer] = stored[layer];
   }
 
   /** Build a new scene. */
   rebuild(dark: boolean): void {
-    this.view.rebuild();
+    this.view?.rebuild();
     this.chart.build(dark);
     this.homed = false;
-    if (!this.built) this.arrange(); // the chart may be shown from the last visit
-    this.built = true;
   }
 
   theme(dark: boolean): void {
-    this.view.theme(dark);
+    this.dark = dark;
+    this.view?.theme(dark);
     this.chart.build(dark);
   }
 
   set onboard(canvases: OnboardCanvases | null) {
-    this.view.onboard = canvases;
+    this.eye = canvases;
+    if (this.view) this.view.onboard = canvases;
     this.changed();
+  }
+
+  /** Show or remove a cloud of soundings in the 3D view. */
+  points(cloud: Object3D, shown: boolean): void {
+    if (shown) this.clouds.add(cloud);
+    else this.clouds.delete(cloud);
+    if (shown) this.view?.heights.sea.add(cloud);
+    else this.view?.heights.sea.remove(cloud);
+  }
+
+  /** True if the picture changes without new data. */
+  busy(): boolean {
+    return this.view?.busy() ?? this.store.moving();
   }
 
   /** Draw a picture. */
   draw(errors: ErrorBanner): void {
+    const { view } = this;
+    this.showAll();
     if (this.chartShown) errors.part("the chart", () => this.chart.render());
-    if (!this.charting || this.view.onboard) errors.part("the 3D view", () => this.view.render(!this.charting));
+    if (view && (!this.charting || view.onboard)) errors.part("the 3D view", () => view.render(!this.charting));
   }
 
   /** Draw the last picture before the drawing loop rests. */
   rest(): void {
-    if (!this.charting) this.view.still();
+    if (!this.charting) this.view!.still();
   }
 
   /** Draw a picture for a file, at full quality. */
   drawStill(): void {
     if (this.chartShown) this.chart.render();
-    if (!this.charting) this.view.still(true);
+    if (!this.charting) this.view!.still(true);
   }
 
   /** Canvases that are shown, lowest first. */
   get canvases(): HTMLCanvasElement[] {
-    const space = [this.view.canvas, this.view.over, this.view.compass];
-    return [...(this.charting ? [] : space), ...(this.chartShown ? [this.chart.canvas] : [])];
+    const space = this.charting ? [] : [this.view!.canvas, this.view!.over, this.view!.compass];
+    return [...space, ...(this.chartShown ? [this.chart.canvas] : [])];
   }
 
   updateButtons(): void {
     for (const [mode, button] of this.modes) button.classList.toggle("on", mode === this.mode);
-    this.splitButton.classList.toggle("on", this.split !== null);
-    for (const [layer, button] of this.layers) button.classList.toggle("on", this.view.show[layer]);
+    this.splitButton.classList.toggle("on", this.share !== null);
+    for (const [layer, button] of this.layers) button.classList.toggle("on", this.show[layer]);
   }
 
   private get shownLayers(): Layer[] {
-    return LAYERS.map(([layer]) => layer).filter((layer) => this.view.show[layer]);
+    return LAYERS.map(([layer]) => layer).filter((layer) => this.show[layer]);
   }
 
   /** Parts of a layout. */
   get layout(): Pick<Layout, "mode" | "split" | "show"> {
-    return { mode: this.mode, split: this.split, show: this.shownLayers };
+    return { mode: this.mode, split: this.share, show: this.shownLayers };
   }
 
   /** Parts of a link to the current view. */
   state(): Pick<ViewState, "eye" | "target" | "heights" | "middle" | "scale"> {
-    const { camera, controls } = this.view;
     return {
-      eye: camera.position.toArray(),
-      target: controls.target.toArray(),
-      heights: this.view.heights.factor,
+      eye: this.view?.camera.position.toArray() ?? this.linked?.eye ?? [0, 100, 100],
+      target: this.view?.controls.target.toArray() ?? this.linked?.target ?? [0, 0, 0],
+      heights: Number(this.heights.value),
       ...this.chart.looks,
     };
   }
@@ -260,19 +337,24 @@ export class Stage {
   /** Arrange the views as in a layout. */
   setLayout({ mode, split }: Pick<Layout, "mode" | "split">): void {
     this.setMode(MODES.find(([known]) => known === mode)?.[0] ?? "free");
-    this.setSplit(split);
+    this.split(split);
   }
 
   showLayers(layers: string[]): void {
-    for (const [layer] of LAYERS) this.view.show[layer] = layers.includes(layer);
+    for (const [layer] of LAYERS) this.show[layer] = layers.includes(layer);
   }
 
   /** Restore the view of a link. */
   look(v: ViewState): void {
     this.homed = true;
+    this.linked = v;
     this.chart.look([v.middle[0]!, v.middle[1]!], v.scale);
-    this.view.heights.factor = EXAGGERATION_FACTORS.find((f) => f === v.heights) ?? 1;
-    this.heights.value = String(this.view.heights.factor);
+    this.setLayout(v);
+    const factor = EXAGGERATION_FACTORS.find((f) => f === v.heights) ?? 1;
+    this.heights.value = String(factor);
+    if (!this.view) return;
+    this.view.heights.factor = factor;
     this.view.look(v.eye, v.target);
+    this.linked = null;
   }
 }

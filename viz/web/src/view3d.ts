@@ -4,7 +4,7 @@ import * as THREE from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import { NavigationEstimates } from "./navigation_estimates";
 import { BodyMeshes } from "./body_meshes";
-import { Cables } from "./cables";
+import { Cables } from "./cables3d";
 import { drawCompassCard, drawHud } from "./compass_hud";
 import { Traffic3D } from "./traffic3d";
 import { cssVariable } from "./dom";
@@ -16,6 +16,7 @@ import { SOFTWARE_RENDERING } from "./canvas";
 import { skyColours, Sky, SUN } from "./sky";
 import { AcousticSignals } from "./acoustic_signals";
 import type { SceneStore } from "./scene_store";
+import type { Layers } from "./stage";
 import { WaterSurface } from "./water_surface";
 import { Terrain } from "./terrain";
 import { Trails } from "./trails";
@@ -50,19 +51,6 @@ export class View3D {
   readonly ways: Trails;
   readonly names = new Labels3D(this);
   mode: CameraMode = "free";
-  show = {
-    spheres: true,
-    trails: true,
-    labels: true,
-    surface: true,
-    waves: true,
-    sky: true,
-    arrows: true,
-    beams: true,
-    traffic: true,
-    beacons: false, // receptions from buoy to buoy
-    magnify: true,
-  };
   onboard: OnboardCanvases | null = null;
   frames = 0;
   quality = 1; // share of the screen's resolution that this machine can draw in time
@@ -84,6 +72,7 @@ export class View3D {
     private readonly choose: (row: number | null) => void,
     private readonly open: (row: number) => void,
     private readonly changed: () => void,
+    readonly show: Layers,
   ) {
     this.renderer = new THREE.WebGLRenderer({
       canvas: this.canvas,
@@ -506,8 +495,8 @@ export class View3D {
     ] as const)
       for (const s of kit?.row === this.onboard?.row ? (kit?.sensors ?? []) : []) {
         const v = s.type === type ? values?.[s.name] : undefined,
-          told = v?.valid ? v.fields[field] : null;
-        if (typeof told === "number") return told;
+          value = v?.valid ? v.fields[field] : null;
+        if (typeof value === "number") return value;
       }
     return null;
   }

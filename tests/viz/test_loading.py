@@ -1,0 +1,148 @@
+"""Loading of the page: compressed files that browsers keep, and a first view that needs few of them."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import numpy as np
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from tests.viz.browser import need
+from tests.viz.sea import Opener
+from tests.viz.stage import Stage, on_stage
+from wavesim_viz import hub as hubs
+from wavesim_viz import web
+from wavesim_viz.frame import ViewerFrame, bodies
+from wavesim_viz.web import STATIC, AccessPolicy, make_app
+
+#: Connection of a phone: 1.6 Mbit/s, round trip 150 ms ("Slow 4G" of Lighthouse).
+SLOW_4G = {"offline": False, "latency": 150, "downloadThroughput": 1.6e6 / 8, "uploadThroughput": 750e3 / 8}
+MOST_FIRST = 75_000  #: maximum size of the files of the first view, in bytes
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> Any:
+    """A viewer in this process, with one body. No decompression, so that tests see the bytes that were sent."""
+    if not (STATIC / "index.html").is_file():
+        need("NO PAGE: `make web` builds it (it needs Node.js)")
+    app = make_app(Stage(), 50.0, AccessPolicy.make("127.0.0.1", 1, False), tmp_path)
+    server = TestServer(app)
+    await server.start_server()
+    app[web.ACCESS].names = {f"127.0.0.1:{server.port}"}
+    async with TestClient(server, auto_decompress=False) as client:
+        yield client
+
+
+def first_files() -> list[str]:
+    """Return the names of the files that the page requests before it shows anything."""
+    found = re.findall(r'(?:href|src)="/static/([^"]+\.(?:js|css))"', (STATIC / "index.html").read_text())
+    assert len(found) > 2
+    return found
+
+
+async def test_files_are_compressed_and_kept_by_browsers(client: TestClient[Any, Any]) -> None:
+    plain, packed = {"Accept-Encoding": "identity"}, {"Accept-Encoding": "gzip, deflate"}
+    for name in ["", *(f"static/{n}" for n in [*first_files(), "icon.svg"])]:
+        async with client.get(f"/{name}", headers=plain) as reply:
+            whole = await reply.read()
+            assert reply.status == 200 and "Content-Encoding" not in reply.headers
+            assert reply.headers["Vary"] == "Accept-Encoding"
+        async with client.get(f"/{name}", headers=packed) as reply:
+            sent = await reply.read()
+            assert reply.headers["Content-Encoding"] == "gzip" and reply.headers["Vary"] == "Accept-Encoding"
+            assert gzip.decompress(sent) == whole and len(sent) == int(reply.headers["Content-Length"])
+            # a name with a hash never gets another content; the page itself is checked at each visit
+            kept = reply.headers["Cache-Control"]
+            assert kept == ("private, max-age=31536000, immutable" if name.endswith(("js", "css")) else "no-cache")
+            tag = reply.headers["ETag"]
+        async with client.get(f"/{name}", headers={**packed, "If-None-Match": tag}) as reply:
+            assert reply.status == 304 and await reply.read() == b""
+
+
+async def test_answers_are_compressed(client: TestClient[Any, Any]) -> None:
+    async with client.get("/api/schema", headers={"Accept-Encoding": "gzip"}) as reply:
+        sent = await reply.read()
+        assert reply.headers["Content-Encoding"] == "gzip" and reply.headers["Vary"] == "Accept-Encoding"
+        assert 5 * len(sent) < len(gzip.decompress(sent))
+
+
+def test_the_first_view_needs_few_bytes() -> None:
+    """3D graphics, charts, sonar windows and the configurator come later."""
+    if not (STATIC / "index.html").is_file():
+        need("NO PAGE: `make web` builds it (it needs Node.js)")
+    texts = "".join((STATIC / name).read_text() for name in first_files())
+    assert "WebGLRenderer" not in texts and "u-legend" not in texts.replace(".u-legend", "")
+    assert sum((STATIC / f"{name}.gz").stat().st_size for name in first_files()) < MOST_FIRST
+
+
+class Crowd(Stage):
+    """Twenty bodies with a long history."""
+
+    def roster(self) -> list[list[Any]]:
+        return [[k, f"v{k}", "lauv", "underwater", 1] for k in range(20)]
+
+    def frame(self) -> ViewerFrame:
+        self.tick += 1
+        p = np.array([[10.0 * k, 0.01 * self.tick, 5.0] for k in range(20)])
+        return ViewerFrame(self.tick * 0.1, self.tick, 1, bodies(range(20), p, [[1, 0, 0, 0]] * 20, np.ones((20, 3))))
+
+
+@pytest.mark.system
+async def test_a_page_can_draw_before_it_has_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tracks are most of the bytes. Messages to other machines are compressed."""
+    app = make_app(Crowd(), 50.0, AccessPolicy.make("127.0.0.1", 1, False), tmp_path)
+    server = TestServer(app)
+    await server.start_server()
+    app[web.ACCESS].names = {f"127.0.0.1:{server.port}"}
+    async with TestClient(server) as client:
+        origin = f"http://127.0.0.1:{server.port}"
+        for local in (True, False):
+            monkeypatch.setattr(web, "_is_local", lambda address, local=local: local)
+            async with client.ws_connect("/ws", origin=origin, compress=15) as ws:
+                order = []
+                while "tracks" not in order:
+                    message = await ws.receive(10)
+                    order.append(message.json()["type"] if message.type is aiohttp.WSMsgType.TEXT else "frame")
+                assert {"hello", "scene", "roster", "frame"} <= set(order[:-1])
+                assert bool(ws.compress) is not local
+
+
+@pytest.fixture
+def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(web, "_is_local", lambda _address: False)
+    monkeypatch.setattr(hubs, "IDLE_PERIOD_S", 0.02)
+    with on_stage(Crowd(), tmp_path) as url:
+        yield url
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("browser")
+@pytest.mark.timeout(240)
+def test_a_phone_sees_bodies_before_the_3d_view(context: Any, open_page: Opener, crowd: str) -> None:
+    """On a slow connection, the chart shows the bodies first, and the 3D view replaces it. The page in one piece took
+    five seconds for its script alone.
+    """
+    page = open_page(crowd)
+    cdp = context.new_cdp_session(page.page)
+    cdp.send("Network.enable")
+    cdp.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    cdp.send("Network.emulateNetworkConditions", SLOW_4G)
+    page.page.set_viewport_size({"width": 390, "height": 844})
+    page.page.reload(wait_until="commit")
+    page.wait("window.wavesim && wavesim.view && wavesim.view.frames > 1")
+    parts = page.see(
+        "performance.getEntriesByType('resource').map(e => [e.name, e.startTime, e.responseEnd, e.transferSize])"
+    )
+    first = page.see("performance.getEntriesByName('first picture')[0].startTime")
+    before = [p for p in parts if p[2] <= first]
+    later = [p for p in parts if p[1] >= first]
+    assert sum(p[3] for p in before) < MOST_FIRST + 10_000
+    assert any("/view3d-" in p[0] for p in later) and not any("configurator" in p[0] for p in parts)
+    assert page.see("wavesim.app.root.querySelector('#fleet tbody').rows.length") == 20
+    page.clean()

@@ -1,0 +1,206 @@
+// A window with the images of one sonar or camera.
+
+import { formatTime, h, toggleClass, setText } from "./dom";
+import { makeDraggable } from "./draggable";
+import { PALETTE_NAMES, colourTable, type ImagePainter, type SonarImage } from "./sonar_image";
+import { CameraView } from "./camera_view";
+import { FanView } from "./fan_view";
+import { MultibeamView } from "./multibeam_view";
+import { SidescanView } from "./sidescan_view";
+import { context2d } from "./canvas";
+import type { ImageHeader } from "./page_protocol";
+import type { Stage } from "./stage";
+
+export class SonarWindow {
+  readonly box: HTMLElement;
+  painter: ImagePainter | null = null;
+  taken = 0; // images
+  skipped = 0; // frames that did not reach this page
+  trouble = "";
+  private epoch = 0;
+  private last = 0; // number of the newest frame of this epoch
+  private head: ImageHeader | null = null;
+  private stale = true;
+  private low = 0;
+  private high = 255;
+  private readonly canvas = h("canvas", { class: "sonar" });
+  private readonly status = h("div", { class: "status" });
+  private readonly under = h("div", { class: "under" });
+  private readonly colouring = h(
+    "select",
+    {
+      title: "Colours",
+      onchange: () => {
+        this.stale = true;
+        this.changed();
+      },
+    },
+    ...PALETTE_NAMES.map((c) => h("option", { value: c }, c)),
+  );
+  private readonly contrast: HTMLButtonElement = h(
+    "button",
+    {
+      title: "Fit the contrast to the data, or use the full scale",
+      onclick: () => {
+        toggleClass(this.contrast, "on", !this.contrast.classList.contains("on"));
+        this.stale = true;
+        this.changed();
+      },
+    },
+    "auto",
+  );
+  private readonly ground: HTMLButtonElement = h(
+    "button",
+    {
+      class: "ground hidden",
+      title: "Show range along the beam, or over the ground",
+      onclick: () => {
+        toggleClass(this.ground, "on", !this.ground.classList.contains("on"));
+        setText(this.ground, this.ground.classList.contains("on") ? "ground" : "slant");
+        this.stale = true;
+        this.changed();
+      },
+    },
+    "slant",
+  );
+
+  constructor(
+    readonly row: number,
+    readonly name: string,
+    title: string,
+    place: number,
+    private readonly stage: Pick<Stage, "element" | "points">,
+    close: () => void,
+    private readonly changed: () => void,
+  ) {
+    const button = h("button", { class: "close", title: "Close", onclick: close }, "×"),
+      head = h(
+        "div",
+        { class: "head" },
+        h("b", { class: "grow" }, title),
+        this.ground,
+        this.contrast,
+        this.colouring,
+        button,
+      );
+    this.box = h("div", { class: "window sonars" }, head, this.canvas, this.status, this.under);
+    this.box.dataset["sonar"] = name;
+    toggleClass(this.contrast, "on", true);
+    const width = Math.min(460, 0.48 * stage.element.clientWidth),
+      height = Math.min(0.8 * width, 0.46 * stage.element.clientHeight);
+    Object.assign(this.box.style, {
+      left: `${10 + (place % 2) * (width + 8)}px`,
+      top: `${40 + (Math.floor(place / 2) % 2) * (height + 8)}px`,
+      width: `${width}px`,
+      height: `${height}px`,
+    });
+    makeDraggable(head, this.box, stage.element);
+    new ResizeObserver(() => {
+      this.stale = true;
+      changed();
+    }).observe(this.box);
+    this.canvas.addEventListener("pointermove", (e) => {
+      const ratio = this.ratio();
+      setText(this.under, this.painter?.describeSample(e.offsetX * ratio, e.offsetY * ratio) ?? "");
+    });
+    this.canvas.addEventListener("pointerleave", () => setText(this.under, ""));
+    stage.element.append(this.box);
+  }
+
+  private ratio(): number {
+    return Math.min(window.devicePixelRatio, 2);
+  }
+
+  /** Clear everything when a new epoch starts. */
+  begin(epoch: number): void {
+    if (epoch === this.epoch) return;
+    this.epoch = epoch;
+    this.painter?.clear();
+    this.skipped = this.last = 0;
+    this.stale = true;
+  }
+
+  take(p: SonarImage): void {
+    this.begin(p.head.epoch);
+    if (this.last) this.skipped += Math.max(p.head.number - this.last - 1, 0);
+    this.last = p.head.number;
+    if (!this.painter || this.head?.kind !== p.head.kind) {
+      this.end();
+      this.painter =
+        p.head.kind === "sidescan"
+          ? new SidescanView()
+          : p.head.kind === "bathymetry"
+            ? new MultibeamView()
+            : p.head.kind === "camera"
+              ? new CameraView()
+              : new FanView();
+      if (this.painter instanceof MultibeamView) this.stage.points(this.painter.cloud, true);
+      toggleClass(this.ground, "hidden", p.head.kind !== "sidescan");
+      for (const e of [this.contrast, this.colouring])
+        toggleClass(e, "hidden", p.head.kind === "bathymetry" || p.head.kind === "camera");
+    }
+    this.head = p.head;
+    this.trouble = "";
+    this.painter.take(p);
+    this.taken++;
+    this.stale = true;
+  }
+
+  draw(): void {
+    const ratio = this.ratio(),
+      w = Math.round(this.canvas.clientWidth * ratio),
+      hh = Math.round(this.canvas.clientHeight * ratio),
+      head = this.head;
+    if (!w || !hh) return;
+    if (!head || this.trouble) {
+      setText(this.status, this.trouble || "no image yet");
+      if (!head) return;
+    }
+    if (!this.stale) return;
+    this.stale = false;
+    if (this.canvas.width !== w || this.canvas.height !== hh) {
+      this.canvas.width = w;
+      this.canvas.height = hh;
+    }
+    const limits = this.contrast.classList.contains("on") ? this.painter!.limits() : [0, 255];
+    if (limits) {
+      // slowly, so that the brightness does not pump
+      const f = this.taken < 10 ? 1 : 0.1;
+      this.low += f * (limits[0]! - this.low);
+      this.high += f * (Math.max(limits[1]!, limits[0]! + 60) - this.high);
+    }
+    const c = context2d(this.canvas);
+    c.clearRect(0, 0, w, hh);
+    this.painter!.paint(c, w, hh, {
+      colours: colourTable(this.colouring.value, this.low, this.high),
+      ground: this.ground.classList.contains("on"),
+      ratio,
+    });
+    if (this.trouble) return;
+    const altitude =
+        head.altitude === null || head.kind === "forward" ? "" : `  altitude ${head.altitude.toFixed(1)} m`,
+      cut = head.saturated ? `  ${head.saturated} saturated` : "",
+      skipped = this.skipped ? `  ${this.skipped} skipped` : "";
+    const what =
+      head.kind === "camera"
+        ? `${head.bins / 3} x ${head.beams}  exposure ${head.gain.toPrecision(3)}`
+        : `${(head.frequency / 1e3).toFixed(0)} kHz  ${head.range.toFixed(0)} m`;
+    setText(
+      this.status,
+      `${what}  ${head.kind === "camera" ? "picture" : "ping"} ${head.number}  ${formatTime(head.time)}` +
+        `${altitude}${cut}${skipped}`,
+    );
+  }
+
+  /** Remove its points from the 3D view. */
+  private end(): void {
+    if (!(this.painter instanceof MultibeamView)) return;
+    this.stage.points(this.painter.cloud, false);
+    this.painter.dispose();
+  }
+
+  close(): void {
+    this.end();
+    this.box.remove();
+  }
+}
