@@ -7,6 +7,7 @@ import { CommanderForms } from "./commander_forms";
 import { DepthProfile } from "./depth_profile";
 import { h } from "./dom";
 import { Drawer, type Pane } from "./drawer";
+import { EventMarks } from "./event_marks";
 import { SignalList } from "./fleet_list";
 import type { Layout } from "./layout";
 import { LogCharts } from "./log_charts";
@@ -28,6 +29,7 @@ export class BottomPanel {
   readonly signals: SignalList;
   readonly timeline: Timeline;
   readonly charts: LogCharts;
+  readonly events: EventMarks;
   private readonly drawer: Drawer;
 
   constructor(
@@ -37,10 +39,11 @@ export class BottomPanel {
     choose: (row: number | null) => void,
     changed: () => void,
   ) {
+    this.events = new EventMarks(store);
     const seek = (time: number): void => link.control("seek", time);
     this.signals = new SignalList(store, choose);
-    this.timeline = new Timeline(store, seek);
-    this.charts = new LogCharts(store, seek, changed);
+    this.timeline = new Timeline(store, this.events, seek);
+    this.charts = new LogCharts(store, this.events, seek, changed);
     const traffic = new TrafficList(store, choose),
       alarms = new AlarmList(store, choose, link, announcer);
     this.drawer = new Drawer(

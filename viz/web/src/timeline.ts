@@ -3,15 +3,9 @@
 import { formatTime, cssVariable, h, setText } from "./dom";
 import type { SceneStore } from "./scene_store";
 import { context2d } from "./canvas";
+import { type EventMarks, markColour } from "./event_marks";
 import type { ReplayClock, TimeMark } from "./page_protocol";
 
-const TINTS: Record<string, string> = {
-  notice: "--warm",
-  fault: "--bad",
-  command: "--accent",
-  join: "--good",
-  loss: "--soft",
-};
 const NEAR = 5; // px
 
 export class Timeline {
@@ -25,12 +19,12 @@ export class Timeline {
   });
   private readonly strip = h("canvas", { class: "marks", id: "marks" });
   private readonly slider: HTMLInputElement;
-  private marks: TimeMark[] = [];
   private sliding = false;
   private drawn = "";
 
   constructor(
     private readonly store: SceneStore,
+    private readonly events: EventMarks,
     seek: (time: number) => void,
   ) {
     const slider = (this.slider = h("input", {
@@ -74,9 +68,8 @@ export class Timeline {
     this.element.classList.remove("hidden");
   }
 
-  mark(marks: TimeMark[]): void {
-    this.marks = marks;
-    this.drawn = "";
+  private get marks(): TimeMark[] {
+    return this.events.all;
   }
 
   private get range(): [number, number] {
@@ -115,7 +108,7 @@ export class Timeline {
     const c = context2d(this.strip);
     c.scale(2, 2);
     for (const m of [...this.marks].sort((a, b) => Number(a.kind !== "loss") - Number(b.kind !== "loss"))) {
-      c.fillStyle = cssVariable(TINTS[m.kind] ?? "--soft");
+      c.fillStyle = markColour(m.kind);
       if (m.kind === "loss") c.fillRect(this.x(m.time) - 0.5, 6, 1, 4);
       else c.fillRect(this.x(m.time) - 1, 0, 2.5, 10);
     }
