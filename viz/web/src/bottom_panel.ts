@@ -3,9 +3,10 @@
 import { AcousticRanges } from "./acoustic_ranges";
 import type { AlarmAnnouncer } from "./alarm_announcer";
 import { AlarmList, NoticeList } from "./alarms";
+import { BookmarkList } from "./bookmark_list";
 import { CommanderForms } from "./commander_forms";
 import { DepthProfile } from "./depth_profile";
-import { h } from "./dom";
+import { formatTime, h, toast } from "./dom";
 import { Drawer, type Pane } from "./drawer";
 import { EventMarks } from "./event_marks";
 import { SignalList } from "./fleet_list";
@@ -24,12 +25,15 @@ function pane(key: string, title: string, of: { element: HTMLElement; update(): 
   return { key, title, element: of.element, update: () => of.update(), ...(count ? { count } : {}) };
 }
 
+const LOOK_BACK_S = 30;
+
 export class BottomPanel {
   readonly element: HTMLElement;
   readonly signals: SignalList;
   readonly timeline: Timeline;
   readonly charts: LogCharts;
   readonly events: EventMarks;
+  private readonly bookmarks: BookmarkList;
   private readonly drawer: Drawer;
 
   constructor(
@@ -44,6 +48,11 @@ export class BottomPanel {
     this.signals = new SignalList(store, choose);
     this.timeline = new Timeline(store, this.events, seek);
     this.charts = new LogCharts(store, this.events, seek, changed);
+    const goTo = (time: number): void => {
+      if (store.hello?.kind === "replay") seek(time);
+      else this.lookBack(time);
+    };
+    this.bookmarks = new BookmarkList(store, this.events.bookmarks, goTo, changed);
     const traffic = new TrafficList(store, choose),
       alarms = new AlarmList(store, choose, link, announcer);
     this.drawer = new Drawer(
@@ -57,6 +66,7 @@ export class BottomPanel {
         pane("alarms", "Alarms", alarms, () => alarms.unseen().length),
         pane("orders", "Commands", new CommanderForms(store, (verb, row, values) => link.order(verb, row, values))),
         pane("notices", "Notices", new NoticeList(store)),
+        pane("bookmarks", "Bookmarks", this.bookmarks),
       ],
       changed,
     );
@@ -88,6 +98,18 @@ export class BottomPanel {
 
   show(key: string): void {
     this.drawer.show(key);
+  }
+
+  /** Begin a bookmark at the present time. */
+  bookmark(): void {
+    if (!this.drawer.panes.includes("bookmarks")) this.drawer.show("bookmarks");
+    this.bookmarks.begin();
+  }
+
+  /** Show the charts around a past time of a running simulation. */
+  private lookBack(time: number): void {
+    this.charts.zoom({ since: time - LOOK_BACK_S, until: time + LOOK_BACK_S });
+    toast(`a running simulation cannot go back; the charts show ${LOOK_BACK_S} s before and after ${formatTime(time)}`);
   }
 
   update(): void {

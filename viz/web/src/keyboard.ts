@@ -22,6 +22,8 @@ export const KEY_BINDINGS: [string, string][] = [
   ["F  Y", "chart: measure distances; copy the position of the pointer"],
   ["Tab", "to the chart: arrow keys move its pointer (fine with Shift), Enter clicks, Page Up and Page Down zoom"],
   ["M  J", "draw a mission; drive a vehicle"],
+  [",  .", "previous or next event of a replay"],
+  ["Shift+M", "bookmark at the present time"],
   ["[  ]", "show or hide the side panels"],
   ["Shift+L", "switch between light and dark"],
   ["?", "show or hide this help"],

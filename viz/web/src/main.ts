@@ -124,7 +124,7 @@ const announcer = new AlarmAnnouncer(),
   panels = new SidePanels(root),
   arrangement = new Arrangement({ stage, bottom, panels }),
   layouts = new LayoutMenu(arrangement),
-  shared = new SharedView(store, { stage, arrangement, selection, control });
+  shared = new SharedView(store, { stage, arrangement, selection, bookmarks: bottom.events.bookmarks, control });
 const take = messageHandler(
   {
     store,
@@ -257,6 +257,7 @@ listenToKeys({
   mission,
   helm,
   panels,
+  bottom,
   theme,
   pointer: stage.chart.pointer,
   toggleOnboard: () => {

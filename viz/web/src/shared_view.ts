@@ -1,6 +1,7 @@
 // The link to the current view: it is created on request, and restored when a link opens the page.
 
 import type { Arrangement } from "./arrangement";
+import type { Bookmarks } from "./bookmarks";
 import { toast } from "./dom";
 import type { SceneStore } from "./scene_store";
 import type { Selection } from "./selection";
@@ -11,6 +12,7 @@ export interface SharedParts {
   stage: Pick<Stage, "state" | "look">;
   arrangement: Arrangement;
   selection: Pick<Selection, "choose">;
+  bookmarks: Bookmarks;
   control(verb: string, value?: number): void;
 }
 
@@ -29,13 +31,14 @@ export class SharedView {
 
   /** Put a link to the current view into the address bar and the clipboard. */
   share(): void {
-    const { stage, arrangement } = this.parts,
+    const { stage, arrangement, bookmarks } = this.parts,
       { chosen, hello, time } = this.store;
     const view: ViewState = {
       ...arrangement.layout,
       ...stage.state(),
       body: chosen === null ? "" : this.store.name(chosen),
       time: hello?.kind === "replay" ? time : null,
+      ...(bookmarks.all.length ? { bookmarks: [...bookmarks.all] } : {}),
     };
     history.replaceState(null, "", viewLink(view));
     const done =
@@ -49,7 +52,7 @@ export class SharedView {
   /** Restore the view of the link that opened the page, as soon as its scene and bodies are loaded. */
   restore(): void {
     const v = this.pending,
-      { stage, arrangement, selection, control } = this.parts;
+      { stage, arrangement, selection, bookmarks, control } = this.parts;
     if (!v || !this.store.scene || !this.store.bodies.size) return;
     this.pending = null;
     if (typeof v === "string") {
@@ -60,6 +63,7 @@ export class SharedView {
     arrangement.apply(v);
     selection.choose([...this.store.bodies.values()].find((b) => b.name === v.body)?.row ?? null);
     stage.look(v);
+    if (v.bookmarks) bookmarks.add(...v.bookmarks);
     if (v.time === null || this.store.hello?.kind !== "replay") return;
     control("pause");
     control("seek", v.time);

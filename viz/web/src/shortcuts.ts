@@ -1,5 +1,6 @@
 // Keyboard shortcuts of the page; `keyboard.ts` has the help about them.
 
+import type { BottomPanel } from "./bottom_panel";
 import type { ChartPointer } from "./chart_pointer";
 import { isTypedIntoField, normalisedKey, showKeyHelp } from "./keyboard";
 import type { ManualControl } from "./manual_control";
@@ -17,6 +18,7 @@ export interface ShortcutTargets {
   mission: Pick<MissionEditor, "request">;
   helm: Pick<ManualControl, "request">;
   panels: Pick<SidePanels, "toggle">;
+  bottom: Pick<BottomPanel, "bookmark" | "timeline">;
   theme: Pick<Theme, "toggle">;
   pointer: Pick<ChartPointer, "endMeasurement" | "measuring" | "measure" | "copy">;
   /** Open the onboard view of the selected body, or close it. */
@@ -59,6 +61,9 @@ function actions(p: ShortcutTargets): Record<string, () => void> {
       p.stage.menu.close();
       p.helm.request();
     },
+    M: () => p.bottom.bookmark(),
+    ",": () => p.bottom.timeline.step(-1),
+    ".": () => p.bottom.timeline.step(1),
     "[": () => p.panels.toggle("left"),
     "]": () => p.panels.toggle("right"),
     L: () => p.theme.toggle(),

@@ -2,6 +2,7 @@
 
 import { cssVariable, h, toggleClass, toast } from "./dom";
 import { context2d } from "./canvas";
+import { type Bookmark, checkBookmarks } from "./bookmarks";
 import { checkLayout, type Layout } from "./layout";
 
 /** Save a file on the user's machine. */
@@ -118,6 +119,7 @@ export interface ViewState extends Layout {
   middle: number[];
   scale: number;
   heights?: number;
+  bookmarks?: Bookmark[];
 }
 const HEAD = "#view=";
 
@@ -136,6 +138,8 @@ export function parseViewLink(hash: string): ViewState | string | null {
   }
   const wrong = checkLayout(v);
   if (wrong) return wrong;
+  const bookmarks = v.bookmarks === undefined ? "" : checkBookmarks(v.bookmarks);
+  if (bookmarks) return bookmarks;
   const numbers = (a: unknown, n: number): boolean =>
     Array.isArray(a) && a.length === n && a.every((x) => Number.isFinite(x));
   const good =
