@@ -226,7 +226,7 @@ def _served(world: World, client: Client, running: bool) -> None:
         raise Broken(f"no states: {client.name} received none for {silence:.2f} s")
 
 
-def nobody_left(world: World) -> None:
+def no_client_left(world: World) -> None:
     """After all clients have left, check that only resident bodies remain."""
     front, engine = world.server.front, world.server.engine
     assert front is not None

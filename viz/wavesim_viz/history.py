@@ -25,7 +25,7 @@ MAX_SAMPLES, FIRST_S = (
     1500,
     0.25,
 )  #: maximum number of samples; initial interval between samples in s, doubled when the maximum is reached
-MOST_SENT, MOST_HEARD, MOST_NOTICES = 400, 1600, 400
+MOST_SENT, MOST_RECEPTIONS, MOST_NOTICES = 400, 1600, 400
 TRACK_POINTS = 60_000  #: maximum number of points of all tracks together
 
 
@@ -73,7 +73,7 @@ class History:
         self._every = FIRST_S
         self._since: dict[int, tuple[Any, float]] = {}  # row -> body in it, and since when
         self._sent: deque[SentSignal] = deque(maxlen=MOST_SENT)
-        self._heard: deque[SignalReception] = deque(maxlen=MOST_HEARD)
+        self._heard: deque[SignalReception] = deque(maxlen=MOST_RECEPTIONS)
         self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
 
     def add(self, frame: ViewerFrame, roster: Sequence[RosterEntry], beliefs: Sequence[Numbers]) -> None:

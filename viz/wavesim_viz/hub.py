@@ -28,7 +28,15 @@ from wavesim_viz.history import History, HistorySource
 from wavesim_viz.image_streams import ImageStream
 from wavesim_viz.live import ViewerSource
 from wavesim_viz.manual_control import ManualControlSession
-from wavesim_viz.page_content import BodyEquipment, CableInfo, Numbers, RosterEntry, TilesetInfo, WeatherReport
+from wavesim_viz.page_content import (
+    BodyEquipment,
+    CableInfo,
+    FleetStatus,
+    Numbers,
+    RosterEntry,
+    TilesetInfo,
+    WeatherReport,
+)
 from wavesim_viz.page_protocol import (
     CommanderRequest,
     ControlRequest,
@@ -36,6 +44,7 @@ from wavesim_viz.page_protocol import (
     FaultRequest,
     HelloMessage,
     ServerMessage,
+    VehicleCommandRequest,
 )
 from wavesim_viz.replay import ReplaySource
 from wavesim_viz.traffic import encounter_table
@@ -44,6 +53,7 @@ PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S, LOG_S = 0.1, 0.2, 0.
 IDLE_PERIOD_S = 0.2  #: period in s at which the hub reads its source while no page is connected, for the history
 FROZEN_S = 20.0  #: time in s after which a viewer that accepts no data is dropped
 _numbers = itertools.count(1)
+MOST_VEHICLE_COMMANDS = 16  #: maximum number of vehicle commands that wait for an answer
 MOST_WAITING = 200  #: maximum number of messages, other than frames, queued for a viewer
 
 
@@ -105,14 +115,18 @@ class Hub:
         self._weather: WeatherReport | None = None
         self._sea: list[list[float]] | None = None
         self._cables: list[CableInfo] = []
+        self._fleet: FleetStatus | None = None
         self._due = {"panel": 0.0, "traffic": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
         self._due["log"] = 0.0
         self._log_state, self._log_query = "", concurrent.futures.Future[str]()
         self._log_query.set_result("")
+        self._answers: set[asyncio.Task[None]] = set()  #: commands to vehicles that wait for an answer
         self._trouble = ""
         self._sent_errors: dict[str, str] = {}
         # a dedicated thread: a command waits only for other commands
         self._commands = concurrent.futures.ThreadPoolExecutor(1, "control")
+        # other threads: a program on board may take seconds to answer
+        self._vehicle_commands = concurrent.futures.ThreadPoolExecutor(MOST_VEHICLE_COMMANDS, "command")
 
     def hello(self, control: bool, write: bool, tiles: TilesetInfo | None, chart: bool) -> HelloMessage:
         """Return the first message to a viewer, with its rights and the user's charts."""
@@ -134,6 +148,7 @@ class Hub:
         self._due = dict.fromkeys(self._due, 0.0)  # a new viewer gets every update immediately
         self._trouble, self._sent_errors, self._weather, self._sea = "", {}, None, None
         self._cables = []
+        self._fleet = None
 
     def _send_history(self, viewer: Viewer) -> None:
         """Send the history to a new viewer, after a frame: a page on a slow connection can then draw before it has the
@@ -193,6 +208,27 @@ class Hub:
             return await run(self._commands, source.control, request.verb, request.value)
         except Exception as error:  # ends this command only, not the page's socket
             return False, f"the viewer could not run this command: {self.errors.record('control', error)}"
+
+    def command(self, viewer: Viewer, request: VehicleCommandRequest) -> None:
+        """Send a command to a vehicle, and its program's answer to the page."""
+
+        async def answer() -> None:
+            ok, text = False, "this viewer has no simulation to control"
+            if self.source is not None:
+                run = asyncio.get_running_loop().run_in_executor
+                try:
+                    ok, text = await run(self._vehicle_commands, self.source.command, request)
+                except Exception as error:  # ends this command only
+                    text = f"the viewer could not send this command: {self.errors.record('control', error)}"
+            viewer.send({"type": "answer", "row": request.row, "number": request.number, "ok": ok, "text": text})
+
+        if len(self._answers) >= MOST_VEHICLE_COMMANDS:
+            text = "too many commands wait for an answer"
+            viewer.send({"type": "answer", "row": request.row, "number": request.number, "ok": False, "text": text})
+            return
+        task = asyncio.create_task(answer())
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
 
     def drive(self, viewer: Viewer, request: DriveRequest) -> None:
         """Drive a body from a page: join with the first command, and leave on request."""
@@ -289,6 +325,10 @@ class Hub:
             with part("alarms"):
                 self.alarms.evaluate(frame, {b[0]: b[1] for b in self._listed or ()}, self._beliefs, source.health())
                 self._broadcast_alarms()
+            with part("the missions"):
+                if (fleet := source.fleet()) != self._fleet:
+                    self._fleet = fleet
+                    self._broadcast({"type": "fleet", **fleet})
         if now >= self._due["weather"]:
             self._due["weather"] = now + WEATHER_S
             with part("weather and clients"):
@@ -372,7 +412,7 @@ class Hub:
         self._broadcast_alarms()
         if not done:
             return False, "no such alarm to shelve"
-        return True, f"shelved for {seconds / 60.0:g} min of simulation time" if seconds else "in service again"
+        return True, f"shelved for {seconds / 60.0:g} min of simulation time" if seconds else "no longer shelved"
 
     def _data_of(self, row: int) -> str:
         """Return a label of one body's data for error messages: with the name of the body if known, otherwise with its

@@ -23,6 +23,7 @@ from wavesim_sdk.wire.messages import Role
 from wavesim_viz import cables, image_streams, scene
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.equipment import InstrumentDescription, body_equipment, model_of
+from wavesim_viz.fleet_status import MissionTracker
 from wavesim_viz.frame import (
     HeldBodyDetector,
     ViewerFrame,
@@ -40,6 +41,7 @@ from wavesim_viz.page_content import (
     BodyPanel,
     CableInfo,
     Effort,
+    FleetStatus,
     Notice,
     Numbers,
     RosterEntry,
@@ -49,7 +51,7 @@ from wavesim_viz.page_content import (
     SignalEvents,
     WeatherReport,
 )
-from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCommandRequest
 from wavesim_viz.sea_surface import SeaState, SeaSurface
 from wavesim_world.config import LoadedConfig, load
 
@@ -94,6 +96,9 @@ class ViewerSource(Protocol):
     def health(self) -> BodyHealth:
         """Return the inputs of alarms other than motion and estimates."""
 
+    def fleet(self) -> FleetStatus:
+        """Return battery and mission of the vehicles."""
+
     def weather(self) -> WeatherReport:
         """Return flow, wind and water level, and the clients with their round-trip times."""
 
@@ -111,6 +116,9 @@ class ViewerSource(Protocol):
 
     def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
         """Apply a force to a body, move it, or change the weather. This may block."""
+
+    def command(self, request: VehicleCommandRequest) -> tuple[bool, str]:
+        """Send a command to the program that drives a body and return its answer. This may block for seconds."""
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         """Start, pause, step or stop the simulation. This may block."""
@@ -187,6 +195,19 @@ def sound_message(sent: Any, receptions: Any, missed: int, notices: list[Notice]
     }
 
 
+def _notices(records: Any) -> list[Notice]:
+    """Build the messages about notices."""
+    return [
+        {
+            "time": int(r["time_ns"]) * 1e-9,
+            "row": int(r["row"]),
+            "name": decode_text(r["name"]),
+            "text": decode_text(r["text"]),
+        }
+        for r in records
+    ]
+
+
 class LiveSource:
     """Source that reads the shared memory of a server. When the server ends, the source waits for it to restart."""
 
@@ -204,6 +225,8 @@ class LiveSource:
         with Commander(self.name) as commander:
             status = commander.send("status").data
         self._seen = {t: self.state.simulation[t].snapshot()[0] for t in ("sent", "reception", "notice")}
+        self._missions = MissionTracker()
+        self._missions.take(_notices(self.state.history("notice", 0)[1]))
         self._kits: dict[int, tuple[Any, BodyEquipment]] = {}
         self.trouble = ""
         self._identity: Any = self.state.snapshot().identity
@@ -289,20 +312,9 @@ class LiveSource:
             total, new[table] = self.state.history(table, seen)
             missed += max(0, total - seen - len(new[table]))
             self._seen[table] = total
-        return sound_message(
-            new["sent"],
-            new["reception"],
-            missed,
-            [
-                {
-                    "time": int(r["time_ns"]) * 1e-9,
-                    "row": int(r["row"]),
-                    "name": decode_text(r["name"]),
-                    "text": decode_text(r["text"]),
-                }
-                for r in new["notice"]
-            ],
-        )
+        notices = _notices(new["notice"])
+        self._missions.take(notices)
+        return sound_message(new["sent"], new["reception"], missed, notices)
 
     def beliefs(self) -> list[Numbers]:
         e = self.state.estimates()
@@ -347,6 +359,12 @@ class LiveSource:
                 good = there & (values["valid"] != 0)
                 found.battery |= dict(zip(entries["body"][good].tolist(), values["charge"][good].tolist(), strict=True))
         return found
+
+    def fleet(self) -> FleetStatus:
+        connected = np.flatnonzero(self.state.clients()["status"] == 1).tolist()
+        driven = {row: decode_text(self._identity[row]["name"]) for row in connected}
+        charges = {str(row): round(charge, 3) for row, charge in self.health().battery.items()}
+        return {"charges": charges, "missions": self._missions.by_row(driven)}
 
     def _instruments_of(self, row: int) -> list[Any]:
         """Return a body's records of the table `instruments`, in the order of its instruments."""
@@ -445,6 +463,16 @@ class LiveSource:
         if request.verb == "mission":
             return self._mission(who, request.values["points"])
         return self._command(request.verb, **{**request.values, "body": who})
+
+    def command(self, request: VehicleCommandRequest) -> tuple[bool, str]:
+        if (who := self._named(request.row)) is None:
+            return False, "the body is not in the simulation"
+        try:
+            with Commander(self.name) as commander:
+                reply = commander.vehicle_command(who, request.action, request.point)
+        except WaveSimError as error:
+            return False, str(error)
+        return reply.ok, reply.text
 
     def _named(self, row: int) -> str | None:
         """Return the name of the body in a row, if any."""

@@ -92,7 +92,9 @@ def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
             angles.append(np.degrees(np.arctan2(across, altitude)).astype(int))
             found.append(levels[side][reached])
     if not found:
-        raise LogError(f"{path} has no frames of '{body}' {name} above a bed")
+        raise LogError(
+            f"{path} has no frames of the sonar '{name}' of '{body}' with a known altitude that reach the bed"
+        )
     angle, level = np.concatenate(angles), np.concatenate(found)
     usual = np.array([np.median(level[angle == a]) if (angle == a).any() else 0.0 for a in range(91)])
     north, east = np.concatenate(places, axis=1)

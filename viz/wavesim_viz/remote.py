@@ -22,6 +22,7 @@ from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
     CableInfo,
+    FleetStatus,
     Numbers,
     RosterEntry,
     Scene,
@@ -30,7 +31,7 @@ from wavesim_viz.page_content import (
     SignalReception,
     WeatherReport,
 )
-from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCommandRequest
 from wavesim_world.config import load
 
 RETRY_S = 2.0
@@ -203,6 +204,12 @@ class RemoteSource:
 
     def health(self) -> BodyHealth:
         return BodyHealth()
+
+    def fleet(self) -> FleetStatus:
+        return {"charges": {}, "missions": {}}  # the server does not send them to an observer
+
+    def command(self, request: VehicleCommandRequest) -> tuple[bool, str]:
+        return self.control("command", None)
 
     def weather(self) -> WeatherReport:
         return {"weather": None, "clients": [], "connected": None}

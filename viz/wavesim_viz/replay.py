@@ -30,13 +30,15 @@ from wavesim_viz import cables, image_streams, scene
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.chart_series import EMPTY_SERIES, ChartSeries, LogSeries
 from wavesim_viz.equipment import InstrumentDescription, body_equipment, described_instruments, model_of
+from wavesim_viz.fleet_status import LoggedFleet
 from wavesim_viz.frame import SIGNAL, ViewerFrame, bodies, reception_rows, sent_rows, to_json_value
-from wavesim_viz.history import MOST_HEARD, MOST_NOTICES, MOST_SENT
+from wavesim_viz.history import MOST_NOTICES, MOST_RECEPTIONS, MOST_SENT
 from wavesim_viz.live import actuation, effort, motion, sound_message
 from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
     CableInfo,
+    FleetStatus,
     HullShape,
     ModelInfo,
     Notice,
@@ -49,7 +51,7 @@ from wavesim_viz.page_content import (
     TrackPoints,
     WeatherReport,
 )
-from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCommandRequest
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 
 TRACK_POINTS = 3000
@@ -91,6 +93,7 @@ class ReplaySource:
         if lacking := [r.log.damage_notice for r in (self, self.other) if r is not None and r.log.damage_notice]:
             self._scene["warning"] = "; ".join(lacking)
         self._lines = LogSeries(self.log)
+        self._logged_fleet = LoggedFleet(self.log, {row: b["name"] for row, (b, _) in self._series.items()})
         self._frozen = self._hold_intervals()
         self.start = min(int(s.time_ns[0]) for _, s in self._series.values()) * 1e-9
         sent, receptions = (
@@ -301,7 +304,7 @@ class ReplaySource:
         """Return the newest signals and notices before the current time."""
         t = self._sent_until
         sent = _span(self._sent, "emission_ns", -1.0, t)[-MOST_SENT:]
-        heard = _span(self._receptions, "arrival_ns", -1.0, t)[-MOST_HEARD:]
+        heard = _span(self._receptions, "arrival_ns", -1.0, t)[-MOST_RECEPTIONS:]
         return {
             "sent": sent_rows(sent),
             "receptions": reception_rows(heard),
@@ -330,6 +333,9 @@ class ReplaySource:
 
     def health(self) -> BodyHealth:
         return BodyHealth()
+
+    def fleet(self) -> FleetStatus:
+        return self._logged_fleet.at(self._at, self._notices(-1.0, self._at))
 
     def weather(self) -> WeatherReport:
         return {
@@ -472,6 +478,9 @@ class ReplaySource:
     def fault(self, request: FaultRequest) -> tuple[bool, str]:
         return False, "a replay does not accept faults"
 
+    def command(self, request: VehicleCommandRequest) -> tuple[bool, str]:
+        return False, "a replay accepts no commands"
+
     def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
         return False, "a replay does not accept changes"
 
@@ -498,7 +507,7 @@ class ReplaySource:
 
 
 def _state_at(changes: list[tuple[int, bool]], time_ns: float) -> bool:
-    """Return the newest state up to a time from (time, state) pairs, or False before the first pair."""
+    """Return the last state at or before a time, or False before the first. ``changes`` contains (time, state) pairs."""
     k = bisect.bisect_right(changes, (time_ns, True)) - 1
     return changes[k][1] if k >= 0 else False
 

@@ -144,7 +144,12 @@ class Crews:
 
     def mission_pilot(self, body: str) -> CrewMember | None:
         """Return the pilot of the body with this name if it accepts missions, otherwise None."""
-        return next((m for m in self.pilots() if m.grant.body == body and m.takes_missions), None)
+        pilot = self.pilot_of(body)
+        return pilot if pilot is not None and pilot.takes_missions else None
+
+    def pilot_of(self, body: str) -> CrewMember | None:
+        """Return the pilot of the body with this name, or None."""
+        return next((m for m in self.pilots() if m.grant.body == body), None)
 
     def pilots(self) -> Iterator[CrewMember]:
         """Yield all pilots."""

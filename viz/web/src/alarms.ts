@@ -22,7 +22,7 @@ interface Row {
 const SEVERITIES: Alarm["severity"][] = ["high", "medium", "low"];
 const SHELVING_MIN = [5, 10, 30, 60]; // of simulation time
 
-/** Order of alarms: in service before shelved, unacknowledged first, then active, then by severity, then the newest. */
+/** Order of alarms: shelved alarms last, unacknowledged first, then active, then by severity, then the newest. */
 export function byUrgency(a: Alarm, b: Alarm): number {
   const rank = (x: Alarm): number[] => [
     Number(x.shelved !== null),

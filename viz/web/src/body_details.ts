@@ -31,6 +31,7 @@ export interface BodyActions {
   seek: (time: number) => void;
   sonar: (row: number, name: string) => void;
   changed: () => void;
+  commands: HTMLElement;
 }
 type Vector3 = [number | null, number | null, number | null];
 type Vector = (number | null)[] | null | undefined;
@@ -212,13 +213,14 @@ export class BodyDetails {
         { class: "row" },
         h("button", { id: "go-onboard", onclick: () => this.actions.onboard(panel.row) }, "onboard view"),
         h("button", { onclick: () => this.actions.follow() }, "follow"),
-        h("button", { onclick: () => this.actions.goTo(panel.row) }, "go to"),
+        h("button", { onclick: () => this.actions.goTo(panel.row) }, "zoom to"),
       ),
       model?.title ? h("div", { class: "soft" }, model.title) : null,
     );
     this.element.replaceChildren(
       this.head,
       this.note,
+      this.actions.commands,
       this.motion,
       this.navigation,
       this.charts.element,

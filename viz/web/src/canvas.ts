@@ -21,6 +21,16 @@ export function context2d(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
   return canvas.getContext("2d", { willReadFrequently: SOFTWARE_RENDERING })!;
 }
 
+/** Zoom of the page that the user's text size sets (`text_size.ts`). */
+export function pageZoom(): number {
+  return Number(document.body.style.zoom) || 1;
+}
+
+/** Device pixels per pixel of the page's layout, for canvases; at most 2 per pixel of the browser's. */
+export function deviceRatio(): number {
+  return Math.min(window.devicePixelRatio, 2) * pageZoom();
+}
+
 export interface CanvasSheet {
   c: CanvasRenderingContext2D;
   w: number;
@@ -33,7 +43,7 @@ export interface CanvasSheet {
  * change.
  */
 export function prepareCanvas(canvas: HTMLCanvasElement): CanvasSheet | null {
-  const ratio = Math.min(window.devicePixelRatio, 2),
+  const ratio = deviceRatio(),
     w = canvas.clientWidth,
     hh = canvas.clientHeight;
   if (!w || !hh) return null;

@@ -10,7 +10,7 @@ import { drawBodies, drawTriangle, LOST_DASH } from "./chart_symbols";
 import { depthColour } from "./colour_scales";
 import { formatOffset } from "./geodesy";
 import { contours, depthRange } from "./bed_contours";
-import { context2d, roundStep, prepareCanvas } from "./canvas";
+import { context2d, pageZoom, roundStep, prepareCanvas } from "./canvas";
 import { Tiles } from "./tiles";
 import { drawTraffic, labelTraffic } from "./traffic_list";
 import { SIGNAL_WIDTH } from "./page_protocol";
@@ -80,7 +80,8 @@ export class Chart {
         if (moved >= 4) mover(...place);
         return;
       }
-      this.middle = [this.middle[0] + dy / this.scale, this.middle[1] - dx / this.scale];
+      const scale = this.scale * pageZoom();
+      this.middle = [this.middle[0] + dy / scale, this.middle[1] - dx / scale];
     });
     this.canvas.addEventListener("pointerup", (e) => {
       held = null;
@@ -162,11 +163,13 @@ export class Chart {
     [this.middle, this.scale] = [middle, scale];
   }
 
-  private at(e: MouseEvent): [number, number] {
-    const box = this.canvas.getBoundingClientRect();
+  /** Position (north, east) under the pointer. */
+  at(e: MouseEvent): [number, number] {
+    const box = this.canvas.getBoundingClientRect(),
+      scale = this.scale * pageZoom();
     return [
-      this.middle[0] - (e.clientY - box.top - box.height / 2) / this.scale,
-      this.middle[1] + (e.clientX - box.left - box.width / 2) / this.scale,
+      this.middle[0] - (e.clientY - box.top - box.height / 2) / scale,
+      this.middle[1] + (e.clientX - box.left - box.width / 2) / scale,
     ];
   }
   /** Canvas position of a point. */

@@ -17,6 +17,9 @@ export function h<K extends keyof HTMLElementTagNameMap>(
     else if (key in element && key !== "list" && key !== "style") (element as unknown as Props)[key] = value;
     else element.setAttribute(key, String(value));
   }
+  // screen readers do not read every title
+  if ((tag === "select" || tag === "input") && props["title"] && !props["aria-label"])
+    element.setAttribute("aria-label", String(props["title"]));
   appendChildren(element, ...children);
   return element;
 }

@@ -3,7 +3,7 @@
 import { cssVariable, setChildren, h, toggleClass, setText } from "./dom";
 import type { BodyCharts, SeriesLabel } from "./body_charts";
 import { displayUnit, actuatorDisplayUnit, formatValue, type DisplayUnit } from "./units";
-import { context2d } from "./canvas";
+import { context2d, deviceRatio } from "./canvas";
 import type { BodyEquipment, BodyPanel, FieldInfo, FieldValue, InstrumentInfo, SensorValue } from "./page_protocol";
 
 const LATE = 3,
@@ -236,7 +236,7 @@ export class Instruments {
 function drawProfile(canvas: HTMLCanvasElement, values: (number | null)[]): void {
   const w = canvas.clientWidth,
     hh = canvas.clientHeight,
-    ratio = Math.min(window.devicePixelRatio, 2);
+    ratio = deviceRatio();
   if (!w || !hh) return;
   canvas.width = w * ratio;
   canvas.height = hh * ratio;

@@ -9,9 +9,9 @@ import { ChartTools } from "./chart_tools";
 import type { Configurator } from "./configurator";
 import { ConnectionBanner } from "./connection_banner";
 import { h, toggleClass } from "./dom";
+import { Dock } from "./dock";
 import { DrawingLoop } from "./drawing_loop";
 import { ErrorBanner } from "./error_banner";
-import { FleetList } from "./fleet_list";
 import { LayoutMenu } from "./layouts";
 import { ManualControl } from "./manual_control";
 import { messageHandler } from "./message_handlers";
@@ -25,9 +25,12 @@ import { listenToKeys } from "./shortcuts";
 import { SidePanels } from "./side_panels";
 import { SonarWindows } from "./sonar_windows";
 import { Stage } from "./stage";
+import { TextSize } from "./text_size";
 import { Theme } from "./theme";
 import { Toolbar } from "./toolbar";
 import { ViewRecorder } from "./url_state";
+import { VehicleCommands } from "./vehicle_commands";
+import { FleetList } from "./vehicle_list";
 import { ViewerSocket, type Frame } from "./websocket";
 
 // events after which the picture may change
@@ -59,10 +62,17 @@ const theme = new Theme((dark) => {
 });
 const stage = new Stage(store, choose, openOnboard, wake),
   onboard = new OnboardWindow(stage.element, (canvases) => (stage.onboard = canvases)),
-  sonars = new SonarWindows(stage, wake),
-  toolbar = new Toolbar(store, control, () => theme.toggle()),
+  sonars = new SonarWindows(stage, new Dock(stage.element), wake),
+  toolbar = new Toolbar(store, control, () => theme.toggle(), new TextSize(wake).element),
   fleet = new FleetList(store, choose);
+const commands = new VehicleCommands(
+  store,
+  stage.chart,
+  () => stage.setMode("chart"),
+  (command) => link.command(command),
+);
 const details = new BodyDetails(store, {
+  commands: commands.element,
   onboard: openOnboard,
   follow: () => stage.setMode("follow"),
   goTo: (row) => stage.goTo(row),
@@ -138,6 +148,7 @@ const take = messageHandler(
     announcer,
     connection,
     errors,
+    commands,
     dark: () => theme.dark,
     greet,
     showPanel: () => {
@@ -223,6 +234,7 @@ function tables(): void {
   errors.part("the charts", () => details.draw());
   errors.part("the bottom panel", () => bottom.update());
   errors.part("the mission editor", () => mission.update());
+  errors.part("the commands", () => commands.update());
   stage.updateButtons();
 }
 
@@ -240,6 +252,7 @@ stage.assemble(
   ],
   h("div", { class: "banners" }, connection.element, connection.warning, errors.element),
 );
+stage.element.append(commands.overlay);
 root.append(
   toolbar.element,
   h("div", { id: "left" }, fleet.element),

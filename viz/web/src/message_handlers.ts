@@ -14,6 +14,7 @@ import type { SharedView } from "./shared_view";
 import type { SonarWindows } from "./sonar_windows";
 import type { Stage } from "./stage";
 import type { Toolbar } from "./toolbar";
+import type { VehicleCommands } from "./vehicle_commands";
 
 type Handlers = { [M in ServerMessage as M["type"]]: (message: M) => void };
 
@@ -29,6 +30,7 @@ export interface MessageTargets {
   announcer: Pick<AlarmAnnouncer, "take">;
   connection: Pick<ConnectionBanner, "source" | "warn">;
   errors: Pick<ErrorBanner, "there">;
+  commands: Pick<VehicleCommands, "answer" | "shows">;
   dark(): boolean;
   /** Begin a session with the server. */
   greet(hello: HelloMessage): void;
@@ -60,7 +62,7 @@ function tellSounds(p: MessageTargets, m: SoundsMessage): void {
   }
   sounds?.hear(p.store, m.receptions, p.stage.show.beacons);
   p.bottom.signals.add(events);
-  for (const n of m.notices) toast(`${n.name}: ${n.text}`);
+  for (const n of m.notices) if (!p.commands.shows(n)) toast(`${n.name}: ${n.text}`);
   if (m.missed) p.bottom.signals.lose(m.missed);
 }
 
@@ -97,6 +99,10 @@ function handlers(p: MessageTargets): Handlers {
     sea: (m) => {
       s.sea = m.components ? new SeaState(m.components) : null;
     },
+    fleet: (m) => {
+      s.fleet = m;
+    },
+    answer: (m) => p.commands.answer(m),
     cables: (m) => {
       s.cables = m.cables;
     },

@@ -7,7 +7,7 @@ import { bodyMaterial, bodyGeometry } from "./body_shapes";
 import { cssVariable } from "./dom";
 import { fromThree, toThree } from "./coordinate_frames";
 import { parseMetres, nameOf, parseVector, formatMetres, formatNumbers } from "./xml_tree";
-import { context2d } from "./canvas";
+import { context2d, deviceRatio } from "./canvas";
 import type { InstrumentInfo, ModelInfo, XmlTree } from "./page_protocol";
 
 const KINDS: Record<
@@ -302,7 +302,7 @@ export class ModelEditor3D {
   render(): void {
     const w = this.canvas.clientWidth,
       hh = this.canvas.clientHeight,
-      ratio = Math.min(window.devicePixelRatio, 2);
+      ratio = deviceRatio();
     if (!w || !hh) return;
     if (this.over.width !== Math.round(w * ratio) || this.over.height !== Math.round(hh * ratio)) {
       this.renderer.setPixelRatio(ratio);

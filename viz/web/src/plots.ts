@@ -3,6 +3,7 @@
 import type uPlot from "uplot";
 import { markPlugin } from "./chart_marks";
 import type { TimeMark } from "./page_protocol";
+import { pageZoom } from "./canvas";
 import { cssVariable, formatTime, h } from "./dom";
 import { axisRange, axisWidth, tickTexts } from "./units";
 
@@ -95,6 +96,7 @@ export class Plot {
         legend: { show: look.legend === true, live: true },
         cursor: {
           y: false,
+          move: (_u, x, y) => [x / pageZoom(), y / pageZoom()], // uPlot does not know the zoom
           points: { size: 5 },
           drag: { x: look.zoomed !== undefined, y: false, setScale: false },
           ...(look.sync ? { sync: { key: look.sync } } : {}),
@@ -142,7 +144,8 @@ export class Plot {
     const pick = look.pick;
     if (pick)
       plot.over.addEventListener("click", (e) => {
-        if (plot.data[0].length) pick(plot.posToVal(e.clientX - plot.over.getBoundingClientRect().left, "x"));
+        if (plot.data[0].length)
+          pick(plot.posToVal((e.clientX - plot.over.getBoundingClientRect().left) / pageZoom(), "x"));
       });
   }
 

@@ -1,13 +1,14 @@
 // A window with the images of one sonar or camera.
 
 import { formatTime, h, toggleClass, setText } from "./dom";
+import type { Dock } from "./dock";
 import { makeDraggable } from "./draggable";
 import { PALETTE_NAMES, colourTable, type ImagePainter, type SonarImage } from "./sonar_image";
 import { CameraView } from "./camera_view";
 import { FanView } from "./fan_view";
 import { MultibeamView } from "./multibeam_view";
 import { SidescanView } from "./sidescan_view";
-import { context2d } from "./canvas";
+import { context2d, deviceRatio } from "./canvas";
 import type { ImageHeader } from "./page_protocol";
 import type { Stage } from "./stage";
 
@@ -64,12 +65,27 @@ export class SonarWindow {
     "slant",
   );
 
+  private readonly floating: HTMLButtonElement = h(
+    "button",
+    {
+      class: "float",
+      title: "Float over the picture, or dock beside it",
+      "aria-label": "Float over the picture, or dock beside it",
+      onclick: () => {
+        this.dock.place(this.box, !this.box.classList.contains("docked"));
+        this.changed();
+      },
+    },
+    "⧉",
+  );
+
   constructor(
     readonly row: number,
     readonly name: string,
     title: string,
     place: number,
     private readonly stage: Pick<Stage, "element" | "points">,
+    private readonly dock: Dock,
     close: () => void,
     private readonly changed: () => void,
   ) {
@@ -81,6 +97,7 @@ export class SonarWindow {
         this.ground,
         this.contrast,
         this.colouring,
+        this.floating,
         button,
       );
     this.box = h("div", { class: "window sonars" }, head, this.canvas, this.status, this.under);
@@ -95,6 +112,7 @@ export class SonarWindow {
       height: `${height}px`,
     });
     makeDraggable(head, this.box, stage.element);
+    dock.place(this.box, true);
     new ResizeObserver(() => {
       this.stale = true;
       changed();
@@ -104,11 +122,10 @@ export class SonarWindow {
       setText(this.under, this.painter?.describeSample(e.offsetX * ratio, e.offsetY * ratio) ?? "");
     });
     this.canvas.addEventListener("pointerleave", () => setText(this.under, ""));
-    stage.element.append(this.box);
   }
 
   private ratio(): number {
-    return Math.min(window.devicePixelRatio, 2);
+    return deviceRatio();
   }
 
   /** Clear everything when a new epoch starts. */
@@ -201,6 +218,6 @@ export class SonarWindow {
 
   close(): void {
     this.end();
-    this.box.remove();
+    this.dock.remove(this.box);
   }
 }

@@ -1,6 +1,7 @@
 // The open windows with images of sonars and cameras, one per instrument, for live servers and logs. Their code is
 // loaded with the first window.
 
+import type { Dock } from "./dock";
 import type { SonarImage } from "./sonar_image";
 import type { SonarWindow } from "./sonar_window";
 import type { Stage } from "./stage";
@@ -14,6 +15,7 @@ export class SonarWindows {
 
   constructor(
     private readonly stage: Pick<Stage, "element" | "points">,
+    private readonly dock: Dock,
     private readonly changed: () => void,
   ) {}
 
@@ -49,6 +51,7 @@ export class SonarWindows {
           `${body} ${name}`,
           this.windows.size,
           this.stage,
+          this.dock,
           () => void this.toggle(row, body, name),
           this.changed,
         ),

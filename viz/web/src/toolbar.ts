@@ -38,6 +38,7 @@ export class Toolbar {
     private readonly store: SceneStore,
     private readonly control: (verb: string, value?: number) => void,
     toggleTheme: () => void,
+    textSize: HTMLElement,
   ) {
     const button = (verb: string, text: string, title: string, act: () => void): HTMLButtonElement =>
       h("button", { id: `do-${verb}`, title, onclick: act }, text);
@@ -70,6 +71,7 @@ export class Toolbar {
         "div",
         { class: "group" },
         h("button", { title: "Configure vehicle models", onclick: models }, "models"),
+        textSize,
         h("button", { title: "Switch between light and dark (Shift+L)", onclick: toggleTheme }, "◐"),
         h("button", { id: "do-help", title: "Keyboard shortcuts and legend (?)", onclick: () => showKeyHelp() }, "?"),
       ),

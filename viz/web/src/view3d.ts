@@ -12,7 +12,7 @@ import { wrapDegrees, euler, quaternionToThree, toThree } from "./coordinate_fra
 import { VerticalExaggeration } from "./vertical_exaggeration";
 import { isTypedIntoField } from "./keyboard";
 import { Labels3D } from "./view3d_labels";
-import { SOFTWARE_RENDERING } from "./canvas";
+import { SOFTWARE_RENDERING, deviceRatio, pageZoom } from "./canvas";
 import { skyColours, Sky, SUN } from "./sky";
 import { AcousticSignals } from "./acoustic_signals";
 import type { SceneStore } from "./scene_store";
@@ -257,8 +257,8 @@ export class View3D {
 
   private clicked(e: MouseEvent): void {
     const box = this.canvas.getBoundingClientRect(),
-      x = e.clientX - box.left,
-      y = e.clientY - box.top;
+      x = (e.clientX - box.left) / pageZoom(),
+      y = (e.clientY - box.top) / pageZoom();
     let row = this.bodies.pick(this.ray(e), this.store.kit?.row ?? null);
     if (row === null) {
       // close enough to a label's point
@@ -286,7 +286,7 @@ export class View3D {
   private resize(): boolean {
     const w = this.canvas.clientWidth,
       hh = this.canvas.clientHeight,
-      ratio = Math.min(window.devicePixelRatio, 2);
+      ratio = deviceRatio();
     if (!w || !hh) return false;
     if (
       this.over.width !== Math.round(w * ratio) ||
