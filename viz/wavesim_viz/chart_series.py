@@ -23,7 +23,8 @@ from wavesim_viz.xml_trees import RequestFailed
 ChartSeries = tuple[Floats, Floats]  #: times of a line in s, and its values at these times
 EMPTY_SERIES: ChartSeries = (np.zeros(0), np.zeros(0))
 AXES = ("X", "Y", "Z", "K", "M", "N")
-MOST_LINES, MOST_POINTS = 16, 4000
+MOST_LINES, MOST_POINTS = 16, 20_000
+MOST_VALUES = 64_000  #: lines times points: a request for more would hold up the frames
 MISSING = 10  #: number of sampling intervals without a value after which a line has a gap
 ABSURD = 1e12  #: magnitude above which a chart draws a value as a gap
 
@@ -127,10 +128,11 @@ def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: in
     a, b = max(int(a) - 1, 0), min(int(b) + 1, len(times))
     times = times[a:b]
     columns = [_newest_at(times, line) for line in lines]
-    if len(times) > points > 0:
+    reduced = len(times) > points > 0
+    if reduced:
         keep = np.unique(np.concatenate([_extreme_indices(c, points) for c in columns]))
         times, columns = times[keep], [c[keep] for c in columns]
-    return {"time": times.round(6).tolist(), "values": [_plain(c) for c in columns]}
+    return {"time": times.round(6).tolist(), "values": [_plain(c) for c in columns], "reduced": reduced}
 
 
 def _gap_times(t: Floats) -> Floats:

@@ -365,6 +365,7 @@ class ChartData(TypedDict):
 
     time: list[float]
     values: list[Numbers]
+    reduced: Annotated[bool, "the span has more values: only extremes are kept"]
 
 
 class ChartArea(TypedDict):

@@ -24,7 +24,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from wavesim_sdk.errors import WaveSimError
 from wavesim_viz.alarms import AlarmRules
-from wavesim_viz.chart_series import MOST_LINES, MOST_POINTS, aligned
+from wavesim_viz.chart_series import MOST_LINES, MOST_POINTS, MOST_VALUES, aligned
 from wavesim_viz.configurator import Configurator
 from wavesim_viz.connection_limits import BODY_S, upgraded
 from wavesim_viz.frame import to_json_value
@@ -209,6 +209,8 @@ async def series(request: web.Request) -> web.StreamResponse:
         raise RequestFailed("unknown row")
     if not 0 < len(wanted) <= MOST_LINES or not 0 < points <= MOST_POINTS:
         raise RequestFailed(f"invalid query: expected 1 to {MOST_LINES} lines and at most {MOST_POINTS} points")
+    if len(wanted) * points > MOST_VALUES:
+        raise RequestFailed(f"invalid query: expected at most {MOST_VALUES} values, lines times points")
     past = request.app[HUB].history
     return web.json_response(aligned([past.line(*w) for w in wanted], since, until, points))
 

@@ -3,10 +3,13 @@
 import { AcousticRanges } from "./acoustic_ranges";
 import type { AlarmAnnouncer } from "./alarm_announcer";
 import { AlarmList, NoticeList } from "./alarms";
+import { BookmarkList } from "./bookmark_list";
 import { CommanderForms } from "./commander_forms";
 import { DepthProfile } from "./depth_profile";
-import { h } from "./dom";
+import { formatTime, h, toast } from "./dom";
 import { Drawer, type Pane } from "./drawer";
+import { EventMarks } from "./event_marks";
+import type { Layout } from "./layout";
 import { SignalList } from "./signal_list";
 import { LogCharts } from "./log_charts";
 import type { HelloMessage } from "./page_protocol";
@@ -22,11 +25,15 @@ function pane(key: string, title: string, of: { element: HTMLElement; update(): 
   return { key, title, element: of.element, update: () => of.update(), ...(count ? { count } : {}) };
 }
 
+const LOOK_BACK_S = 30;
+
 export class BottomPanel {
   readonly element: HTMLElement;
   readonly signals: SignalList;
   readonly timeline: Timeline;
   readonly charts: LogCharts;
+  readonly events: EventMarks;
+  private readonly bookmarks: BookmarkList;
   private readonly drawer: Drawer;
 
   constructor(
@@ -36,10 +43,16 @@ export class BottomPanel {
     choose: (row: number | null) => void,
     changed: () => void,
   ) {
+    this.events = new EventMarks(store);
     const seek = (time: number): void => link.control("seek", time);
     this.signals = new SignalList(store, choose);
-    this.timeline = new Timeline(store, seek);
-    this.charts = new LogCharts(store, seek, changed);
+    this.timeline = new Timeline(store, this.events, seek);
+    this.charts = new LogCharts(store, this.events, seek, changed);
+    const goTo = (time: number): void => {
+      if (store.hello?.kind === "replay") seek(time);
+      else this.lookBack(time);
+    };
+    this.bookmarks = new BookmarkList(store, this.events.bookmarks, goTo, changed);
     const traffic = new TrafficList(store, choose),
       alarms = new AlarmList(store, choose, link, announcer);
     this.drawer = new Drawer(
@@ -53,15 +66,29 @@ export class BottomPanel {
         pane("alarms", "Alarms", alarms, () => alarms.unseen().length),
         pane("orders", "Commands", new CommanderForms(store, (verb, row, values) => link.order(verb, row, values))),
         pane("notices", "Notices", new NoticeList(store)),
+        pane("bookmarks", "Bookmarks", this.bookmarks),
       ],
       changed,
     );
     this.element = h("div", { id: "bottom" }, this.timeline.element, this.drawer.element);
   }
 
-  /** Key of the open pane; "" if none is open. */
+  /** Key of the first open pane; "" if none is open. */
   get open(): string {
     return this.drawer.open;
+  }
+
+  /** Parts of a layout. */
+  get layout(): Pick<Layout, "panes" | "bounds" | "height" | "charts"> {
+    const { panes, bounds, share } = this.drawer;
+    return { panes: [...panes], bounds: [...bounds], height: share, charts: this.charts.specs };
+  }
+
+  /** Open the tabs and charts of a layout. */
+  arrange({ panes, bounds, height, charts }: Pick<Layout, "panes" | "bounds" | "height" | "charts">): void {
+    this.drawer.share = height;
+    this.drawer.arrange(panes, bounds);
+    this.charts.specs = charts;
   }
 
   /** Take what this page may do. */
@@ -71,6 +98,18 @@ export class BottomPanel {
 
   show(key: string): void {
     this.drawer.show(key);
+  }
+
+  /** Begin a bookmark at the present time. */
+  bookmark(): void {
+    if (!this.drawer.panes.includes("bookmarks")) this.drawer.show("bookmarks");
+    this.bookmarks.begin();
+  }
+
+  /** Show the charts around a past time of a running simulation. */
+  private lookBack(time: number): void {
+    this.charts.zoom({ since: time - LOOK_BACK_S, until: time + LOOK_BACK_S });
+    toast(`a running simulation cannot go back; the charts show ${LOOK_BACK_S} s before and after ${formatTime(time)}`);
   }
 
   update(): void {

@@ -1,6 +1,7 @@
 // Mission control page: builds its parts and connects them.
 
 import { AlarmAnnouncer } from "./alarm_announcer";
+import { Arrangement } from "./arrangement";
 import { BodyDetails } from "./body_details";
 import { BottomPanel } from "./bottom_panel";
 import { listenToChartKeys } from "./chart_keys";
@@ -11,6 +12,7 @@ import { h, toggleClass } from "./dom";
 import { Dock } from "./dock";
 import { DrawingLoop } from "./drawing_loop";
 import { ErrorBanner } from "./error_banner";
+import { LayoutMenu } from "./layouts";
 import { ManualControl } from "./manual_control";
 import { messageHandler } from "./message_handlers";
 import { MissionEditor } from "./mission_editor";
@@ -104,11 +106,11 @@ const mission = new MissionEditor(
   store,
   stage.chart,
   stage.element,
-  () => stage.setMode("chart"),
+  () => stage.showChart(),
   (verb, row, values) => link.order(verb, row, values),
   choose,
 );
-const chartTools = new ChartTools(store, stage.chart, () => stage.setMode("chart"), wake);
+const chartTools = new ChartTools(store, stage.chart, () => stage.showChart(), wake);
 listenToChartKeys(stage.chart);
 const recorder = new ViewRecorder(
   stage.element,
@@ -130,7 +132,9 @@ const link = new ViewerSocket(
 const announcer = new AlarmAnnouncer(),
   bottom = new BottomPanel(store, link, announcer, choose, wake),
   panels = new SidePanels(root),
-  shared = new SharedView(store, { stage, bottom, panels, selection, control });
+  arrangement = new Arrangement({ stage, bottom, panels }),
+  layouts = new LayoutMenu(arrangement),
+  shared = new SharedView(store, { stage, arrangement, selection, bookmarks: bottom.events.bookmarks, control });
 const take = messageHandler(
   {
     store,
@@ -242,6 +246,7 @@ stage.assemble(
     chartTools.menu.element,
     mission.button,
     helm.button,
+    layouts.menu.element,
     ...recorder.buttons,
     h("button", { id: "link", title: linkTitle, onclick: () => shared.share() }, "link"),
   ],
@@ -265,6 +270,7 @@ listenToKeys({
   mission,
   helm,
   panels,
+  bottom,
   theme,
   pointer: stage.chart.pointer,
   toggleOnboard: () => {
@@ -319,5 +325,5 @@ route();
   chart: stage.chart,
   link,
   sonars,
-  app: { root, loop, selection, bottom, details, fleet, helm, openOnboard },
+  app: { root, loop, selection, bottom, details, fleet, helm, arrangement, openOnboard },
 };

@@ -22,7 +22,7 @@ export interface MessageTargets {
   store: SceneStore;
   stage: Pick<Stage, "rebuild" | "view" | "show">;
   toolbar: Pick<Toolbar, "clients">;
-  bottom: Pick<BottomPanel, "signals" | "timeline">;
+  bottom: Pick<BottomPanel, "signals" | "timeline" | "events">;
   details: Pick<BodyDetails, "fit" | "clear">;
   selection: Pick<Selection, "roster">;
   sonars: Pick<SonarWindows, "setStatus">;
@@ -43,6 +43,7 @@ function tellRoster(p: MessageTargets, m: RosterMessage): void {
     { joined, left } = p.store.roster(m.bodies),
     list = (names: string[]): string => (names.length > 3 ? `${names.length} bodies` : names.join(", "));
   if (!first && p.store.hello?.kind !== "replay") {
+    p.bottom.events.roster(joined, left);
     if (joined.length) toast(`${list(joined)} joined`);
     else if (left.length) toast(`${list(left)} left`);
   }
@@ -84,7 +85,7 @@ function handlers(p: MessageTargets): Handlers {
       s.history(m.bodies, m.whole);
       p.stage.view?.history();
     },
-    marks: (m) => p.bottom.timeline.mark(m.marks),
+    marks: (m) => p.bottom.events.take(m.marks),
     alarms: (m) => {
       s.alarms = m.alarms;
       p.announcer.take(m.alarms);

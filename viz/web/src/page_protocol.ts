@@ -769,6 +769,8 @@ export interface ErrorAnswer {
 export interface ChartData {
   time: number[];
   values: (number | null)[][];
+  /** the span has more values: only extremes are kept */
+  reduced: boolean;
 }
 
 /** Area of an electronic chart: S-57 class, minimum depth, and rings of latitude and longitude. */

@@ -1,6 +1,8 @@
 // Charts of numbers against time (uPlot).
 
 import type uPlot from "uplot";
+import { markPlugin } from "./chart_marks";
+import type { TimeMark } from "./page_protocol";
 import { pageZoom } from "./canvas";
 import { cssVariable, formatTime, h } from "./dom";
 import { axisRange, axisWidth, tickTexts } from "./units";
@@ -18,6 +20,7 @@ export interface PlotOptions {
   zoomed?: ((since: number, until: number) => void) | undefined; // called when an interval is selected
   sync?: string | undefined; // charts with the same group name share a cursor
   legend?: boolean | undefined; // with the values at the pointer
+  marks?: (() => TimeMark[]) | undefined; // events, drawn as vertical lines
 }
 
 function ticks(_u: uPlot, splits: (number | null)[]): string[] {
@@ -120,6 +123,7 @@ export class Plot {
             value: (_u: uPlot, v: number | null) => (v === null || v === undefined ? "–" : String(+v.toPrecision(5))),
           })),
         ],
+        plugins: look.marks ? [markPlugin(look.marks)] : [],
         hooks: {
           draw: [(u) => this.place(u)],
           setSelect: [
@@ -164,6 +168,9 @@ export class Plot {
       there = t !== null && typeof min === "number" && typeof max === "number" && t >= min && t <= max;
     this.now.classList.toggle("hidden", !there);
     if (there) this.now.style.transform = `translateX(${u.valToPos(t, "x")}px)`;
+  }
+  redraw(): void {
+    this.plot?.redraw(false);
   }
   width(w: number): void {
     this.look.width = w;

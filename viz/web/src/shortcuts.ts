@@ -1,5 +1,6 @@
 // Keyboard shortcuts of the page; `keyboard.ts` has the help about them.
 
+import type { BottomPanel } from "./bottom_panel";
 import type { ChartPointer } from "./chart_pointer";
 import { isTypedIntoField, normalisedKey, showKeyHelp } from "./keyboard";
 import type { ManualControl } from "./manual_control";
@@ -12,11 +13,12 @@ import type { Toolbar } from "./toolbar";
 
 export interface ShortcutTargets {
   toolbar: Pick<Toolbar, "startOrPause" | "step" | "stop" | "faster">;
-  stage: Pick<Stage, "setMode" | "home" | "toggle" | "menu">;
+  stage: Pick<Stage, "setMode" | "showChart" | "toggleSplit" | "home" | "toggle" | "menu">;
   selection: Pick<Selection, "choose" | "step">;
   mission: Pick<MissionEditor, "request">;
   helm: Pick<ManualControl, "request">;
   panels: Pick<SidePanels, "toggle">;
+  bottom: Pick<BottomPanel, "bookmark" | "timeline">;
   theme: Pick<Theme, "toggle">;
   pointer: Pick<ChartPointer, "endMeasurement" | "measuring" | "measure" | "copy">;
   /** Open the onboard view of the selected body, or close it. */
@@ -35,6 +37,7 @@ function actions(p: ShortcutTargets): Record<string, () => void> {
     "2": () => p.stage.setMode("follow"),
     "3": () => p.stage.setMode("top"),
     "4": () => p.stage.setMode("chart"),
+    "5": () => p.stage.toggleSplit(),
     h: () => p.stage.home(),
     b: () => p.selection.step(1),
     B: () => p.selection.step(-1),
@@ -46,7 +49,7 @@ function actions(p: ShortcutTargets): Record<string, () => void> {
     o: () => p.toggleOnboard(),
     ...Object.fromEntries(LAYERS.map(([layer, , key]) => [key.toLowerCase(), () => p.stage.toggle(layer)])),
     f: () => {
-      p.stage.setMode("chart");
+      p.stage.showChart();
       p.pointer.measure(!p.pointer.measuring);
     },
     y: () => p.pointer.copy(),
@@ -58,6 +61,9 @@ function actions(p: ShortcutTargets): Record<string, () => void> {
       p.stage.menu.close();
       p.helm.request();
     },
+    M: () => p.bottom.bookmark(),
+    ",": () => p.bottom.timeline.step(-1),
+    ".": () => p.bottom.timeline.step(1),
     "[": () => p.panels.toggle("left"),
     "]": () => p.panels.toggle("right"),
     L: () => p.theme.toggle(),

@@ -1,12 +1,14 @@
-// The 3D view and the chart, of which one is shown, and the buttons that select what they show.
+// The 3D view and the chart, of which one is shown or both side by side, and the buttons that select what they show.
 
 import { Chart } from "./chart";
 import { h } from "./dom";
 import type { ErrorBanner } from "./error_banner";
 import type { OnboardCanvases } from "./view3d";
 import type { Object3D } from "three";
+import type { Layout } from "./layout";
 import { Menu } from "./menu";
 import type { SceneStore } from "./scene_store";
+import { splitter } from "./splitter";
 import type { ViewState } from "./url_state";
 import type { CameraMode, View3D } from "./view3d";
 
@@ -45,7 +47,9 @@ export const LAYERS: [name: Layer, text: string, key: string][] = [
   ["traffic", "traffic", "C"],
   ["magnify", "enlarge", "Z"],
 ];
-const STORED_LAYERS = "wavesim-show";
+const STORED_LAYERS = "wavesim-show",
+  STORED_SPLIT = "wavesim-split";
+const EVEN = 0.5; // share of the 3D view when the stage is split
 
 export class Stage {
   readonly element = h("div", { id: "stage" });
@@ -66,6 +70,7 @@ export class Stage {
     magnify: true,
   };
   private wanted: StageMode = "free";
+  private share: number | null = null; // share of the width that the 3D view takes beside the chart
   private homed = false; // the chart shows the scene
   private dark = true;
   private eye: OnboardCanvases | null = null;
@@ -76,6 +81,9 @@ export class Stage {
   private readonly heights: HTMLSelectElement;
   private readonly modes = new Map<StageMode, HTMLButtonElement>();
   private readonly layers = new Map<Layer, HTMLButtonElement>();
+  /** Layers that are shown on a first visit. */
+  readonly defaultLayers: Layer[];
+  private readonly splitButton: HTMLButtonElement;
   /** Menu of the elements that are shown. */
   readonly menu: Menu;
 
@@ -107,6 +115,12 @@ export class Stage {
       const title = `${text} on or off (${key})`;
       this.layers.set(layer, h("button", { id: `do-show-${layer}`, title, onclick: () => this.toggle(layer) }, text));
     }
+    this.splitButton = h(
+      "button",
+      { id: "do-split", title: "3D view beside the chart (5)", onclick: () => this.toggleSplit() },
+      "◫ split",
+    );
+    this.defaultLayers = this.shownLayers;
     this.menu = new Menu("shown", "show", ...this.layers.values(), this.heights);
     this.restoreLayers();
   }
@@ -118,9 +132,15 @@ export class Stage {
       this.chart.canvas,
       this.chart.pointer.element,
       this.waiting,
-      h("div", { class: "tools" }, ...this.modes.values(), home, this.menu.element, ...buttons),
+      splitter(
+        this.element,
+        () => this.share ?? EVEN,
+        (share) => this.split(share),
+      ),
+      h("div", { class: "tools" }, ...this.modes.values(), this.splitButton, home, this.menu.element, ...buttons),
       above,
     );
+    this.split(Number(localStorage.getItem(STORED_SPLIT)) || null);
   }
 
   /** Load the 3D view, once. Without it, or if this browser cannot draw it, the chart stays. */
@@ -155,29 +175,59 @@ export class Stage {
     return this.wanted === "chart" || !this.view;
   }
 
+  private get chartShown(): boolean {
+    return this.charting || this.share !== null;
+  }
+
+  /** Choose a view. The chart is then shown alone; the camera may move beside the chart. */
   setMode(mode: StageMode): void {
-    this.changed();
     this.wanted = mode;
-    this.chart.canvas.classList.toggle("hidden", !this.charting);
+    if (mode === "chart") this.share = null;
+    else this.view?.setMode(mode);
+    this.arrange();
+  }
+
+  /** Show the 3D view beside the chart, with a share of the width; null: alone. */
+  split(share: number | null): void {
+    this.share = share;
+    if (share !== null && this.wanted === "chart") this.wanted = this.view?.mode ?? "free";
+    this.arrange();
+  }
+
+  toggleSplit(): void {
+    this.split(this.share === null ? EVEN : null);
+  }
+
+  /** Show the chart, if it is not shown. */
+  showChart(): void {
+    if (!this.chartShown) this.setMode("chart");
+  }
+
+  /** Put the views in their places, and remember the split for the next visit. */
+  private arrange(): void {
+    this.changed();
+    localStorage.setItem(STORED_SPLIT, String(this.share ?? ""));
+    this.element.style.setProperty("--split", `${100 * (this.share ?? EVEN)}%`);
+    this.element.classList.toggle("split", this.share !== null && this.view !== null);
     this.element.classList.toggle("charting", this.charting);
-    this.waiting.classList.toggle("hidden", mode === "chart");
+    this.chart.canvas.classList.toggle("hidden", !this.chartShown);
+    this.waiting.classList.toggle("hidden", this.wanted === "chart");
     this.view?.compass.classList.toggle("hidden", this.charting);
-    this.chart.pointer.show(this.charting);
-    if (mode !== "chart") this.view?.setMode(mode);
+    this.chart.pointer.show(this.chartShown);
     this.showAll();
   }
 
   /** Show the whole scene on the chart when the chart is first drawn. */
   private showAll(): void {
-    if (this.homed || !this.charting || !this.store.scene) return;
+    if (this.homed || !this.chartShown || !this.store.scene) return;
     this.chart.home();
     this.homed = true;
   }
 
   /** Show the whole scene. */
   home(): void {
-    if (this.charting) this.chart.home();
-    else this.view!.home();
+    if (this.chartShown) this.chart.home();
+    if (!this.charting) this.view!.home();
   }
 
   goTo(row: number): void {
@@ -238,7 +288,7 @@ export class Stage {
   draw(errors: ErrorBanner): void {
     const { view } = this;
     this.showAll();
-    if (this.charting) errors.part("the chart", () => this.chart.render());
+    if (this.chartShown) errors.part("the chart", () => this.chart.render());
     if (view && (!this.charting || view.onboard)) errors.part("the 3D view", () => view.render(!this.charting));
   }
 
@@ -249,30 +299,45 @@ export class Stage {
 
   /** Draw a picture for a file, at full quality. */
   drawStill(): void {
-    if (this.charting) this.chart.render();
-    else this.view!.still(true);
+    if (this.chartShown) this.chart.render();
+    if (!this.charting) this.view!.still(true);
   }
 
   /** Canvases that are shown, lowest first. */
   get canvases(): HTMLCanvasElement[] {
-    return this.charting ? [this.chart.canvas] : [this.view!.canvas, this.view!.over, this.view!.compass];
+    const space = this.charting ? [] : [this.view!.canvas, this.view!.over, this.view!.compass];
+    return [...space, ...(this.chartShown ? [this.chart.canvas] : [])];
   }
 
   updateButtons(): void {
     for (const [mode, button] of this.modes) button.classList.toggle("on", mode === this.mode);
+    this.splitButton.classList.toggle("on", this.share !== null);
     for (const [layer, button] of this.layers) button.classList.toggle("on", this.show[layer]);
   }
 
+  private get shownLayers(): Layer[] {
+    return LAYERS.map(([layer]) => layer).filter((layer) => this.show[layer]);
+  }
+
+  /** Parts of a layout. */
+  get layout(): Pick<Layout, "mode" | "split" | "show"> {
+    return { mode: this.mode, split: this.share, show: this.shownLayers };
+  }
+
   /** Parts of a link to the current view. */
-  state(): Pick<ViewState, "mode" | "show" | "eye" | "target" | "heights" | "middle" | "scale"> {
+  state(): Pick<ViewState, "eye" | "target" | "heights" | "middle" | "scale"> {
     return {
-      mode: this.mode,
-      show: LAYERS.map(([layer]) => layer).filter((layer) => this.show[layer]),
       eye: this.view?.camera.position.toArray() ?? this.linked?.eye ?? [0, 100, 100],
       target: this.view?.controls.target.toArray() ?? this.linked?.target ?? [0, 0, 0],
       heights: Number(this.heights.value),
       ...this.chart.looks,
     };
+  }
+
+  /** Arrange the views as in a layout. */
+  setLayout({ mode, split }: Pick<Layout, "mode" | "split">): void {
+    this.setMode(MODES.find(([known]) => known === mode)?.[0] ?? "free");
+    this.split(split);
   }
 
   showLayers(layers: string[]): void {
@@ -284,7 +349,7 @@ export class Stage {
     this.homed = true;
     this.linked = v;
     this.chart.look([v.middle[0]!, v.middle[1]!], v.scale);
-    this.setMode(MODES.find(([mode]) => mode === v.mode)?.[0] ?? "free");
+    this.setLayout(v);
     const factor = EXAGGERATION_FACTORS.find((f) => f === v.heights) ?? 1;
     this.heights.value = String(factor);
     if (!this.view) return;

@@ -2,6 +2,8 @@
 
 import { cssVariable, h, toggleClass, toast } from "./dom";
 import { context2d } from "./canvas";
+import { type Bookmark, checkBookmarks } from "./bookmarks";
+import { checkLayout, type Layout } from "./layout";
 
 /** Save a file on the user's machine. */
 export function downloadBlob(data: Blob, name: string): void {
@@ -108,19 +110,16 @@ export class ViewRecorder {
   }
 }
 
-/** Parts of a view as encoded in a link. Numbers are in m, s and NED. */
-export interface ViewState {
-  mode: string;
+/** View as encoded in a link: a layout, and the moment and place that it shows. Numbers are in m, s and NED. */
+export interface ViewState extends Layout {
   body: string;
   time: number | null;
-  pane: string;
-  show: string[];
-  panels: [left: boolean, right: boolean];
   eye: number[];
   target: number[];
   middle: number[];
   scale: number;
   heights?: number;
+  bookmarks?: Bookmark[];
 }
 const HEAD = "#view=";
 
@@ -128,24 +127,27 @@ export function viewLink(view: ViewState): string {
   return `${HEAD}${encodeURIComponent(JSON.stringify(view, (_k, v: unknown) => (typeof v === "number" ? +v.toPrecision(7) : v)))}`;
 }
 
-/** View of a link; null if the link is invalid or incomplete. */
-export function parseViewLink(hash: string): ViewState | null {
+/** Return the view of a link; null if the address has none; otherwise the reason why it is invalid. */
+export function parseViewLink(hash: string): ViewState | string | null {
   if (!hash.startsWith(HEAD)) return null;
+  let v: ViewState;
   try {
-    const v = JSON.parse(decodeURIComponent(hash.slice(HEAD.length))) as ViewState,
-      numbers = (a: unknown, n: number): boolean =>
-        Array.isArray(a) && a.length === n && a.every((x) => Number.isFinite(x));
-    const good =
-      [v.mode, v.body, v.pane].every((t) => typeof t === "string") &&
-      Array.isArray(v.show) &&
-      Array.isArray(v.panels) &&
-      numbers(v.eye, 3) &&
-      numbers(v.target, 3) &&
-      numbers(v.middle, 2) &&
-      v.scale > 0 &&
-      (v.time === null || Number.isFinite(v.time));
-    return good ? v : null;
+    v = JSON.parse(decodeURIComponent(hash.slice(HEAD.length))) as ViewState;
   } catch {
-    return null;
+    return "it is incomplete";
   }
+  const wrong = checkLayout(v);
+  if (wrong) return wrong;
+  const bookmarks = v.bookmarks === undefined ? "" : checkBookmarks(v.bookmarks);
+  if (bookmarks) return bookmarks;
+  const numbers = (a: unknown, n: number): boolean =>
+    Array.isArray(a) && a.length === n && a.every((x) => Number.isFinite(x));
+  const good =
+    typeof v.body === "string" &&
+    numbers(v.eye, 3) &&
+    numbers(v.target, 3) &&
+    numbers(v.middle, 2) &&
+    v.scale > 0 &&
+    (v.time === null || Number.isFinite(v.time));
+  return good ? v : "a number of its view is missing or invalid";
 }

@@ -237,10 +237,15 @@ test("a circle comes back; a journey takes what its legs do", () => {
 
 test("a link holds a view, and nothing else is one", () => {
   const view = {
+    version: 1,
     mode: "chart",
+    split: 0.4,
     body: "a & b #1",
     time: 12.5,
-    pane: "sound",
+    panes: ["sound", "charts"],
+    bounds: [0.3],
+    height: 0.4,
+    charts: [],
     show: ["labels"],
     panels: [true, false] as [boolean, boolean],
     eye: [1, 2, 3],
@@ -249,17 +254,20 @@ test("a link holds a view, and nothing else is one", () => {
     scale: 2.5,
   };
   assert.deepEqual(parseViewLink(viewLink(view)), view);
-  for (const wrong of [
-    "",
-    "#configure",
-    "#view=",
-    "#view=%7B%7D",
-    "#view=null",
-    viewLink(view).slice(0, -9),
-    viewLink({ ...view, scale: NaN }),
-    viewLink({ ...view, eye: [1, 2] }),
-  ])
-    assert.equal(parseViewLink(wrong), null, wrong);
+  for (const none of ["", "#configure"]) assert.equal(parseViewLink(none), null);
+  const { version: _, ...older } = view;
+  for (const [wrong, told] of [
+    ["#view=", "it is incomplete"],
+    ["#view=%7B%7D", "it has version 0, and this page reads version 1"],
+    ["#view=null", "it is not a layout"],
+    [viewLink(view).slice(0, -9), "it is incomplete"],
+    [viewLink({ ...view, scale: NaN }), "a number of its view is missing or invalid"],
+    [viewLink({ ...view, eye: [1, 2] }), "a number of its view is missing or invalid"],
+    [viewLink({ ...view, bounds: [3] }), "its part 'bounds' is missing or invalid"],
+    [viewLink({ ...view, charts: [{ lines: [] }] }), "its part 'charts' is missing or invalid"],
+    [viewLink(older as typeof view), "it has version 0, and this page reads version 1"],
+  ] as const)
+    assert.equal(parseViewLink(wrong), told, wrong);
 });
 
 test("a profile is the way as it was run", () => {
