@@ -2,6 +2,7 @@
 
 import * as THREE from "three";
 import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
+import { SOFTWARE_RENDERING } from "./canvas";
 import { toThree } from "./coordinate_frames";
 import type { FinInfo, ModelInfo, ThrusterInfo } from "./page_protocol";
 
@@ -254,9 +255,6 @@ export function bodyGeometry(model: ModelInfo, coarse = false): THREE.BufferGeom
   return mergeParts(parts);
 }
 
-export const bodyMaterial = new THREE.MeshStandardMaterial({
-  vertexColors: true,
-  roughness: 0.55,
-  metalness: 0.08,
-  side: THREE.DoubleSide,
-});
+export const bodyMaterial = SOFTWARE_RENDERING
+  ? new THREE.MeshLambertMaterial({ vertexColors: true, side: THREE.DoubleSide })
+  : new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.55, metalness: 0.08, side: THREE.DoubleSide });
