@@ -36,7 +36,7 @@ def decoder(data: bytes) -> None:
     """Decode any bytes as a datagram of either side."""
     for from_client in (True, False):
         try:
-            codec.decode_body(data, codec.decode_header(data, from_client))
+            codec.decode_payload(data, codec.decode_header(data, from_client))
         except codec.Dropped as dropped:
             assert dropped.reason in codec.DROP_REASONS
     for record in (*EVENTS.numbers, *REQUESTS.numbers, *(record for _, _, record in MESSAGES.values())):

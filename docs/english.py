@@ -1,7 +1,7 @@
 """Check the English of the project: ``python -m docs.english``; `make lint` runs it.
 
 Rules: banned phrases (``docs/banned.toml``), the grammar checker Harper, the page rules, the help of each command, one name per
-public class, and the words of the glossary.
+public class, the words of the glossary, and words that no name in the code may contain.
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ RULES = tomllib.loads((Path(__file__).parent / "banned.toml").read_text())
 CELL = 300  #: characters of a table cell at most
 LINES, COLUMNS = 8, 120  #: lines of a paragraph at most, at this width
 WIDTH = 80  #: columns of a terminal in which the first lines of help must fit
+CODE_FILES = (".py", ".ts", ".js", ".c", ".h", ".css")  #: files whose names are checked
+_STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+#: comments and texts in code: of Python, and of the other languages
+_PYTHON_TEXT = re.compile(rf'""".*?"""|#[^\n]*|{_STRING}', re.DOTALL)
+_OTHER_TEXT = re.compile(rf"/\*.*?\*/|//[^\n]*|`(?:\\.|[^`\\])*`|{_STRING}", re.DOTALL)
 _CODE = re.compile(r"``.*?``|`[^`\n]*`|\]\([^)]*\)|<[^<> ][^<>]*>|\{[^{}]*\}|https?://\S+|:\w+:`[^`]*`")
 
 
@@ -146,6 +151,23 @@ def class_names(found: Iterable[tuple[str, str]]) -> Iterator[str]:
             yield f"{name}: {len(files)} public classes have this name: {', '.join(files)}"
 
 
+def _one_word(text: re.Match[str]) -> str:
+    """Keep a string of one word, which may be a name; keep only the line breaks of other texts."""
+    return text[0] if text[0][0] in "\"'" and not re.search(r"\s", text[0]) else "\n" * text[0].count("\n")
+
+
+def code_names(files: Iterable[tuple[str, str]] | None = None) -> Iterator[str]:
+    """Yield names of the packages' and benchmarks' code that contain a banned word (``banned_names``)."""
+    if files is None:
+        files = ((f, (ROOT / f).read_text()) for f in tracked(*PACKAGES, "benchmarks") if f.endswith(CODE_FILES))
+    for file, source in files:
+        code = (_PYTHON_TEXT if file.endswith(".py") else _OTHER_TEXT).sub(_one_word, source)
+        for number, line in enumerate(code.splitlines(), 1):
+            for name in re.findall(r"[A-Za-z_][\w-]*", line):
+                if found := set(glossary.words_of(name)) & set(RULES["banned_names"]):
+                    yield f"{file}:{number}: the name '{name}' contains '{found.pop()}': name what it holds"
+
+
 @click.command()
 def main() -> None:
     """Check every text that a person reads, and print each finding."""
@@ -156,6 +178,7 @@ def main() -> None:
         *help_rules(commands()),
         *class_names(public_classes()),
         *glossary.unknown(public_classes()),
+        *code_names(),
         *harper(found),
     ]
     for line in broken:

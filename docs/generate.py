@@ -55,7 +55,7 @@ def commands() -> str:
         "`wavesim COMMAND --help` says the same. Written by `make docs`.",
     ]
 
-    def tell(command: click.Command, words: str) -> None:
+    def add_help(command: click.Command, words: str) -> None:
         context = click.Context(command, info_name=words, terminal_width=100, max_content_width=100)
         context.show_default = None
         lines.extend(["", f"## {words}", "", "```text", command.get_help(context).rstrip(), "```"])
@@ -63,10 +63,10 @@ def commands() -> str:
             for name in command.list_commands(context):
                 inner = command.get_command(context, name)
                 if inner is not None:
-                    tell(inner, f"{words} {name}")
+                    add_help(inner, f"{words} {name}")
 
     for name in sorted(group.commands):
-        tell(group.commands[name], f"wavesim {name}")
+        add_help(group.commands[name], f"wavesim {name}")
     return "\n".join(lines) + "\n"
 
 

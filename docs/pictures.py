@@ -282,6 +282,8 @@ def tutorials() -> None:
         },
         "trial": {"tutorial-lake": "runs/lake/tracks.png"},
         "study": {"tutorial-radius": "radius.png"},
+        "modem": {"tutorial-losses": "losses.png"},
+        "control": {"tutorial-step": "step.png"},
     }
     for tutorial, pictures in left.items():
         with tempfile.TemporaryDirectory() as folder, at_desk(Path(folder) / "desk", {}) as follower:

@@ -14,7 +14,7 @@ from wavesim_server.network.state_datagrams import value_count_of
 if TYPE_CHECKING:
     from benchmarks.world.world import World
 
-NOBODY = 2**22 + 7  #: PID that no process has
+FREE_PID = 2**22 + 7  #: PID that no process has
 SELF = (2**22 + 1, 1)
 
 
@@ -106,7 +106,7 @@ class Emulator:
         self.world.note(f"emulator {how}", self.sensor)
         if how == "die":
             self.state = "dead"
-            self.table.header[OWNER] = NOBODY
+            self.table.header[OWNER] = FREE_PID
         elif how == "freeze":
             self.state = "frozen"
         elif how == "garbage":

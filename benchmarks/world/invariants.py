@@ -43,7 +43,6 @@ ALLOWED: dict[str, int] = {
     "engine._logged_sequences.": 500,  # bodies and instruments, until the log is next due
     "engine.emulators._unanswered": 64,  # of each type
     "engine.emulators._due.": 64,  # of each type
-    "engine.sim.results._tick_executor.": 100_000,  # the arrays of fleet and sound, which grow in steps
     "engine.emulators.pending": 64,  # types of emulators that have not answered
     "engine.sim.channel._carriers": 4096,  # losses of frequencies
     "engine.sim.weather_model.": 10_000,  # waves that were set
@@ -227,7 +226,7 @@ def _served(world: World, client: Client, running: bool) -> None:
         raise Broken(f"no states: {client.name} received none for {silence:.2f} s")
 
 
-def nobody_left(world: World) -> None:
+def no_client_left(world: World) -> None:
     """After all clients have left, check that only resident bodies remain."""
     front, engine = world.server.front, world.server.engine
     assert front is not None

@@ -41,7 +41,7 @@ class ExpectedLog:
             self._events.append((event, self._names))
             emit(event)
 
-        server.engine.events.emit = watched  # type: ignore[method-assign]  # to hear what it tells
+        server.engine.events.emit = watched  # type: ignore[method-assign]  # to record its events
 
     def said(self) -> Said:
         """Return all records as the log should contain them."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wavesim_server.network.front import Front
 
 
-VERBS = {verb: v for verb, v in commands.VERBS.items() if verb != "mission"}  # as in world.LEFT_OUT
+VERBS = {verb: v for verb, v in commands.VERBS.items() if verb not in ("mission", "command")}  # as in world.LEFT_OUT
 
 
 class Commander:
@@ -134,7 +134,7 @@ class Stranger:
         try:
             header = codec.decode_header(data, from_client=False)
             if header.type is Type.CHALLENGE:
-                self._cookie = codec.decode_body(data, header).cookie
+                self._cookie = codec.decode_payload(data, header).cookie
         except codec.Dropped:
             pass
 

@@ -95,7 +95,7 @@ class Program:
         self.address, self._spoke = address, math.inf
         self.world.network.open(address, self._receive)
 
-    def _told_elsewhere(self) -> bool:
+    def _was_ended_elsewhere(self) -> bool:
         """Return whether the session was ended, other than for silence, while the server had its previous address. The
         BYE was sent there, and the new address receives none.
         """
@@ -107,7 +107,9 @@ class Program:
 
     def _well(self, now: float) -> bool:
         """Return whether the program was served and has sent what it should."""
-        return self.world.clean and self.honest and now - self._harmed > LOST_S + 0.6 and not self._told_elsewhere()
+        return (
+            self.world.clean and self.honest and now - self._harmed > LOST_S + 0.6 and not self._was_ended_elsewhere()
+        )
 
     @property
     def live(self) -> bool:

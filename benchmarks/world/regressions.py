@@ -251,7 +251,7 @@ def stalled_requests() -> Any:
 
 def nested_requests() -> Any:
     """Let a request that is nested too deeply block the requests beside it."""
-    real = codec.unpack_body
+    real = codec.unpack_payload
 
     def unpack(plain: bytes, kind: Type) -> Any:
         if (
@@ -262,7 +262,7 @@ def nested_requests() -> Any:
             raise codec.Dropped("body")
         return real(plain, kind)
 
-    return mock.patch.object(codec, "unpack_body", unpack)
+    return mock.patch.object(codec, "unpack_payload", unpack)
 
 
 def address_is_fixed() -> Any:
@@ -345,8 +345,10 @@ def requests_of_the_gone() -> Any:
 
 def copies_recorded() -> Any:
     """Let a copy that arrives first from another address move the replay window."""
-    real = codec.open_body
-    return mock.patch.object(codec, "open_body", lambda data, header, seal=None, record=True: real(data, header, seal))
+    real = codec.open_payload
+    return mock.patch.object(
+        codec, "open_payload", lambda data, header, seal=None, record=True: real(data, header, seal)
+    )
 
 
 @contextlib.contextmanager
@@ -385,10 +387,10 @@ def rows_without_generations() -> Any:
     """Send everything about a row to its current client, including reports about the previous body."""
     real = acoustic_events.push_signal_events
 
-    def tell(sent: Any, receptions: Any, senders: Any, receivers: Any, *more: Any) -> None:
+    def push(sent: Any, receptions: Any, senders: Any, receivers: Any, *more: Any) -> None:
         real(sent, receptions, np.ones_like(senders), np.ones_like(receivers), *more)
 
-    return mock.patch.object(acoustic_events, "push_signal_events", tell)
+    return mock.patch.object(acoustic_events, "push_signal_events", push)
 
 
 @contextlib.contextmanager

@@ -51,7 +51,10 @@ LOUD = 0.3  #: fraction of those in which one client pings continually, and anot
 KINDS = 4  #: in each group of this many seeds, the first is checked for leaks, and the last two end without the slow calm phase
 #: items that are not drawn yet, because a message of a pilot becomes a notice that the engine did not send, and because
 #: the seeds that detect defects were found without these items
-LEFT_OUT: dict[str, set[int]] = {EVENTS.name: {EventKind.MISSION}, REQUESTS.name: {Request.MISSION, Request.MISSIONS}}
+LEFT_OUT: dict[str, set[int]] = {
+    EVENTS.name: {EventKind.MISSION, EventKind.VEHICLE_COMMAND},
+    REQUESTS.name: {Request.MISSION, Request.MISSIONS, Request.VEHICLE_COMMAND, Request.COMMAND_ANSWER},
+}
 _FAMILIES = {
     family.name: {
         number: schema_of(record).describe()
@@ -359,7 +362,7 @@ class World:
         if sizes:
             self.server.slow, self.server.seldom = 1.0, 0.2  # little is left to do
             self._until(self.clock.now + TOMBS_S)
-        invariants.nobody_left(self)
+        invariants.no_client_left(self)
         self.server.finish(self.clock.now)
         if sizes:
             invariants.nothing_left(self, sizes)

@@ -126,7 +126,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         """Process a message from the vehicle's own DUNE."""
         if self.client is not None and address != self.client:
             raise MalformedMessage("another sender")
-        asked = moves.command(message)
+        command = moves.command(message)
         if self.client is None:
             self.client = address
             self.commands, self._numbers = list(moves.neutral), {}
@@ -135,8 +135,8 @@ class ImcSocket(asyncio.DatagramProtocol):
         if not self._numbers and self._heard_at - self._asked_at > ASK_AGAIN_S:
             self._asked_at = self._heard_at
             self.send(imc.EntityList(imc.EntityList.OP_QUERY, ""), time.time())
-        if asked is not None:
-            self.commands[asked[0]] = asked[1]
+        if command is not None:
+            self.commands[command[0]] = command[1]
         elif isinstance(message, imc.EntityList) and message.op == imc.EntityList.OP_REPORT:
             self._numbers = entity_numbers(message.list)
         elif isinstance(message, (imc.UamTxFrame, imc.UamTxRange)):
@@ -371,7 +371,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     "--servo",
     multiple=True,
     metavar="N=ACTUATOR",
-    help="Fin of a vehicle that is not a LAUV; a minus sign reverses it: 1=-plane. Repeatable.",
+    help="Fin of a vehicle that is not a LAUV, such as `1=plane`; `1=-plane` reverses it. Repeatable.",
 )
 @click.option(
     "--modem", multiple=True, metavar="NAME=ADDRESS", help="Acoustic modem, including the vehicle's own. Repeatable."

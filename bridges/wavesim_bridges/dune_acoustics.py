@@ -22,7 +22,7 @@ TIMEOUT_S = 5.0  #: default simulation time in s to wait for the reply to a rang
 LONGEST_S = 60.0
 AGAIN_AFTER_S = 0.1  #: simulation time in s after which a request to a recharging transducer is repeated
 PING_DELAY_S = 2.0  #: interval in s between the queries of two long-baseline beacons
-Tell = Callable[[ImcMessage], None]
+Send = Callable[[ImcMessage], None]
 
 
 @dataclass
@@ -54,7 +54,7 @@ class DuneAcoustics:
         name: str,
         modems: Mapping[str, int],
         transponders: Mapping[str, tuple[float, float]],
-        send_to_dune: Tell,
+        send_to_dune: Send,
     ) -> None:
         if modems and name not in modems:
             raise WaveSimError(f"the vehicle's own modem is missing: add --modem '{name}=ADDRESS', or --name")
@@ -97,8 +97,8 @@ class DuneAcoustics:
                 ranging = bool(flags & imc.UamTxFrame.UTF_ACK)
                 self._ask(seq, name, data if data or not ranging else None, ranging, TIMEOUT_S)
             case imc.UamTxRange(seq=seq, sys_dst=name, timeout=timeout):
-                given = math.isfinite(timeout) and timeout > 0.0
-                self._ask(seq, name, None, True, min(timeout, LONGEST_S) if given else TIMEOUT_S)
+                is_set = math.isfinite(timeout) and timeout > 0.0
+                self._ask(seq, name, None, True, min(timeout, LONGEST_S) if is_set else TIMEOUT_S)
 
     def _ask(self, seq: int, name: str, packet: bytes | None, ranging: bool, timeout: float) -> None:
         known = name in self._modems or (name == BROADCAST and not ranging)
@@ -164,8 +164,8 @@ class DuneAcoustics:
         if now < self._now:  # the server was restarted
             self._ping_at = now
         self._now = now
-        for heard in step.receptions:
-            self._handle_reception(heard)
+        for reception in step.receptions:
+            self._handle_reception(reception)
         order = self._pending
         if order is not None:
             if order.deadline is None:

@@ -29,9 +29,8 @@ REPORT_S = 1.0  #: simulation time in s between reports of the leak sensors' sta
 FARTHEST_M = 1e5
 OF_SERVOS, OF_LBL = "Servos", "LBL"  #: DUNE entities whose parameters can be set
 Answer = Callable[[ImcMessage], None]
-Tell = Callable[
-    [ImcMessage, str], None
-]  #: function that sends a message; its second argument is the label of the source entity
+#: function that sends a message; its second argument is the label of the source entity
+Send = Callable[[ImcMessage, str], None]
 
 
 def parse_compartment(text: str) -> tuple[str, str]:
@@ -52,11 +51,11 @@ class OperatorCommands:
         servos: Sequence[str],
         leaks: Mapping[str, str],
         sound: DuneAcoustics | None,
-        tell: Tell,
+        send: Send,
         seed: int,
     ) -> None:
         self._say, self._reference, self._servos, self._leaks = say, reference, servos, leaks
-        self._acoustics, self._send, self._rng = sound, tell, random.Random(seed)
+        self._acoustics, self._send, self._rng = sound, send, random.Random(seed)
         self._pending_commands: list[Callable[[AsyncBroker], None]] = []
         self._pending_requests: dict[
             int, tuple[str, Callable[[], None] | None]

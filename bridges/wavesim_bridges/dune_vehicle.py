@@ -151,19 +151,19 @@ def _acceleration(v: Value, at: float) -> ImcMessage | None:
 
 
 def _velocity(kind: Callable[..., ImcMessage], field: str) -> Callable[[Value, float], ImcMessage | None]:
-    def told(v: Value, at: float) -> ImcMessage:
+    def convert(v: Value, at: float) -> ImcMessage:
         bits = sum(1 << k for k, x in enumerate(v[field]) if math.isfinite(x))
         return kind(bits, *(x if math.isfinite(x) else 0.0 for x in v[field]))
 
-    return told
+    return convert
 
 
 def _distance(field: str) -> Callable[[Value, float], ImcMessage | None]:
-    def told(v: Value, at: float) -> ImcMessage:
+    def convert(v: Value, at: float) -> ImcMessage:
         echo = math.isfinite(v[field])
         return imc.Distance(int(echo), (), (), v[field] if echo else 0.0)
 
-    return told
+    return convert
 
 
 def _number(kind: Callable[[float], ImcMessage], field: str) -> Callable[[Value, float], ImcMessage | None]:
@@ -204,21 +204,21 @@ class ImcInstruments:
         names: dict[str, str] = {}
         for s in sensors:
             names.setdefault(s.type, s.name)
-        told: dict[type[ImcMessage], tuple[str, Callable[[Value, float], ImcMessage | None]]] = {}
-        for kind, sensor, tell in _MESSAGE_OF_SENSOR:
+        converters: dict[type[ImcMessage], tuple[str, Callable[[Value, float], ImcMessage | None]]] = {}
+        for kind, sensor, convert in _MESSAGE_OF_SENSOR:
             if sensor in names:
-                told.setdefault(kind, (names[sensor], tell))
-        self.kinds = list(told)
-        self._converters = list(told.values())
+                converters.setdefault(kind, (names[sensor], convert))
+        self.kinds = list(converters)
+        self._converters = list(converters.values())
         self._seen: dict[str, int] = {}
 
     def messages(self, sensors: Sensors, time_ns: int, now: float) -> list[ImcMessage]:
         """Return new messages. Simulation time ``time_ns`` corresponds to Unix time ``now``."""
         found = []
-        for name, tell in self._converters:
+        for name, convert in self._converters:
             value = sensors.get(name)
             if value is not None and value.time_ns != self._seen.get(name):
-                message = tell(value, now - 1e-9 * (time_ns - value.time_ns))
+                message = convert(value, now - 1e-9 * (time_ns - value.time_ns))
                 if message is not None:
                     found.append(message)
         self._seen.update((name, value.time_ns) for name, value in sensors.items())

@@ -192,8 +192,8 @@ class MavlinkVehicle:
         """
         name = self._name(number)
         period = self._periods.get(name, 0.0)
-        told = round(1e6 * period) if math.isfinite(period) else -1
-        return [self._writer.frame("MESSAGE_INTERVAL", message_id=int(number) if name else 0, interval_us=told)]
+        interval_us = round(1e6 * period) if math.isfinite(period) else -1
+        return [self._writer.frame("MESSAGE_INTERVAL", message_id=int(number) if name else 0, interval_us=interval_us)]
 
     def _arm(self, armed: bool) -> None:
         self.armed = armed
@@ -369,16 +369,16 @@ class MavlinkVehicle:
     def _of_gps_raw_int(self, m: VehicleMotion) -> dict[str, Any]:
         speed = math.hypot(m.velocity[0], m.velocity[1])
         course = round(math.degrees(math.atan2(m.velocity[1], m.velocity[0])) * 100) % 36000
-        seen = m.position[2] <= DEEP_M
+        at_surface = m.position[2] <= DEEP_M
         return {
             "time_usec": round(m.time * 1e6),
-            "fix_type": 3 if seen else 1,
+            "fix_type": 3 if at_surface else 1,
             **self._place(m),
             "eph": 100,
             "epv": 100,
             "vel": min(round(100 * speed), 0xFFFF),
             "cog": course,
-            "satellites_visible": 12 if seen else 0,
+            "satellites_visible": 12 if at_surface else 0,
         }
 
     def _of_attitude(self, m: VehicleMotion) -> dict[str, Any]:

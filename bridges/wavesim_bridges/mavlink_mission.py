@@ -48,7 +48,7 @@ class _Upload:
     sender: dict[str, int]
     count: int
     items: list[dict[str, Any]] = field(default_factory=list)
-    asked: float = 0.0
+    requested_at: float = 0.0
     attempts: int = 0
 
 
@@ -84,7 +84,7 @@ class MavlinkMission:
     def take_due_frames(self, now: float) -> list[bytes]:
         """Request a missing mission item again."""
         up = self._upload
-        if up is None or now - up.asked < RETRY_S:
+        if up is None or now - up.requested_at < RETRY_S:
             return []
         if up.attempts >= ATTEMPTS:
             self._upload = None
@@ -95,7 +95,7 @@ class MavlinkMission:
         return self._writer.frame("MISSION_ACK", **who, type=result, mission_type=kind)
 
     def _ask(self, up: _Upload, now: float) -> list[bytes]:
-        up.asked = now
+        up.requested_at = now
         up.attempts += 1
         return [self._writer.frame("MISSION_REQUEST_INT", **up.sender, seq=len(up.items))]
 
@@ -195,12 +195,12 @@ class MavlinkMission:
 
     def update_progress(self, motion: VehicleMotion, level: bool) -> list[bytes]:
         """Update the progress; return the messages for the ground stations. ``level``: ignore depth, as for a boat."""
-        told: list[bytes] = []
+        frames: list[bytes] = []
         while not self.complete and self._done(self.items[self.current], motion, level):
-            told.append(self._writer.frame("MISSION_ITEM_REACHED", seq=self.current))
+            frames.append(self._writer.frame("MISSION_ITEM_REACHED", seq=self.current))
             self.current, self._since = self.current + 1, None
-            told += self.mission_current_frame(ACTIVE)
-        return told
+            frames += self.mission_current_frame(ACTIVE)
+        return frames
 
     def _done(self, f: dict[str, Any], motion: VehicleMotion, level: bool) -> bool:
         if f["command"] == SPEED:

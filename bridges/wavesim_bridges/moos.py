@@ -85,10 +85,10 @@ class MoosActuators:
     difference the starboard one.
     """
 
-    def __init__(self, given: Mapping[str, Sequence[ServoOutput]], actuators: Sequence[ActuatorDescription]) -> None:
+    def __init__(self, outputs: Mapping[str, Sequence[ServoOutput]], actuators: Sequence[ActuatorDescription]) -> None:
         names = [a.name for a in actuators]
-        fitting = (f for f in FRAMES if all(o.actuator in names for outputs in f.values() for o in outputs))
-        frame = given or next(fitting, {})
+        fitting = (f for f in FRAMES if all(o.actuator in names for channel in f.values() for o in channel))
+        frame = outputs or next(fitting, {})
         if not frame:
             raise BrokerError(
                 "no preset fits this vehicle: use --output to map its actuators, such as "
@@ -102,12 +102,12 @@ class MoosActuators:
 
     def commands(self, desired: Mapping[str, float]) -> list[float | None]:
         """Return the commands for the current values, in actuator order; actuators without a value are neutral."""
-        wanted = {v: desired.get(v, 0.0) for v in self._outputs_of_variable}
+        values = {v: desired.get(v, 0.0) for v in self._outputs_of_variable}
         if self._twin and not {LEFT, RIGHT} & desired.keys():
             ahead, turn = desired.get(THRUST, 0.0), desired.get(RUDDER, 0.0)
-            wanted = {LEFT: ahead + turn, RIGHT: ahead - turn}
+            values = {LEFT: ahead + turn, RIGHT: ahead - turn}
         found: list[float | None] = [None] * self._count
-        for variable, value in wanted.items():
+        for variable, value in values.items():
             for a, sign in self._outputs_of_variable[variable]:
                 found[a.number] = _command(variable, sign * value, a)
         return found
@@ -189,7 +189,7 @@ class MoosCommunity:
 
     async def run(self) -> None:
         """Keep the connection open permanently."""
-        told = False
+        reported = False
         while True:
             try:
                 await self._run_connection()
@@ -199,9 +199,9 @@ class MoosCommunity:
                 pass
             if self.warp:
                 self.vehicle.options.report("connection to the MOOSDB lost")
-            if self.warp or not told:
+            if self.warp or not reported:
                 self.vehicle.options.report("waiting for a MOOSDB at {}:{}".format(*self.address))
-            told, self.warp = True, 0.0
+            reported, self.warp = True, 0.0
             await asyncio.sleep(RECONNECT_S)
 
     async def _run_connection(self) -> None:
@@ -293,13 +293,13 @@ class MoosBridge:
             raise BrokerError(
                 "the server does not send this vehicle its true state, which NAV_X and the other NAV variables need"
             )
-        told: dict[str, float | str] = {}
+        variables: dict[str, float | str] = {}
         if self.sensors:
             self._readings = self._readings or SensorVariables(broker.sensors)
-            told |= self._readings.new(step.sensors)
+            variables |= self._readings.new(step.sensors)
         altitude = altitude_of(broker.sensors, step.sensors)
-        told |= navigation(motion, step.state.motion[13:16], self.origin, altitude)
-        self.community.post(told)
+        variables |= navigation(motion, step.state.motion[13:16], self.origin, altitude)
+        self.community.post(variables)
         for reception in step.receptions:
             self.community.post(
                 moos_acoustics.reception_variables(reception, self.vehicle.options.vehicle, self.community.now())

@@ -50,23 +50,23 @@ def _number(text: str, most: float) -> float:
 
 def request(variable: str, text: str) -> Callable[[TransducerClient], int]:
     """Parse a request for the transducer. Raise MalformedMessage if the text requests nothing."""
-    given = pairs(text)
+    fields = pairs(text)
     if variable == RANGE:
-        if "id" in given:
-            address = int(_number(given["id"], 255))
+        if "id" in fields:
+            address = int(_number(fields["id"], 255))
             return lambda t: t.range_to(address)
-        if "frequency" in given:
-            frequency = _number(given["frequency"], 1e6)
+        if "frequency" in fields:
+            frequency = _number(fields["frequency"], 1e6)
             return lambda t: t.ping(frequency)
         raise MalformedMessage("range target missing")
     if variable == MESSAGE:
-        if "dest_node" not in given or "var_name" not in given:
+        if "dest_node" not in fields or "var_name" not in fields:
             raise MalformedMessage("invalid node message")
         payload, to = text.encode(), 0
     else:
-        to = int(_number(given.get("to", "0"), 255))
+        to = int(_number(fields.get("to", "0"), 255))
         try:
-            payload = bytes.fromhex(given["hex"]) if "hex" in given else given["text"].encode()
+            payload = bytes.fromhex(fields["hex"]) if "hex" in fields else fields["text"].encode()
         except (KeyError, ValueError):
             raise MalformedMessage("nothing to send") from None
     if not 0 < len(payload) <= MAX_PAYLOAD:
@@ -99,8 +99,8 @@ def reception_variables(r: Reception, vehicle: str, now: float) -> dict[str, str
     if r.payload is not None:
         text = _readable(r.payload)
         said.append(f"hex={r.payload.hex()}" if text is None else f'text="{text}"')
-        given = pairs(text or "")
-        if "var_name" in given and given.get("dest_node", "").lower() in (vehicle.lower(), EVERYBODY):
+        fields = pairs(text or "")
+        if "var_name" in fields and fields.get("dest_node", "").lower() in (vehicle.lower(), EVERYBODY):
             found["NODE_MESSAGE"] = text or ""
     found["ACOUSTIC_HEARD"] = ",".join(said)
     return found

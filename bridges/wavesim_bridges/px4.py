@@ -107,7 +107,7 @@ class Px4Server:
         #: last actuator outputs of PX4, -1..1; None: not armed, or none received
         self.controls: list[float | None] | None = None
         self.misses = 0  #: number of PX4's answers that did not arrive in time
-        self._told_us = 0
+        self._sent_us = 0
         self._answer_us = 0
         self._new = self._is_lockstep = False
         self._gaps: deque[int] = deque(maxlen=GAPS)
@@ -146,7 +146,7 @@ class Px4Server:
         gap = at - self._answer_us
         if 0 < gap <= MOST_GAP_US:
             self._gaps.append(gap)
-        self._is_lockstep = 0 <= self._told_us - at <= MOST_GAP_US
+        self._is_lockstep = 0 <= self._sent_us - at <= MOST_GAP_US
         self._answer_us = at
         self._came.set()
 
@@ -169,11 +169,11 @@ class Px4Server:
             return None
         if self.client.transport.get_write_buffer_size() < MAX_BUFFER_BYTES:
             now_us = round(motion.time * 1e6)
-            after = self._told_us + FRAME_US
-            self._told_us, self._new = max(now_us, after) if self._new else after, False
-            self.client.transport.write(self.sensors.frame(motion, self._told_us, ranges))
+            after = self._sent_us + FRAME_US
+            self._sent_us, self._new = max(now_us, after) if self._new else after, False
+            self.client.transport.write(self.sensors.frame(motion, self._sent_us, ranges))
         await self._wait()
-        silent = self._told_us - self._answer_us > STACK_TIMEOUT_S * 1e6
+        silent = self._sent_us - self._answer_us > STACK_TIMEOUT_S * 1e6
         return None if silent else self.controls
 
     async def _wait(self) -> None:
@@ -184,9 +184,9 @@ class Px4Server:
         if not self._is_lockstep:
             self._free_at = max(self._free_at + 1e-6 * FRAME_US, now)
             await self._answer_within(self._free_at - now)
-        elif self._told_us - self._answer_us >= max(self._gaps, default=FRAME_US):
+        elif self._sent_us - self._answer_us >= max(self._gaps, default=FRAME_US):
             await self._answer_within(ANSWER_S)
-            if self.client is not None and self._answer_us < self._told_us:
+            if self.client is not None and self._answer_us < self._sent_us:
                 self._count_miss()
 
     def _count_miss(self) -> None:
@@ -200,7 +200,7 @@ class Px4Server:
     async def _answer_within(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self.client is not None and self._answer_us < self._told_us:
+                while self.client is not None and self._answer_us < self._sent_us:
                     self._came.clear()
                     await self._came.wait()
 
@@ -277,8 +277,8 @@ def command(
     outputs = chosen(FRAMES, frame_, output)
     last(PORT, 1, instance + len(also))
     origin = origin_of(latitude, longitude, config)
-    told = frame_ in ROVS if odometry is None else odometry
+    with_odometry = frame_ in ROVS if odometry is None else odometry
     run_together(
-        Px4Bridge(replace(seat, vehicle=vehicle), outputs, Px4Sensors(origin, told, k), ranges).run(PORT + k)
+        Px4Bridge(replace(seat, vehicle=vehicle), outputs, Px4Sensors(origin, with_odometry, k), ranges).run(PORT + k)
         for k, vehicle in enumerate((seat.vehicle, *also), instance)
     )

@@ -160,14 +160,14 @@ class Px4Sensors:
         return {"lat": round(1e7 * latitude), "lon": round(1e7 * longitude), "alt": round(-1e3 * float(m.position[2]))}
 
     def _hil_gps(self, m: VehicleMotion, now_us: int, place: dict[str, int]) -> bytes:
-        speed, seen = math.hypot(m.velocity[0], m.velocity[1]), m.position[2] <= DEEP_M
+        speed, at_surface = math.hypot(m.velocity[0], m.velocity[1]), m.position[2] <= DEEP_M
         course = round(math.degrees(math.atan2(m.velocity[1], m.velocity[0])) * 100) % 36000
         return self._writer.frame(
             "HIL_GPS",
             time_usec=now_us,
             **place,
-            fix_type=3 if seen else 0,
-            satellites_visible=12 if seen else 0,
+            fix_type=3 if at_surface else 0,
+            satellites_visible=12 if at_surface else 0,
             eph=30,
             epv=40,
             vel=_short(100 * speed),

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from wavesim_sdk.cli_numbers import NumbersCommand, Quantity
+from wavesim_sdk.mission_status import VEHICLE_ACTIONS
 from wavesim_sdk.timer_verbs import TIMER_VERBS
 
 server_option = click.option(
@@ -77,7 +78,7 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
 @click.option(
     "--field",
     default="",
-    help="Limit the fault to a field such as `heading`, or to one of its numbers such as `rates.2`.  [default: all]",
+    help="Limit the fault to a field such as `heading`, or to one component of a field, such as `rates.2`.  [default: all]",
 )
 @server_option
 def fault(body: str, part: str, kind: str, amount: str, field: str, server: str) -> None:
@@ -180,14 +181,14 @@ def weather(
 
     Omitted values stay unchanged. A number may have a unit: `--wind 20kn 270`.
     """
-    given: dict[str, float] = {}
+    values: dict[str, float] = {}
     if current is not None:
-        given |= {"current_north": current[0], "current_east": current[1]}
+        values |= {"current_north": current[0], "current_east": current[1]}
     if wind is not None:
-        given |= {"wind_speed": wind[0], "wind_direction": math.radians(wind[1])}
+        values |= {"wind_speed": wind[0], "wind_direction": math.radians(wind[1])}
     if waves is not None:
-        given |= {"wave_height": waves[0], "wave_peak": waves[1], "wave_direction": math.radians(waves[2])}
-    _send(server, "weather", **given)
+        values |= {"wave_height": waves[0], "wave_peak": waves[1], "wave_direction": math.radians(waves[2])}
+    _send(server, "weather", **values)
 
 
 @click.command(cls=NumbersCommand)
@@ -213,6 +214,31 @@ def mission(body: str, values: tuple[str, ...], server: str) -> None:
             reply = commander.mission(body, [numbers[k : k + 4] for k in range(0, len(numbers), 4)])
         except ValueError as error:
             raise click.UsageError(str(error)) from None
+    if not reply.ok:
+        raise CommanderError(reply.text)
+    click.echo(reply.text)
+
+
+@click.command(cls=NumbersCommand)
+@click.argument("body")
+@click.argument("action", type=click.Choice(VEHICLE_ACTIONS))
+@click.argument("values", metavar="[NORTH EAST DEPTH [SPEED]]", nargs=-1)
+@server_option
+def command(body: str, action: str, values: tuple[str, ...], server: str) -> None:
+    """Command the program that drives BODY, and print its answer.
+
+    ACTION is goto, loiter, return, pause, resume or abort. North, east and depth (m) are needed for goto, and optional for
+    loiter. Without a speed (m/s), the vehicle uses its own.
+    """
+    from wavesim_sdk.commander import Commander
+    from wavesim_sdk.errors import CommanderError
+
+    kinds = (METRES, METRES, METRES, SPEED)
+    if len(values) not in (0, 3, 4):
+        raise click.UsageError(f"expected north, east, depth and optionally a speed, got {len(values)} numbers")
+    numbers = [kind.convert(text, None, None) for kind, text in zip(kinds, values, strict=False)]
+    with Commander(server) as commander:
+        reply = commander.vehicle_command(body, action, [*numbers, 0.0][:4] if numbers else None)
     if not reply.ok:
         raise CommanderError(reply.text)
     click.echo(reply.text)
@@ -255,4 +281,4 @@ def servers(as_json: bool) -> None:
 def commands() -> list[click.Command]:
     """Return all commands of this module."""
     verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in TIMER_VERBS.items()]
-    return [servers, *verbs, fault, push, pose, allocate, weather, mission]
+    return [servers, *verbs, fault, push, pose, allocate, weather, mission, command]

@@ -100,6 +100,13 @@ class Commander:
                 break
         return reply
 
+    def vehicle_command(self, body: str, action: str, point: Sequence[float] | None = None) -> CommandReply:
+        """Command the program that drives a body (:data:`wavesim_sdk.commands.VEHICLE_ACTIONS`) and return its answer.
+
+        ``point`` is north, east, down in m (W) and the speed in m/s, where 0 is the vehicle's own.
+        """
+        return self.send("command", body=body, action=action, point=None if point is None else list(point))
+
     def close(self) -> None:
         """Remove the reply queue."""
         self._queue.close()

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from wavesim_sdk.mission_status import VEHICLE_ACTIONS
+from wavesim_sdk.names import suggest_name
 from wavesim_sdk.timer_verbs import TIMER_VERBS as TIMER_VERBS
 from wavesim_sdk.wire.items import (
     MAX_ITEM_WAYPOINTS,
@@ -22,12 +24,13 @@ from wavesim_sdk.wire.items import (
     Mission,
     Pose,
     Push,
+    VehicleCommand,
     Weather,
 )
 from wavesim_sdk.wire.messages import Right
 from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
-Command = Control | Fault | Push | Pose | Allocate | Weather | Mission
+Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand
 
 #: (record, meaning) by verb, without the verbs of the clock
 VERBS: dict[str, tuple[type[Any], str]] = {
@@ -41,6 +44,7 @@ VERBS: dict[str, tuple[type[Any], str]] = {
     "allocate": (Allocate, "set the thruster allocation matrix of a body: six rows of one number per thruster"),
     "weather": (Weather, "change current, wind and waves; omitted values stay unchanged"),
     "mission": (Mission, "send waypoints (north, east, down, speed) to a pilot that accepts missions"),
+    "command": (VehicleCommand, "command a vehicle: goto, loiter, return, pause, resume, abort; its program answers"),
 }
 
 #: command -> right that a session needs for it
@@ -52,6 +56,7 @@ RIGHTS: dict[type[Any], Right] = {
     Allocate: Right.ALLOCATE,
     Weather: Right.WEATHER,
     Mission: Right.MISSION,
+    VehicleCommand: Right.MISSION,
 }
 _NAMES: dict[type[Any], str] = {record: verb for verb, (record, _) in VERBS.items()}
 MAX_TICKS = 10_000_000
@@ -86,11 +91,11 @@ def make_command(verb: str, arguments: Mapping[str, Any]) -> Command:
     if verb not in VERBS:
         raise ValueError(f"unknown command '{verb[:40]}'")
     record = VERBS[verb][0]
-    given = {k: v for k, v in arguments.items() if v is not None}
-    if record is Allocate and isinstance(matrix := given.get("matrix"), list):
-        given["matrix"] = [v for row in matrix for v in (row if isinstance(row, list) else [row])]
+    values = {k: v for k, v in arguments.items() if v is not None}
+    if record is Allocate and isinstance(matrix := values.get("matrix"), list):
+        values["matrix"] = [v for row in matrix for v in (row if isinstance(row, list) else [row])]
     try:
-        command: Command = schema_of(record).from_dict(given)
+        command: Command = schema_of(record).from_dict(values)
     except Malformed as error:
         raise ValueError(f"{verb}: {error}") from None
     return check_plausible(command)
@@ -111,10 +116,12 @@ def check_plausible(command: Command) -> Command:
         raise ValueError(f"allocate: expected a matrix of six rows, got {len(command.matrix)} numbers")
     if isinstance(command, Mission):
         _sensible_mission(command)
+    if isinstance(command, VehicleCommand):
+        _check_vehicle_command(command)
     if isinstance(command, Pose | Weather):
-        asked = [f.name for f in fields(command) if f.name != "body"]
-        if all(getattr(command, name) is None for name in asked):
-            raise ValueError(f"{verb_of(command)}: at least one of these values is required: {', '.join(asked)}")
+        names = [f.name for f in fields(command) if f.name != "body"]
+        if all(getattr(command, name) is None for name in names):
+            raise ValueError(f"{verb_of(command)}: at least one of these values is required: {', '.join(names)}")
     return command
 
 
@@ -128,6 +135,15 @@ def _sensible_mission(command: Mission) -> None:
         raise ValueError(f"mission: a part reaches beyond the {command.count} waypoints of the mission")
     if min(points[3::4]) <= 0.0:
         raise ValueError("mission: the speed at each waypoint must be above 0 m/s")
+
+
+def _check_vehicle_command(command: VehicleCommand) -> None:
+    if command.action not in VEHICLE_ACTIONS:
+        raise ValueError(f"command: unknown action '{command.action}'{suggest_name(command.action, VEHICLE_ACTIONS)}")
+    if command.action == "goto" and command.point is None:
+        raise ValueError("command: 'goto' needs a point: north, east, down in m and speed in m/s")
+    if command.point is not None and command.point[3] < 0.0:
+        raise ValueError("command: the speed must not be below 0 m/s; 0 = the vehicle's own speed")
 
 
 def split_mission(waypoints: Sequence[Sequence[float]], number: int, body: str = "") -> list[Mission]:

@@ -28,5 +28,5 @@ class MissingPackage(WaveSimError, ImportError):
 def check_installed(package: str) -> None:
     """Raise MissingPackage with the command that installs a package, unless it is installed."""
     if sys.modules.get(package) is None and importlib.util.find_spec(package) is None:
-        wanted = f"'wavesim[{EXTRAS[package]}]'" if package in EXTRAS else package
-        raise MissingPackage(f"this needs the package '{package}': run pip install {wanted}")
+        requirement = f"'wavesim[{EXTRAS[package]}]'" if package in EXTRAS else package
+        raise MissingPackage(f"this needs the package '{package}': run pip install {requirement}")

@@ -60,8 +60,8 @@ FRAME = Table(
         integer(
             "bins",
             "",
-            "Number of samples per beam. The samples have equal lengths and start at the sonar. For soundings: "
-            "numbers per sounding (8 bytes each).",
+            "Number of samples per beam. The samples have equal lengths, and the first one starts at the sonar. For "
+            "soundings: number of 8-byte values per sounding.",
         ),
         integer(
             "sample_bytes",

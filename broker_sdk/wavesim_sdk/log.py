@@ -70,7 +70,7 @@ class Log:
 
     @property
     def topics(self) -> dict[str, int]:
-        """Number of rows by topic, of tables and of texts."""
+        """Number of rows of each table topic and text topic."""
         return {t: len(s.time_ns) for t, s in self.series.items()} | {t: len(m) for t, m in self.json.items()}
 
     def table(self, topic: str) -> LogTable:

@@ -45,10 +45,10 @@ class LoggedBodies(Protocol):
         """Return the names of the bodies in these rows at these times."""
 
 
-#: column suffixes by array length: axes of a vector, components of a quaternion; otherwise numbers
+#: column suffixes by array length: axes of a vector, components of a quaternion; arrays of other lengths have indices
 _AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
 _ENUM_COLUMNS: dict[str, type[IntEnum]] = {"outcome": Outcome, "kind": SignalKind}
-_SENT_TOPIC = "sent"  #: name of the outcome HEARD in the rows of sent signals
+_SENT = "sent"  #: text that replaces the outcome HEARD (received) in rows of sent signals
 _NODE_COLUMNS = ("source", "receiver", "query_source")
 
 
@@ -65,7 +65,7 @@ def topic_columns(log: LoggedBodies, topic: str, series: Series) -> dict[str, li
         if series.type in (SENT.name, RECEPTION.name) and name in _ENUM_COLUMNS:
             words = {int(w): w.name.lower() for w in _ENUM_COLUMNS[name]}
             if (series.type, name) == (SENT.name, "outcome"):
-                words[Outcome.HEARD] = _SENT_TOPIC
+                words[Outcome.HEARD] = _SENT
             found[name] = [words.get(v, v) for v in values.tolist()]
         elif series.type in (SENT.name, RECEPTION.name) and name in _NODE_COLUMNS:
             found[name] = log.names_at(values, series.time_ns)

@@ -19,7 +19,7 @@ MAILBOX_STATE = Table(
         *STATE.fields,
         integer("actuators", "", "Number of actuators of the body."),
         integer("readings", "", "Number of readings after this record."),
-        integer("parts", "", "Number of additional messages with readings of this state."),
+        integer("parts", "", "Number of subsequent messages that carry the remaining readings of this state."),
         value(
             "actuation",
             "N, 1/s, rad or kg",

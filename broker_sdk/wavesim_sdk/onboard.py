@@ -12,6 +12,7 @@ from wavesim_sdk import arguments
 from wavesim_sdk.errors import BrokerError, InvalidArgument, Refused, UnknownName
 from wavesim_sdk.estimate import Estimate, estimate_numbers
 from wavesim_sdk.guidance.control import Waypoint
+from wavesim_sdk.mission_status import MissionStatus
 from wavesim_sdk.privileged_requests import PrivilegedRequests
 from wavesim_sdk.server_address import ServerName, address_of
 from wavesim_sdk.tables import RunState
@@ -22,6 +23,8 @@ from wavesim_sdk.wire.items import (
     ActuatorDescription,
     Answer,
     BodyChanged,
+    CommandReceived,
+    CommandResult,
     MissionPart,
     Notice,
     Reception,
@@ -59,6 +62,7 @@ class Step:
     notices: list[Notice] = field(default_factory=list)  #: texts for people: watchdog, fence, fault, contact
     others: list[BodyChanged] = field(default_factory=list)  #: bodies that entered or left (``others=True``)
     missions: list[ReceivedMission] = field(default_factory=list)  #: missions for a pilot that accepts them
+    commands: list[CommandReceived] = field(default_factory=list)  #: vehicle commands for a pilot that accepts them
 
     @property
     def tick(self) -> int:
@@ -80,7 +84,7 @@ class Step:
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
-        later.missions[:0] = self.missions
+        later.missions[:0], later.commands[:0] = self.missions, self.commands
 
 
 @dataclass(frozen=True)
@@ -182,6 +186,8 @@ class StepCollector:
                 step.others.append(event)
             case MissionPart() if (mission := self.missions.add(event)) is not None:
                 step.missions.append(mission)
+            case CommandReceived():
+                step.commands.append(event)
         return None
 
 
@@ -248,6 +254,7 @@ class BrokerBase(PrivilegedRequests):
         self._step: State | None = None
         self._frames: dict[int, deque[ImagingFrame]] = {}
         self._frames_late = 0
+        self._takes_missions = self._takes_commands = False
 
     def _create_session(self, key: bytes | None) -> ClientSession:
         return make_session(self.join, key)
@@ -344,7 +351,29 @@ class BrokerBase(PrivilegedRequests):
         ``text`` is published as a notice; it states what the pilot does with missions. A later call may publish
         another text. Call this method again after the session is resumed.
         """
+        self._takes_missions = take
         return self.request(items.Missions(int(take), text))
+
+    def report_mission(self, status: MissionStatus) -> int:
+        """Publish what the vehicle does: mode, waypoint and target. Viewers show it; the log keeps it as a notice."""
+        return self.request(items.Missions(int(self._takes_missions), str(status)))
+
+    def take_commands(self, *, take: bool = True) -> None:
+        """Accept vehicle commands, which arrive in ``Step.commands``: go to, loiter, return, pause, resume, abort.
+
+        Answer each with :meth:`accept_command` or :meth:`refuse_command`. A program that does not call this method answers
+        each command automatically with *not supported*.
+        """
+        self._takes_commands = take
+
+    def accept_command(self, command: CommandReceived, text: str = "") -> int:
+        """Answer a vehicle command: the vehicle carries it out. ``text`` states how."""
+        return self.request(items.CommandAnswer(command.number, CommandResult.ACCEPTED, text))
+
+    def refuse_command(self, command: CommandReceived, reason: str, *, supported: bool = True) -> int:
+        """Answer a vehicle command: the vehicle cannot carry it out now, or never (``supported=False``)."""
+        result = CommandResult.REFUSED if supported else CommandResult.NOT_SUPPORTED
+        return self.request(items.CommandAnswer(command.number, result, reason))
 
     def stop_frames(self) -> int:
         """Stop receiving frames of imaging sonars."""
@@ -372,6 +401,9 @@ class BrokerBase(PrivilegedRequests):
         """Process an event and return the step that it completes, or None."""
         if isinstance(event, WholeFrame):
             self._frame(event)
+            return None
+        if isinstance(event, CommandReceived) and not self._takes_commands:
+            self.refuse_command(event, "the program that drives it accepts no commands", supported=False)
             return None
         return self._steps.feed(event)
 

@@ -92,3 +92,16 @@ class PrivilegedRequests:
         except (ValueError, TypeError) as error:
             raise InvalidArgument(f"waypoints: {error}") from None
         return [self.request(part) for part in parts][-1]
+
+    def vehicle_command(self, action: str, point: Sequence[float] | None = None, *, body: str = "") -> int:
+        """Command the program that drives a body: goto, loiter, return, pause, resume or abort (right `mission`).
+
+        ``point`` is north, east, down in m (W) and the speed in m/s, where 0 is the vehicle's own; ``goto`` needs it. The answer
+        to this request is that of the program.
+        """
+        at = None if point is None else arguments.numbers("point", point, 4, "m, m/s")
+        try:
+            command = commands.check_plausible(items.VehicleCommand(body, action, at))
+        except ValueError as error:
+            raise InvalidArgument(str(error)) from None
+        return self.request(command)

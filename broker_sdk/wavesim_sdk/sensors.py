@@ -50,7 +50,7 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
         "Generation of the instrument in the table `instruments`. If it differs from the current one, the value belongs to a "
         "previous instrument.",
     )
-    measured = integer("measured_ns", "ns", "Time at which the following values were true.")
+    measured = integer("measured_ns", "ns", "Time for which the following values are valid.")
     hidden = tuple(replace(f, hidden=True) for f in (generation, *((measured, *state) if state else ())))
     return Table(name, doc, f"emulator {name}", head + tuple(fields) + hidden)
 
@@ -102,7 +102,7 @@ _BUILT_IN = (
             value("frame", "", "Number of the newest frame, from 1."),
             value("range", "m", "Maximum range."),
             value("beams", "", "Beams per frame."),
-            value("bins", "", "Samples per beam, or numbers per sounding."),
+            value("bins", "", "Samples per beam, or values per sounding."),
             value("saturated", "", "Fraction of samples clipped at the maximum."),
             value("altitude", "m", "Side-scan: altitude over the bed. Multibeam echosounder: range straight down. "
                                    "NaN = unknown."),
@@ -262,7 +262,7 @@ _BUILT_IN = (
             value("status", "", "Navigational status.", AIS_STATIONS),
             value("length", "m", "Length of the ship.", AIS_STATIONS),
             value("width", "m", "Width of the ship.", AIS_STATIONS),
-            value("called", "", "Name in six-bit characters, seven per number; `wavesim_sdk.ais.unpacked` decodes it.", 3 * AIS_STATIONS),
+            value("called", "", "Name in six-bit characters, seven per element; `wavesim_sdk.ais.unpacked` decodes it.", 3 * AIS_STATIONS),
         ),
         (value("reported", "s", "Time of the report.", AIS_STATIONS),),
     ),

@@ -200,7 +200,7 @@ WORLD = Table(
         value("density", "kg/m3", "Density of the water."),
         value("gravity", "m/s2", "Acceleration of gravity."),
         value("origin", "rad", "Latitude and longitude of the origin of W.", 2),
-        _s("digest", "SHA-256 of the configuration, in hexadecimal; empty = not to be compared.", 64),
+        _s("digest", "SHA-256 of the configuration, in hexadecimal; empty = do not compare it.", 64),
     ),
 )
 
@@ -328,9 +328,7 @@ ACTUATION = Table(
     (
         value("command", "N, 1/s, rad or kg", "Commanded value, after saturation and motor law.", MAX_ACTUATORS),
         value("actual", "N, 1/s, rad or kg", "Actual value, after lag and rate limit.", MAX_ACTUATORS),
-        value(
-            "feedback", "1/s", "Reported shaft speed: the moving average, for thrusters that report one.", MAX_ACTUATORS
-        ),
+        value("feedback", "1/s", "Reported shaft speed (moving average) of thrusters that report one.", MAX_ACTUATORS),
     ),
 )
 
@@ -355,13 +353,13 @@ INSTRUMENTS = Table(
         integer(
             "fault_first",
             "",
-            "Index of the first number of a value that the fault affects; 0 = the first number after the head.",
+            "Index of the first component that the fault affects; 0 = the first one after the common columns.",
         ),
-        integer("fault_count", "", "Number of elements of the value that the fault affects."),
+        integer("fault_count", "", "Number of components that the fault affects."),
         value(
             "fault_amount",
             "",
-            "Size of a bias (in the unit of the numbers), probability of a spike, factor of the noise, or bit mask "
+            "Size of a bias (in the unit of the components), probability of a spike, factor of the noise, or bit mask "
             "of wet compartments.",
         ),
     ),
@@ -410,8 +408,8 @@ SURROUNDINGS = Table(
 
 LINES = Table(
     "lines",
-    "Lines (tethers, moorings, tow cables), in the order of the configuration. Numbers are zero while a body at an "
-    "end is absent, and beyond the last node.",
+    "Lines (tethers, moorings, tow cables), in the order of the configuration. All values are zero while a body at "
+    "either end is absent. Elements of `nodes_W` beyond the last node are zero.",
     "engine",
     (
         integer("present", "", "1 = both ends are present; 0 = the row is empty, or an end is absent."),

@@ -122,7 +122,7 @@ class BrokerChecker(ConformanceChecker):
             try:
                 header = codec.decode_header(data, from_client=True)
                 if header.type in kinds:
-                    found.append((when, header, codec.decode_body(data, header)))
+                    found.append((when, header, codec.decode_payload(data, header)))
             except Dropped:
                 continue
         return found

@@ -267,7 +267,7 @@ class EmulatorChecker(ConformanceChecker):
         valid = (last["valid"][places] == 1).all()
         finite = np.isfinite(self._numbers(last)[places]).any(axis=1).all()
         self.record(
-            "every instrument has a valid value with at least one number",
+            "every instrument has a valid value with at least one finite component",
             bool(valid and finite),
             f"valid {last['valid'][places]}",
         )
@@ -275,9 +275,9 @@ class EmulatorChecker(ConformanceChecker):
         self.record("a value has the generation of its instrument", bool(mine), f"{last['generation'][places]}")
         others = [k for k in range(CAPACITY) if k not in places]
         self.record(
-            "places without an instrument stay empty",
+            "rows without an instrument stay empty",
             not last["sequence"][others].any(),
-            "a place without an instrument has a value",
+            "a row without an instrument contains a value",
         )
         return found
 

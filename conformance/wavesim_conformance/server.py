@@ -22,7 +22,7 @@ from wavesim_sdk.wire import codec
 from wavesim_sdk.wire import messages as m
 from wavesim_sdk.wire.client import RETRY_S
 from wavesim_sdk.wire.codec import Dropped
-from wavesim_sdk.wire.items import EVENTS, REQUESTS, Subscribe
+from wavesim_sdk.wire.items import EVENTS, REQUESTS, CommandAnswer, Subscribe
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, MIN_HELLO, Join, Refusal, Role, Type
 from wavesim_sdk.wire.schema import Malformed, schema_of
 
@@ -73,7 +73,7 @@ class ClientSocket:
             try:
                 data = self.socket.recv(2048)
                 header = codec.decode_header(data, from_client=False)
-                return data, header, codec.decode_body(data, header)
+                return data, header, codec.decode_payload(data, header)
             except TimeoutError:
                 return None
             except (ConnectionRefusedError, Dropped):
@@ -133,10 +133,10 @@ class ServerChecker(ConformanceChecker):
         first = ClientSocket(self.server)  # separate, so that a late answer does not reach the following checks
         try:
             if first.request(HELLO, m.Challenge) is None:
-                nobody = (
+                reason = (
                     f"no answer from {self.server[0]}:{self.server[1]} within 2 s; check that a server is running there"
                 )
-                return self.record("HELLO is answered by CHALLENGE", False, nobody)
+                return self.record("HELLO is answered by CHALLENGE", False, reason)
         finally:
             first.socket.close()
         self.port.send_raw(codec.encode(m.Hello(NONCE, b""), 0, 1).ljust(MIN_HELLO - 1, b"\0"))
@@ -288,10 +288,9 @@ class ServerChecker(ConformanceChecker):
         good = REQUESTS.encode(Subscribe())
         before = self.received
         for _ in range(2):
-            self.port.send_values(
-                Type.REQUESTS, [1, [good, ["bad"], [8, "", [[1.0]], 0], [99, 1], good]], self.token, self.received
-            )
-        self._collect(1.5, lambda: len([k for k in self.events if k > before]) >= 5)
+            wrong = [["bad"], [8, "", [[1.0]], 0], [99, 1], REQUESTS.encode(CommandAnswer(77, 0, "nobody asked"))]
+            self.port.send_values(Type.REQUESTS, [1, [good, *wrong, good]], self.token, self.received)
+        self._collect(1.5, lambda: len([k for k in self.events if k > before]) >= 6)
         self._collect(QUIET_S)
         refused: dict[int, list[str]] = {}
         for number, item in self.events.items():
@@ -302,16 +301,17 @@ class ServerChecker(ConformanceChecker):
             {2, 3, 4} <= set(refused),
             f"{refused}",
         )
+        self.record("an answer to a vehicle command that was never sent is refused", 5 in refused, f"{refused}")
         self.record("each request is refused once", all(len(texts) == 1 for texts in refused.values()), f"{refused}")
         answered = {item[1] for number, item in self.events.items() if number > before and item[0] in (3, 11)}
         self.record(
-            "valid requests in the same list are answered", {1, 5} <= answered, f"answers to {sorted(answered)}"
+            "valid requests in the same list are answered", {1, 6} <= answered, f"answers to {sorted(answered)}"
         )
         self.port.send_values(Type.REQUESTS, [9, [good]], self.token, self.received)
         self.port.send_values(Type.KEEPALIVE_REPLY, [0], self.token, self.received)
         acks = [got[1].ack for _ in range(40) if (got := self.port.receive(0.02)) and got[1].token == self.token]
         self.record(
-            "requests are acknowledged in order, and none after a gap", set(acks) <= {5} or not acks, f"{set(acks)}"
+            "requests are acknowledged in order, and none after a gap", set(acks) <= {6} or not acks, f"{set(acks)}"
         )
 
     def _three_periods(self) -> float:

@@ -248,8 +248,8 @@ class DvlDevice:
     def _ensemble(self, step: Step, value: Value, since: float) -> Ensemble:
         b, w, ranges = value.bottom, value.water, value.ranges
         cos = math.cos(math.radians(self.beam_angle))
-        seen = [r * cos if r * cos <= self.max_range_depth else math.nan for r in ranges]
-        if sum(map(math.isfinite, seen)) < 3:
+        vertical = [r * cos if r * cos <= self.max_range_depth else math.nan for r in ranges]
+        if sum(map(math.isfinite, vertical)) < 3:
             b = (math.nan, math.nan, math.nan)
         self.number += 1
         time_s = value.time_ns * 1e-9
@@ -258,7 +258,7 @@ class DvlDevice:
             EPOCH + timedelta(seconds=time_s),
             (b[1], b[0], -b[2]),
             (w[1], w[0], -w[2]),
-            (seen[ORDER[0]], seen[ORDER[1]], seen[ORDER[2]], seen[ORDER[3]]),
+            (vertical[ORDER[0]], vertical[ORDER[1]], vertical[ORDER[2]], vertical[ORDER[3]]),
             value.altitude if math.isfinite(b[0]) else math.nan,
             sound_speed=self.sound_speed,
         )

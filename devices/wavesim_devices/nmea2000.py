@@ -97,7 +97,7 @@ def _rpm(v: Value, sid: bytes, time: datetime) -> Iterator[Message]:
         yield 127488, bytes([k]) + _whole(abs(rpm), 0.25, 2) + b"\xff\xff\x7f\xff\xff"
 
 
-_TOLD = {
+_ENCODERS = {
     "gps": _gps,
     "ahrs": _ahrs,
     "echosounder": _depth,
@@ -115,7 +115,7 @@ def messages(type_: str, value: Value, sid: int, time: datetime) -> Iterator[Mes
     messages, except that a missing propeller speed omits only that propeller.
     """
     if type_ == "rpm" or all(map(math.isfinite, value.numbers)):
-        yield from _TOLD[type_](value, bytes([sid % SEQUENCES]), time)
+        yield from _ENCODERS[type_](value, bytes([sid % SEQUENCES]), time)
 
 
 class CanNode:

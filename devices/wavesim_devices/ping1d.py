@@ -113,11 +113,11 @@ class Ping1DDevice:
         elif message in _SETTINGS:
             self._set(message, payload)
         elif message in (CONTINUOUS_START, CONTINUOUS_STOP) and len(payload) == 2:
-            wanted = struct.unpack("<H", payload)[0]
-            if wanted not in (DISTANCE, DISTANCE_SIMPLE, PROFILE):
+            requested = struct.unpack("<H", payload)[0]
+            if requested not in (DISTANCE, DISTANCE_SIMPLE, PROFILE):
                 self._refuse(message, "only distance and profile messages are supported")
                 return
-            self.continuous = wanted if message == CONTINUOUS_START else None
+            self.continuous = requested if message == CONTINUOUS_START else None
             self.send(encode_frame(ACK, struct.pack("<H", message), self.device))
         elif not payload:  # older form of a request
             self._send_message(message)
@@ -209,9 +209,11 @@ class Ping1DDevice:
             return
         self._next = time + self.interval * 1e-3
         self.number += 1
-        seen = None if distance is None else round(distance * self.sound_speed / self.true_sound_speed)
-        if seen is not None and (self.automatic or self.scan_start <= seen <= self.scan_start + self.scan_length):
-            self.distance, self.confidence = seen, 98
+        indicated = None if distance is None else round(distance * self.sound_speed / self.true_sound_speed)
+        if indicated is not None and (
+            self.automatic or self.scan_start <= indicated <= self.scan_start + self.scan_length
+        ):
+            self.distance, self.confidence = indicated, 98
         else:
             self.confidence = 0
         if self.continuous is not None:

@@ -157,12 +157,12 @@ class Ping360Device:
     def _move(self, message: int, settings: list[int], transmit: int) -> None:
         """Turn the head, and then transmit if the message requests it."""
         names = list(Ping360Settings.__dataclass_fields__)
-        wanted = dict(zip(names, settings, strict=True))
-        if not self._allowed(message, wanted):
+        requested = dict(zip(names, settings, strict=True))
+        if not self._allowed(message, requested):
             return
         self._stop()
-        turn = _apart(wanted["angle"], self.head.angle)
-        self.head = Ping360Settings(**wanted)
+        turn = _apart(requested["angle"], self.head.angle)
+        self.head = Ping360Settings(**requested)
         self._data = b""
         self._due.append((self._time + turn * STEP_S + (self._duration() if transmit else 0.0), bool(transmit)))
 
@@ -176,11 +176,11 @@ class Ping360Device:
                 strict=True,
             )
         )
-        wanted = dict(zip(Ping360Sector.__dataclass_fields__, sector, strict=True))
-        if not self._allowed(AUTO_TRANSMIT, settings | wanted):
+        requested = dict(zip(Ping360Sector.__dataclass_fields__, sector, strict=True))
+        if not self._allowed(AUTO_TRANSMIT, settings | requested):
             return
         self._stop()
-        self.head, self.sector, self.automatic = Ping360Settings(**settings), Ping360Sector(**wanted), True
+        self.head, self.sector, self.automatic = Ping360Settings(**settings), Ping360Sector(**requested), True
         self._due.append((self._time + self._duration(), True))
 
     def _stop(self) -> None:

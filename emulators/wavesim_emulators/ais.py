@@ -149,10 +149,10 @@ class AisEmulator(Emulator):
                 if i != k and self._received(now, i, place, report.mmsi):
                     self._write(now, i, out[i], self._place(out[i], report.mmsi), place, report)
         out["age"] = now.time - out["reported"]
-        gone = np.isnan(out["mmsi"])
+        absent = np.isnan(out["mmsi"])
         for name in COLUMNS:
-            out[name][gone] = math.nan
-        out["called"].reshape(-1, AIS_STATIONS, 3)[gone] = math.nan
+            out[name][absent] = math.nan
+        out["called"].reshape(-1, AIS_STATIONS, 3)[absent] = math.nan
 
     def _received(self, now: Batch, k: int, place: Floats, mmsi: int) -> bool:
         own, p = now.p_WS_W[k], now.parameters

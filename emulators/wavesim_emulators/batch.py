@@ -52,7 +52,7 @@ class Noise:
 
     @property
     def keys(self) -> Any:
-        """Keys, one per instrument, that select the random numbers for the purpose of this noise."""
+        """Keys of this noise's random number streams, one per instrument."""
         return self.streams(self.purpose)
 
     def __call__(self, index: int) -> Floats:

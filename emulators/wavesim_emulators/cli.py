@@ -38,29 +38,31 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
 
     known = {e.name: e for e in entry_points(group="wavesim.emulators")}
 
-    def checked(wanted: Iterable[str]) -> list[str]:
-        for sensor in (found := list(dict.fromkeys(wanted))):
+    def checked(types: Iterable[str]) -> list[str]:
+        for sensor in (found := list(dict.fromkeys(types))):
             if sensor not in known:
                 raise UnknownPart(f"unknown emulator '{sensor}'{suggest_name(sensor, sorted(known))}")
         return found
 
-    asked = [] if names == ["all"] else checked(n.replace("-", "_") for n in names)  # before the configuration is read
+    requested = (
+        [] if names == ["all"] else checked(n.replace("-", "_") for n in names)
+    )  # before the configuration is read
     there = (loaded := load(Path(config))).sensor_rows
-    wanted = asked or checked(there)  # one of its sensors may belong to a package that is not installed
-    if not wanted:
+    types = requested or checked(there)  # one of its sensors may belong to a package that is not installed
+    if not types:
         raise UnknownPart(f"{config} has no sensors; add them under <sensors>")
-    for sensor in wanted:
+    for sensor in types:
         if sensor not in there:
             raise UnknownPart(f"no body in {config} has a sensor of type '{sensor}'{suggest_name(sensor, there)}")
-    kinds = {s: known[s].load() for s in wanted}
-    if len(wanted) > 1:
+    kinds = {s: known[s].load() for s in types}
+    if len(types) > 1:
         for kind in kinds.values():
             kind.load_kernels()  # once, for all emulators, which are forks of this process
-        EmulatorManager(wanted, config, server, free, lambda text: click.echo(text, err=True)).run()
+        EmulatorManager(types, config, server, free, lambda text: click.echo(text, err=True)).run()
         return
-    process = EmulatorProcess(kinds[wanted[0]](loaded), server, free)
-    written = process.run(lambda: click.echo(f"emulator {wanted[0]} serves '{server}'", err=True))
-    click.echo(f"emulator {wanted[0]}: {written} values written", err=True)
+    process = EmulatorProcess(kinds[types[0]](loaded), server, free)
+    written = process.run(lambda: click.echo(f"emulator {types[0]} serves '{server}'", err=True))
+    click.echo(f"emulator {types[0]}: {written} values written", err=True)
 
 
 @click.command()

@@ -18,9 +18,9 @@ def field(world: World) -> Floats:
     """Return the earth's magnetic field (3,) in W, in T: the configured field, or WMM2025 at the origin, the mean water
     level and the configured year. North in W is true north, so the declination is the angle of the field towards east.
     """
-    given = np.array(world.magnetic.field)
-    if given.any():
-        return given
+    field = np.array(world.magnetic.field)
+    if field.any():
+        return field
     from pygeomag import GeoMag  # load the model only if it is needed
 
     model = GeoMag(coefficients_file="wmm/WMM_2025.COF")

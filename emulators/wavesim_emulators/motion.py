@@ -115,9 +115,9 @@ class ImuEmulator(Emulator):
         counts = step > 0.0
         if counts.any():
             whole = found * dt + out["rest"]
-            told = np.where(counts, step * np.round(whole / np.where(counts, step, 1.0)), whole)
-            out["rest"] = np.where(fresh[:, None], 0.0, whole - told)
-            found = np.where(counts, told / dt, found)
+            quantized = np.where(counts, step * np.round(whole / np.where(counts, step, 1.0)), whole)
+            out["rest"] = np.where(fresh[:, None], 0.0, whole - quantized)
+            found = np.where(counts, quantized / dt, found)
         out["force"], out["rates"] = found[:, :3], found[:, 3:]
         out["valid"] = ~fresh
 

@@ -146,7 +146,7 @@ typedef struct {
     uint32_t sequence, received, latest_state;
     double now, retry_at, asked_at, ack_at, heard_at, sent_at;
     double trip, spread; /* mean and spread of round trips; trip < 0 = not measured */
-    int tries, told_actuators, told_sensors, told_fields, told_values;
+    int tries, known_actuators, known_sensors, known_fields, known_values;
     uint32_t first_request, last_request, sent_to, timed;
     double repeat_at, timed_at;
     int repeats;
@@ -480,13 +480,13 @@ static inline void ws_begin_tick(const ws_broker *b, ws_assembly *a, int64_t tic
     a->state.tick = tick;
     a->has_head = a->needs = a->got = 0;
     memset(a->part, 0, sizeof a->part);
-    for (int i = 0; i < b->told_sensors; i++) a->state.sensor_ns[i] = INT64_MIN;
-    for (int i = 0; i < b->told_values; i++) a->state.value[i] = NAN;
+    for (int i = 0; i < b->known_sensors; i++) a->state.sensor_ns[i] = INT64_MIN;
+    for (int i = 0; i < b->known_values; i++) a->state.value[i] = NAN;
 }
 
 static inline void ws_finish_tick(const ws_broker *b, ws_assembly *a, ws_state *to) {
     a->state.complete = a->got >= a->needs;
-    memcpy(to, &a->state, offsetof(ws_state, value) + (size_t)b->told_values * sizeof(double));
+    memcpy(to, &a->state, offsetof(ws_state, value) + (size_t)b->known_values * sizeof(double));
     ws_begin_tick(b, a, a->state.tick);
 }
 
@@ -496,7 +496,7 @@ static inline void ws_read_values(const ws_broker *b, ws_in *in, ws_assembly *a)
         int n = ws_list(in, 4, WS_DATAGRAM), number = (int)ws_int(in, 0, INT32_MAX);
         int64_t time_ns = ws_int(in, -((int64_t)1 << 62), (int64_t)1 << 62), first = ws_int(in, 0, INT32_MAX);
         int count = ws_list(in, 0, WS_DATAGRAM);
-        const ws_sensor *s = a && number < b->told_sensors ? &b->sensor[number] : NULL;
+        const ws_sensor *s = a && number < b->known_sensors ? &b->sensor[number] : NULL;
         if (s && first + count > s->values) s = NULL;
         for (int i = 0; i < count && !in->bad; i++) {
             double v = ws_number(in, 1);
@@ -562,7 +562,7 @@ static inline int ws_add_part(const ws_broker *b, ws_in *in, int64_t tick, int64
 }
 
 static inline int ws_ready(const ws_broker *b) {
-    return b->token && b->told_actuators >= b->actuators && b->told_sensors >= b->sensors;
+    return b->token && b->known_actuators >= b->actuators && b->known_sensors >= b->sensors;
 }
 
 /* Handlers of messages: 0, or -1 if malformed. Messages before the names of the body are ignored; the server repeats them. */
@@ -653,7 +653,7 @@ static inline void ws_read_actuator(ws_broker *b, ws_in *in) {
     ws_text(in, a.unit, sizeof a.unit);
     a.minimum = ws_number(in, 0);
     a.maximum = ws_number(in, 0);
-    if (!in->bad && number == b->told_actuators) b->actuator[b->told_actuators++] = a;
+    if (!in->bad && number == b->known_actuators) b->actuator[b->known_actuators++] = a;
 }
 
 static inline void ws_read_sensor(ws_broker *b, ws_in *in) {
@@ -663,10 +663,10 @@ static inline void ws_read_sensor(ws_broker *b, ws_in *in) {
     ws_text(in, s.name, sizeof s.name);
     ws_text(in, s.type, sizeof s.type);
     s.period_ns = ws_int(in, 0, INT64_MAX);
-    s.field = b->told_fields;
-    s.value = b->told_values;
+    s.field = b->known_fields;
+    s.value = b->known_values;
     s.fields = ws_list(in, 0, WS_DATAGRAM);
-    if (in->bad || number != b->told_sensors) return;
+    if (in->bad || number != b->known_sensors) return;
     int room = s.field + s.fields <= WS_FIELDS && number < WS_SENSORS;
     for (int i = 0; i < s.fields && room && !in->bad; i++) {
         ws_field *f = &b->field[s.field + i];
@@ -684,9 +684,9 @@ static inline void ws_read_sensor(ws_broker *b, ws_in *in) {
         ws_fail(b, WS_EFULL, "too many sensors for this client; define WS_VALUES, WS_FIELDS larger: ", s.name);
         b->phase = WS_OVER;
     } else if (!in->bad) {
-        b->told_fields += s.fields;
-        b->told_values += s.values;
-        b->sensor[b->told_sensors++] = s;
+        b->known_fields += s.fields;
+        b->known_values += s.values;
+        b->sensor[b->known_sensors++] = s;
     }
 }
 
@@ -1094,14 +1094,14 @@ static inline int ws_next(ws_broker *b, int timeout_ms, ws_event *e) {
 
 /* Position of an actuator; WS_EVALUE for an unknown name. */
 static inline int ws_actuator_of(const ws_broker *b, const char *name) {
-    for (int i = 0; i < b->told_actuators; i++)
+    for (int i = 0; i < b->known_actuators; i++)
         if (!strcmp(b->actuator[i].name, name)) return i;
     return WS_EVALUE;
 }
 
 /* Number of a sensor; WS_EVALUE for an unknown name. */
 static inline int ws_sensor_of(const ws_broker *b, const char *name) {
-    for (int i = 0; i < b->told_sensors; i++)
+    for (int i = 0; i < b->known_sensors; i++)
         if (!strcmp(b->sensor[i].name, name)) return i;
     return WS_EVALUE;
 }
@@ -1119,7 +1119,7 @@ static inline double ws_value(const ws_state *s, int place) { return place >= 0 
 
 /* Set a command for the next ws_answer; NaN = unchanged. */
 static inline int ws_set_at(ws_broker *b, int position, double value) {
-    if (position < 0 || position >= b->told_actuators) return ws_fail(b, WS_EVALUE, "unknown actuator", NULL);
+    if (position < 0 || position >= b->known_actuators) return ws_fail(b, WS_EVALUE, "unknown actuator", NULL);
     if (isinf(value) || fabs(value) > 1e9) return ws_fail(b, WS_EVALUE, "invalid command for ", b->actuator[position].name);
     b->command[position] = value;
     return 0;
@@ -1141,7 +1141,7 @@ static inline int ws_answer(ws_broker *b) {
     uint8_t body[WS_ROOM];
     ws_out o = {body, body + sizeof body, 0};
     int commands = 0, step = b->asked >= 0 && b->asked != b->answered;
-    for (int i = 0; i < b->told_actuators; i++)
+    for (int i = 0; i < b->known_actuators; i++)
         if (!isnan(b->command[i])) commands = i + 1; /* later ones are unchanged */
     if (step) {
         ws_flush(b, ws_now()); /* requests precede the DONE that counts them */

@@ -22,9 +22,9 @@ def decoded(modem: Modem, count: int) -> float:
     return float(word ** (2 * count))
 
 
-def departure(modem: Modem, asked: float, busy: float, draw: float) -> float:
+def departure(modem: Modem, requested: float, busy: float, draw: float) -> float:
     own = SLOT * (modem.address % SLOTS)
-    return own + SLOT * SLOTS * math.ceil((max(asked, busy) - own) / (SLOT * SLOTS) - 1e-9)
+    return own + SLOT * SLOTS * math.ceil((max(requested, busy) - own) / (SLOT * SLOTS) - 1e-9)
 
 
 SLOTTED = ModemType("slotted", bits, decoded, departure)

@@ -36,15 +36,15 @@ try {
   const broker = await Broker.connect({ name, host, port: Number(port), lockstep: 0.1 });
   for (const { name, unit, minimum, maximum } of broker.actuators) console.log(`${name}: ${+minimum.toPrecision(4)} to ${+maximum.toPrecision(4)} ${unit}`);
   for (const { name, type } of broker.sensors) console.log(`${name} (${type})`);
-  let [steps, told, before] = [0, -Infinity, 0];
+  let [steps, reported, before] = [0, -Infinity, 0];
   for await (const step of broker.steps()) {
     steps++;
     const { ahrs, pressure } = step.sensors;
     if (ahrs === undefined || pressure === undefined) continue; // the instruments have no values yet
     broker.answer(steer(broker.actuators, ahrs, pressure, step.time - before));
     before = step.time;
-    if (step.time - told >= 10) {
-      told = step.time;
+    if (step.time - reported >= 10) {
+      reported = step.time;
       console.log(`${step.time.toFixed(1)} s: heading ${((ahrs.heading * 180) / Math.PI).toFixed(1)} deg, depth ${pressure.depth.toFixed(2)} m`);
     }
     for (const { text } of step.notices) console.error(`server: ${text}`);

@@ -23,7 +23,7 @@ export function decodeHeader(data, fromClient) {
   };
 }
 
-/** Decode the message of a datagram; ``seal`` opens a sealed body. */
+/** Decode the message of a datagram; ``seal`` opens a sealed payload. */
 export function decodeBody(data, header, seal) {
   if (header.sealed !== (seal != null)) throw FLAGS;
   let plain = data.subarray(HEADER);
@@ -34,7 +34,7 @@ export function decodeBody(data, header, seal) {
   return message;
 }
 
-/** Encode one datagram of a client; ``nils`` additional elements make its body longer. */
+/** Encode one datagram of a client; ``nils`` additional elements make its payload longer. */
 export function encode(type, message, { token = 0n, sequence = 0, ack = 0, seal = null, nils = 0 } = {}) {
   const writer = new Writer(LIMITS.datagram_bytes);
   writer.take(HEADER);

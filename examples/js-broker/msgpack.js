@@ -17,7 +17,7 @@ const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/;
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const DEPTH = 500; // deep nesting invalidates only its own item; the other items count
 
-/** Reads one body. Every method throws only Dropped, when the bytes do not match its type. */
+/** Reads one payload. Every method throws only Dropped, when the bytes do not match its type. */
 export class Reader {
   constructor(bytes) {
     this.bytes = bytes;
@@ -187,7 +187,7 @@ const short = (big) => {
   return Number.isSafeInteger(value) ? value : big;
 };
 
-/** Writes one body. Throws a TypeError that names any value outside its declaration. */
+/** Writes one payload. Throws a TypeError that names any value outside its declaration. */
 export class Writer {
   constructor(room) {
     this.bytes = Buffer.allocUnsafe(room);
@@ -201,7 +201,7 @@ export class Writer {
 
   take(n) {
     const at = this.at;
-    if (n > this.bytes.length - at) throw new RangeError("the body does not fit into a datagram");
+    if (n > this.bytes.length - at) throw new RangeError("the payload does not fit into a datagram");
     this.at = at + n;
     return at;
   }

@@ -5,8 +5,8 @@ const MOST = Number.MAX_VALUE;
 export const VERSION = 2;
 export const LIMITS = Object.freeze({"datagram_bytes":1200,"header_bytes":24,"seal_bytes":16,"least_hello_bytes":64,"depth":6,"items":256});
 export const Type = Object.freeze({"HELLO":1,"CHALLENGE":2,"JOIN":3,"WELCOME":4,"REFUSE":5,"ACTUATE":16,"REQUESTS":17,"DONE":18,"KEEPALIVE_REPLY":19,"LEAVE":20,"ESTIMATE":21,"ACK":22,"PROOF":23,"STATE":32,"EVENTS":33,"STEP":34,"KEEPALIVE":35,"BYE":36,"FLEET":37,"SENSORS":38,"PROVE":39,"FRAME":40});
-export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11,"MISSION":12});
-export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"SUBSCRIBE":5,"CONTROL":6,"FAULT":7,"PUSH":8,"POSE":9,"ALLOCATE":10,"WEATHER":11,"FRAMES":12,"MISSION":13,"MISSIONS":14});
+export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11,"MISSION":12,"VEHICLE_COMMAND":13});
+export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"SUBSCRIBE":5,"CONTROL":6,"FAULT":7,"PUSH":8,"POSE":9,"ALLOCATE":10,"WEATHER":11,"FRAMES":12,"MISSION":13,"MISSIONS":14,"VEHICLE_COMMAND":15,"COMMAND_ANSWER":16});
 export const Role = Object.freeze({"PILOT":0,"INSTRUMENT":1,"LISTENER":2,"OBSERVER":3});
 export const Resumed = Object.freeze({"NEW":0,"RESUMED":1,"TOOK_OVER":2});
 export const Refusal = Object.freeze({"COOKIE":1,"NAME_IN_USE":2,"UNKNOWN_NAME":3,"UNKNOWN_MODEL":4,"FULL":5,"BAD_VALUE":6,"KEY":7,"EXPIRED":8,"ROLE":9,"INTERNAL":10});
@@ -547,6 +547,18 @@ export function readMissionPart(r) {
   return m;
 }
 
+export function readCommandReceived(r) {
+  const n = r.list(4, 65535);
+  r.int(13, 13);
+  const m = {
+    number: r.int(0, 4294967295),
+    action: r.text(31),
+    point: r.nil() ? null : r.numbers(4, 4, -1000000000, 1000000000, false),
+  };
+  for (let k = 4; k < n; k++) r.skip(2);
+  return m;
+}
+
 export function readPing(r) {
   const n = r.list(5, 65535);
   r.int(1, 1);
@@ -849,6 +861,46 @@ export function writeMissions(w, m) {
   w.text(m.text, 400, "Missions.text");
 }
 
+export function readVehicleCommand(r) {
+  const n = r.list(4, 65535);
+  r.int(15, 15);
+  const m = {
+    body: r.text(31),
+    action: r.text(31),
+    point: r.nil() ? null : r.numbers(4, 4, -1000000000, 1000000000, false),
+  };
+  for (let k = 4; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeVehicleCommand(w, m) {
+  w.list(4, 0, 65535, "VehicleCommand");
+  w.byte(15);
+  w.text(m.body, 31, "VehicleCommand.body");
+  w.text(m.action, 31, "VehicleCommand.action");
+  m.point === null || m.point === undefined ? w.nil() : w.numbers(m.point, 4, 4, -1000000000, 1000000000, false, "VehicleCommand.point");
+}
+
+export function readCommandAnswer(r) {
+  const n = r.list(4, 65535);
+  r.int(16, 16);
+  const m = {
+    number: r.int(0, 4294967295),
+    result: r.int(0, 2),
+    text: r.text(400),
+  };
+  for (let k = 4; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeCommandAnswer(w, m) {
+  w.list(4, 0, 65535, "CommandAnswer");
+  w.byte(16);
+  w.int(m.number, 0, 4294967295, "CommandAnswer.number");
+  w.int(m.result, 0, 2, "CommandAnswer.result");
+  w.text(m.text, 400, "CommandAnswer.text");
+}
+
 export const MESSAGES = {
   1: { name: "HELLO", fromClient: true, session: false, latestWins: false, read: readHello, write: writeHello },
   2: { name: "CHALLENGE", fromClient: false, session: false, latestWins: false, read: readChallenge },
@@ -887,6 +939,7 @@ export const EVENTS = {
   10: { name: "SENSOR", read: readSensorDescription },
   11: { name: "ANSWER", read: readAnswer },
   12: { name: "MISSION", read: readMissionPart },
+  13: { name: "VEHICLE_COMMAND", read: readCommandReceived },
 };
 
 export const REQUESTS = {
@@ -904,4 +957,6 @@ export const REQUESTS = {
   12: { name: "FRAMES", read: readFrames, write: writeFrames },
   13: { name: "MISSION", read: readMission, write: writeMission },
   14: { name: "MISSIONS", read: readMissions, write: writeMissions },
+  15: { name: "VEHICLE_COMMAND", read: readVehicleCommand, write: writeVehicleCommand },
+  16: { name: "COMMAND_ANSWER", read: readCommandAnswer, write: writeCommandAnswer },
 };

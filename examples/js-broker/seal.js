@@ -43,7 +43,7 @@ function open(key, nonce, header, sealed) {
 /** The key information of a JOIN. */
 export const keyId = (key) => createHash("sha256").update(`${LABEL}key id`).update(key).digest().readBigUInt64LE(0);
 
-/** Seals JOIN and opens REFUSE: a random nonce precedes the sealed body. */
+/** Seals JOIN and opens REFUSE: a random nonce precedes the sealed payload. */
 export class Handshake {
   constructor(key, what, nonce = null) {
     this.key = derive(key, Buffer.alloc(0), LABEL + what);

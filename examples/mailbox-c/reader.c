@@ -22,7 +22,7 @@
 
 enum { SENSORS = 64, FIELDS = 32 };
 
-static volatile sig_atomic_t told;
+static volatile sig_atomic_t signals;
 
 /* Actuators and sensors of the body, from the first messages. */
 static struct wavesim_mailbox_sensor sensor[SENSORS];
@@ -30,7 +30,7 @@ static struct wavesim_mailbox_field field[SENSORS][FIELDS];
 
 static void on_signal(int number) {
     (void)number;
-    told++;
+    signals++;
 }
 
 /* Read a record from a message; 0 if too few bytes remain. */
@@ -144,7 +144,7 @@ int main(int argc, char **argv) {
             ended = take(&at, end, &run_state, sizeof run_state) && run_state == 3;
         }
     }
-    printf("done states %ld receptions %ld signals %d\n", states, receptions, (int)told);
+    printf("done states %ld receptions %ld signals %d\n", states, receptions, (int)signals);
     mq_close(queue);
     mq_unlink(argv[1]);
     return 0;

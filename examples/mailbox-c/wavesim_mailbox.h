@@ -23,7 +23,7 @@ struct wavesim_mailbox_state {
     double v_FB_B[3]; /* Velocity through the water, in B. [m/s] */
     int64_t actuators; /* Number of actuators of the body. */
     int64_t readings; /* Number of readings after this record. */
-    int64_t parts; /* Number of additional messages with readings of this state. */
+    int64_t parts; /* Number of subsequent messages that carry the remaining readings of this state. */
     double actuation[32]; /* Actual values of the actuators, in the order of the model. [N, 1/s, rad or kg] */
 };
 

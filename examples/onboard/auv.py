@@ -21,6 +21,7 @@ from navigator import Beacon, Navigator
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.estimate import Estimate
 from wavesim_sdk.guidance import control
+from wavesim_sdk.guidance.mission import FollowerSettings, MissionFollower
 from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.ocean.water import depth_of_pressure
 
@@ -44,7 +45,9 @@ class Auv:
                 self.query = t.query
         start = body.position[0], body.position[1]
         self.navigator: Any = self.filter(options)(start, config.acoustics.sound_speed, self.transducer.position)
-        self.guidance = control.LineOfSight(body.waypoint, (body.position[0], body.position[1]))
+        self.guidance = MissionFollower(
+            body.waypoint, (body.position[0], body.position[1]), FollowerSettings(is_submersible=True)
+        )
         self.crab = control.CrabAngle()
         limit = min(f.limit for f in model.fin)
         self.heading = control.HeadingController(1.0, 1.2, limit)
@@ -78,6 +81,7 @@ class Auv:
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time
         self.navigator.predict(step.time, (roll, pitch, heading), rates, speed, depth)
+        self.guidance.update(step, broker, self.navigator.place, depth)
         self._listen(step)
         self._ask(step, broker)
         return self._steer(depth, pitch, heading, q, r, surge, sway, dt), self._estimate(depth)

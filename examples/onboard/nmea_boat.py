@@ -47,6 +47,7 @@ class NmeaBoat(Boat):
         self.device.step(step)
         if self.place is None or self.bow is None:
             return {}, None  # no fix yet
+        self.guidance.update(step, broker, self.place)
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time
         speed, course = self.track

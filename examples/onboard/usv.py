@@ -1,6 +1,6 @@
 """On-board program of a twin-thruster boat. The true state serves as its GPS.
 
-The program accepts missions while it runs (`wavesim mission`, or "send" in mission control).
+The program accepts missions and commands while it runs (`wavesim mission`, `wavesim command`, mission control).
 
     python usv.py --config config.xml --vehicle jolner
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 
 import program
 from wavesim_sdk import frames
@@ -18,7 +17,7 @@ from wavesim_sdk.elementary import cos
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import wrap
 from wavesim_sdk.guidance import control
-from wavesim_sdk.guidance.control import Waypoint
+from wavesim_sdk.guidance.mission import FollowerSettings, MissionFollower
 from wavesim_world.config import BodyConfig, LoadedConfig
 
 
@@ -26,7 +25,8 @@ class Boat:
     """Guidance and control of one boat."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
-        self.guidance = self.along(body.waypoint, body.position[0], body.position[1])
+        settings = FollowerSettings(lookahead=25.0, acceptance=6.0, circle=0.0)
+        self.guidance = MissionFollower(body.waypoint, (body.position[0], body.position[1]), settings)
         self.crab = control.CrabAngle()
         self.heading = control.HeadingController(250.0, 700.0, 100.0)
         self.speed = control.SpeedController(60.0, 15.0, -60.0, 90.0)
@@ -39,11 +39,7 @@ class Boat:
         motion = step.state.motion
         if motion is None:
             raise BrokerError('this boat needs its true state; set truth="full" for it in the configuration')
-        if self._time < 0.0:
-            broker.take_missions()
-        for mission in step.missions:
-            self.guidance = self.along(mission.waypoints, motion[0], motion[1])
-            broker.take_missions(f"accepts a mission of {len(mission.points)} waypoint(s)")
+        self.guidance.update(step, broker, (motion[0], motion[1]))
         heading = frames.heading(motion[3:7])
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time
@@ -55,10 +51,6 @@ class Boat:
         thrust = self.speed.thrust(self.guidance.target.speed * turning, motion[13], dt)
         port, starboard = self.command(0.5 * thrust + 0.5 * turn), self.command(0.5 * thrust - 0.5 * turn)
         return {self.port: port, self.starboard: starboard}, None
-
-    def along(self, waypoints: Sequence[Waypoint], north: float, east: float) -> control.LineOfSight:
-        """Return guidance that follows waypoints from the current position."""
-        return control.LineOfSight(waypoints, (north, east), lookahead=25.0, acceptance=6.0)
 
     def command(self, force: float) -> float:
         """Return the command of one thruster for a force in N: the force itself, or the corresponding shaft speed."""

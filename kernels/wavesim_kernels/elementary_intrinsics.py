@@ -1,4 +1,4 @@
-"""LLVM code of the elementary functions and of the hash of the random numbers.
+"""LLVM code of the elementary functions and of the random-number hash.
 
 Importing this module registers them with Numba, for kernels. Only :mod:`wavesim_kernels.compiled_elementary` imports it.
 """

@@ -98,14 +98,14 @@ class ClientMessage:
     row: int  #: row of the body; -1 for a command
     number: int  #: session number; for a request, the number that its result contains
     message: Actuate | Done | Leave | AnyRequest
-    body: bytes  #: the bytes: the body of ACTUATE, DONE or LEAVE, or one item of REQUESTS
+    payload: bytes  #: payload of ACTUATE, DONE or LEAVE, or one item of REQUESTS
 
 
 EngineCommand = EnterCommand | ReleaseCommand | EffortCommand | ClientMessage
 _FORWARDED = frozenset({Type.ACTUATE, Type.DONE, Type.LEAVE, Type.REQUESTS})
 _ADDRESS = struct.Struct("<iQ")  # row and number of a forwarded message
 _unpack_address, _ADDRESS_BYTES = _ADDRESS.unpack_from, _ADDRESS.size
-LEAVE_BODY = codec.encode_body(Leave())[1]
+LEAVE_PAYLOAD = codec.encode_payload(Leave())[1]
 
 # ------------------------------------------------------------------------------------------------ engine to front
 
@@ -274,9 +274,9 @@ class RecordQueue(Protocol):
         """Number of dropped records."""
 
 
-def forward(kind: Type, row: int, number: int, body: bytes) -> tuple[int, bytes]:
+def forward(kind: Type, row: int, number: int, content: bytes) -> tuple[int, bytes]:
     """Return kind and payload under which a client's message enters a queue unchanged; see :class:`ClientMessage`."""
-    return kind, _ADDRESS.pack(row, number) + body
+    return kind, _ADDRESS.pack(row, number) + content
 
 
 def encode(record: EnterCommand | ReleaseCommand | EffortCommand | EngineEvent) -> tuple[int, bytes]:
@@ -297,9 +297,9 @@ def decode_command(kind: int, payload: bytes) -> EngineCommand:
     """Decode a command that :func:`encode` or :func:`forward` produced."""
     if kind in _FORWARDED:
         row, number = _unpack_address(payload)
-        body = payload[_ADDRESS_BYTES:]
-        message = REQUESTS.unpack(body) if kind == Type.REQUESTS else codec.decode_forwarded(body, kind)
-        return ClientMessage(row, number, message, body)
+        content = payload[_ADDRESS_BYTES:]
+        message = REQUESTS.unpack(content) if kind == Type.REQUESTS else codec.decode_forwarded(content, kind)
+        return ClientMessage(row, number, message, content)
     command: EngineCommand = _decode(COMMANDS, kind, payload)
     return command
 

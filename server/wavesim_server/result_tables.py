@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from wavesim_server.environment import weather as w
 from wavesim_server.environment.flow import uniform_flow
 from wavesim_server.line_system import LineSystem
 from wavesim_server.occupants import Occupant
-from wavesim_server.tick_executor import TickExecutor
 
 NO_WEATHER = np.zeros((0, 0))  #: for callers that need only the motion
 
@@ -53,7 +52,10 @@ def fill_surroundings(table: Packed, rows: Ints, time: float, out: Floats) -> No
 
 
 class ResultTables:
-    """Fills the tables of the bodies. ``occupants`` holds the body in each occupied row."""
+    """Fills the tables of the bodies.
+
+    ``occupants`` holds the body in each occupied row. ``packed_state`` returns all arrays of a tick for the kernels.
+    """
 
     def __init__(
         self,
@@ -62,10 +64,10 @@ class ResultTables:
         occupants: Mapping[int, Occupant],
         scratch: TickScratch,
         line_system: LineSystem,
-        tick_executor: TickExecutor,
+        packed_state: Callable[[], Packed],
     ) -> None:
         self._fleet, self._contacts, self._occupants, self._scratch = fleet, contacts, occupants, scratch
-        self._line_system, self._tick_executor = line_system, tick_executor
+        self._line_system, self._packed_state = line_system, packed_state
         self._effort_scratch = effort.make_scratch(fleet.work)
 
     def motion(self) -> tuple[Record, Record]:
@@ -81,7 +83,7 @@ class ResultTables:
         ``time`` is the simulation time in s. Without rows, `actuation` or `weather` is omitted.
         """
         self._contacts.sort_rows()
-        packed, f = self._tick_executor.state()[1], self._fleet
+        packed, f = self._packed_state(), self._fleet
         fill_tables(packed, f.actuator_slots, f.actuator_counts, time, state, actuation, weather)
 
     def effort(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
@@ -111,7 +113,7 @@ class ResultTables:
 
     def fill_surroundings(self, time: float, rows: Ints, table: Floats) -> None:
         """Fill rows of the table `surroundings` in place, given as a matrix of numbers."""
-        fill_surroundings(self._tick_executor.state()[1], rows, time, table)
+        fill_surroundings(self._packed_state(), rows, time, table)
 
     @property
     def present_rows(self) -> Ints:

@@ -110,7 +110,7 @@ class Simulation:
             threads,
         )
         self.results = ResultTables(
-            self.fleet, self.contacts, self.occupants, self._scratch, self.line_system, self.tick_executor
+            self.fleet, self.contacts, self.occupants, self._scratch, self.line_system, self.tick_executor.packed_state
         )
         self._entry_checker.check_common_start()
 

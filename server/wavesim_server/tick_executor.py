@@ -79,6 +79,10 @@ class TickExecutor:
             self._sources, self._state = made_of, (state, pack(state))
         return self._state
 
+    def packed_state(self) -> Any:
+        """Return the table of all arrays that a tick works on, for the kernels."""
+        return self.state()[1]
+
     def _acoustics_kernel(self, table: Any) -> Any:
         """Return the address of the kernel for a tick's sound. It stays valid: replaced arrays have the same types."""
         if self._acoustics_address is None:

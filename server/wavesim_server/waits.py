@@ -42,8 +42,8 @@ class Verdict:
 
 
 class Waits:
-    """The waiting accounts of all participants of a run, by name. A participant that joins again with the same name
-    keeps its account.
+    """Time for which the engine waited for each participant of a run, by name. A participant that joins again with the
+    same name keeps its account.
     """
 
     def __init__(self, budget_s: float) -> None:

@@ -167,7 +167,7 @@ def skid(north: float, east: float) -> Pilot:
 
 
 class Autopilot(StandIn):
-    """Flies until its clock, which is ours, has gone ``seconds`` on, or until it is told to ``die``."""
+    """Flies until its clock, which is ours, has gone ``seconds`` on, or until ``die`` is called."""
 
     def __init__(self, pilot: Pilot, seconds: float, instance: int = 0, magic: int = 18458) -> None:
         super().__init__()

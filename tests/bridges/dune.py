@@ -134,7 +134,7 @@ def autopilot(depth: float, course: Course, thrust: float = 0.8, dt: float = 0.0
 
 
 class Dune(threading.Thread):
-    """Flies until it dies. It hears at one port; ``told`` are the payloads that it got, by message."""
+    """Flies until it dies. It listens at one port; ``received`` holds the payloads by message."""
 
     def __init__(self, bridge: int, pilot: Pilot | None = None, source: int = 0x00D1, servo: int = 302) -> None:
         super().__init__(daemon=True)
@@ -144,7 +144,7 @@ class Dune(threading.Thread):
         self.sock.settimeout(0.1)
         self.port: int = self.sock.getsockname()[1]
         self.states: list[State] = []
-        self.told: dict[int, list[bytes]] = {}
+        self.received: dict[int, list[bytes]] = {}
         self.entities: dict[int, set[int]] = {}  # of whom, by message
         self.error: Exception | None = None
         self._over = threading.Event()
@@ -180,7 +180,7 @@ class Dune(threading.Thread):
                     continue
                 number, source, payload = opened(data)
                 assert source == self.source
-                self.told.setdefault(number, []).append(payload)
+                self.received.setdefault(number, []).append(payload)
                 self.entities.setdefault(number, set()).add(data[16])
                 if number == 5:
                     assert payload == b"\1\0\0", "the question"

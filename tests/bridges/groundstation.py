@@ -194,8 +194,8 @@ class GroundStation(StandIn):
 
 
 class OnMission(GroundStation):
-    """Sends its vehicle on the mission, and watches until it is told to ``die``; ``complete`` once the mission is. ``track``:
-    latitude, longitude (degrees) and altitude (m) that it was told."""
+    """Sends its vehicle on the mission, and watches until ``die`` is called; ``complete`` once the mission is. ``track``:
+    latitude, longitude (degrees) and altitude (m) as received."""
 
     def __init__(self, port: int, items: list[tuple[int, int, float]]) -> None:
         super().__init__(port, items)

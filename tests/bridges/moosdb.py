@@ -29,9 +29,9 @@ def message(kind: str, key: str, value: Any, source: str = "", stamp: float = 0.
     return struct.pack("<i", len(out) + 4) + out
 
 
-def packet(*told: bytes) -> bytes:
-    body = b"".join(told)
-    return struct.pack("<ii", len(body) + 9, len(told)) + b"\0" + body
+def packet(*messages: bytes) -> bytes:
+    body = b"".join(messages)
+    return struct.pack("<ii", len(body) + 9, len(messages)) + b"\0" + body
 
 
 def unpacked(data: bytes) -> list[Mail]:
@@ -133,8 +133,8 @@ class Database:
                 self._clients[name], self._wishes[name] = sock, set()
                 sock.sendall(packet(message("W", "", "asynchronous", community=self.community)))
             while True:
-                for told in read(sock):
-                    self._take(name, sock, *told)
+                for fields in read(sock):
+                    self._take(name, sock, *fields)
         except (ConnectionError, OSError):
             pass
         except BaseException as error:

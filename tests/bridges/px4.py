@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from tests.bridges.standin import StandIn
 
 #: number: (layout on the wire, CRC_EXTRA)
-TOLD = {
+LAYOUTS = {
     107: (struct.Struct("<Q13fIB"), 108),
     113: (struct.Struct("<Q3i3H3hH3BH"), 124),
     331: (struct.Struct("<Q55f4Bb"), 91),
@@ -49,7 +49,7 @@ def packed(kind: tuple[int, struct.Struct, int], *values: float | bytes, sender:
 
 @dataclass
 class Seen:
-    """What PX4 has been told last."""
+    """The values that PX4 received last."""
 
     time_us: int = 0
     force: tuple[float, ...] = ()
@@ -70,7 +70,7 @@ STAY_M = 4.0  #: a boat goes astern rather than turn round
 
 
 class Px4(StandIn):
-    """Flies until ``seconds`` of its clock have gone by, or until it is told to ``die``.
+    """Flies until ``seconds`` of its clock have gone by, or until ``die`` is called.
 
     ``plain``: it only answers, and keeps no track. ``answers``: the seconds that it takes for the answer to a frame, by the frame's number; None: there is none.
     """
@@ -134,7 +134,7 @@ class Px4(StandIn):
         """True for a new time."""
         assert frame[0] == 0xFD, "the stream is whole"
         number = int.from_bytes(frame[7:10], "little")
-        layout, extra = TOLD[number]
+        layout, extra = LAYOUTS[number]
         if self.check:
             assert crc(frame[1:-2] + bytes([extra])) == int.from_bytes(frame[-2:], "little"), number
         v = layout.unpack(frame[10:-2].ljust(layout.size, b"\0"))

@@ -398,10 +398,10 @@ class Node:
         self._kept.append(writer)
         return writer
 
-    def call(self, service: str, asked: type, told: type, *fields: Any, seconds: float = 150.0) -> Any:
+    def call(self, service: str, asked: type, response_type: type, *fields: Any, seconds: float = 150.0) -> Any:
         """Call a service; its answer."""
         answers: list[Any] = []
-        reader = self.read(f"{service}Reply", told, answers.append, inside="rr")
+        reader = self.read(f"{service}Reply", response_type, answers.append, inside="rr")
         writer = self.writer(f"{service}Request", asked, inside="rq")
         until(lambda: writer.get_matched_subscriptions() and reader.get_matched_publications(), seconds)
         self._calls += 1

@@ -6,7 +6,7 @@ import threading
 
 
 class StandIn(threading.Thread):
-    """A stack in a thread: flies until it is done, or until it is told to :meth:`die`. What went wrong stands in ``error``."""
+    """A stack in a thread: flies until it is done, or until :meth:`die` is called. What went wrong stands in ``error``."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

@@ -64,8 +64,8 @@ def test_a_state_is_text_that_both_readers_take() -> None:
         np.array([0.0, 0.0, -9.80665]),
     )
     data = state_message(motion, (3.25, -1.0))
-    told, found = json.loads(data), State(data.decode())
-    assert told["imu"]["accel_body"] == [0, 0, -9.80665] and told["rng_1"] == 3.25 and told["rng_2"] == -1
+    state, found = json.loads(data), State(data.decode())
+    assert state["imu"]["accel_body"] == [0, 0, -9.80665] and state["rng_1"] == 3.25 and state["rng_2"] == -1
     assert found.time == pytest.approx(12.3456789, abs=1e-9) and found.position == (1.0, -2.5, 3e-7)
     assert found.gyro == (0.01, -0.02, 0.03) and found.velocity == (0.1, 0.2, -0.3) and found.yaw == 0.0
 
@@ -102,7 +102,7 @@ def test_three_autopilots_in_one_world(
     config: Callable[..., LoadedConfig], serve: Callable[..., Server], fly: Fly
 ) -> None:
     """Two frames of ArduSub below 12 m, with our parameters, and a boat, in lockstep; one is killed in mid-flight and comes back, one is asked every second step
-    only. All say 1200 frames a second, as ArduPilot does before it is told otherwise."""
+    only. All say 1200 frames a second, as ArduPilot does by default."""
     # the ROV sinks at 0.8 m/s at most, and ArduSub's integral, filled on the way down, takes it 0.4 m too deep for some 4 s
     world = WORLD.replace('position="0 0 2 m"', 'position="0 0 8 m"')
     server = serve(config(world).path, "--speed", "0")
@@ -137,9 +137,9 @@ def test_three_autopilots_in_one_world(
     assert np.abs(np.array([s.position[2] for s in settled(heavy)]) - 12.5).max() < 0.2
     assert abs(settled(heavy)[-1].yaw + 0.5) < 0.1
     assert math.dist(settled(boat)[-1].position[:2], (4.0, 22.0)) < 1.0
-    for pilot in (first, heavy, boat):  # one of them was told what lies between
+    for pilot in (first, heavy, boat):  # one of them received what lies between
         assert np.isclose(pilot.steps, 0.0025).mean() > 0.99, "but for a second in which a busy machine stood still"
-    # what the clients were told is what was
+    # the clients received the truth
     assert truth.snapshot().state["p_WB_W"][truth.row("boat")][:2] == pytest.approx(
         boat.states[-1].position[:2], abs=1.0
     )
@@ -230,12 +230,14 @@ def test_a_trial_starts_a_bridge_as_a_program(config: Callable[..., LoadedConfig
     said = (tmp_path / name / "program-rov.txt").read_text()
     assert done.returncode == 0, done.stderr + said
     assert pilot.error is None and "an autopilot at 127.0.0.1" in said
-    told = {round(s.time * 1e9): s.position for s in pilot.states}
+    positions = {round(s.time * 1e9): s.position for s in pilot.states}
     track = read(tmp_path / name / "run.mcap").get("/state/rov", STATE)
-    both = [(p, told[int(t)]) for t, p in zip(track.time_ns, track.records["p_WB_W"], strict=True) if int(t) in told]
-    assert len(both) > 50 and np.abs(np.array([a - np.array(b) for a, b in both])).max() < 1e-6, (
-        "what it was told is what was"
-    )
+    both = [
+        (p, positions[int(t)])
+        for t, p in zip(track.time_ns, track.records["p_WB_W"], strict=True)
+        if int(t) in positions
+    ]
+    assert len(both) > 50 and np.abs(np.array([a - np.array(b) for a, b in both])).max() < 1e-6, "it received the truth"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from wavesim_bridges.servo_outputs import Mixer
 from wavesim_bridges.vehicle_motion import motion_of
 from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_sdk.wire.state import Effort
-from wavesim_sdk.wire.state import State as Told
+from wavesim_sdk.wire.state import State as WireState
 from wavesim_server import Simulation
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig, library
@@ -66,16 +66,16 @@ def dive(
     sim = Simulation(config(f'<time step="2.5 ms"/><world><bed depth="40 m"/></world>{models}'))
     row = sim.enter("rov", "rov" if drag else model, (0.0, 0.0, 2.0), (0.0, 0.0, 0.0))
     own = actuators_of(library()[model])
-    told = [ActuatorDescription(k, a.name, a.kind, a.unit, a.minimum, a.maximum) for k, a in enumerate(own)]
+    descriptions = [ActuatorDescription(k, a.name, a.kind, a.unit, a.minimum, a.maximum) for k, a in enumerate(own)]
     vertical = [k for k, a in enumerate(own) if a.name.startswith("vertical")]
-    mixer = Mixer(FRAMES[ROVS[model]], told)
+    mixer = Mixer(FRAMES[ROVS[model]], descriptions)
     pilot = rov(MOTORS[ROVS[model]], DEPTH, parm=parm)
     true, thrust = [], []
     for k in range(round(400 * seconds)):
         state, effort = sim.state()[row], sim.results.effort([row])[row]
         numbers = np.concatenate([state[n] for n in ("p_WB_W", "q_WB", "v_WB_B", "w_WB_B", "v_FB_B")])
         motion = motion_of(
-            Told(
+            WireState(
                 k, sim.time_ns, 1, numbers.tolist(), effort=Effort.from_numbers([*effort["acceleration"], *[0.0] * 42])
             )
         )

@@ -136,11 +136,11 @@ def test_any_bytes_are_refused_by_name() -> None:
             assert str(unusable) in ("truncated", "sync", "size", "crc", "payload")
 
 
-# -- what is told and asked ------------------------------------------------------------------------------
+# -- messages in both directions ------------------------------------------------------------------------
 
 
 def test_a_simulated_state() -> None:
-    """In a current DUNE is told the velocity through the water, and the current."""
+    """In a current, DUNE receives the velocity through the water, and the current."""
     q = quaternion(0.1, -0.2, 2.0)
     through = np.array([1.5, 0.1, -0.05])
     flow = np.array([0.2, -0.3, 0.0])
@@ -228,12 +228,12 @@ def measured(kind: str, time_ns: int = 2_000_000_000, **given: Any) -> dict[str,
 NOW, AT_NS = 1_700_000_000.0, 2_100_000_000  #: 14 November 2023, 22:13:20 UTC; values are a tenth of a second old
 
 
-def told(kind: str, **given: Any) -> list[imc_codec.ImcMessage]:
+def converted(kind: str, **given: Any) -> list[imc_codec.ImcMessage]:
     return ImcInstruments([described(0, kind)]).messages(Sensors(measured(kind, **given)), AT_NS, NOW)
 
 
 def test_a_fix() -> None:
-    (fix,) = told(
+    (fix,) = converted(
         "gps", latitude=0.7, longitude=-0.15, height=1.0, sog=2.0, cog=3.0, hdop=0.9, hacc=1.5, satellites=9.0
     )
     assert isinstance(fix, imc.GpsFix)
@@ -241,30 +241,31 @@ def test_a_fix() -> None:
     assert fix.utc_time == pytest.approx(22 * 3600 + 13 * 60 + 19.9, abs=1e-3)
     assert (fix.lat, fix.lon, fix.height, fix.satellites) == (0.7, -0.15, 1.0, 9)
     assert (fix.cog, fix.sog, fix.hdop, fix.hacc, fix.validity) == (3.0, 2.0, 0.9, 1.5, 0xBF)
-    assert told("gps", latitude=0.7) == []
+    assert converted("gps", latitude=0.7) == []
 
 
 def test_instruments_in_the_words_of_imc() -> None:
     at = pytest.approx(NOW - 0.1)
-    (angles, rates) = told("ahrs", roll=0.1, pitch=0.2, heading=1.5 * math.pi, rates=[1.0, 2.0, 3.0])
+    (angles, rates) = converted("ahrs", roll=0.1, pitch=0.2, heading=1.5 * math.pi, rates=[1.0, 2.0, 3.0])
     assert angles == imc.EulerAngles(at, 0.1, 0.2, pytest.approx(-0.5 * math.pi), pytest.approx(-0.5 * math.pi))  # type: ignore[arg-type]
     assert rates == imc.AngularVelocity(at, 1.0, 2.0, 3.0)  # type: ignore[arg-type]
-    assert told("imu", force=[1.0, 2.0, 3.0])[0] == imc.Acceleration(at, 1.0, 2.0, 3.0)  # type: ignore[arg-type]
-    assert told("dvl", bottom=[1.0, math.nan, 3.0], water=[4.0, 5.0, 6.0]) == [
+    assert converted("imu", force=[1.0, 2.0, 3.0])[0] == imc.Acceleration(at, 1.0, 2.0, 3.0)  # type: ignore[arg-type]
+    assert converted("dvl", bottom=[1.0, math.nan, 3.0], water=[4.0, 5.0, 6.0]) == [
         imc.GroundVelocity(5, 1.0, 0.0, 3.0),
         imc.WaterVelocity(7, 4.0, 5.0, 6.0),
         imc.Distance(0, (), (), 0.0),
     ]
-    assert told("speedlog", v_FB_B=[1.0, 2.0, 3.0]) == [imc.WaterVelocity(7, 1.0, 2.0, 3.0)]
-    assert told("echosounder", range=12.0) == [imc.Distance(1, (), (), 12.0)]
-    assert told("pressure", pressure=11.0, depth=1.0) == [imc.Depth(1.0)]
-    assert told("ctd", temperature=15.0, conductivity=4.0) == [imc.Temperature(15.0), imc.Conductivity(4.0)]
-    assert told("temperature", temperature=15.0) == [imc.Temperature(15.0)]
-    assert told("conductivity", conductivity=math.nan) == []
+    assert converted("speedlog", v_FB_B=[1.0, 2.0, 3.0]) == [imc.WaterVelocity(7, 1.0, 2.0, 3.0)]
+    assert converted("echosounder", range=12.0) == [imc.Distance(1, (), (), 12.0)]
+    assert converted("pressure", pressure=11.0, depth=1.0) == [imc.Depth(1.0)]
+    assert converted("ctd", temperature=15.0, conductivity=4.0) == [imc.Temperature(15.0), imc.Conductivity(4.0)]
+    assert converted("temperature", temperature=15.0) == [imc.Temperature(15.0)]
+    assert converted("conductivity", conductivity=math.nan) == []
     assert (
-        told("rpm", rpm=[math.nan, 1200.4, *[math.nan] * 22]) == [imc.Rpm(1200)] or len(described(0, "rpm").fields) == 0
+        converted("rpm", rpm=[math.nan, 1200.4, *[math.nan] * 22]) == [imc.Rpm(1200)]
+        or len(described(0, "rpm").fields) == 0
     )
-    assert told("rpm") == []
+    assert converted("rpm") == []
 
 
 def test_each_kind_from_one_instrument_and_each_value_once() -> None:
@@ -360,11 +361,11 @@ def test_two_lauvs_in_one_world(
 
     def up_to_date(dune: Dune, name: str) -> bool:
         with contextlib.suppress(AssertionError):  # the last one is not over yet
-            server.send("step", ticks=10)  # a period of the bridges: what a busy machine lost is told anew
+            server.send("step", ticks=10)  # a period of the bridges: what a busy machine lost is sent again
         s, place = dune.states[-1], truth.snapshot().state[truth.row(name)]["p_WB_W"]
         return bool(np.allclose((s.x, s.y, s.z), place, atol=0.1))
 
-    until(lambda: up_to_date(again, "first") and up_to_date(second, "second"))  # what it was told is what was
+    until(lambda: up_to_date(again, "first") and up_to_date(second, "second"))  # it received the truth
     for dune, depth in ((again, 5.0), (second, 6.0)):
         assert dune.error is None
         last = dune.states[-150:]
@@ -410,7 +411,7 @@ def test_instruments_against_the_truth(
 
         def under_way() -> bool:
             d.ask(0.8, [0.05, 0.0, 0.0, 0.05])
-            return set(d.told) >= kinds and truth.snapshot().state[row]["v_WB_B"][0] > 0.7
+            return set(d.received) >= kinds and truth.snapshot().state[row]["v_WB_B"][0] > 0.7
 
         until(under_way)
         d.ask(0.8, [0.05, 0.0, 0.0, 0.05])
@@ -425,7 +426,7 @@ def test_instruments_against_the_truth(
     assert d.error is None
 
     def last(number: int, layout: str) -> tuple[float, ...]:
-        return struct.unpack("<" + layout, d.told[number][-1])
+        return struct.unpack("<" + layout, d.received[number][-1])
 
     R = rotation(true["q_WB"])
     near: Callable[..., Any] = pytest.approx
@@ -441,7 +442,7 @@ def test_instruments_against_the_truth(
     depth = float(true["p_WB_W"][2])
     assert last(262, "BHHf") == (1, 0, 0, near(40.0 - depth, abs=0.3))
     assert last(265, "f")[0] == near(depth, abs=0.05)
-    validity, *_, lat, lon, height = struct.unpack_from("<HBHBBfddf", d.told[253][-1])
+    validity, *_, lat, lon, height = struct.unpack_from("<HBHBBfddf", d.received[253][-1])
     north, east, _ = pymap3d.geodetic2ned(math.degrees(lat), math.degrees(lon), height, 41.18, -8.7, 0.0)
     assert validity == 0xBF and (north, east) == near(true["p_WB_W"][:2], abs=0.3)
     assert "Traceback" not in b.end()

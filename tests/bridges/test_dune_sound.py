@@ -50,7 +50,7 @@ def frame(seq: int, to: str, data: bytes, flags: int = 0) -> bytes:
 
 
 def statuses(dune: Dune, seq: int) -> list[str]:
-    found = [struct.unpack_from("<HB", payload) for payload in dune.told.get(816, [])]
+    found = [struct.unpack_from("<HB", payload) for payload in dune.received.get(816, [])]
     return [STATUS[value] for s, value in found if s == seq]
 
 
@@ -91,14 +91,14 @@ def test_sound_and_operators(config: Callable[..., LoadedConfig], serve: Callabl
 
 
 def _packets(first: Dune, second: Dune) -> None:
-    """Both ways, to one and to all, with a range as acknowledgement; what is none is told so."""
+    """Both ways, to one and to all, with a range as acknowledgement; an invalid request gets an error."""
     first.say(814, frame(1, "lauv-2", b"hello\0\xff"))
     until(lambda: statuses(first, 1) == ["in progress", "done"])
-    until(lambda: 815 in second.told)
-    assert second.told[815] == [text("lauv-1") + text("lauv-2") + b"\0\7\0hello\0\xff"]
+    until(lambda: 815 in second.received)
+    assert second.received[815] == [text("lauv-1") + text("lauv-2") + b"\0\7\0hello\0\xff"]
     second.say(814, frame(9, "broadcast", b"all"))
-    until(lambda: 815 in first.told)
-    assert first.told[815] == [text("lauv-2") + text("broadcast") + b"\0\3\0all"]
+    until(lambda: 815 in first.received)
+    assert first.received[815] == [text("lauv-2") + text("broadcast") + b"\0\3\0all"]
     first.say(814, frame(2, "lauv-2", b"x", flags=1))
     first.say(814, frame(3, "lauv-2", b"y"))
     until(lambda: statuses(first, 2) == ["in progress", "done"])
@@ -107,7 +107,7 @@ def _packets(first: Dune, second: Dune) -> None:
     until(lambda: statuses(first, 4) == ["in progress", "done"])
     one, two = first.states[-1], second.states[-1]
     apart = math.dist((one.x, one.y, one.z), (two.x, two.y, two.z))
-    for payload, seq in zip(first.told[817], (2, 4), strict=True):
+    for payload, seq in zip(first.received[817], (2, 4), strict=True):
         assert struct.unpack_from("<H", payload)[0] == seq and texts(payload, 2, 1) == ("lauv-2",)
         assert struct.unpack("<f", payload[-4:])[0] == pytest.approx(apart, abs=0.5)
     for seq, to, data in ((5, "lauv-7", b"x"), (6, "lauv-1", b"x"), (7, "lauv-2", bytes(257))):
@@ -119,23 +119,23 @@ def _packets(first: Dune, second: Dune) -> None:
 
 
 def _baseline(first: Dune) -> None:
-    """A modem and a transponder as beacons, one after the other; a third that nobody knows."""
+    """A modem and a transponder as beacons, one after the other; an unknown third one."""
     first.say(804, parameters("LBL", Ping_Delay="0.5"))
-    first.say(203, beacons("lauv-2", "nobody", "benthos1"))
-    until(lambda: {payload[0] for payload in first.told.get(200, [])} == {0, 2} and len(first.told[200]) > 3)
+    first.say(203, beacons("lauv-2", "absent", "benthos1"))
+    until(lambda: {payload[0] for payload in first.received.get(200, [])} == {0, 2} and len(first.received[200]) > 3)
     first.say(804, parameters("LBL", Active="false"))
-    assert {p[0]: pytest.approx(struct.unpack_from("<f", p, 1)[0], abs=0.7) for p in first.told[200]} == {
+    assert {p[0]: pytest.approx(struct.unpack_from("<f", p, 1)[0], abs=0.7) for p in first.received[200]} == {
         0: 50.0,
         2: 100.0,
     }
     assert first.entities[200] == {ENTITIES["LBL"]}
     first.say(203, beacons(op=1))
-    until(lambda: 203 in first.told)
-    assert first.told[203] == [beacons("lauv-2", "nobody", "benthos1", op=2)]
+    until(lambda: 203 in first.received)
+    assert first.received[203] == [beacons("lauv-2", "absent", "benthos1", op=2)]
 
 
 def _operator(first: Dune, neptus: socket.socket, server: Server) -> None:
-    """From another system: leaks, a manual fix, a failing servo; it is told where the vehicle is."""
+    """From another system: leaks, a manual fix, a failing servo; it receives the position of the vehicle."""
 
     def said(number: int, payload: bytes = b"") -> None:
         neptus.sendto(packet(number, payload, source=0x4001), first.bridge)
@@ -148,7 +148,7 @@ def _operator(first: Dune, neptus: socket.socket, server: Server) -> None:
                 return payload
 
     def leaks() -> set[int]:
-        return {payload[0] for payload in first.told.get(1, [])}
+        return {payload[0] for payload in first.received.get(1, [])}
 
     truth = SharedState(server.name)
     row = truth.row("first")
@@ -160,7 +160,7 @@ def _operator(first: Dune, neptus: socket.socket, server: Server) -> None:
     until(lambda: leaks() == {1, 4})
     assert first.entities[1] == {44, 45}
     said(51, b"\0" + text(""))
-    until(lambda: first.told[1][-1][0] == first.told[1][-2][0] == 1)
+    until(lambda: first.received[1][-1][0] == first.received[1][-2][0] == 1)
 
     place = pymap3d.enu2geodetic(200.0, 100.0, 0.0, 41.18, -8.7, 0.0)[:2]
 
@@ -193,7 +193,7 @@ def _operator(first: Dune, neptus: socket.socket, server: Server) -> None:
             break
         assert time.monotonic() < deadline, actual
         time.sleep(0.05)
-    assert not {150, 350, 500} & first.told.keys(), "DUNE hears nothing of what operators hear"
+    assert not {150, 350, 500} & first.received.keys(), "DUNE hears nothing of what operators hear"
 
 
 class Transducer:

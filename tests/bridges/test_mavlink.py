@@ -331,7 +331,7 @@ def test_a_mission_that_cannot_be_flown(change: dict[str, Any], result: int) -> 
 
 
 def test_a_mission_goes_on_from_item_to_item() -> None:
-    """Position, speed, stay, return; what is told; another item by command; hold keeps the place."""
+    """Position, speed, stay, return; what is reported; another item by command; hold keeps the place."""
     talk = Talk()
     motion = talk.vehicle.motion
     assert motion is not None and motion.position.tolist() == [10.0, -20.0, 3.0]
@@ -439,8 +439,8 @@ def test_a_ground_station_connects_and_nothing_is_left_unanswered() -> None:
     assert ground.modes == {"Manual": 1 << 16, "Hold": 0x03040000, "Mission": 0x04040000, "Offboard": 6 << 16}
     assert ground.parameters == {"MAV_SYS_ID": 1 + number} and ground.plans == {0: 2, 1: 0, 2: 0}
     assert ground.results[512, 148.0] == ground.results[512, 435.0] == 0
-    assert {ground.results[512, n] for n in (397.0, 395.0, 259.0, 280.0, 9999.0)} == {2}, "told that there is none"
-    assert {ground.results[n, 1.0] for n in (521, 522, 527, 2504, 31010)} == {3}, "told that it is not known"
+    assert {ground.results[512, n] for n in (397.0, 395.0, 259.0, 280.0, 9999.0)} == {2}, "reported as missing"
+    assert {ground.results[n, 1.0] for n in (521, 522, 527, 2504, 31010)} == {3}, "reported as unknown"
     assert ground.sees["HOME_POSITION"][:2] == (round(1e7 * LATITUDE), round(1e7 * LONGITUDE))
     groundspeed, heading = ground.sees["VFR_HUD"][1], ground.sees["VFR_HUD"][4]
     assert groundspeed == pytest.approx(math.hypot(0.1, 0.2)) and heading == 0 and ground.sees["VFR_HUD"][2] == -3.0

@@ -87,12 +87,12 @@ def test_mavsdk_finds_arms_and_sends_it(
             assert await telemetry.armed()
             server.send("pause")
             await asyncio.sleep(0.3)
-            told = await telemetry.position()
+            position = await telemetry.position()
             local = (await telemetry.position_velocity_ned()).position
             was = place()
             latitude, longitude, _ = pymap3d.ned2geodetic(was[0], was[1], 0.0, LATITUDE, LONGITUDE, 0.0)
-            assert (told.latitude_deg, told.longitude_deg) == pytest.approx((latitude, longitude), abs=1e-6)
-            assert told.absolute_altitude_m == pytest.approx(-was[2], abs=0.02)
+            assert (position.latitude_deg, position.longitude_deg) == pytest.approx((latitude, longitude), abs=1e-6)
+            assert position.absolute_altitude_m == pytest.approx(-was[2], abs=0.02)
             assert (local.north_m, local.east_m, local.down_m) == pytest.approx(was, abs=0.02)
             server.send("start")
             await send.stop()
@@ -234,16 +234,16 @@ def test_two_missions_in_one_world_and_a_bridge_that_is_killed(
         second = sent("rov")
         until(lambda: second.complete and boat.complete, second, boat)
         server.send("pause")
-        time_told = len(second.track), len(boat.track)
-        until(lambda: len(second.track) > time_told[0] + 2 and len(boat.track) > time_told[1] + 2, second, boat)
+        before = len(second.track), len(boat.track)
+        until(lambda: len(second.track) > before[0] + 2 and len(boat.track) > before[1] + 2, second, boat)
         for s in (second, boat):
             s.die()
             assert s.error is None, s.error
     for vehicle, station in (("rov", second), ("otter", boat)):
-        told = np.array([(*origin.metres(a, o), -z) for a, o, z in station.track])
+        track = np.array([(*origin.metres(a, o), -z) for a, o, z in station.track])
         for goal in goals[vehicle]:
-            assert np.linalg.norm((told - goal)[:, :2], axis=1).min() < 1.0
-        assert told[-1] == pytest.approx(place(vehicle), abs=0.05), "what is told is what is"
+            assert np.linalg.norm((track - goal)[:, :2], axis=1).min() < 1.0
+        assert track[-1] == pytest.approx(place(vehicle), abs=0.05), "the reported track is the true one"
         assert math.dist(place(vehicle)[:2], goals[vehicle][-1][:2]) < 1.0
         assert abs(place(vehicle)[2] - goals[vehicle][-1][2]) < 0.3
     for said in (again.end(), bridges["otter"].end()):

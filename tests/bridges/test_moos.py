@@ -51,13 +51,13 @@ def test_a_packet_to_the_byte() -> None:
 
 
 def test_every_value_comes_back_however_it_is_cut() -> None:
-    told = [MoosMessage("N", "K", v, 1.0, "me", "b", "c", 3.0) for v in (1.5, math.inf, "text, ü", "", b"\0\xff")]
-    data = moos_codec.packed(told) + moos_codec.packed([]) + moosdb.packet(moosdb.message("N", "X", "y", "z", 4.0))
+    messages = [MoosMessage("N", "K", v, 1.0, "me", "b", "c", 3.0) for v in (1.5, math.inf, "text, ü", "", b"\0\xff")]
+    data = moos_codec.packed(messages) + moos_codec.packed([]) + moosdb.packet(moosdb.message("N", "X", "y", "z", 4.0))
     for size in (1, 3, 50, 1000):
         reader, found = MoosReader(), []
         for at in range(0, len(data), size):
             found += reader.feed(data[at : at + size])
-        assert found == [*told, MoosMessage("N", "X", "y", 4.0, "z", second=0.0)]
+        assert found == [*messages, MoosMessage("N", "X", "y", 4.0, "z", second=0.0)]
 
 
 def test_what_is_no_packet() -> None:
@@ -344,10 +344,10 @@ def test_a_helm_flies_an_auv_and_a_boat(
     sea.post("ACOUSTIC_SEND", "to=x")
     sea.post("ACOUSTIC_SEND", 5.0)
     # A MOOSDB talks nonsense; then it is killed, and another comes at its port.
-    told = sea.counts["NAV_X"]
+    reports = sea.counts["NAV_X"]
     sea.raw(b"\xff" * 40)
     until(lambda: not sea.clients())
-    until(lambda: sea.clients() == ["wavesim_lauv"] and sea.counts["NAV_X"] > told + 10)
+    until(lambda: sea.clients() == ["wavesim_lauv"] and sea.counts["NAV_X"] > reports + 10)
     assert abs(propeller()) < 0.1
     sea.die()
     until(lambda: not sea.clients())
@@ -377,11 +377,11 @@ def test_a_helm_flies_an_auv_and_a_boat(
     assert abs(track[nearest, 2] - 4.0) < 0.3, "on the way it keeps its depth"
     place = truth.snapshot().state[row]["p_WB_W"]
 
-    def told_right() -> bool:
+    def navigation_is_right() -> bool:
         nav = [again.values[f"NAV_{v}"][0] for v in ("Y", "X", "DEPTH")]
         return nav == pytest.approx(place, abs=0.15)
 
-    until(told_right)  # what it is told is what is
+    until(navigation_is_right)  # it receives the truth
     said = lauv.said
     for text in (
         "in the community 'lauv', time warp 4",

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.bridges.conftest import Fly
-from tests.bridges.px4 import COMMAND, CONTROLS, HEARTBEAT, TOLD, Px4, Seen, boat, crc, packed, uuv
+from tests.bridges.px4 import COMMAND, CONTROLS, HEARTBEAT, LAYOUTS, Px4, Seen, boat, crc, packed, uuv
 from tests.conftest import Server, wavesim
 from wavesim_bridges.core import BridgedVehicle, BridgeOptions
 from wavesim_bridges.geo_reference import WorldOrigin
@@ -31,7 +31,7 @@ PLACE = ("--latitude", "41.185", "--longitude", "-8.705")
 
 
 def test_a_stream_in_pieces_with_rubbish_between() -> None:
-    """Whatever the pieces are, the same messages; what is no frame is told, and the next frame is found."""
+    """Whatever the pieces are, the same messages; anything else is reported, and the next frame is found."""
     good = packed(CONTROLS, 4000, 1, *[0.5] * 16, 129), packed(HEARTBEAT, 0, 0, 12, 0, 0, 3)
     spoilt = bytearray(good[0])
     spoilt[20] ^= 1
@@ -68,7 +68,7 @@ def test_what_the_sensors_say() -> None:
             peer.take(data[:size])
             data = data[size:]
     s = peer.seen
-    assert s.counts == {107: 251, 331: 51, 132: 102, 113: 11, 115: 126} and set(s.counts) == set(TOLD)
+    assert s.counts == {107: 251, 331: 51, 132: 102, 113: 11, 115: 126} and set(s.counts) == set(LAYOUTS)
     assert s.time_us == 1_004_000 and set(np.diff(peer.times)) == {4000}
     assert s.force == pytest.approx((0, 0, -9.80665), abs=0.1) and s.gyro == pytest.approx((0.1, 0.2, 0.3), abs=0.005)
     n, e, d = magnetic_field(ORIGIN)
@@ -110,7 +110,7 @@ class Wire(asyncio.Transport):
         return 0
 
     def close(self) -> None:
-        """It is not told to anybody."""
+        """It is not sent."""
 
 
 def connected(port: Px4Server, peer: Px4) -> Px4Connection:

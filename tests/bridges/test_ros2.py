@@ -352,17 +352,17 @@ async def test_an_answer_waits_for_whoever_called(types: MessageTypes, domain: i
     ros2.until(lambda: asked.get_matched_subscriptions())
     asked.write(ros2.TriggerRequest(7, 1))
     await asyncio.sleep(0.2)  # it is answered, as far as it goes
-    told = list[Any]()
-    caller.read("/startReply", ros2.TriggerResponse, told.append, inside="rr")
+    answers = list[Any]()
+    caller.read("/startReply", ros2.TriggerResponse, answers.append, inside="rr")
     limit = time.monotonic() + 60.0
-    while not told and time.monotonic() < limit:
+    while not answers and time.monotonic() < limit:
         await asyncio.sleep(0.01)
-    assert [(t.caller, t.call, t.message) for t in told] == [(7, 1, "done")]
+    assert [(t.caller, t.call, t.message) for t in answers] == [(7, 1, "done")]
     caller.close()
     node.close()
 
 
-async def test_a_node_that_nobody_meets_is_told_why(
+async def test_a_node_without_peers_reports_why(
     types: MessageTypes, domain: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody in its domain, but in another; somebody who uses none of its topics; somebody who does: nothing to tell."""
@@ -450,7 +450,7 @@ def test_a_wrench_is_shared_by_the_thrusters() -> None:
 
 
 async def test_commands_count_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A controller is gone when it is silent by both clocks; each is told of commands in another unit."""
+    """A controller is gone when it is silent by both clocks; each gets a report about commands in another unit."""
     wall = [100.0]
     monkeypatch.setattr(commands.time, "monotonic", lambda: wall[0])
     ears, said = Ears(), list[str]()

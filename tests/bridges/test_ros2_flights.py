@@ -220,7 +220,7 @@ def _fly(server: Server, node: Node, bridges: list[Bridge], peer: FastDds, anoth
     node.read("/auv/pose_gt", ros2.Odometry, fly_auv)
     node.read("/wamv/sensors/imu/imu/data", ros2.Imu, fly_boat)
 
-    # The clock is told before the run; a service begins it.
+    # The clock is published before the run; a service begins it.
     until(lambda: len(clock) > 3)
     assert {c.clock.ns for c in clock} == {0}
     answer = node.call("/rov/start", ros2.TriggerRequest, ros2.TriggerResponse)
@@ -293,12 +293,12 @@ def _fly(server: Server, node: Node, bridges: list[Bridge], peer: FastDds, anoth
     flying[0] = by_wrench
     until(lambda: all(abs(f - 30.0 / math.sqrt(8.0)) < 0.1 for f in joints[-1].effort[:4]))
 
-    # What is told is the truth.
+    # The published values are the truth.
     truth = SharedState(server.name)
     limit, now = time.monotonic() + 150.0, -1
     while not (odometry[-1].header.stamp.ns == now == poses[-1].header.stamp.ns and clock[-1].clock.ns == now):
         assert time.monotonic() < limit, "timed out"
-        if now >= 0:  # the pause came between two steps, of which nothing is told
+        if now >= 0:  # the pause came between two steps, of which nothing is published
             assert node.call("/rov/start", ros2.TriggerRequest, ros2.TriggerResponse).success
         assert node.call("/rov/pause", ros2.TriggerRequest, ros2.TriggerResponse).success
         shot = truth.snapshot()
@@ -340,7 +340,7 @@ def _fly(server: Server, node: Node, bridges: list[Bridge], peer: FastDds, anoth
     assert mounted["rov/pressure_link"].transform.translation.z == pytest.approx(-0.1)
     assert mounted["odom"].header.frame_id == "map"
     held = list(clock)
-    until(lambda: len(clock) > len(held) + 3)  # the clock goes on being told, and stands
+    until(lambda: len(clock) > len(held) + 3)  # the clock is still published, and stands
 
     # The end, for everybody.
     assert node.call("/rov/stop", ros2.TriggerRequest, ros2.TriggerResponse).success
@@ -357,8 +357,8 @@ def _fly(server: Server, node: Node, bridges: list[Bridge], peer: FastDds, anoth
     assert node.errors == []
     ticks = [c.clock.ns for c in clock]
     assert ticks == sorted(ticks) and ticks[-1] == now and len(set(ticks)) > 400
-    for told in (odometry, poses, bearings, fixes):
-        stamps = [m.header.stamp.ns for m in told]
+    for messages in (odometry, poses, bearings, fixes):
+        stamps = [m.header.stamp.ns for m in messages]
         assert all(a < b for a, b in itertools.pairwise(stamps)), "in order, and each once"
 
     # The other DDS heard the same.
@@ -387,26 +387,26 @@ def test_a_server_that_starts_anew(
     server = serve(path, "--speed", "8")
     bridges.append(Bridge(server, path, domain, "one", "--also", "two", "--also", "blind").joined())
     clock = node.latest("/clock", ros2.Clock)
-    told = [node.latest(f"/{name}/odom", ros2.Odometry) for name in ("one", "two", "blind")]
+    odometry = [node.latest(f"/{name}/odom", ros2.Odometry) for name in ("one", "two", "blind")]
     until(lambda: clock)
     server.send("start")
-    until(lambda: all(len(o) > 10 for o in told[:2]))
+    until(lambda: all(len(o) > 10 for o in odometry[:2]))
     parts = children(server.process.pid).values()
     for pid in (server.process.pid, *parts):
         os.kill(pid, signal.SIGKILL)
     server.process.wait(60)
-    before = [len(o) for o in told]
+    before = [len(o) for o in odometry]
     again = serve(path, "--speed", "8", "--port", str(server.port))
     again.wait(lambda status: status["clients_total"] == 3, 150.0)
     again.send("start")
-    until(lambda: all(len(o) > n + 10 for o, n in zip(told[:2], before, strict=False)))
+    until(lambda: all(len(o) > n + 10 for o, n in zip(odometry[:2], before, strict=False)))
     said = bridges[0].end()
     assert (
         said.count("joined, one step every 40 ms") == 6 and said.count("for a server") >= 3 and "Traceback" not in said
     ), said
     ticks = [c.clock.ns for c in clock]
     assert ticks == sorted(ticks) and node.errors == []
-    for messages in told[:2]:
+    for messages in odometry[:2]:
         stamps = [o.header.stamp.ns for o in messages]
         assert all(a < b for a, b in itertools.pairwise(stamps)) and set(stamps) <= set(ticks)
-    assert told[2] == [], "a vehicle that hides its truth tells none"
+    assert odometry[2] == [], "a vehicle that hides its truth publishes none"

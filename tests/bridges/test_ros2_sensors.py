@@ -54,7 +54,7 @@ def measured(s: MountedInstrument, **given: Any) -> Value:
     return Value(ValueLayout(SensorDescription(0, "s", s.instrument.type, 1, fields)), AT, tuple(numbers))
 
 
-def told(s: MountedInstrument, output: str, **given: Any) -> Any:
+def converted(s: MountedInstrument, output: str, **given: Any) -> Any:
     found = OUTPUTS[s.instrument.type][output].to_message(s, measured(s, **given), AT)
     if found is not None and hasattr(found, "header"):
         assert (found.header.stamp.sec, found.header.stamp.nanosec) == (12, 345_678_901)
@@ -77,7 +77,7 @@ def test_an_imu_as_it_is_mounted(types: MessageTypes, attitude: tuple[float, flo
     s = mounted(types, "imu", attitude=attitude, position=(1.0, 2.0, 3.0), rate=100.0, noise=2.0)
     R_BS = Rotation.from_euler("ZYX", attitude[::-1]).as_matrix()
     force_B, rates_B = np.array([0.1, 0.2, -9.8]), np.array([0.01, 0.02, 0.03])
-    m = told(s, "raw", force=(R_BS.T @ force_B).tolist(), rates=(R_BS.T @ rates_B).tolist())
+    m = converted(s, "raw", force=(R_BS.T @ force_B).tolist(), rates=(R_BS.T @ rates_B).tolist())
     (link,) = mounting(s)
     assert (
         (link.header.frame_id, link.child_frame_id) == ("v/base_link", m.header.frame_id) == ("v/base_link", "v/s_link")
@@ -94,12 +94,12 @@ def test_an_imu_as_it_is_mounted(types: MessageTypes, attitude: tuple[float, flo
     full = sensors.with_attitude(s, m, ahrs, measured(ahrs, roll=0.1, pitch=0.2, heading=1.0))
     body = Rotation.from_quat(attitude_enu(q_WB), scalar_first=True)
     assert (rotation(full.orientation).inv() * (body * R)).magnitude() < 1e-12
-    assert told(s, "raw", force=[0.0, 0.0, math.nan], rates=[0.0] * 3) is None
+    assert converted(s, "raw", force=[0.0, 0.0, math.nan], rates=[0.0] * 3) is None
 
 
 def test_an_ahrs_looks_east_at_zero(types: MessageTypes) -> None:
     s = mounted(types, "ahrs")
-    m = told(s, "data", roll=0.0, pitch=0.1, heading=math.radians(350.0), rates=[0.1, 0.2, 0.3])
+    m = converted(s, "data", roll=0.0, pitch=0.1, heading=math.radians(350.0), rates=[0.1, 0.2, 0.3])
     yaw, pitch, roll = rotation(m.orientation).as_euler("ZYX", degrees=True)
     assert (yaw, pitch, roll) == pytest.approx((100.0, -math.degrees(0.1), 0.0))
     assert vector(m.angular_velocity).tolist() == [0.1, -0.2, -0.3] and m.linear_acceleration_covariance[0] == -1.0
@@ -109,16 +109,16 @@ def test_an_ahrs_looks_east_at_zero(types: MessageTypes) -> None:
 
 def test_a_receiver(types: MessageTypes) -> None:
     s = mounted(types, "gps", hacc=2.0, vacc=4.0, speed_sigma=0.1)
-    m = told(s, "fix", latitude=math.radians(41.0), longitude=math.radians(-8.0), height=3.0)
+    m = converted(s, "fix", latitude=math.radians(41.0), longitude=math.radians(-8.0), height=3.0)
     assert (m.latitude, m.longitude, m.altitude) == pytest.approx((41.0, -8.0, 3.0)) and m.status.status == 0
     assert (
         m.position_covariance.reshape(3, 3) == pytest.approx(np.diag([2.0, 2.0, 16.0]))
         and m.position_covariance_type == 2
     )
-    v = told(s, "velocity", sog=2.0, cog=math.radians(90.0))
+    v = converted(s, "velocity", sog=2.0, cog=math.radians(90.0))
     assert vector(v.twist.twist.linear) == pytest.approx([2.0, 0.0, 0.0]) and v.header.frame_id == "odom"
     assert v.twist.covariance[0] == pytest.approx(0.01)
-    assert told(s, "fix").status.status == -1 and sensors.no_fix(s, AT).position_covariance_type == 0
+    assert converted(s, "fix").status.status == -1 and sensors.no_fix(s, AT).position_covariance_type == 0
 
 
 @pytest.mark.parametrize("beams", [4, 3])
@@ -136,7 +136,7 @@ def test_a_doppler_log_states_its_noise(types: MessageTypes, beams: int) -> None
         "altitude": 8.0,
         "locked": beams,
     }
-    m, twist = told(s, "dvl", **given), told(s, "twist", **given)
+    m, twist = converted(s, "dvl", **given), converted(s, "twist", **given)
     drawn = (seen + 0.03 * np.random.default_rng(1).normal(size=(30_000, beams))) @ np.linalg.pinv(along).T
     assert m.velocity_covar.reshape(3, 3) == pytest.approx(np.cov(drawn.T), rel=0.05, abs=3e-5)
     assert twist.twist.covariance.reshape(6, 6)[:3, :3] == pytest.approx(np.cov((drawn @ B).T), rel=0.05, abs=3e-5)
@@ -145,30 +145,30 @@ def test_a_doppler_log_states_its_noise(types: MessageTypes, beams: int) -> None
     assert m.speed_gnd == pytest.approx(math.hypot(1.0, 0.2)) and m.course_gnd == pytest.approx(math.atan2(0.2, 1.0))
     down = {t.child_frame_id: rotation(t.transform.rotation) for t in mounting(s)}
     assert down["v/s_frd"].apply([0, 0, 1]) == pytest.approx([0, 0, -1]) == down["v/s_beam"].apply([1, 0, 0])
-    water = told(s, "dvl", water=[1.0, 0.0, 0.0])
-    assert water.velocity_mode == 2 and water.altitude == -1.0 and told(s, "twist", water=[1.0, 0.0, 0.0]) is None
-    assert told(s, "altitude").range == math.inf and told(s, "dvl") is None
+    water = converted(s, "dvl", water=[1.0, 0.0, 0.0])
+    assert water.velocity_mode == 2 and water.altitude == -1.0 and converted(s, "twist", water=[1.0, 0.0, 0.0]) is None
+    assert converted(s, "altitude").range == math.inf and converted(s, "dvl") is None
 
 
 def test_water(types: MessageTypes) -> None:
     s = mounted(types, "pressure", noise=2.0)
-    m = told(s, "pressure", pressure=11.0, depth=1.0)
+    m = converted(s, "pressure", pressure=11.0, depth=1.0)
     assert m.fluid_pressure == pytest.approx(110_000.0) and m.variance == pytest.approx((2 * 0.01 * 1e4) ** 2)
-    k = told(s, "pressure_kpa", pressure=11.0)
+    k = converted(s, "pressure_kpa", pressure=11.0)
     assert k.fluid_pressure == pytest.approx(110.0) and k.variance == pytest.approx((2 * 0.1) ** 2)
-    d = told(s, "depth", depth=7.0)
+    d = converted(s, "depth", depth=7.0)
     assert (
         d.pose.pose.position.z == -7.0
         and d.pose.covariance[14] == pytest.approx(0.02**2, rel=0.02)
         and d.pose.covariance[0] >= 1e6
     )
-    assert told(mounted(types, "ctd"), "temperature", temperature=12.0).variance == pytest.approx(0.002**2)
+    assert converted(mounted(types, "ctd"), "temperature", temperature=12.0).variance == pytest.approx(0.002**2)
     assert (
-        told(mounted(types, "ctd"), "salinity", salinity=35.0).data == 35.0
-        and told(mounted(types, "ctd"), "conductivity") is None
+        converted(mounted(types, "ctd"), "salinity", salinity=35.0).data == 35.0
+        and converted(mounted(types, "ctd"), "conductivity") is None
     )
-    assert told(mounted(types, "salinity"), "salinity", salinity=34.0).data == 34.0
-    log = told(mounted(types, "speedlog"), "twist", v_FB_B=[1.0, 2.0, 3.0])
+    assert converted(mounted(types, "salinity"), "salinity", salinity=34.0).data == 34.0
+    log = converted(mounted(types, "speedlog"), "twist", v_FB_B=[1.0, 2.0, 3.0])
     assert vector(log.twist.twist.linear).tolist() == [1.0, -2.0, -3.0] and log.twist.covariance[0] == pytest.approx(
         1e-4
     )
@@ -176,31 +176,33 @@ def test_water(types: MessageTypes) -> None:
 
 def test_distances(types: MessageTypes) -> None:
     s = mounted(types, "echosounder", maximum=30.0, width=0.2)
-    m = told(s, "range", range=12.0)
+    m = converted(s, "range", range=12.0)
     assert (m.range, m.max_range, m.variance, m.header.frame_id) == pytest.approx(
         (12.0, 30.0, 0.02**2, "v/s_beam"), rel=1e-6
     )
-    assert told(s, "range").range == math.inf
-    assert not hasattr(told(mounted(MessageTypes("humble"), "echosounder"), "range", range=1.0), "variance")
+    assert converted(s, "range").range == math.inf
+    assert not hasattr(converted(mounted(MessageTypes("humble"), "echosounder"), "range", range=1.0), "variance")
     fan = mounted(types, "multibeam", beams=4, width=math.radians(90.0))
-    sonar = told(fan, "ranges", range=[10.0, 20.0, math.nan, 40.0])
+    sonar = converted(fan, "ranges", range=[10.0, 20.0, math.nan, 40.0])
     assert [f.flag for f in sonar.flags] == [0, 0, 1, 0] and sonar.ranges[1] == 20.0 and len(sonar.ranges) == 4
     assert vector(sonar.beam_unit_vec[0]) == pytest.approx([0.0, math.sqrt(0.5), -math.sqrt(0.5)]), "port first, down"
-    cloud = told(fan, "points", range=[10.0, 20.0, math.nan, 40.0])
+    cloud = converted(fan, "points", range=[10.0, 20.0, math.nan, 40.0])
     points = np.frombuffer(cloud.data.tobytes(), "<f4").reshape(-1, 3)
     assert cloud.width == 3 == len(points) and points[0] == pytest.approx([0.0, math.sqrt(50.0), -math.sqrt(50.0)])
-    ahead = told(mounted(types, "ranger"), "points", range=[5.0])
+    ahead = converted(mounted(types, "ranger"), "points", range=[5.0])
     assert np.frombuffer(ahead.data.tobytes(), "<f4") == pytest.approx([5.0, 0.0, 0.0])
-    ray = told(mounted(types, "scanner"), "scan", angle=0.5, range=7.0)
+    ray = converted(mounted(types, "scanner"), "scan", angle=0.5, range=7.0)
     assert ray.angle_min == ray.angle_max == pytest.approx(-0.5) and ray.ranges.tolist() == [7.0]
 
 
 def test_the_rest(types: MessageTypes) -> None:
-    p = told(mounted(types, "uwb", sigma=0.5), "pose", position=[1.0, 2.0, -3.0])
+    p = converted(mounted(types, "uwb", sigma=0.5), "pose", position=[1.0, 2.0, -3.0])
     assert vector(p.pose.pose.position).tolist() == [2.0, 1.0, 3.0] and p.pose.covariance[7] == 0.25
-    wind = told(mounted(types, "anemometer"), "wind", speed=5.0, angle=math.pi / 2)
+    wind = converted(mounted(types, "anemometer"), "wind", speed=5.0, angle=math.pi / 2)
     assert vector(wind.vector) == pytest.approx([0.0, 5.0, 0.0]), "from starboard: the air goes to port"
-    b = told(mounted(types, "battery", capacity=500.0, voltage=25.0), "state", voltage=24.0, current=2.0, charge=0.5)
+    b = converted(
+        mounted(types, "battery", capacity=500.0, voltage=25.0), "state", voltage=24.0, current=2.0, charge=0.5
+    )
     assert (b.voltage, b.current, b.charge, b.capacity, b.percentage) == (24.0, -2.0, 10.0, 20.0, 0.5)
     s = mounted(types, "leak")
     numbers = NUMBERS.to_message(s, measured(s, wet=[0.0, 1.0]), AT)
@@ -224,17 +226,17 @@ CODED = {"fix", "altitude", "range", "points", "ranges", "scan", "state", "joint
 
 @pytest.mark.parametrize(("type_", "output"), [(t, output) for t, outputs in OUTPUTS.items() for output in outputs])
 def test_without_a_measurement(types: MessageTypes, type_: str, output: str) -> None:
-    assert (told(mounted(types, type_), output) is None) == (output not in CODED)
+    assert (converted(mounted(types, type_), output) is None) == (output not in CODED)
 
 
 def test_motion_through_the_water_and_shafts(types: MessageTypes) -> None:
-    water = told(mounted(types, "dvl"), "water", water=[1.0, 2.0, 3.0])
+    water = converted(mounted(types, "dvl"), "water", water=[1.0, 2.0, 3.0])
     assert vector(water.twist.twist.linear).tolist() == [1.0, -2.0, -3.0]
     assert water.header.frame_id == "v/s_link"
     actuators = actuators_of(library()["remus100-fossen"])
-    shafts = told(dataclasses.replace(mounted(types, "rpm"), actuators=actuators), "joints", rpm=[600.0])
+    shafts = converted(dataclasses.replace(mounted(types, "rpm"), actuators=actuators), "joints", rpm=[600.0])
     assert list(shafts.name) == ["propeller"] and len(shafts.position) == 0
     assert list(shafts.velocity) == pytest.approx([20.0 * math.pi])
     encoder = dataclasses.replace(mounted(types, "encoder"), actuators=actuators)
-    joints = told(encoder, "joints", actuator=[10.0, 0.1, -0.2])
+    joints = converted(encoder, "joints", actuator=[10.0, 0.1, -0.2])
     assert list(joints.name) == [a.name for a in actuators] and joints.position.tolist() == [0.0, 0.1, -0.2]

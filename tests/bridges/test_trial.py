@@ -38,10 +38,10 @@ def test_a_trial_of_three_stacks(config: Callable[..., LoadedConfig], name: str,
     sea, lauv = moosdb.Database(), dune.Dune(listen, dune.autopilot(3.0, dune.steady(0.0)))
     other, world = tmp_path / "world.xml", '<time step="4 ms"/><world latitude="41.18 deg" longitude="-8.7 deg"/>'
     rov = ros2.Node(domain)
-    thrusts, told = rov.writer("/rov/actuators/cmd", ros2.Float64MultiArray), list[ros2.Odometry]()
+    thrusts, odometry = rov.writer("/rov/actuators/cmd", ros2.Float64MultiArray), list[ros2.Odometry]()
 
     def fly(o: ros2.Odometry) -> None:
-        told.append(o)
+        odometry.append(o)
         thrusts.write(ros2.Float64MultiArray(ros2.MultiArrayLayout(), [10.0, 10.0, 10.0, 10.0, 0.0, 0.0]))
 
     bare = '<vehicle name="rov" model="bluerov2" position="0 60 2 m" client="required"/>'
@@ -80,8 +80,8 @@ def test_a_trial_of_three_stacks(config: Callable[..., LoadedConfig], name: str,
     heard = {
         "lauv": np.array([(s.x, s.y, s.z) for s in lauv.states[10:]]),
         "auv": np.array([(y, x, z) for x, y, z in app.track[10:]]),
-        "rov": np.array([(p.y, p.x, -p.z) for p in (o.pose.pose.position for o in told[10:])]),
+        "rov": np.array([(p.y, p.x, -p.z) for p in (o.pose.pose.position for o in odometry[10:])]),
     }
     for body, places in heard.items():
         apart = np.linalg.norm(places[:, None] - track(body)[None], axis=2).min(axis=1)
-        assert len(places) > 20 and apart.max() < 0.02, f"{body} was told where it was"
+        assert len(places) > 20 and apart.max() < 0.02, f"{body} received its true position"

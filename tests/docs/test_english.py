@@ -96,6 +96,35 @@ def test_words_that_are_not_used_for_a_concept_are_not_in_the_vocabulary() -> No
     assert "track" in allowed and "log" in allowed and "trail" not in allowed
 
 
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("a.py", "told = metadata(path)"),
+        ("a.py", "self._told_until = now"),
+        ("a.py", "def untold(self) -> int:"),
+        ("a.ts", "  told: TilesetInfo | null = null;"),
+        ("a.ts", 'h("div", { class: "told" })'),
+        ("a.ts", "private isTold = false; // whether"),
+        ("a.css", "#ranges-told { display: none }"),
+        ("a.h", "int tries, told_sensors;"),
+    ],
+)
+def test_names_in_code_have_no_banned_word(file: str, line: str) -> None:
+    (found,) = english.code_names([(file, f"x = 1\n{line}\n")])
+    assert found.startswith(f"{file}:2: the name '") and "told" in found.lower()
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("a.py", '"""The operator is told."""\nx = 1  # told\ny = "it is told"\nz = stolen'),
+        ("a.ts", "/* told */ x = 1; // told\ny = `it is told ${x}`;"),
+    ],
+)
+def test_comments_and_texts_are_not_names(file: str, text: str) -> None:
+    assert list(english.code_names([(file, text)])) == []
+
+
 def test_texts_of_every_kind_are_collected() -> None:
     found = texts()
     assert {t.kind for t in found} == set(KINDS)

@@ -266,7 +266,7 @@ def test_shared_memory_tells_who_is_on_board(config: Callable[..., LoadedConfig]
     server = serve(config(WORLD).path)
     address, state = ("127.0.0.1", server.port), SharedState(server.name)
 
-    def told(expected: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    def on_board(expected: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """(role, ordinal) of the crew, once it is as expected."""
         limit = time.monotonic() + 60.0
         while True:
@@ -281,7 +281,7 @@ def test_shared_memory_tells_who_is_on_board(config: Callable[..., LoadedConfig]
         pilot.poll(10.0)  # a state: the engine has let the body in, and shared memory tells of it
         row = state.row("auv")
         with Broker("auv", address, role="listener"):
-            assert told([(1, 1), (2, 2)]) == [(1, 1), (2, 2)]
+            assert on_board([(1, 1), (2, 2)]) == [(1, 1), (2, 2)]
             assert set(state.crew()["body"]) == {row} and state.clients()["status"][row] == 1
-        assert told([(1, 1)]) == [(1, 1)]
-    assert told([]) == []
+        assert on_board([(1, 1)]) == [(1, 1)]
+    assert on_board([]) == []

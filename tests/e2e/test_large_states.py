@@ -68,9 +68,9 @@ def whole(server: Server, step: Step, sensors: Sequence[SensorDescription]) -> N
     for name in NAMES:
         record, value = state.sensor("mapper", name), step.sensors[name]
         for field in fields[name]:
-            told = np.atleast_1d(np.array(getattr(value, field), float))
-            assert told == pytest.approx(np.atleast_1d(record[field]), nan_ok=True), (name, field)
-            count += told.size
+            numbers = np.atleast_1d(np.array(getattr(value, field), float))
+            assert numbers == pytest.approx(np.atleast_1d(record[field]), nan_ok=True), (name, field)
+            count += numbers.size
     assert count > 3 * 256 and 9 * count > 5 * 1200, "numbers for at least six datagrams"
     ranges = np.array(step.sensors.down.range, float)
     assert np.isfinite(ranges).all() and 39.0 < ranges.min() < 41.0

@@ -100,9 +100,9 @@ def test_a_stranger_on_an_open_server_does_not_hold_time(
         assert joined.wait(30.0)
         server.send("start")
         slow = server.wait(lambda status: status["slow"] == ["stranger"])
-        told = wavesim("status", "-s", server.name)
-        assert "slow       stranger: " in told.stdout and "lockstep is waiting for it, waited" in told.stdout, (
-            told.stdout
+        result = wavesim("status", "-s", server.name)
+        assert "slow       stranger: " in result.stdout and "lockstep is waiting for it, waited" in result.stdout, (
+            result.stdout
         )
         (client,) = [c for c in slow["clients"] if c["name"] == "stranger"]  # type: ignore[attr-defined]
         assert client["waited_s"] > 2.5 and client["budget_left_s"] < 6.0

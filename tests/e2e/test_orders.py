@@ -159,8 +159,8 @@ def test_a_mission_comes_whole_to_a_pilot_that_takes_missions_and_what_it_says_i
     ((tick, mission),) = run.missions
     assert 100 < tick <= 105 and mission.points == tuple(LAWN)
     assert [(w.north, w.east, w.depth, w.speed) for w in mission.waypoints] == LAWN
-    told = [(n["body"], n["text"]) for _, n in run.log.json["/notices"]]
-    assert ("boat", "takes 30 waypoints") in told
+    notices = [(n["body"], n["text"]) for _, n in run.log.json["/notices"]]
+    assert ("boat", "takes 30 waypoints") in notices
     parts = [c["arguments"] for _, c in run.log.json["/commands"] if c["verb"] == "mission"]
     assert [(p["body"], p["first"], p["count"], len(p["points"])) for p in parts] == [
         ("boat", 0, 30, 96),
@@ -188,7 +188,7 @@ def test_faults_by_the_clock_and_by_sessions_stand_in_the_log_from_beginning_to_
 
 def test_forces_and_their_parts_for_who_asked_and_in_the_log(run: Run) -> None:
     assert len(run.efforts) == 51
-    for time, effort in run.efforts[:-1]:  # the last one is told before the log of its tick, which the shutdown ends
+    for time, effort in run.efforts[:-1]:  # the last one is sent before the log of its tick, which the shutdown ends
         logged = at(run, "/effort/boat", time)
         parts = ("restoring", "drag", "actuators", "environment", "external", "contact")
         assert np.sum([logged[p] for p in parts], axis=0) == pytest.approx(logged["total"], abs=1e-6)
@@ -220,7 +220,7 @@ def test_a_pose_that_was_set_and_another_allocation(run: Run) -> None:
     state = at(run, "/state/boat", 3.1)
     assert state["p_WB_W"] == pytest.approx([50.0, 0.0, -0.1], abs=0.5)
     assert 2.0 * math.atan2(state["q_WB"][3], state["q_WB"][0]) == pytest.approx(1.0, abs=0.1)
-    assert run.moved["pose"][:3] == pytest.approx(state["p_WB_W"]), "the pilot is told where it is"
+    assert run.moved["pose"][:3] == pytest.approx(state["p_WB_W"]), "the pilot receives the new pose"
     acts = at(run, "/effort/boat", 3.1)["actuators"]
     assert acts[0] > 10.0 and not acts[1:].any(), "only the first thruster counts, and it pulls straight ahead"
     assert not at(run, "/effort/boat", 4.2)["external"][1:].any()

@@ -101,7 +101,9 @@ def test_the_commander(server: Server) -> None:
     assert server.process.wait(10) == 0
 
 
-def test_who_names_a_wrong_server_is_told_which_there_are(server: Server, config: Callable[..., LoadedConfig]) -> None:
+def test_a_wrong_server_name_is_answered_with_the_running_servers(
+    server: Server, config: Callable[..., LoadedConfig]
+) -> None:
     """In one text, wherever a name is taken: `-s` forgotten, or misspelt."""
     commands = (
         ["status"],
@@ -112,13 +114,13 @@ def test_who_names_a_wrong_server_is_told_which_there_are(server: Server, config
         ["mailbox", "boat", "--queue", "/none"],
         ["record", "boat", "sonar", "x.xtf"],
     )
-    for wrong, hint in (("nobody", "running here: "), (server.name + "x", f"did you mean '{server.name}'?\n")):
+    for wrong, hint in (("absent", "running here: "), (server.name + "x", f"did you mean '{server.name}'?\n")):
         for command in commands:
             said = wavesim(*command, "-s", wrong)
             assert said.returncode == 3, command
             assert said.stderr.startswith(f"wavesim: no server named '{wrong}' is running; {hint}"), said.stderr
             assert "/wavesim." not in said.stderr
-    assert f"'{server.name}'?" not in str(no_such_server(server.name)), "only others are told"
+    assert f"'{server.name}'?" not in str(no_such_server(server.name)), "only other names are suggested"
 
 
 def test_a_server_is_named_in_one_way_everywhere(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,13 +134,13 @@ def test_a_server_is_named_in_one_way_everywhere(server: Server, monkeypatch: py
             assert broker.poll(5.0)
     with pytest.raises(ConfigError, match="use its name or HOST:PORT"):
         address_of("demo:x")
-    with pytest.raises(NotRunning, match="no server named 'nobody'"):
-        address_of("nobody")
-    (told,) = [s for s in json.loads(wavesim("servers", "--json").stdout) if s["name"] == server.name]
-    assert told["address"] == list(here) and told["state"] == "stopped"
+    with pytest.raises(NotRunning, match="no server named 'absent'"):
+        address_of("absent")
+    (entry,) = [s for s in json.loads(wavesim("servers", "--json").stdout) if s["name"] == server.name]
+    assert entry["address"] == list(here) and entry["state"] == "stopped"
     assert server.name in wavesim("servers").stdout
-    done = wavesim("device", "nmea", "nobody", "--tcp", "0")
-    assert f"127.0.0.1:{server.port}" in done.stderr or "nobody" in done.stderr, done.stderr
+    done = wavesim("device", "nmea", "absent", "--tcp", "0")
+    assert f"127.0.0.1:{server.port}" in done.stderr or "absent" in done.stderr, done.stderr
 
 
 def test_bad_messages_in_the_commander_queue_are_counted(server: Server) -> None:
@@ -235,8 +237,8 @@ def test_who_comes_goes_or_dies_stands_on_the_console(server: Server) -> None:
     silent.close()
     server.end()
     assert server.process.stderr is not None
-    told = [re.sub(r":\d+", "", line) for line in server.process.stderr]
-    assert told == [
+    lines = [re.sub(r":\d+", "", line) for line in server.process.stderr]
+    assert lines == [
         "wavesim: 'boat' joined as pilot from 127.0.0.1\n",
         "wavesim: 'boat' (pilot) left\n",
         "wavesim: 'hidden' joined as pilot from 127.0.0.1\n",

@@ -64,7 +64,7 @@ def test_the_mast_stands_upon_the_hull_of_every_model(name: str, config: Callabl
 
 
 def test_check_says_which_antenna_is_in_the_water(config: Callable[..., LoadedConfig]) -> None:
-    """Of surface vessels; an underwater vehicle's is there most of the time. It is told, and no error."""
+    """Of surface vessels; an underwater vehicle's is there most of the time. It is reported, and is not an error."""
     loaded = config(
         '<fleet><vehicle name="boat" model="otter" position="0 0 0 m"><sensors><gps position="0 0 0 m"/><ais mmsi="211000001" position="0 0 0.1 m"/>'
         '<radar/><anemometer position="0 0 -1 m"/><ctd/></sensors></vehicle>'

@@ -55,7 +55,7 @@ def test_another_configuration_than_the_servers_is_refused(engine: FakeEngine, l
 
 
 def test_a_comment_more_is_another_configuration(config: Make, engine: FakeEngine, loaded: LoadedConfig) -> None:
-    """The digest is of the text: whoever changed the file while the server ran is told so."""
+    """The digest is of the text: a file that changed while the server ran is reported."""
     run_as(engine, config(FLEET + "<!-- changed -->").digest)
     with pytest.raises(AttachError, match=r"runs a different configuration \(digest"):
         EmulatorProcess(water.PressureEmulator(loaded), engine.name)

@@ -264,11 +264,11 @@ def test_side_scan_as_xtf_is_read_by_pyxtf(config: Any, name: str, tmp_path: Pat
             rings.write(3, record(**fields, **pose), line.tobytes())
         written, lost = recorder.record(name, "alpha", "first", tmp_path / "a.xtf", 3)
         assert (written, lost) == (3, 0)
-        told = wavesim("record", "alpha", "first", tmp_path / "a.gsf", "-s", name)
-        assert (told.returncode, told.stderr.count("\n")) == (1, 1)
+        result = wavesim("record", "alpha", "first", tmp_path / "a.gsf", "-s", name)
+        assert (result.returncode, result.stderr.count("\n")) == (1, 1)
         rings.write(0, record(kind=0), bytes(32))
-        told = wavesim("record", "alpha", "second", tmp_path / "b.xtf", "-s", name)
-        assert "an XTF file needs side-scan frames; this sonar is of type 'forward'" in told.stderr
+        result = wavesim("record", "alpha", "second", tmp_path / "b.xtf", "-s", name)
+        assert "an XTF file needs side-scan frames; this sonar is of type 'forward'" in result.stderr
     finally:
         engine.close()
         frame_rings.remove_rings(name)

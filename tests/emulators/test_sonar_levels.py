@@ -184,7 +184,7 @@ def test_scene_and_sonar_turned_together(config: Any) -> None:
     assert power == pytest.approx(straight, rel=1e-6)
 
 
-def test_two_points_are_told_apart_by_the_resolution(config: Any) -> None:
+def test_two_points_are_separated_by_the_resolution(config: Any) -> None:
     def profile(gap: float, side: float) -> tuple[Any, Any]:
         y0, y1 = -0.5 * side, 0.5 * side
         targets = "".join(

@@ -217,7 +217,7 @@ def test_whom_a_station_receives(config: Make) -> None:
 
 
 @pytest.mark.parametrize("station", ["A", "B", "B-SO", "mark"])
-def test_pyais_reads_what_the_sensor_told(config: Make, station: str) -> None:
+def test_pyais_reads_the_reports_of_the_sensor(config: Make, station: str) -> None:
     """To the step of each field; what is in the list is what a receiver decodes."""
     kind = 'kind="20"' if station == "mark" else 'kind="52"'
     b = stations(

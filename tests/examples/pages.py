@@ -47,10 +47,12 @@ def page_blocks(root: Path, page: str) -> list[Block]:
     """All code blocks of a page; ValueError for a fence that tells what nobody knows."""
     found = []
     for indent, info, text in _FENCE.findall((root / page).read_text()):
-        told = _INFO.fullmatch(info.strip())
-        if told is None:
+        info_match = _INFO.fullmatch(info.strip())
+        if info_match is None:
             raise ValueError(f"{page}: what does ```{info} mean?")
-        found.append(Block(page, told[1], told[2] or "", re.sub(f"^{indent}", "", text, flags=re.MULTILINE)))
+        found.append(
+            Block(page, info_match[1], info_match[2] or "", re.sub(f"^{indent}", "", text, flags=re.MULTILINE))
+        )
     return found
 
 
@@ -73,10 +75,10 @@ def differs(shown: str, found: str, whole: bool = True) -> str:
     if match is None:
         return f"shown:\n{shown}\nfound:\n{found.strip()}"
     numbers = _NUMBER.findall(shown.replace("...", "   "))
-    for told, real in zip(numbers, match.groups(), strict=True):
-        last = 10.0 ** -len(told.partition(".")[2]) if "e" not in told else 0.0
-        if abs(float(told) - float(real)) > 0.02 * abs(float(told)) + 1.01 * last * ("." in told):
-            return f"shown {told}, found {real} in:\n{found.strip()}"
+    for printed, real in zip(numbers, match.groups(), strict=True):
+        last = 10.0 ** -len(printed.partition(".")[2]) if "e" not in printed else 0.0
+        if abs(float(printed) - float(real)) > 0.02 * abs(float(printed)) + 1.01 * last * ("." in printed):
+            return f"shown {printed}, found {real} in:\n{found.strip()}"
     return ""
 
 
@@ -120,10 +122,14 @@ class Follower:
             assert done.returncode == 0, f"{block} ended with {done.returncode}\n{done.stdout}{done.stderr}"
             self.shown, self.where = done.stdout, ""
         elif block.language == "python":
-            told = io.StringIO()
-            with contextlib.redirect_stdout(told), contextlib.chdir(self.folder):
-                exec(compile(text, str(block), "exec"), self.cells)
-            self.shown, self.where = told.getvalue(), ""
+            output = io.StringIO()
+            sys.path.insert(0, str(self.folder))  # as in a notebook, cells import files of the page
+            try:
+                with contextlib.redirect_stdout(output), contextlib.chdir(self.folder):
+                    exec(compile(text, str(block), "exec"), self.cells)
+            finally:
+                sys.path.remove(str(self.folder))
+            self.shown, self.where = output.getvalue(), ""
         else:
             raise AssertionError(f"{block}: who follows the page does not know what to do with it")
 

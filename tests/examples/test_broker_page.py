@@ -104,10 +104,10 @@ def test_other_blocks_print_what_is_shown() -> None:
     blocks = page_blocks(ROOT, PAGE)
     for k, block in enumerate(blocks):
         if block.language == "text":
-            told = io.StringIO()
-            with contextlib.redirect_stdout(told):
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
                 exec(compile(blocks[k - 1].text, PAGE, "exec"), {})
-            assert not differs(block.text, told.getvalue())
+            assert not differs(block.text, output.getvalue())
 
 
 def test_the_page_names_every_field_and_every_argument(root: Path) -> None:

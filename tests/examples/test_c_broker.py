@@ -84,16 +84,16 @@ def test_it_flies_and_hears(
         program.kill()
     ranges = [float(r) for r in re.findall(r"range (\d+\.\d+) m", out)]
     assert len(ranges) >= 15 and "0 datagrams dropped" in out and re.search(r"^20\d steps", out, re.MULTILINE), out
-    assert re.search(r"^propeller: .* to .* N$", out, re.MULTILINE), "what it has is told by name"
+    assert re.search(r"^propeller: .* to .* N$", out, re.MULTILINE), "its actuators are listed by name"
     assert ranges[0] == pytest.approx((300**2 + 40**2 + 20**2) ** 0.5, abs=1.5)
     assert all(b < a for a, b in itertools.pairwise(ranges)), "it drives towards the buoy"
 
 
 @pytest.mark.system
-def test_a_refusal_is_told(auv: str, config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
+def test_a_refusal_is_printed(auv: str, config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
     server = serve(config('<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>').path)
-    done = subprocess.run([auv, "127.0.0.1", str(server.port), "nobody"], capture_output=True, text=True, timeout=30)
-    assert done.returncode == 1 and "nobody" in done.stderr
+    done = subprocess.run([auv, "127.0.0.1", str(server.port), "absent"], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1 and "absent" in done.stderr
 
 
 def test_foreign_bytes_do_no_harm(root: Path, tmp_path: Path) -> None:

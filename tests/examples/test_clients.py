@@ -38,7 +38,7 @@ def program(request: pytest.FixtureRequest, root: Path, tmp_path_factory: pytest
 
 
 class Client:
-    """A client that is told what to do, line by line."""
+    """A client that executes commands line by line."""
 
     def __init__(self, program: list[str]) -> None:
         self.process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -76,7 +76,7 @@ def client(program: list[str]) -> Iterator[Client]:
 def said(data: str, sealed: Any = None) -> Any:
     """The message of a client's datagram."""
     header = codec.decode_header(bytes.fromhex(data), from_client=True)
-    return codec.decode_body(bytes.fromhex(data), header, sealed)
+    return codec.decode_payload(bytes.fromhex(data), header, sealed)
 
 
 def state_of(message: Any, step: bool = False) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def state_of(message: Any, step: bool = False) -> dict[str, Any]:
 
 
 def expected_events(message: Any, ready: bool) -> list[dict[str, Any]]:
-    """What a program is told of a message."""
+    """The events that a program receives for a message."""
     match message:
         case m.StateMessage() if ready and not message.parts:
             return [{"event": "STATE", **state_of(message)}]
@@ -147,9 +147,9 @@ def test_every_vector_of_a_server_is_understood(root: Path, client: Client, plac
             data = data[:16] + b"\x09" + data[17:]  # behind those of the joining
         answer = client.data(data)
         assert answer["result"] == 0 and answer["dropped"] == 0, name
-        told = expected_events(message, m.MESSAGES[kind][1])
-        assert [e["event"] for e in answer["events"]] == [e["event"] for e in told], name
-        for found, wanted in zip(answer["events"], told, strict=True):
+        expected = expected_events(message, m.MESSAGES[kind][1])
+        assert [e["event"] for e in answer["events"]] == [e["event"] for e in expected], name
+        for found, wanted in zip(answer["events"], expected, strict=True):
             assert same({k: found[k] for k in wanted}, wanted), name
             if "motion" in found or getattr(message, "motion", None):
                 assert same(found["motion"], message.motion)
@@ -171,10 +171,10 @@ def test_every_vector_of_a_server_is_understood(root: Path, client: Client, plac
     assert count >= 8
 
 
-def test_a_welcome_is_told_as_it_is(client: Client) -> None:
+def test_a_welcome_is_reported_as_it_is(client: Client) -> None:
     client.do(f"start lauv {NONCE} {COOKIE.hex()} -")
     client.hear(m.Welcome(NONCE, 3, 0, 2, 4_000_000, 1480.5, 2**53 + 1, 1, 0, 100_000_000, 0.5, 5.0, 0, 0, 33), 1)
-    assert client.do("flush 0")["told"] == [3, 0, 2, 4_000_000, 1480.5, 2**53 + 1, 100_000_000, 33]
+    assert client.do("flush 0")["welcome"] == [3, 0, 2, 4_000_000, 1480.5, 2**53 + 1, 100_000_000, 33]
 
 
 def test_what_it_says_is_what_the_page_says(client: Client) -> None:
@@ -217,7 +217,7 @@ def test_it_takes_what_the_sdk_takes(client: Client) -> None:
         data = data[:16] + (100 + k).to_bytes(4, "little") + data[20:]  # STATEs are taken in order only
         answer = client.data(data)
         try:
-            codec.decode_body(data, codec.decode_header(data, from_client=False))
+            codec.decode_payload(data, codec.decode_header(data, from_client=False))
         except codec.Dropped as dropped:
             wrong = dropped.reason != "body" or not foreign.passed_over(data)
             assert answer["result"] == -1 or not wrong, data.hex()
@@ -293,9 +293,9 @@ def test_a_step_waits_for_all_of_it(long_client: Client) -> None:
     heard += long_client.hear(step, 20)["events"]  # repeated: the parts that came are kept
     heard += long_client.hear(parts[-1], 21)["events"]
     assert heard == [], "an event is missing"
-    told = long_client.hear(m.Events(3, [i.EVENTS.encode(i.Notice(5, "now"))]), 22)["events"]
-    assert [e["event"] for e in told] == ["NOTICE", "STEP"]
-    assert told[1]["sensors"]["sonar"]["range"] == list(range(600))
+    events = long_client.hear(m.Events(3, [i.EVENTS.encode(i.Notice(5, "now"))]), 22)["events"]
+    assert [e["event"] for e in events] == ["NOTICE", "STEP"]
+    assert events[1]["sensors"]["sonar"]["range"] == list(range(600))
 
 
 # ---------------------------------------------------------------------------------------- numbers, repeats, malformed
@@ -342,7 +342,7 @@ def test_requests_are_repeated_by_the_round_trip(client: Client) -> None:
     assert not any(isinstance(said(d), m.Requests) for _ in range(30) for d in client.do("flush 0.1")["sent"])
 
 
-def test_a_silent_server_is_told_that_the_client_is_there(client: Client) -> None:
+def test_a_silent_server_receives_a_keepalive(client: Client) -> None:
     client.join()
     sent = [d for _ in range(20) for d in client.do("flush 0.1")["sent"]]
     assert [said(d) for d in sent].count(m.Ack()) == 4, "once in each period of 0.5 s"

@@ -59,7 +59,7 @@ def until(found: Callable[[], bool], what: str, timeout: float = 60.0) -> None:
         time.sleep(0.05)
 
 
-def test_what_everybody_carries_is_told_before_a_run(root: Path, loaded: LoadedConfig) -> None:
+def test_the_instruments_of_each_body_are_listed_before_a_run(root: Path, loaded: LoadedConfig) -> None:
     assert {b.name: [i.name for i in loaded.suite(b)] for b in loaded.config.fleet.bodies} == SUITES
     assert len({tuple(s) for s in SUITES.values()}) == 5 and len(SUITES) == 10
     said = wavesim("check", root / "examples/trials/fleet.xml")
@@ -113,8 +113,8 @@ def test_a_fleet_of_five_suites(
 
     # a program that only listens
     with Broker("mapper1", ("127.0.0.1", server.port), role="listener") as broker:
-        told = {d.name: d.type for d in broker.sensors}
-        assert told == {i.name: i.type for i in loaded.suite_by_name("mapper1", "")}
+        types = {d.name: d.type for d in broker.sensors}
+        assert types == {i.name: i.type for i in loaded.suite_by_name("mapper1", "")}
         step = next(s for s in broker.steps() if len(s.sensors) == len(MAPPER))
         assert step.sensors["dvl-down"].locked == 4 and step.sensors["ctd-bow"].temperature == pytest.approx(
             step.sensors["ctd-stern"].temperature, abs=0.05

@@ -83,7 +83,7 @@ def test_it_takes_what_the_sdk_takes(reader: Callable[..., Any]) -> None:
     for data, found in zip(datagrams, reader("takes", *datagrams), strict=True):
         from_client = data[5] < 24 and data[5] not in (2, 4, 5)
         try:
-            codec.decode_body(data, codec.decode_header(data, from_client))
+            codec.decode_payload(data, codec.decode_header(data, from_client))
         except codec.Dropped as dropped:
             assert found is not None or (dropped.reason == "body" and foreign.passed_over(data)), data.hex()
         else:
@@ -225,12 +225,12 @@ try {
         server.bye("a", "enough")
         assert said(program) == "joined 2\ntrue false false the server ended the session: enough\n"
 
-    def nobody(*_: Any) -> Any:
-        raise NotAdmitted(Refusal.ROLE, "nobody listens here")
+    def refuse(*_: Any) -> Any:
+        raise NotAdmitted(Refusal.ROLE, "no listener here")
 
-    with FakeServer(nobody) as server:
+    with FakeServer(refuse) as server:
         program = run(node, root, tmp_path, script, server.address[1])
-        assert said(program) == "false true true the server refused the join: nobody listens here\n"
+        assert said(program) == "false true true the server refused the join: no listener here\n"
     none = script.replace('role: "listener"', "timeout: 0.3")
     assert "no server answers at 127.0.0.1:1; is one running there?" in said(run(node, root, tmp_path, none, 1))
 

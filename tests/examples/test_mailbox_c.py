@@ -71,7 +71,7 @@ def test_a_c_program_is_fed(
     assert len(heard) == 4 and all(h[3] == "25000.0" for h in heard)
     assert float(heard[0][2]) == pytest.approx(99 / 1500, abs=2e-3)
     done = lines[-1]
-    assert done[0] == "done" and int(done[6]) >= 1, "it was told by the signal that it chose"
+    assert done[0] == "done" and int(done[6]) >= 1, "it received the signal that it chose"
 
 
 LONG = (foreign.sensor(0, "ctd", pressure=1, temperature=1), foreign.sensor(1, "sonar", angle=1, range=1400))

@@ -29,7 +29,7 @@ CURRENT = (0.12, -0.07)
 
 def dive(seconds: float, way: str) -> tuple[Any, Array]:
     """(navigator, numbers of each step) of a turn in a current, by exact round trips or one-way times to three beacons in turn, with a
-    clock that is 2 ms ahead; its start is told 3 m off."""
+    clock that is 2 ms ahead; its start is given 3 m off."""
     sys.path.insert(0, str(ON_BOARD))
     try:
         from navigator import Beacon
@@ -48,7 +48,7 @@ def dive(seconds: float, way: str) -> tuple[Any, Array]:
         s, c = math.sin(r * t), math.cos(r * t)
         return u / r * s + CURRENT[0] * t + 0.5 * c, u / r * (1.0 - c) + CURRENT[1] * t + 0.5 * s, 10.0
 
-    told = []
+    estimates = []
     for k in range(round(10.0 * seconds)):
         t = 0.1 * k
         n.predict(t, (0.0, 0.0, (r * t + math.pi) % (2.0 * math.pi) - math.pi), (0.0, 0.0, r), (u, 0.0, 0.0), 10.0)
@@ -65,17 +65,17 @@ def dive(seconds: float, way: str) -> tuple[Any, Array]:
                         - (math.dist(place(heard), beacon.position) + math.dist(place(asked), beacon.position)) / SOUND
                     )
                 n.round_trip(asked, heard, beacon)
-        told.append([*n.place, *n.current, *n.sigma])
+        estimates.append([*n.place, *n.current, *n.sigma])
     north, east, _ = place(t)
     s, c = math.sin(r * t), math.cos(r * t)
     n.truth = north - 0.5 * c, east - 0.5 * s
-    return n, np.array(told)
+    return n, np.array(estimates)
 
 
 @pytest.mark.parametrize("way", ["round trip", "one way"])
 def test_it_finds_place_current_and_clock(way: str) -> None:
-    n, told = dive(200.0, way)
-    assert np.hypot(*np.subtract(told[0, :2], (0.0, 0.0))) > 2.0, "it began elsewhere"
+    n, estimates = dive(200.0, way)
+    assert np.hypot(*np.subtract(estimates[0, :2], (0.0, 0.0))) > 2.0, "it began elsewhere"
     assert np.hypot(*np.subtract(n.place, n.truth)) < 0.3
     assert n.current == pytest.approx(CURRENT, abs=0.02)
     assert abs(n.innovation) < 0.3 and max(n.sigma) < 0.5

@@ -37,10 +37,10 @@ def test_homing_by_usbl(root: Path, tmp_path: Path) -> None:
     assert lauv["navigation_rms_m"] < 5.0, "the first guess was 50 m off"
     assert lauv["distance_m"] == pytest.approx(370.0, abs=25.0), "it stopped at the dock"
     log = read(tmp_path / f"usbl-dock{os.getpid()}" / "run.mcap")
-    state, told = log.get("/state/lauv", STATE), log.series["/estimate/lauv"]
-    true = [np.interp(told.time_ns, state.time_ns, state.records["p_WB_W"][:, i]) for i in (0, 1)]
-    error = np.linalg.norm(told.records["p_WB_W"][:, :2] - np.transpose(true), axis=1)
-    assert error[told.time_ns > 4_000_000_000].max() < 3.0, "two answers are enough"
+    state, estimate = log.get("/state/lauv", STATE), log.series["/estimate/lauv"]
+    true = [np.interp(estimate.time_ns, state.time_ns, state.records["p_WB_W"][:, i]) for i in (0, 1)]
+    error = np.linalg.norm(estimate.records["p_WB_W"][:, :2] - np.transpose(true), axis=1)
+    assert error[estimate.time_ns > 4_000_000_000].max() < 3.0, "two answers are enough"
     made = estimation_case(log, "lauv")
     assert made.score(made.run()).rms < 1.5, "scored by ranges and directions; ranges alone leave 5 m across"
 
@@ -104,10 +104,10 @@ def test_a_survey(root: Path, tmp_path: Path) -> None:
     """Its begin: depths are those of the bed, the mosaic is there."""
     trial(root, tmp_path, "survey", 8)
     log = next(tmp_path.glob("survey*/run.mcap"))
-    told = wavesim("plot", log, "--mosaic", "--out", tmp_path / "pictures")
-    assert told.returncode == 0, told.stderr
+    result = wavesim("plot", log, "--mosaic", "--out", tmp_path / "pictures")
+    assert result.returncode == 0, result.stderr
     assert (tmp_path / "pictures/mosaic-lauv-side.png").stat().st_size > 10_000
-    found = re.search(r"(\d+) cells of 0.5 m, median ([-+.\d]+) m, rms ([.\d]+) m", told.stdout)
-    assert found is not None, told.stdout
+    found = re.search(r"(\d+) cells of 0.5 m, median ([-+.\d]+) m, rms ([.\d]+) m", result.stdout)
+    assert found is not None, result.stdout
     assert int(found[1]) > 200 and abs(float(found[2])) < 0.01 and float(found[3]) < 0.05
-    assert re.search(r"sphere +sphere", told.stdout)
+    assert re.search(r"sphere +sphere", result.stdout)

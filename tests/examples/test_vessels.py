@@ -83,7 +83,7 @@ def test_a_mission_to_its_end(root: Path, tmp_path: Path, which: str) -> None:
 
 
 def test_recorded_commands_again(root: Path, tmp_path: Path) -> None:
-    """Through a live server they do what they do in the library; the track beside them is told, and measured against."""
+    """Through a live server they do what they do in the library; the track beside them is given, and measured against."""
     seconds = 30
     table, log = sailed(root, tmp_path, "recorded", seconds)
     columns, times = read_columns(root / "examples/trials/odin-zigzag.csv", None)

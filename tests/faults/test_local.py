@@ -84,7 +84,7 @@ OUTSIDE = [
 @pytest.mark.parametrize("where", ["absolute", "above", "link"])
 @pytest.mark.parametrize("inner", [a for a, _ in OUTSIDE])
 def test_a_configuration_names_no_file_outside_of_its_folder(tmp_path: Path, inner: str, where: str) -> None:
-    """Of a file that is none of its business not even the first line is told."""
+    """Of a file that is none of its business not even the first line is shown."""
     secret = tmp_path / "secret.txt"
     secret.write_text("the secret word\n")
     folder = tmp_path / "foreign"

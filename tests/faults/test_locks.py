@@ -157,7 +157,7 @@ def test_npm_is_locked_too(folder: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["trial", "test"])
-def test_who_cannot_install_is_told_what_to_do(target: str, tmp_path: Path) -> None:
+def test_a_failed_installation_says_what_to_do(target: str, tmp_path: Path) -> None:
     venv = tmp_path / "venv"
     (venv / "bin").mkdir(parents=True)
     (venv / ".python").touch()

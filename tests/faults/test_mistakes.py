@@ -108,12 +108,12 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["start", "stop", "pause", "status", "shutdown"])
 def test_no_server(command: str) -> None:
-    clear(wavesim(command, "--server", "nobody"), 3, "no server named 'nobody' is running")
+    clear(wavesim(command, "--server", "absent"), 3, "no server named 'absent' is running")
 
 
 def test_an_emulator_without_a_server(config: Callable[..., LoadedConfig]) -> None:
     path = config(EMPTY.replace("<fleet>", "<fleet><sensors><ctd/></sensors>")).path
-    clear(wavesim("emulate", "ctd", path, "--server", "nobody"), 3, "no server named 'nobody' is running; ")
+    clear(wavesim("emulate", "ctd", path, "--server", "absent"), 3, "no server named 'absent' is running; ")
     clear(wavesim("emulate", "cdt", path), 18, "unknown emulator 'cdt'; did you mean 'ctd'?")
     clear(
         wavesim("emulate", "cdt"), 18, "unknown emulator 'cdt'; did you mean 'ctd'?"

@@ -106,7 +106,7 @@ def test_a_trial_on_a_full_disk_tells_its_table_and_what_is_missing(
     assert " s simulated in " in done.stdout and "Traceback" not in done.stderr
 
 
-def test_pictures_that_failed_are_told_beside_those_that_are_there(
+def test_failed_pictures_are_listed_beside_those_that_exist(
     config: Callable[..., LoadedConfig], tmp_path: Path
 ) -> None:
     trial = Trial(config('<time duration="1 s"/>' + ONE), tmp_path, quiet=True)
@@ -116,7 +116,7 @@ def test_pictures_that_failed_are_told_beside_those_that_are_there(
     assert lines == ["picture   a b/tracks.png", "picture   failed: wavesim: no more room"]
 
 
-def test_a_front_that_stands_still_is_told_to_the_commander(
+def test_a_front_that_stands_still_is_reported_to_the_commander(
     config: Callable[..., LoadedConfig], serve: Callable[..., Server]
 ) -> None:
     """Commands pile up to the length of the queue, then they are refused; the engine ticks on."""

@@ -132,23 +132,23 @@ def code(value: float | None, step: float, name: str) -> int:
 
 def checked(r: ais.AisReport, read: Iterator[dict[str, Any]]) -> None:
     """A report as it was read, to the step of each field."""
-    told = next(read)
+    decoded = next(read)
     kind = {ais.CLASS_A: 1, ais.CLASS_B: 18, ais.CLASS_B_SO: 18, ais.AID_TO_NAVIGATION: 21}[r.kind]
-    assert (told["type"], told["mmsi"]) == (kind, r.mmsi)
-    assert told["lat"] == code(r.latitude, ais.STEP_ANGLE, "latitude")
-    assert told["lon"] == code(r.longitude, ais.STEP_ANGLE, "longitude")
-    assert told["second"] == math.floor(r.time) % 60
+    assert (decoded["type"], decoded["mmsi"]) == (kind, r.mmsi)
+    assert decoded["lat"] == code(r.latitude, ais.STEP_ANGLE, "latitude")
+    assert decoded["lon"] == code(r.longitude, ais.STEP_ANGLE, "longitude")
+    assert decoded["second"] == math.floor(r.time) % 60
     size = math.floor(r.length + 0.5), math.floor(r.width + 0.5)
     if r.kind == ais.AID_TO_NAVIGATION:
-        assert told["name"] == r.name and told["kind"] == r.ship_type
-        assert (sum(told["size"][:2]), sum(told["size"][2:])) == size
+        assert decoded["name"] == r.name and decoded["kind"] == r.ship_type
+        assert (sum(decoded["size"][:2]), sum(decoded["size"][2:])) == size
         return
-    assert told["speed"] == code(r.sog, ais.STEP_SPEED, "sog")
-    assert told["course"] == code(r.cog, ais.STEP_COURSE, "cog")
-    assert told["heading"] == code(r.heading, ais.STEP_HEADING, "heading")
+    assert decoded["speed"] == code(r.sog, ais.STEP_SPEED, "sog")
+    assert decoded["course"] == code(r.cog, ais.STEP_COURSE, "cog")
+    assert decoded["heading"] == code(r.heading, ais.STEP_HEADING, "heading")
     if r.kind == ais.CLASS_A:
-        assert told["status"] == r.status
-        assert told["turn"] == encoder.turn_code(r.turn)
+        assert decoded["status"] == r.status
+        assert decoded["turn"] == encoder.turn_code(r.turn)
         voyage = next(read)
         assert (voyage["type"], voyage["shipname"], voyage["kind"]) == (5, r.name, r.ship_type)
         assert (sum(voyage["size"][:2]), sum(voyage["size"][2:])) == size

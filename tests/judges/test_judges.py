@@ -89,7 +89,7 @@ MEASURED = {
 }
 
 
-def told(maker: Callable[..., Any], measured: dict[str, list[float]]) -> list[bytes]:
+def encoded(maker: Callable[..., Any], measured: dict[str, list[float]]) -> list[bytes]:
     """What an instrument sends at these values of its sensors, five seconds after the beginning."""
     out: list[bytes] = []
     sensors = Sensors({k: value(k, 5_000_000_000, v) for k, v in measured.items()})
@@ -106,7 +106,7 @@ def test_canboat_and_signal_k_understand_our_bus(root: Path) -> None:
         "gps": [0.1, 0.1, 1.0, 1.0, 1.0, math.inf, 1.0, 9.0],
     }
     *answers, wind, battery = node(
-        "nmea2000.js", told(nmea2000.Nmea2000Device, MEASURED) + told(nmea2000.Nmea2000Device, too_much), root
+        "nmea2000.js", encoded(nmea2000.Nmea2000Device, MEASURED) + encoded(nmea2000.Nmea2000Device, too_much), root
     )
     assert [a.get("pgn") for a in answers] == [
         126992,
@@ -152,7 +152,7 @@ def test_canboat_and_signal_k_understand_our_bus(root: Path) -> None:
 
 
 def test_signal_k_accepts_our_deltas(root: Path) -> None:
-    lines = told(signalk.SignalKDevice, MEASURED)
+    lines = encoded(signalk.SignalKDevice, MEASURED)
     bad = b'{"context":"vessels.self","updates":[{"values":"none"}]}\n'
     *errors, some = node("deltas.js", [*lines, bad], root)
     assert errors == [[]] * len(MEASURED) and some, "its schema finds no errors, but in the last one"
@@ -164,7 +164,7 @@ def test_signal_k_accepts_our_deltas(root: Path) -> None:
     assert found["propulsion.0.revolutions"] == 20.0 and "propulsion.2.revolutions" not in found
     assert found["environment.wind.angleApparent"] == 4.0 - 2.0 * math.pi
     assert {d["updates"][0]["timestamp"] for d in deltas} == {"2026-01-01T00:00:05.000Z"}
-    assert told(signalk.SignalKDevice, {"echosounder": [math.nan]}) == []
+    assert encoded(signalk.SignalKDevice, {"echosounder": [math.nan]}) == []
 
 
 def test_ctd_and_seabird_read_our_file(tmp_path: Path) -> None:

@@ -50,18 +50,18 @@ def asked(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
     start = design.start(0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), still, clones=0)
     rows = [make.position(imu[EVERY * (k + 1) - 1, 0], (z[k], 0.0), sigma, gate=1e9) for k in range(len(z))]
     track = estimate(design, start, imu, rows, imu[:, 0], smooth=True).smoothed()
-    return {"told": json.loads(done.stdout.splitlines()[-1]), "o": o, "p": p, "q": q, "track": track}
+    return {"results": json.loads(done.stdout.splitlines()[-1]), "o": o, "p": p, "q": q, "track": track}
 
 
 def test_errors_are_those_of_evo(asked: dict[str, Any]) -> None:
-    o, told = asked["o"], asked["told"]
-    assert metrics.absolute_trajectory_error(asked["p"], o.p) == pytest.approx(told["absolute"], abs=1e-6)
+    o, results = asked["o"], asked["results"]
+    assert metrics.absolute_trajectory_error(asked["p"], o.p) == pytest.approx(results["absolute"], abs=1e-6)
     ours = metrics.relative_pose_error(asked["p"], asked["q"], o.p, o.q, 10.0)
-    assert len(ours) > 15 and ours == pytest.approx(told["relative"], abs=1e-6)
+    assert len(ours) > 15 and ours == pytest.approx(results["relative"], abs=1e-6)
 
 
 def test_where_all_is_linear_the_smoother_is_the_batch_solution_of_gtsam(asked: dict[str, Any]) -> None:
-    track, told = asked["track"], asked["told"]
-    assert track.x[:, [0, 3, 13]] == pytest.approx(np.array(told["x"]), abs=1e-5)
+    track, results = asked["track"], asked["results"]
+    assert track.x[:, [0, 3, 13]] == pytest.approx(np.array(results["x"]), abs=1e-5)
     found = track.covariance[:, [0, 3, 12]][:, :, [0, 3, 12]]
-    assert np.abs(found - np.array(told["P"])).max() < 1e-4
+    assert np.abs(found - np.array(results["P"])).max() < 1e-4

@@ -29,12 +29,12 @@ def test_a_sinking_body_comes_to_rest_on_the_bed(config: Callable[..., LoadedCon
 
 
 @pytest.mark.compiled
-def test_who_touches_what_is_told_once(config: Callable[..., LoadedConfig]) -> None:
+def test_a_contact_is_reported_once_with_both_bodies(config: Callable[..., LoadedConfig]) -> None:
     """With the time of the tick, however many are advanced in one call; a body that rests is no news again."""
     block = '<obstacles><block position="0 0 5 m" size="4 4 1 m"/></obstacles>'
     world = f'<time step="20 ms"/><world><bed depth="20 m"/>{block}</world>{NEUTRAL}'
 
-    def told(at_once: int) -> list[tuple[int, int, str, float]]:
+    def contacts(at_once: int) -> list[tuple[int, int, str, float]]:
         sim = Simulation(config(world))
         for name, north, down, v in (("a", 0.0, 6.5, [0.0, 0, -0.5, 0, 0, 0]), ("b", 20.0, 10.0, [1.0, 0, 0, 0, 0, 0])):
             set_velocity(sim, sim.enter(name, "bare", (north, 0.0, down)), v)
@@ -47,11 +47,11 @@ def test_who_touches_what_is_told_once(config: Callable[..., LoadedConfig]) -> N
             found += sim.take_meetings()
         return found
 
-    found = told(1)
+    found = contacts(1)
     assert [(row, what) for _, row, what, _ in found] == [(3, "the sea bed"), (0, "block 1"), (1, "'c'"), (2, "'b'")]
     speeds = [speed for *_, speed in found]
     assert speeds == pytest.approx([0.2, 0.5, 1.0, 1.0], rel=0.1), "drag is none, and nearly all of it along the normal"
-    assert told(50) == found
+    assert contacts(50) == found
 
 
 @pytest.mark.compiled

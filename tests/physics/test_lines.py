@@ -302,7 +302,7 @@ def test_a_line_pulls_both_its_bodies_alike() -> None:
 
 
 def test_a_line_breaks_at_its_load_and_both_parts_fall() -> None:
-    """36 N hang on a line that bears 30 N: it stretches, breaks, is told of once, and nothing is held any more."""
+    """36 N hang on a line that bears 30 N: it stretches, breaks, is reported once, and nothing is held any more."""
     rope = line(
         ends=end("0 0 10 m") + end("0 0 -0.1 m", "f"), length="20 m", breaking="30 N", segments="10", mass="0.09 kg/m"
     )
@@ -349,7 +349,7 @@ def test_a_line_goes_and_comes_with_its_body() -> None:
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"ends": end("0 0 1 m", "nobody") + end("0 0 60 m")}, "line 'l' ends on the unknown body 'nobody'"),
+        ({"ends": end("0 0 1 m", "absent") + end("0 0 60 m")}, "line 'l' ends on the unknown body 'absent'"),
         ({"ends": end("0 0 1 m", "f")}, "line 'l' has 1 ends; write two <end>"),
         ({"ends": end("0 0 1 m", "f") + end("1 0 0 m", "f")}, "line 'l' has both ends on 'f'"),
         (

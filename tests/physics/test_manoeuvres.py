@@ -21,7 +21,7 @@ MODELS = library()
 UNDER_WAY = [n for n, m in MODELS.items() if sailing.forward_thrusters(m) or n in TOWED]
 #: kept with the Munk moment of their sources: what a push under full thrust leaves behind, deg/s
 UNSTABLE = {"otter-fossen": 17.5, "vita1": 171.0, "bluerov2-marinegym": 151.0}
-#: published sets as they are; their circles are told in docs/models.md
+#: published sets as they are; their circles are listed in docs/models.md
 LITERAL = {"sookshma", "odin-hilsim"}
 
 
@@ -181,6 +181,6 @@ def test_no_command_takes_a_model_beyond_its_stated_speed() -> None:
 @pytest.mark.parametrize(("name", "own", "real"), [("remus100", "yes", "yes"), ("otter-fossen", "no", "unknown")])
 def test_the_sheet_says_whether_model_and_vehicle_keep_a_straight_course(name: str, own: str, real: str) -> None:
     sheet = describe(MODELS[name])
-    told = sheet["derived"]["straight_line_stable"]
-    assert len(told) == len(SPEEDS) and next(reversed(told.values())).startswith(own)
+    stability = sheet["derived"]["straight_line_stable"]
+    assert len(stability) == len(SPEEDS) and next(reversed(stability.values())).startswith(own)
     assert sheet["published"]["straight_line_stable"] == real and sheet["published"]["source"]

@@ -45,7 +45,7 @@ def lying(config: Callable[..., LoadedConfig], world: str = WORLD, east: float =
 
 @pytest.mark.parametrize(("east", "down"), [(0.0, 19.8), (20.0, 15.8)], ids=["on the bed", "on an obstacle"])
 def test_it_sleeps_where_it_lay(config: Callable[..., LoadedConfig], east: float, down: float) -> None:
-    """To within what a body creeps that is awake; its velocity is zero, and what bears it is told as before."""
+    """To within what a body creeps that is awake; its velocity is zero, and what bears it is reported as before."""
     sim, awake = lying(config, WORLD, east, down), insomnia(lying(config, WORLD, east, down))
     for s in (sim, awake):
         s.advance(LONG)
@@ -78,7 +78,7 @@ def test_it_wakes_in_the_next_tick_by(config: Callable[..., LoadedConfig], reaso
     sim = lying(config)
     sim.advance(LONG)
     assert asleep(sim, 0)
-    sim.command(0, [0.0])  # what it was told before
+    sim.command(0, [0.0])  # its command before
     sim.push(0, (0.0, 0.0, 0.0))
     sim.advance(2)
     assert asleep(sim, 0), "nothing new is no reason"

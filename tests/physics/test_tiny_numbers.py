@@ -151,7 +151,7 @@ def test_velocities_of_any_size_in_each_part(config: Config) -> None:
 
 
 def test_commands_of_any_size(config: Config) -> None:
-    """What an actuator is told is zero below LEAST, and a lag that ends there, too."""
+    """The command of an actuator is zero below LEAST, and a lag that ends there, too."""
     sim = Simulation(config(f"<time step='20 ms'/>{CALM}"))
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
     now = lambda: sim.actuation()["actual"][row]  # noqa: E731

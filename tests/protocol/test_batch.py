@@ -58,7 +58,7 @@ def test_one_that_cannot_be_sent_does_not_stop_the_others(single: bool, monkeypa
 
 
 class Reluctant:
-    """In place of sendmmsg: takes as many datagrams as it is told, call by call; what is an error number fails with it."""
+    """In place of sendmmsg: takes the given number of datagrams in each call; an error number makes the call fail with it."""
 
     def __init__(self, *answers: int) -> None:
         self.answers, self.calls = list(answers), list[tuple[int, int]]()

@@ -269,7 +269,7 @@ def test_the_memory_of_answers_is_bounded() -> None:
     for k in range(1000):
         steps.feed(Answer(k, 1, str(k)))
     assert len(steps.outcomes) == 256 and steps.outcomes.take(999) == "999" and steps.outcomes.take(1) is None
-    assert steps.outcomes.take(999) is None, "told once"
+    assert steps.outcomes.take(999) is None, "reported once"
 
 
 # ------------------------------------------------------------------------------- nothing is lost
@@ -463,7 +463,7 @@ async def test_leaving_a_server_that_is_gone_takes_a_moment() -> None:
         broker.poll()
 
 
-def test_the_end_that_the_server_says_is_told(server: FakeServer) -> None:
+def test_the_end_sent_by_the_server_is_reported(server: FakeServer) -> None:
     with Broker("a", server.address) as broker:
         server.bye("a", "enough")
         with pytest.raises(SessionLost, match="the server ended the session: enough"):
@@ -477,7 +477,7 @@ def test_the_end_of_a_run_is_not_waited_out(server: FakeServer) -> None:
         assert broker.poll(20.0) == [] and broker.ended and time.monotonic() - begun < 10.0
         assert list(broker.steps()) == []
         begun = time.monotonic()
-        assert broker.poll(0.3) == [] and time.monotonic() - begun >= 0.3, "from then on it waits as it was told"
+        assert broker.poll(0.3) == [] and time.monotonic() - begun >= 0.3, "from then on it waits as requested"
 
 
 def test_coming_back_with_the_old_token(server: FakeServer) -> None:

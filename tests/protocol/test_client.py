@@ -38,7 +38,7 @@ CTD = (1.0, 2.0, 3.0, 4.0)
 EFFORT = tuple(float(k) for k in range(48))
 
 
-def told(link: InMemoryLink, message: Any, sequence: int = 5000) -> list[Any]:
+def deliver(link: InMemoryLink, message: Any, sequence: int = 5000) -> list[Any]:
     """The client takes a message of the server."""
     return list(link.client.receive(codec.encode(message, link.client.token, sequence), link.now))
 
@@ -60,7 +60,7 @@ def piece(tick: int, part: int, first: int, values: tuple[float, ...], number: i
 
 def sent(link: InMemoryLink) -> list[Any]:
     """What the client sends now."""
-    return [codec.decode_body(d, codec.decode_header(d, True)) for d in link.client.outgoing(link.now)]
+    return [codec.decode_payload(d, codec.decode_header(d, True)) for d in link.client.outgoing(link.now)]
 
 
 # ------------------------------------------------------------------------------- states
@@ -72,40 +72,40 @@ def third(tick: int, k: int) -> m.SensorsMessage:
 
 def test_a_state_is_handed_out_when_its_parts_are_there_in_any_order() -> None:
     link = joined()
-    assert told(link, third(25, 1)) == []
-    assert told(link, state(25, 3, (Reading(0, 99, 0, CTD),))) == []
-    assert told(link, third(25, 2)) == [] and told(link, third(25, 1)) == [], "the same again is no other"
-    (whole,) = told(link, third(25, 0))
+    assert deliver(link, third(25, 1)) == []
+    assert deliver(link, state(25, 3, (Reading(0, 99, 0, CTD),))) == []
+    assert deliver(link, third(25, 2)) == [] and deliver(link, third(25, 1)) == [], "the same again is no other"
+    (whole,) = deliver(link, third(25, 0))
     assert isinstance(whole, State) and not whole.step
     assert whole.sensors.sonar.range == whole.sensors.sonar.numbers == MANY and whole.sensors.sonar.time_ns == 25
     assert whole.sensors.ctd.numbers == CTD and whole.sensors.ctd.time_ns == 99
-    assert told(link, third(25, 0)) == [], "once"
+    assert deliver(link, third(25, 0)) == [], "once"
 
 
 def test_a_newer_tick_hands_out_what_there_is_of_the_older() -> None:
     link = joined()
-    assert told(link, state(25, 3), 5000) == [] and told(link, third(25, 1)) == []
-    (late,) = told(link, state(50, 1), 5001)
+    assert deliver(link, state(25, 3), 5000) == [] and deliver(link, third(25, 1)) == []
+    (late,) = deliver(link, state(50, 1), 5001)
     assert late.tick == 25 and math.isnan(late.sensors.sonar.range[99]) and late.sensors.sonar.range[100] == 100.0
-    (next_,) = told(link, third(50, 0))
+    (next_,) = deliver(link, third(50, 0))
     assert next_.tick == 50 and next_.sensors.sonar.range[:100] == MANY[:100]
 
 
 def test_while_time_stands_still_the_same_tick_comes_again() -> None:
     link = joined()
     for k in range(3):
-        assert told(link, state(25, 1), 5000 + k) == []
-        assert [s.tick for s in told(link, third(25, 0))] == [25]
-    assert told(link, state(25, 1), 5003) == [] and told(link, state(25, 1), 5004) == [], "still not whole"
-    assert [s.tick for s in told(link, third(25, 0))] == [25]
-    assert told(link, state(24), 4999) == [] and link.client.drops["old"] == 1
+        assert deliver(link, state(25, 1), 5000 + k) == []
+        assert [s.tick for s in deliver(link, third(25, 0))] == [25]
+    assert deliver(link, state(25, 1), 5003) == [] and deliver(link, state(25, 1), 5004) == [], "still not whole"
+    assert [s.tick for s in deliver(link, third(25, 0))] == [25]
+    assert deliver(link, state(24), 4999) == [] and link.client.drops["old"] == 1
 
 
 def test_what_is_kept_of_parts_is_bounded() -> None:
     link = joined()
     for tick in (*range(1000, 2000), 5, 10**6):
-        told(link, piece(tick, tick % 7, 0, MANY[:3]))
-    told(link, piece(10**6, 2**32 - 1, 0, MANY[:3]))
+        deliver(link, piece(tick, tick % 7, 0, MANY[:3]))
+    deliver(link, piece(10**6, 2**32 - 1, 0, MANY[:3]))
     assert len(link.client._parts._by_tick) <= 2 and all(len(p) <= 7 for p in link.client._parts._by_tick.values())
 
 
@@ -117,9 +117,9 @@ def test_readings_that_name_nothing_are_ignored() -> None:
         Reading(0, 1, 2**31 - 1, (1.0,)),
         Reading(1, 1, 256, ()),
     )
-    (got,) = told(link, state(25, 0, strange))
+    (got,) = deliver(link, state(25, 0, strange))
     assert "ctd" not in got.sensors
-    (got,) = told(link, state(26, 0, (Reading(0, 7, 0, (1.0,)), Reading(0, 8, 1, (2.0, None, 4.0)))), 5001)
+    (got,) = deliver(link, state(26, 0, (Reading(0, 7, 0, (1.0,)), Reading(0, 8, 1, (2.0, None, 4.0)))), 5001)
     assert math.isnan(got.sensors.ctd.pressure), "pieces of two times are no value"
     assert got.sensors.ctd.temperature == 2.0 and math.isnan(got.sensors.ctd.conductivity)
 
@@ -128,19 +128,19 @@ def test_a_state_says_what_was_sent() -> None:
     link = joined()
     motion = tuple(float(k) for k in range(16))
     nonsense = Reading(9, 1, 0, CTD)
-    (got,) = told(link, m.StateMessage(25, 77, 2, 0, motion, (5.0, 0.25), None, (nonsense, Reading(0, 7, 0, CTD))))
+    (got,) = deliver(link, m.StateMessage(25, 77, 2, 0, motion, (5.0, 0.25), None, (nonsense, Reading(0, 7, 0, CTD))))
     assert (got.tick, got.time_ns, got.run_state, got.motion, got.step) == (25, 77, 2, motion, False)
     assert got.actuation == (5.0, 0.25) and got.sensors.ctd.numbers == CTD, "what is not known spoils nothing behind it"
-    (asked,) = told(link, step(26), 5001)
+    (asked,) = deliver(link, step(26), 5001)
     assert asked.step and asked.time_ns == 26 * 4_000_000
 
 
 def test_forces_have_names() -> None:
     link = joined()
-    (got,) = told(link, state(25, 0, (), EFFORT))
+    (got,) = deliver(link, state(25, 0, (), EFFORT))
     assert got.effort.acceleration == (0.0, 1.0, 2.0, 3.0, 4.0, 5.0) and got.effort.contact == EFFORT[42:]
     assert got.effort.total == EFFORT[6:12] and got.effort.environment == EFFORT[30:36]
-    (got,) = told(link, state(26), 5001)
+    (got,) = deliver(link, state(26), 5001)
     assert got.effort is None and got.motion is None
 
 
@@ -158,7 +158,7 @@ def test_before_the_body_is_described_nothing_is_handed_out() -> None:
     for _ in range(4):
         assert exchange_without_events(link) == []
     assert link.client.phase is Phase.JOINED and link.client.welcome is None
-    assert told(link, state(25)) == [] and told(link, step(25)) == []
+    assert deliver(link, state(25)) == [] and deliver(link, step(25)) == []
     link.now += 1.0
     link.run(0.1)
     assert link.client.welcome is not None and link.events[0] == link.client.welcome
@@ -171,48 +171,52 @@ def test_before_the_body_is_described_nothing_is_handed_out() -> None:
 
 def test_a_step_waits_for_its_events_and_its_parts() -> None:
     link = joined()
-    assert told(link, step(25, 3, last_event=5), 6000) == []
-    assert [told(link, third(25, k)) for k in range(3)] == [[], [], []]
-    got = told(link, m.Events(5, [(4, 2, 7)]))
+    assert deliver(link, step(25, 3, last_event=5), 6000) == []
+    assert [deliver(link, third(25, k)) for k in range(3)] == [[], [], []]
+    got = deliver(link, m.Events(5, [(4, 2, 7)]))
     assert got[0] == RunStateChanged(2, 7) and got[1].step and got[1].sensors.sonar.range == MANY
-    assert told(link, step(25, 3, last_event=5), 6001) == [], "handed out once"
+    assert deliver(link, step(25, 3, last_event=5), 6001) == [], "handed out once"
     link.client.done(25, [1.0])
-    assert told(link, step(50, 3, last_event=5), 6002) == [] and told(link, third(50, 0)) == []
-    assert told(link, step(50, 3, last_event=5), 6003) == [], "a repeated one changes nothing"
-    assert told(link, third(50, 2)) == []
-    (got,) = told(link, third(50, 1))
+    assert deliver(link, step(50, 3, last_event=5), 6002) == [] and deliver(link, third(50, 0)) == []
+    assert deliver(link, step(50, 3, last_event=5), 6003) == [], "a repeated one changes nothing"
+    assert deliver(link, third(50, 2)) == []
+    (got,) = deliver(link, third(50, 1))
     assert got.tick == 50 and got.sensors.sonar.range == MANY
 
 
 def test_a_repeated_step_gets_the_same_answer() -> None:
     link = joined()
     sent(link)
-    told(link, step(25))
+    deliver(link, step(25))
     link.client.request(Ping(1.0))
     link.client.done(25, [1.0, None], [None] * 10)
     first = [x for x in sent(link) if isinstance(x, m.Done)]
     link.client.request(Ping(2.0))
-    assert told(link, step(25)) == []
+    assert deliver(link, step(25)) == []
     assert [x for x in sent(link) if isinstance(x, m.Done)] == first == [m.Done(25, 1, (1.0, None), (None,) * 10)]
 
 
 def test_a_step_is_handed_out_once_however_often_it_is_asked() -> None:
     link = joined()
-    assert [s.tick for s in told(link, step(25), 6000)] == [25]
-    assert told(link, step(25), 6001) == [] and told(link, step(25), 6002) == [], "the program is still at it"
-    assert [s.tick for s in told(link, step(50), 6003)] == [50]
-    assert told(link, step(25), 6002) == [] and told(link, step(50), 6004) == [], "a copy that was long on its way"
+    assert [s.tick for s in deliver(link, step(25), 6000)] == [25]
+    assert deliver(link, step(25), 6001) == [] and deliver(link, step(25), 6002) == [], "the program is still at it"
+    assert [s.tick for s in deliver(link, step(50), 6003)] == [50]
+    assert deliver(link, step(25), 6002) == [] and deliver(link, step(50), 6004) == [], (
+        "a copy that was long on its way"
+    )
     link.client.done(50, [1.0])
     sent(link)
-    assert told(link, step(25), 6002) == [] and not [x for x in sent(link) if isinstance(x, m.Done)]
-    assert [s.tick for s in told(link, step(75), 6005)] == [75]
+    assert deliver(link, step(25), 6002) == [] and not [x for x in sent(link) if isinstance(x, m.Done)]
+    assert [s.tick for s in deliver(link, step(75), 6005)] == [75]
 
 
 def test_what_was_overtaken_or_doubled_is_dropped_as_old() -> None:
     link = joined()
-    assert [s.tick for s in told(link, state(24), 1)] == [24], "from the first number on"
-    assert [s.tick for s in told(link, state(25), 5000)] == [25]
-    assert told(link, state(25), 5000) == [] and told(link, state(26), 4999) == [] and link.client.drops["old"] == 2
+    assert [s.tick for s in deliver(link, state(24), 1)] == [24], "from the first number on"
+    assert [s.tick for s in deliver(link, state(25), 5000)] == [25]
+    assert (
+        deliver(link, state(25), 5000) == [] and deliver(link, state(26), 4999) == [] and link.client.drops["old"] == 2
+    )
 
 
 # ------------------------------------------------------------------------------- what cannot be sent
@@ -222,7 +226,7 @@ def test_what_was_overtaken_or_doubled_is_dropped_as_old() -> None:
 def test_a_command_that_cannot_be_sent_is_refused_at_once(bad: Any) -> None:
     """Once it went out, was dropped there, and a lockstep client stood still."""
     link = joined()
-    told(link, step(25))
+    deliver(link, step(25))
     sent(link)
     for call in (
         lambda: link.client.done(25, bad),
@@ -360,7 +364,7 @@ class Sealed:
 def test_a_refusal_is_believed_only_with_the_nonce(phase: Phase) -> None:
     client, sessions = ClientSession(Join(name="a")), sessions_for_tests()
     (hello,) = client.outgoing(0.0)
-    nonce = codec.decode_body(hello, codec.decode_header(hello, True)).nonce
+    nonce = codec.decode_payload(hello, codec.decode_header(hello, True)).nonce
     if phase is Phase.JOINING:
         sessions.receive(hello, ("h", 1), 0.0)
         client.receive(sessions.outgoing.pop()[0], 0.0)
@@ -385,14 +389,14 @@ def test_leave_is_repeated_a_few_times_and_then_given_up() -> None:
     assert len(times) == LEAVE_TRIES == 6 and link.client.phase is Phase.CLOSED
     gaps = [b - a for a, b in itertools.pairwise(times)]
     assert gaps == sorted(gaps) and gaps[-1] > 4 * gaps[0]
-    assert told(link, state(25)) == [] and sent(link) == []
+    assert deliver(link, state(25)) == [] and sent(link) == []
 
 
-def test_nothing_but_the_end_is_told_to_whoever_leaves() -> None:
+def test_a_leaving_client_receives_nothing_but_the_end() -> None:
     link = joined()
     link.client.leave()
-    assert told(link, state(25)) == [] and told(link, m.Keepalive(3)) == []
-    assert told(link, m.Bye("left")) == [] and link.client.phase is Phase.CLOSED
+    assert deliver(link, state(25)) == [] and deliver(link, m.Keepalive(3)) == []
+    assert deliver(link, m.Bye("left")) == [] and link.client.phase is Phase.CLOSED
     early = ClientSession(Join(name="a"))
     early.leave()
     assert early.phase is Phase.CLOSED and early.outgoing(0.0) == []
@@ -408,29 +412,29 @@ def test_who_leaves_says_so_at_once() -> None:
 
 def test_bye_ends_it() -> None:
     link = joined()
-    assert told(link, m.Bye("enough")) == [SessionClosed("enough")]
-    assert told(link, m.Bye("enough")) == [] and link.client.outgoing(link.now + 10.0) == []
+    assert deliver(link, m.Bye("enough")) == [SessionClosed("enough")]
+    assert deliver(link, m.Bye("enough")) == [] and link.client.outgoing(link.now + 10.0) == []
 
 
 def test_a_number_is_given_back_and_a_proof_returned() -> None:
     link = joined()
     sent(link)
-    told(link, m.Keepalive(12))
-    told(link, m.Prove(2**64 - 1))
+    deliver(link, m.Keepalive(12))
+    deliver(link, m.Prove(2**64 - 1))
     assert sent(link) == [m.KeepaliveReply(12), m.Proof(2**64 - 1)]
 
 
 def test_events_are_acknowledged_soon_and_with_whatever_is_sent() -> None:
     link = joined()
     sent(link)
-    told(link, m.Events(5, [(4, 2, 7)]))
+    deliver(link, m.Events(5, [(4, 2, 7)]))
     assert sent(link) == []
     timer = link.client.next_timer()
     assert timer is not None and timer - link.now <= 0.05
     link.now = timer
     (ack,) = link.client.outgoing(link.now)
     assert codec.decode_header(ack, True).ack == 5 and codec.decode_header(ack, True).type is Type.ACK
-    told(link, m.Events(6, [(4, 2, 7)]))
+    deliver(link, m.Events(6, [(4, 2, 7)]))
     link.client.actuate([1.0])
     (command,) = link.client.outgoing(link.now)
     assert codec.decode_header(command, True).ack == 6
@@ -443,7 +447,7 @@ def test_more_events_do_not_put_their_acknowledgement_off() -> None:
     sent(link)
     start = link.now
     for k in range(3):
-        told(link, m.Events(5 + k, [(4, 2, 7)]))
+        deliver(link, m.Events(5 + k, [(4, 2, 7)]))
         link.now += 0.009
         assert sent(link) == ([] if k < 2 else [m.Ack()]), "20 ms after the first"
     assert link.now - start > 0.02
@@ -457,31 +461,31 @@ def test_what_comes_from_outside_of_the_session_acknowledges_nothing() -> None:
     for message in (m.Challenge(link.client._nonce, bytes(16)), m.Refuse(link.client._nonce, 6, "no")):
         assert link.client.receive(codec.encode(message, 0, 7000, 1), link.now) == []
     assert link.client.phase is Phase.JOINED and len(link.client._outbox) == 1
-    told(link, m.Keepalive(0))
+    deliver(link, m.Keepalive(0))
     link.client.receive(codec.encode(m.Keepalive(0), link.client.token, 7001, 1), link.now)
     assert len(link.client._outbox) == 0
 
 
 def test_the_welcome_waits_for_all_that_it_promises() -> None:
-    actuators, sensors = ([EVENTS.encode(d) for d in told_] for told_ in (ACTUATORS, SENSORS))
+    actuators, sensors = ([EVENTS.encode(d) for d in group] for group in (ACTUATORS, SENSORS))
     for first, then in ((actuators, sensors), (sensors, actuators)):
         link = InMemoryLink(ClientSession(Join(name="a")), sessions_for_tests())
         for _ in range(2):
             exchange_without_events(link)
-        assert told(link, m.Events(1, first)) == [] and link.client.welcome is None
+        assert deliver(link, m.Events(1, first)) == [] and link.client.welcome is None
         assert link.client.next_timer() == pytest.approx(link.now + ACK_DELAY_S)
         sent(link)
         link.now += 1.0
         sent(link)
         assert link.client.next_timer() is None, "nothing is due until somebody speaks"
-        (welcome,) = told(link, m.Events(3, then))
+        (welcome,) = deliver(link, m.Events(3, then))
         assert welcome == link.client.welcome
-        assert told(link, m.Events(5, [EVENTS.encode(SENSORS[0])])) == [], "once; what is described later is no news"
+        assert deliver(link, m.Events(5, [EVENTS.encode(SENSORS[0])])) == [], "once; what is described later is no news"
 
 
 def test_the_fleet_is_handed_on() -> None:
     fleet = m.Fleet(25, 100_000_000, 1, 0, 1, bytes(60))
-    assert told(joined(), fleet) == [fleet]
+    assert deliver(joined(), fleet) == [fleet]
 
 
 def test_an_estimate_goes_out_as_it_was_given() -> None:
@@ -495,7 +499,7 @@ def test_an_estimate_goes_out_as_it_was_given() -> None:
 def test_malformed_and_future_events_are_passed_over() -> None:
     link = joined()
     items = [(99, "of the future"), (4, "x"), 7, [], (4, 2, 7)]
-    assert told(link, m.Events(5, items)) == [RunStateChanged(2, 7)]
+    assert deliver(link, m.Events(5, items)) == [RunStateChanged(2, 7)]
     assert link.client.drops["item"] == 3 and link.client._inbox.received == 9
 
 
@@ -637,12 +641,12 @@ def test_the_client_has_what_the_server_divided() -> None:
     assert of(link).admission.sensors == SENSORS
     got: list[Any] = []
     for part in reversed(parts):
-        got += told(link, part)
-    got += told(link, state(25, len(parts), tuple(first)))
+        got += deliver(link, part)
+    got += deliver(link, state(25, len(parts), tuple(first)))
     assert len(got) == 1 and got[0].sensors.sonar.range == MANY and got[0].sensors.ctd.numbers == CTD
 
 
-def test_the_header_is_all_that_a_peer_needs_to_be_told_off() -> None:
+def test_the_header_is_all_that_a_peer_needs_to_be_refused() -> None:
     link = joined()
     good = codec.encode(state(25), link.client.token, 5000)
     for bad, reason in (
@@ -662,10 +666,11 @@ def test_the_header_is_all_that_a_peer_needs_to_be_told_off() -> None:
 def test_values_compare_and_show_themselves() -> None:
     link = joined()
     one, same = (
-        told(link, state(25 + k, 0, (Reading(0, 7, 0, (1.0, None, 3.0, 4.0)),)), 5000 + k)[0] for k in range(2)
+        deliver(link, state(25 + k, 0, (Reading(0, 7, 0, (1.0, None, 3.0, 4.0)),)), 5000 + k)[0] for k in range(2)
     )
     other, later = (
-        told(link, state(27 + k, 0, (Reading(0, 7 + k, 0, (1.0, None, 3.0, 5.0 - k)),)), 5002 + k)[0] for k in range(2)
+        deliver(link, state(27 + k, 0, (Reading(0, 7 + k, 0, (1.0, None, 3.0, 5.0 - k)),)), 5002 + k)[0]
+        for k in range(2)
     )
     assert one.sensors.ctd == same.sensors.ctd and one.sensors == same.sensors, "no value equals no value"
     assert one.sensors.ctd != other.sensors.ctd and one.sensors.ctd != later.sensors.ctd and one.sensors.ctd != 5
@@ -679,4 +684,4 @@ def test_values_compare_and_show_themselves() -> None:
         with pytest.raises(AttributeError, match=r"^__array__$"):  # no name of Python's own is taken for a sensor
             _ = thing.__array__
     with pytest.raises(KeyError, match=r"no valid value for sensor 'x' \(available: none\)"):
-        told(link, state(50), 5009)[0].sensors["x"]
+        deliver(link, state(50), 5009)[0].sensors["x"]

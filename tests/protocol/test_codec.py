@@ -36,7 +36,7 @@ def test_there_and_back(vector: tuple[int, int, int, Any]) -> None:
     kind = codec.message_type(message)
     header = codec.decode_header(data, from_client=MESSAGES[kind][0])
     assert (header.type, header.token, header.sequence, header.ack) == (kind, token, sequence, ack)
-    found = codec.decode_body(data, header)
+    found = codec.decode_payload(data, header)
     assert type(found) is type(message) and codec.encode(found, token, sequence, ack) == data
 
 
@@ -49,7 +49,7 @@ def test_other_encodings_of_the_same_are_taken(name: str) -> None:
     message, body = ALTERNATIVES[name]
     kind = codec.message_type(message)
     data = codec.encode(message, TOKEN, 9, 1)[:HEADER_BYTES] + bytes.fromhex(body)
-    assert codec.decode_body(data, codec.decode_header(data, MESSAGES[kind][0])) == message
+    assert codec.decode_payload(data, codec.decode_header(data, MESSAGES[kind][0])) == message
 
 
 def test_a_message_that_fits_no_datagram_is_not_sent() -> None:
@@ -64,14 +64,14 @@ def test_a_datagram_of_just_the_size_is_sent_and_taken() -> None:
     room = MAX_DATAGRAM - len(codec.encode(fleet(1000))) + 1000
     data = codec.encode(fleet(room))
     assert len(data) == MAX_DATAGRAM == 1200
-    assert codec.decode_body(data, codec.decode_header(data, False)) == fleet(room)
+    assert codec.decode_payload(data, codec.decode_header(data, False)) == fleet(room)
     with pytest.raises(ValueError, match="FLEET has 1201 bytes"):
         codec.encode(fleet(room + 1))
     assert codec.protocol_version(data[:HEADER_BYTES]) == 2 and codec.protocol_version(data[: HEADER_BYTES - 1]) is None
 
 
 def test_outside_of_a_session_a_datagram_has_no_numbers() -> None:
-    kind, body = codec.encode_body(m.Hello(1, bytes(40)))
+    kind, body = codec.encode_payload(m.Hello(1, bytes(40)))
     assert kind is Type.HELLO and msgpack.unpackb(body) == [1, bytes(40)]
     for data in (codec.encode(m.Hello(1, bytes(40))), codec.encode_datagram(kind, body)):
         assert data == struct.pack("<4sBBHQII", MAGIC, 2, 1, 0, 0, 0, 0) + body
@@ -98,7 +98,7 @@ def test_a_seal_is_given_header_body_and_sequence() -> None:
     assert data == header + b"<%b|%d>" % (header, 2**33 + 9) + b"\x0c\x91"
     data = codec.encode(message, TOKEN, 9, 4, seal)
     found = codec.decode_header(data, True)
-    assert found.sealed and codec.decode_body(data, found, seal) == message
+    assert found.sealed and codec.decode_payload(data, found, seal) == message
     for bad, opener, reason in (
         (data, None, "flags"),
         (codec.encode(message, TOKEN, 9, 4), seal, "flags"),
@@ -106,7 +106,7 @@ def test_a_seal_is_given_header_body_and_sequence() -> None:
         (data[:16] + b"\x08" + data[17:], seal, "seal"),
     ):
         with pytest.raises(Dropped) as caught:
-            codec.decode_body(bad, codec.decode_header(bad, True), opener)
+            codec.decode_payload(bad, codec.decode_header(bad, True), opener)
         assert caught.value.reason == reason
 
 
@@ -197,7 +197,7 @@ def _join(at: int, value: Any) -> bytes:
 )
 def test_drop_reasons(data: bytes, reason: str) -> None:
     with pytest.raises(Dropped) as caught:
-        codec.decode_body(data, codec.decode_header(data, from_client=True))
+        codec.decode_payload(data, codec.decode_header(data, from_client=True))
     assert caught.value.reason == reason
 
 
@@ -206,12 +206,12 @@ def test_a_drop_for_its_fields_says_which() -> None:
     with pytest.raises(
         Dropped, match=r"fields: command\[1\]: expected a finite number from -1e\+09 to 1e\+09, got nan"
     ):
-        codec.decode_body(data, codec.decode_header(data, True))
+        codec.decode_payload(data, codec.decode_header(data, True))
 
 
 def test_trailing_elements_are_ignored() -> None:
     data = _of(Type.KEEPALIVE_REPLY, 12, "from the future", {"a": [1]}, {5: 6, None: 7})
-    assert codec.decode_body(data, codec.decode_header(data, True)) == m.KeepaliveReply(12)
+    assert codec.decode_payload(data, codec.decode_header(data, True)) == m.KeepaliveReply(12)
 
 
 def test_the_version_of_what_looks_like_ours() -> None:
@@ -248,12 +248,12 @@ def test_a_bomb_costs_next_to_nothing(bomb: str) -> None:
         for _ in range(20):
             begin = time.thread_time()
             with contextlib.suppress(Dropped):
-                codec.decode_body(data, header)
+                codec.decode_payload(data, header)
             took = min(took, time.thread_time() - begin)
         for _ in range(5):
             tracemalloc.start()
             with contextlib.suppress(Dropped):
-                codec.decode_body(data, header)
+                codec.decode_payload(data, header)
             held = min(held, tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
         assert took < 3e-3 and held < most, f"{kind.name}: {took * 1e6:.0f} us, {held} bytes"
@@ -379,7 +379,7 @@ def test_foreign_bytes(noise: bytes, kind: Type, headed: bool) -> None:
     data = _datagram(noise, kind=kind) if headed else noise
     try:
         header = codec.decode_header(data, from_client=MESSAGES[kind][0])
-        codec.decode_body(data, header)
+        codec.decode_payload(data, header)
     except Dropped as dropped:
         assert dropped.reason in DROP_REASONS
 
@@ -392,7 +392,7 @@ def test_flipped_bytes(vector: tuple[int, int, int, Any], at: int, value: int) -
     data = bytearray(codec.encode(message, token, sequence, ack))
     data[HEADER_BYTES + at % (len(data) - HEADER_BYTES)] = value
     try:
-        codec.decode_body(bytes(data), codec.decode_header(bytes(data), MESSAGES[kind][0]))
+        codec.decode_payload(bytes(data), codec.decode_header(bytes(data), MESSAGES[kind][0]))
     except Dropped as dropped:
         assert dropped.reason in ("body", "fields")
 
@@ -416,16 +416,16 @@ def test_well_formed_but_absurd_values(vector: tuple[int, int, int, Any]) -> Non
         if len(data) > MAX_DATAGRAM:
             continue
         try:
-            found = codec.decode_body(data, codec.decode_header(data, MESSAGES[kind][0]))
+            found = codec.decode_payload(data, codec.decode_header(data, MESSAGES[kind][0]))
         except Dropped as dropped:
             assert dropped.reason in ("body", "fields")
             continue
         let_through += 1
         again = codec.encode(found)
-        assert codec.encode(codec.decode_body(again, codec.decode_header(again, MESSAGES[kind][0]))) == again
+        assert codec.encode(codec.decode_payload(again, codec.decode_header(again, MESSAGES[kind][0]))) == again
     assert let_through <= 8 * len(values)
 
 
-def test_the_reasons_are_told_apart() -> None:
+def test_each_reason_is_counted_separately() -> None:
     assert len(set(DROP_REASONS)) == len(DROP_REASONS)
     assert not any(a in b for a, b in itertools.permutations(DROP_REASONS, 2))

@@ -14,7 +14,8 @@ from tests.conftest import CLI, wavesim
 from wavesim_conformance.broker import Finding
 from wavesim_conformance.server import ServerChecker
 from wavesim_sdk.testing import FakeServer
-from wavesim_sdk.wire.items import Answer
+from wavesim_sdk.wire.items import Answer, CommandAnswer, RequestRefused
+from wavesim_sdk.wire.session import Requested
 
 pytestmark = [pytest.mark.timeout(90)]
 
@@ -33,9 +34,9 @@ BREAKS = {
     "HELLO has at least 64 bytes": "import wavesim_sdk.wire.client as c; H = c.Hello; c.Hello = lambda n, p: H(n, b'')\n",
     "the answer to a KEEPALIVE repeats its number": "import wavesim_sdk.wire.client as c; old = c.ClientSession._handle\n"
     "def mute(self, m, n):\n    return [] if isinstance(m, c.Keepalive) else old(self, m, n)\nc.ClientSession._handle = mute\n",
-    "any correct msgpack encoding is accepted": "import wavesim_sdk.wire.codec as c; old = c.unpack_body\n"
+    "any correct msgpack encoding is accepted": "import wavesim_sdk.wire.codec as c; old = c.unpack_payload\n"
     "def strict(plain, kind):\n    if kind == 35 and plain[:1] in (b'\\xdc', b'\\xdd'): raise c.Dropped('body')\n    return old(plain, kind)\n"
-    "c.unpack_body = strict\n",
+    "c.unpack_payload = strict\n",
     "PROVE is answered by PROOF with the same number": "import wavesim_sdk.wire.client as c; c.Proof = lambda n: c.KeepaliveReply(0)\n",
     "a repeated STEP is answered by the same DONE": "import wavesim_sdk.wire.client as c; old = c.ClientSession._on_step\n"
     "def other(self, m):\n    if self._done: self._done = c.replace(self._done, command=(1.0,))\n    return old(self, m)\n"
@@ -69,7 +70,7 @@ def test_a_broken_rule_is_found(rule: str, tmp_path: Path) -> None:
 def test_a_broker_that_gives_up_half_way(tmp_path: Path) -> None:
     leaver = GOOD.replace("broker.answer([5.0])", "broker.answer([5.0]); break")
     found = findings(leaver, tmp_path)
-    assert not all(found.values()), "told as a broken rule, not as a fault of ours"
+    assert not all(found.values()), "reported as a broken rule, not as an internal error"
 
 
 def test_a_command_that_does_not_exist() -> None:
@@ -80,8 +81,15 @@ def test_a_command_that_does_not_exist() -> None:
 # ---------------------------------------------------------------------------------- servers
 
 
+def reply(request: Requested) -> Answer | RequestRefused:
+    """Do what is wanted; nobody has sent a vehicle command."""
+    if isinstance(request.request, CommandAnswer):
+        return RequestRefused(request.number, "no vehicle command waits for an answer")
+    return Answer(request.number, 1, "")
+
+
 def look_at(server: FakeServer) -> dict[str, bool]:
-    server.answer = lambda request: Answer(request.number, 1, "")
+    server.answer = reply
     findings = ServerChecker(server.address, "a").run()
     assert len({f.rule for f in findings}) == len(findings)
     return {f.rule: f.ok for f in findings}
@@ -90,15 +98,15 @@ def look_at(server: FakeServer) -> dict[str, bool]:
 def test_our_own_sessions_keep_every_rule_of_a_server() -> None:
     with FakeServer(keepalive=0.1) as server:
         found = look_at(server)
-    assert len(found) == 42 and all(found.values()), [r for r, ok in found.items() if not ok]
+    assert len(found) == 43 and all(found.values()), [r for r, ok in found.items() if not ok]
 
 
 def test_the_command_asks_a_server() -> None:
     with FakeServer(keepalive=0.1) as server:
-        server.answer = lambda request: Answer(request.number, 1, "")
+        server.answer = reply
         at = f"127.0.0.1:{server.address[1]}"
         done = wavesim("conformance", "--json", "--at", at, "--body", "a")
-        assert done.returncode == 0 and len(json.loads(done.stdout)) == 42, done.stderr
+        assert done.returncode == 0 and len(json.loads(done.stdout)) == 43, done.stderr
         for wrong in (("--at", at), ("--at", "nowhere", "--body", "a"), ("--at", at, "--body", "a", "--", "x"), ()):
             assert wavesim("conformance", *wrong).returncode == 2
 
@@ -130,7 +138,7 @@ class _Forgetful(dict[Any, Any]):
 def test_a_broken_rule_of_a_server_is_found(rule: str) -> None:
     with FakeServer(keepalive=0.1) as server:
         WRONG_SERVERS[rule](server.sessions)
-        server.answer = lambda request: Answer(request.number, 1, "")
+        server.answer = reply
 
         def say(finding: Finding) -> None:
             if finding.rule == rule and not finding.ok:

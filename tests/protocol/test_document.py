@@ -155,7 +155,7 @@ def test_the_code_reads_the_pages_vectors(page: str, place: str) -> None:
         kind = Type(meaning["type"])
         header = codec.decode_header(data, MESSAGES[kind][0])
         assert header.token == meaning["token"]
-        message = codec.decode_body(data, header)
+        message = codec.decode_payload(data, header)
         assert to_json_value(schema_of(type(message)).encode(message)) == meaning["body"]
 
 

@@ -41,7 +41,7 @@ def answers(sessions: ServerSessions) -> list[Any]:
     found = []
     for data, _ in sessions.outgoing:
         header = codec.decode_header(data, from_client=False)
-        found.append(codec.decode_body(data, header))
+        found.append(codec.decode_payload(data, header))
     sessions.outgoing.clear()
     return found
 
@@ -179,22 +179,22 @@ def test_only_a_pilot_is_waited_for() -> None:
 
 
 def test_an_admission_that_fails_costs_this_join_only() -> None:
-    told: list[Exception] = []
+    errors: list[Exception] = []
 
     def admit(join: Join, old: Session | None) -> Admission:
         if join.name == "b":
             raise ZeroDivisionError("a fault of ours")
         return admit_all(join, old)
 
-    sessions = sessions_for_tests(admit, on_error=told.append)
+    sessions = sessions_for_tests(admit, on_error=errors.append)
     refuse = ask(sessions, name="b")
     assert isinstance(refuse, Refuse) and refuse.code == Refusal.INTERNAL and "ours" not in refuse.text
-    assert sessions.drops == {"internal": 1} and isinstance(told[0], ZeroDivisionError)
+    assert sessions.drops == {"internal": 1} and isinstance(errors[0], ZeroDivisionError)
     assert isinstance(ask(sessions), Welcome)
 
 
 @pytest.mark.parametrize(("size", "answered"), [(64, True), (63, False)])
-def test_version_1_is_told_in_its_own_words(size: int, answered: bool) -> None:
+def test_version_1_is_refused_in_its_own_format(size: int, answered: bool) -> None:
     sessions = sessions_for_tests()
     nonce = 2**63 - 1
     body = msgpack.packb([nonce, bytes(size - HEADER_BYTES - 12)])
@@ -271,7 +271,7 @@ def test_resuming_from_before_the_body_was_described_describes_it_once() -> None
     assert link.session.outbox.last == 4 and link.client.welcome is not None
 
 
-def test_what_happened_before_the_body_was_described_is_told_after_it() -> None:
+def test_what_happened_before_the_body_was_described_is_reported_after_it() -> None:
     link = link_of(Join(name="a"))
     link.run(0.02)
     mine = link.session
@@ -372,7 +372,7 @@ def test_resuming_is_admitted_like_a_new_join() -> None:
     assert [old for _, old in asked] == [None, first, first]
 
 
-def test_the_client_that_was_left_behind_is_told_when_it_speaks() -> None:
+def test_the_client_that_was_left_behind_gets_an_answer_when_it_speaks() -> None:
     link = link_of(Join(name="a"))
     link.run(0.1)
     left_behind = link.client
@@ -453,7 +453,7 @@ def test_the_same_dice_give_the_same_secrets() -> None:
     assert own[0] != own[1]
 
 
-def test_header_only_types_are_told_apart_by_direction() -> None:
+def test_header_only_types_are_distinguished_by_direction() -> None:
     sessions = sessions_for_tests()
     for kind in (Type.CHALLENGE, Type.WELCOME, Type.STATE, Type.PROVE):
         data = bytearray(codec.encode(Hello(1, bytes(40))))

@@ -62,7 +62,7 @@ def test_what_is_on_the_wire_says_nothing() -> None:
     assert plain not in first and plain not in second
     for data in (first, second):
         with pytest.raises(codec.Dropped):
-            codec.decode_body(data, codec.decode_header(data, True))
+            codec.decode_payload(data, codec.decode_header(data, True))
 
 
 @pytest.mark.parametrize(("key", "reason"), [(None, "flags"), (OTHER, "key")])
@@ -351,7 +351,7 @@ def test_a_name_can_be_taken_over() -> None:
         carry(to_server, data),
     )[1]  # type: ignore[assignment,method-assign]
     link.run(0.1)
-    assert len(byes) == 1 and everybody.drops == {}, "told at once"
+    assert len(byes) == 1 and everybody.drops == {}, "sent at once"
     assert first.receive(byes[0], link.now) == [SessionClosed("another client took over")]
     link.run(0.1)
     assert link.client.phase is Phase.JOINED and len(everybody.by_token) == 1

@@ -224,9 +224,9 @@ def test_why_a_server_that_should_be_there_is_not() -> None:
             "the server at 127.0.0.1:9750 does not answer this join; it may require a key (WAVESIM_KEYS=FILE)",
         ),
     ):
-        told = make_session(Join(name="a"), key)
-        told.phase = phase
-        assert str(no_answer_error(SERVER, told)) == text
+        client_session = make_session(Join(name="a"), key)
+        client_session.phase = phase
+        assert str(no_answer_error(SERVER, client_session)) == text
 
 
 def test_an_event_that_ends_the_session_is_an_error() -> None:
@@ -339,15 +339,15 @@ def test_a_server_that_is_silent_for_too_long_is_given_up(stage: Stage) -> None:
 # -- the beginning -------------------------------------------------------------------------------------------------
 
 
-def test_what_came_before_the_welcome_and_with_it_is_told_first(stage: Stage) -> None:
-    told = welcome()
+def test_what_came_before_the_welcome_and_with_it_is_reported_first(stage: Stage) -> None:
+    answer = welcome()
     stage.wire.comes = [b"early", None, b"both", b"later"]
     stage.script.hears = {
         b"early": [Notice(1, "a")],
-        b"both": [Notice(2, "b"), told, Notice(3, "c")],
+        b"both": [Notice(2, "b"), answer, Notice(3, "c")],
         b"later": [Notice(4, "d")],
     }
-    assert stage.link.connect(5.0) is told
+    assert stage.link.connect(5.0) is answer
     assert stage.opened == [("127.0.0.1", 0)] and stage.wire.server == SERVER and stage.wire.blocks
     asked = len(stage.wire.waits)
     assert stage.link.poll(200.0) == [Notice(1, "a"), Notice(2, "b"), Notice(3, "c")]
@@ -446,7 +446,7 @@ def test_a_turn_waits_in_the_system() -> None:
         assert hello[:4] == b"WVSM" and address[0] == "127.0.0.1"
 
 
-def test_a_refusal_is_told_at_once() -> None:
+def test_a_refusal_is_reported_at_once() -> None:
     def refuse(join: Join, old: Session | None) -> Admission:
         raise session.NotAdmitted(Refusal.UNKNOWN_NAME, "there is no such body")
 

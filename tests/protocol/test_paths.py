@@ -160,7 +160,7 @@ def test_a_proof_counts_once() -> None:
 
 @both
 def test_a_malformed_datagram_from_elsewhere_tells_the_client_nothing(key: bytes | None) -> None:
-    """Of its own address it is told by a NOTICE: the copy of it, or one by somebody who knows the token, is nobody's fault."""
+    """A NOTICE reports its own address: the copy of it, or one by somebody who knows the token, is no error."""
     link = joined(key, InMemoryLink)
     for k, source in enumerate((THIEF, MOVED, HOME)):
         bad = codec.encode_datagram(
@@ -244,7 +244,7 @@ def forged(link: InMemoryLink, how: str) -> tuple[bytes, Address]:
     plain = codec.encode(m.Ack(), token, sequence)
     sealed = codec.encode_datagram(
         Type.ACK,
-        codec.encode_body(m.Ack())[1],
+        codec.encode_payload(m.Ack())[1],
         token,
         sequence,
         0,

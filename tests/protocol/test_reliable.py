@@ -130,7 +130,7 @@ def test_only_what_was_sent_once_tells_the_round_trip() -> None:
     assert pace.smoothed_rtt == 0.05
     outbox.push(2)
     outbox.take_due(1.0)
-    outbox.take_due(9.0)  # repeated: whose acknowledgement this will be cannot be told
+    outbox.take_due(9.0)  # repeated: whose acknowledgement this will be is unknown
     outbox.acknowledge(2, 9.01)
     assert pace.smoothed_rtt == 0.05
     outbox.push(3)
@@ -220,7 +220,7 @@ def test_an_item_that_fits_no_datagram_is_refused_at_once() -> None:
     assert outbox.last == 1 and len(outbox) == 1
 
 
-def test_a_peer_that_acknowledges_nothing_is_told_of() -> None:
+def test_a_peer_that_acknowledges_nothing_is_reported() -> None:
     outbox = filled(MAX_PENDING)
     with pytest.raises(OverflowError, match="the peer acknowledged none of the last 4096"):
         outbox.push(0)

@@ -161,7 +161,7 @@ def test_a_record_of_one_item_is_checked_as_its_item_is(kind: ValueType) -> None
 
 @pytest.mark.parametrize(("kind", "kept"), [(kind, kept) for kind, _, kept in GOOD])
 def test_what_is_as_it_will_be_kept_is_sure_at_once(kind: ValueType, kept: Any) -> None:
-    """The expression of a kind is true of that, where it can be told without a loop, and of nothing that is refused."""
+    """The expression of a kind is true of that, where it can be checked without a loop, and of nothing that is refused."""
     expression = kind.fast_check("v")
     bounded = isinstance(kind, Numbers) and (kind.low, kind.high) != (Numbers.low, Numbers.high)
     careful = isinstance(kind, Text | List | AnyValue) or (bounded and None in kept)

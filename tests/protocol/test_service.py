@@ -48,7 +48,7 @@ def sent_to(link: InMemoryLink) -> list[Any]:
     found = []
     for data, address in link.sessions.outgoing:
         if address == link.address:
-            found.append(codec.decode_body(data, codec.decode_header(data, False)))
+            found.append(codec.decode_payload(data, codec.decode_header(data, False)))
     link.sessions.outgoing.clear()
     return found
 
@@ -132,7 +132,7 @@ def test_one_bad_request_is_refused_and_the_next_is_served(item: Any, text: str)
     assert of(link).inbox.received == 3 and link.sessions.drops["item"] == text.startswith("malformed")
 
 
-def test_a_malformed_datagram_is_told_to_its_author_once_a_second() -> None:
+def test_a_malformed_datagram_is_reported_to_its_sender_once_a_second() -> None:
     """A lockstep client whose answer had a NaN once stood still without a reason."""
     clock = [250, 1]
     link = joined(sessions=sessions_for_tests(clock=lambda: (clock[0], clock[1])))
@@ -167,9 +167,9 @@ def test_requests_of_a_session_come_with_their_numbers_and_types() -> None:
 
 
 def broken() -> tuple[InMemoryLink, InMemoryLink, list[Exception]]:
-    told: list[Exception] = []
-    sessions = sessions_for_tests(on_error=told.append)
-    return joined("a", sessions, 4000), joined("b", sessions, 4001), told
+    errors: list[Exception] = []
+    sessions = sessions_for_tests(on_error=errors.append)
+    return joined("a", sessions, 4000), joined("b", sessions, 4001), errors
 
 
 def test_a_client_that_acknowledges_nothing_is_ended_alone() -> None:
@@ -195,7 +195,7 @@ def test_refusals_without_end_end_that_session_alone() -> None:
 
 @pytest.mark.parametrize("what", ["event", "message", "large", "seal", "question", "tick"])
 def test_a_fault_of_ours_ends_the_session_that_met_it(what: str) -> None:
-    a, b, told = broken()
+    a, b, errors = broken()
     mine = of(a)
     if what == "event":
         a.sessions.push(mine, object())  # type: ignore[arg-type]  # a fault on purpose
@@ -213,8 +213,10 @@ def test_a_fault_of_ours_ends_the_session_that_met_it(what: str) -> None:
         mine.keepalive_at = "soon"  # type: ignore[assignment]  # as above
     happened = a.sessions.poll(a.now)
     assert happened == [session.SessionGone(mine, "internal")]
-    assert len(told) == (2 if what in ("seal", "question") else 1), "where nothing can be sealed, nor can the farewell"
-    assert all(isinstance(e, Exception) for e in told) and a.sessions.drops == {"internal": len(told)}
+    assert len(errors) == (2 if what in ("seal", "question") else 1), (
+        "where nothing can be sealed, nor can the farewell"
+    )
+    assert all(isinstance(e, Exception) for e in errors) and a.sessions.drops == {"internal": len(errors)}
     assert a.sessions.by_token == {b.client.token: of(b)} and mine.is_over
     for again in (
         lambda: a.sessions.send(mine, m.Keepalive(1)),
@@ -223,32 +225,32 @@ def test_a_fault_of_ours_ends_the_session_that_met_it(what: str) -> None:
         lambda: a.sessions.flush_events(mine, a.now),
     ):
         again()
-    assert a.sessions.poll(a.now) == [], "whatever is over is told once, and nothing is done with it any more"
+    assert a.sessions.poll(a.now) == [], "an end is reported once, and nothing is done with it any more"
     b.run(0.2)
     assert b.client.phase is Phase.JOINED
 
 
 def test_a_fault_while_a_datagram_is_taken_ends_its_session_and_loses_no_other_news() -> None:
-    a, b, told = broken()
+    a, b, errors = broken()
     a.sessions.bye(of(b), "enough")
     mine = of(a)
     mine.inbox = None  # type: ignore[assignment]  # a fault on purpose
     happened = raw(a, Type.REQUESTS, 1, [[1, 1.0, None, None, None]])
     assert kinds(happened) == ["SessionGone", "SessionGone"] and [h.reason for h in happened] == ["ended", "internal"]  # type: ignore[union-attr]
-    assert len(told) >= 1 and a.sessions.by_token == {}
+    assert len(errors) >= 1 and a.sessions.by_token == {}
 
 
 def test_a_fault_before_a_session_is_counted() -> None:
-    told: list[Exception] = []
-    sessions = sessions_for_tests(on_error=told.append)
+    errors: list[Exception] = []
+    sessions = sessions_for_tests(on_error=errors.append)
     sessions._address_validator = None  # type: ignore[assignment]  # a fault on purpose
     assert sessions.receive(codec.encode(m.Hello(1, bytes(40))), ADDRESS, 0.0) == []
-    assert sessions.drops == {"internal": 1} and len(told) == 1
+    assert sessions.drops == {"internal": 1} and len(errors) == 1
 
 
 def test_any_datagram_of_a_member_does_no_more_than_its_own_session() -> None:
     """Well-formed headers, bodies of all kinds, for a while."""
-    a, b, told = broken()
+    a, b, errors = broken()
     dice = random.Random(1)
     pool: list[Any] = [
         None,
@@ -276,7 +278,7 @@ def test_any_datagram_of_a_member_does_no_more_than_its_own_session() -> None:
         if k % 100 == 0:
             a.now += 0.04
             a.sessions.poll(a.now)
-    assert told == [] and "internal" not in a.sessions.drops
+    assert errors == [] and "internal" not in a.sessions.drops
     b.now = a.now
     b.run(0.1)
     assert b.client.phase is Phase.JOINED
@@ -313,7 +315,7 @@ def test_a_bye_is_said_a_few_times() -> None:
     assert said == recently_ended.MAX_BYES == 3
 
 
-def test_whoever_speaks_after_its_end_is_told_for_a_while_and_not_too_often() -> None:
+def test_a_client_that_speaks_after_its_end_gets_bye_for_a_while_and_not_too_often() -> None:
     link = joined()
     token = link.client.token
     link.client.leave()
@@ -582,7 +584,7 @@ def test_what_is_due_is_done_at_its_time_and_not_before() -> None:
     mine = of(link)
     sent_to(link)
     step, _ = make_step(mine, 25, {})
-    link.sessions.track_step(mine, 25, [codec.encode_body(step)], 200.0)
+    link.sessions.track_step(mine, 25, [codec.encode_payload(step)], 200.0)
     assert mine.pending_step is not None
     mine.keepalive_at, mine.ack_at, mine.pending_step.repeat_at = 201.0, 202.0, 203.0
     said = []
@@ -732,16 +734,16 @@ def test_texts_of_ours_are_made_to_fit() -> None:
     assert a.events[-2:] == [RequestRefused(5, "x " * 200), SessionClosed("x " * 200)]
 
 
-@pytest.mark.parametrize("kind", ["elsewhere", "of nobody", "version 1"])
+@pytest.mark.parametrize("kind", ["elsewhere", "unknown token", "version 1"])
 def test_each_host_speaks_from_outside_of_sessions_no_faster_than_allowed(kind: str) -> None:
     """Whatever it sends, by however many ports; others are not the worse for it."""
     link = joined(sessions=sessions_for_tests(rate=100.0))
     data = {
         "elsewhere": codec.encode(m.Actuate((1.0,)), link.client.token, 900),
-        "of nobody": codec.encode(m.Leave(), 12345, 1),
+        "unknown token": codec.encode(m.Leave(), 12345, 1),
         "version 1": b"WVSM" + bytes((1, 1)) + bytes(18) + msgpack.packb([1, bytes(60)]),
     }[kind]
-    reason = {"elsewhere": "address", "of nobody": "token", "version 1": "version"}[kind]
+    reason = {"elsewhere": "address", "unknown token": "token", "version 1": "version"}[kind]
     for k in range(150):
         link.sessions.receive(data, ("10.9.0.1", 1000 + k), 200.0)
     again = 150 if kind == "version 1" else 100  # which is what it is, too
@@ -792,7 +794,7 @@ def test_a_token_is_that_of_one_session_and_of_none_that_was_just_there() -> Non
     assert joined("c", sessions, 4002).client.token == 9
 
 
-def test_a_join_of_just_the_size_is_told_that_its_cookie_is_wrong() -> None:
+def test_a_join_of_just_the_size_gets_wrong_cookie() -> None:
     """As long as a HELLO must be: the answer is no longer than what was sent."""
     sessions = sessions_for_tests()
     head = codec.encode(Join(name="a"))[:HEADER_BYTES]
@@ -833,7 +835,7 @@ def test_datagrams_are_counted() -> None:
     assert mine.sequence == mine.datagrams_out
 
 
-def test_what_happens_is_told_with_its_session() -> None:
+def test_events_are_reported_with_their_session() -> None:
     link = joined(lockstep_ns=100_000_000)
     mine = of(link)
     link.sessions.step(mine, *make_step(mine, 25, {}), link.now)
@@ -903,13 +905,13 @@ def test_bytes_that_are_no_text_or_an_odd_map_spoil_their_own_request_only(item:
     assert [e.request for e in link.events if isinstance(e, RequestRefused)] == [2]
 
 
-def test_a_body_that_cannot_be_read_is_told_too() -> None:
+def test_a_body_that_cannot_be_read_is_reported_too() -> None:
     link = joined()
     header = codec._HEADER.pack(b"WVSM", 2, Type.REQUESTS, 0, link.client.token, 1000, 0)
     link.sessions.receive(header + b"\x92\x01", link.address, link.now)
     link.run(0.1)
     assert [e.text for e in link.events if isinstance(e, Notice)] == [
-        "a datagram was dropped: the body is not a msgpack array"
+        "a datagram was dropped: the payload is not a msgpack array"
     ]
 
 

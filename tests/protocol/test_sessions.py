@@ -19,8 +19,8 @@ ADDRESS = ("127.0.0.1", 4000)
 
 
 def admit(join: Join, old: Session | None = None) -> Admission:
-    if join.name == "nobody":
-        raise session.NotAdmitted(Refusal.UNKNOWN_NAME, "there is no 'nobody'")
+    if join.name == "absent":
+        raise session.NotAdmitted(Refusal.UNKNOWN_NAME, "there is no 'absent'")
     return admit_all(join, old)
 
 
@@ -137,9 +137,9 @@ def test_a_body_has_one_pilot_and_any_number_of_others() -> None:
 
 
 def test_the_admission_may_refuse() -> None:
-    link = link_of(Join(name="nobody"))
+    link = link_of(Join(name="absent"))
     link.run(0.2)
-    assert link.events == [JoinRefused(Refusal.UNKNOWN_NAME, "there is no 'nobody'")]
+    assert link.events == [JoinRefused(Refusal.UNKNOWN_NAME, "there is no 'absent'")]
 
 
 def test_bye() -> None:

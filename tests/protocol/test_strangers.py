@@ -152,4 +152,4 @@ def test_a_flood_of_hellos_and_forged_joins_is_counted_and_bounded() -> None:
     assert sessions.drops["strangers"] == 12_000 + 300 + 6000 - len(sessions.outgoing) and sessions.by_token == {}
     sessions.receive(hello, ("10.3.0.1", 9), 1.0)
     answer = codec.decode_header(sessions.outgoing[-1][0], from_client=False)
-    assert isinstance(codec.decode_body(sessions.outgoing[-1][0], answer), Challenge), "a second later all is well"
+    assert isinstance(codec.decode_payload(sessions.outgoing[-1][0], answer), Challenge), "a second later all is well"

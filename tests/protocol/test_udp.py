@@ -89,7 +89,7 @@ async def test_what_does_not_fit_is_dropped_and_counted(peer: socket.socket, mon
     port.close()
 
 
-def test_the_end_is_told_even_where_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_is_reported_even_when_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(udp, "QUEUE_LENGTH", 1)
     queue = udp._BoundedQueue()
     for item in ((b"a", NOWHERE), (b"b", NOWHERE), (None, None)):
@@ -118,9 +118,9 @@ async def test_each_is_handed_over_as_it_comes(peer: socket.socket) -> None:
 async def test_an_error_of_the_socket_is_counted_and_the_next_datagram_comes(peer: socket.socket) -> None:
     with socket.socket(peer.family, socket.SOCK_DGRAM) as gone:
         gone.bind((address_of(peer)[0], 0))
-        nobody = gone.getsockname()
+        closed = gone.getsockname()
     sock = beside(peer)
-    sock.connect(nobody)
+    sock.connect(closed)
     port = await UdpSocket.wrap(sock)
     stream: Any = port._stream
     waiting = asyncio.create_task(port.receive())

@@ -264,8 +264,8 @@ def test_the_lock_waits_for_a_live_holder(stage: Stage) -> None:
 
 def test_semaphores_that_are_not_there(stage: Stage) -> None:
     with (
-        pytest.raises(NotRunning, match="no server named 'nobody' is running; "),
-        ClaimLock("nobody"),
+        pytest.raises(NotRunning, match="no server named 'absent' is running; "),
+        ClaimLock("absent"),
     ):
         pass
     with pytest.raises(NotRunning, match=f"the server '{stage.name}' is ending"):

@@ -147,8 +147,8 @@ def test_what_cannot_be_sent_says_why(server: CommanderQueue) -> None:
                 client.send("start", timeout=0)
         with pytest.raises(CommanderError, match="does not accept commands"):
             client.send("start", timeout=0)
-    with pytest.raises(NotRunning, match="no server named 'nobody' is running"):
-        Commander("nobody")
+    with pytest.raises(NotRunning, match="no server named 'absent' is running"):
+        Commander("absent")
 
 
 @pytest.mark.parametrize(

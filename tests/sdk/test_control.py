@@ -45,7 +45,7 @@ def test_depth_pitches_the_nose_down_to_go_down() -> None:
 
 
 def test_legs_are_followed_one_after_the_other() -> None:
-    """A boat that goes where it is told comes onto each leg, and round again."""
+    """A boat that follows its commands comes onto each leg, and round again."""
     corners = [Waypoint(north=n, east=e) for n, e in ((100.0, 0.0), (100.0, 100.0), (0.0, 100.0), (0.0, 0.0))]
     los = LineOfSight(corners, (0.0, 0.0), lookahead=12.0, acceptance=5.0)
     n, e, off, seen = 0.0, 20.0, [], []

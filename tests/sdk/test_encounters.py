@@ -49,4 +49,4 @@ def test_each_has_its_nearest() -> None:
     assert found["b"][0] == "c" and found["b"][1] == pytest.approx(2.0)
     assert found["c"][0] == "b", "a had left before it came"
     assert "late" not in found
-    assert closest_passes({"nobody": (np.zeros(0), np.zeros((0, 3))), "a": tracks["a"]}) == {}
+    assert closest_passes({"absent": (np.zeros(0), np.zeros((0, 3))), "a": tracks["a"]}) == {}

@@ -36,7 +36,7 @@ def parent(code: str) -> str:
         ("signal.raise_signal(signal.SIGINT)", 130),
     ],
 )
-def test_the_end_of_a_fork_is_told_as_that_of_a_program(does: str, code: int) -> None:
+def test_the_end_of_a_fork_is_reported_like_that_of_a_program(does: str, code: int) -> None:
     said = parent(f"""
     def run():
         {does}

@@ -23,5 +23,5 @@ def test_the_commands_of_all_packages_are_there_without_their_libraries() -> Non
         "import sys; from wavesim_sdk.cli import cli, load_commands; load_commands(); assert {'serve', 'viz', 'emulate', 'bridge'} <= set(cli.commands);"
         f" print([m for m in {HEAVY!r} if m in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

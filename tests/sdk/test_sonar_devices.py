@@ -105,10 +105,10 @@ def test_brping_reads_our_surveyor(config: Any) -> None:
     assert depth == pytest.approx([15.0] * 80, abs=0.05)
     assert math.degrees(points[0].angle - points[-1].angle) == pytest.approx(80.0, abs=0.5), "port is positive"
     many = sonar.design("r2sonic-2024", 60.0, 1200, {"beams": 400})
-    (told,) = cerulean.SurveyorDevice(lambda _: None, list)._payloads(
+    (payload,) = cerulean.SurveyorDevice(lambda _: None, list)._payloads(
         framed(many, MultibeamSonar(many, w, 0.0, 1).ping(sonar.pose((0.0, 0.0, 5.0)), 0), 1)
     )
-    assert len(ping1d.encode_frame(cerulean.ATOF, told)) <= 4096, "more its hosts cannot read from a datagram"
+    assert len(ping1d.encode_frame(cerulean.ATOF, payload)) <= 4096, "more its hosts cannot read from a datagram"
 
 
 def test_brping_turns_a_head_over_frames(config: Any) -> None:

@@ -115,7 +115,7 @@ def test_columns_of_a_field() -> None:
             find_columns(table, wrong)
 
 
-def test_hidden_columns_stand_last_and_are_not_told() -> None:
+def test_hidden_columns_stand_last_and_are_not_sent() -> None:
     table = sensor_table("x", "", (value("a", "m", "", 2),), (value("bias", "m", ""),))
     assert table.visible.dtype.names == ("tick", "time_ns", "valid", "sequence", "a")
     assert table.dtype.names[-1] == "bias" and table.dtype.itemsize > table.visible.dtype.itemsize  # type: ignore[index]

@@ -18,7 +18,6 @@ from wavesim_sdk.wire.client import ClientSession, SessionEvent
 from wavesim_sdk.wire.items import Answer, RequestRefused
 from wavesim_sdk.wire.messages import Join
 from wavesim_sdk.wire.state import State
-from wavesim_server import messages
 from wavesim_server.engine.core import Engine
 from wavesim_server.engine.emulators import SynchronousEmulators
 from wavesim_server.engine.event_queue import EventQueue
@@ -298,11 +297,6 @@ class Harbour:
         for message, reply in self.front.replies:
             self.replies[int(message["id"])] = reply.ok, reply.text
         self.front.replies.clear()
-
-    def told(self, kind: type[Any]) -> list[Any]:
-        """Commands of one kind that the front handed to a frozen engine."""
-        assert self.frozen
-        return [c for c in (messages.decode_command(*r) for r in self.commands.pop_all()) if isinstance(c, kind)]
 
     @property
     def state(self) -> RunState:

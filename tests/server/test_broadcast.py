@@ -154,8 +154,8 @@ def test_each_that_is_due_hears_its_own_state(count: int, keyed: bool) -> None:
     quay.clock = (600, 2)
     quay.turn(quay.now + 0.01)
     assert [quay.states(m) for m in members] == [[(500, False)]] * count + [[(600, False)]]
-    told = [e for e in quay.events[members[-1].session.name] if isinstance(e, State)]
-    assert (told[0].time_ns, told[0].run_state) == (600 * STEP_NS, 2)
+    received = [e for e in quay.events[members[-1].session.name] if isinstance(e, State)]
+    assert (received[0].time_ns, received[0].run_state) == (600 * STEP_NS, 2)
     assert not quay.broke
 
 
@@ -346,12 +346,12 @@ def test_a_failure_costs_the_session_that_met_it(quay: Quay, step: bool, monkeyp
         quay.turn()
     assert [str(e) for e in quay.broke] == ["auv-1", "auv-3"] and quay.sessions.drops["internal"] == 2
     for m in members:
-        told = [e for e in quay.events[m.session.name] if isinstance(e, SessionClosed)]
+        closed = [e for e in quay.events[m.session.name] if isinstance(e, SessionClosed)]
         if m.row in (1, 3):
-            assert [e.text for e in told] == ["internal server error while serving this session"]
+            assert [e.text for e in closed] == ["internal server error while serving this session"]
             assert m.session.is_over and quay.states(m) == []
         else:
-            assert not told and quay.states(m) == [(525 if step else 500, step)]
+            assert not closed and quay.states(m) == [(525 if step else 500, step)]
             assert (m.session.pending_step is not None) == step
     assert asked == [MANY] + [1] * MANY
 

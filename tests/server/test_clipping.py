@@ -27,7 +27,7 @@ def test_a_command_in_range_is_no_news() -> None:
     assert lab.fleet.clipped(lab.row("a")) == {} and lab.fleet.take_clipped() == []
 
 
-def test_commands_beyond_the_range_are_counted_and_told_at_powers_of_ten() -> None:
+def test_commands_beyond_the_range_are_counted_and_reported_at_powers_of_ten() -> None:
     lab = Lab(TWO)
     a, top = lab.row("a"), actuators_of(library()["lauv"])[1]
     notices = []
@@ -59,7 +59,7 @@ def test_who_leaves_takes_its_count_along() -> None:
     assert lab.enter("a") == a and lab.fleet.clipped(a) == {}
 
 
-def test_the_pilot_the_log_and_the_table_are_told(tmp_path: Path) -> None:
+def test_the_pilot_the_log_and_the_table_get_the_notice(tmp_path: Path) -> None:
     """A whole trial, of a program that takes degrees for radians."""
     (tmp_path / "degrees.py").write_text(
         "import argparse\nfrom wavesim_sdk.broker import Broker\n"
@@ -68,7 +68,7 @@ def test_the_pilot_the_log_and_the_table_are_told(tmp_path: Path) -> None:
         "o = p.parse_args()\n"
         "with Broker(o.vehicle, ('127.0.0.1', int(o.port)), lockstep=0.1) as b:\n"
         "    for step in b.steps():\n"
-        "        for n in step.notices: print('told', n.text, flush=True)\n"
+        "        for n in step.notices: print('notice', n.text, flush=True)\n"
         "        b.answer({'rudder-top': 20.0 if o.vehicle == 'a' else 0.1})\n"
     )
     bodies = "".join(
@@ -82,12 +82,12 @@ def test_the_pilot_the_log_and_the_table_are_told(tmp_path: Path) -> None:
     done = wavesim("trial", tmp_path / "config.xml", "--out", tmp_path / "runs", "--port", "0", "--no-plots", "--quiet")
     assert done.returncode == 0, done.stderr
     log = next((tmp_path / "runs").glob("*/run.mcap"))
-    told = [m for _, m in read(log).json["/notices"]]
-    assert {m["body"] for m in told} == {"a"} and [m["text"].partition(", for the ")[2] for m in told] == [
+    notices = [m for _, m in read(log).json["/notices"]]
+    assert {m["body"] for m in notices} == {"a"} and [m["text"].partition(", for the ")[2] for m in notices] == [
         "",
         "10th time",
     ]
-    assert told[0]["text"] in (log.parent / "program-a.txt").read_text(), "its pilot was told"
+    assert notices[0]["text"] in (log.parent / "program-a.txt").read_text(), "its pilot received the notice"
     lines = done.stdout.splitlines()
     assert [x for x in lines if "clipped: rudder-top accepts" in x and x.startswith("a ") and "10th time" in x], (
         done.stdout

@@ -201,7 +201,7 @@ def test_a_fault_of_the_configuration_that_fails_ends_nothing(
 def test_a_refusal_that_names_a_large_fleet_comes_short(config: Callable[..., LoadedConfig]) -> None:
     fleet = "".join(f'<vehicle name="vehicle-{k:03}" model="lauv" position="0 {9 * k} 5 m"/>' for k in range(500))
     harbour = Harbour(config(f'<shared vehicles="500"/><fleet>{fleet}</fleet>'))
-    ok, text = harbour.order("push", body="nobody", force=[1.0, 0.0, 0.0])
+    ok, text = harbour.order("push", body="absent", force=[1.0, 0.0, 0.0])
     assert not ok and text.endswith("vehicle-019 and 480 more") and len(text) < 400
 
 
@@ -262,7 +262,7 @@ def test_an_error_at_a_state_costs_that_session(harbour: Harbour, monkeypatch: p
 
     monkeypatch.setattr(harbour.front.broadcast.writer, "_shape", broken)
     for member in harbour.front.crews.by_token.values():
-        member.datagram_shape = None
+        member.state_layout = None
     other.events.clear()
     harbour.run(0.2)
     assert client.of(SessionClosed) and other.states and other.session.phase is Phase.JOINED
@@ -290,7 +290,7 @@ def test_an_error_at_an_event_or_a_command_is_counted_and_the_next_one_taken(
     assert harbour.order("start")[0]
 
 
-def test_commands_that_cannot_be_told_to_the_engine_wait_for_nothing(harbour: Harbour) -> None:
+def test_commands_that_cannot_reach_the_engine_wait_for_nothing(harbour: Harbour) -> None:
     """Three hundred of them: what waits has room for 256."""
     harbour.join("a")
     for k in range(300):
@@ -304,13 +304,13 @@ def test_commands_that_cannot_be_told_to_the_engine_wait_for_nothing(harbour: Ha
 
 
 def test_a_command_that_fails_on_its_way_waits_for_no_answer() -> None:
-    def tell(*_: object) -> None:
+    def report(*_: object) -> None:
         raise OverflowError("in a test")
 
     from wavesim_sdk.wire.items import Control
     from wavesim_server.network.commands import PendingCommands
 
-    under_way = PendingCommands(tell)
+    under_way = PendingCommands(report)
     with pytest.raises(OverflowError):
         under_way.submit(Control("start"), "", lambda ok, text: None)
     assert not under_way._pending
@@ -321,14 +321,14 @@ def test_so_many_commands_are_under_way_and_no_more() -> None:
     from wavesim_sdk.wire.items import Control
     from wavesim_server.network.commands import MAX_PENDING, PendingCommands
 
-    under_way, told = PendingCommands(lambda *_: None), list[str]()
+    under_way, results = PendingCommands(lambda *_: None), list[str]()
     for _ in range(MAX_PENDING):
-        under_way.submit(Control("start"), "", lambda ok, text: told.append(text))
+        under_way.submit(Control("start"), "", lambda ok, text: results.append(text))
     with pytest.raises(ValueError, match=r"^too many pending commands; the maximum is 256$"):
         under_way.submit(Control("start"), "", lambda ok, text: None)
     under_way.complete(messages.ExecutedEvent(1, 1, "done", 0, commands.encode(Control("start"))))
     under_way.submit(Control("start"), "", lambda ok, text: None)
-    assert told == ["done"]
+    assert results == ["done"]
 
 
 @pytest.mark.parametrize("speed", [1e-300, 1e-9, 0.0009, 1001.0, -1.0, float("nan"), float("inf")])
@@ -397,7 +397,7 @@ def test_a_value_from_another_time_is_no_value(harbour: Harbour) -> None:
     table = harbour.areas["vehicles"]["ahrs"]
     harbour.order("step", ticks=100)
 
-    def told(**values: int) -> bool:
+    def is_sent(**values: int) -> bool:
         record = np.zeros(table.capacity, table.dtype)
         record["valid"], record["generation"], record["time_ns"] = 1, 1, 990_000_000
         for name, value in values.items():
@@ -406,11 +406,11 @@ def test_a_value_from_another_time_is_no_value(harbour: Harbour) -> None:
         harbour.run(0.1)
         return "ahrs" in client.states[-1].sensors
 
-    assert told()
-    assert not told(valid=0) and not told(generation=2) and not told(time_ns=-5)
-    assert not told(time_ns=400_000_000), "older than five periods"
-    assert told(time_ns=500_000_000)
-    assert not told(time_ns=3_000_000_000), "of the far future"
+    assert is_sent()
+    assert not is_sent(valid=0) and not is_sent(generation=2) and not is_sent(time_ns=-5)
+    assert not is_sent(time_ns=400_000_000), "older than five periods"
+    assert is_sent(time_ns=500_000_000)
+    assert not is_sent(time_ns=3_000_000_000), "of the far future"
 
 
 def test_nothing_that_a_client_may_say_is_too_large_for_the_engine(harbour: Harbour) -> None:

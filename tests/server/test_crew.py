@@ -69,7 +69,7 @@ def heir(harbour: Harbour) -> None:
 # ------------------------------------------------------------------------------------------ joining
 
 
-def test_what_a_client_is_told_of_its_body(harbour: Harbour) -> None:
+def test_what_a_client_receives_about_its_body(harbour: Harbour) -> None:
     a = harbour.join("a")
     assert a.session.phase is Phase.JOINED and a.session.welcome is not None
     welcome = a.session.welcome
@@ -136,7 +136,7 @@ def test_no_room_for_newcomers_or_observers(config: Callable[..., LoadedConfig])
 def test_a_second_pilot_is_refused(harbour: Harbour) -> None:
     harbour.join("a")
     code, text = refused(harbour, "a")
-    assert code == Refusal.NAME_IN_USE and "127.0.0.1" not in text, "nobody is told where another one is"
+    assert code == Refusal.NAME_IN_USE and "127.0.0.1" not in text, "an address is never disclosed"
 
 
 # ------------------------------------------------------------------------------------------ coming and going
@@ -173,7 +173,7 @@ def test_the_crew_of_a_newcomer_ends_with_it(harbour: Harbour) -> None:
 
 
 def test_the_crew_of_a_newcomer_ends_with_it_although_its_pilot_knew_a_front_that_crashed(harbour: Harbour) -> None:
-    """Its listener was once told the last state of an empty row for ever, and then those of the next body in it."""
+    """Its listener once received the last state of an empty row for ever, and then those of the next body in it."""
     harbour.join("new", model="lauv").cut = True
     heir(harbour)
     listener = harbour.join("new", role=LISTENER)
@@ -269,8 +269,8 @@ def test_receptions_go_to_all_who_want_them_and_answers_to_who_asked(harbour: Ha
 
 
 @pytest.mark.parametrize("name", ["guest", "a"])
-def test_what_the_former_body_of_a_row_hears_and_is_told_is_not_its_successors(harbour: Harbour, name: str) -> None:
-    """The engine has not heard yet that the one left; sound, notices, steps and states that it tells until then are nobody's."""
+def test_what_the_former_body_of_a_row_hears_and_receives_is_not_its_successors(harbour: Harbour, name: str) -> None:
+    """The engine has not heard yet that the one left; sound, notices, steps and states that it sends until then belong to no client."""
     more = {"model": "lauv"} if name == "guest" else {}
     first = harbour.join(name, lockstep_ns=100_000_000, **more)
     row = first.session.welcome.id
@@ -297,7 +297,7 @@ def test_what_the_former_body_of_a_row_hears_and_is_told_is_not_its_successors(h
     assert harbour.sea.identity["generation"][row] == harbour.front.generations[row] == 2
 
 
-def test_a_free_client_is_told_no_state_of_the_body_before_it(harbour: Harbour) -> None:
+def test_a_free_client_receives_no_state_of_the_body_before_it(harbour: Harbour) -> None:
     first = harbour.join("a")
     harbour.run(0.2)
     assert first.states
@@ -312,7 +312,7 @@ def test_a_free_client_is_told_no_state_of_the_body_before_it(harbour: Harbour) 
     assert successor.states
 
 
-def test_after_a_crash_of_the_front_bodies_are_told_from_those_that_it_let_in_unseen(harbour: Harbour) -> None:
+def test_after_a_crash_of_the_front_bodies_are_distinguished_from_those_that_it_let_in_unseen(harbour: Harbour) -> None:
     harbour.join("a")
     harbour.join("guest", model="lauv").session.leave()
     harbour.run(0.1)
@@ -378,7 +378,7 @@ def test_an_answer_to_a_session_that_is_over_goes_to_nobody(harbour: Harbour) ->
 
 
 def test_an_answer_to_a_session_of_a_front_that_crashed_goes_to_nobody(harbour: Harbour) -> None:
-    """Numbers of sessions began anew with the front: another session was told of a request that it had not made."""
+    """Numbers of sessions began anew with the front: another session got the result of a request that it had not made."""
     old = harbour.join("a")
     tag = harbour.front.crews.request_tag(next(iter(harbour.front.crews.pilots())), old.session.request(Ping(25_000.0)))
     old.cut = True
@@ -405,7 +405,7 @@ def test_who_may_not_send(harbour: Harbour) -> None:
     assert done(harbour, "ping") == []
 
 
-def test_others_are_told_of_to_those_who_ask(harbour: Harbour) -> None:
+def test_changes_of_other_clients_are_reported_on_request(harbour: Harbour) -> None:
     curious = harbour.join("a", others=1)
     assert [(e.name, e.present) for e in curious.of(BodyChanged)] == [("c", 1), ("a", 1)]
     quiet = harbour.join("b")
@@ -417,15 +417,15 @@ def test_others_are_told_of_to_those_who_ask(harbour: Harbour) -> None:
     eye = harbour.join("eye", role=OBSERVER)
     assert [e.name for e in eye.of(BodyChanged)] == ["a", "c"]
     harbour.order("start")
-    assert [e.name for e in eye.of(BodyChanged)] == ["a", "c"], "nobody is told of twice"
+    assert [e.name for e in eye.of(BodyChanged)] == ["a", "c"], "each is reported once"
     harbour.join("b").session.leave()
     harbour.run(0.05)
     for who in (eye, curious):
         assert [(e.name, e.present) for e in who.of(BodyChanged)][-2:] == [("b", 1), ("b", 0)]
 
 
-def test_who_asks_later_is_told_of_those_that_are_there_and_of_those_that_come_and_go(harbour: Harbour) -> None:
-    """Once each: asking again tells nobody anew, and who asks no more hears no more."""
+def test_a_later_request_reports_present_clients_and_those_that_come_and_go(harbour: Harbour) -> None:
+    """Once each: a second request repeats nothing, and a cancelled one receives nothing more."""
     client = harbour.join("a")
     heard = [("c", 1), ("a", 1)]
     for _ in range(2):
@@ -484,7 +484,7 @@ def test_rights_are_those_that_were_granted(harbour: Harbour) -> None:
         (listener, Pose("", position=(1.0, 2.0, 3.0)), False, "no right to 'pose'"),
         (referee, Push("b", (1.0, 0.0, 0.0)), True, "push 'b'"),
         (referee, Push("", (1.0, 0.0, 0.0)), False, "needs the name of a body"),
-        (referee, Push("nobody", (1.0, 0.0, 0.0)), False, "is not in the simulation"),
+        (referee, Push("absent", (1.0, 0.0, 0.0)), False, "is not in the simulation"),
         (referee, Weather(wind_speed=8.0), True, "weather"),
         (referee, Allocate("b", (0.0,) * 12), False, "no right to 'allocate'"),
         (referee, Control("speed", -1.0), False, "expected a finite number"),

@@ -176,9 +176,9 @@ def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_na
         for _ in range(20):
             harbour.engine.poll(harbour.now)
 
-    engine()  # what it tells nobody hears any more
+    engine()  # its events have no reader any more
     enter = messages.EnterCommand(row, 7, "two", "lauv", (0, 0, 0), (0, 0, 0), 0, int(front.generations[row]) + 1)
-    leave = [messages.forward(Type.LEAVE, k, 0, messages.LEAVE_BODY) for k in (row, row + 1)]
+    leave = [messages.forward(Type.LEAVE, k, 0, messages.LEAVE_PAYLOAD) for k in (row, row + 1)]
     for record in (leave[0], messages.encode(enter), leave[1]):
         harbour.commands.push(*record)
     engine()
@@ -252,7 +252,7 @@ def test_who_leaves_after_the_end_is_no_part_of_the_run_however_far_behind_the_l
     harbour.commands.push(*messages.forward(Type.REQUESTS, -1, 1, commands.encode(Control("start", None))))
     harbour.engine.poll(harbour.now)
     for row in (0, 1):
-        harbour.commands.push(*messages.forward(Type.LEAVE, row, 0, messages.LEAVE_BODY))
+        harbour.commands.push(*messages.forward(Type.LEAVE, row, 0, messages.LEAVE_PAYLOAD))
         for _ in range(50):
             harbour.engine.poll(harbour.now)
     assert harbour.state is RunState.ENDED
@@ -263,10 +263,10 @@ def test_who_leaves_after_the_end_is_no_part_of_the_run_however_far_behind_the_l
 
 
 @pytest.mark.timeout(30)
-def test_emulators_are_told_all_at_once_and_a_program_that_failed_is_lost(
+def test_emulators_are_stopped_all_at_once_and_a_program_that_failed_is_lost(
     config: Callable[..., LoadedConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fails where anybody waits a moment for an emulator, which serves until it is told."""
+    """Fails where anybody waits a moment for an emulator, which serves until it is stopped."""
     trial = Trial(config(FLEET.replace("<time ", '<time duration="9 s" ')), tmp_path, quiet=True)
     monkeypatch.setattr("wavesim_server.trial.EXIT_GRACE_S", 1e4)
     emulators = [forked_process.fork_process("emulator", signal.pause) for _ in range(3)]

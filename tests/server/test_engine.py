@@ -50,7 +50,7 @@ def synchronous(harbour: Harbour, sensor: str = "ahrs") -> Any:
 
 
 def events(harbour: Harbour, kind: type[Any]) -> Iterator[Any]:
-    """What the engine told, taken before the front has it."""
+    """The events of the engine, taken before the front has them."""
     return (e for e in (messages.decode_event(*r) for r in harbour.events.pop_all()) if isinstance(e, kind))
 
 
@@ -244,7 +244,7 @@ def test_an_answer_to_another_tick_releases_nothing(harbour: Harbour) -> None:
     for tick in (1, 7):
         queue = harbour.front.engine_queue
         answer = Done(tick, 0, (1.0,), None)
-        queue.forward(0, 1, answer, codec.encode_body(answer)[1])
+        queue.forward(0, 1, answer, codec.encode_payload(answer)[1])
         queue.send(messages.ReleaseCommand(tick))
     harbour.front.hand_over()
     harbour.engine.poll(harbour.now)
@@ -398,7 +398,7 @@ def test_the_watchdog_acts_at_its_tick(harbour: Harbour) -> None:
     assert len(done(harbour, "command")) == 2, "once"
 
 
-def test_a_contact_is_told_to_the_body_it_happens_to(harbour: Harbour) -> None:
+def test_a_contact_is_reported_to_the_body_it_happens_to(harbour: Harbour) -> None:
     """And to log and viewers, as every notice; one of a body that has left to nobody."""
     a = harbour.join("a")
     harbour.sea.meetings = [[(20_000_000, 0, "the sea bed", 0.5), (20_000_000, 7, "'a'", 0.5)]]
@@ -433,7 +433,7 @@ def test_records_for_the_log(config: Callable[..., LoadedConfig]) -> None:
     assert np.frombuffer(logged[0].rows, np.int64).tolist() == [2, 0] * 4, "of the body in row 2, and its sensor 0"
 
 
-def test_forces_are_told_to_those_who_ask(config: Callable[..., LoadedConfig]) -> None:
+def test_forces_are_sent_on_request(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET), log=True)
     a, b = harbour.join("a", effort=1), harbour.join("b")
     harbour.order("step", ticks=5)
@@ -464,8 +464,8 @@ def test_forces_of_all_in_the_log(config: Callable[..., LoadedConfig]) -> None:
     assert np.frombuffer(logged.rows, np.int64).reshape(-1, 2)[3].tolist() == [2, 0]
 
 
-def test_lines_are_published_and_logged_and_told_of_when_they_break(config: Callable[..., LoadedConfig]) -> None:
-    """Fails when the log asks whose body a line is, as of the tables of bodies, or when nobody is told."""
+def test_lines_are_published_and_logged_and_reported_when_they_break(config: Callable[..., LoadedConfig]) -> None:
+    """Fails when the log asks whose body a line is, as of the tables of bodies, or when no client gets a notice."""
     line = """<line name="tether" length="20 m" diameter="8 mm" mass="50 g/m" stiffness="50 kN">
     <end body="c"/><end position="9 9 20 m"/></line></fleet>"""
     harbour = Harbour(config(FLEET.replace("</fleet>", line)), log=True)
@@ -475,10 +475,10 @@ def test_lines_are_published_and_logged_and_told_of_when_they_break(config: Call
     harbour.sea.broken = [(130_000_000, "tether", 2, 812.3), (140_000_000, "between-anchors", -1, 5.0)]
     while harbour.engine.run.state is RunState.RUNNING:
         harbour.engine.poll(harbour.now)
-    told = [messages.decode_event(*r) for r in harbour.events.pop_all()]
-    logged = [e for e in told if isinstance(e, messages.LogRecordsEvent) and e.tables == ("lines",)]
+    decoded = [messages.decode_event(*r) for r in harbour.events.pop_all()]
+    logged = [e for e in decoded if isinstance(e, messages.LogRecordsEvent) and e.tables == ("lines",)]
     assert [e.tick for e in logged] == [0, 10, 20] and np.frombuffer(logged[0].rows, np.int64).tolist() == [0, 0]
-    notices = [(e.time_ns, e.row, e.name, e.text) for e in told if isinstance(e, messages.NoticeEvent)]
+    notices = [(e.time_ns, e.row, e.name, e.text) for e in decoded if isinstance(e, messages.NoticeEvent)]
     assert notices == [
         (130_000_000, 2, "c", "line 'tether' broke at 812.3 N"),
         (140_000_000, 0, "between-anchors", "line 'between-anchors' broke at 5 N"),
@@ -510,7 +510,7 @@ def test_faults_by_the_clock(config: Callable[..., LoadedConfig]) -> None:
     )
 
 
-def test_faults_by_the_clock_are_told_for_the_log(config: Callable[..., LoadedConfig]) -> None:
+def test_scheduled_faults_are_reported_to_the_log(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(PLANNED))
     harbour.frozen = True
     harbour.engine.run.budget = 20
@@ -554,19 +554,19 @@ def test_a_full_ring_holds_the_engine_and_loses_nothing(harbour: Harbour) -> Non
         assert engine.poll(harbour.now) <= harbour.now + core.FULL_QUEUE_RETRY_S
         ticks.append(harbour.sea.tick)
     assert len(set(ticks[20:])) == 1, "it stands still"
-    told = 0
+    count = 0
     for _ in range(400):
-        told += sum(len(e.sent) // SENT.dtype.itemsize for e in events(harbour, messages.SignalsEvent))
+        count += sum(len(e.sent) // SENT.dtype.itemsize for e in events(harbour, messages.SignalsEvent))
         engine.poll(harbour.now)
-        if told == 6000:
+        if count == 6000:
             break
-    assert told == 6000 and engine.flush()
+    assert count == 6000 and engine.flush()
 
 
 def test_the_reader_of_a_large_record_is_rung_and_the_engine_comes_back_although_nothing_moves(
     harbour: Harbour,
 ) -> None:
-    """A record goes in pieces: the room for the rest is made by a reader who was told of nothing whole yet."""
+    """A record goes in pieces: the room for the rest is made by a reader that has no whole record yet."""
     engine, rung = harbour.engine, list[int]()
     list(harbour.events.pop_all())
     engine.events._ring = harbour.events = Ring.create_private(4096)
@@ -581,7 +581,7 @@ def test_the_reader_of_a_large_record_is_rung_and_the_engine_comes_back_although
         if found:
             break
     assert found == [messages.SignalsEvent(bytes(10_000), b"", b"", b"")]
-    # what could not be told in a turn after which the engine waits for a command
+    # what could not be sent in a turn after which the engine waits for a command
     engine.events._ring = harbour.events = Ring.create_private(64)
     harbour.commands.push(*messages.forward(Type.REQUESTS, -1, 1, commands.encode(Control("pause"))))
     assert engine.poll(harbour.now) == harbour.now + core.FULL_QUEUE_RETRY_S and engine.events.has_backlog

@@ -27,7 +27,7 @@ def test_inside_as_matplotlib_says() -> None:
         assert np.array_equal(is_inside(star, points), Polygon(star).contains_points(points))
 
 
-def test_a_crossing_is_told_once() -> None:
+def test_a_crossing_is_reported_once() -> None:
     square = tuple(Corner(north=n, east=e) for n, e in ((0.0, 0.0), (10.0, 0.0), (10.0, 10.0), (0.0, 10.0)))
     fences = Fences(
         [Fence(name="in", keep="inside", corner=square), Fence(name="out", keep="outside", corner=square)],
@@ -64,7 +64,7 @@ def test_fences_without_area(config: Callable[..., LoadedConfig], corners: str, 
 
 
 @pytest.mark.system
-def test_who_crosses_is_told(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
+def test_a_crossing_reaches_the_pilot(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
     """By a notice to its broker, and in shared memory, at the same time of every run."""
     corners = "".join(f'<corner north="{n} m" east="{e} m"/>' for n, e in ((-9, -9), (1, -9), (1, 9), (-9, 9)))
     server = serve(
@@ -86,5 +86,5 @@ def test_who_crosses_is_told(config: Callable[..., LoadedConfig], serve: Callabl
     assert notices[0].time_ns % 200_000_000 == 0
     shared = SharedState(server.name)
     server.wait(lambda _: shared.history("notice", 0)[0] > 0)
-    total, told = shared.history("notice", 0)
-    assert total == 1 and told["text"][0].decode() == notices[0].text and told["name"][0] == b"a"
+    total, records = shared.history("notice", 0)
+    assert total == 1 and records["text"][0].decode() == notices[0].text and records["name"][0] == b"a"

@@ -23,7 +23,7 @@ from wavesim_sdk.log import read
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import CLOCK, RunState
 from wavesim_sdk.testing import FakeServer
-from wavesim_sdk.wire.codec import encode_body
+from wavesim_sdk.wire.codec import encode_payload
 from wavesim_sdk.wire.frame_pieces import FrameAssembler, WholeFrame, split_frame
 from wavesim_sdk.wire.items import Answer, Frames
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, PIECE_BYTES, SEAL_BYTES, Piece, Role
@@ -90,7 +90,7 @@ def got(client: Client) -> list[ImagingFrame]:
     return [ImagingFrame.from_bytes(w.data) for w in client.of(WholeFrame)]
 
 
-def test_a_crew_gets_what_it_asks_for_and_who_may_not_is_told_so(harbour: Harbour) -> None:
+def test_a_crew_gets_what_it_requests_and_a_refusal_without_permission(harbour: Harbour) -> None:
     pilot = harbour.join("a")
     assert ask(harbour, pilot, "aft") == (False, "'a' has no sonar or camera named 'aft'; available: ahead, side, eye")
     observer = harbour.join("eye", role=OBSERVER)
@@ -202,7 +202,7 @@ def test_nonsense_in_pieces_and_frames() -> None:
         torn[field] = value
         with pytest.raises(ValueError, match="record"):
             ImagingFrame.from_bytes(torn.tobytes() + good.payload)
-    largest = encode_body(Piece(2**31 - 1, 2**62, 8191, 8192, bytes(PIECE_BYTES)))[1]
+    largest = encode_payload(Piece(2**31 - 1, 2**62, 8191, 8192, bytes(PIECE_BYTES)))[1]
     assert HEADER_BYTES + len(largest) + SEAL_BYTES <= MAX_DATAGRAM
 
 
@@ -226,10 +226,10 @@ def test_an_asyncio_program_iterates_over_frames() -> None:
         return RequestRefused(r.number, "'a' has no sonar 'aft'")
 
     with FakeServer() as server:
-        told: list[Any] = []
+        requests: list[Any] = []
 
         def answer(r: Requested) -> Answer:
-            told.append(r.request)
+            requests.append(r.request)
             for n, frame in ((1, 1), (2, 2), (4, 4)):  # the third was lost
                 for piece in split_frame(1, n, whole(frame).data):
                     server.sessions.send(r.session, piece)
@@ -238,8 +238,8 @@ def test_an_asyncio_program_iterates_over_frames() -> None:
         server.answer = answer
         seen, lost = asyncio.run(program(server))
     assert (seen, lost) == ([1, 2, 4], 1)
-    assert told[0] == Frames(("sonar",), 100_000_000)
-    assert Frames((), 0) in told or any(r.request == Frames((), 0) for r in server.events_of(Requested, "a"))
+    assert requests[0] == Frames(("sonar",), 100_000_000)
+    assert Frames((), 0) in requests or any(r.request == Frames((), 0) for r in server.events_of(Requested, "a"))
 
 
 @pytest.fixture
@@ -279,9 +279,9 @@ def test_frames_stand_in_the_log_and_none_is_lost_while_time_can_wait(logged: An
     log = read(path)
     assert log.series["/sonar/a/ahead"].records["number"].tolist() == list(range(1, 31)), "without their payloads"
     with path.open("rb") as file:
-        told = [m.ros_msg for m in read_ros2_messages(file, topics=["/sonar/a/ahead"])]
-    assert bytes(told[4].data) == whole(5).payload
-    assert (told[4].number, told[4].beams) == (5, 10)
+        messages = [m.ros_msg for m in read_ros2_messages(file, topics=["/sonar/a/ahead"])]
+    assert bytes(messages[4].data) == whole(5).payload
+    assert (messages[4].number, messages[4].beams) == (5, 10)
 
 
 def test_in_real_time_frames_that_come_too_fast_are_counted(logged: Any) -> None:

@@ -27,7 +27,7 @@ async def test_an_engine_that_never_stops_telling_leaves_the_commander_its_turn(
 ) -> None:
     """With a log that the front could just not keep up with, no command was answered any more."""
     harbour = Harbour(config(FLEET))
-    told, takes = itertools.count(), 0
+    records, takes = itertools.count(), 0
     record = messages.encode(messages.RunStateEvent(1, 5))
     queue, bell = CommanderQueue(name), os.eventfd(1, os.EFD_NONBLOCK)
 
@@ -35,7 +35,7 @@ async def test_an_engine_that_never_stops_telling_leaves_the_commander_its_turn(
         nonlocal takes
         takes += 1
         while True:
-            next(told)
+            next(records)
             os.eventfd_write(bell, 1)  # as the engine does
             yield record
 
@@ -48,7 +48,7 @@ async def test_an_engine_that_never_stops_telling_leaves_the_commander_its_turn(
             with Commander(name) as commander:
                 for _ in range(3):
                     assert (await asyncio.to_thread(commander.send, "status")).ok
-        assert next(told) > 3
+        assert next(records) > 3
         for _ in range(20):  # nor does it take longer and longer until it is theirs
             before = takes
             await asyncio.sleep(0)

@@ -33,8 +33,8 @@ def drive(lab: Lab) -> None:
 
 
 def everything(lab: Lab) -> tuple[bytes, str, str, int]:
-    told = "".join(repr(lab.sensors(name)) for name in lab.names)
-    return lab.state().tobytes(), told, repr(lab.states()), len(lab.tracks)
+    values = "".join(repr(lab.sensors(name)) for name in lab.names)
+    return lab.state().tobytes(), values, repr(lab.states()), len(lab.tracks)
 
 
 def test_instruments_tell_what_the_emulators_would(lab: Lab) -> None:
@@ -91,7 +91,7 @@ def test_what_a_notebook_shows(lab: Lab, tmp_path: Path) -> None:
     assert repr(lab) == "<Lab 'wavesim' at 10.000 s: 6 bodies (boat, auv0, auv1, auv2, auv3, auv4)>"
     states = lab.states()
     assert len(repr(states).splitlines()) == 7 and "<td>auv4</td>" in states._repr_html_()
-    assert states["auv4"]["north"] > states["auv0"]["north"] > 1.0, "who is told more goes farther"
+    assert states["auv4"]["north"] > states["auv0"]["north"] > 1.0, "a higher command goes farther"
     with pytest.raises(KeyError, match="did you mean 'auv1'"):
         states["auv1x"]
     assert [t for t, *_ in lab.tracks] == pytest.approx([0.5 * k for k in range(21)])

@@ -17,7 +17,7 @@ MANY = 5000  #: more than events may wait for a client's acknowledgement
 FLEET = '<time step="10 ms" pace="fast"/><fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/></fleet>'
 
 
-def test_an_observer_is_told_of_more_bodies_than_events_may_wait(config: Callable[..., LoadedConfig]) -> None:
+def test_an_observer_receives_more_bodies_than_events_may_wait(config: Callable[..., LoadedConfig]) -> None:
     """It could not join at all: the roll call ended its session."""
     harbour = Harbour(config(f'<shared vehicles="{MANY + 9}"/>{FLEET}'))
     identity = harbour.areas["vehicles"]["identity"]
@@ -33,9 +33,9 @@ def test_an_observer_is_told_of_more_bodies_than_events_may_wait(config: Callabl
     rows["present"][MANY] = 0
     identity.publish(rows, 0)
     harbour.run(0.8)
-    told = [(e.id, e.present) for e in eye.of(BodyChanged)]
-    assert told.count((MANY, 0)) == 1 and (MANY, 1) not in told
-    assert sorted(row for row, present in told if present) == list(range(1, MANY))
+    changes = [(e.id, e.present) for e in eye.of(BodyChanged)]
+    assert changes.count((MANY, 0)) == 1 and (MANY, 1) not in changes
+    assert sorted(row for row, present in changes if present) == list(range(1, MANY))
     assert not harbour.front.observers.has_roll_calls and len(status(harbour)["observers"]) == 1
 
 
@@ -52,7 +52,7 @@ def test_a_roll_call_ends_with_its_session(config: Callable[..., LoadedConfig]) 
 
 
 @pytest.mark.parametrize("letter", ["x", "\u6c34"])
-def test_a_notice_of_any_length_is_told_short(config: Callable[..., LoadedConfig], letter: str) -> None:
+def test_a_notice_of_any_length_is_shortened(config: Callable[..., LoadedConfig], letter: str) -> None:
     """A fence may have a name of three thousand letters: who crossed it lost its session."""
     harbour = Harbour(config(FLEET))
     client = harbour.join("a")

@@ -34,7 +34,7 @@ def test_it_opens_when_all_have_answered() -> None:
     barrier.add_reply(B, 5, reply(2.0))
     assert barrier.take_replies(10.0) == {A: reply(1.0), B: reply(2.0)}
     assert barrier.tick is None and barrier.deadline == math.inf
-    assert barrier.take_replies(99.0) is None, "it is told once"
+    assert barrier.take_replies(99.0) is None, "it is reported once"
 
 
 def test_without_clients_it_opens_at_once() -> None:

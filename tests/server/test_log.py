@@ -214,7 +214,7 @@ def with_ctd(folder: Path) -> LoadedConfig:
     return load(folder / "c.xml")
 
 
-def test_whoever_asks_for_what_a_log_has_not_is_told(tmp_path: Path) -> None:
+def test_a_request_for_what_a_log_lacks_is_an_error(tmp_path: Path) -> None:
     """Misspelt names: no empty answer, of which one would believe that nothing happened. What may be absent is empty."""
     write(tmp_path / "a.mcap", with_ctd(tmp_path))
     log = read(tmp_path / "a.mcap")
@@ -231,7 +231,7 @@ def test_whoever_asks_for_what_a_log_has_not_is_told(tmp_path: Path) -> None:
     for call, said in asked:
         with pytest.raises(UnknownName, match=said):
             call()
-    assert len(log.navigation_errors("b")[0]) == 0, "it is there, and no navigator of it told anything"
+    assert len(log.navigation_errors("b")[0]) == 0, "it is there, and its navigator sent nothing"
     assert log.by_type("gps") == {} and len(log.get("/effort/b", EFFORT).records) == 0 and "ctd" in log.sensors("b")
 
 

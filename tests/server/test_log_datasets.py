@@ -42,8 +42,8 @@ def test_parquet_is_exact(log: Log, tmp_path: Path) -> None:
         frame = duckdb.read_parquet(str(file)).df()
         for name, values in _expected(log, topic).items():
             assert np.array_equal(frame[name].to_numpy(), values, equal_nan=isinstance(values[0], float)), (topic, name)
-    told = duckdb.sql(f"select value from parquet_kv_metadata('{tmp_path}/p/sensor.b.probe.parquet')").fetchall()
-    units = json.loads(told[0][0])
+    metadata = duckdb.sql(f"select value from parquet_kv_metadata('{tmp_path}/p/sensor.b.probe.parquet')").fetchall()
+    units = json.loads(metadata[0][0])
     assert units["temperature"] == "C" and units["measured_ns"] == "ns" and "valid" not in units
 
 
@@ -53,8 +53,8 @@ def test_netcdf_is_exact(log: Log, tmp_path: Path) -> None:
         with xarray.open_dataset(tmp_path / "n" / f"{topic[1:].replace('/', '.')}.nc", engine="scipy") as found:
             since = (found.time - np.datetime64("2026-01-01", "ns")).to_numpy().astype(np.int64)
             for name, values in _expected(log, topic).items():
-                told = since if name == "time_ns" else found[name].to_numpy()
-                assert np.array_equal(told, values, equal_nan=isinstance(values[0], float)), (topic, name)
+                stored = since if name == "time_ns" else found[name].to_numpy()
+                assert np.array_equal(stored, values, equal_nan=isinstance(values[0], float)), (topic, name)
     with xarray.open_dataset(tmp_path / "n" / "state.b.nc", engine="scipy") as found:
         assert found.featureType == "trajectory" and found.trajectory.attrs["cf_role"] == "trajectory_id"
         assert found.depth.attrs["positive"] == "down" and found.p_WB_W_x.attrs["units"] == "m"

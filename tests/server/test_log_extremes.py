@@ -70,7 +70,7 @@ TEXTS = [
     ),
     ("/commands", {"sender": "", "verb": "pose", "arguments": {"body": ["a"], "position": [1e308, None, "x"]}}),
     ("/notices", {"body": "a", "text": "look"}),
-    ("/frozen", {"bodies": ["a", "nobody"]}),
+    ("/frozen", {"bodies": ["a", "absent"]}),
     ("/faults", {"body": "a", "part": "propeller", "kind": "loss", "begins": True, "amount": -1e299}),
     ("/host/health", {"ticks_late": 10**299}),
 ]
@@ -240,14 +240,14 @@ def test_a_message_later_than_any_run_is_left_out(
     with path.open("wb") as file:
         writer = Writer(file, compression=CompressionType.NONE)
         writer.start()
-        told = {
+        metadata = {
             "seed": "1",
             "server": "\x1b]0;x\x07",
             "versions": '{"wavesim": "\\u001b[2J"}',
             "\x1b[2J": "x",
             "digest": "d\x1b[2J",
         }
-        writer.add_metadata(METADATA, {"configuration": config(FLEET).text, **told})
+        writer.add_metadata(METADATA, {"configuration": config(FLEET).text, **metadata})
         text = writer.register_schema("std_msgs/msg/String", "ros2msg", b"string data")
         bodies = writer.register_channel("/bodies", "cdr", text)
         for time, (topic, value) in zip((0, 2**63, 2**64 - 1), TEXTS * 2, strict=False):

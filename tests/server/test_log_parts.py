@@ -198,7 +198,7 @@ def test_the_log_says_what_of_the_machine_may_matter(tmp_path: Path, config: Cal
         "kernels",
     } <= found.keys()
     assert found["numpy_simd"].split() and "glibc" in found["libc"]
-    for core in ("Nehalem", "Sandybridge"):  # any x86-64 can be told to take these
+    for core in ("Nehalem", "Sandybridge"):  # any x86-64 can be made to use these
         code = "from wavesim_server.logbook.machine_traits import machine_traits; print(machine_traits()['blas_core'])"
         done = subprocess.run(
             [sys.executable, "-c", code],

@@ -30,7 +30,7 @@ outer: Any = array_tables.make_unpacker(Outer)
 
 
 @kernel
-def told(table: Any, out: Any) -> int:
+def kernel_sum(table: Any, out: Any) -> int:
     """Every member, and one element written."""
     o = outer(table)
     out[0], out[1], out[2] = o.rows[1, 2], o.inner.steep, 1.0 if o.inner.deep else 0.0
@@ -46,7 +46,7 @@ def test_a_kernel_finds_what_the_tuple_has(deep: bool) -> None:
     rows, keys = np.arange(6.0).reshape(2, 3), np.zeros(5, np.uint64)
     value = Outer(rows, Inner(grid, 0.25, deep), 40, keys)
     out = np.zeros(5)
-    assert told(array_tables.pack(value), out) == 45
+    assert kernel_sum(array_tables.pack(value), out) == 45
     assert out.tolist() == [5.0, 0.25, float(deep), grid[1, 0, 2, 1, 3], 4.0] and rows[0, 0] == 7.0
 
 

@@ -39,7 +39,7 @@ class Server:
         (900.0, (450000000000, 900000000000), "900/900 s"),
     ],
 )
-def test_a_short_run_is_told_as_a_long_one(
+def test_a_short_run_is_reported_like_a_long_one(
     duration: float,
     times: tuple[int, ...],
     end: str,

@@ -242,7 +242,9 @@ def test_how_a_client_went_stays_until_the_next_comes(desk: Desk) -> None:
     tick, rows = desk.seen(CLIENTS.name)
     assert tick == 30 and rows["status"].tolist() == [2, 3, 1, 0] and bytes(rows["name"][0]) == b"auv"
     desk.publisher.poll(102.0, 35, [])
-    assert desk.seen(CLIENTS.name)[1]["status"].tolist() == [2, 3, 1, 0], "told once: nobody said that the third went"
+    assert desk.seen(CLIENTS.name)[1]["status"].tolist() == [2, 3, 1, 0], (
+        "reported once: the third was not reported as ended"
+    )
     desk.publisher.poll(103.0, 40, pilots[:1])
     assert desk.seen(CLIENTS.name)[1]["status"].tolist() == [1, 3, 1, 0]
     desk.publisher.mark_departed(0, 3)

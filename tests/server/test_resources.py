@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_one_at_a_time_and_the_second_is_told_who(folder: Path) -> None:
+def test_one_at_a_time_and_the_second_learns_who_holds_it(folder: Path) -> None:
     first = NameLock("x")
     assert [p.name for p in folder.iterdir()] == [f"wavesim-{os.getuid()}-x.lock"]
     with pytest.raises(AlreadyRunning, match=rf"'x' is already running \(process {os.getpid()}\).*--name") as refused:

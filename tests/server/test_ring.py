@@ -96,7 +96,7 @@ def test_a_record_beyond_every_bound_is_refused_and_counted(ring: Ring, monkeypa
 
 def test_a_large_record_given_up_in_the_middle_leaves_no_trace(ring: Ring) -> None:
     reader = Ring.attach(NAME)
-    for give_up in (ring.count_dropped, lambda: None):  # told, or seen when another record is pushed
+    for give_up in (ring.count_dropped, lambda: None):  # reported, or noticed when another record is pushed
         for following in (b"small", random.Random(0).randbytes(9000)):
             before = ring.dropped
             assert ring.push(1, bytes(50_000)) is PushResult.FULL

@@ -166,9 +166,9 @@ def test_a_step_that_is_too_long_in_the_flow_is_refused_with_one_that_will_do(
     for flow in ('north="6 m/s" east="-8 m/s"', 'tide_amplitude="10 m/s"'):
         with pytest.raises(
             ConfigError, match=r"with a time step of 100 ms in a flow of 10 m/s: .* at most (\d+)"
-        ) as told:
+        ) as refusal:
             stream(100, flow)
-    sim = stream(float(str(told.value).split("at most ")[1].split()[0]), 'east="10 m/s"')
+    sim = stream(float(str(refusal.value).split("at most ")[1].split()[0]), 'east="10 m/s"')
     while sim.time_ns < 10e9:
         sim.advance(50)
     assert np.linalg.norm(sim.fleet.body(0)[B.NU : B.NU + 3]) == pytest.approx(10.0, rel=0.05)
@@ -284,7 +284,7 @@ def test_garbage_is_a_value_error(config: Callable[..., LoadedConfig], call: str
 
 
 def test_nothing_of_a_broken_body_stays_for_the_next_one_in_its_row(config: Callable[..., LoadedConfig]) -> None:
-    """Neither that it was frozen, nor its faults, nor what it was told."""
+    """Neither that it was frozen, nor its faults, nor its commands."""
     sim = Simulation(config(f'<time step="10 ms"/><shared vehicles="2"/>{DEEP}'))
     sim.enter("other", "lauv", (90.0, 0.0, 20.0))
     row = sim.enter("bad", "lauv", (0.0, 0.0, 20.0))
@@ -384,13 +384,13 @@ def test_tables_in_the_order_of_the_model(config: Callable[..., LoadedConfig]) -
 def test_a_reversed_actuator_once_and_again(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(DEEP))
     row = sim.enter("v", "lauv", (0.0, 0.0, 20.0))
-    told = lambda: float(sim.actuation()["command"][row][0])  # noqa: E731  # read often
+    current_command = lambda: float(sim.actuation()["command"][row][0])  # noqa: E731  # read often
     sim.command(row, [4.0])
     sim.fail(row, 0, "reversed")
     sim.fail(row, 0, "reversed")
-    assert told() == -4.0, "it stays reversed"
+    assert current_command() == -4.0, "it stays reversed"
     sim.fail(row, 0, "none")
-    assert told() == 4.0, "repaired, it follows the command it had"
+    assert current_command() == 4.0, "repaired, it follows the command it had"
 
 
 def test_an_actuator_that_has_not_started_stays_so_when_repaired(config: Callable[..., LoadedConfig]) -> None:

@@ -96,8 +96,8 @@ def test_soundings_as_kmall_are_read_by_pykmall(log: Path, tmp_path: Path) -> No
     """
     from KMALL import kmall
 
-    told = wavesim("log", "export", log, "--kmall", tmp_path / "a.kmall")
-    assert (told.returncode, told.stdout.strip()) == (0, f"{tmp_path / 'a.kmall'}: 5 pings")
+    result = wavesim("log", "export", log, "--kmall", tmp_path / "a.kmall")
+    assert (result.returncode, result.stdout.strip()) == (0, f"{tmp_path / 'a.kmall'}: 5 pings")
     reader = kmall(str(tmp_path / "a.kmall"))
     reader.index_file()
     kinds = [str(k) for k in reader.Index["MessageType"]]
@@ -164,14 +164,14 @@ def test_soundings_as_kmall_are_read_by_pykmall(log: Path, tmp_path: Path) -> No
 def test_side_scan_from_a_log_as_xtf(log: Path, tmp_path: Path) -> None:
     import pyxtf
 
-    told = wavesim("log", "export", log, "--xtf", tmp_path / "a.xtf")
-    assert told.returncode == 6
+    result = wavesim("log", "export", log, "--xtf", tmp_path / "a.xtf")
+    assert result.returncode == 6
     assert (
         "several sonars of this kind: select one with --vehicle and --sonar; available: auv low, auv side"
-        in told.stderr
+        in result.stderr
     )
-    told = wavesim("log", "export", log, "--xtf", tmp_path / "a.xtf", "--vehicle", "auv", "--sonar", "side")
-    assert told.returncode == 0, told.stderr
+    result = wavesim("log", "export", log, "--xtf", tmp_path / "a.xtf", "--vehicle", "auv", "--sonar", "side")
+    assert result.returncode == 0, result.stderr
     header, packets = pyxtf.xtf_read(str(tmp_path / "a.xtf"))
     pings = packets[pyxtf.XTFHeaderType.sonar]
     lines = [np.random.default_rng(n).integers(0, 256, (2, 60), np.uint8)[1] for n in range(1, 6)]
@@ -196,22 +196,22 @@ def test_what_cannot_be_exported_is_said_in_a_line(
         ),
         (["--kmall", tmp_path / "none" / "b.kmall"], 6, "cannot write"),
     ):
-        told = wavesim("log", "export", log, *arguments)
-        assert (told.returncode, told.stderr.splitlines()[-1].count(text)) == (code, 1), told.stderr
+        result = wavesim("log", "export", log, *arguments)
+        assert (result.returncode, result.stderr.splitlines()[-1].count(text)) == (code, 1), result.stderr
     empty = io.BytesIO()
     writer = LogWriter(empty, config(FLEET), 1)
     writer._part.finish()
     (tmp_path / "empty.mcap").write_bytes(empty.getvalue())
-    told = wavesim("log", "export", tmp_path / "empty.mcap", "--xtf", tmp_path / "c.xtf")
-    assert (told.returncode, "available: none" in told.stderr) == (6, True)
+    result = wavesim("log", "export", tmp_path / "empty.mcap", "--xtf", tmp_path / "c.xtf")
+    assert (result.returncode, "available: none" in result.stderr) == (6, True)
 
 
 def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Path) -> None:
     from mcap_ros2.reader import read_ros2_messages
     from rosbags.highlevel import AnyReader
 
-    told = wavesim("log", "export", log, "--ros", tmp_path / "a.mcap")
-    assert (told.returncode, told.stdout.strip()) == (0, f"{tmp_path / 'a.mcap'}: 39 messages"), told.stderr
+    result = wavesim("log", "export", log, "--ros", tmp_path / "a.mcap")
+    assert (result.returncode, result.stdout.strip()) == (0, f"{tmp_path / 'a.mcap'}: 39 messages"), result.stderr
     with (tmp_path / "a.mcap").open("rb") as file:
         by_topic: dict[str, list[Any]] = {}
         for m in read_ros2_messages(file):

@@ -43,7 +43,7 @@ KEY, COOKIE = bytes(range(32)), bytes(16)
 
 
 class Fleet:
-    """Tables as the engine and the emulators leave them, members of crews, and what should be told of them."""
+    """Tables as the engine and the emulators leave them, members of crews, and what should be sent to them."""
 
     def __init__(self, suite: Sequence[str] = SUITE, seed: int = 5) -> None:
         self.suite, self.draw = suite, np.random.default_rng(seed)
@@ -124,7 +124,7 @@ class Fleet:
         if m.wants_effort:
             record = self.area["effort"].latest[row]
             effort = tuple(0.0 if math.isnan(v) else float(v) for name in record.dtype.names for v in record[name])
-        told = {}
+        sensor_values = {}
         for k in m.sensor_numbers:
             place, record = self.place.get((row, k)), None
             if place is not None:
@@ -136,8 +136,8 @@ class Fleet:
                 plain = [
                     float(v) for f in value_fields(sensor_table_of(self.suite[k])) for v in np.ravel(record[f.name])
                 ]
-                told[k] = time, [v if math.isfinite(v) else None for v in plain]
-        return TICK, NOW_NS, 1, motion, actual, effort, told
+                sensor_values[k] = time, [v if math.isfinite(v) else None for v in plain]
+        return TICK, NOW_NS, 1, motion, actual, effort, sensor_values
 
     def read(self, members: Sequence[CrewMember], kind: Type) -> tuple[dict[int, tuple[Any, ...]], list[int]]:
         """(row -> what a client reads, how many sessions were written at a time)."""
@@ -155,7 +155,7 @@ class Fleet:
         plain = body if isinstance(body, bytes) else body[k, HEADER_BYTES:].tobytes()
         assert len(plain) <= MAX_BODY_BYTES, "with a seal it would not fit"
         data = codec.encode_datagram(type_, plain, 1, 1)
-        return codec.decode_body(data, codec.decode_header(data, from_client=False))
+        return codec.decode_payload(data, codec.decode_header(data, from_client=False))
 
     @staticmethod
     def _client(m: CrewMember, kind: Type, messages: list[Any]) -> tuple[Any, ...]:
@@ -165,30 +165,30 @@ class Fleet:
         for k, part in enumerate(more):
             assert isinstance(part, SensorsMessage) and (part.tick, part.part) == (first.tick, k)
             readings += part.sensors
-        told: dict[int, tuple[int, list[float | None]]] = {}
+        sensor_values: dict[int, tuple[int, list[float | None]]] = {}
         for r in readings:
-            values = told.setdefault(r.number, (r.time_ns, []))[1]
-            assert r.first == len(values) and r.time_ns == told[r.number][0], "piece by piece"
+            values = sensor_values.setdefault(r.number, (r.time_ns, []))[1]
+            assert r.first == len(values) and r.time_ns == sensor_values[r.number][0], "piece by piece"
             values += r.values
         if kind is Type.STEP:
             assert first.last_event == m.session.outbox.last  # type: ignore[attr-defined]  # it is a StepMessage
         motion, effort = (None if v is None else tuple(v) for v in (first.motion, first.effort))
-        return first.tick, first.time_ns, first.run_state, motion, tuple(first.actuation), effort, told
+        return first.tick, first.time_ns, first.run_state, motion, tuple(first.actuation), effort, sensor_values
 
     def read_local(self, m: CrewMember, kind: Type) -> tuple[Any, ...]:
         """What a client in the server's process reads."""
-        before = m.datagram_shape
-        m.datagram_shape = None if before is None else self._local_rows.get(m.row)
+        before = m.state_layout
+        m.state_layout = None if before is None else self._local_rows.get(m.row)
         state = self.local_states.make(m, self.body, TICK, 1, kind is Type.STEP)
-        self._local_rows[m.row], m.datagram_shape = m.datagram_shape, before
+        self._local_rows[m.row], m.state_layout = m.state_layout, before
         assert state.step == (kind is Type.STEP)
-        told = {}
+        sensor_values = {}
         for number, layout in self.body.layouts.items():
             if layout.name in state.sensors:
                 value = state.sensors[layout.name]
-                told[number] = value.time_ns, [None if math.isnan(v) else v for v in value.numbers]
+                sensor_values[number] = value.time_ns, [None if math.isnan(v) else v for v in value.numbers]
         effort = None if state.effort is None else tuple(v for part in vars(state.effort).values() for v in part)
-        return state.tick, state.time_ns, state.run_state, state.motion, tuple(state.actuation), effort, told
+        return state.tick, state.time_ns, state.run_state, state.motion, tuple(state.actuation), effort, sensor_values
 
     def check(self, members: Sequence[CrewMember], kind: Type = Type.STATE) -> list[int]:
         """All read what they should, also in the server's process; how many were written at a time."""
@@ -275,7 +275,7 @@ def test_a_force_that_nobody_computed_is_none(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("count", [2, MANY])
 @pytest.mark.parametrize(
-    ("column", "value", "told"),
+    ("column", "value", "is_sent"),
     [
         ("valid", 0, False),
         ("valid", 2, False),
@@ -290,19 +290,19 @@ def test_a_force_that_nobody_computed_is_none(fleet: Fleet) -> None:
         ("time_ns", NOW_NS - FRESH_NS - 1, False),
     ],
 )
-def test_a_value_is_told_while_it_is_one(fleet: Fleet, count: int, column: str, value: int, told: bool) -> None:
+def test_a_value_is_sent_while_it_is_one(fleet: Fleet, count: int, column: str, value: int, is_sent: bool) -> None:
     for row in (0, 1):
         fleet.of(row, "ctd")[column] = value
     fleet.publish()
     members = fleet.members(count)
     sizes = fleet.check(members)
-    assert sizes == ([1, 1] if count == 2 else [MANY] if told else [2, MANY - 2])
-    assert all((0 in fleet.expected(m)[-1]) == told for m in members[:2])
+    assert sizes == ([1, 1] if count == 2 else [MANY] if is_sent else [2, MANY - 2])
+    assert all((0 in fleet.expected(m)[-1]) == is_sent for m in members[:2])
     assert all(1 in fleet.expected(m)[-1] for m in members)
 
 
 @pytest.mark.parametrize("count", [2, MANY])
-def test_the_first_value_of_all_is_told(fleet: Fleet, count: int) -> None:
+def test_the_first_value_of_all_is_sent(fleet: Fleet, count: int) -> None:
     for record in fleet.values.values():
         record["time_ns"] = 0
     fleet.publish()
@@ -327,7 +327,7 @@ def test_a_number_that_there_is_not_is_nil(fleet: Fleet, kind: Type, count: int,
     assert fleet.expected(members[1])[-1][1][1].count(None) == 56
 
 
-def test_nonsense_that_is_not_told_costs_no_more(fleet: Fleet) -> None:
+def test_nonsense_that_is_not_sent_costs_no_more(fleet: Fleet) -> None:
     """Sessions are written together unless there is a gap in what they hear."""
     for row in range(ROWS):
         fleet.of(row, "ctd")["valid"], fleet.of(row, "ctd")["temperature"] = 0, math.nan
@@ -444,5 +444,5 @@ def test_headers_and_seals(fleet: Fleet, kind: Type, keyed: bool, count: int) ->
             header = codec.decode_header(data, from_client=False)
             assert header == codec.Header(type_, 1000 + k, 70_000 * k + turn, 300 * k, keyed)
             mine = seal.SessionSeal(KEY, COOKIE, 7, s.token, is_client=True) if keyed else None
-            assert codec.open_body(data, header, mine) == plain[k].tobytes()
+            assert codec.open_payload(data, header, mine) == plain[k].tobytes()
             assert (s.sequence, s.datagrams_out, s.ack_at) == (70_000 * k + turn, 10 * k + turn, None)

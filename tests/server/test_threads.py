@@ -53,13 +53,13 @@ def digests(loaded: LoadedConfig, count: int) -> tuple[list[str], int]:
             sim.leave(lauv := sim.row_of(first) or 0)
             sim.fail(sim.row_of("tug") or 0, 0, "frozen", 0.3)
         sim.advance(100)
-        told = [
+        outputs = [
             table.tobytes()
             for table in (*sim.take_signals(), sim.state(), sim.actuation(), sim.results.lines(), sim.results.effort())
         ]
         found.append(
             hashlib.sha256(
-                b"".join([*told, sim.fleet.blocks.tobytes(), repr(sim.take_meetings()).encode()])
+                b"".join([*outputs, sim.fleet.blocks.tobytes(), repr(sim.take_meetings()).encode()])
             ).hexdigest()
         )
     return found, int(sim.contacts.memory.sleep.asleep_count[0])
@@ -104,7 +104,7 @@ def test_the_engine_of_a_server_has_as_many_as_were_asked_for(
 def test_a_server_of_several_threads_has_their_kernels_before_it_starts(
     config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fails where the engine would compile them, and nobody be told why it takes so long."""
+    """Fails where the engine would compile them, without reporting why it takes so long."""
     seen = []
 
     def refusing(threads: int) -> None:

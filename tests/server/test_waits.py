@@ -99,7 +99,7 @@ def test_who_may_join_under_a_name_that_the_configuration_does_not_have(
     assert {"one" if free else "a", "a"} <= {name for name, _ in harbour.front.bodies.values()}
 
 
-def test_a_name_that_is_nearly_one_is_told_which(make: Make) -> None:
+def test_a_name_that_is_nearly_one_gets_a_suggestion(make: Make) -> None:
     harbour = make()
     harbour.front.admission_policy.reserved_rows["lauv"] = 0
     (why,) = harbour.join("luav", model="lauv").of(JoinRefused)
@@ -173,8 +173,8 @@ def test_a_client_that_holds_everybodys_time_is_named_and_ended(make: Make, spee
     harbour.order("start")
     sail(harbour, 11.0, quick, stranger)
     assert harbour.sea.tick <= 3
-    told = [text for text in harbour.said if "slow" in text]
-    assert len(told) == 1 and told[0].startswith("'stranger' is slow: the simulation waited "), harbour.said
+    reports = [text for text in harbour.said if "slow" in text]
+    assert len(reports) == 1 and reports[0].startswith("'stranger' is slow: the simulation waited "), harbour.said
     assert [name for name, text in notices(harbour) if text.startswith("slow: ")] == ["stranger"], "on every page"
     state = status(harbour)
     assert state["slow"] == ["stranger"]
@@ -282,7 +282,7 @@ class SlowBell(Bell):
 
 
 def test_a_slow_emulator_is_named_and_freed(make: Make) -> None:
-    """In fast time everybody waits for it: answers within the time limit were never told of."""
+    """In fast time everybody waits for it: answers within the time limit were never reported."""
     harbour = make('lockstep_budget="20 s"', speed=0.0, limit=5.0)
     harbour.join("a")
     header, harbour.bells["ahrs"] = attend(harbour), SlowBell(harbour)

@@ -526,7 +526,7 @@ def test_the_table_as_parquet_with_units(folder: Path) -> None:
     write(rows, folder / "t.parquet", {"x": "m's"})
     with duckdb.connect() as base:
         assert base.execute(f"select * from '{folder}/t.parquet'").fetchall() == [tuple(r.values()) for r in rows]
-        told = base.execute(
+        metadata = base.execute(
             f"select value from parquet_kv_metadata('{folder}/t.parquet') where key = 'units'"
         ).fetchone()
-    assert json.loads(told[0]) == {"x": "m's"}
+    assert json.loads(metadata[0]) == {"x": "m's"}

@@ -173,8 +173,8 @@ def test_a_gate_does_not_pass_a_program_that_was_never_run_and_repeat_names_what
     sys.modules.pop("pilot")  # as in a new process
     said = "8 of 8 rows were computed with other versions of the files (pilot.py (changed)); `run` repeats them"
     assert said in asked("status", str(p.path)).stderr
-    told = json.loads(asked("status", str(p.path), "--json").stdout)
-    assert (told["done"], told["stale"]) == (8, 8)
+    progress = json.loads(asked("status", str(p.path), "--json").stdout)
+    assert (progress["done"], progress["stale"]) == (8, 8)
     assert refused(*gate) == (15, said)
     code, text = refused("repeat", str(p.path), "3")
     assert code == 16 and text.endswith("; since then: pilot.py (changed)"), text

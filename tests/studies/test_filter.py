@@ -214,7 +214,7 @@ SOUND = 1500.0
 
 
 def _trips(o: Voyage, places: Array, period: float, sigma: float, sensor: int = 5, ignored: bool = False) -> Array:
-    """Exact round trips to all places (each with its own delay); ``ignored``: told as if asked when heard."""
+    """Exact round trips to all places (each with its own delay); ``ignored``: reported as if requested at reception."""
     rows = []
 
     def at(t: float) -> Array:
@@ -283,11 +283,11 @@ def test_who_begins_far_off_finds_its_place_by_the_first_answers() -> None:
         rows.append(make.direction(trip[measurement_models.T], *sight, beacon, DEG, sensor=6)[None])
     for first in (5, 6):  # of those of one time: by the number of the sensor
         rng = np.random.default_rng(first)
-        told = noisy(np.concatenate(rows), rng)
-        told[told[:, measurement_models.SENSOR] == 6, measurement_models.SENSOR] = 11 - first
+        measured = noisy(np.concatenate(rows), rng)
+        measured[measured[:, measurement_models.SENSOR] == 6, measurement_models.SENSOR] = 11 - first
         misled = o.p[0] + [-30.0, 40.0, 0.0]
         start = design.start(0.0, misled, o.v[0], o.q[0], [(50.0, 50.0, 0.1), 0.1, 0.1 * DEG, 1e-6, 1e-4])
-        track = estimate(design, start, o.imu, told, o.t[o.every(1.0)][6:])
+        track = estimate(design, start, o.imu, measured, o.t[o.every(1.0)][6:])
         error = (track.p - o.p[o.every(1.0)][6:])[:, :2]
         assert (track.event_outcomes[:, 0] != 0.0).all(), "nothing is refused"
         nees = np.einsum("ti,ti->t", error, np.linalg.solve(track.covariance[:, :2, :2], error[:, :, None])[:, :, 0])
@@ -332,10 +332,10 @@ def test_outliers_are_refused() -> None:
     for run in range(6):
         for size, found in rms.items():
             rng = np.random.default_rng([run, 5])
-            imu, told = sampled(o, rng, MEMS["gyro_noise"], MEMS["accelerometer_noise"]), noisy(rows, rng)
+            imu, measured = sampled(o, rng, MEMS["gyro_noise"], MEMS["accelerometer_noise"]), noisy(rows, rng)
             wrong = np.flatnonzero(rng.random(len(ranges)) < 0.05)
-            told[wrong, measurement_models.Z] += size
-            track = estimate(design, started(design, o, rng, [3.0, 0.1, DEG, 1e-5, 1e-3]), imu, told, o.t[k])
+            measured[wrong, measurement_models.Z] += size
+            track = estimate(design, started(design, o, rng, [3.0, 0.1, DEG, 1e-5, 1e-3]), imu, measured, o.t[k])
             found.append(_position(track, o, k) ** 2)
             if size:
                 mine = track.events[:, measurement_models.SENSOR] == 5
@@ -423,17 +423,17 @@ def test_two_who_only_exchange_what_they_believe_do_not_get_surer() -> None:
     before = [np.trace(s.covariance[:3, :3]) for s in states]
     none = np.zeros((0, 7)), np.zeros((0, 26)), np.zeros((0, 1, 1)), np.zeros(0)
 
-    def told(listener: FilterState, row: Array) -> None:
+    def receive(listener: FilterState, row: Array) -> None:
         listener.run(none[0], row[None], *none[1:])
 
     for k in range(100):
         speaker, listener = states[k % 2], states[1 - k % 2]
-        told(listener, make.received_position(0.0, speaker.x[:3], speaker.covariance[:3, :3]))
+        receive(listener, make.received_position(0.0, speaker.x[:3], speaker.covariance[:3, :3]))
     after = [np.trace(s.covariance[:3, :3]) for s in states]
     assert after[0] == pytest.approx(before[0], rel=1e-6), "the surer one has heard nothing new"
     assert before[0] * 0.999 < after[1] < before[1], "the other one has learned what the first one knew, no more"
     for k in range(100):
         speaker, listener = states[k % 2], states[1 - k % 2]
         place = speaker.x[:3] + [100.0, 0.0, 0.0]
-        told(listener, make.one_way(0.0, 100.0, place, 0.1, covariance=speaker.covariance[:3, :3]))
+        receive(listener, make.one_way(0.0, 100.0, place, 0.1, covariance=speaker.covariance[:3, :3]))
     assert np.trace(states[0].covariance[:3, :3]) > 0.999 * before[0]

@@ -50,16 +50,16 @@ def test_a_copy_is_the_same_alone_and_among_others() -> None:
     """And the same as one environment with its seed; whatever the neighbours do."""
     many, few = Core("StationKeeping", 21), Core("StationKeeping", 4)
     alone = Core("StationKeeping", 1)
-    told = actions(21, 40)
-    other = told.copy()
+    inputs = actions(21, 40)
+    other = inputs.copy()
     other[:, np.arange(21) != 3] = 1.0
     for core, seed in ((many, 5), (few, 5), (alone, 8)):
         core.seed(seed)
         core.reset_copies()
     for k in range(40):
-        many.step(told[k])
+        many.step(inputs[k])
         few.step(np.ascontiguousarray(other[k, :4]))
-        alone.step(np.ascontiguousarray(told[k, 3:4]))
+        alone.step(np.ascontiguousarray(inputs[k, 3:4]))
         seen = [c.outputs.observation[i].tobytes() for c, i in ((many, 3), (few, 3), (alone, 0))]
         assert seen[0] == seen[1] == seen[2]
     assert len({o.tobytes() for o in many.outputs.observation}) == 21
@@ -67,19 +67,19 @@ def test_a_copy_is_the_same_alone_and_among_others() -> None:
     many.seed(5)
     many.reset_copies()
     for k in range(40):
-        many.step(told[k])
+        many.step(inputs[k])
     assert (many.outputs.observation == again).all()
 
 
 @pytest.mark.compiled
 def test_the_first_of_four_thousand_is_the_only_one() -> None:
     """To the bit, through ends and resets: whoever let lanes or blocks see each other would change it."""
-    many, alone, told = Core("StationKeeping", 4096), Core("StationKeeping", 1), actions(4096, 24, 3)
+    many, alone, inputs = Core("StationKeeping", 4096), Core("StationKeeping", 1), actions(4096, 24, 3)
     for core in (many, alone):
         core.rules = core.rules._replace(steps=10)
         core.seed(11)
         core.reset_copies()
-    for a in told:
+    for a in inputs:
         many.step(a)
         alone.step(np.ascontiguousarray(a[:1]))
         for ours, theirs in zip(many.outputs, alone.outputs, strict=True):
@@ -111,8 +111,8 @@ def test_a_step_allocates_nothing() -> None:
     core.rules = core.rules._replace(steps=5)
     core.seed(1)
     core.reset_copies()
-    told = actions(512, 40)
-    core.step(told[0])
+    inputs = actions(512, 40)
+    core.step(inputs[0])
     _nrt_python.memsys_enable_stats()
     before = rtsys.get_allocation_stats().alloc
     peaks = []
@@ -120,7 +120,7 @@ def test_a_step_allocates_nothing() -> None:
         tracemalloc.start()
         try:
             base = tracemalloc.get_traced_memory()[0]
-            for a in told:
+            for a in inputs:
                 core.step(a)
             peaks.append(tracemalloc.get_traced_memory()[1] - base)
         finally:
@@ -146,7 +146,7 @@ def test_noise_is_as_large_as_it_is_said_to_be() -> None:
     assert np.sqrt(np.mean(place**2)) == pytest.approx(np.sqrt(2 * (0.05**2 + 0.02**2) + 0.02**2 + 0.02**2), rel=0.05)
 
 
-def test_who_gives_too_little_is_told_so() -> None:
+def test_too_few_values_are_refused() -> None:
     """The kernels trust their arrays: they would read what lies behind them."""
     core = Core("StationKeeping", 4)
     for shape in ((3, 6), (4, 5), (6,), (4, 6, 1)):
@@ -300,7 +300,7 @@ def test_the_policy_that_ships_keeps_station_in_episodes_it_has_not_seen() -> No
     assert found["success"] * 300 >= 276 and found["distance"] < 0.1
 
 
-def test_on_board_it_is_told_the_same_as_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_board_it_gets_the_same_inputs_as_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program of the example: its observation is the environment's, its network that of the trainer."""
     monkeypatch.syspath_prepend(ONBOARD)
     learned = importlib.import_module("learned")
@@ -316,7 +316,7 @@ def test_on_board_it_is_told_the_same_as_in_training(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(learned, "SHARE", float(seen[0, 19]))
         assert rov.observation(body) == pytest.approx(seen[0], abs=1e-6)
         step = SimpleNamespace(state=SimpleNamespace(motion=tuple(body.tolist())))
-        told, _ = rov.act(step, None)
+        commands, _ = rov.act(step, None)
         action = policy.act(seen)
-        assert np.array(list(told.values())) / rov.most == pytest.approx(action[0], abs=1e-4), k
+        assert np.array(list(commands.values())) / rov.most == pytest.approx(action[0], abs=1e-4), k
         core.step(action)

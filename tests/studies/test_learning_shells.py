@@ -107,7 +107,7 @@ def core(seed: int) -> Core:
     return made
 
 
-def test_stable_baselines_is_told_what_the_core_says(sb3: Any) -> None:
+def test_stable_baselines_receives_what_the_core_says(sb3: Any) -> None:
     envs = sb3.VecEnv("StationKeeping", N, seed=5)
     envs.core.rules = envs.core.rules._replace(steps=STEPS)
     twin, kept = core(5), envs.reset()
@@ -175,8 +175,8 @@ def test_puffer_finds_all_in_its_own_buffers(puffer: Any, given: bool) -> None:
     }
     env = puffer.Puffer("StationKeeping", N, buf=buf if given else None)
     env.core.rules = env.core.rules._replace(steps=STEPS)
-    twin, (seen, told) = core(7), env.reset(7)
-    assert told == [] and (seen == twin.outputs.observation).all() and env.num_agents == N
+    twin, (seen, first_infos) = core(7), env.reset(7)
+    assert first_infos == [] and (seen == twin.outputs.observation).all() and env.num_agents == N
     ends = 0
     for a in actions(2 * STEPS):
         seen, rewards, terminals, truncations, infos = env.step(a)

@@ -25,8 +25,8 @@ def test_mountings_and_levers_are_those_of_the_configuration(log: Log) -> None:
     track = voyage_.run()
     found = metrics.score(track.at(voyage_.lever), track.q, voyage_.p, voyage_.q, track.covariance[:, :2, :2])
     assert found.rms < 0.5 and found.percent < 0.5 and found.distance > 150.0
-    told = logs.counts(voyage_, track)
-    assert list(told) == ["dvl"] and told["dvl"]["refused"] <= 5 and 1.5 < told["dvl"]["nis"] < 4.5
+    scores = logs.counts(voyage_, track)
+    assert list(scores) == ["dvl"] and scores["dvl"]["refused"] <= 5 and 1.5 < scores["dvl"]["nis"] < 4.5
 
 
 def test_the_unit_alone_is_right_where_it_is_mounted_and_knows_how_little_it_knows(log: Log) -> None:
@@ -46,8 +46,8 @@ def test_without_a_unit_the_filter_is_as_sure_as_it_may_be(noise: float) -> None
     for seed in range(8):
         voyage_ = logs.estimation_case(logged(o, seed, noise), "auv", without=("imu",))
         track = voyage_.run()
-        told = logs.counts(voyage_, track)
-        nis.append([told[sensor]["nis"] / told[sensor]["numbers"] for sensor in ("ahrs", "speedlog")])
+        scores = logs.counts(voyage_, track)
+        nis.append([scores[sensor]["nis"] / scores[sensor]["numbers"] for sensor in ("ahrs", "speedlog")])
         nees.append(voyage_.score(track).nees)
     found = np.mean(nis, axis=0)
     assert (abs(found - 1.0) < 0.25).all() == (noise == 1.0)

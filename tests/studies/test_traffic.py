@@ -86,7 +86,7 @@ def test_cases_as_live_trials(tmp_path: Path) -> None:
     assert (legs[0].north, legs[0].east) == pytest.approx((0.0, 315.0)) and legs[1].east == pytest.approx(0.0)
     assert legs[1].north == pytest.approx(-900.0 + 3.0 * (195.0 + 35.0), abs=0.01)
     with pytest.raises(ConfigError, match="name one with --captain"):
-        encounter_trials.write(imazu(1), tmp_path, "otter", tmp_path / "nobody.py")
+        encounter_trials.write(imazu(1), tmp_path, "otter", tmp_path / "absent.py")
 
 
 def test_roles_are_opposite_and_turn_with_the_chart() -> None:
@@ -155,7 +155,7 @@ def test_the_parts_of_a_score() -> None:
     assert against(1, track((200, 0, 3), (60, 40, 3), (100, -20, 3)))["side"] == 1.0
 
 
-def test_kinematic_vessels_do_what_they_are_told() -> None:
+def test_kinematic_vessels_follow_their_commands() -> None:
     """Their closed form: speed and rate of turn follow their orders by time constants of 4 s and 1 s; 60 s and 10 s."""
     sim = empty_sea(2, 0.02)
     rows = [sim.enter(name, name, (0.0, 1000.0 * k, 0.0)) for k, name in enumerate(("boat", "ship"))]

@@ -122,7 +122,7 @@ class Page:
         return path
 
     def clean(self) -> None:
-        """No error was told, no request left for another place, and every message was as the protocol declares it."""
+        """No error was reported, no request left for another place, and every message was as the protocol declares it."""
         ours = ("blob:", "data:")
         foreign = [u for u in self.requests if not u.startswith(ours) and u.split("//")[1].split("/")[0] != self.origin]
         # Chromium tells of what its software renderer cannot do fast: that is not ours

@@ -15,7 +15,7 @@ from aiohttp import web
 from wavesim_viz import scene
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.frame import ViewerFrame, bodies
-from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCommandRequest
 from wavesim_viz.s57 import ChartCell
 from wavesim_viz.tiles import Tileset
 from wavesim_viz.web import AccessPolicy, make_app
@@ -31,6 +31,7 @@ class Stage:
         self.verbs: list[tuple[str, float | None]] = []
         self.faults: list[FaultRequest] = []
         self.orders: list[CommanderRequest] = []
+        self.commands: list[VehicleCommandRequest] = []
         self.kits: dict[int, dict[str, Any]] = {}
         self.broken: set[str] = set()  #: names of methods that raise
         self.described: dict[str, Any] = {**scene.empty("stage"), "file": file, "models": {}}
@@ -71,6 +72,13 @@ class Stage:
     def health(self) -> BodyHealth:
         self._work("vitals")
         return BodyHealth()
+
+    def fleet(self) -> dict[str, Any]:
+        return {"charges": {}, "missions": {}}
+
+    def command(self, request: VehicleCommandRequest) -> tuple[bool, str]:
+        self.commands.append(request)
+        return True, "accepted"
 
     def weather(self) -> dict[str, Any]:
         self._work("weather")

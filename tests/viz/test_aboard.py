@@ -54,9 +54,9 @@ def barge(config: Callable[..., LoadedConfig]) -> LoadedConfig:
 def test_actuators_by_name_with_the_unit_of_their_values(barge: LoadedConfig) -> None:
     """In the order of the model; limits are those of the values: through the motor's law where there is one."""
     model = barge.models["barge"]
-    told = {a["name"]: a for a in (actuator(a, model) for a in actuators_of(model))}
-    assert list(told) == ["jet", "bow", "rudder", "jet-angle", "jet-deflector", "trim"]
-    assert [(a["unit"], a["kind"], a["part"]) for a in told.values()] == [
+    infos = {a["name"]: a for a in (actuator(a, model) for a in actuators_of(model))}
+    assert list(infos) == ["jet", "bow", "rudder", "jet-angle", "jet-deflector", "trim"]
+    assert [(a["unit"], a["kind"], a["part"]) for a in infos.values()] == [
         ("1/s", "thruster", 0),
         ("N", "thruster", 1),
         ("rad", "fin", 0),
@@ -64,10 +64,10 @@ def test_actuators_by_name_with_the_unit_of_their_values(barge: LoadedConfig) ->
         ("", "deflector", 0),
         ("kg", "ballast", 0),
     ]
-    assert (told["jet"]["minimum"], told["jet"]["maximum"]) == (0.0, 25.0)
-    assert told["rudder"]["maximum"] == pytest.approx(math.radians(25))
-    assert told["jet-deflector"]["rest"] == 1.0 and told["trim"]["rest"] == 0.0
-    assert (told["trim"]["minimum"], told["trim"]["maximum"]) == (0.0, 20.0)
+    assert (infos["jet"]["minimum"], infos["jet"]["maximum"]) == (0.0, 25.0)
+    assert infos["rudder"]["maximum"] == pytest.approx(math.radians(25))
+    assert infos["jet-deflector"]["rest"] == 1.0 and infos["trim"]["rest"] == 0.0
+    assert (infos["trim"]["minimum"], infos["trim"]["maximum"]) == (0.0, 20.0)
 
 
 def test_instruments_by_name_with_fields_and_units(barge: LoadedConfig) -> None:
@@ -156,10 +156,10 @@ class Aboard(Stage):
 
     def panel(self, row: int) -> dict[str, Any]:
         feedback = [None] * 6
-        told = {"command": [25.0, 60.0, 0.3, -0.3, -1.0, 5.0], "actual": self.actual, "feedback": feedback}
+        actuation = {"command": [25.0, 60.0, 0.3, -0.3, -1.0, 5.0], "actual": self.actual, "feedback": feedback}
         silent = {"valid": False, "age": None, "fault": "", "fields": {}}
         sensors = {s["name"]: self.values.get(s["name"], silent) for s in self.kits[0]["sensors"]}
-        return super().panel(row) | {"actuation": told, "sensors": sensors, "effort": self.effort}
+        return super().panel(row) | {"actuation": actuation, "sensors": sensors, "effort": self.effort}
 
 
 def value(fields: dict[str, Any], age: float = 0.1, valid: bool = True, fault: str = "") -> dict[str, Any]:
@@ -317,9 +317,9 @@ def test_each_instrument_with_its_values_and_its_age(
         " e.querySelector('summary').textContent]))"
     )
     page.wait(f"({state})['dvl-down'].includes('0.1 s')")
-    told = page.see(state)
-    assert "9.0 s old" in told["dvl-bow"] and "invalid" in told["gps"] and "wet" in told["leak"]
-    assert "no value yet" in told["rpm"]
+    texts = page.see(state)
+    assert "9.0 s old" in texts["dvl-bow"] and "invalid" in texts["gps"] and "wet" in texts["leak"]
+    assert "no value yet" in texts["rpm"]
     for name in ("dvl-down", "encoder", "leak", "gps"):
         page.see(f"document.querySelector(\"#instruments details[data-name='{name}']\").open = true")
     cells = (
@@ -349,8 +349,8 @@ def test_each_instrument_with_its_values_and_its_age(
     page.page.wait_for_timeout(600)
     page.shot("aboard-instruments")
     ends = page.see("Array.from(wavesim.view.working.beams.ends.geometry.getAttribute('position').array)")
-    told_ends = np.array(ends).reshape(-1, 3)[: page.see("wavesim.view.working.beams.met")]
-    scanner = told_ends[-1]  # to starboard of its place: 20 m east
+    ends_drawn = np.array(ends).reshape(-1, 3)[: page.see("wavesim.view.working.beams.met")]
+    scanner = ends_drawn[-1]  # to starboard of its place: 20 m east
     assert scanner == pytest.approx([20.0, -0.3, -2.0], abs=1e-3)
     page.page.keyboard.press("i")
     page.wait("wavesim.view.working.beams.count === 0")
@@ -381,7 +381,7 @@ def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Cal
     page.page.get_by_label("Push X").fill("50")
     page.page.get_by_label("Push N", exact=True).fill("-2.5")
     page.page.click("#push")
-    for label, number in (("Weather wind", "12"), ("Weather from", "90")):
+    for label, number in (("Wind speed", "12"), ("Wind from", "90")):
         page.page.get_by_label(label, exact=True).fill(number)
     page.page.click("#weather")
     for label, number in (("roll", "0"), ("pitch", "0"), ("heading", "180")):

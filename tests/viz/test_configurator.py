@@ -63,7 +63,7 @@ def test_configurator_makes_a_model_that_flies(
     page.wait("configure.chosen?.tag === 'thruster'")
     page.page.locator("input[data-key='model.name']").first.fill("mylauv")
     page.page.keyboard.press("Tab")
-    # a wrong value is told as the reader tells it, then mended
+    # a wrong value is reported as by the reader, then corrected
     page.page.locator(".element .title", has_text="mass").first.click()
     field = page.page.locator(".form input[data-key='mass.value']")
     field.fill("18 lb")

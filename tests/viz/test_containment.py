@@ -67,7 +67,7 @@ async def tick(ws: Any) -> float:
 async def test_a_part_that_fails_leaves_the_others(
     client: TestClient[Any, Any], part: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Frames go on for all; the page is told what is missing, and told when it is there again; the console has the place."""
+    """Frames go on for all; the page shows what is missing, and when it is back; the console has the place."""
     stage, hub = client.server.app[HUB].source, client.server.app[HUB]
     ws, other = await connect(client), await connect(client)
     await ws.send_json({"do": "watch", "row": 0})
@@ -83,9 +83,9 @@ async def test_a_part_that_fails_leaves_the_others(
     assert (await message(ws, "mishaps", lambda m: not m["parts"]))["total"] >= 1
     await message(ws, "panel")
     assert hub.errors.total >= 1
-    told = capsys.readouterr().err
-    assert "failed; everything else continues" in told and "Traceback" in told and "_work" in told
-    assert told.count("Traceback") <= 2, "what repeats is counted, not printed again"
+    output = capsys.readouterr().err
+    assert "failed; everything else continues" in output and "Traceback" in output and "_work" in output
+    assert output.count("Traceback") <= 2, "what repeats is counted, not printed again"
 
 
 async def test_a_picture_that_fails_once_is_not_the_last(client: TestClient[Any, Any]) -> None:
@@ -103,7 +103,7 @@ async def test_a_picture_that_fails_once_is_not_the_last(client: TestClient[Any,
 async def test_what_fails_between_the_parts_ends_that_frame_alone(
     client: TestClient[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What belongs to no part is contained too, and told as the hub's."""
+    """What belongs to no part is contained too, and reported as an error of the hub."""
     hub = client.server.app[HUB]
     ws = await connect(client)
     await tick(ws)
@@ -123,7 +123,7 @@ async def test_what_fails_between_the_parts_ends_that_frame_alone(
 
 
 async def test_what_json_does_not_hold_is_not_sent(client: TestClient[Any, Any]) -> None:
-    """A page cannot read NaN: the message is left out, the page told."""
+    """A page cannot read NaN: the message is left out, and the page shows the error."""
     stage = client.server.app[HUB].source
     ws = await connect(client)
     stage.weather = lambda: {"weather": float("nan")}
@@ -187,7 +187,7 @@ async def test_control_does_not_wait_for_work(client: TestClient[Any, Any], monk
         assert "busy" in (await next(a for a in answers if a.status == 400).json())["error"]
 
 
-async def test_a_request_that_fails_is_told(
+async def test_a_request_that_fails_is_reported(
     client: TestClient[Any, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from wavesim_viz import configurator
@@ -271,12 +271,12 @@ async def test_nonsense_ends_that_socket_alone(
         assert await tick(other) > 0
     assert len(hub.viewers) == 1 and hub.errors.total == 0
     assert sum(hub.refused.counts.values()) >= 4
-    told = capsys.readouterr().err
-    assert "closed the socket of a page" in told and "Traceback" not in told
+    output = capsys.readouterr().err
+    assert "closed the socket of a page" in output and "Traceback" not in output
 
 
 def test_an_observer_that_fails_joins_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the thread of an observer session fails at is told; before, it ended for good and the picture stood still."""
+    """A failure in the thread of an observer session is reported; before, it ended for good and the picture stood still."""
     from wavesim_viz import remote
 
     joined: list[Any] = []
@@ -357,7 +357,7 @@ def test_a_listener_that_fails_joins_again(monkeypatch: pytest.MonkeyPatch) -> N
     assert not body._thread.is_alive() and len(joined) == 2
 
 
-def test_what_repeats_is_told_less_often() -> None:
+def test_what_repeats_is_reported_less_often() -> None:
     often = LogThrottle()
     assert [n for _ in range(1000) if (n := often.count("a"))] == [1, 10, 100, 1000]
     for k in range(1000):

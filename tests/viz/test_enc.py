@@ -77,7 +77,7 @@ def test_what_cannot_be_read_is_said(chart: Path, tmp_path: Path, monkeypatch: p
 @pytest.mark.system
 @pytest.mark.xdist_group("browser")
 def test_it_is_drawn_where_it_belongs(chart: Path, open_page: Callable[[str], Page], tmp_path: Path) -> None:
-    """Land meets the shallow where pymap3d has their border, a metre a pixel; depths are told as numbers."""
+    """Land meets the shallow where pymap3d has their border, a metre a pixel; depths are given as numbers."""
     source = Stage()
     source.described["origin"] = list(ORIGIN)
     border, _, _ = pymap3d.geodetic2ned(SHALLOW[2][0], ORIGIN[1], 0.0, *ORIGIN, 0.0)

@@ -133,9 +133,11 @@ def test_a_late_viewer_gets_what_was() -> None:
     history.add_events(
         {"sent": [], "receptions": [{"id": k} for k in range(9999)], "notices": [{"text": "x"}], "missed": 0}
     )
-    told = history.events()
+    events = history.events()
     assert (
-        told["receptions"][-1] == {"id": 9998} and len(told["receptions"]) < 2000 and told["notices"] == [{"text": "x"}]
+        events["receptions"][-1] == {"id": 9998}
+        and len(events["receptions"]) < 2000
+        and events["notices"] == [{"text": "x"}]
     )
     history.add(frame(0.0, (0.0, 0.0, 1.0)), roster, [])
     assert len(history.moments) == 1 and not history.events()["notices"]

@@ -87,7 +87,7 @@ class Bay(Stage):
             received(17.0, 0.2, 1, 0, PULSE, id=9),
             received(17.5, 0.7, 1, 0, PULSE, ECHO, id=9),
         ]
-        self.told: dict[str, Any] | None = {
+        self.pending: dict[str, Any] | None = {
             "sent": sent_rows(sent),
             "receptions": reception_rows(np.concatenate(heard)),
             "notices": [],
@@ -102,8 +102,8 @@ class Bay(Stage):
         return ViewerFrame(self.now, 200, 2, bodies(range(3), p, [[1, 0, 0, 0]] * 3, np.zeros((3, 3))))
 
     def new_signals(self) -> dict[str, Any] | None:
-        told, self.told = self.told, None
-        return told
+        pending, self.pending = self.pending, None
+        return pending
 
     def beliefs(self) -> list[list[float]]:
         return [[1, -40.0, 42.0, 5.0, 1.0, 1.0, 0.1]]
@@ -150,10 +150,10 @@ def test_places_lengths_and_symbols_of_the_chart(bay: tuple[Bay, str], open_page
         page.page.mouse.move(box["x"] + x, box["y"] + y)
 
     point(-20, 15)
-    told = page.see("document.querySelector('#pointer .num').textContent")
+    text = page.see("document.querySelector('#pointer .num').textContent")
     lat, lon, _ = pymap3d.ned2geodetic(-20.0, 15.0, 0.0, *ORIGIN, 0.0)
-    assert "20.0 S  15.0 E" in told and "bed 26.0 m" in told
-    assert f"41°{(lat - 41) * 60:07.4f}'N  8°{(-lon - 8) * 60:07.4f}'W" in told.replace("  ", "  ")
+    assert "20.0 S  15.0 E" in text and "bed 26.0 m" in text
+    assert f"41°{(lat - 41) * 60:07.4f}'N  8°{(-lon - 8) * 60:07.4f}'W" in text.replace("  ", "  ")
     page.page.click("#measure")
     for place in ((-20, -20), (10, -20), (10, 20)):
         point(*place)
@@ -161,8 +161,8 @@ def test_places_lengths_and_symbols_of_the_chart(bay: tuple[Bay, str], open_page
             *(b + v for b, v in zip((box["x"], box["y"]), page.see(f"wavesim.chart.px{place}"), strict=True))
         )
     point(10, 30)
-    told = page.see("document.querySelector('#pointer .num').textContent")
-    assert "10.0 m  090.0°  (total 80.0 m)" in told
+    text = page.see("document.querySelector('#pointer .num').textContent")
+    assert "10.0 m  090.0°  (total 80.0 m)" in text
     assert painted(page, -5, -20, "r > 200 && g > 170 && b < 150"), "its line"
     page.page.keyboard.press("Escape")
     page.page.keyboard.press("h")
@@ -259,12 +259,12 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     page.see("wavesim.app.selection.choose(0)")
     page.see("wavesim.app.bottom.show('ranges')")
     page.wait(
-        "document.querySelector('#ranges-told').textContent === '2 of ship: 1 one-way (rings); error rms 0.250 m, line: true'"
+        "document.querySelector('#ranges-summary').textContent === '2 of ship: 1 one-way (rings); error rms 0.250 m, line: true'"
     )
-    told = "(() => { const e = document.querySelector('#ranges-told'); return e.scrollWidth <= e.clientWidth && e.parentElement.clientHeight < 40 })()"
-    assert page.see(told), "whole, in one row, at 1280"
+    fits = "(() => { const e = document.querySelector('#ranges-summary'); return e.scrollWidth <= e.clientWidth && e.parentElement.clientHeight < 40 })()"
+    assert page.see(fits), "whole, in one row, at 1280"
     page.page.select_option("select[aria-label='Measured quantity']", "azimuth")
-    page.wait("document.querySelector('#ranges-told').textContent.startsWith('1 of ship')")
+    page.wait("document.querySelector('#ranges-summary').textContent.startsWith('1 of ship')")
     page.shot("bearings")
     with page.page.expect_download() as coming:
         page.page.get_by_title("Show the values as a table").click()
@@ -391,8 +391,8 @@ def test_a_log_that_is_cut_or_damaged_says_so(noisy: Path, open_page: Callable[[
         for wrong in (bytes(b ^ 0x55 for b in data[at : at + 3]) + data[at + 3 :], b""):
             bad.write_bytes(data[:at] + wrong)
             log = read(bad)
-            told = f"it was read up to {log.end_ns * 1e-9:.2f} s; later data is missing or incomplete"
-            assert log.damage_notice == f"bad.mcap is cut or damaged: {told}", at
+            notice = f"it was read up to {log.end_ns * 1e-9:.2f} s; later data is missing or incomplete"
+            assert log.damage_notice == f"bad.mcap is cut or damaged: {notice}", at
             state, true = log.get("/state/a", STATE), whole.get("/state/a", STATE)
             assert np.array_equal(state.records, true.records[np.isin(true.time_ns, state.time_ns)])
     at = len(data) // 2
@@ -423,8 +423,8 @@ def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Ca
     page = open_page(url)
     page.wait("window.wavesim && wavesim.store.rows.length === 1 && wavesim.store.weather?.replay?.other")
     page.see("wavesim.link.control('pause'); wavesim.link.control('seek', 2)")
-    told = "document.querySelector('#replay-shared').textContent"
-    page.wait(f"{told} === 'shared time; compared with two.mcap'")
+    shared = "document.querySelector('#replay-shared').textContent"
+    page.wait(f"{shared} === 'shared time; compared with two.mcap'")
     page.see("wavesim.app.bottom.show('charts')")
     page.wait("document.querySelector('#other-log').textContent === 'also from two.mcap'")
     page.wait("document.querySelector(\"select[aria-label='Field of the line']\").options.length > 3")
@@ -453,9 +453,9 @@ def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Ca
     # another page shows the same time, and both say so; what a log cannot do is disabled, with the reason
     second = open_page(url)
     for p in (page, second):
-        p.wait(f"{told} === 'time shared by 2 pages; compared with two.mcap'")
+        p.wait(f"{shared} === 'time shared by 2 pages; compared with two.mcap'")
     second.page.close()
-    page.wait(f"{told} === 'shared time; compared with two.mcap'")
+    page.wait(f"{shared} === 'shared time; compared with two.mcap'")
     off = "['#do-mission', '#do-helm', '#tab-orders'].map(i => document.querySelector(i)).map(b => b.disabled && b.title !== '')"
     assert page.see(off) == [True, True, True]
     assert not page.see(

@@ -71,7 +71,7 @@ def test_page_not_built(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_it_ends_when_told(end: signal.Signals) -> None:
+def test_it_ends_on_a_signal(end: signal.Signals) -> None:
     """Ctrl-C, kill, a closed terminal: no traceback, code 0."""
     process = subprocess.Popen([*CLI, "configure", "--port", "0"], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
@@ -97,7 +97,7 @@ def test_no_display(tmp_path: Path) -> None:
     done.stderr.close()
 
 
-def test_a_configuration_that_changed_is_told(
+def test_a_configuration_that_changed_is_reported(
     config: Callable[..., LoadedConfig], serve: Callable[..., Server], name: str
 ) -> None:
     """The viewer reads the server's file: if that is another by now, it says so and draws what it can."""

@@ -135,16 +135,20 @@ def stands_on_earth(path: Path) -> None:
 
 
 def test_pictures_and_figures_by_a_command(log: Path, tmp_path: Path) -> None:
-    told = wavesim("plot", log, "--mosaic", "--geotiff", "--out", tmp_path)
-    assert told.returncode == 0, told.stderr
+    result = wavesim("plot", log, "--mosaic", "--geotiff", "--out", tmp_path)
+    assert result.returncode == 0, result.stderr
     assert {p.name for p in tmp_path.iterdir()} == {
         f"{n}.{t}" for n in ("mosaic-auv-side", "depth-auv-bed") for t in ("png", "tif")
     }
     stands_on_earth(tmp_path / "mosaic-auv-side.tif")
-    assert f"median +{BIAS:.3f} m, rms {BIAS:.3f} m" in told.stdout, "what is wrong with the soundings is told"
+    assert f"median +{BIAS:.3f} m, rms {BIAS:.3f} m" in result.stdout, "the error of the soundings is printed"
     (tmp_path / "a.xml").write_text("<wavesim/>")
     LogWriter(tmp_path / "none.mcap", load(tmp_path / "a.xml"), 1).close()
-    told = wavesim("plot", tmp_path / "none.mcap", "--mosaic")
-    assert told.returncode != 0 and "has no frames of a side-scan sonar or a multibeam echosounder" in told.stderr
-    told = wavesim("plot", tmp_path / "none.mcap", "--mosaic", "--geotiff")
-    assert told.returncode != 0 and told.stderr.count("\n") == 1 and "needs the latitude and longitude" in told.stderr
+    result = wavesim("plot", tmp_path / "none.mcap", "--mosaic")
+    assert result.returncode != 0 and "has no frames of a side-scan sonar or a multibeam echosounder" in result.stderr
+    result = wavesim("plot", tmp_path / "none.mcap", "--mosaic", "--geotiff")
+    assert (
+        result.returncode != 0
+        and result.stderr.count("\n") == 1
+        and "needs the latitude and longitude" in result.stderr
+    )

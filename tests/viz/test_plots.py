@@ -111,9 +111,9 @@ def test_what_is_believed_is_called_so(log: Path) -> None:
     """Of a vehicle that tells what it believes: the truth, its own estimate, dead reckoning; of one that does not: the truth."""
     run = LoggedRun(log)
     state = run.log.get("/state/auv", STATE)
-    told = np.zeros(TICKS, ESTIMATE.dtype)
-    told["p_WB_W"], told["innovation"] = state.records["p_WB_W"] + (3.0, 4.0, 0.0), np.nan
-    run.log.series["/estimate/auv"] = Series(state.time_ns, told, ESTIMATE.name)
+    estimates = np.zeros(TICKS, ESTIMATE.dtype)
+    estimates["p_WB_W"], estimates["innovation"] = state.records["p_WB_W"] + (3.0, 4.0, 0.0), np.nan
+    run.log.series["/estimate/auv"] = Series(state.time_ns, estimates, ESTIMATE.name)
     run.navigators = ["auv"]
     chart = tracks(run).axes[0]  # type: ignore[union-attr]  # there are vehicles
     named = {line.get_label(): line for line in chart.lines if not str(line.get_label()).startswith("_")}

@@ -138,7 +138,7 @@ def test_four_sonars_and_a_camera_live_and_in_replay(
         for eye in EYES:
             assert colours(page, f".window.sonars[data-sonar='{eye}'] canvas") > 40
         page.shot("sonars-live")
-        # a server that ends takes no picture away, and is told of
+        # a server that ends takes no picture away, and is reported
         page.see("wavesim.sonars.toggle(0, 'auv', 'secret'); wavesim.sonars.toggle(0, 'auv', 'nothing')")
         page.wait(f"{WINDOW.format('nothing')}.trouble.includes(\"has no sonar or camera named 'nothing'\")")
         page.clean()
@@ -196,7 +196,7 @@ def head_of(data: bytes) -> tuple[dict[str, Any], bytes]:
 def test_a_screen_keeps_what_a_later_page_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """In order, each once; forward sonars only the newest; what jumped back begins anew."""
     monkeypatch.setattr("wavesim_viz.image_streams.MAX_KEPT", {"sidescan": 3, "forward": 1})
-    told: list[tuple[bool, list[Any]]] = []
+    batches: list[tuple[bool, list[Any]]] = []
 
     class Source:
         def scene(self) -> tuple[int, dict[str, Any]]:
@@ -206,13 +206,13 @@ def test_a_screen_keeps_what_a_later_page_needs(monkeypatch: pytest.MonkeyPatch)
             return self
 
         def new(self) -> tuple[bool, list[Any]]:
-            return told.pop(0)
+            return batches.pop(0)
 
         def close(self) -> None:
-            told.append((True, []))
+            batches.append((True, []))
 
     screen = ImageStream(Source(), 0, "side")
-    told[:] = [(False, [a_frame(n) for n in range(1, 6)]), (False, [a_frame(6)]), (True, [a_frame(2)])]
+    batches[:] = [(False, [a_frame(n) for n in range(1, 6)]), (False, [a_frame(6)]), (True, [a_frame(2)])]
     screen.read(0.0)
     assert [head_of(d)[0]["number"] for d in screen.after(0)] == [3, 4, 5]
     had = screen.made

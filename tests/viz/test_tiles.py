@@ -44,12 +44,12 @@ def corner() -> tuple[int, int]:
     return round((lon / math.pi + 1.0) / 2.0 * n), round((1.0 - math.asinh(math.tan(lat)) / math.pi) / 2.0 * n)
 
 
-def mbtiles(path: Path, tiles: dict[tuple[int, int, int], bytes], **told: str) -> Path:
+def mbtiles(path: Path, tiles: dict[tuple[int, int, int], bytes], **metadata: str) -> Path:
     """A file as the specification has it: rows count from the south."""
     with sqlite3.connect(path) as base:
         base.execute("CREATE TABLE metadata (name text, value text)")
         base.execute("CREATE TABLE tiles (zoom_level integer, tile_column integer, tile_row integer, tile_data blob)")
-        base.executemany("INSERT INTO metadata VALUES (?, ?)", told.items())
+        base.executemany("INSERT INTO metadata VALUES (?, ?)", metadata.items())
         base.executemany(
             "INSERT INTO tiles VALUES (?, ?, ?, ?)", [(z, x, (1 << z) - 1 - y, d) for (z, x, y), d in tiles.items()]
         )
@@ -62,7 +62,7 @@ def pmtiles(
     tiles: dict[tuple[int, int, int], bytes],
     kind: str = "PNG",
     packed: str = "NONE",
-    **told: str,
+    **metadata: str,
 ) -> Path:
     """An archive as the format's own library writes it."""
     need_package("pmtiles")
@@ -81,7 +81,7 @@ def pmtiles(
                 "min_zoom": min(levels),
                 "max_zoom": max(levels),
             },
-            told,
+            metadata,
         )
     return path
 

@@ -99,8 +99,8 @@ def test_a_log_tells_its_lines(tmp_path: Path) -> None:
     replay = ReplaySource(tmp_path / "run.mcap")
     replay.control("pause", None)
     replay.control("seek", 1.5)
-    (told,) = replay.cables()
-    assert told == {"name": "tether", "tension": 0.0, "broken": 1, "points": (np.arange(9.0) + 1.0).tolist()}
+    (cable,) = replay.cables()
+    assert cable == {"name": "tether", "tension": 0.0, "broken": 1, "points": (np.arange(9.0) + 1.0).tolist()}
 
 
 def test_a_log_tells_the_sea_that_bodies_felt(tmp_path: Path) -> None:
@@ -122,8 +122,8 @@ def test_a_log_tells_the_sea_that_bodies_felt(tmp_path: Path) -> None:
     for at, changed in ((0.5, ()), (1.5, (2.0, None, 1.0)), (0.5, ())):
         replay.control("pause", None)
         replay.control("seek", at)
-        told, wanted = replay.sea_components(), sea_components(loaded, 8, *changed)
-        assert told == wanted[:, [S_AMPLITUDE, S_FREQUENCY, S_NORTH, S_EAST, S_PHASE]].tolist()
+        components, wanted = replay.sea_components(), sea_components(loaded, 8, *changed)
+        assert components == wanted[:, [S_AMPLITUDE, S_FREQUENCY, S_NORTH, S_EAST, S_PHASE]].tolist()
     assert 4.0 * math.sqrt(0.5 * float((wanted[:, S_AMPLITUDE] ** 2).sum())) == pytest.approx(1.0)
     assert elevation(wanted, 3.0, 10.0, -5.0) == pytest.approx(
         sum(a * math.cos(w * 3.0 - n * 10.0 + e * 5.0 + p) for a, w, n, e, p in replay.sea_components() or ())

@@ -110,8 +110,8 @@ def test_a_faulted_body_ruins_nothing(sea: tuple[Sea, str, Any], open_page: Call
     source.held[2] = True
     rows = "Object.fromEntries([...document.querySelectorAll('#fleet tr[data-row]')].map(e => [e.dataset.row, [e.classList.contains('faulted'), ...[...e.cells].map(c => c.textContent)]]))"
     page.wait(f"({rows})[1][0] && ({rows})[2][0]")
-    told = page.see(rows)
-    assert not told["0"][0] and told["1"][1:] == ["⚠ b", "–", "–", "–"] and told["2"][1].startswith("⚠ ")
+    cells = page.see(rows)
+    assert not cells["0"][0] and cells["1"][1:] == ["⚠ b", "–", "–", "–"] and cells["2"][1].startswith("⚠ ")
     page.wait("document.querySelector('#tab-alarms .count').textContent === '2'")
     page.page.click("#tab-alarms")
     page.wait("document.querySelectorAll('#alarms tr.bad').length === 2")
@@ -211,9 +211,9 @@ def test_it_draws_when_something_changes(sea: tuple[Sea, str, Any], open_page: C
     page.wait("(wavesim.app.details.charts.series('nav.error')?.time[0] ?? 9) < 1")
     source.state = 2
     page.wait("!wavesim.app.loop.turning")
-    told = page.see("[...document.querySelectorAll('#navigation .cell b')].map(e => e.textContent)")
+    texts = page.see("[...document.querySelectorAll('#navigation .cell b')].map(e => e.textContent)")
     error = np.hypot(1.0 - page.see("wavesim.store.panel.motion.position[0]"), 2.0)
-    assert float(told[0]) == pytest.approx(error, abs=0.006) and told[1] == "0.71"
+    assert float(texts[0]) == pytest.approx(error, abs=0.006) and texts[1] == "0.71"
     drawn = page.see("[wavesim.view.frames, wavesim.link.frames]")
     page.page.wait_for_timeout(1500)
     assert page.see("[wavesim.view.frames, wavesim.link.frames]") == drawn
@@ -254,11 +254,11 @@ def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: 
     look = "[document.querySelector('#stat-state').textContent, document.querySelector('#stat-factor').textContent, document.querySelector('#instruments .num').textContent]"
     page.page.keyboard.press("j")
     page.see("wavesim.app.helm.driving = 'a'")  # somebody drives
-    page.wait("document.querySelector('#helm-told').textContent === 'select this body to drive it'")
+    page.wait("document.querySelector('#helm-status').textContent === 'select this body to drive it'")
     source.trouble = "the server 'baltic' has ended"
     page.wait(f"({look}).join() === 'no data,–,○ no data'")
     page.wait(
-        "document.querySelector('#helm-told').textContent === 'No data: manual control suspended' && wavesim.app.helm.driving === ''"
+        "document.querySelector('#helm-status').textContent === 'No data: manual control suspended' && wavesim.app.helm.driving === ''"
     )
     assert page.see("document.querySelector('#stat-clients').textContent") == "–"
     assert page.see(GREEN) == []

@@ -89,8 +89,8 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         state = shared.snapshot().state[shared.row("sub")]
         roll, pitch, heading = np.degrees(frames.euler(state["q_WB"]))
         page.wait("document.querySelectorAll('#details .cell b').length >= 6")
-        told = page.see("[...document.querySelectorAll('#details .cell b')].map(e => e.textContent)")
-        assert told[:5] == [
+        texts = page.see("[...document.querySelectorAll('#details .cell b')].map(e => e.textContent)")
+        assert texts[:5] == [
             f"{heading % 360:.1f}",
             f"{state['p_WB_W'][2]:.2f}",
             f"{np.linalg.norm(state['v_WB_B']):.2f}",
@@ -144,7 +144,7 @@ def helm(page: Page, server: Server, shared: SharedState) -> None:
     page.page.keyboard.press("j")
     page.page.select_option("select[aria-label='Body to drive']", "guest")
     page.page.click("#take-helm")
-    page.wait("document.querySelector('#helm-told').textContent.includes('Idle')")
+    page.wait("document.querySelector('#helm-status').textContent.includes('Idle')")
     assert [c["role"] for c in server.status()["clients"] if c["name"] == "guest"] == ["pilot"]
     gamepad(page, commands)
     page.page.keyboard.down("ArrowUp")
@@ -174,13 +174,13 @@ def gamepad(page: Page, commands: Callable[[], Any]) -> None:
     assert not commands().any(), "no button is held"
     page.see("window.pad.buttons[5].pressed = true")
     page.wait(
-        "document.querySelector('#helm-told').textContent.includes('ahead 0.6') && document.querySelector('#helm-told').textContent.includes('turn 0.8')"
+        "document.querySelector('#helm-status').textContent.includes('ahead 0.6') && document.querySelector('#helm-status').textContent.includes('turn 0.8')"
     )
     page.until(lambda: np.count_nonzero(commands()) >= 2)
     assert commands()[0] > 0.0, "ahead"
     page.see("window.pad.buttons[5].pressed = false")
     page.until(lambda: not commands().any())
-    page.wait("document.querySelector('#helm-told').textContent.includes('Idle')")
+    page.wait("document.querySelector('#helm-status').textContent.includes('Idle')")
     page.see("delete navigator.getGamepads")
 
 
@@ -283,7 +283,7 @@ def test_a_viewer_that_only_looks_cannot_control(
     page = open_page(view("--server", name).url)
     page.wait(f"{READY} === 3")
     assert page.see("document.querySelector('#do-start').disabled && document.querySelector('#do-mission').disabled")
-    page.page.keyboard.press("m")  # who may not save a mission is told before drawing one
+    page.page.keyboard.press("m")  # a page that may not save missions says so before one is drawn
     page.page.wait_for_selector(".toast.bad")
     assert (
         "--control" in page.page.locator(".toast").text_content()
@@ -315,7 +315,7 @@ def test_server_ends_and_comes_back(
 def test_replay(
     view: Any, open_page: Opener, config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path
 ) -> None:
-    """A slider that seeks: bodies stand where the log says; charts and events are the log's; a cut log is told."""
+    """A slider that seeks: bodies stand where the log says; charts and events are the log's; a cut log is reported."""
     log = tmp_path / "run.mcap"
     loaded = config(
         SEA.replace('<time step="10 ms"/>', '<log effort="yes"/><time step="10 ms" pace="fast" duration="20 s"/>')
@@ -377,9 +377,9 @@ def whole_log(page: Page, log: Log, at: float) -> None:
     page.page.click("#tab-sound")
     page.page.select_option("select[aria-label='Time span']", "5")
     page.wait("document.querySelectorAll('.reasons button').length > 0")
-    told = log.get("/acoustics/reception", RECEPTION).records
-    told = told[(told["arrival_ns"] <= at * 1e9) & (told["arrival_ns"] >= (at - 5.0) * 1e9)]
-    heard = int((told["outcome"] == 0).sum())
+    receptions = log.get("/acoustics/reception", RECEPTION).records
+    receptions = receptions[(receptions["arrival_ns"] <= at * 1e9) & (receptions["arrival_ns"] >= (at - 5.0) * 1e9)]
+    heard = int((receptions["outcome"] == 0).sum())
     assert (
         heard > 5
         and page.see("document.querySelector(\".reasons button[data-outcome='0']\").textContent") == f"heard {heard}"
@@ -418,17 +418,19 @@ def depth_and_ranges(page: Page, log: Log, at: float) -> None:
     """The profile under the way, ranges and bearings; what is taken away: a table, a picture, a film, and the link to this view."""
     page.page.click("#tab-profile")
     page.page.select_option("select[aria-label='Vertical exaggeration']", "2")
-    page.wait("document.querySelector('#profile-told').textContent.includes('vertical exaggeration 2.0 ×')")
-    told = page.see("document.querySelector('#profile-told').textContent")
+    page.wait("document.querySelector('#profile-readout').textContent.includes('vertical exaggeration 2.0 ×')")
+    readout = page.see("document.querySelector('#profile-readout').textContent")
     state = log.get("/state/sub", STATE)
     k = int(np.searchsorted(state.time_ns, at * 1e9))
-    assert re.search(r"depth ([\d.]+) m", told)[1] == f"{page.see('wavesim.store.panel.motion.position[2]'):.1f}", told
+    assert re.search(r"depth ([\d.]+) m", readout)[1] == f"{page.see('wavesim.store.panel.motion.position[2]'):.1f}", (
+        readout
+    )
     run = float(np.linalg.norm(np.diff(state.records["p_WB_W"][:k, :2], axis=0), axis=1).sum())
-    assert float(told.split()[0]) == pytest.approx(run, abs=1.0), (told, run)
+    assert float(readout.split()[0]) == pytest.approx(run, abs=1.0), (readout, run)
     assert colours(page, "#depth-profile") > 4
     page.shot("profile")
     page.page.click("#tab-ranges")
-    page.wait("/\\d+ of sub: |no measurements/.test(document.querySelector('#ranges-told').textContent)")
+    page.wait("/\\d+ of sub: |no measurements/.test(document.querySelector('#ranges-summary').textContent)")
     page.shot("ranges")
     page.page.keyboard.press("4")
     page.page.keyboard.press("]")
@@ -508,7 +510,7 @@ def test_a_thousand(
     page.wait("wavesim.view.bodies.group.children.find(o => o.name === 'lauv')?.count === 1000")
     page.page.fill("#fleet input", "v777")
     page.wait("document.querySelectorAll('#fleet td.name').length === 1")
-    page.page.locator("#fleet tbody tr").click()
+    page.page.locator("#fleet tr[data-row]").click()
     before = page.see("wavesim.store.ned[0]")
     page.wait(f"wavesim.store.ned[0] > {before} + 0.2")
     page.shot("thousand")

@@ -81,14 +81,14 @@ def lines_are_drawn(page: Any, shared: SharedState) -> None:
 
 def waves_are_drawn(page: Any, shared: SharedState) -> None:
     """Within 2 % of the significant height where the mesh is fine, at bodies and elsewhere, also stretched; flat when off."""
-    told = shared.vehicles["surroundings"].snapshot()[1]
+    surroundings = shared.vehicles["surroundings"].snapshot()[1]
     seen = shared.snapshot()
     waves = []
     for body in ("own", "ferry", "trawler", "mark"):
         row = shared.row(body)
         north, east = seen.state[row]["p_WB_W"][:2]
         page.see(f"(() => {{ wavesim.view.setMode('free'); wavesim.view.goTo({row}) }})()")
-        level, wave = float(told[row]["level"]), float(told[row]["wave"])
+        level, wave = float(surroundings[row]["level"]), float(surroundings[row]["wave"])
         assert level == pytest.approx(wave + float(shared.weather()["level"]))
         waves.append(abs(wave))
         drawn = page.page.evaluate(DRAWN, [float(north), float(east)])

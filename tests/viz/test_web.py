@@ -101,15 +101,15 @@ def test_bytes_of_a_frame() -> None:
 def test_conditions_of_bodies() -> None:
     """What is no state has no place; who moved and stands to the last bit while time goes on is held; who never moved is not."""
     p = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, -1e25], [np.nan, 0.0, 0.0], [0.0, 0.0, 4.0]])
-    told = bodies(
+    packed = bodies(
         range(4),
         p,
         [[1, 0, 0, 0]] * 4,
         np.array([[0.0] * 3, [0.0] * 3, [0.0] * 3, [1e200, 0, 0]]),
         np.array([True, True, False, False]),
     )
-    assert told[:, 9].tolist() == [1, 2, 2, 2]
-    assert np.isnan(told[1:, 1:9]).all() and told[0, 1:4].tolist() == [1, 2, 3]
+    assert packed[:, 9].tolist() == [1, 2, 2, 2]
+    assert np.isnan(packed[1:, 1:9]).all() and packed[0, 1:4].tolist() == [1, 2, 3]
     holds, roster = (
         HeldBodyDetector({"late": (0.0, 0.0, 0.0)}),
         [[k, n, "m", "t", 1] for k, n in enumerate(("moved", "still", "late"))],
@@ -251,7 +251,7 @@ def test_the_schema_knows_every_key() -> None:
     assert schema["Dvl"]["keys"]
 
 
-def test_what_cannot_be_simulated_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_simulated_is_reported(tmp_path: Path) -> None:
     c = Configurator(tmp_path, lambda: "")
     tree = c.model({"name": "lauv"})
     assert c.check({"model": tree})["ok"]
@@ -308,7 +308,7 @@ def test_a_mission_is_written_beside_its_configuration(config: Callable[..., Loa
     with pytest.raises(RequestFailed, match="already exists"):
         c.mission(body)
     for bad in (
-        {"waypoints": {"nobody": []}},
+        {"waypoints": {"absent": []}},
         {"waypoints": {"a": [[1, 2]]}},
         {"waypoints": {"a": [[1, 2, 3, float("nan")]]}},
     ):
@@ -342,7 +342,7 @@ def test_a_vehicles_instruments_are_written_beside_its_configuration(
     assert [i.name for i in saved.suite(saved.config.fleet.vehicle[0])] == ["mast"]
     with pytest.raises(RequestFailed, match="already exists"):
         c.save_instruments({**body, "file_out": "n.xml"})
-    for bad in ({**body, "vehicle": "nobody"}, {**body, "file": "../x.xml"}, {**body, "file_out": "../x.xml"}, {}):
+    for bad in ({**body, "vehicle": "absent"}, {**body, "file": "../x.xml"}, {**body, "file_out": "../x.xml"}, {}):
         with pytest.raises(RequestFailed):
             c.save_instruments({"file_out": "o.xml", **bad})
     assert not list(tmp_path.glob(".*"))

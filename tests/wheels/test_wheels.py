@@ -117,12 +117,14 @@ def test_they_say_what_they_are(wheels: list[Path]) -> None:
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as packed:
             (place,) = [n for n in packed.namelist() if n.endswith(".dist-info/METADATA")]
-            told = Parser().parsestr(packed.read(place).decode())
+            metadata = Parser().parsestr(packed.read(place).decode())
             assert (
-                told["License-Expression"] == "Apache-2.0" and told["Summary"] and told["Requires-Python"] == ">=3.11"
+                metadata["License-Expression"] == "Apache-2.0"
+                and metadata["Summary"]
+                and metadata["Requires-Python"] == ">=3.11"
             )
-            assert told.get_all("Classifier") and len(told.get_payload()) > 100, "a readme"
-            assert told["Author"] == "The WaVeSim authors"
+            assert metadata.get_all("Classifier") and len(metadata.get_payload()) > 100, "a readme"
+            assert metadata["Author"] == "The WaVeSim authors"
             assert any(n.endswith("licenses/LICENSE") for n in packed.namelist())
             assert not any("test" in Path(n).parts for n in packed.namelist())
 

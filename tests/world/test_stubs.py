@@ -68,10 +68,10 @@ def test_a_type_checker_refuses_what_a_body_does_not_have(
         text=True,
         check=False,
     )
-    told = dict(re.findall(r"^program\.py:(\d+): error: (.*)$", done.stdout, re.MULTILINE))
+    errors = dict(re.findall(r"^program\.py:(\d+): error: (.*)$", done.stdout, re.MULTILINE))
     assert done.stdout.count(": error:") == len(BAD), done.stdout
     for k, text in enumerate(BAD.values()):
-        assert text in told.get(str(len(lines) + k + 1), ""), done.stdout
+        assert text in errors.get(str(len(lines) + k + 1), ""), done.stdout
 
 
 def test_the_module_is_python_and_says_units(config: Callable[..., LoadedConfig]) -> None:

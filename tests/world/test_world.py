@@ -25,7 +25,7 @@ def test_worlds_live(first: int) -> None:
     [
         69513,  # a front came after the death of one whose client had just left: that body stood in its books still
         1001209,  # its first WELCOME was lost: a judgement of the world, which took the tick of the second for that of its body
-        158,  # a malformed copy from elsewhere was told to the client as its fault
+        158,  # a malformed copy from elsewhere was reported to the client as its error
         77116,  # what was lost behind an answer that was late itself waited a whole time-out more
     ],
 )

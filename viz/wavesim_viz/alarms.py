@@ -60,16 +60,16 @@ class AlarmRules:
     def read(cls, path: Path) -> AlarmRules:
         """Read the alarm rules from a TOML file. Raise ConfigError for an invalid file."""
         try:
-            told = tomllib.loads(path.read_text(encoding="utf-8"))
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise ConfigError(f"cannot read the alarm rules: {error}", str(path)) from None
         known = [f.name for f in dataclasses.fields(cls)]
-        for name, value in told.items():
+        for name, value in values.items():
             if name not in known:
                 raise ConfigError(f"unknown alarm rule '{name}'; known rules: {', '.join(known)}", str(path))
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
                 raise ConfigError(f"invalid alarm rule {name} = {value!r}: expected a number >= 0", str(path))
-        return cls(**told)
+        return cls(**values)
 
 
 @dataclass

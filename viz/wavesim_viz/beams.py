@@ -54,11 +54,11 @@ def beams(sensor: SensorConfig) -> BeamInfo | None:
             return None
     R = mounting(sensor)
     at = np.array(sensor.position)
-    told = [[*(at + R @ start), *(along if level else R @ along)] for start, along in rays]
+    rays_B = [[*(at + R @ start), *(along if level else R @ along)] for start, along in rays]
     return {
         "field": field,
         "maximum": float(getattr(sensor, "maximum", 0.0)),
-        "rays": np.array(told).round(6).ravel().tolist(),
+        "rays": np.array(rays_B).round(6).ravel().tolist(),
         "level": level,
         "turning": turning,
         "axis": R[:, 1].round(6).tolist(),

@@ -62,15 +62,15 @@ class BodyListener:
         rest = [o for o in self._looks.get(name, ()) if o is not look]
         self._looks = {n: v for n, v in {**self._looks, name: rest}.items() if v}
 
-    def _frames(self, broker: Broker, asked: tuple[str, ...]) -> tuple[str, ...]:
+    def _frames(self, broker: Broker, requested: tuple[str, ...]) -> tuple[str, ...]:
         """Process received data, and request the images that pages currently show."""
         looks = self._looks
         for frame in broker.take_frames():
             for look in looks.get(frame.name, ()):
                 look.add(frame)
-        if (wanted := tuple(sorted(looks))) != asked:
-            broker.request(Frames(wanted))
-        return wanted
+        if (shown := tuple(sorted(looks))) != requested:
+            broker.request(Frames(shown))
+        return shown
 
     def _run_session(self) -> None:
         while not self._closed.is_set():
@@ -80,12 +80,12 @@ class BodyListener:
                 ) as broker:
                     self.equipment = self._describe(broker.actuators, broker.sensors)
                     self.trouble = ""
-                    asked: tuple[str, ...] = ()
+                    requested: tuple[str, ...] = ()
                     while not self._closed.is_set():
                         for step in broker.poll(0.2):
                             self._values |= step.state.sensors
                             self._state = step.state
-                        asked = self._frames(broker, asked)
+                        requested = self._frames(broker, requested)
             except (WaveSimError, OSError) as error:
                 self.trouble = str(error)
             except Exception as error:  # last line of defence of this thread: shown in the panel, then retried
@@ -106,18 +106,18 @@ class BodyListener:
         declared: dict[tuple[str, str], InstrumentConfig] = {}
         if self.loaded is not None and model_of(self.loaded, self.model) is not None:
             declared = {(i.name, i.type): i for i in self.loaded.suite_by_name(self.name, self.model)}
-        told = []
+        descriptions = []
         for s in sensors:
             mine = declared.get((s.name, s.type))
             fields = tuple(Field(f.name, "f8", f.unit, "", (f.count,) if f.count > 1 else ()) for f in s.fields)
-            told.append(
+            descriptions.append(
                 InstrumentDescription(s.name, s.type, s.period_ns * 1e-9, mine.parameters if mine else None, fields)
             )
         return {
             "row": self.row,
             "generation": 0,
             "actuators": [actuator(a, model) for a in known],
-            "sensors": [instrument(t, known, self.loaded) for t in told],
+            "sensors": [instrument(d, known, self.loaded) for d in descriptions],
         }
 
     def complete(self, panel: BodyPanel) -> None:
@@ -151,12 +151,12 @@ class BodyListener:
         }
 
 
-def _actuators(told: tuple[ActuatorDescription, ...]) -> tuple[Actuator, ...]:
+def _actuators(descriptions: tuple[ActuatorDescription, ...]) -> tuple[Actuator, ...]:
     """Describe the actuators of a model that this machine does not have."""
     numbers = dict.fromkeys(ActuatorKind, 0)
-    numbers[ActuatorKind.OTHER] = sum(a.kind == ActuatorKind.BALLAST for a in told)  # they follow the tanks
+    numbers[ActuatorKind.OTHER] = sum(a.kind == ActuatorKind.BALLAST for a in descriptions)  # they follow the tanks
     found = []
-    for a in told[:MAX_ACTUATORS]:
+    for a in descriptions[:MAX_ACTUATORS]:
         kind = ActuatorKind(a.kind)
         found.append(Actuator(a.name, kind, a.unit, a.minimum, a.maximum, FIRST_SLOT[kind] + numbers[kind], a.unit))
         numbers[kind] += 1

@@ -264,9 +264,9 @@ def _serve(
 
     async def run() -> None:
         async with open_site(make_app(source, rate, access, folder, rules, tiles, cell), sock):
-            await told()
+            await wait_for_end()
 
-    async def told() -> None:
+    async def wait_for_end() -> None:
         stop = asyncio.Event()
         for s in termination_signals.termination_signals():
             asyncio.get_running_loop().add_signal_handler(s, stop.set)

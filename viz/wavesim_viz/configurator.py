@@ -220,7 +220,7 @@ class Configurator:
             try:
                 draft.write_text(to_text(root))
             except OSError as error:
-                raise RequestFailed(f"cannot write next to {base}: {error.strerror}") from None
+                raise RequestFailed(f"cannot write a file in the folder of {base}: {error.strerror}") from None
             load(draft)
             yield draft
         finally:

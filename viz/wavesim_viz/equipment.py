@@ -107,16 +107,16 @@ def _field(f: Field, labels: list[str] | None, units: list[str] | None) -> Field
 
 
 def _labels(
-    told: InstrumentDescription, actuators: Sequence[Actuator], loaded: LoadedConfig | None
+    description: InstrumentDescription, actuators: Sequence[Actuator], loaded: LoadedConfig | None
 ) -> tuple[list[str] | None, list[str] | None]:
     """Return the names of a field's values, one per part of the body, and their units if they differ."""
     named: dict[str, Callable[[], tuple[list[str] | None, list[str] | None]]] = {
         "encoder": lambda: ([a.name for a in actuators], [a.actual_unit for a in actuators]),
         "rpm": lambda: ([a.name for a in actuators if a.kind is ActuatorKind.THRUSTER], None),
-        "leak": lambda: (list(told.sensor.names) if isinstance(told.sensor, LeakConfig) else None, None),
+        "leak": lambda: (list(description.sensor.names) if isinstance(description.sensor, LeakConfig) else None, None),
         "scalar": lambda: ([s.name for s in loaded.config.world.scalar] if loaded is not None else None, None),
     }
-    find = named.get(told.type)
-    if find is None or (told.type in ("encoder", "rpm") and not actuators):
+    find = named.get(description.type)
+    if find is None or (description.type in ("encoder", "rpm") and not actuators):
         return None, None
     return find()

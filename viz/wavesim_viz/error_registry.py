@@ -41,11 +41,11 @@ class LogThrottle:
 class ErrorRegistry:
     """Errors of the viewer, by the part that raised them."""
 
-    def __init__(self, tell: Callable[[str], None] = print_line) -> None:
+    def __init__(self, write_line: Callable[[str], None] = print_line) -> None:
         self.total = 0
         #: part that fails -> its last error; the entry is removed when the part works again
         self.failed_parts: dict[str, str] = {}
-        self._print_line, self._often = tell, LogThrottle()
+        self._print_line, self._often = write_line, LogThrottle()
 
     @contextlib.contextmanager
     def contain(self, name: str) -> Iterator[None]:
@@ -59,9 +59,9 @@ class ErrorRegistry:
         else:
             self.failed_parts.pop(name, None)
 
-    def discard(self, prefix: str, kept: Collection[str]) -> None:
+    def discard(self, prefix: str, current: Collection[str]) -> None:
         """Drop parts with this prefix that are no longer needed."""
-        for name in [n for n in self.failed_parts if n.startswith(prefix) and n not in kept]:
+        for name in [n for n in self.failed_parts if n.startswith(prefix) and n not in current]:
             del self.failed_parts[name]
 
     def record(self, part: str, error: Exception) -> str:

@@ -25,7 +25,7 @@ MAX_SAMPLES, FIRST_S = (
     1500,
     0.25,
 )  #: maximum number of samples; initial interval between samples in s, doubled when the maximum is reached
-MOST_SENT, MOST_HEARD, MOST_NOTICES = 400, 1600, 400
+MOST_SENT, MOST_RECEPTIONS, MOST_NOTICES = 400, 1600, 400
 TRACK_POINTS = 60_000  #: maximum number of points of all tracks together
 
 
@@ -73,7 +73,7 @@ class History:
         self._every = FIRST_S
         self._since: dict[int, tuple[Any, float]] = {}  # row -> body in it, and since when
         self._sent: deque[SentSignal] = deque(maxlen=MOST_SENT)
-        self._heard: deque[SignalReception] = deque(maxlen=MOST_HEARD)
+        self._heard: deque[SignalReception] = deque(maxlen=MOST_RECEPTIONS)
         self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
 
     def add(self, frame: ViewerFrame, roster: Sequence[RosterEntry], beliefs: Sequence[Numbers]) -> None:
@@ -120,14 +120,14 @@ class History:
     def tracks(self) -> dict[str, TrackPoints]:
         rows = {int(r) for m in self.moments[-1:] for r in m.bodies[:, 0]}
         thin = max(1, -(-len(rows) * len(self.moments) // TRACK_POINTS))
-        told: dict[str, TrackPoints] = {}
+        points: dict[str, TrackPoints] = {}
         for row in rows:
             found = self._of(row)[::thin]
             believed = [(m.time, b[1:4]) for m in found if (b := m.belief(row)) is not None and np.isfinite(b[1])]
-            told[str(row)] = {
+            points[str(row)] = {
                 "time": [round(m.time, 3) for m in found],
                 "position": to_json_value(np.array([m.body(row)[1:4] for m in found], float).round(3).ravel()),
                 "believed_time": [round(t, 3) for t, _ in believed],
                 "believed": to_json_value(np.array([p for _, p in believed], float).round(3).ravel()),
             }
-        return told
+        return points

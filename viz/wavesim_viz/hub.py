@@ -28,7 +28,15 @@ from wavesim_viz.history import History, HistorySource
 from wavesim_viz.image_streams import ImageStream
 from wavesim_viz.live import ViewerSource
 from wavesim_viz.manual_control import ManualControlSession
-from wavesim_viz.page_content import BodyEquipment, CableInfo, Numbers, RosterEntry, TilesetInfo, WeatherReport
+from wavesim_viz.page_content import (
+    BodyEquipment,
+    CableInfo,
+    FleetStatus,
+    Numbers,
+    RosterEntry,
+    TilesetInfo,
+    WeatherReport,
+)
 from wavesim_viz.page_protocol import (
     CommanderRequest,
     ControlRequest,
@@ -36,6 +44,7 @@ from wavesim_viz.page_protocol import (
     FaultRequest,
     HelloMessage,
     ServerMessage,
+    VehicleCommandRequest,
 )
 from wavesim_viz.replay import ReplaySource
 from wavesim_viz.traffic import encounter_table
@@ -44,6 +53,7 @@ PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S, LOG_S = 0.1, 0.2, 0.
 IDLE_PERIOD_S = 0.2  #: period in s at which the hub reads its source while no page is connected, for the history
 FROZEN_S = 20.0  #: time in s after which a viewer that accepts no data is dropped
 _numbers = itertools.count(1)
+MOST_VEHICLE_COMMANDS = 16  #: maximum number of vehicle commands that wait for an answer
 MOST_WAITING = 200  #: maximum number of messages, other than frames, queued for a viewer
 
 
@@ -105,14 +115,18 @@ class Hub:
         self._weather: WeatherReport | None = None
         self._sea: list[list[float]] | None = None
         self._cables: list[CableInfo] = []
+        self._fleet: FleetStatus | None = None
         self._due = {"panel": 0.0, "traffic": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
         self._due["log"] = 0.0
         self._log_state, self._log_query = "", concurrent.futures.Future[str]()
         self._log_query.set_result("")
+        self._answers: set[asyncio.Task[None]] = set()  #: commands to vehicles that wait for an answer
         self._trouble = ""
         self._sent_errors: dict[str, str] = {}
         # a dedicated thread: a command waits only for other commands
         self._commands = concurrent.futures.ThreadPoolExecutor(1, "control")
+        # other threads: a program on board may take seconds to answer
+        self._vehicle_commands = concurrent.futures.ThreadPoolExecutor(MOST_VEHICLE_COMMANDS, "command")
 
     def hello(self, control: bool, write: bool, tiles: TilesetInfo | None, chart: bool) -> HelloMessage:
         """Return the first message to a viewer, with its rights and the user's charts."""
@@ -134,6 +148,7 @@ class Hub:
         self._due = dict.fromkeys(self._due, 0.0)  # a new viewer gets every update immediately
         self._trouble, self._sent_errors, self._weather, self._sea = "", {}, None, None
         self._cables = []
+        self._fleet = None
 
     def _send_history(self, viewer: Viewer) -> None:
         """Send the history to a new viewer, after a frame: a page on a slow connection can then draw before it has the
@@ -179,28 +194,49 @@ class Hub:
         if n := self.refused.count(kind):
             print_line(f"wavesim viz: closed the socket of a page: {text}" + ("" if n == 1 else f" ({n} times so far)"))
 
-    async def control(self, wanted: ControlRequest | FaultRequest | CommanderRequest) -> tuple[bool, str]:
+    async def control(self, request: ControlRequest | FaultRequest | CommanderRequest) -> tuple[bool, str]:
         """Run commands one at a time in a thread, because the commander may block."""
         source = self.source
         if source is None:
             return False, "this viewer has no simulation to control"
         run = asyncio.get_running_loop().run_in_executor
         try:
-            if isinstance(wanted, FaultRequest):
-                return await run(self._commands, source.fault, wanted)
-            if isinstance(wanted, CommanderRequest):
-                return await run(self._commands, source.run_order, wanted)
-            return await run(self._commands, source.control, wanted.verb, wanted.value)
+            if isinstance(request, FaultRequest):
+                return await run(self._commands, source.fault, request)
+            if isinstance(request, CommanderRequest):
+                return await run(self._commands, source.run_order, request)
+            return await run(self._commands, source.control, request.verb, request.value)
         except Exception as error:  # ends this command only, not the page's socket
             return False, f"the viewer could not run this command: {self.errors.record('control', error)}"
 
-    def drive(self, viewer: Viewer, wanted: DriveRequest) -> None:
+    def command(self, viewer: Viewer, request: VehicleCommandRequest) -> None:
+        """Send a command to a vehicle, and its program's answer to the page."""
+
+        async def answer() -> None:
+            ok, text = False, "this viewer has no simulation to control"
+            if self.source is not None:
+                run = asyncio.get_running_loop().run_in_executor
+                try:
+                    ok, text = await run(self._vehicle_commands, self.source.command, request)
+                except Exception as error:  # ends this command only
+                    text = f"the viewer could not send this command: {self.errors.record('control', error)}"
+            viewer.send({"type": "answer", "row": request.row, "number": request.number, "ok": ok, "text": text})
+
+        if len(self._answers) >= MOST_VEHICLE_COMMANDS:
+            text = "too many commands wait for an answer"
+            viewer.send({"type": "answer", "row": request.row, "number": request.number, "ok": False, "text": text})
+            return
+        task = asyncio.create_task(answer())
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
+
+    def drive(self, viewer: Viewer, request: DriveRequest) -> None:
         """Drive a body from a page: join with the first command, and leave on request."""
         source, helm = self.source, viewer.manual_control
-        if helm is not None and (wanted.shares is None or helm.is_over or helm.body != wanted.body):
+        if helm is not None and (request.shares is None or helm.is_over or helm.body != request.body):
             helm.leave()
             viewer.manual_control = helm = None
-        if wanted.shares is None:
+        if request.shares is None:
             return
         if source is None or source.kind != "live":
             viewer.send(
@@ -213,9 +249,9 @@ class Hub:
             return
         if helm is None:
             viewer.manual_control = helm = ManualControlSession(
-                source.name, wanted.body, lambda ok, text: viewer.send({"type": "reply", "ok": ok, "text": text})
+                source.name, request.body, lambda ok, text: viewer.send({"type": "reply", "ok": ok, "text": text})
             )
-        helm.set_shares(wanted.shares)
+        helm.set_shares(request.shares)
 
     async def run(self) -> None:
         """Read the source at the set rate while a page is connected, and otherwise rarely, for the history."""
@@ -239,7 +275,7 @@ class Hub:
                 self._scene = (version, encode_message({"type": "scene", "scene": scene}))
         if source.trouble != self._trouble:
             self._trouble = source.trouble
-            self._tell_all({"type": "trouble", "text": source.trouble})
+            self._broadcast({"type": "trouble", "text": source.trouble})
         if frame is not None:
             with part("the fleet list"):
                 if (roster := source.roster()) != self._listed:
@@ -257,8 +293,8 @@ class Hub:
                 before = screen.trouble, screen.epoch
                 screen.read(now)
                 if (screen.trouble, screen.epoch) != before:
-                    self._tell_all(screen.to_message())
-        self._tell_mishaps(now)
+                    self._broadcast(screen.to_message())
+        self._broadcast_errors(now)
         for viewer in self.viewers:
             if not viewer.informed:
                 self._send_history(viewer)
@@ -273,14 +309,14 @@ class Hub:
                     self.history.add_events(sounds)
                 for notice in () if sounds.get("anew") else sounds["notices"]:
                     self.alarms.note(notice)
-                self._tell_all({"type": "sounds", **sounds})
+                self._broadcast({"type": "sounds", **sounds})
         if now >= self._due["beliefs"]:
             self._due["beliefs"] = now + BELIEF_S
             with part("beliefs"):
                 beliefs = source.beliefs()
                 if beliefs != self._beliefs:
                     self._beliefs = beliefs
-                    self._tell_all({"type": "beliefs", "bodies": beliefs})
+                    self._broadcast({"type": "beliefs", "bodies": beliefs})
         if isinstance(self.history, History):
             with part("the history"):
                 self.history.add(frame, self._listed or [], self._beliefs)
@@ -288,28 +324,32 @@ class Hub:
             self._due["alarms"] = now + ALARM_S
             with part("alarms"):
                 self.alarms.evaluate(frame, {b[0]: b[1] for b in self._listed or ()}, self._beliefs, source.health())
-                self._tell_alarms()
+                self._broadcast_alarms()
+            with part("the missions"):
+                if (fleet := source.fleet()) != self._fleet:
+                    self._fleet = fleet
+                    self._broadcast({"type": "fleet", **fleet})
         if now >= self._due["weather"]:
             self._due["weather"] = now + WEATHER_S
             with part("weather and clients"):
                 weather = self._weather_of(source, now)
                 if weather != self._weather:
                     self._weather = weather
-                    self._tell_all({"type": "weather", **weather})
+                    self._broadcast({"type": "weather", **weather})
             with part("the waves"):
                 if (sea := source.sea_components()) is not self._sea:
                     self._sea = sea
-                    self._tell_all({"type": "sea", "components": sea})
+                    self._broadcast({"type": "sea", "components": sea})
         if now >= self._due["traffic"]:
             self._due["traffic"] = now + TRAFFIC_S
-            self._tell_traffic(source, frame)
+            self._send_traffic(source, frame)
             with part("lines"):
                 if (cables := source.cables()) != self._cables:
                     self._cables = cables
-                    self._tell_all({"type": "cables", "cables": cables})
+                    self._broadcast({"type": "cables", "cables": cables})
         if now >= self._due["panel"]:
             self._due["panel"] = now + PANEL_S
-            self._tell_panels(source)
+            self._send_panels(source)
 
     def _weather_of(self, source: ViewerSource, now: float) -> WeatherReport:
         """Return the weather and clients, with the state of the log and the number of pages that share a replay."""
@@ -326,7 +366,7 @@ class Hub:
             weather["replay"]["pages"] = len(self.viewers)
         return weather
 
-    def _tell_panels(self, source: ViewerSource) -> None:
+    def _send_panels(self, source: ViewerSource) -> None:
         """Send the data of one body to the viewers that watch it."""
         watched = {v.watched for v in self.viewers if v.watched is not None}
         for row in watched:
@@ -344,7 +384,7 @@ class Hub:
                         viewer.texts.append(text)
         self.errors.discard("the data of ", {self._data_of(row) for row in watched})
 
-    def _tell_traffic(self, source: ViewerSource, frame: ViewerFrame) -> None:
+    def _send_traffic(self, source: ViewerSource, frame: ViewerFrame) -> None:
         """Send encounters to the viewers that watch a surface vessel."""
         for row in {v.watched for v in self.viewers if v.watched is not None}:
             with self.errors.contain("traffic"):
@@ -355,24 +395,24 @@ class Hub:
                         viewer.traffic = text
                         viewer.texts.append(text)
 
-    def _tell_alarms(self) -> None:
+    def _broadcast_alarms(self) -> None:
         if self.alarms.version != self._alarmed:
             self._alarmed = self.alarms.version
-            self._tell_all({"type": "alarms", "alarms": self.alarms.all})
+            self._broadcast({"type": "alarms", "alarms": self.alarms.all})
 
     def acknowledge(self, number: int | None) -> tuple[bool, str]:
         """Acknowledge an alarm; None acknowledges all."""
         done = self.alarms.acknowledge(number)
-        self._tell_alarms()
+        self._broadcast_alarms()
         return done, "acknowledged" if done else "no such alarm to acknowledge"
 
     def shelve(self, number: int, seconds: float) -> tuple[bool, str]:
         """Suppress an alarm for a simulation time in s; 0 returns it to service."""
         done = self.alarms.shelve(number, seconds)
-        self._tell_alarms()
+        self._broadcast_alarms()
         if not done:
             return False, "no such alarm to shelve"
-        return True, f"shelved for {seconds / 60.0:g} min of simulation time" if seconds else "in service again"
+        return True, f"shelved for {seconds / 60.0:g} min of simulation time" if seconds else "no longer shelved"
 
     def _data_of(self, row: int) -> str:
         """Return a label of one body's data for error messages: with the name of the body if known, otherwise with its
@@ -381,16 +421,16 @@ class Hub:
         name = next((b[1] for b in self._listed or () if b[0] == row), None)
         return f"the data of {f'row {row}' if name is None else repr(name)}"
 
-    def _tell_mishaps(self, now: float) -> None:
+    def _broadcast_errors(self, now: float) -> None:
         """Send the list of failing parts with their errors, at most once per second so that errors cannot flood the
         pages.
         """
         if now >= self._due["mishaps"] and self.errors.failed_parts != self._sent_errors:
             self._due["mishaps"] = now + MISHAP_S
             self._sent_errors = dict(self.errors.failed_parts)
-            self._tell_all({"type": "mishaps", "total": self.errors.total, "parts": self._sent_errors})
+            self._broadcast({"type": "mishaps", "total": self.errors.total, "parts": self._sent_errors})
 
-    def _tell_all(self, message: ServerMessage) -> None:
+    def _broadcast(self, message: ServerMessage) -> None:
         text = encode_message(message)
         for viewer in self.viewers:
             viewer.texts.append(text)

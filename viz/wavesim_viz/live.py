@@ -23,6 +23,7 @@ from wavesim_sdk.wire.messages import Role
 from wavesim_viz import cables, image_streams, scene
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.equipment import InstrumentDescription, body_equipment, model_of
+from wavesim_viz.fleet_status import MissionTracker
 from wavesim_viz.frame import (
     HeldBodyDetector,
     ViewerFrame,
@@ -40,6 +41,7 @@ from wavesim_viz.page_content import (
     BodyPanel,
     CableInfo,
     Effort,
+    FleetStatus,
     Notice,
     Numbers,
     RosterEntry,
@@ -49,13 +51,16 @@ from wavesim_viz.page_content import (
     SignalEvents,
     WeatherReport,
 )
-from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCommandRequest
 from wavesim_viz.sea_surface import SeaState, SeaSurface
 from wavesim_world.config import LoadedConfig, load
 
 RETRY_S = 0.5
 GRACE_NS = 500_000_000  #: additional age in ns that a value may have beyond its permitted number of periods
-MOST_TOLD = 200  #: maximum number of signals that a page receives between two frames; further signals are only counted
+MAX_SIGNALS = (
+    200  #: maximum number of signals that a page receives between two frames; further signals are only counted
+)
+MAX_SESSIONS = 200  #: maximum number of sessions of one kind that a page receives
 
 
 class ViewerSource(Protocol):
@@ -91,6 +96,9 @@ class ViewerSource(Protocol):
     def health(self) -> BodyHealth:
         """Return the inputs of alarms other than motion and estimates."""
 
+    def fleet(self) -> FleetStatus:
+        """Return battery and mission of the vehicles."""
+
     def weather(self) -> WeatherReport:
         """Return flow, wind and water level, and the clients with their round-trip times."""
 
@@ -103,11 +111,14 @@ class ViewerSource(Protocol):
     def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
         """Return the frames of a sonar or camera of a body. Raise WaveSimError with the reason if there are none."""
 
-    def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
+    def fault(self, request: FaultRequest) -> tuple[bool, str]:
         """Inject a fault into a part. This may block."""
 
-    def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
+    def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
         """Apply a force to a body, move it, or change the weather. This may block."""
+
+    def command(self, request: VehicleCommandRequest) -> tuple[bool, str]:
+        """Send a command to the program that drives a body and return its answer. This may block for seconds."""
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         """Start, pause, step or stop the simulation. This may block."""
@@ -175,13 +186,26 @@ def sound_message(sent: Any, receptions: Any, missed: int, notices: list[Notice]
     """Return the message about signals and notices; None if there is nothing to send."""
     if not len(sent) and not len(receptions) and not missed and not notices:
         return None
-    missed += max(0, len(sent) - MOST_TOLD) + max(0, len(receptions) - MOST_TOLD)
+    missed += max(0, len(sent) - MAX_SIGNALS) + max(0, len(receptions) - MAX_SIGNALS)
     return {
-        "sent": sent_rows(sent[-MOST_TOLD:]),
-        "receptions": reception_rows(receptions[-MOST_TOLD:]),
+        "sent": sent_rows(sent[-MAX_SIGNALS:]),
+        "receptions": reception_rows(receptions[-MAX_SIGNALS:]),
         "notices": notices,
         "missed": missed,
     }
+
+
+def _notices(records: Any) -> list[Notice]:
+    """Build the messages about notices."""
+    return [
+        {
+            "time": int(r["time_ns"]) * 1e-9,
+            "row": int(r["row"]),
+            "name": decode_text(r["name"]),
+            "text": decode_text(r["text"]),
+        }
+        for r in records
+    ]
 
 
 class LiveSource:
@@ -201,6 +225,8 @@ class LiveSource:
         with Commander(self.name) as commander:
             status = commander.send("status").data
         self._seen = {t: self.state.simulation[t].snapshot()[0] for t in ("sent", "reception", "notice")}
+        self._missions = MissionTracker()
+        self._missions.take(_notices(self.state.history("notice", 0)[1]))
         self._kits: dict[int, tuple[Any, BodyEquipment]] = {}
         self.trouble = ""
         self._identity: Any = self.state.snapshot().identity
@@ -286,20 +312,9 @@ class LiveSource:
             total, new[table] = self.state.history(table, seen)
             missed += max(0, total - seen - len(new[table]))
             self._seen[table] = total
-        return sound_message(
-            new["sent"],
-            new["reception"],
-            missed,
-            [
-                {
-                    "time": int(r["time_ns"]) * 1e-9,
-                    "row": int(r["row"]),
-                    "name": decode_text(r["name"]),
-                    "text": decode_text(r["text"]),
-                }
-                for r in new["notice"]
-            ],
-        )
+        notices = _notices(new["notice"])
+        self._missions.take(notices)
+        return sound_message(new["sent"], new["reception"], missed, notices)
 
     def beliefs(self) -> list[Numbers]:
         e = self.state.estimates()
@@ -309,9 +324,11 @@ class LiveSource:
     def weather(self) -> WeatherReport:
         clients, crew = self.state.clients(), self.state.crew()
         on = np.flatnonzero(clients["status"] == 1)
-        told: list[SessionInfo] = [{"row": int(r), **_session(clients[r], "pilot")} for r in on[:MOST_TOLD]]
-        told += [{"row": int(r["body"]), **_session(r, Role(int(r["role"])).name.lower())} for r in crew[:MOST_TOLD]]
-        return {"weather": to_json_value(self.state.weather()), "clients": told, "connected": len(on) + len(crew)}
+        sessions: list[SessionInfo] = [{"row": int(r), **_session(clients[r], "pilot")} for r in on[:MAX_SESSIONS]]
+        sessions += [
+            {"row": int(r["body"]), **_session(r, Role(int(r["role"])).name.lower())} for r in crew[:MAX_SESSIONS]
+        ]
+        return {"weather": to_json_value(self.state.weather()), "clients": sessions, "connected": len(on) + len(crew)}
 
     def sea_components(self) -> list[list[float]] | None:
         if self._sea_surface is None:
@@ -342,6 +359,12 @@ class LiveSource:
                 good = there & (values["valid"] != 0)
                 found.battery |= dict(zip(entries["body"][good].tolist(), values["charge"][good].tolist(), strict=True))
         return found
+
+    def fleet(self) -> FleetStatus:
+        connected = np.flatnonzero(self.state.clients()["status"] == 1).tolist()
+        driven = {row: decode_text(self._identity[row]["name"]) for row in connected}
+        charges = {str(row): round(charge, 3) for row, charge in self.health().battery.items()}
+        return {"charges": charges, "missions": self._missions.by_row(driven)}
 
     def _instruments_of(self, row: int) -> list[Any]:
         """Return a body's records of the table `instruments`, in the order of its instruments."""
@@ -376,12 +399,12 @@ class LiveSource:
         found = model_of(self._loaded, model)
         suite = self._loaded.suite_by_name(name, model) if self._loaded is not None and found is not None else ()
         declared = {(i.name, i.type): i.parameters for i in suite}
-        told = []
+        instruments = []
         for e in entries:
             which = decode_text(e["name"]), decode_text(e["type"])
             period = int(e["period"]) * self.state._step_ns * 1e-9
-            told.append(InstrumentDescription(*which, period, declared.get(which), self._fields(which[1])))
-        return body_equipment(row, int(who["generation"]), found, told, self._loaded)
+            instruments.append(InstrumentDescription(*which, period, declared.get(which), self._fields(which[1])))
+        return body_equipment(row, int(who["generation"]), found, instruments, self._loaded)
 
     def _fields(self, type_: str) -> tuple[Field, ...]:
         """Return the fields of a sensor type as the layout in shared memory describes them."""
@@ -420,26 +443,36 @@ class LiveSource:
             raise AttachError("the body is not in the simulation")
         return image_streams.LiveFrames(FrameReader.open(self.name, who, name))
 
-    def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
-        if (who := self._named(wanted.row)) is None:
+    def fault(self, request: FaultRequest) -> tuple[bool, str]:
+        if (who := self._named(request.row)) is None:
             return False, "the body is not in the simulation"
         return self._command(
             "fault",
             body=who,
-            part=wanted.part,
-            kind=wanted.kind,
-            amount=wanted.amount or None,
-            field=wanted.field or None,
+            part=request.part,
+            kind=request.kind,
+            amount=request.amount or None,
+            field=request.field or None,
         )
 
-    def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
-        if wanted.row is None:
-            return self._command(wanted.verb, **wanted.values)
-        if (who := self._named(wanted.row)) is None:
+    def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
+        if request.row is None:
+            return self._command(request.verb, **request.values)
+        if (who := self._named(request.row)) is None:
             return False, "the body is not in the simulation"
-        if wanted.verb == "mission":
-            return self._mission(who, wanted.values["points"])
-        return self._command(wanted.verb, **{**wanted.values, "body": who})
+        if request.verb == "mission":
+            return self._mission(who, request.values["points"])
+        return self._command(request.verb, **{**request.values, "body": who})
+
+    def command(self, request: VehicleCommandRequest) -> tuple[bool, str]:
+        if (who := self._named(request.row)) is None:
+            return False, "the body is not in the simulation"
+        try:
+            with Commander(self.name) as commander:
+                reply = commander.vehicle_command(who, request.action, request.point)
+        except WaveSimError as error:
+            return False, str(error)
+        return reply.ok, reply.text
 
     def _named(self, row: int) -> str | None:
         """Return the name of the body in a row, if any."""

@@ -92,7 +92,9 @@ def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
             angles.append(np.degrees(np.arctan2(across, altitude)).astype(int))
             found.append(levels[side][reached])
     if not found:
-        raise LogError(f"{path} has no frames of '{body}' {name} above a bed")
+        raise LogError(
+            f"{path} has no frames of the sonar '{name}' of '{body}' with a known altitude that reach the bed"
+        )
     angle, level = np.concatenate(angles), np.concatenate(found)
     usual = np.array([np.median(level[angle == a]) if (angle == a).any() else 0.0 for a in range(91)])
     north, east = np.concatenate(places, axis=1)
@@ -197,12 +199,12 @@ def _table(found: dict[str, tuple[float, float]], wanted: tuple[TargetConfig, ..
     yield f"{'target':16} {'shape':10} {'over bed':>8} {'range':>7}"
     for t in wanted:
         over, slant = found.get(t.name, (-math.inf, math.nan))
-        told = (
+        result = (
             f"{over:5.1f} dB {slant:5.1f} m  {'seen' if over >= SEEN_DB else 'missed'}"
             if t.name in found
             else "never in the beam"
         )
-        yield f"{t.name:16} {t.shape:10} {told}"
+        yield f"{t.name:16} {t.shape:10} {result}"
 
 
 #: keys of GeoTIFF 1.1: first the keys with one number each, then the keys with values in another tag

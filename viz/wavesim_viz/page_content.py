@@ -166,8 +166,8 @@ class FieldInfo(TypedDict):
     unit: str
     count: int
     doc: str
-    labels: Annotated[list[str] | None, "name of each of its numbers, if they have names"]
-    units: Annotated[list[str] | None, "unit of each of its numbers, if the units differ"]
+    labels: Annotated[list[str] | None, "name of each component, if named"]
+    units: Annotated[list[str] | None, "unit of each component, if the units differ"]
 
 
 class InstrumentInfo(TypedDict):
@@ -257,7 +257,7 @@ class Surroundings(TypedDict):
 
 
 class BodyPanel(TypedDict):
-    """Current data of one body. A source omits the parts that it never knows."""
+    """Current data of one body. A source omits the parts that it cannot provide."""
 
     row: int
     time: Annotated[float, "simulation time, s"]
@@ -402,7 +402,7 @@ class Alarm:
     until: Annotated[float | None, "time at which the condition ended; null: still active"] = None
     seen: bool = False
     count: Annotated[int, "number of occurrences"] = 1
-    shelved: Annotated[float | None, "time until which a user suppressed the alarm; null: in service"] = None
+    shelved: Annotated[float | None, "time until which a user shelved the alarm; null: not shelved"] = None
 
 
 class Weather(TypedDict):
@@ -436,6 +436,22 @@ class WeatherReport(TypedDict):
     connected: Annotated[int | None, "number of clients; null: unknown"]
     log: NotRequired[Annotated[str, "state of the log: ok, off, or what is wrong with it; empty: unknown"]]
     replay: NotRequired[ReplayClock]
+
+
+class MissionState(TypedDict):
+    """What a vehicle does, as its program reports it."""
+
+    mode: str
+    waypoint: Annotated[int, "number of the current waypoint, from 1; 0: none"]
+    count: Annotated[int, "number of waypoints of the mission; 0: none"]
+    target: Annotated[list[float] | None, "where it goes: north and east in W; null: nowhere"]
+
+
+class FleetStatus(TypedDict):
+    """Battery and mission of the vehicles, by row. A vehicle without an entry has no such value."""
+
+    charges: Annotated[dict[str, float], "battery charge, as a fraction of the capacity"]
+    missions: dict[str, MissionState]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
     CableInfo,
+    FleetStatus,
     ImageKind,
     InstrumentInfo,
     ModelInfo,
@@ -103,6 +104,12 @@ class WeatherMessage(WeatherReport):
     type: Literal["weather"]
 
 
+class FleetMessage(FleetStatus):
+    """Battery and mission of the vehicles."""
+
+    type: Literal["fleet"]
+
+
 class SeaMessage(TypedDict):
     """Wave components (`sea_surface.py`); null: unknown."""
 
@@ -174,6 +181,16 @@ class ReplyMessage(TypedDict):
     text: str
 
 
+class CommandAnswerMessage(TypedDict):
+    """Answer of a vehicle's program to a command of this page."""
+
+    type: Literal["answer"]
+    row: int
+    number: Annotated[int, "number of the command, as in its request"]
+    ok: Annotated[bool, "the vehicle carries it out"]
+    text: str
+
+
 ServerMessage = (
     HelloMessage
     | SceneMessage
@@ -184,6 +201,7 @@ ServerMessage = (
     | AlarmsMessage
     | EstimatesMessage
     | WeatherMessage
+    | FleetMessage
     | SeaMessage
     | CablesMessage
     | TrafficMessage
@@ -193,6 +211,7 @@ ServerMessage = (
     | SourceErrorMessage
     | ErrorsMessage
     | ReplyMessage
+    | CommandAnswerMessage
 )
 
 
@@ -289,6 +308,18 @@ class CommanderRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class VehicleCommandRequest:
+    """Command a vehicle: go to, loiter, return, pause, resume or abort. ``point`` is north, east and down in W and a speed (0: the
+    vehicle's own); None: not stated. The page selects ``number``, which the answer contains.
+    """
+
+    row: int
+    number: int
+    action: str
+    point: tuple[float, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
 class DriveRequest:
     """Drive a body from a page. The values are fractions of the actuators' ranges, -1 to 1; None: leave the body."""
 
@@ -304,6 +335,7 @@ PageRequest = (
     | AcknowledgeRequest
     | ShelveRequest
     | CommanderRequest
+    | VehicleCommandRequest
     | DriveRequest
 )
 #: value of the key "do" in each request
@@ -315,6 +347,7 @@ VERBS: dict[type, str] = {
     AcknowledgeRequest: "acknowledge",
     ShelveRequest: "shelve",
     CommanderRequest: "order",
+    VehicleCommandRequest: "command",
     DriveRequest: "drive",
 }
 

@@ -17,11 +17,12 @@ from wavesim_viz import image_streams, scene
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.body_listener import BodyListener
 from wavesim_viz.frame import SIGNAL, HeldBodyDetector, ViewerFrame, bodies
-from wavesim_viz.live import MOST_TOLD, motion
+from wavesim_viz.live import MAX_SIGNALS, motion
 from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
     CableInfo,
+    FleetStatus,
     Numbers,
     RosterEntry,
     Scene,
@@ -30,7 +31,7 @@ from wavesim_viz.page_content import (
     SignalReception,
     WeatherReport,
 )
-from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCommandRequest
 from wavesim_world.config import load
 
 RETRY_S = 2.0
@@ -74,8 +75,8 @@ class RemoteSource:
     def _run_observer(self) -> None:
         while not self._closed.is_set():
             try:
-                for seen in self._observer.poll(0.2):
-                    self._handle_snapshot(seen)
+                for frame in self._observer.poll(0.2):
+                    self._handle_snapshot(frame)
             except (WaveSimError, OSError) as error:
                 self._rejoin(str(error))
             except Exception as error:  # raised again by the next frame(), where the hub contains it
@@ -95,10 +96,10 @@ class RemoteSource:
             self.trouble = ""
             break
 
-    def _handle_snapshot(self, seen: FleetFrame) -> None:
+    def _handle_snapshot(self, frame: FleetFrame) -> None:
         with self._lock:
-            self._newest = seen
-            for s in seen.signals:
+            self._newest = frame
+            for s in frame.signals:
                 self._signals[s.id] = s
                 self._sent.append(
                     {
@@ -114,7 +115,7 @@ class RemoteSource:
                         "at": (s.origin[0], s.origin[1], s.origin[2]),
                     }
                 )
-            for f in seen.fates:
+            for f in frame.fates:
                 origin = self._signals.get(f.id)
                 self._receptions.append(
                     {
@@ -138,10 +139,10 @@ class RemoteSource:
                         "bounces": 0,
                     }
                 )
-            for told in (self._sent, self._receptions):
-                self._missed += max(0, len(told) - MOST_TOLD)
-                del told[:-MOST_TOLD]
-            old = seen.time_ns - LIFE_S * 1e9
+            for events in (self._sent, self._receptions):
+                self._missed += max(0, len(events) - MAX_SIGNALS)
+                del events[:-MAX_SIGNALS]
+            old = frame.time_ns - LIFE_S * 1e9
             self._signals = {k: s for k, s in self._signals.items() if s.emission_ns > old}
 
     def scene(self) -> tuple[int, Scene]:
@@ -156,14 +157,14 @@ class RemoteSource:
         ]
 
     def frame(self) -> ViewerFrame | None:
-        self._end_unasked(time.monotonic())
+        self._end_unused(time.monotonic())
         if (failed := self._failed) is not None:
             self._failed = None
             raise failed
-        seen = self._newest
-        if seen is None or self.trouble:
+        frame = self._newest
+        if frame is None or self.trouble:
             return None
-        b, t = seen.bodies, seen.time_ns * 1e-9
+        b, t = frame.bodies, frame.time_ns * 1e-9
         at, then, factor = self._pace
         if (now := time.monotonic()) > at + 1.0:
             self._pace = (now, t, (t - then) / (now - at))
@@ -175,9 +176,9 @@ class RemoteSource:
             level = s.level - 20.0 * np.log10(radius)  # for the display only: losses are known to the server alone
             table[k] = (s.id % (1 << 24), s.source, *s.origin, radius, level, s.level, s.frequency)
         table = table[table[:, 6] > self._described["sound"]["noise"]]
-        held = self._held_detector.update(seen.tick, self.roster(), b["id"], b["p_WB_W"], b["v_WB_B"], b["w_WB_B"])
+        held = self._held_detector.update(frame.tick, self.roster(), b["id"], b["p_WB_W"], b["v_WB_B"], b["w_WB_B"])
         packed = bodies(b["id"], b["p_WB_W"], b["q_WB"], b["v_WB_B"], held)
-        return ViewerFrame(t, seen.tick, seen.run_state, packed, table, factor=factor)
+        return ViewerFrame(t, frame.tick, frame.run_state, packed, table, factor=factor)
 
     def new_signals(self) -> SignalEvents | None:
         with self._lock:
@@ -204,32 +205,38 @@ class RemoteSource:
     def health(self) -> BodyHealth:
         return BodyHealth()
 
+    def fleet(self) -> FleetStatus:
+        return {"charges": {}, "missions": {}}  # the server does not send them to an observer
+
+    def command(self, request: VehicleCommandRequest) -> tuple[bool, str]:
+        return self.control("command", None)
+
     def weather(self) -> WeatherReport:
         return {"weather": None, "clients": [], "connected": None}
 
     def panel(self, row: int) -> BodyPanel | None:
-        if (seen := self._newest) is None:
+        if (frame := self._newest) is None:
             return None
-        found = np.flatnonzero(seen.bodies["id"] == row)
+        found = np.flatnonzero(frame.bodies["id"] == row)
         if not len(found):
             return None
-        b = seen.bodies[found[0]]
-        heard = self._listener(row)
+        b = frame.bodies[found[0]]
+        listener = self._listener(row)
         panel: BodyPanel = {
             "row": row,
-            "time": seen.time_ns * 1e-9,
+            "time": frame.time_ns * 1e-9,
             "identity": {"name": self._observer.names.get(row, ""), "model": self._observer.models.get(row, "")},
             "motion": motion(b["p_WB_W"], b["q_WB"], b["v_WB_B"], b["w_WB_B"]),
             "note": "",
         }
-        if heard is not None:
-            heard.complete(panel)
+        if listener is not None:
+            listener.complete(panel)
         return panel
 
     def _listener(self, row: int) -> BodyListener | None:
         """Return the session that listens to the body in a row."""
         now, name = time.monotonic(), self._observer.names.get(row)
-        self._end_unasked(now)
+        self._end_unused(now)
         if name is None:
             return None
         if row not in self._listening:
@@ -241,33 +248,33 @@ class RemoteSource:
         self._listening[row] = listening, now
         return listening
 
-    def _end_unasked(self, now: float) -> None:
+    def _end_unused(self, now: float) -> None:
         """Close the sessions that were not used recently, and the sessions of bodies that left."""
-        for row, (listening, asked) in list(self._listening.items()):
-            if (asked < now - LISTENER_IDLE_S and not listening.has_frame_readers) or self._observer.names.get(
+        for row, (listening, last_use) in list(self._listening.items()):
+            if (last_use < now - LISTENER_IDLE_S and not listening.has_frame_readers) or self._observer.names.get(
                 row
             ) != listening.name:
                 listening.close()
                 del self._listening[row]
 
     def equipment(self, row: int) -> BodyEquipment | None:
-        heard = self._listener(row)
-        return heard.equipment if heard is not None else None
+        listener = self._listener(row)
+        return listener.equipment if listener is not None else None
 
     def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
-        heard = self._listener(row)
-        if heard is None:
+        listener = self._listener(row)
+        if listener is None:
             raise AttachError("the body is not in the simulation, or the viewer shows too many bodies")
-        return heard.open_frames(name)
+        return listener.open_frames(name)
 
     def log_state(self) -> str:
         return ""  # the server does not send it to an observer
 
-    def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
+    def fault(self, request: FaultRequest) -> tuple[bool, str]:
         return self.control("fault", None)
 
-    def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
-        return self.control(wanted.verb, None)
+    def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
+        return self.control(request.verb, None)
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         return (

@@ -30,13 +30,15 @@ from wavesim_viz import cables, image_streams, scene
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.chart_series import EMPTY_SERIES, ChartSeries, LogSeries
 from wavesim_viz.equipment import InstrumentDescription, body_equipment, described_instruments, model_of
+from wavesim_viz.fleet_status import LoggedFleet
 from wavesim_viz.frame import SIGNAL, ViewerFrame, bodies, reception_rows, sent_rows, to_json_value
-from wavesim_viz.history import MOST_HEARD, MOST_NOTICES, MOST_SENT
+from wavesim_viz.history import MOST_NOTICES, MOST_RECEPTIONS, MOST_SENT
 from wavesim_viz.live import actuation, effort, motion, sound_message
 from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
     CableInfo,
+    FleetStatus,
     HullShape,
     ModelInfo,
     Notice,
@@ -49,7 +51,7 @@ from wavesim_viz.page_content import (
     TrackPoints,
     WeatherReport,
 )
-from wavesim_viz.page_protocol import CommanderRequest, FaultRequest
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCommandRequest
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 
 TRACK_POINTS = 3000
@@ -91,6 +93,7 @@ class ReplaySource:
         if lacking := [r.log.damage_notice for r in (self, self.other) if r is not None and r.log.damage_notice]:
             self._scene["warning"] = "; ".join(lacking)
         self._lines = LogSeries(self.log)
+        self._logged_fleet = LoggedFleet(self.log, {row: b["name"] for row, (b, _) in self._series.items()})
         self._frozen = self._hold_intervals()
         self.start = min(int(s.time_ns[0]) for _, s in self._series.values()) * 1e-9
         sent, receptions = (
@@ -107,7 +110,7 @@ class ReplaySource:
         self._presence = presence
         self._roster: list[RosterEntry] = []
         self.playing, self.speed, self._at = True, 1.0, self.start
-        self._wall, self._told_until = time.monotonic(), self.start
+        self._wall, self._sent_until = time.monotonic(), self.start
         self._jumped, self._is_restarted = True, False
 
     def _hold_intervals(self) -> dict[str, list[tuple[int, bool]]]:
@@ -136,8 +139,8 @@ class ReplaySource:
         for t, m in self.log.json.get("/commands", []):
             if m["verb"] != "weather":
                 continue
-            given = [m["arguments"].get(f"wave_{n}") for n in ("height", "peak", "direction")]
-            now = SeaState(*(float(g) if is_number(g) else old for g, old in zip(given, now, strict=True)))
+            arguments = [m["arguments"].get(f"wave_{n}") for n in ("height", "peak", "direction")]
+            now = SeaState(*(float(g) if is_number(g) else old for g, old in zip(arguments, now, strict=True)))
             states.append((t, now))
         return SeaSurface(self._loaded, int(seed), bed.get("mean")), states
 
@@ -213,7 +216,7 @@ class ReplaySource:
 
     def _seek(self, to: float) -> None:
         self._at = min(max(to, self.start), self.end)
-        self._told_until, self._jumped, self._is_restarted = self._at, True, True
+        self._sent_until, self._jumped, self._is_restarted = self._at, True, True
 
     # -- frames -----------------------------------------------------------------------------------
 
@@ -283,8 +286,8 @@ class ReplaySource:
         if self._is_restarted:
             self._is_restarted = False
             return {"anew": True, **self.events()}
-        t, since = self._at, self._told_until
-        self._told_until = t
+        t, since = self._at, self._sent_until
+        self._sent_until = t
         if t <= since:
             return None
         sent = _span(self._sent, "emission_ns", since, t)
@@ -299,9 +302,9 @@ class ReplaySource:
 
     def events(self) -> SignalEvents:
         """Return the newest signals and notices before the current time."""
-        t = self._told_until
+        t = self._sent_until
         sent = _span(self._sent, "emission_ns", -1.0, t)[-MOST_SENT:]
-        heard = _span(self._receptions, "arrival_ns", -1.0, t)[-MOST_HEARD:]
+        heard = _span(self._receptions, "arrival_ns", -1.0, t)[-MOST_RECEPTIONS:]
         return {
             "sent": sent_rows(sent),
             "receptions": reception_rows(heard),
@@ -330,6 +333,9 @@ class ReplaySource:
 
     def health(self) -> BodyHealth:
         return BodyHealth()
+
+    def fleet(self) -> FleetStatus:
+        return self._logged_fleet.at(self._at, self._notices(-1.0, self._at))
 
     def weather(self) -> WeatherReport:
         return {
@@ -399,29 +405,31 @@ class ReplaySource:
             model = model_of(loaded, body["model"])
             suite = loaded.suite_by_name(name, body["model"]) if loaded is not None and model is not None else ()
             declared = {t.name: t for t in described_instruments(suite)}
-            told = [declared.get(n, InstrumentDescription(n, s.type, None)) for n, s in self.log.sensors(name).items()]
-            self._kits[row] = body_equipment(row, 0, model, told, loaded)
+            instruments = [
+                declared.get(n, InstrumentDescription(n, s.type, None)) for n, s in self.log.sensors(name).items()
+            ]
+            self._kits[row] = body_equipment(row, 0, model, instruments, loaded)
         return self._kits[row]
 
     def marks(self) -> list[TimeMark]:
         """Return the events for the time slider: notices, faults, commands, joins and leaves, and losses that carry
         information.
         """
-        told = self.log.json
-        found = [(t, "notice", f"{m['body']}: {m['text']}") for t, m in told.get("/notices", [])]
+        messages = self.log.json
+        found = [(t, "notice", f"{m['body']}: {m['text']}") for t, m in messages.get("/notices", [])]
         found += [
             (t, "fault", f"{', '.join(m['bodies'])}: frozen, the state diverged (NaN or infinity)")
-            for t, m in told.get("/frozen", [])
+            for t, m in messages.get("/frozen", [])
         ]
         found += [
             (t, "fault", f"{m['body']}: {m['part']} {m['kind'] if m['begins'] else 'cleared'}")
-            for t, m in told.get("/faults", [])
+            for t, m in messages.get("/faults", [])
         ]
-        found += [(t, "command", m["verb"]) for t, m in told.get("/commands", []) if m["verb"] != "fault"]
+        found += [(t, "command", m["verb"]) for t, m in messages.get("/commands", []) if m["verb"] != "fault"]
         start = self.start * 1e9
         found += [
             (t, "join", f"{m['name']} {'joined' if m['present'] else 'left'}")
-            for t, m in told.get("/bodies", [])
+            for t, m in messages.get("/bodies", [])
             if t > start
         ]
         lost = self._receptions[np.isin(self._receptions["outcome"], LOSSES)]
@@ -467,10 +475,13 @@ class ReplaySource:
     def log_state(self) -> str:
         return self.log.damage_notice or "ok"
 
-    def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
+    def fault(self, request: FaultRequest) -> tuple[bool, str]:
         return False, "a replay does not accept faults"
 
-    def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
+    def command(self, request: VehicleCommandRequest) -> tuple[bool, str]:
+        return False, "a replay accepts no commands"
+
+    def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
         return False, "a replay does not accept changes"
 
     def tracks(self) -> dict[str, TrackPoints]:
@@ -496,7 +507,7 @@ class ReplaySource:
 
 
 def _state_at(changes: list[tuple[int, bool]], time_ns: float) -> bool:
-    """Return the newest state up to a time from (time, state) pairs, or False before the first pair."""
+    """Return the last state at or before a time, or False before the first. ``changes`` contains (time, state) pairs."""
     k = bisect.bisect_right(changes, (time_ns, True)) - 1
     return changes[k][1] if k >= 0 else False
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from wavesim_sdk.actuators import MAX_ACTUATORS
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.mission_status import VEHICLE_ACTIONS
 from wavesim_viz.page_protocol import (
     AcknowledgeRequest,
     CommanderRequest,
@@ -17,6 +18,7 @@ from wavesim_viz.page_protocol import (
     PageRequest,
     PicturesRequest,
     ShelveRequest,
+    VehicleCommandRequest,
     WatchRequest,
 )
 
@@ -26,6 +28,7 @@ MOST_LETTERS, MOST_WORD, MOST_VALUES = 32, 64, 8
 MOST_WAYPOINTS = 1000  #: maximum number of waypoints of a mission
 MOST_PICTURES = 8  #: maximum number of sonars and cameras that a page may show
 MOST_SHELVED_S = 86_400.0  #: maximum simulation time in s for which a page may shelve an alarm
+POINT_NUMBERS = 4  #: north, east, down and speed
 COMMANDER_VERBS = ("push", "pose", "weather")
 
 
@@ -62,6 +65,10 @@ def parse_request(text: str) -> PageRequest:
             return CommanderRequest(verb, None if row is None else _row(row), _values(values))
         case {"do": "order", "verb": "mission", "row": row, "values": {"points": list() as points}}:
             return CommanderRequest("mission", _row(row), _values({"points": points}, 4 * MOST_WAYPOINTS))
+        case {"do": "command", "row": row, "number": number, "action": str() as action, "point": point} if (
+            action in VEHICLE_ACTIONS
+        ):
+            return VehicleCommandRequest(_row(row), _row(number), action, _point(point))
         case {"do": "drive", "body": body, "shares": None}:
             return DriveRequest(_word(body), None)
         case {"do": "drive", "body": body, "shares": list() as shares} if len(shares) <= MAX_ACTUATORS:
@@ -75,18 +82,18 @@ def parse_request(text: str) -> PageRequest:
     raise InvalidRequest("request", "unknown request")
 
 
-def _sonar(given: Any) -> tuple[int, str]:
-    match given:
+def _sonar(sonar: Any) -> tuple[int, str]:
+    match sonar:
         case [row, name]:
             return _row(row), _word(name)
     raise InvalidRequest("sonar", "invalid sonar: expected [row, name]")
 
 
-def _values(given: dict[str, Any], most: int = MOST_VALUES) -> dict[str, float | list[float]]:
-    if len(given) > MOST_VALUES:
+def _values(values: dict[str, Any], most: int = MOST_VALUES) -> dict[str, float | list[float]]:
+    if len(values) > MOST_VALUES:
         raise InvalidRequest("values", f"too many values in a command: the maximum is {MOST_VALUES}")
     found: dict[str, float | list[float]] = {}
-    for name, value in given.items():
+    for name, value in values.items():
         numbers = [_value(v) for v in (value if isinstance(value, list) and len(value) <= most else [value])]
         good = [v for v in numbers if v is not None]
         if len(good) != len(numbers):
@@ -99,6 +106,15 @@ def _row(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MOST_ROW:
         raise InvalidRequest("row", "unknown row")
     return value
+
+
+def _point(value: Any) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    numbers = [_value(v) for v in value] if isinstance(value, list) and len(value) == POINT_NUMBERS else []
+    if not numbers or None in numbers:
+        raise InvalidRequest("number", f"invalid point: expected {POINT_NUMBERS} numbers")
+    return tuple(v for v in numbers if v is not None)
 
 
 def _seconds(value: Any) -> float:

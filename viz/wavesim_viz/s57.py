@@ -92,23 +92,23 @@ def read_cell(path: Path) -> ChartCell:
         there = {str(name) for name, kind in pyogrio.list_layers(path) if kind is not None}
         cell = ChartCell(path.name)
         for kind, depth_of in AREAS.items():
-            for shape, told in _features(pyogrio, shapely, path, kind, there):
+            for shape, attributes in _features(pyogrio, shapely, path, kind, there):
                 for part in _parts(shapely, shape, "Polygon"):
                     rings = [part.exterior, *part.interiors]
-                    cell.areas.append((kind, _depth(told, depth_of), [_places(shapely, r) for r in rings]))
+                    cell.areas.append((kind, _depth(attributes, depth_of), [_places(shapely, r) for r in rings]))
         for kind, depth_of in LINES.items():
-            for shape, told in _features(pyogrio, shapely, path, kind, there):
+            for shape, attributes in _features(pyogrio, shapely, path, kind, there):
                 for part in _parts(shapely, shape, "LineString"):
-                    cell.lines.append((kind, _depth(told, depth_of), _places(shapely, part)))
+                    cell.lines.append((kind, _depth(attributes, depth_of), _places(shapely, part)))
         found = [
             shapely.get_coordinates(shape, include_z=True)[:, [1, 0, 2]]
             for shape, _ in _features(pyogrio, shapely, path, SOUNDINGS, there)
         ]
         cell.soundings = np.vstack([cell.soundings, *found])
         for kind in MARKS:
-            for shape, told in _features(pyogrio, shapely, path, kind, there):
+            for shape, attributes in _features(pyogrio, shapely, path, kind, there):
                 lat, lon = _places(shapely, shape.representative_point())[0]
-                cell.marks.append((kind, str(told.get("OBJNAM") or ""), float(lat), float(lon)))
+                cell.marks.append((kind, str(attributes.get("OBJNAM") or ""), float(lat), float(lon)))
     except pyogrio.errors.DataSourceError as error:
         raise ConfigError(f"not an S-57 cell: {str(error).splitlines()[0][:200]}", str(path)) from None
     numbers = sum(r.size for _, _, rings in cell.areas for r in rings) + sum(p.size for _, _, p in cell.lines)
@@ -140,8 +140,8 @@ def _places(shapely: Any, shape: Any) -> Floats:
     return found
 
 
-def _depth(told: dict[str, Any], attribute: str) -> float:
-    value = told.get(attribute)
+def _depth(attributes: dict[str, Any], name: str) -> float:
+    value = attributes.get(name)
     return float(value) if isinstance(value, int | float | np.number) else np.nan
 
 

@@ -54,23 +54,23 @@ class MBTiles:
             self._base = sqlite3.connect(
                 f"file:{quote(str(path.resolve()))}?mode=ro", uri=True, check_same_thread=False
             )
-            told = {str(k): str(v) for k, v in self._base.execute("SELECT name, value FROM metadata")}
+            metadata = {str(k): str(v) for k, v in self._base.execute("SELECT name, value FROM metadata")}
             least, most = self._base.execute("SELECT min(zoom_level), max(zoom_level) FROM tiles").fetchone()
             first = self._base.execute("SELECT tile_data FROM tiles LIMIT 1").fetchone()
         except sqlite3.Error as error:
             raise ConfigError(f"neither an MBTiles nor a PMTiles file: {error}", str(path)) from None
         if first is None:
             raise ConfigError("the file has no tiles", str(path))
-        _require_raster(path, kind_of(first[0]), told.get("format", "unknown"))
-        self.described = _described(path, told, least, most)
+        _require_raster(path, kind_of(first[0]), metadata.get("format", "unknown"))
+        self.described = _described(path, metadata, least, most)
 
     def tile(self, z: int, x: int, y: int) -> tuple[bytes, str] | None:
         if not _is_tile(z, x, y):
             return None
-        asked = "SELECT tile_data FROM tiles WHERE zoom_level = ? AND tile_column = ? AND tile_row = ?"
+        query = "SELECT tile_data FROM tiles WHERE zoom_level = ? AND tile_column = ? AND tile_row = ?"
         try:
             found = self._base.execute(
-                asked, (z, x, (1 << z) - 1 - y)
+                query, (z, x, (1 << z) - 1 - y)
             ).fetchone()  # rows in the file count from the south
         except sqlite3.Error as error:
             raise ConfigError(f"cannot read a tile: {error}", str(self.path)) from None
@@ -94,7 +94,7 @@ class PMTiles:
         self._file = path.open("rb")
         try:
             self._reader = reader.Reader(reader.MmapSource(self._file))
-            head, told = self._reader.header(), self._reader.metadata()
+            head, metadata = self._reader.header(), self._reader.metadata()
         except Exception as error:  # the reader may raise any exception for a damaged file
             self._file.close()
             raise ConfigError(
@@ -107,7 +107,7 @@ class PMTiles:
                 f"tiles with additional compression ({head['tile_compression'].name.lower()}) are not supported",
                 str(path),
             )
-        texts = {str(k): str(v) for k, v in told.items()} if isinstance(told, dict) else {}
+        texts = {str(k): str(v) for k, v in metadata.items()} if isinstance(metadata, dict) else {}
         self.described = _described(path, texts, head["min_zoom"], head["max_zoom"])
 
     def tile(self, z: int, x: int, y: int) -> tuple[bytes, str] | None:
@@ -128,18 +128,18 @@ def _is_tile(z: int, x: int, y: int) -> bool:
     return 0 <= z <= DEEPEST and 0 <= x < 1 << z and 0 <= y < 1 << z
 
 
-def _require_raster(path: Path, kind: str | None, told: str) -> None:
+def _require_raster(path: Path, kind: str | None, stated: str) -> None:
     if kind is None:
         raise ConfigError(
-            f"its tiles are not raster images (format: {told}); use PNG, JPEG or WebP, and convert vector tiles with QGIS (Generate XYZ tiles, MBTiles)",
+            f"its tiles are not raster images (format: {stated}); use PNG, JPEG or WebP, and convert vector tiles with QGIS (Generate XYZ tiles, MBTiles)",
             str(path),
         )
 
 
-def _described(path: Path, told: dict[str, str], least: Any, most: Any) -> TilesetInfo:
+def _described(path: Path, metadata: dict[str, str], least: Any, most: Any) -> TilesetInfo:
     if not (type(least) is int and type(most) is int and 0 <= least <= most <= DEEPEST):
         raise ConfigError(f"zoom levels {least} to {most} are out of range; use 0 to {DEEPEST}", str(path))
-    name, attribution = (told.get(k, "")[:MOST_LETTERS] for k in ("name", "attribution"))
+    name, attribution = (metadata.get(k, "")[:MOST_LETTERS] for k in ("name", "attribution"))
     return TilesetInfo(name or path.name, attribution, least, most)
 
 

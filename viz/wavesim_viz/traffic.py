@@ -14,7 +14,7 @@ from wavesim_sdk.guidance.encounters import closest_approach, domain, role
 from wavesim_viz.frame import INVALID, ViewerFrame, to_json_value
 from wavesim_viz.page_content import ModelInfo, RosterEntry, Traffic
 
-MOST_TOLD = 60
+MAX_ENCOUNTERS = 60
 STOPPED_SPEED = 0.05  #: speed in m/s below which the heading counts as course
 
 
@@ -49,7 +49,7 @@ def encounter_table(
     least, preferred = domain(length)
     first = np.lexsort((np.where(tcpa > 0.0, tcpa, ranges), dcpa > preferred, tcpa <= 0.0))
     found = []
-    for k in [k for k in first.tolist() if k != own][:MOST_TOLD]:
+    for k in [k for k in first.tolist() if k != own][:MAX_ENCOUNTERS]:
         then = max(tcpa[k], 0.0)
         found.append(
             {
@@ -65,7 +65,7 @@ def encounter_table(
                 "other_at": places[k] + then * v[k],
             }
         )
-    told: Traffic = to_json_value(
+    table: Traffic = to_json_value(
         {
             "row": row,
             "time": frame.time_s,
@@ -75,4 +75,4 @@ def encounter_table(
             "others": found,
         }
     )
-    return told
+    return table

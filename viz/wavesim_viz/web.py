@@ -36,6 +36,7 @@ from wavesim_viz.page_protocol import (
     PageRequest,
     PicturesRequest,
     ShelveRequest,
+    VehicleCommandRequest,
     WatchRequest,
 )
 from wavesim_viz.replay import ReplaySource
@@ -302,6 +303,8 @@ async def _act(hub: Hub, viewer: Viewer, wanted: PageRequest, may_control: bool)
         viewer.send({"type": "reply", "ok": False, "text": text})
     elif isinstance(wanted, DriveRequest):
         hub.drive(viewer, wanted)
+    elif isinstance(wanted, VehicleCommandRequest):
+        hub.command(viewer, wanted)
     elif isinstance(wanted, AcknowledgeRequest):
         ok, said = hub.acknowledge(wanted.alarm)
         viewer.send({"type": "reply", "ok": ok, "text": said})

@@ -27,7 +27,8 @@ from wavesim_world.config.vehicle import Model
 __all__ = ["AXES", "Mixer"]
 
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
-#: order in which thrusters receive axes; an axis that depends on earlier ones is left to the stability of the hull
+#: order in which axes are assigned to the thrusters; an axis that cannot be controlled independently of earlier axes is left to
+#: the hull's own stability
 _PRIORITY = (0, 5, 2, 1, 3, 4)
 _LEAST = 0.1  #: least share of an actuator's effect that counts
 _DENSITY = 1025.0  #: density of the water in kg/m3, for open-water curves

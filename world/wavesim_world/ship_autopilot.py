@@ -213,7 +213,7 @@ class LeewayEstimator:
 
 
 class WaypointPilot:
-    """Pilot along waypoints or on a course: line-of-sight guidance, :class:`LeewayEstimator`, :class:`ShipAutopilot`."""
+    """Pilot that follows waypoints or holds a course: line-of-sight guidance, :class:`LeewayEstimator`, :class:`ShipAutopilot`."""
 
     def __init__(
         self,

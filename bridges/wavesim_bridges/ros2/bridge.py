@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavesim_bridges.core import BridgedVehicle, BridgeOptions, MalformedMessage
-from wavesim_bridges.ros2 import sensors as told
+from wavesim_bridges.ros2 import sensors as sensor_messages
 from wavesim_bridges.ros2.commands import CommandTopics
 from wavesim_bridges.ros2.discovery_check import check_discovery
 from wavesim_bridges.ros2.message_types import Message, MessageTypes
@@ -58,7 +58,7 @@ class Ros2Clock:
     """
 
     def __init__(self, node: DdsNode, publish: bool, wall: bool, gap_ns: int) -> None:
-        self._make, self._wall, self._gap = told.MessageFactory(node.types), wall, gap_ns
+        self._make, self._wall, self._gap = sensor_messages.MessageFactory(node.types), wall, gap_ns
         self._message = node.types.new(CLOCK)
         self._writer = node.writer("/clock", CLOCK) if publish and not wall else None
         self._offsets = [0]  #: ROS time at the start of each run, ns
@@ -139,17 +139,21 @@ class Ros2Instruments:
             raise BrokerError(
                 f"the vehicle has a sensor '{strange[0]}' that is not in --config; use the server's configuration"
             )
-        make = told.MessageFactory(shared.node.types)
+        make = sensor_messages.MessageFactory(shared.node.types)
         self._all = {
-            name: told.MountedInstrument(declared[name], layout.frames(name), make, fields[name], tuple(actuators))
+            name: sensor_messages.MountedInstrument(
+                declared[name], layout.frames(name), make, fields[name], tuple(actuators)
+            )
             for name in fields
         }
-        self._outputs: list[tuple[told.MountedInstrument, str, TopicWriter, told.SensorOutput]] = []
+        self._outputs: list[
+            tuple[sensor_messages.MountedInstrument, str, TopicWriter, sensor_messages.SensorOutput]
+        ] = []
         for s in self._all.values():
             for name, topic, output in layout.outputs(s.instrument.type, s.instrument.name):
                 self._outputs.append((s, name, shared.node.writer(topic, output.type), output))
         used = {s.instrument.name for s, *_ in self._outputs}
-        shared.statics.add([t for name in sorted(used) for t in told.mounting(self._all[name])])
+        shared.statics.add([t for name in sorted(used) for t in sensor_messages.mounting(self._all[name])])
         self._ahrs = next((s for s in self._all.values() if s.instrument.type == "ahrs"), None)
         self._seen: dict[str, int] = {}
 
@@ -167,16 +171,16 @@ class Ros2Instruments:
                         self._orient(s, message, state)
                     writer.write(message)
             elif value is None and name == "fix" and self._due(s, state.time_ns, before):
-                writer.write(told.no_fix(s, self._clock.stamp(self._vehicle, state.time_ns)))
+                writer.write(sensor_messages.no_fix(s, self._clock.stamp(self._vehicle, state.time_ns)))
                 self._seen[s.instrument.name] = state.time_ns
         self._seen.update((name, value.time_ns) for name, value in state.sensors.items())
 
-    def _orient(self, s: told.MountedInstrument, message: Message, state: State) -> None:
+    def _orient(self, s: sensor_messages.MountedInstrument, message: Message, state: State) -> None:
         value: Value | None = None if self._ahrs is None else state.sensors.get(self._ahrs.instrument.name)
         if self._ahrs is not None and value is not None and all(map(math.isfinite, value.numbers[:3])):
-            told.with_attitude(s, message, self._ahrs, value)
+            sensor_messages.with_attitude(s, message, self._ahrs, value)
 
-    def _due(self, s: told.MountedInstrument, now: int, before: int | None) -> bool:
+    def _due(self, s: sensor_messages.MountedInstrument, now: int, before: int | None) -> bool:
         return before is None or not 0 <= now - before < round(1e9 / s.declared.rate)
 
 
@@ -187,7 +191,7 @@ class Ros2Bridge:
         self, seat: BridgeOptions, layout: TopicLayout, shared: SharedNode, loaded: LoadedConfig, wishes: Ros2Options
     ) -> None:
         self.vehicle, self.layout, self.shared, self.wishes = BridgedVehicle(seat), layout, shared, wishes
-        self._make = told.MessageFactory(shared.node.types)
+        self._make = sensor_messages.MessageFactory(shared.node.types)
         self._frames = self.layout.frames()
         model = next((b.model for b in loaded.config.fleet.bodies if b.name == seat.vehicle), seat.model)
         self._suite = loaded.suite_by_name(seat.vehicle, model)
@@ -195,7 +199,7 @@ class Ros2Bridge:
         self._actuators = actuators_of(loaded.model(model))
         self._has: tuple[CommandTopics, Ros2Instruments] | None = None
         self._odometry = self._writer(self.layout.odometry, ODOMETRY)
-        self._joints = self._writer(self.layout.joints, told.JOINTS)
+        self._joints = self._writer(self.layout.joints, sensor_messages.JOINTS)
         self._reception_writer = self._writer(self.layout.acoustics("heard"), TEXT)
         self._bearing = self._writer(self.layout.acoustics("range_bearing"), PARAMS)
         if self.layout.map and wishes.tf:
@@ -248,7 +252,7 @@ class Ros2Bridge:
         if motion is not None and step.state.motion is not None:
             self._motion(motion, step.state.motion[7:10], stamp)
         if self._joints is not None and self._joints.has_readers:
-            self._joints.write(told.joints(self._make, self._actuators, step.state.actuation, stamp))
+            self._joints.write(sensor_messages.joints(self._make, self._actuators, step.state.actuation, stamp))
         instruments.publish(step.state)
         for reception in step.receptions:
             self._reception_message(reception, stamp)
@@ -320,14 +324,14 @@ class Ros2Bridge:
         if broker is None:
             raise MalformedMessage("the server is not connected")
         try:
-            asked = json.loads(message.data)
-            if "range_to" in asked:
-                broker.range_to(int(asked["range_to"]))
-            elif "ping" in asked:
-                broker.ping(float(asked["ping"]))
+            request = json.loads(message.data)
+            if "range_to" in request:
+                broker.range_to(int(request["range_to"]))
+            elif "ping" in request:
+                broker.ping(float(request["ping"]))
             else:
-                data = bytes.fromhex(asked["hex"]) if "hex" in asked else asked["text"].encode()
-                broker.send(data, int(asked.get("to", 0)))
+                data = bytes.fromhex(request["hex"]) if "hex" in request else request["text"].encode()
+                broker.send(data, int(request.get("to", 0)))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError, WaveSimError) as error:
             raise MalformedMessage(f"the sound cannot be sent ({type(error).__name__})") from error
 

@@ -142,12 +142,14 @@ class DdsNode:
 
     def service(self, name: str, type_: str, answer: Callable[[Message], Awaitable[Message]]) -> None:
         """Answer the calls of a service in the format of rmw_cyclonedds."""
-        asked, told = f"{type_}_Request", f"{type_}_Response"
-        reply = TopicWriter(self, f"{name}Reply", told, self._qos(_OFFERED, told), latched=True, inside="rr")
+        request_type, response_type = f"{type_}_Request", f"{type_}_Response"
+        reply = TopicWriter(
+            self, f"{name}Reply", response_type, self._qos(_OFFERED, response_type), latched=True, inside="rr"
+        )
         self._writers.append(reply)
 
         def taken(data: bytes) -> None:
-            call, request = self.types.read_call(data, asked)
+            call, request = self.types.read_call(data, request_type)
 
             async def later() -> None:
                 data = self.types.packed_call(call, await answer(request))
@@ -159,7 +161,7 @@ class DdsNode:
 
             self.start_task(later())
 
-        callers = self._read(f"rq{name}Request", name, asked, self._qos(_CALLED, asked), taken)
+        callers = self._read(f"rq{name}Request", name, request_type, self._qos(_CALLED, request_type), taken)
 
     def advertise_graph(self) -> None:
         """Announce the node's contents to ROS, once it is complete."""

@@ -61,12 +61,12 @@ MARGIN = (
 )
 #: fractions of ``clear_distance`` needed to select a plan, to start its next stage, and to keep the current stage
 PLAN, RESUME, KEEP = 1.25, 1.15, 1.0
-BEYOND = 1.5  #: number of horizons after the end of the next stage for which that stage must be free; the current stage uses 1
+BEYOND = 1.5  #: the next stage must stay free of conflicts for BEYOND horizons after its end, the current stage for 1 horizon
 LONGEST, STOP = (
     4.0,
     0.3,
-)  #: number of horizons after which a vessel may stop; fraction of ``clear_distance`` that others must then keep
-LATE = 1.5  #: multiple of the planned duration of a manoeuvre, plus half a horizon, after which it is planned again
+)  #: a vessel may stop after LONGEST horizons if others keep STOP times ``clear_distance``
+LATE = 1.5  #: a manoeuvre is planned again after LATE times its planned duration plus half a horizon
 ABORTED = 0.25  #: margin added to the next stage for each stage that was aborted
 NEW = math.radians(12.0)  #: minimum change of the course that starts a new turn
 STEADY = math.radians(2.0), 0.04  #: course error in rad and relative speed error below which a turn is complete

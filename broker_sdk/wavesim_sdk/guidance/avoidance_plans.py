@@ -31,7 +31,7 @@ FLAT = 0.25  #: angle of the flattest planned return, as a fraction of RETURN
 
 @dataclass
 class Turning:
-    """Turning behaviour of a vessel, in ship lengths, measured in each turn that ends steadily.
+    """Turning behaviour of a vessel, in ship lengths, measured in each turn that settles on the new course.
 
     The model replaces the arc of a turn by a corner. The corner lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead of
     the start of the turn. The distance lost in the turn is ``loss sin(turn / 2)^1.5`` minus the difference between the

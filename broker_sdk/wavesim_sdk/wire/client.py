@@ -60,7 +60,7 @@ _STATES = frozenset({Type.STATE, Type.STEP})
 _DONE = schema_of(Done)
 ROOM_TO_PROVE = (
     b"\x99" + 9 * b"\xc0"
-)  #: body of an ACK that is as long as a PROVE, because a server sends no more bytes to an unproven address than it received
+)  #: payload of an ACK that is as long as a PROVE, because a server sends no more bytes to an unproven address than it received
 SILENT_PERIODS = 1.5  #: number of keep-alive periods without a datagram after which a client sends an ACK
 
 
@@ -179,7 +179,7 @@ class ClientSession:
             live = self.phase is Phase.JOINED or self.phase is Phase.LEAVING
             if MESSAGES[header.type][1] and (not live or header.token != self.token):
                 raise Dropped("token")
-            message = codec.decode_body(data, header, self._opener(header))
+            message = codec.decode_payload(data, header, self._opener(header))
             if header.type in LATEST_WINS:
                 if header.sequence <= self._latest.get(header.type, 0):
                     raise Dropped("old")

@@ -1,6 +1,6 @@
 """The codec between bytes and checked messages, as pure functions.
 
-For any bytes of a peer, :func:`decode_header` and :func:`decode_body` raise only :class:`Dropped`. Its reason is one of the
+For any bytes of a peer, :func:`decode_header` and :func:`decode_payload` raise only :class:`Dropped`. Its reason is one of the
 names in docs/PROTOCOL.md.
 """
 
@@ -16,8 +16,8 @@ from wavesim_sdk.wire.messages import HEADER_BYTES, MAGIC, MAX_DATAGRAM, MAX_DEP
 from wavesim_sdk.wire.schema import Malformed, schema_of
 
 _HEADER = struct.Struct("<4sBBHQII")
-SEALED_FLAG = 1  #: flag of a sealed body
-MAX_HANDSHAKE_ELEMENTS = 160  #: maximum number of elements in a body from outside a session
+SEALED_FLAG = 1  #: flag of a sealed payload
+MAX_HANDSHAKE_ELEMENTS = 160  #: maximum number of elements in a payload from outside a session
 DROP_REASONS = (
     "size",
     "magic",
@@ -39,7 +39,7 @@ DROP_REASONS = (
 )
 
 _DECODE = {kind: schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
-#: check of a body that the front forwarded to the engine; the fault search in benchmarks/world disables only the front's check
+#: check of a payload that the front forwarded to the engine; the fault search in benchmarks/world disables only the front's check
 _DECODE_FORWARDED = {int(kind): schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
 _ENCODE = {record: (int(kind), schema_of(record).encode) for kind, (_, _, record) in MESSAGES.items()}
 _pack = msgpack.Packer().pack  # one packer for all: each packer allocates its own buffer
@@ -48,16 +48,16 @@ _FROM_CLIENT = {kind.value: (kind, from_client) for kind, (from_client, _, _) in
 
 
 class Sealer(Protocol):
-    """Interface of the seals of bodies; see :mod:`wavesim_sdk.wire.seal`."""
+    """Interface of the seals of payloads; see :mod:`wavesim_sdk.wire.seal`."""
 
     def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
-        """Seal a body and return it."""
+        """Seal a payload and return it."""
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """Decrypt a body, or raise Dropped. The sequence number counts as received from now on."""
+        """Decrypt a payload, or raise Dropped. The sequence number counts as received from now on."""
 
     def authenticate(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """Decrypt a body, or raise Dropped, without recording the sequence number."""
+        """Decrypt a payload, or raise Dropped, without recording the sequence number."""
 
 
 class Dropped(Exception):
@@ -81,8 +81,8 @@ def message_type(message: Any) -> Type:
     return Type(_ENCODE[type(message)][0])
 
 
-def encode_body(message: Any) -> tuple[Type, bytes]:
-    """Return the type and the plain body of a message. The message is not checked, because this program made it."""
+def encode_payload(message: Any) -> tuple[Type, bytes]:
+    """Return the type and the plain payload of a message. The message is not checked, because this program made it."""
     kind, values = _ENCODE[type(message)]
     return Type(kind), _pack(values(message))
 
@@ -90,7 +90,7 @@ def encode_body(message: Any) -> tuple[Type, bytes]:
 def encode_datagram(
     kind: int, plain: bytes, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None
 ) -> bytes:
-    """Return the datagram of header and body, sealed if ``seal`` is given."""
+    """Return the datagram of header and payload, sealed if ``seal`` is given."""
     flags = 0 if seal is None else SEALED_FLAG
     header = _HEADER.pack(MAGIC, VERSION, kind, flags, token, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF)
     data = header + (plain if seal is None else seal.seal(header, plain, sequence))
@@ -127,8 +127,8 @@ def decode_header(data: bytes, from_client: bool) -> Header:
     return Header(known[0], token, sequence, ack, flags == SEALED_FLAG)
 
 
-def open_body(data: bytes, header: Header, seal: Sealer | None = None, record: bool = True) -> bytes:
-    """Return the decrypted body. Without ``record``, the replay window stays unchanged."""
+def open_payload(data: bytes, header: Header, seal: Sealer | None = None, record: bool = True) -> bytes:
+    """Return the decrypted payload. Without ``record``, the replay window stays unchanged."""
     if header.sealed != (seal is not None):
         raise Dropped("flags")
     plain = data[HEADER_BYTES:]
@@ -138,10 +138,10 @@ def open_body(data: bytes, header: Header, seal: Sealer | None = None, record: b
     return opened(data[:HEADER_BYTES], plain, header.sequence)
 
 
-def unpack_body(plain: bytes, kind: Type) -> tuple[Any, ...]:
-    """Return the unchecked elements of a body.
+def unpack_payload(plain: bytes, kind: Type) -> tuple[Any, ...]:
+    """Return the unchecked elements of a payload.
 
-    A few bytes can announce a large array. The function therefore checks the limits of a body from outside a
+    A few bytes can announce a large array. The function therefore checks the limits of a payload from outside a
     session, or that has large counts, before it allocates memory for it.
     """
     if not MESSAGES[kind][1]:
@@ -153,31 +153,31 @@ def unpack_body(plain: bytes, kind: Type) -> tuple[Any, ...]:
         raise Dropped("body")
     try:
         # Invalid UTF-8 or an unusual map key makes only its own element invalid, not the others.
-        body = msgpack.unpackb(plain, use_list=False, strict_map_key=False, unicode_errors="surrogateescape")
+        payload = msgpack.unpackb(plain, use_list=False, strict_map_key=False, unicode_errors="surrogateescape")
     except (ValueError, TypeError, OverflowError, RecursionError):  # the errors of msgpack
         raise Dropped("body") from None
-    if type(body) is not tuple:
+    if type(payload) is not tuple:
         raise Dropped("body")
-    return body
+    return payload
 
 
-def decode_body(data: bytes, header: Header, seal: Sealer | None = None) -> Any:
+def decode_payload(data: bytes, header: Header, seal: Sealer | None = None) -> Any:
     """Return the message of a datagram, decrypted and checked."""
-    return decode_plain(open_body(data, header, seal), header.type)
+    return decode_plain(open_payload(data, header, seal), header.type)
 
 
 def decode_plain(plain: bytes, kind: Type) -> Any:
-    """Return the checked message of a decrypted body."""
-    body = unpack_body(plain, kind)
+    """Return the checked message of a decrypted payload."""
+    payload = unpack_payload(plain, kind)
     try:
-        return _DECODE[kind](body)
+        return _DECODE[kind](payload)
     except Malformed as malformed:
         raise Dropped("fields", str(malformed)) from None
 
 
 def decode_forwarded(plain: bytes, kind: int) -> Any:
-    """Return the message of a body that another process of this server received. Raises Malformed if that process
-    forwarded a body that the schema refuses.
+    """Return the message of a payload that another process of this server received. Raises Malformed if that process
+    forwarded a payload that the schema refuses.
     """
     return _DECODE_FORWARDED[kind](msgpack.unpackb(plain, use_list=False))
 

@@ -36,6 +36,9 @@ POINTS = Numbers(4 * MAX_ITEM_WAYPOINTS, low=-MAX_VALUE, high=MAX_VALUE)
 _MISSION = "number of the mission, selected by its sender; the same in all parts"
 _FIRST = "index of the first waypoint of this part in the whole mission, from 0"
 _POINTS = "four numbers for each waypoint: north, east and down in W, and speed"
+_ACTION = "goto, loiter, return, pause, resume or abort"
+_POINT = "where: north, east and down in W, and speed (0 = the vehicle's own); nil = not stated. `goto` needs it"
+COMMAND_POINT = Nullable(Numbers(exact=4, low=-MAX_VALUE, high=MAX_VALUE))
 _KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply"
 
 
@@ -52,6 +55,7 @@ class EventKind(IntEnum):
     SENSOR = 10
     ANSWER = 11
     MISSION = 12
+    VEHICLE_COMMAND = 13
 
 
 class Request(IntEnum):
@@ -69,6 +73,16 @@ class Request(IntEnum):
     FRAMES = 12
     MISSION = 13
     MISSIONS = 14
+    VEHICLE_COMMAND = 15
+    COMMAND_ANSWER = 16
+
+
+class CommandResult(IntEnum):
+    """Answers of a pilot to a vehicle command."""
+
+    ACCEPTED = 0
+    REFUSED = 1
+    NOT_SUPPORTED = 2
 
 
 # ------------------------------------------------------------------------------------------------ events
@@ -235,6 +249,15 @@ class MissionPart:
     points: Sequence[float] = record_field(POINTS, _POINTS, "m, m/s")
 
 
+@dataclass(frozen=True, slots=True)
+class CommandReceived:
+    """A vehicle command for the pilot, which answers it with COMMAND_ANSWER."""
+
+    number: int = record_field(UINT32, "number of the command, for its answer")
+    action: str = record_field(NAME, _ACTION)
+    point: Sequence[float] | None = record_field(COMMAND_POINT, _POINT, "m, m/s")
+
+
 EVENTS = TaggedUnion(
     "events",
     {
@@ -250,6 +273,7 @@ EVENTS = TaggedUnion(
         EventKind.SENSOR: SensorDescription,
         EventKind.ANSWER: Answer,
         EventKind.MISSION: MissionPart,
+        EventKind.VEHICLE_COMMAND: CommandReceived,
     },
 )
 AnyEvent = (
@@ -265,6 +289,7 @@ AnyEvent = (
     | SensorDescription
     | Answer
     | MissionPart
+    | CommandReceived
 )
 
 # ------------------------------------------------------------------------------------------------ requests
@@ -460,6 +485,24 @@ class Missions:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class VehicleCommand:
+    """Command the pilot of a body to do something with its vehicle (right `mission`). ANSWER has the pilot's answer."""
+
+    body: str = record_field(*_BODY)
+    action: str = record_field(NAME, _ACTION)
+    point: Sequence[float] | None = record_field(COMMAND_POINT, _POINT, "m, m/s", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAnswer:
+    """A pilot's answer to a vehicle command."""
+
+    number: int = record_field(UINT32, "number of the command, as in its event")
+    result: int = record_field(Int(0, 2), "0 accepted, 1 refused, 2 not supported")
+    text: str = record_field(MESSAGE_TEXT, "human-readable text: what the vehicle does, or the reason for the refusal")
+
+
 REQUESTS = TaggedUnion(
     "requests",
     {
@@ -477,6 +520,8 @@ REQUESTS = TaggedUnion(
         Request.FRAMES: Frames,
         Request.MISSION: Mission,
         Request.MISSIONS: Missions,
+        Request.VEHICLE_COMMAND: VehicleCommand,
+        Request.COMMAND_ANSWER: CommandAnswer,
     },
 )
 AnyRequest = (
@@ -494,4 +539,6 @@ AnyRequest = (
     | Frames
     | Mission
     | Missions
+    | VehicleCommand
+    | CommandAnswer
 )

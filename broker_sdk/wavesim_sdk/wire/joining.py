@@ -17,15 +17,15 @@ _WHOLE = schema_of(Join)
 ANY_CLIENT = "*"  #: name of a key that is valid for every client
 
 
-def cookie_and_nonce(body: tuple[Any, ...]) -> tuple[bytes, int]:
+def cookie_and_nonce(payload: tuple[Any, ...]) -> tuple[bytes, int]:
     """Return cookie and nonce of a JOIN. Raises Dropped if they are invalid: no answer is possible without them."""
-    if len(body) < 2 or type(body[0]) is not bytes or type(body[1]) is not int or not 0 <= body[1] < 2**64:
+    if len(payload) < 2 or type(payload[0]) is not bytes or type(payload[1]) is not int or not 0 <= payload[1] < 2**64:
         raise Dropped("fields")
-    return body[0], body[1]
+    return payload[0], payload[1]
 
 
 def resolve_join(
-    body: tuple[Any, ...],
+    payload: tuple[Any, ...],
     key_name: str,
     by_token: Mapping[int, Session],
     pilots: Mapping[str, Session],
@@ -36,12 +36,12 @@ def resolve_join(
     Raises NotAdmitted. ``key_name`` is the name that the client's key belongs to, empty if the server uses no keys.
     """
     try:
-        join = _WHOLE.decode(body)
+        join = _WHOLE.decode(payload)
         role = Role(join.role)
     except Malformed as malformed:
         raise NotAdmitted(Refusal.BAD_VALUE, str(malformed)) from None
     except ValueError:
-        raise NotAdmitted(Refusal.BAD_VALUE, f"role: unknown role {body[3]}") from None
+        raise NotAdmitted(Refusal.BAD_VALUE, f"role: unknown role {payload[3]}") from None
     if join.lockstep_ns and role is not Role.PILOT:
         raise NotAdmitted(Refusal.BAD_VALUE, "lockstep_ns: only a pilot can request lockstep")
     if key_name not in ("", ANY_CLIENT, join.name):
@@ -94,10 +94,10 @@ def version_1_refusal(data: bytes) -> bytes:
     if codec.protocol_version(data) != 1 or data[5] != Type.HELLO or len(data) < MIN_HELLO:
         return b""
     try:
-        body = codec.unpack_body(data[HEADER_BYTES:], Type.HELLO)
+        payload = codec.unpack_payload(data[HEADER_BYTES:], Type.HELLO)
     except Dropped:
         return b""
-    if not body or type(body[0]) is not int:
+    if not payload or type(payload[0]) is not int:
         return b""
-    plain: bytes = msgpack.packb([body[0], int(Refusal.BAD_VALUE), "server speaks version 2"])
+    plain: bytes = msgpack.packb([payload[0], int(Refusal.BAD_VALUE), "server speaks version 2"])
     return MAGIC + bytes((1, Type.REFUSE)) + bytes(HEADER_BYTES - 6) + plain

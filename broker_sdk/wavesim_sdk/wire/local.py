@@ -1,8 +1,8 @@
 """Sessions of programs in the server's process. Program and server exchange messages and events as objects, without a
 socket or keep-alive.
 
-A process that contains a server calls :func:`set_local_server`. Brokers and observers that are then made for the address of this
-server connect to it directly; their programs need no change.
+A process that contains a server calls :func:`set_local_server`. Brokers and observers created afterwards with this server's
+address connect to it directly; their programs need no change.
 """
 
 from __future__ import annotations

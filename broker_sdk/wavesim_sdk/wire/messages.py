@@ -16,9 +16,9 @@ MAGIC = b"WVSM"
 VERSION = 2
 HEADER_BYTES = 24
 MAX_DATAGRAM = 1200
-SEAL_BYTES = 16  #: bytes that sealing adds to a body
+SEAL_BYTES = 16  #: bytes that sealing adds to a payload
 MIN_HELLO = 64
-MAX_DEPTH = 6  #: maximum nesting of arrays in a body from outside a session
+MAX_DEPTH = 6  #: maximum nesting of arrays in a payload from outside a session
 COOKIE_BYTES = 16
 
 NAME_BYTES = 31

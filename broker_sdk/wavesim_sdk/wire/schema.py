@@ -296,7 +296,9 @@ class TaggedUnion:
         return data
 
     def pack_checked(self, values: Any) -> bytes:
-        """Return number and values that :meth:`decode` has checked as bytes, without elements that it does not use."""
+        """Encode a number and its values, which :meth:`decode` has already checked, without unused elements. Returns the
+        bytes.
+        """
         data: bytes = _pack(values[: self._lengths[values[0]]])
         return data
 

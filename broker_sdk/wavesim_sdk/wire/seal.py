@@ -1,7 +1,7 @@
 """Sealed datagrams: authenticated and encrypted by ChaCha20-Poly1305 (RFC 8439) under keys by HKDF-SHA256 (RFC 5869).
 
 The package ``cryptography`` provides both (``pip install 'wavesim-sdk[keys]'``). A pre-shared key has 32 bytes; each session
-derives two keys, one for each direction. The header is not encrypted, but it is authenticated with the body.
+derives two keys, one for each direction. The header is not encrypted, but it is authenticated with the payload.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ def key_id(key: bytes) -> int:
 
 
 class HandshakeSeal:
-    """Seal of JOIN and REFUSE. A random nonce precedes the sealed body, so that one key can be used for many joins."""
+    """Seal of JOIN and REFUSE. A random nonce precedes the sealed payload, so that one key can be used for many joins."""
 
     def __init__(self, key: bytes, info: bytes, nonce: bytes = b"") -> None:
         self._aead = ChaCha20Poly1305(derive_key(key, b"", info))
         self._nonce = nonce  # set for the test vectors; otherwise random
 
     def seal(self, header: bytes, plain: bytes, _sequence: int) -> bytes:
-        """Return nonce and sealed body."""
+        """Return nonce and sealed payload."""
         nonce = self._nonce or secrets.token_bytes(NONCE_BYTES)
         return nonce + self._aead.encrypt(nonce, plain, header)
 
     def open(self, header: bytes, sealed: bytes, _sequence: int) -> bytes:
-        """Return the body; raise Dropped if the key is wrong or a bit was changed."""
+        """Return the payload; raise Dropped if the key is wrong or a bit was changed."""
         try:
             return self._aead.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], header)
         except (InvalidTag, ValueError):
@@ -72,11 +72,11 @@ class SessionSeal:
         self._highest, self._seen = 0, 0
 
     def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
-        """Return the sealed body; use each sequence number only once in a session."""
+        """Return the sealed payload; use each sequence number only once in a session."""
         return self._send.encrypt(sequence.to_bytes(NONCE_BYTES, "little"), plain, header)
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """Return the body; raise Dropped if it is forged, changed or repeated."""
+        """Return the payload; raise Dropped if it is forged, changed or repeated."""
         ahead = sequence - self._highest
         if ahead <= -WINDOW or (ahead <= 0 and self._seen >> -ahead & 1):
             raise Dropped("replay")
@@ -85,7 +85,7 @@ class SessionSeal:
         return plain
 
     def authenticate(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """Return the body; raise Dropped if it is forged or changed. The replay window stays unchanged."""
+        """Return the payload; raise Dropped if it is forged or changed. The replay window stays unchanged."""
         try:
             return self._receive.decrypt(sequence.to_bytes(NONCE_BYTES, "little"), sealed, header)
         except (InvalidTag, ValueError):

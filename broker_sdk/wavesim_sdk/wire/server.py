@@ -148,7 +148,7 @@ class ServerSessions:
             return self._receive_in_session(session, header, data, address, now)
         except Dropped as dropped:
             if dropped.reason in ("fields", "body") and address == session.address:
-                self._notify_dropped(session, dropped.detail or "the body is not a msgpack array", now)
+                self._notify_dropped(session, dropped.detail or "the payload is not a msgpack array", now)
             raise
 
     def _receive_in_session(
@@ -156,13 +156,13 @@ class ServerSessions:
     ) -> list[Happening]:
         if session.address != address:
             return self._receive_from_new_address(session, header, data, address, now)
-        message, body = session.open(header, data, now)
+        message, payload = session.open(header, data, now)
         if header.sequence > MAX_SEQUENCE:
             self.bye(session, "this client has used up its sequence numbers; join again", "sequence")
             return []
         if header.ack and session.outbox.has_unsent:
             self.flush_events(session, now)
-        return self._handle(session, message, body, now)
+        return self._handle(session, message, payload, now)
 
     def _receive_from_new_address(
         self, session: Session, header: codec.Header, data: bytes, address: Address, now: float
@@ -174,7 +174,7 @@ class ServerSessions:
         checked either, so that the original can move the session back if a copy moved it.
         """
         self._address_validator.count_datagram(address[0], now)
-        message = codec.decode_plain(codec.open_body(data, header, session.seal, record=False), header.type)
+        message = codec.decode_plain(codec.open_payload(data, header, session.seal, record=False), header.type)
         if type(message) is Proof and self._address_validator.is_valid_proof(
             message.number, session.token, address, now
         ):
@@ -223,7 +223,7 @@ class ServerSessions:
             self._address_validator.count_hello(now)
             if len(data) < MIN_HELLO:
                 raise Dropped("size")
-            hello = codec.decode_body(data, header)
+            hello = codec.decode_payload(data, header)
             challenge = Challenge(hello.nonce, self._address_validator.make_cookie(address, now))
             self.outgoing.append((codec.encode(challenge), address))
             return []
@@ -237,19 +237,19 @@ class ServerSessions:
             if owner is None:
                 raise Dropped("key")
         opener = self.keys.join_seal(owner) if owner is not None and self.keys is not None else None
-        body = codec.unpack_body(codec.open_body(data, header, opener), Type.JOIN)
+        payload = codec.unpack_payload(codec.open_payload(data, header, opener), Type.JOIN)
         try:
-            return self._join(body, len(data), address, now, owner)
+            return self._join(payload, len(data), address, now, owner)
         except NotAdmitted as refused:
-            self._refuse(body[1], refused, address, owner)
+            self._refuse(payload[1], refused, address, owner)
             return []
 
     # -- joining ---------------------------------------------------------------------------
 
     def _join(
-        self, body: tuple[Any, ...], size: int, address: Address, now: float, owner: KeyHolder | None
+        self, payload: tuple[Any, ...], size: int, address: Address, now: float, owner: KeyHolder | None
     ) -> list[Happening]:
-        cookie, nonce = joining.cookie_and_nonce(body)
+        cookie, nonce = joining.cookie_and_nonce(payload)
         if not self._address_validator.is_valid_cookie(cookie, address, now):
             if size < MIN_HELLO:
                 raise Dropped("size")
@@ -268,19 +268,19 @@ class ServerSessions:
                 repeated.last_heard = now
             self._welcome(repeated, self._clock())
             return []
-        return self._open_session(body, address, now, owner, cookie)
+        return self._open_session(payload, address, now, owner, cookie)
 
     def join_local(self, join: Join, client: LocalClient, now: float) -> tuple[Session, list[Happening]]:
         """Open the session of a client in this process and return it, with what happened. Raises NotAdmitted."""
         self._now = max(self._now, now)
         self._local_joins += 1
-        body = schema_of(Join).encode(replace(join, nonce=self._local_joins))
-        happened = self._open_session(body, LOCAL_ADDRESS, now, client=client)
+        payload = schema_of(Join).encode(replace(join, nonce=self._local_joins))
+        happened = self._open_session(payload, LOCAL_ADDRESS, now, client=client)
         return happened[0].session, happened
 
     def _open_session(
         self,
-        body: tuple[Any, ...],
+        payload: tuple[Any, ...],
         address: Address,
         now: float,
         owner: KeyHolder | None = None,
@@ -288,7 +288,7 @@ class ServerSessions:
         client: LocalClient | None = None,
     ) -> list[Happening]:
         name = owner.name if owner is not None else ""
-        join, previous, resumption = joining.resolve_join(body, name, self.by_token, self._pilots, self.takeover)
+        join, previous, resumption = joining.resolve_join(payload, name, self.by_token, self._pilots, self.takeover)
         if previous is None and len(self.by_token) >= self._limit:
             raise NotAdmitted(Refusal.FULL, f"the server already has its maximum of {self._limit} sessions")
         try:
@@ -368,10 +368,10 @@ class ServerSessions:
         """Process a request, with its number, of a client in this process."""
         return [] if session.is_over else self._request(session, number, item)
 
-    def _handle(self, session: Session, message: Any, body: bytes, now: float) -> list[Happening]:
+    def _handle(self, session: Session, message: Any, payload: bytes, now: float) -> list[Happening]:
         match message:
             case Actuate():
-                return [Actuated(session, message, body)]
+                return [Actuated(session, message, payload)]
             case Done(tick):
                 question = session.pending_step
                 if question is not None and session.last_answered_tick < tick < question.tick:
@@ -380,7 +380,7 @@ class ServerSessions:
                     )
                     return [StepDone(session, Done(tick, 0, None, None))]
                 if question is not None and tick == question.tick:
-                    session.pending_done = StepDone(session, message, body)
+                    session.pending_done = StepDone(session, message, payload)
                 return self._release_done(session)
             case Requests(first, items):
                 session.ack_at = now + ACK_DELAY_S if session.ack_at is None else session.ack_at
@@ -435,12 +435,14 @@ class ServerSessions:
         if session.client is not None:
             session.client.take_message(message)
             return
-        self._post(session, *codec.encode_body(message), address)
+        self._post(session, *codec.encode_payload(message), address)
 
-    def _post(self, session: Session, kind: Type, body: bytes, address: Address) -> None:
+    def _post(self, session: Session, kind: Type, payload: bytes, address: Address) -> None:
         session.sequence += 1
         session.datagrams_out += 1
-        data = codec.encode_datagram(kind, body, session.token, session.sequence, session.inbox.received, session.seal)
+        data = codec.encode_datagram(
+            kind, payload, session.token, session.sequence, session.inbox.received, session.seal
+        )
         self.outgoing.append((data, address))
 
     def push(self, session: Session, event: AnyEvent) -> None:
@@ -479,27 +481,27 @@ class ServerSessions:
             step.sensors,
             session.outbox.last,
         )
-        bodies = [codec.encode_body(m) for m in (step, *parts)]
-        self.track_step(session, step.tick, bodies, now)
-        self.send_bodies(session, bodies)
+        payloads = [codec.encode_payload(m) for m in (step, *parts)]
+        self.track_step(session, step.tick, payloads, now)
+        self.send_payloads(session, payloads)
 
-    def track_step(self, session: Session, tick: int, bodies: Sequence[tuple[Type, bytes]], now: float) -> None:
-        """Store the bodies of STEP and SENSORS. The caller sends them once, and :meth:`poll` repeats them until the
+    def track_step(self, session: Session, tick: int, payloads: Sequence[tuple[Type, bytes]], now: float) -> None:
+        """Store the encoded STEP and SENSORS messages. The caller sends them once, and :meth:`poll` repeats them until the
         client answers.
         """
         session.pending_step, session.pending_done = (
-            PendingStep(tick, bodies, now + session.rtt_estimator.timeout()),
+            PendingStep(tick, payloads, now + session.rtt_estimator.timeout()),
             None,
         )
 
-    def send_bodies(self, session: Session, bodies: Sequence[tuple[Type, bytes]]) -> None:
-        """Queue datagrams with encoded bodies."""
+    def send_payloads(self, session: Session, payloads: Sequence[tuple[Type, bytes]]) -> None:
+        """Queue a datagram for each of these encoded payloads."""
         if session.is_over:
             return
         session.ack_at = None
         try:
-            for kind, body in bodies:
-                self._post(session, kind, body, session.address)
+            for kind, payload in payloads:
+                self._post(session, kind, payload, session.address)
         except Exception as error:
             self.fail_session(session, error)
 
@@ -583,7 +585,7 @@ class ServerSessions:
         if question is not None and now >= question.repeat_at:
             question.repeats += 1
             question.repeat_at = now + session.rtt_estimator.timeout(question.repeats)
-            self.send_bodies(session, question.bodies)
+            self.send_payloads(session, question.payloads)
         if session.ack_at is not None and now >= session.ack_at:
             self.send(session, Keepalive(0))
 

@@ -79,10 +79,10 @@ class RttStatistics:
 
 @dataclass(slots=True)
 class PendingStep:
-    """A STEP message that waits for its DONE. The bodies of its datagrams are stored so that they can be repeated."""
+    """A STEP message that waits for its DONE. The payloads of its datagrams are stored so that they can be repeated."""
 
     tick: int
-    bodies: Sequence[tuple[Type, bytes]] = ()
+    payloads: Sequence[tuple[Type, bytes]] = ()
     repeat_at: float = math.inf
     repeats: int = 0
 
@@ -149,12 +149,12 @@ class Session:
         return Role(self.join.role)
 
     def open(self, header: codec.Header, data: bytes, now: float) -> tuple[Any, bytes]:
-        """Return the message and the body of a datagram from the session's address, decrypted and checked.
+        """Return the message and the payload of a datagram from the session's address, decrypted and checked.
 
         Raises Dropped if the datagram must be ignored. The rate is limited only after decryption, because forged
         datagrams must not use up the session's rate.
         """
-        plain = codec.open_body(data, header, self.seal)
+        plain = codec.open_payload(data, header, self.seal)
         if not self.rate_limiter.consume(now):
             raise Dropped("rate")
         message = codec.decode_plain(plain, header.type)
@@ -205,7 +205,7 @@ class SessionGone:
 class Actuated:
     session: Session
     message: Actuate
-    body: bytes = field(default=b"", compare=False, repr=False)  #: the message as received
+    payload: bytes = field(default=b"", compare=False, repr=False)  #: the payload as received
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class StepDone:
 
     session: Session
     message: Done
-    body: bytes = field(default=b"", compare=False, repr=False)  #: the message as received
+    payload: bytes = field(default=b"", compare=False, repr=False)  #: the payload as received
 
 
 Happening = Joined | Resumed | AddressMigrated | SessionGone | Actuated | Requested | Estimated | StepDone

@@ -10,7 +10,7 @@ FLOAT_BYTES = 9
 READING_BYTES = 24  #: maximum size of a reading without its values
 AROUND_BYTES = 34  #: maximum size of STATE or STEP without its lists; SENSORS needs less
 LIST_BYTES = 3
-ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: maximum size of a body, in bytes
+ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: maximum size of a payload, in bytes
 FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: maximum size of the readings in a SENSORS datagram, in bytes
 
 

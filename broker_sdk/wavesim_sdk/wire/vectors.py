@@ -71,6 +71,15 @@ _REQUESTS = _items(
     i.Mission("lauv", 7, 24, 25, (100.0, -50.0, 10.0, 1.5)),
     i.Missions(1, "takes 25 waypoints"),
 )
+_COMMANDS = _items(
+    i.EVENTS, i.CommandReceived(5, "goto", (100.0, -50.0, 10.0, 1.5)), i.CommandReceived(6, "loiter", None)
+)
+_COMMAND_REQUESTS = _items(
+    i.REQUESTS,
+    i.VehicleCommand("lauv", "goto", (100.0, -50.0, 10.0, 1.5)),
+    i.VehicleCommand("", "abort"),
+    i.CommandAnswer(5, i.CommandResult.REFUSED, "the point is on land"),
+)
 
 #: test vectors as (token, sequence, ack, message)
 VECTORS: list[tuple[int, int, int, Any]] = [
@@ -117,6 +126,8 @@ VECTORS: list[tuple[int, int, int, Any]] = [
     (TOKEN, 7, 1, m.Fleet(250, 1_000_000_000, 1, 0, 1, _BODY)),
     (TOKEN, 8, 1, m.SensorsMessage(250, 0, (_DVL, Reading(3, 1_000_000_000, 0, (1.0, 2.0))))),
     (TOKEN, 9, 1, m.Prove(2**64 - 1)),
+    (TOKEN, 11, 2, m.Requests(16, _COMMAND_REQUESTS)),
+    (TOKEN, 11, 1, m.Events(14, _COMMANDS)),
     (TOKEN, 10, 1, m.Piece(1, 3, 2, 8192, bytes(range(8)))),
 ]
 

@@ -227,8 +227,8 @@ class AcousticChannel:
         t = self._node(row).transducer
         frequency = _checked_number("frequency", frequency, "Hz", 1.0, 1e6)
         code = t.code if code is None else _checked_integer("code", code, 65535)
-        wanted = self._blank_emission(SignalKind.PULSE, frequency, t.pulse, t.band)
-        wanted.code = code
+        emission = self._blank_emission(SignalKind.PULSE, frequency, t.pulse, t.band)
+        emission.code = code
         self._plan_emission(row, level, at, number, now)
 
     def send(
@@ -248,9 +248,9 @@ class AcousticChannel:
         duration = modem.preamble + sent / modem.bit_rate
         if kind is not None:
             at = self._departure_time(row, kind, modem, at, now)
-        wanted = self._blank_emission(SignalKind.DATA, modem.frequency, duration, modem.bandwidth)
-        wanted.bits, wanted.payload_bytes, wanted.handle = bits, len(payload), handle
-        wanted.code, wanted.to_address = node.transducer.code, to
+        emission = self._blank_emission(SignalKind.DATA, modem.frequency, duration, modem.bandwidth)
+        emission.bits, emission.payload_bytes, emission.handle = bits, len(payload), handle
+        emission.code, emission.to_address = node.transducer.code, to
         self._plan_emission(row, level, at, number, now)
         if kind is not None and at is not None:
             node.next_departure = at * 1e-9 + duration
@@ -264,7 +264,7 @@ class AcousticChannel:
         """
         node, n = self.nodes[row], self.medium.nodes[row]
         offset, drift = node.clock
-        asked = max(
+        requested = max(
             _checked_integer("time", at, 2**62) * 1e-9 if at is not None else -math.inf, now + offset + drift * now
         )
         busy, k = max(float(n.sending_until), 0.0), int(n.first_hearing)
@@ -274,7 +274,7 @@ class AcousticChannel:
         draw = float(randomness.uniform(keys, node.packets, 0)[0])
         node.packets += 1
         busy = max(busy + offset + drift * busy, node.next_departure)
-        return round(max(kind.departure(modem, asked, busy, draw), asked) * 1e9)
+        return round(max(kind.departure(modem, requested, busy, draw), requested) * 1e9)
 
     def range_request(self, row: int, to: int, level: float | None, at: int | None, number: int, now: float) -> None:
         """Plan a range query; see :meth:`wavesim_server.Simulation.range_request`."""
@@ -282,8 +282,8 @@ class AcousticChannel:
         to = _checked_integer("address", to, 2**31)
         if to == 0:
             raise ValueError("a range request needs the address of one modem")
-        wanted = self._blank_emission(SignalKind.RANGE_REQUEST, modem.frequency, modem.preamble, modem.bandwidth)
-        wanted.code, wanted.to_address = code, to
+        emission = self._blank_emission(SignalKind.RANGE_REQUEST, modem.frequency, modem.preamble, modem.bandwidth)
+        emission.code, emission.to_address = code, to
         self._plan_emission(row, level, at, number, now)
 
     def _node(self, row: int) -> ActiveTransducer:
@@ -300,24 +300,24 @@ class AcousticChannel:
     def _blank_emission(self, kind: SignalKind, frequency: float, duration: float, band: float) -> Records:
         """Return the record of a requested emission that is not a reply and has no payload."""
         self._emission_array[0] = 0
-        wanted = self._emission
-        wanted.kind, wanted.frequency, wanted.duration, wanted.band = (
+        emission = self._emission
+        emission.kind, emission.frequency, emission.duration, emission.band = (
             int(kind),
             frequency,
             duration,
             band,
         )
-        wanted.absorption, wanted.noise = self.carrier_conditions(frequency, band)
-        wanted.query_source = -1
-        return wanted
+        emission.absorption, emission.noise = self.carrier_conditions(frequency, band)
+        emission.query_source = -1
+        return emission
 
     def _plan_emission(self, row: int, level: float | None, at: int | None, number: int, now: float) -> None:
         """Plan the requested emission; ``at`` is its time by the node's own clock."""
-        node, wanted = self.nodes[row], self._emission
-        wanted.source_level = (
+        node, emission = self.nodes[row], self._emission
+        emission.source_level = (
             node.transducer.source_level if level is None else _checked_number("level", level, "dB", 0.0, 260.0)
         )
-        time, wanted.request = now, _checked_integer("request number", number, 2**62)
+        time, emission.request = now, _checked_integer("request number", number, 2**62)
         if at is not None:
             offset, drift = node.clock
             time = max((_checked_integer("time", at, 2**62) * 1e-9 - offset) / (1.0 + drift), now)

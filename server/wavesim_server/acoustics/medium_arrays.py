@@ -31,7 +31,7 @@ WHEEL_TICKS = 4096  #: number of future ticks that the wheels cover
 CHUNK_SIZE = 16  #: number of candidates in a chunk
 BINS = 256  #: number of intervals of a tick by which its events are sorted
 FOUND = 512  #: maximum number of eigenrays to one node, of which the strongest are followed
-DEGREES = 181  #: number of losses of a beam pattern, one for each degree from its axis
+DEGREES = 181  #: number of loss values in a beam pattern, one per degree off its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
 RETIRE_NODE = -1  #: value that replaces the node in the candidate that retires a signal
 
@@ -498,7 +498,7 @@ def grow_medium(m: Medium) -> Medium:
 
 
 def _chain_free_records(m: Medium, name: str, start: int) -> None:
-    """Add the records from ``start`` on to the chain of free records, at its front."""
+    """Prepend the records with indices >= ``start`` to the chain of free records."""
     records, chain, counters = getattr(m, name), _CHAINED[name], m.counters[0]
     records.next[start:] = np.arange(start + 1, len(records) + 1)
     if start:

@@ -20,8 +20,8 @@ from wavesim_world.config.acoustics import Modem
 GROUP = "wavesim.modems"
 
 
-def _depart_at_once(modem: Modem, asked: float, busy: float, draw: float) -> float:
-    return asked
+def _depart_at_once(modem: Modem, requested: float, busy: float, draw: float) -> float:
+    return requested
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class ModemType:
     bits: Callable[[Modem, int], float]
     #: probability that a packet is decoded if each transmitted bit is wrong with probability ``modem.bit_error``
     decoded: Callable[[Modem, int], float]
-    #: departure time of a packet, as a function of (modem, ``asked``, ``busy``, ``draw``)
-    # asked: time of the request; busy: until then the modem receives, sends, or has packets to send, as far as it knows
-    # at the request; draw: a random number of this packet, 0..1
+    #: departure time of a packet, as a function of (modem, ``requested``, ``busy``, ``draw``)
+    # requested: time of the request; busy: until then the modem receives, sends, or has packets to send, as far as it
+    # knows at the request; draw: a random number of this packet, 0..1
     departure: Callable[[Modem, float, float, float], float] = _depart_at_once
 
     def equivalent_bits(self, modem: Modem, count: int) -> float:

@@ -16,20 +16,21 @@ _rows = TABLE.declare
 _ACTUATOR = "N, 1/s, rad or kg"
 _WRENCH = "N, N m"
 
-PX = _rows("PX", "m", "W", "Position of the origin to the north.", column="p_WB_W")
-PY = _rows("PY", "m", "W", "Position of the origin to the east.", column="p_WB_W")
-PZ = _rows("PZ", "m", "W", "Depth of the origin: its position in the down direction.", column="p_WB_W")
+PX = _rows("PX", "m", "W", "North coordinate of the origin.", column="p_WB_W")
+PY = _rows("PY", "m", "W", "East coordinate of the origin.", column="p_WB_W")
+PZ = _rows("PZ", "m", "W", "Down coordinate (depth) of the origin.", column="p_WB_W")
 QW = _rows("QW", "", "", "Scalar part of the attitude q_WB.", column="q_WB")
-QX = _rows("QX", "", "", "First vector part of q_WB.", column="q_WB")
-QY = _rows("QY", "", "", "Second vector part of q_WB.", column="q_WB")
-QZ = _rows("QZ", "", "", "Third vector part of q_WB.", column="q_WB")
+QX = _rows("QX", "", "", "First component of the vector part of q_WB.", column="q_WB")
+QY = _rows("QY", "", "", "Second component of the vector part of q_WB.", column="q_WB")
+QZ = _rows("QZ", "", "", "Third component of the vector part of q_WB.", column="q_WB")
 NU = _rows("NU", "m/s, rad/s", "B", "Velocity over ground (u v w) and angular velocity (p q r).", 6, column="v_WB_B")
 RIGID_ROWS = TABLE.size
 MEMORY_STATE = _rows(
     "MEMORY_STATE",
     "",
     "",
-    "Fluid memory, system by system; then the displacements and rates of the oscillators for radiated waves.",
+    "State of the fluid-memory systems, one system after the other; then the displacements and rates of the radiation "
+    "oscillators.",
     MEMORY_STATES,
 )
 STATE_ROWS = TABLE.size
@@ -39,22 +40,24 @@ ACTUATOR_EFFECT = _rows(
     "ACTUATOR_EFFECT",
     "",
     "",
-    "Remaining share of the force of each thruster, then of each fin (faults).",
+    "Fraction of the force that each thruster, then each fin, still produces (faults).",
     THRUSTERS + FINS,
 )
-V_WF_W = _rows("V_WF_W", "m/s", "W", "Velocity of the water, which includes the orbital velocity of waves.", 3)
+V_WF_W = _rows("V_WF_W", "m/s", "W", "Velocity of the water, including the orbital velocity of waves.", 3)
 A_WF_W = _rows("A_WF_W", "m/s2", "W", "Acceleration of the water.", 3)
 WATER_LEVEL = _rows("WATER_LEVEL", "m", "W", "Water plane at the body: z = level + slope . (p - body).")
-WATER_SLOPE = _rows("WATER_SLOPE", "", "W", "Slope of the water plane to the north and to the east.", 2)
-ENVIRONMENT_WRENCH = _rows("ENVIRONMENT_WRENCH", _WRENCH, "B", "Wind and wave forces, held for this tick.", 6)
+WATER_SLOPE = _rows("WATER_SLOPE", "", "W", "Slopes of the water plane in the north and east directions.", 2)
+ENVIRONMENT_WRENCH = _rows("ENVIRONMENT_WRENCH", _WRENCH, "B", "Wind and wave forces, constant during a tick.", 6)
 EXTERNAL_WRENCH = _rows("EXTERNAL_WRENCH", _WRENCH, "B", "External force and moment.", 6)
 MOORING = _rows("MOORING", "m", "W", "Anchor of the elastic mooring.", 3)
 MOORING_LENGTH = _rows("MOORING_LENGTH", "m", "", "Unstretched length of the mooring.")
 MOORING_STIFFNESS = _rows("MOORING_STIFFNESS", "N/m", "", "Stiffness of the mooring.")
 MOORING_DAMPING = _rows("MOORING_DAMPING", "N s/m", "", "Damping of the mooring.")
-LINE_WRENCH = _rows("LINE_WRENCH", _WRENCH, "B", "Force and moment of the lines, held for this tick.", 6)
+LINE_WRENCH = _rows("LINE_WRENCH", _WRENCH, "B", "Force and moment of the lines, constant during a tick.", 6)
 HAS_LINES = _rows("HAS_LINES", "", "", "1 for bodies that may have lines.")
-CLEARANCE = _rows("CLEARANCE", "m", "", "Distance that the body can move before the bed must be checked again.")
+CLEARANCE = _rows(
+    "CLEARANCE", "m", "", "Distance that the body can move before its contact with the bed must be checked again."
+)
 ASLEEP = _rows("ASLEEP", "", "", "1 for bodies at rest, which are skipped.")
 PRESENT = _rows("PRESENT", "", "", "1 for lanes with a body.")
 ROWS = TABLE.size

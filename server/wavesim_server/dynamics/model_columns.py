@@ -1,4 +1,4 @@
-"""Integers of a model, imported as ``M``: its flags, its numbers of parts, and the places of their coefficients."""
+"""Integers of a model, imported as ``M``: its flags, part counts, and the offsets of the coefficients."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from wavesim_server.dynamics.sizes import BALLASTS, FINS, HULL_TABLES, MAX_DERIV
 TABLE = RowTable("model_ints", "Integers of a model, the same for all its bodies. Compiled code reads `M.NAME`.")
 _columns = TABLE.declare
 
-FLAGS = _columns("FLAGS", "", "", "Sum of the flags that are set, for example `M.HAS_FIN`.")
+FLAGS = _columns("FLAGS", "", "", "Sum of the set flags, for example `M.HAS_FIN`.")
 THRUSTER_COUNT = _columns("THRUSTER_COUNT", "", "", "Number of thrusters.")
 FIN_COUNT = _columns("FIN_COUNT", "", "", "Number of fins.")
 DERIVATIVE_COUNT = _columns("DERIVATIVE_COUNT", "", "", "Number of named derivatives.")
-MEMORY_COUNT = _columns("MEMORY_COUNT", "", "", "Number of systems of fluid memory.")
-STATES = _columns("STATES", "", "", "Rows of the state that the model uses.")
-OSCILLATOR_COUNT = _columns("OSCILLATOR_COUNT", "", "", "Number of oscillators for radiated waves.")
-FIRST_OSCILLATOR = _columns("FIRST_OSCILLATOR", "", "", "First of their states.")
+MEMORY_COUNT = _columns("MEMORY_COUNT", "", "", "Number of fluid-memory systems.")
+STATES = _columns("STATES", "", "", "Number of state rows that the model uses.")
+OSCILLATOR_COUNT = _columns("OSCILLATOR_COUNT", "", "", "Number of radiation oscillators.")
+FIRST_OSCILLATOR = _columns("FIRST_OSCILLATOR", "", "", "State row of the first radiation oscillator.")
 TERM_TABLE = RowTable(
     "named derivative", "Columns of `M.DERIVATIVES` for each named derivative. Compiled code reads `M.NAME`."
 )
@@ -31,18 +31,18 @@ DERIVATIVES = _columns(
 MEMORY_TABLE = RowTable("fluid memory", "Columns of `M.MEMORIES` for each system. Compiled code reads `M.NAME`.")
 MEMORY_SOURCE = MEMORY_TABLE.declare("MEMORY_SOURCE", "", "", "Row of `work` that drives the system.")
 MEMORY_FORCE = MEMORY_TABLE.declare("MEMORY_FORCE", "", "", "Axis of the force, 0 to 5.")
-MEMORY_ORDER = MEMORY_TABLE.declare("MEMORY_ORDER", "", "", "Number of states.")
-MEMORY_FIRST = MEMORY_TABLE.declare("MEMORY_FIRST", "", "", "First state.")
+MEMORY_ORDER = MEMORY_TABLE.declare("MEMORY_ORDER", "", "", "Number of states of the system.")
+MEMORY_FIRST = MEMORY_TABLE.declare("MEMORY_FIRST", "", "", "State row of the first state of the system.")
 MEMORY_SIZE = MEMORY_TABLE.size
 MEMORIES = _columns(
-    "MEMORIES", "", "", "Systems of fluid memory; see [fluid memory](#fluid-memory).", MEMORY_SIZE * sizes.MEMORIES
+    "MEMORIES", "", "", "Fluid-memory systems; see [fluid memory](#fluid-memory).", MEMORY_SIZE * sizes.MEMORIES
 )
 TANKS = _columns("TANKS", "", "", "Number of ballast tanks.")
 OTHER_TYPES = _columns(
     "OTHER_TYPES",
     "",
     "",
-    "Number, from 1, of the registered type of each actuator in the slots from SLOT_BALLAST on; 0 = none.",
+    "Registered type, counted from 1, of each actuator in the slots from SLOT_BALLAST onwards; 0 = none.",
     BALLASTS,
 )
 FACES = _columns("FACES", "", "", "Number of triangles of a hull mesh; 0 = the model has the shape of its primitive.")

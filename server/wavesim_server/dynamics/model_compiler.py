@@ -425,13 +425,13 @@ def _find_extension(name: str, offers: Sequence[Term | ActuatorType], what: str)
     return names.index(name)
 
 
-def _ordered_coefficients(whose: str, names: Sequence[str], given: Sequence[Coefficient]) -> list[float]:
+def _ordered_coefficients(whose: str, names: Sequence[str], coefficients: Sequence[Coefficient]) -> list[float]:
     """Return the coefficients in the order of their names. Raises ValueError if a name is missing, unknown or repeated."""
-    values = {c.name: c.value for c in given}
-    if sorted(c.name for c in given) != sorted(names):
-        given_values = " ".join(c.name for c in given) or "none"
+    values = {c.name: c.value for c in coefficients}
+    if sorted(c.name for c in coefficients) != sorted(names):
+        names_found = " ".join(c.name for c in coefficients) or "none"
         raise ValueError(
-            f"'{whose}' has the coefficients {given_values}; it needs each of {' '.join(names) or 'none'} once"
+            f"'{whose}' has the coefficients {names_found}; it needs each of {' '.join(names) or 'none'} once"
         )
     return [values[n] for n in names]
 

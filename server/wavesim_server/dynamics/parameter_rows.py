@@ -32,31 +32,31 @@ _QUADRATIC = "N s2/m2, N s2/m, N s2, N m s2"
 _PER_SPEED2 = "N s2/m2, N s2/m"
 _LEVER = "m"  # of a wrench per force; its first three numbers are a direction
 
-MASS = _rows("MASS", _INERTIA, "B", "Symmetric part of M_RB + M_A, for the momentum.", 36)
+MASS = _rows("MASS", _INERTIA, "B", "Symmetric part of M_RB + M_A, from which the momentum is computed.", 36)
 MASS_INVERSE = _rows(
     "MASS_INVERSE", "1/kg, 1/(kg m), 1/(kg m2)", "B", "Inverse of M_RB + M_A for the free degrees of freedom.", 36
 )
 LINEAR_DRAG = _rows("LINEAR_DRAG", _LINEAR, "B", "Linear drag D_L.", 36)
 QUADRATIC_DRAG = _rows("QUADRATIC_DRAG", _QUADRATIC, "B", "Quadratic drag D_Q.", 36)
-BODY_LIFT = _rows("BODY_LIFT", _QUADRATIC, "B", "Drag and lift per surge speed, L.", 36)
+BODY_LIFT = _rows("BODY_LIFT", _QUADRATIC, "B", "Matrix L of body lift, per surge speed.", 36)
 WEIGHT = _rows("WEIGHT", "N", "", "Weight.")
-WEIGHT_MOMENT = _rows("WEIGHT_MOMENT", "N m", "B", "Weight times centre of mass.", 3)
-FULL_BUOYANCY = _rows("FULL_BUOYANCY", "N", "", "Buoyancy of the submerged body.")
-FULL_BUOYANCY_CENTRE = _rows("FULL_BUOYANCY_CENTRE", "m", "B", "Centre of the full buoyancy.", 3)
+WEIGHT_MOMENT = _rows("WEIGHT_MOMENT", "N m", "B", "Weight times the position of the centre of mass.", 3)
+FULL_BUOYANCY = _rows("FULL_BUOYANCY", "N", "", "Buoyancy of the fully submerged body.")
+FULL_BUOYANCY_CENTRE = _rows("FULL_BUOYANCY_CENTRE", "m", "B", "Centre of buoyancy of the fully submerged body.", 3)
 VOLUME = _rows("VOLUME", "m3", "", "Volume of a hull mesh; 0 = the model has the shape of its primitive.")
 SHAPE = _rows("SHAPE", "", "", "Primitive shape: 0 box, 1 cylinder, 2 sphere.")
 HALF = _rows("HALF", "m", "B", "Half length, half width (or radius), half height.", 3)
-BOUNDING_RADIUS = _rows("BOUNDING_RADIUS", "m", "", "Radius of the sphere around the body.")
+BOUNDING_RADIUS = _rows("BOUNDING_RADIUS", "m", "", "Radius of the bounding sphere of the body.")
 CONTACT_MARGIN = _rows("CONTACT_MARGIN", "m", "", "Radius by which the core is rounded for contact.")
 
 THRUSTER_WRENCH = _rows(
-    "THRUSTER_WRENCH", _LEVER, "B", "Force and moment of unit thrust, for each thruster.", THRUSTERS * 6
+    "THRUSTER_WRENCH", _LEVER, "B", "Force and moment per unit thrust, for each thruster.", THRUSTERS * 6
 )
 THRUSTER_WRENCH_TURNED = _rows(
     "THRUSTER_WRENCH_TURNED",
     _LEVER,
     "B",
-    "Force and moment of unit thrust when the thruster is turned 90 degrees to starboard.",
+    "Force and moment per unit thrust when the thruster is turned 90 degrees to starboard.",
     SWIVELS * 6,
 )
 LAW_TABLE = RowTable("thruster law", "Columns of `P.THRUSTER_LAW` for each thruster. Compiled code reads `P.NAME`.")
@@ -71,7 +71,7 @@ LAW_WAKE = LAW_TABLE.declare("LAW_WAKE", "", "", "1 - wake fraction.")
 LAW_SCALE = LAW_TABLE.declare("LAW_SCALE", "N s2", "", "rho D^4, for a KT table.")
 LAW_DIAMETER = LAW_TABLE.declare("LAW_DIAMETER", "m", "", "Diameter D, for a KT table.")
 LAW_LEAST_J = LAW_TABLE.declare("LAW_LEAST_J", "", "", "Minimum advance ratio of the KT table.")
-LAW_PER_J = LAW_TABLE.declare("LAW_PER_J", "", "", "Points of the KT table per unit of the advance ratio.")
+LAW_PER_J = LAW_TABLE.declare("LAW_PER_J", "", "", "Points of the KT table per unit of advance ratio.")
 LAW_LIMIT = LAW_TABLE.declare("LAW_LIMIT", "N", "", "Maximum thrust.")
 LAW_SIZE = LAW_TABLE.size
 THRUSTER_LAW = _rows(
@@ -80,62 +80,78 @@ THRUSTER_LAW = _rows(
 PROPELLER_TORQUE_AXIS = _rows(
     "PROPELLER_TORQUE_AXIS", "", "B", "Moment per propeller torque, for each thruster.", THRUSTERS * 3
 )
-ACTUATOR_RATE = _rows("ACTUATOR_RATE", _ACTUATOR, "", "Maximum change of the actuator in each slot in a step.", SLOTS)
+ACTUATOR_RATE = _rows("ACTUATOR_RATE", _ACTUATOR, "", "Maximum change per step of the actuator in each slot.", SLOTS)
 ACTUATOR_IMMEDIATE = _rows(
-    "ACTUATOR_IMMEDIATE", "", "", "1 for actuators without lag and rate limit, which follow a command at once.", SLOTS
+    "ACTUATOR_IMMEDIATE",
+    "",
+    "",
+    "1 for actuators without lag or rate limit, which follow a command immediately.",
+    SLOTS,
 )
 ACTUATOR_GAIN = _rows(
     "ACTUATOR_GAIN",
     "",
     "",
-    "Lag 1 - exp(-c h / T) of all slots, for each time c of the integrator. The first time is 1.",
+    "Factor 1 - exp(-c h / T) of the lag of all slots, for each stage time c (in steps) of the integrator. The first stage time is 1.",
     GAINS * SLOTS,
 )
 
-FIN_WRENCH = _rows("FIN_WRENCH", _LEVER, "B", "Force and moment of unit normal force, for each fin.", FINS * 6)
+FIN_WRENCH = _rows("FIN_WRENCH", _LEVER, "B", "Force and moment per unit normal force, for each fin.", FINS * 6)
 FIN_LIFT = _rows("FIN_LIFT", "N s2/m2", "", "Coefficient 1/2 rho A CL_a of the linear lift law.", FINS)
-FIN_INFLOW = _rows("FIN_INFLOW", "", "", "Share of the inflow angle that acts on the fin (0 or 1).", FINS)
+FIN_INFLOW = _rows("FIN_INFLOW", "", "", "1 = the inflow angle acts on the fin; 0 = it does not.", FINS)
 FIN_PLACE_Y = _rows("FIN_PLACE_Y", "m", "B", "Position of the fin to starboard.", FINS)
 FIN_PLACE_Z = _rows("FIN_PLACE_Z", "m", "B", "Position of the fin below the origin.", FINS)
 FIN_STALL = _rows("FIN_STALL", "rad", "", "Stall angle of the linear law; 0 = the fin does not stall.", FINS)
-FIN_SLOPE = _rows("FIN_SLOPE", "", "", "CL_a, per rad.", FINS)
+FIN_SLOPE = _rows("FIN_SLOPE", "", "", "Lift slope CL_a, per rad.", FINS)
 FIN_PLATE = _rows("FIN_PLATE", "", "", "Normal-force coefficient of stalled fins at 90 degrees.", FINS)
-FIN_SPAN = _rows("FIN_SPAN", "", "B", "Span axis (coefficients per plane speed).", FINS * 3)
+FIN_SPAN = _rows(
+    "FIN_SPAN",
+    "",
+    "B",
+    "Span axis of each fin; set if its coefficients apply to the speed in the fin's plane.",
+    FINS * 3,
+)
 FIN_PER_ANGLE = _rows(
-    "FIN_PER_ANGLE", _PER_SPEED2, "B", "Force and moment per speed^2 and angle, for each fin.", FINS * 6
+    "FIN_PER_ANGLE", _PER_SPEED2, "B", "Force and moment per speed squared and per fin angle, for each fin.", FINS * 6
 )
 FIN_PER_SQUARE = _rows(
-    "FIN_PER_SQUARE", _PER_SPEED2, "B", "Force and moment per speed^2 and angle^2, for each fin.", FINS * 6
+    "FIN_PER_SQUARE",
+    _PER_SPEED2,
+    "B",
+    "Force and moment per speed squared and per fin angle squared, for each fin.",
+    FINS * 6,
 )
 FOIL_TABLE = RowTable("aerofoil", "Columns of `P.FIN_FOIL` for each fin. Compiled code reads `P.NAME`.")
 FOIL_PLACE = FOIL_TABLE.declare("FOIL_PLACE", "m", "B", "Position of the aerofoil.", 3)
 FOIL_CHORD = FOIL_TABLE.declare("FOIL_CHORD", "", "B", "Direction of the chord.", 3)
 FOIL_NORMAL = FOIL_TABLE.declare("FOIL_NORMAL", "", "B", "Direction of the normal.", 3)
-FOIL_AREA = FOIL_TABLE.declare("FOIL_AREA", "N s2/m2", "", "Area as 1/2 rho A.")
+FOIL_AREA = FOIL_TABLE.declare("FOIL_AREA", "N s2/m2", "", "Area A of the aerofoil, as 1/2 rho A.")
 FOIL_SIZE = FOIL_TABLE.size
 FIN_FOIL = _rows("FIN_FOIL", "", "", "Aerofoils of the fins; see [aerofoil](#aerofoil).", FINS * FOIL_SIZE)
 
-CROSS_SWAY = _rows("CROSS_SWAY", "N s2/m3", "", "Sway force of the cross-flow drag, per length.")
-CROSS_YAW = _rows("CROSS_YAW", "N s2/m3", "", "Yaw moment of the cross-flow drag, per length and lever arm.")
-CROSS_HEAVE = _rows("CROSS_HEAVE", "N s2/m3", "", "Heave force of the cross-flow drag, per length.")
-CROSS_PITCH = _rows("CROSS_PITCH", "N s2/m3", "", "Pitch moment of the cross-flow drag, per length and lever arm.")
+CROSS_SWAY = _rows("CROSS_SWAY", "N s2/m3", "", "Sway force of the cross-flow drag, per unit length.")
+CROSS_YAW = _rows("CROSS_YAW", "N s2/m3", "", "Yaw moment of the cross-flow drag, per unit length and lever arm.")
+CROSS_HEAVE = _rows("CROSS_HEAVE", "N s2/m3", "", "Heave force of the cross-flow drag, per unit length.")
+CROSS_PITCH = _rows("CROSS_PITCH", "N s2/m3", "", "Pitch moment of the cross-flow drag, per unit length and lever arm.")
 CROSS_HALF = _rows("CROSS_HALF", "m", "", "Half length of the hull.")
-CROSS_CENTRE = _rows("CROSS_CENTRE", "m", "B", "Centre of the hull, forward of the origin.")
-CROSS_STILL = _rows("CROSS_STILL", "m/s", "", "Minimum sway speed; below it, sway force and yaw moment are 0.")
+CROSS_CENTRE = _rows("CROSS_CENTRE", "m", "B", "Distance of the hull's centre forward of the origin.")
+CROSS_STILL = _rows("CROSS_STILL", "m/s", "", "Sway speed below which sway force and yaw moment are 0.")
 FRICTION = _rows(
     "FRICTION", "N s2/m2", "", "ITTC friction force, divided by the friction coefficient and the square of the speed."
 )
 FRICTION_RESIDUAL = _rows(
-    "FRICTION_RESIDUAL", "", "", "Residual coefficient, which is added to the coefficient of the ITTC line."
+    "FRICTION_RESIDUAL", "", "", "Residual resistance coefficient, added to the coefficient of the ITTC line."
 )
-FRICTION_REYNOLDS = _rows("FRICTION_REYNOLDS", "s/m", "", "Ratio L/nu of Reynolds number and speed.")
-FADING_DRAG = _rows("FADING_DRAG", "N s/m, N m s", "B", "Linear drag that fades with speed, diagonal.", 6)
-FADING_RATE = _rows("FADING_RATE", "s/m", "", "Rate k of the fading exp(-k U).")
+FRICTION_REYNOLDS = _rows("FRICTION_REYNOLDS", "s/m", "", "Reynolds number per speed: L/nu.")
+FADING_DRAG = _rows("FADING_DRAG", "N s/m, N m s", "B", "Diagonal of the linear drag that fades with speed.", 6)
+FADING_RATE = _rows("FADING_RATE", "s/m", "", "Rate k of the factor exp(-k U).")
 WING_AREA = _rows("WING_AREA", "N s2/m2", "", "Coefficient 1/2 rho S of the lift of the hull.")
-WING_SLOPE = _rows("WING_SLOPE", "", "", "CL_a, per rad.")
-WING_DRAG = _rows("WING_DRAG", "", "", "CD_0.")
+WING_SLOPE = _rows("WING_SLOPE", "", "", "Lift slope CL_a, per rad.")
+WING_DRAG = _rows("WING_DRAG", "", "", "Drag coefficient CD_0 at zero lift.")
 WING_INDUCED = _rows("WING_INDUCED", "", "", "Induced drag per CL^2: 1/(pi e A).")
-OMITTED_MUNK = _rows("OMITTED_MUNK", "", "", "1 for omitted elements of C_A: 15 16 26 35 51 53 61 62.", 8)
+OMITTED_MUNK = _rows(
+    "OMITTED_MUNK", "", "", "1 for each omitted element of C_A, in the order 15 16 26 35 51 53 61 62.", 8
+)
 ADDED_MASS_ROWS = _rows(
     "ADDED_MASS_ROWS",
     "kg, kg m",
@@ -154,17 +170,21 @@ MEMORY_DENOMINATOR = _rows(
 )
 MEMORY_NUMERATOR = _rows("MEMORY_NUMERATOR", "", "", "Coefficients c of all fluid memory systems.", MEMORY_STATES)
 OSCILLATOR_SQUARE = _rows(
-    "OSCILLATOR_SQUARE", "1/s2", "", "Squares of the frequencies of the oscillators for radiated waves.", OSCILLATORS
+    "OSCILLATOR_SQUARE", "1/s2", "", "Squares of the frequencies of the radiation oscillators.", OSCILLATORS
 )
 OSCILLATOR_DAMPING = _rows(
-    "OSCILLATOR_DAMPING", "1/s", "", "Damping matrix of the oscillators for radiated waves.", OSCILLATORS * OSCILLATORS
+    "OSCILLATOR_DAMPING", "1/s", "", "Damping matrix of the radiation oscillators.", OSCILLATORS * OSCILLATORS
 )
 OSCILLATOR_COUPLING = _rows(
-    "OSCILLATOR_COUPLING", "", "B", "Factors that couple each oscillator to the six motions.", OSCILLATORS * 6
+    "OSCILLATOR_COUPLING",
+    "",
+    "B",
+    "Factors that couple each oscillator to the six degrees of freedom.",
+    OSCILLATORS * 6,
 )
 BALLAST_PLACE = _rows("BALLAST_PLACE", "m", "B", "Positions of the ballast tanks.", BALLASTS * 3)
-GRAVITY = _rows("GRAVITY", "m/s2", "", "Gravity.")
-INVERSE_GRAVITY = _rows("INVERSE_GRAVITY", "s2/m", "", "Inverse of gravity; 0 without gravity.")
+GRAVITY = _rows("GRAVITY", "m/s2", "", "Gravitational acceleration.")
+INVERSE_GRAVITY = _rows("INVERSE_GRAVITY", "s2/m", "", "Inverse of the gravitational acceleration; 0 without gravity.")
 DERIVATIVE_COEFFICIENT = _rows(
     "DERIVATIVE_COEFFICIENT", "", "B", "Coefficients of the named derivatives, in SI units.", MAX_DERIVATIVES
 )
@@ -175,7 +195,7 @@ HEAVE_ADDED_MASS = _rows(
     "Heave column of M_A for hulls on the surface; for models without C, also of M_RB.",
     6,
 )
-FREE_DOFS = _rows("FREE_DOFS", "", "B", "1 for the degrees of freedom that move.", 6)
+FREE_DOFS = _rows("FREE_DOFS", "", "B", "1 for each free degree of freedom.", 6)
 TOTAL_INERTIA = _rows(
     "TOTAL_INERTIA",
     _INERTIA,
@@ -184,7 +204,7 @@ TOTAL_INERTIA = _rows(
     36,
 )
 ADDED_MASS = _rows("ADDED_MASS", _INERTIA, "B", "M_A as configured, for bodies that leave the water.", 36)
-ADDED_MOMENTUM = _rows("ADDED_MOMENTUM", _INERTIA, "B", "Part of MASS that is added mass.", 36)
+ADDED_MOMENTUM = _rows("ADDED_MOMENTUM", _INERTIA, "B", "Added-mass part of MASS.", 36)
 OTHER_COEFFICIENT = _rows(
     "OTHER_COEFFICIENT", "", "", "Coefficients of actuators of registered types.", BALLASTS * OTHER_COEFFICIENTS
 )

@@ -12,8 +12,10 @@ from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, STAGES, THRUSTERS
 TABLE = RowTable("work", "Intermediate values of a step, for the bodies of a block. Compiled code reads `W.NAME`.")
 _rows = TABLE.declare
 
-STATE = _rows("STATE", "", "", "State in this stage: the first rows of a block.", STATE_ROWS)
-DERIVATIVES = _rows("DERIVATIVES", "", "", "Derivatives of the state, stage by stage.", STAGES * STATE_ROWS)
+STATE = _rows("STATE", "", "", "State in this stage of the integrator: the first rows of a block.", STATE_ROWS)
+DERIVATIVES = _rows(
+    "DERIVATIVES", "", "", "Time derivatives of the state, one stage after the other.", STAGES * STATE_ROWS
+)
 ROT = _rows("ROT", "", "", "Rotation matrix R_WB, row by row.", 9)
 V_WF_B = _rows("V_WF_B", "m/s", "B", "Velocity of the water.", 3)
 A_WF_B = _rows("A_WF_B", "m/s2", "B", "Acceleration of the water.", 3)
@@ -35,7 +37,7 @@ DERIVATIVE_BASIS = _rows(
     "DERIVATIVE_BASIS",
     "",
     "",
-    "First element of the basis of the named derivatives, which is 1. The next four groups are the other elements.",
+    "First element of the basis of the named derivatives; its value is 1. The next four entries of this table hold the other elements.",
 )
 NU_R = _rows("NU_R", "m/s, rad/s", "B", "Velocity through the water (u v w p q r).", 6)
 ABS_NU_R = _rows("ABS_NU_R", "m/s, rad/s", "B", "Absolute values of NU_R.", 6)
@@ -45,20 +47,20 @@ HEAVE_SPEED = _rows(
     "HEAVE_SPEED",
     "m/s",
     "",
-    "Heave speed used by drag and memory. It is along the z axis of B, or vertical for hulls on the surface.",
+    "Heave speed used by drag and fluid memory: along the z axis of B, or vertical for hulls on the surface.",
 )
 THRUST = _rows("THRUST", "N", "", "Thrust of each thruster in this stage.", THRUSTERS)
-LANE_SCRATCH = _rows("LANE_SCRATCH", "", "", "Values that are computed lane by lane.", 4)
+LANE_SCRATCH = _rows("LANE_SCRATCH", "", "", "Scratch for values that are computed lane by lane.", 4)
 WET_SHARE = _rows(
     "WET_SHARE",
     "",
     "",
-    "Share of the water's forces and inertia that remains: 1 in the water, 0 in the air. See `dynamics/water_exit.py`.",
+    "Remaining fraction of the water's forces and inertia: 1 in the water, 0 in the air. See `dynamics/water_exit.py`.",
 )
-WET_SHARE_RATE = _rows("WET_SHARE_RATE", "1/s", "", "Rate at which WET_SHARE grows; 0 while WET_SHARE decreases.")
+WET_SHARE_RATE = _rows("WET_SHARE_RATE", "1/s", "", "Rate of increase of WET_SHARE; 0 while WET_SHARE decreases.")
 WET_INERTIA = _rows("WET_INERTIA", "kg, kg m, kg m2", "B", "Inertia of bodies that are partly out of the water.", 36)
 LOADS = _rows("LOADS", "N, N m", "B", "Loads on bodies that are partly out of the water.", 6)
 ADDED_MOMENTUM_LEFT = _rows(
-    "ADDED_MOMENTUM_LEFT", "N s, N m s", "B", "Momentum that bodies have left in the water when they came out of it.", 6
+    "ADDED_MOMENTUM_LEFT", "N s, N m s", "B", "Momentum that bodies left in the water when they emerged.", 6
 )
 SIZE = TABLE.size * LANES  #: numbers of the work array

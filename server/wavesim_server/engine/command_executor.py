@@ -210,7 +210,7 @@ class CommandExecutor:
     # -- commands ----------------------------------------------------------------------------------
 
     def _answer(self, c: ClientMessage, ok: bool, text: str) -> None:
-        self.events.emit(ExecutedEvent(c.number, int(ok), text, self.sim.time_ns, c.body))
+        self.events.emit(ExecutedEvent(c.number, int(ok), text, self.sim.time_ns, c.payload))
 
     def _execute(self, c: ClientMessage, command: Any) -> None:
         try:
@@ -238,7 +238,7 @@ class CommandExecutor:
                     self.sim.push(row, command.force, command.torque)
                 case items.Pose():
                     self.sim.set_pose(row, command.position, command.attitude, command.velocity)
-                case items.Mission():
+                case items.Mission() | items.VehicleCommand():
                     pass  # the front forwards it to the pilot, at this time
                 case items.Allocate():
                     self.sim.allocate(row, np.array(command.matrix, float).reshape(6, -1))
@@ -336,8 +336,8 @@ class CommandExecutor:
         raise ValueError(f"no part named '{part}'{suggest_name(part, known) or '; this body has no parts'}")
 
     def _weather(self, c: items.Weather) -> None:
-        given = {k: v for k, v in commands.to_dict(c).items() if k != "verb"}
-        self.sim.set_weather(**given)
+        values = {k: v for k, v in commands.to_dict(c).items() if k != "verb"}
+        self.sim.set_weather(**values)
 
 
 def _amount_as_number(amount: float | str) -> float:

@@ -177,13 +177,13 @@ class WeatherModel:
                 continue
             element, key = CHANGEABLE[name]
             number = _in_range(name, value, next(k for n, k in keys(type(new[element])) if n == key))
-            given: dict[str, float] = {key: number}
+            changes: dict[str, float] = {key: number}
             if element == "wind" and key == "speed":
-                given["beaufort"] = -1
+                changes["beaufort"] = -1
             elif element == "waves" and key != "direction":
-                given = {"height": height, "peak": peak} if new["waves"].beaufort >= 0 else {}
-                given |= {"beaufort": -1, key: number}
-            new[element] = dataclasses.replace(new[element], **given)
+                changes = {"height": height, "peak": peak} if new["waves"].beaufort >= 0 else {}
+                changes |= {"beaufort": -1, key: number}
+            new[element] = dataclasses.replace(new[element], **changes)
         return new["current"], new["wind"], new["waves"]
 
     def set_weather(self, time: float, current: Current, wind: Wind, waves: Waves) -> None:

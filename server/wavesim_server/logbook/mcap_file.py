@@ -49,7 +49,8 @@ def _messages(lead: int, size: int) -> np.dtype[Any]:
 
 
 class MessageBlock:
-    """Consecutive messages with given channels and sizes; numbers, times and data are filled in each time.
+    """Consecutive messages with given channels and sizes; sequence numbers, times and data are filled in for
+    each use.
 
     The data of each message are preceded by the bytes ``lead``.
     """

@@ -1,4 +1,4 @@
-"""Datagrams to many sessions: states, steps, fleets for observers. A failure affects only the session that caused it."""
+"""Datagrams to many sessions: STATE and STEP for clients, FLEET for observers. A failure affects only the session that caused it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class StateBroadcaster:
             self._write(remote, self.writer.view(tick, run_state), Type.STEP, now)
 
     def poll(self, now: float) -> float:
-        """Write states and fleets that are due; return the time of the next call."""
+        """Send the STATE and FLEET messages that are due; return the time of the next call."""
         due = [m for m in self.crews.unpaced if now >= m.next_state]
         if due:
             self._send_states(due, now)
@@ -146,18 +146,18 @@ class StateBroadcaster:
         return remote
 
     def _write_some(self, members: list[CrewMember], view: TableSnapshots, kind: Type, now: float) -> None:
-        for some, bodies in self.writer.write(members, view, kind):
+        for some, payloads in self.writer.write(members, view, kind):
             sessions = [m.session for m in some]
-            if isinstance(bodies[0][1], bytes):
+            if isinstance(payloads[0][1], bytes):
                 if kind is Type.STEP:
-                    self.sessions.track_step(sessions[0], view.tick, bodies, now)
-                self.sessions.send_bodies(sessions[0], bodies)
+                    self.sessions.track_step(sessions[0], view.tick, payloads, now)
+                self.sessions.send_payloads(sessions[0], payloads)
                 continue
             if kind is Type.STEP:
                 for k, s in enumerate(sessions):
-                    plain = [(t, matrix[k, HEADER_BYTES:].tobytes()) for t, matrix in bodies]
+                    plain = [(t, matrix[k, HEADER_BYTES:].tobytes()) for t, matrix in payloads]
                     self.sessions.track_step(s, view.tick, plain, now)
-            for type_, matrix in bodies:
+            for type_, matrix in payloads:
                 done = finish_datagrams(sessions, type_, matrix)
                 if len(done) == 1:
                     self.outgoing.append(DatagramRows(done[0], sessions))

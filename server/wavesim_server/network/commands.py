@@ -37,10 +37,12 @@ def permit_command(command: Command, berth: SessionGrant) -> Command:
     return commands.check_plausible(commands.for_body(command, body or own))
 
 
-def check_mission_taker(command: Command, crews: Crews) -> Command:
-    """Return the command. Raises ValueError if it is a mission that no program accepts."""
+def check_recipient(command: Command, crews: Crews) -> Command:
+    """Return the command. Raises ValueError if it is for a program, and no program accepts it."""
     if isinstance(command, items.Mission) and crews.mission_pilot(command.body) is None:
         raise ValueError(f"mission: no program that accepts missions is driving '{command.body}'")
+    if isinstance(command, items.VehicleCommand) and crews.pilot_of(command.body) is None:
+        raise ValueError(f"command: no program drives '{command.body}'")
     return command
 
 

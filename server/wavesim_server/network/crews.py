@@ -56,7 +56,7 @@ class CrewMember:
     is_aboard: bool = False  #: whether the session's body is in the simulation and has a state
     next_state: float = 0.0
     #: layout of the session's state messages, cached by the code that writes them
-    datagram_shape: Any = field(default=None, repr=False)
+    state_layout: Any = field(default=None, repr=False)
 
     @property
     def row(self) -> int:
@@ -77,7 +77,7 @@ class CrewMember:
             if name not in known:
                 return f"'{self.grant.body}' has no sensor '{name}'{suggest_name(name, known) or '; this body has no sensors'}"
         self.sensor_numbers = tuple(k for name, k in known.items() if names is None or name in names)
-        self.datagram_shape = None
+        self.state_layout = None
         return ""
 
 
@@ -144,7 +144,12 @@ class Crews:
 
     def mission_pilot(self, body: str) -> CrewMember | None:
         """Return the pilot of the body with this name if it accepts missions, otherwise None."""
-        return next((m for m in self.pilots() if m.grant.body == body and m.takes_missions), None)
+        pilot = self.pilot_of(body)
+        return pilot if pilot is not None and pilot.takes_missions else None
+
+    def pilot_of(self, body: str) -> CrewMember | None:
+        """Return the pilot of the body with this name, or None."""
+        return next((m for m in self.pilots() if m.grant.body == body), None)
 
     def pilots(self) -> Iterator[CrewMember]:
         """Yield all pilots."""

@@ -25,7 +25,7 @@ class EngineCommands(Protocol):
     def send(self, command: EnterCommand | ReleaseCommand | EffortCommand) -> None:
         """Queue a command."""
 
-    def forward(self, row: int, session: int, message: Actuate | Done, body: bytes) -> None:
+    def forward(self, row: int, session: int, message: Actuate | Done, payload: bytes) -> None:
         """Queue a client's message, which has been checked, with its bytes; see :class:`~messages.ClientMessage`."""
 
     def request(self, row: int, number: int, item: bytes) -> None:
@@ -57,9 +57,9 @@ class EngineQueue:
     def send(self, command: EnterCommand | ReleaseCommand | EffortCommand) -> None:
         self._backlog.append(messages.encode(command))
 
-    def forward(self, row: int, session: int, message: Actuate | Done, body: bytes) -> None:
+    def forward(self, row: int, session: int, message: Actuate | Done, payload: bytes) -> None:
         kind = Type.DONE if type(message) is Done else Type.ACTUATE
-        self._backlog.append(messages.forward(kind, row, session, body))
+        self._backlog.append(messages.forward(kind, row, session, payload))
 
     def request(self, row: int, number: int, item: bytes) -> None:
         self._backlog.append(messages.forward(Type.REQUESTS, row, number, item))
@@ -68,7 +68,7 @@ class EngineQueue:
         self.request(-1, number, command)
 
     def leave(self, row: int) -> None:
-        self._backlog.append(messages.forward(Type.LEAVE, row, 0, messages.LEAVE_BODY))
+        self._backlog.append(messages.forward(Type.LEAVE, row, 0, messages.LEAVE_PAYLOAD))
 
     def flush(self) -> None:
         while self._backlog and self._ring.push(*self._backlog[0]):
@@ -88,8 +88,8 @@ class LocalEngineQueue:
     def send(self, command: EnterCommand | ReleaseCommand | EffortCommand) -> None:
         self.waiting.append(command)
 
-    def forward(self, row: int, session: int, message: Actuate | Done, body: bytes) -> None:
-        self.waiting.append(ClientMessage(row, session, message, body))
+    def forward(self, row: int, session: int, message: Actuate | Done, payload: bytes) -> None:
+        self.waiting.append(ClientMessage(row, session, message, payload))
 
     def request(self, row: int, number: int, item: bytes) -> None:
         self.waiting.append(ClientMessage(row, number, REQUESTS.unpack(item), item))

@@ -39,7 +39,7 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import RecordQueue
 from wavesim_server.network.admission import AdmissionPolicy, BodyParts, JoinResult, Roster
 from wavesim_server.network.broadcast import Address, DatagramRows, StateBroadcaster
-from wavesim_server.network.commands import COMMANDER, PendingCommands, check_mission_taker, parse_queue_command
+from wavesim_server.network.commands import COMMANDER, PendingCommands, check_recipient, parse_queue_command
 from wavesim_server.network.crews import CrewMember, Crews
 from wavesim_server.network.data_loss import DataLossReport
 from wavesim_server.network.engine_queue import EngineCommands
@@ -53,6 +53,7 @@ from wavesim_server.network.run_reports import RunReports
 from wavesim_server.network.simulation_clock import SimulationClock
 from wavesim_server.network.status import StatusReport
 from wavesim_server.network.step_exchange import StepExchange
+from wavesim_server.network.vehicle_commands import VehicleCommands
 from wavesim_world.config import LoadedConfig
 
 if TYPE_CHECKING:
@@ -164,6 +165,9 @@ class Front:
             self.generations,
             self.data_loss.count_omitted,
         )
+        self.vehicle_commands = VehicleCommands(
+            self.sessions, self.crews, self.clock, lambda: self.now, self.event_dispatcher.report_notice
+        )
         self.request_handler = RequestHandler(
             RequestAccess(
                 self.sessions,
@@ -171,6 +175,7 @@ class Front:
                 self.observers,
                 self.frame_streamer,
                 self.pending_commands,
+                self.vehicle_commands,
                 self.engine_queue,
                 self.clock,
                 self.broadcast.identity,
@@ -288,9 +293,8 @@ class Front:
             if message["verb"] == "status":
                 self.replies.append((message, CommandReply(True, "", self.status())))
             else:
-                self.pending_commands.submit(
-                    check_mission_taker(parse_queue_command(message, self._parts_of), self.crews), COMMANDER, answer
-                )
+                command = check_recipient(parse_queue_command(message, self._parts_of), self.crews)
+                self.pending_commands.submit(command, COMMANDER, self.vehicle_commands.answer_later(command, answer))
         except ValueError as error:
             answer(False, str(error))
         except Exception as error:  # last resort: report to the sender
@@ -325,6 +329,7 @@ class Front:
                 self._look_at = now + LONG_S
                 self.steps.report_slow(now)
             self.tables.poll(now, self.clock.tick, self.crews.by_token.values())
+            states = min(states, self.vehicle_commands.poll(now))
             if self.observers.has_roll_calls:
                 self.observers.continue_roll_calls(self.broadcast.identity())
                 states = now
@@ -381,7 +386,9 @@ class Front:
     # -- the engine --------------------------------------------------------------------------------
 
     def take_over(self, now: float) -> None:
-        """Take over from a front that crashed. Bodies wait for its clients as long as for a silent client."""
+        """Take over from a front that crashed. The bodies of its clients stay in the simulation for the keep-alive timeout, as
+        those of a silent client do.
+        """
         identity, clock = self.areas["vehicles"]["identity"].snapshot()[1], self.clock()
         # commands of the earlier front may still add bodies, which belong to no client of this front
         self.generations[:] = identity["generation"] + np.where(identity["present"], 0, GENERATION_MARGIN)
@@ -461,8 +468,8 @@ class Front:
                 self.print_line(
                     f"'{session.name}' moved from {_address_text(before)} to {_address_text(session.address)}"
                 )
-            case Actuated(body=body) if member is not None and member.role is Role.PILOT:
-                self.engine_queue.forward(member.row, session.token, h.message, body)
+            case Actuated(payload=payload) if member is not None and member.role is Role.PILOT:
+                self.engine_queue.forward(member.row, session.token, h.message, payload)
             case Estimated(message=estimate) if member is not None and member.role is Role.PILOT:
                 self.reports.estimate(member, estimate.values, self.clock.time_ns)
             case Requested():
@@ -529,6 +536,7 @@ class Front:
         if member is None or member.role is not Role.PILOT:
             return
         self.steps.remove(session, self.now)
+        self.vehicle_commands.discard(member.row)
         self._remove_body(member.row, silent=reason != "left")
 
     def _remove_body(self, row: int, silent: bool) -> None:

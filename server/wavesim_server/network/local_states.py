@@ -61,9 +61,9 @@ class LocalStates:
     def make(self, m: CrewMember, body: Body, tick: int, run_state: int, is_step: bool) -> State:
         """Return the state of a session at a tick. ``body`` holds what its client knows about its body."""
         assert self._instruments is not None
-        rows: StateRows | None = m.datagram_shape
+        rows: StateRows | None = m.state_layout
         if rows is None or rows.version != self._instruments.version:
-            rows = m.datagram_shape = self._find_rows(m, body, self._instruments)
+            rows = m.state_layout = self._find_rows(m, body, self._instruments)
         time_ns = tick * self._step_ns
         values = {}
         for layout, row, generation, max_age_ns in rows.sensors:

@@ -59,7 +59,7 @@ class Barrier:
         return asked
 
     def forgive(self, seconds: float) -> None:
-        """Exclude a stall of the front, which is not the clients' fault."""
+        """Extend the time limit by a stall of the front, which is not the clients' fault."""
         self.deadline += seconds
         self.since += seconds
 

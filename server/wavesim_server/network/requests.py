@@ -17,12 +17,13 @@ from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import Requested, Session
 from wavesim_server.network.acoustic_events import RequestAllowance
 from wavesim_server.network.admission import MIN_PERIOD_NS, JoinResult
-from wavesim_server.network.commands import PendingCommands, check_mission_taker, permit_command
+from wavesim_server.network.commands import PendingCommands, check_recipient, permit_command
 from wavesim_server.network.crews import CrewMember, Crews
 from wavesim_server.network.engine_queue import EngineCommands
 from wavesim_server.network.frame_streaming import FrameStreamer
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.simulation_clock import SimulationClock
+from wavesim_server.network.vehicle_commands import VehicleCommands
 from wavesim_world.config.sensors import InstrumentConfig
 
 NOTICES_PER_S = 1.0  #: maximum number of notices per simulated second from one pilot
@@ -38,6 +39,7 @@ class RequestAccess:
     observers: Observers
     frame_streamer: FrameStreamer
     pending_commands: PendingCommands
+    vehicle_commands: VehicleCommands
     engine_queue: EngineCommands
     clock: SimulationClock
     identity: Callable[[], Record]  #: returns the bodies of all rows
@@ -70,6 +72,9 @@ class RequestHandler:
                     self._answer(session, number, True, "")
                 case items.Missions():
                     self._missions(member, request)
+                    self._answer(session, number, True, "")
+                case items.CommandAnswer():
+                    self._access.vehicle_commands.take(member, request)
                     self._answer(session, number, True, "")
                 case items.Frames():
                     self._frames(member, request, now)
@@ -147,7 +152,7 @@ class RequestHandler:
             access.observers.roll_call(session, access.identity())
         member.wants_acoustics, member.wants_others = bool(request.acoustics), bool(request.others)
         if member.wants_effort != bool(request.effort):
-            member.wants_effort, member.datagram_shape = bool(request.effort), None
+            member.wants_effort, member.state_layout = bool(request.effort), None
         if request.state_period_ns and not member.in_lockstep:
             member.period = max(request.state_period_ns, MIN_PERIOD_NS) * 1e-9
             member.next_state = min(member.next_state, now + member.period)
@@ -157,7 +162,8 @@ class RequestHandler:
     def _command(self, session: Session, number: int, request: commands.Command) -> None:
         assert isinstance(session.admission, JoinResult)
         command = permit_command(request, session.admission.grant)
-        check_mission_taker(command, self._access.crews)
-        self._access.pending_commands.submit(
-            command, session.name, lambda ok, text: self._answer(session, number, ok, text)
+        check_recipient(command, self._access.crews)
+        answer = self._access.vehicle_commands.answer_later(
+            command, lambda ok, text: self._answer(session, number, ok, text)
         )
+        self._access.pending_commands.submit(command, session.name, answer)

@@ -1,4 +1,4 @@
-"""STATE, STEP and SENSORS for many sessions at once: the message bodies of docs/PROTOCOL.md as rows of a matrix.
+"""STATE, STEP and SENSORS for many sessions at once: the payloads of docs/PROTOCOL.md as rows of a matrix.
 
 In a message of known shape, each number has a fixed position. NumPy therefore fills the numbers of all sessions
 together, a hundred times faster than packing lists. Shapes differ in the parts that a session receives and in the
@@ -69,7 +69,7 @@ class SensorPiece(NamedTuple):
 
 #: (type, bytes) of each datagram
 # for several sessions a matrix of bytes with room for the header; for a single session, bytes without header
-DatagramBodies = list[tuple[Type, Any]]
+DatagramPayloads = list[tuple[Type, Any]]
 
 
 @functools.cache
@@ -251,9 +251,9 @@ class DatagramTemplate:
         values: list[tuple[Any, Any]],
         view: TableSnapshots,
         last: list[int] | None,
-    ) -> DatagramBodies:
+    ) -> DatagramPayloads:
         """Return matrices of bytes, one row per session, with room for the header."""
-        bodies = DatagramBodies()
+        payloads = DatagramPayloads()
         for type_, part, row in self.parts:
             matrix = np.empty((n, len(row)), np.uint8)
             matrix[:] = row
@@ -271,8 +271,8 @@ class DatagramTemplate:
                 _write_numbers(matrix, at, p.size, numbers_[:, p.first : p.first + p.size])
             if last is not None and part.last_offset:
                 matrix[:, part.last_offset : part.last_offset + 4] = np.array(last, ">u4").view(np.uint8).reshape(n, 4)
-            bodies.append((type_, matrix))
-        return bodies
+            payloads.append((type_, matrix))
+        return payloads
 
 
 def _write_numbers(matrix: Any, at: int, count: int, values: Any) -> None:
@@ -299,13 +299,13 @@ class StateWriter:
 
     def write(
         self, members: Sequence[CrewMember], view: TableSnapshots, kind: Type
-    ) -> Iterator[tuple[list[CrewMember], DatagramBodies]]:
+    ) -> Iterator[tuple[list[CrewMember], DatagramPayloads]]:
         """Yield groups of sessions with their datagrams: STATE or STEP, then SENSORS."""
         shapes: dict[DatagramShape, list[CrewMember]] = defaultdict(list)
         for m in members:
-            if m.datagram_shape is None:
-                m.datagram_shape = self._shape(m)
-            shapes[m.datagram_shape].append(m)
+            if m.state_layout is None:
+                m.state_layout = self._shape(m)
+            shapes[m.state_layout].append(m)
         for shape, some in shapes.items():
             yield from self._write_shape(shape, some, view, kind)
 
@@ -315,7 +315,7 @@ class StateWriter:
 
     def _write_shape(
         self, shape: DatagramShape, members: list[CrewMember], view: TableSnapshots, kind: Type
-    ) -> Iterator[tuple[list[CrewMember], DatagramBodies]]:
+    ) -> Iterator[tuple[list[CrewMember], DatagramPayloads]]:
         if len(members) <= MAX_WRITTEN_SINGLY:
             for m in members:
                 yield [m], self._write_one(shape, m, view, kind)
@@ -357,7 +357,7 @@ class StateWriter:
         is_valid &= (time >= 0) & (time <= view.time_ns + MAX_FUTURE_NS) & (view.time_ns - time <= max_age)
         return is_valid, rows[:, HEAD_COLUMNS : HEAD_COLUMNS + count], np.where(is_valid, time, 0)
 
-    def _write_one(self, shape: DatagramShape, m: CrewMember, view: TableSnapshots, kind: Type) -> DatagramBodies:
+    def _write_one(self, shape: DatagramShape, m: CrewMember, view: TableSnapshots, kind: Type) -> DatagramPayloads:
         """Return the datagrams of one session."""
         return self._pack_one(shape, *self._values_of(shape, m, view), m, view, kind)
 
@@ -403,7 +403,7 @@ class StateWriter:
         values: list[tuple[Any, Any]],
         view: TableSnapshots,
         kind: Type,
-    ) -> DatagramBodies:
+    ) -> DatagramPayloads:
         """Return the matrices of bytes for all sessions together."""
         last = [m.session.outbox.last for m in members] if kind is Type.STEP else None
         return cached_template(shape, present, kind).fill(
@@ -418,9 +418,9 @@ class StateWriter:
         m: CrewMember,
         view: TableSnapshots,
         kind: Type,
-    ) -> DatagramBodies:
+    ) -> DatagramPayloads:
         """Return the datagrams of one session as bytes, with nil for each missing number."""
-        bodies = DatagramBodies()
+        payloads = DatagramPayloads()
         parts = divide_sensors(shape, present, kind)
         for part, pieces in enumerate(parts):
             entries = []
@@ -428,13 +428,20 @@ class StateWriter:
                 kept = _finite_or_none(values[p.sensor][0][0, p.first : p.first + p.size])
                 entries.append([shape.sensors[p.sensor][0], int(values[p.sensor][1][0]), p.first, kept])
             if part == 0:
-                body = [view.tick, view.time_ns, view.run_state, len(parts) - 1, *_numbers_of(shape, m, view), entries]
+                payload = [
+                    view.tick,
+                    view.time_ns,
+                    view.run_state,
+                    len(parts) - 1,
+                    *_numbers_of(shape, m, view),
+                    entries,
+                ]
                 if kind is Type.STEP:
-                    body.append(m.session.outbox.last)
+                    payload.append(m.session.outbox.last)
             else:
-                body = [view.tick, part - 1, entries]
-            bodies.append((kind if part == 0 else Type.SENSORS, msgpack.packb(body)))
-        return bodies
+                payload = [view.tick, part - 1, entries]
+            payloads.append((kind if part == 0 else Type.SENSORS, msgpack.packb(payload)))
+        return payloads
 
 
 def _numbers_of(
@@ -468,7 +475,7 @@ _HEADER = np.dtype(
 
 
 def finish_datagrams(sessions: Sequence[Session], kind: Type, matrix: Any) -> list[Any]:
-    """Fill in headers and seal bodies. Returns one matrix for all sessions, or one single-row matrix per session."""
+    """Fill in headers and seal payloads. Returns one matrix for all sessions, or one single-row matrix per session."""
     heads = np.zeros(len(sessions), _HEADER)
     heads["magic"], heads["version"], heads["type"] = MAGIC, VERSION, kind
     for s in sessions:

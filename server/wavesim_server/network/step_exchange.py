@@ -129,7 +129,7 @@ class StepExchange:
         for member in sorted(answering, key=lambda m: m.row):
             token = member.session.token
             reply = replies[token]
-            self._engine_queue.forward(member.row, token, reply.message, reply.body)
+            self._engine_queue.forward(member.row, token, reply.message, reply.payload)
             for number, item in self._take_sounds(token):
                 self._engine_queue.request(member.row, number, item)
             if reply.message.estimate is not None:

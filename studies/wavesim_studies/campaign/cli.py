@@ -177,8 +177,8 @@ def status(file: Path, out: Path, as_json: bool) -> None:
     states = Counter(row["status"] for row in table)
     if as_json:
         current = sum(row["key"] == plan.rows[row["row"]].key for row in table)
-        told = {"runs": len(plan.rows), "done": len(table), "stale": len(table) - current, "states": states}
-        click.echo(json.dumps(told))
+        progress = {"runs": len(plan.rows), "done": len(table), "stale": len(table) - current, "states": states}
+        click.echo(json.dumps(progress))
         return
     click.echo(_counted(states, len(plan.rows)))
     _reasons(table)
@@ -244,8 +244,8 @@ def compare(file: Path, before: Path, out: Path, as_json: bool) -> None:
 
 def _show(found: list[MetricDifference], as_json: bool) -> None:
     if as_json:
-        told = ({**vars(d), "verdict": d.verdict} for d in found)
-        click.echo(json.dumps([{k: None if v != v else v for k, v in d.items()} for d in told]))  # JSON has no NaN
+        rows = ({**vars(d), "verdict": d.verdict} for d in found)
+        click.echo(json.dumps([{k: None if v != v else v for k, v in d.items()} for d in rows]))  # JSON has no NaN
         return
     click.echo(
         f"{'metric':20} {'pairs':>6} {'before':>10} {'after':>10} {'change':>10} {'95 % interval':>23} {'better':>7} {'p':>7}  verdict"

@@ -110,14 +110,14 @@ class Journal:
 
     def table(self, keys: Iterable[str] | None = None) -> list[dict[str, Any]]:
         """Return one dictionary per run in the order of row numbers, limited to ``keys`` if given."""
-        wanted = None if keys is None else set(keys)
+        selected = None if keys is None else set(keys)
         found = []
         query = (
             "select key, row, point, replicate, seed, factors, attempts, status, outcome from runs order by row, rowid"
         )
         for key, row, point, replicate, seed, factors, attempts, status, outcome in self._read(query):
-            if wanted is None or key in wanted:
-                told = json.loads(outcome)
+            if selected is None or key in selected:
+                result = json.loads(outcome)
                 found.append(
                     {
                         "row": row,
@@ -125,16 +125,16 @@ class Journal:
                         "replicate": replicate,
                         "seed": seed,
                         **json.loads(factors),
-                        **told["metrics"],
+                        **result["metrics"],
                         "status": status,
-                        "reason": told["reason"],
-                        **({"success": told["success"]} if "success" in told else {}),
+                        "reason": result["reason"],
+                        **({"success": result["success"]} if "success" in result else {}),
                         "attempts": attempts,
-                        "wall": told["wall"],
-                        "simulated": told["simulated"],
-                        "host": told["host"],
-                        "cpu": told["cpu"],
-                        "hash": told["hash"],
+                        "wall": result["wall"],
+                        "simulated": result["simulated"],
+                        "host": result["host"],
+                        "cpu": result["cpu"],
+                        "hash": result["hash"],
                         "key": key,
                     }
                 )

@@ -172,8 +172,8 @@ def sensitivity(values: Floats, factors: int, n: int) -> dict[str, Floats]:
     if len(values) != n * (factors + 2) or not np.isfinite(values).all():
         raise ConfigError("Sobol indices need the results of all runs")
     blocks = values.reshape(factors + 2, n)
-    told = {"f_A": blocks[:1], "f_B": blocks[1:2], "f_AB": blocks[2:, None, :]}
-    found = stats.sobol_indices(func=told, n=n)
+    evaluations = {"f_A": blocks[:1], "f_B": blocks[1:2], "f_AB": blocks[2:, None, :]}
+    found = stats.sobol_indices(func=evaluations, n=n)
     # intervals: runs resampled by weights; the estimators are those of Saltelli et al. (2010) and Jansen (1999)
     weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=SENSITIVITY_RESAMPLES) / n
     centred = blocks - blocks[:2].mean()

@@ -48,10 +48,10 @@ def _parquet(table: Table, path: Path, units: Mapping[str, str]) -> None:
         rows = [[_cell(row.get(n), kinds[n]) for n in names] for row in table]
         if rows:
             base.executemany(f"insert into t values ({', '.join('?' * len(names))})", rows)
-        told = json.dumps({n: u for n, u in units.items() if u}).replace("'", "''")
+        units_text = json.dumps({n: u for n, u in units.items() if u}).replace("'", "''")
         place = str(path).replace("'", "''")
         try:
-            base.execute(f"copy t to '{place}' (format parquet, kv_metadata {{units: '{told}'}})")
+            base.execute(f"copy t to '{place}' (format parquet, kv_metadata {{units: '{units_text}'}})")
         except duckdb.IOException as error:
             raise WaveSimError(f"cannot write to {path}: {error}") from None
 

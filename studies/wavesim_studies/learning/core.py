@@ -167,8 +167,8 @@ class Core:
         self.rules = self.rules._replace(mode=mode)
 
     def set_observation_buffer(self, observation: Array) -> None:
-        """Write future observations into the caller's array. Raise ValueError unless its shape is (n, numbers), and it
-        is float32 and C-contiguous.
+        """Write future observations into the caller's array. Raise ValueError unless it is a C-contiguous float32 array of
+        shape (n, size).
         """
         if (
             observation.shape != (self.copies, self.size)

@@ -107,7 +107,7 @@ class VecEnv(Base):  # type: ignore[misc]
 
     def env_method(self, method_name: str, *args: Any, indices: Indices = None, **named: Any) -> list[Any]:
         """Raise WaveSimError: copies have no individual methods."""
-        raise WaveSimError(f"cannot call '{method_name}' on single copies: all copies are one object")
+        raise WaveSimError(f"cannot call '{method_name}' on individual environments: all copies are one object")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Indices = None) -> list[bool]:
         """Return False for each copy, because no copy is wrapped."""

@@ -58,7 +58,7 @@ FASTEST = 1.6  #: speed through water in m/s at the maximum action
 FAR = 3000.0  #: distance in m from the centre beyond which a member is lost
 ACTIONS = ("course", "speed", "send", "level", "slot", *(f"byte{k}" for k in range(BYTES)))
 OWN = 11  #: number of values in an observation that describe the member itself
-HEARD = 6 + BYTES  #: number of values in an observation that describe each other member
+PER_MEMBER = 6 + BYTES  #: number of values in an observation that describe each other member
 BOUND = 10.0
 #: standard deviations of the members' unknown errors: heading (rad), speed scale, current (m/s per axis), range (m)
 HEADING, SCALE, CURRENT, RANGE = 0.03, 0.02, 0.2, 1.0
@@ -156,13 +156,13 @@ class _TeamMember:
         _, pitch, yaw = (float(v) for v in frames.euler(state["q_WB"]))
         surge, sway = (float(v) for v in state["v_FB_B"][:2])
         _, q, r = (float(v) for v in state["w_WB_B"])
-        told = yaw + self.wrong_heading + 0.005 * random.standard_normal()
+        heading = yaw + self.wrong_heading + 0.005 * random.standard_normal()
         u, v = ((1.0 + self.wrong_scale) * s + 0.01 * random.standard_normal() for s in (surge, sway))
-        c, s = cos(told), sin(told)
+        c, s = cos(heading), sin(heading)
         self.navigator.predict(np.array([u * c - v * s, u * s + v * c]), dt)
         if self.navigator.has_gps:
             self.navigator.update_by_gps(state["p_WB_W"][:2] + GPS * random.standard_normal(2))
-        rudder = -self._heading.control_action(course, told, r)
+        rudder = -self._heading.control_action(course, heading, r)
         planes = self._depth.planes(self.depth, float(state["p_WB_W"][2]), float(pitch), q, dt)
         thrust = self._speed.thrust(speed, u, dt)
         self.effort += (thrust / 12.0) ** 2 * dt
@@ -190,7 +190,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         self.known, self.limit, self.render_mode = known, limit, render_mode
         self.possible_agents = [f"m{k}" for k in range(members)]
         self.agents: list[str] = []
-        size = OWN + HEARD * (members - 1)
+        size = OWN + PER_MEMBER * (members - 1)
         box = gymnasium.spaces.Box
         self._observed = {a: box(-BOUND, BOUND, (size,), np.float32) for a in self.possible_agents}
         self._acted = {a: box(-1.0, 1.0, (len(ACTIONS),), np.float32) for a in self.possible_agents}
@@ -241,22 +241,22 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
                 f"'{wrong[0]}' expects an action of {len(ACTIONS)} numbers, got {actions.get(wrong[0])!r:.60}"
             )
         sim, now = self._simulation(), self._steps * STEP_S
-        told = {a: np.clip(np.nan_to_num(np.asarray(actions[a], float)), -1.0, 1.0) for a in self.agents}
-        for name, action in told.items():
+        clipped = {a: np.clip(np.nan_to_num(np.asarray(actions[a], float)), -1.0, 1.0) for a in self.agents}
+        for name, action in clipped.items():
             self.members[name].heard.clear()
             self.members[name].effort = 0.0
             if action[2] > 0.0:
                 self._send(self.members[name], action, now)
         for _ in range(round(STEP_S / CONTROL_S)):
             state = sim.state()
-            for name, action in told.items():
+            for name, action in clipped.items():
                 m = self.members[name]
                 speed = 0.5 * FASTEST * (1.0 + action[1])
                 sim.command(m.row, m.steer(math.pi * action[0], speed, state[m.row], CONTROL_S, self._random))
             sim.advance(round(CONTROL_S / TICK_S))
         self._steps += 1
         records = self._receive()
-        return self._ended({a: bool(told[a][2] > 0.0) for a in self.agents}, records)
+        return self._ended({a: bool(clipped[a][2] > 0.0) for a in self.agents}, records)
 
     def _simulation(self) -> Simulation:
         if self.simulation is None:
@@ -303,7 +303,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
             )
             if int(r["outcome"]) != Outcome.HEARD or int(r["id"]) not in self._sent_payloads:
                 continue
-            north, east, depth, deviation, own = _PACKET.unpack(self._sent_payloads[int(r["id"])][1])
+            north, east, depth, deviation, free = _PACKET.unpack(self._sent_payloads[int(r["id"])][1])
             place, sigma, far = np.array([north, east]) * 0.1, 0.1 * (deviation % _KNOWN), float(r["one_way"])
             m, age = self.members[name], now - int(r["arrival_ns"]) * 1e-9
             flat = math.sqrt(max(far**2 - (0.1 * depth - m.depth) ** 2, 1.0))
@@ -311,8 +311,8 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
                 deviation >= _KNOWN and not m.navigator.has_gps
             ):  # the other member may have derived its position from us or from a third member
                 m.navigator.update_by_range(flat, place, sigma, age)
-            told = [2.0 * b / 255.0 - 1.0 for b in own]
-            m.heard[other] = np.array([1.0, age / STEP_S, far / 1000.0, *(place / 1000.0), sigma / 100.0, *told])
+            free_values = [2.0 * b / 255.0 - 1.0 for b in free]
+            m.heard[other] = np.array([1.0, age / STEP_S, far / 1000.0, *(place / 1000.0), sigma / 100.0, *free_values])
         self._sent_payloads = {k: v for k, v in self._sent_payloads.items() if now - v[0] < 10.0}
         return records
 
@@ -362,8 +362,8 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
             float(n.has_gps),
         ]
         others = [o for a, o in self.members.items() if a != name]
-        parts = [m.heard.get(o.row, np.zeros(HEARD)) for o in others]
-        parts += [np.zeros(HEARD)] * (len(self.possible_agents) - 1 - len(others))
+        parts = [m.heard.get(o.row, np.zeros(PER_MEMBER)) for o in others]
+        parts += [np.zeros(PER_MEMBER)] * (len(self.possible_agents) - 1 - len(others))
         return np.clip(np.concatenate([own, *parts]), -BOUND, BOUND).astype(np.float32)
 
     def state(self) -> Any:

@@ -42,8 +42,8 @@ def score(
 ) -> None:
     """Score the reference filter on a log against the true track.
 
-    The filter uses the measurements in the log. It starts at the true position (within 5 cm) and uses mounts,
-    accuracies and beacon positions from the configuration (moored beacons to 30 cm).
+    The filter uses the measurements in the log. It starts within 5 cm of the true position. Mounts, accuracies
+    and beacon positions come from the configuration. Positions of moored beacons are known to 30 cm.
     """
     from wavesim_sdk.errors import LogError
     from wavesim_sdk.log import read

@@ -113,13 +113,13 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
     compiling.ensure_compiled()
     found = run_waypoints(load(file), vehicle, radius, seconds)
     late = found.times > min(60.0, 0.5 * seconds)
-    told = {
+    result = {
         "waypoints": found.reached,
         "cross_track_rms_m": round(rms(found.off[late]), 3),
         "cross_track_max_m": round(float(found.off[late].max()), 3),
         "speed_mean_m_s": round(float(np.mean(found.speeds[late])), 3),
     }
-    click.echo(json.dumps(told) if as_json else "\n".join(f"{k:20} {v:g}" for k, v in told.items()))
+    click.echo(json.dumps(result) if as_json else "\n".join(f"{k:20} {v:g}" for k, v in result.items()))
 
 
 def _known(model: str) -> None:

@@ -28,7 +28,7 @@ STEADY = 3.0  #: distance in ship lengths over which a course is measured
 SPARED, WASTED = (
     30.0,
     180.0,
-)  #: limits in ship lengths for the extra distance, and for the distance sailed in the lost time: score 1 up to the first, 0 from the second
+)  #: the score of the extra distance is 1 up to SPARED ship lengths and falls to 0 at WASTED; lost time counts as distance at the initial speed
 TURN = math.radians(
     15.0
 )  #: smallest course change in rad that belongs to a manoeuvre; the score `steady` counts smaller changes

@@ -10,14 +10,14 @@
 
 static double now = 100.0; /* time goes on by the command flush only */
 
-static int told_time(clockid_t clock, struct timespec *t) {
+static int fake_clock(clockid_t clock, struct timespec *t) {
     (void)clock;
     t->tv_sec = (time_t)now;
     t->tv_nsec = (long)(1e9 * (now - (double)t->tv_sec));
     return 0;
 }
 
-#define clock_gettime told_time
+#define clock_gettime fake_clock
 #include "wavesim_keys.h"
 
 #include "wavesim_broker.h"
@@ -67,7 +67,7 @@ static void state(const ws_state *s) {
     if (s->has_effort) numbers("effort", s->effort, WS_EFFORT);
     numbers("actuation", s->actuation, b.actuators);
     printf(", \"sensors\": {");
-    for (int i = 0, some = 0; i < b.told_sensors; i++) {
+    for (int i = 0, some = 0; i < b.known_sensors; i++) {
         if (s->sensor_ns[i] == INT64_MIN) continue;
         printf("%s\"%s\": {\"time_ns\": %lld", some++ ? ", " : "", b.sensor[i].name, (long long)s->sensor_ns[i]);
         for (int k = 0; k < b.sensor[i].fields; k++) {
@@ -124,7 +124,7 @@ static void report(int result) {
     }
     printf("]");
     if (ws_ready(&b)) {
-        printf(", \"told\": [%d, %d, %d, %lld, %.17g, %lld, %lld, %u]", b.row, b.role, b.resumed, (long long)b.step_ns, b.sound_speed,
+        printf(", \"welcome\": [%d, %d, %d, %lld, %.17g, %lld, %lld, %u]", b.row, b.role, b.resumed, (long long)b.step_ns, b.sound_speed,
                (long long)b.start_tick, (long long)b.lockstep_ns, (unsigned)b.rights);
     }
     text("why", b.why);

@@ -45,13 +45,13 @@ function state(s) {
 
 function report(result) {
   const w = session.welcome;
-  const told = { RECEPTION: 1, SENT: 1, REQUEST_REFUSED: 1, ANSWER: 1, RUN_STATE: 1, NOTICE: 1, BODY: 1, BYE: 1, STATE: 1, STEP: 1 };
-  const shown = events.filter((e) => e.event in told).map(plain);
+  const reported = { RECEPTION: 1, SENT: 1, REQUEST_REFUSED: 1, ANSWER: 1, RUN_STATE: 1, NOTICE: 1, BODY: 1, BYE: 1, STATE: 1, STEP: 1 };
+  const shown = events.filter((e) => e.event in reported).map(plain);
   events = [];
   return {
     result, phase: PHASES.indexOf(session.phase), ready: session.ready ? 1 : 0, dropped: drops(), events: shown, why,
     sent: session.outgoing(now).map((d) => d.toString("hex")),
-    told: w && [w.id, w.role, w.resumed, w.step_ns, w.sound_speed, w.tick, w.lockstep_ns, w.rights],
+    welcome: w && [w.id, w.role, w.resumed, w.step_ns, w.sound_speed, w.tick, w.lockstep_ns, w.rights],
   };
 }
 

@@ -31,8 +31,8 @@ const QUANTITIES: [What, string, string][] = [
 /** True two-way or one-way range of a reception; null if unknown. */
 function truth(e: SignalReception, distances: Map<string, number>): number | null {
   if (e.measured === null) return e.distance;
-  const asked = distances.get(`${e.query}:${e.source}`);
-  return asked === undefined || e.distance === null ? null : 0.5 * (asked + e.distance);
+  const queryDistance = distances.get(`${e.query}:${e.source}`);
+  return queryDistance === undefined || e.distance === null ? null : 0.5 * (queryDistance + e.distance);
 }
 
 /** Measurements of a body since a given time. */
@@ -70,7 +70,7 @@ export function rangeMeasurements(
 export class AcousticRanges {
   readonly element: HTMLElement;
   private readonly canvas = h("canvas", { id: "ranges", class: "drawn" });
-  private readonly told = h("span", { class: "soft num", id: "ranges-told" });
+  private readonly summary = h("span", { class: "soft num", id: "ranges-summary" });
   private what: What = "range";
   private span = 60;
   private points: RangeMeasurement[] = []; // points drawn, for the table
@@ -106,7 +106,7 @@ export class AcousticRanges {
         { class: "events-head" },
         what,
         span,
-        this.told,
+        this.summary,
         h("span", { class: "grow" }),
         h("button", { title: "Show the values as a table", onclick: () => this.save() }, "CSV"),
       ),
@@ -139,7 +139,7 @@ export class AcousticRanges {
     const rings = `${points.filter((p) => p.one).length} one-way (rings)`,
       rest = errors.length && unit === "m" ? `; error rms ${formatNumber(rms, 3)} m, line: true` : "";
     setText(
-      this.told,
+      this.summary,
       row === null
         ? "select a body"
         : points.length

@@ -10,7 +10,7 @@ import { SIGNAL_WIDTH, type SignalReception } from "./page_protocol";
 const MOST_SPHERES = 48,
   LINE_S = 1.6,
   MOST_LINES = 60;
-const HEARD = new THREE.Color("#4df0d0"),
+const RECEIVED = new THREE.Color("#4df0d0"),
   LOST = new THREE.Color("#ff6b6b"),
   DASHES = 12; // of the line of a lost signal
 
@@ -131,7 +131,7 @@ export class AcousticSignals {
     let points = 0;
     this.rays.forEach((r, k) => {
       const left = 1 - (now - r.born) / LINE_S,
-        c = r.heard ? HEARD : LOST;
+        c = r.heard ? RECEIVED : LOST;
       const [from, to] = [toThree(...r.from), toThree(...r.to)],
         dashes = r.heard ? 1 : DASHES;
       for (let i = 0; i < 2 * dashes; i++) {

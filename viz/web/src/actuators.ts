@@ -85,21 +85,25 @@ export class Actuators {
 
   update(panel: BodyPanel): void {
     this.rows.forEach(({ look, bar, mark, actual, command }, k) => {
-      const is = panel.actuation?.actual[k] ?? null,
-        told = panel.actuation?.command[k] ?? null,
+      const actualValue = panel.actuation?.actual[k] ?? null,
+        commandValue = panel.actuation?.command[k] ?? null,
         s = actuatorDisplayUnit(look.unit);
-      setText(actual, formatValue(is, s));
-      setText(command, formatValue(told, s));
+      setText(actual, formatValue(actualValue, s));
+      setText(command, formatValue(commandValue, s));
       // the bar extends from the neutral value (or from the range end nearest to it) to the current value
       const span = Math.max(look.maximum - look.minimum, 1e-9),
         share = (v: number): number => Math.max(0, Math.min(1, (v - look.minimum) / span));
       const zero = share(0),
-        at = share(is ?? 0);
+        at = share(actualValue ?? 0);
       bar.style.left = `${100 * Math.min(zero, at)}%`;
       bar.style.width = `${100 * Math.abs(at - zero)}%`;
-      mark.style.left = `${100 * share(told ?? look.rest)}%`;
-      this.charts.remember(panel.time, `actuator.${look.name}`, is === null ? null : is * s.factor);
-      this.charts.remember(panel.time, `actuator.${look.name}:command`, told === null ? null : told * s.factor);
+      mark.style.left = `${100 * share(commandValue ?? look.rest)}%`;
+      this.charts.remember(panel.time, `actuator.${look.name}`, actualValue === null ? null : actualValue * s.factor);
+      this.charts.remember(
+        panel.time,
+        `actuator.${look.name}:command`,
+        commandValue === null ? null : commandValue * s.factor,
+      );
     });
   }
 }

@@ -22,7 +22,7 @@ interface Row {
 const SEVERITIES: Alarm["severity"][] = ["high", "medium", "low"];
 const SHELVING_MIN = [5, 10, 30, 60]; // of simulation time
 
-/** Order of alarms: in service before shelved, unacknowledged first, then active, then by severity, then the newest. */
+/** Order of alarms: shelved alarms last, unacknowledged first, then active, then by severity, then the newest. */
 export function byUrgency(a: Alarm, b: Alarm): number {
   const rank = (x: Alarm): number[] => [
     Number(x.shelved !== null),
@@ -175,7 +175,7 @@ export class NoticeList {
   readonly element: HTMLElement;
   private readonly body = h("tbody");
   private readonly none = h("div", { class: "empty" }, "no notices");
-  private told: Notice | undefined; // newest notice in the list
+  private newestShown: Notice | undefined;
 
   constructor(private readonly store: SceneStore) {
     this.element = h(
@@ -198,8 +198,8 @@ export class NoticeList {
   update(): void {
     const all = this.store.notices,
       newest = all[all.length - 1];
-    if (newest === this.told) return;
-    this.told = newest;
+    if (newest === this.newestShown) return;
+    this.newestShown = newest;
     this.body.replaceChildren(
       ...all
         .slice()

@@ -79,7 +79,7 @@ export class Beams {
 
   private add(s: InstrumentInfo, v: SensorValue, colour: string): void {
     const b = s.beams!,
-      told = v.fields[b.field],
+      ranges = v.fields[b.field],
       angle = b.turning ? v.fields["angle"] : 0;
     if (typeof angle !== "number") return;
     const [lp, lc] = ["position", "color"].map((a) => this.lines.geometry.getAttribute(a) as THREE.BufferAttribute) as [
@@ -93,7 +93,7 @@ export class Beams {
     this.tint.set(v.valid ? colour : "#9aa7b3");
     for (let i = 0; 6 * i < b.rays.length && this.count < RAYS; i++) {
       const r = b.rays.slice(6 * i, 6 * i + 6) as [number, number, number, number, number, number],
-        range = Array.isArray(told) ? told[i] : told;
+        range = Array.isArray(ranges) ? ranges[i] : ranges;
       this.from
         .set(...toThree(r[0], r[1], r[2]))
         .applyQuaternion(this.q)

@@ -31,10 +31,10 @@ export interface ChartContext {
 
 export class BodyCharts {
   readonly element = h("div", { class: "section", id: "charts" });
-  private readonly kept = new Map<string, Series>();
-  private readonly asked = new Set<string>(); // charts whose history was requested
+  private readonly values = new Map<string, Series>();
+  private readonly requested = new Set<string>(); // charts whose history was requested
   private readonly plots = new Map<string, { plot: Plot; series: string[]; drawn: boolean }>();
-  private wanted = ["motion.depth", "motion.speed", "motion.pitch", "nav.error"];
+  private shown = ["motion.depth", "motion.speed", "motion.pitch", "nav.error"];
   private due = 0;
 
   constructor(
@@ -47,8 +47,8 @@ export class BodyCharts {
 
   /** Switch to another body: clear the data, keep the selection of charts. */
   clear(): void {
-    this.kept.clear();
-    this.asked.clear();
+    this.values.clear();
+    this.requested.clear();
     this.recolour();
     this.element.replaceChildren(h("h3", {}, "Charts"));
   }
@@ -63,8 +63,8 @@ export class BodyCharts {
   /** Append the value shown at a time. */
   remember(time: number, key: string, value: number | null): void {
     if (this.whose().whole) return; // the log is complete; frames arrive rarely and in any order
-    let s = this.kept.get(key);
-    if (!s) this.kept.set(key, (s = { time: [], value: [] }));
+    let s = this.values.get(key);
+    if (!s) this.values.set(key, (s = { time: [], value: [] }));
     const last = s.time[s.time.length - 1];
     if (last !== undefined && time < last - 1e-6) {
       s.time.length = 0;
@@ -81,29 +81,29 @@ export class BodyCharts {
 
   /** Show or hide a chart. */
   toggle(key: string): void {
-    this.wanted = this.wanted.includes(key) ? this.wanted.filter((k) => k !== key) : [...this.wanted, key];
+    this.shown = this.shown.includes(key) ? this.shown.filter((k) => k !== key) : [...this.shown, key];
     this.due = 0;
   }
 
   /** Values of a series, for tests. */
   series(key: string): Series | undefined {
-    return this.kept.get(key);
+    return this.values.get(key);
   }
 
   /** Fetch the values from before this page was opened; for a log, all values. */
   private async ask(key: string, label: SeriesLabel): Promise<void> {
     const { row, whole } = this.whose();
-    if (row === null || this.asked.has(key) || (!whole && !/^(motion|nav)\./.test(key))) return;
-    this.asked.add(key);
-    const wanted = label.series.slice(0, MOST_LINES),
-      found = await fetchSeries(wanted.map((k) => [row, k]));
+    if (row === null || this.requested.has(key) || (!whole && !/^(motion|nav)\./.test(key))) return;
+    this.requested.add(key);
+    const series = label.series.slice(0, MOST_LINES),
+      found = await fetchSeries(series.map((k) => [row, k]));
     if (!found?.time.length || this.whose().row !== row) return;
-    wanted.forEach((k, i) => {
-      const since = this.kept.get(k),
+    series.forEach((k, i) => {
+      const since = this.values.get(k),
         from = since?.time[0] ?? Infinity,
         n = found.time.filter((t) => t < from - 1e-6).length;
       const value = found.values[i]!.map((v) => (v === null ? null : v * (label.factors[i] ?? 1)));
-      this.kept.set(k, {
+      this.values.set(k, {
         time: [...found.time.slice(0, n), ...(since?.time ?? [])],
         value: [...value.slice(0, n), ...(since?.value ?? [])],
       });
@@ -123,16 +123,16 @@ export class BodyCharts {
     this.due = now + 250;
     const width = this.width();
     for (const [key, { plot }] of this.plots)
-      if (!this.wanted.includes(key)) {
+      if (!this.shown.includes(key)) {
         plot.destroy();
         this.plots.delete(key);
       }
-    for (const key of this.wanted) {
+    for (const key of this.shown) {
       const label = this.label(key);
       if (label) void this.ask(key, label);
       let found = this.plots.get(key);
       if (!found) {
-        const series = label?.series.slice(0, MOST_LINES).filter((k) => this.kept.has(k)) ?? [];
+        const series = label?.series.slice(0, MOST_LINES).filter((k) => this.values.has(k)) ?? [];
         if (!label || !series.length) continue; // this body does not have this value
         const plot = new Plot({
           title: label.title,
@@ -160,7 +160,7 @@ export class BodyCharts {
         continue;
       }
       found.drawn = true;
-      const [first, ...others] = found.series.map((k) => this.kept.get(k)!);
+      const [first, ...others] = found.series.map((k) => this.values.get(k)!);
       found.plot.set(first!.time, first!.value, ...others.map((s) => first!.time.map((_, k) => s.value[k] ?? null)));
       if (whole) found.plot.mark(time);
     }

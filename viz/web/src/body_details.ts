@@ -31,6 +31,7 @@ export interface BodyActions {
   seek: (time: number) => void;
   sonar: (row: number, name: string) => void;
   changed: () => void;
+  commands: HTMLElement;
 }
 type Vector3 = [number | null, number | null, number | null];
 type Vector = (number | null)[] | null | undefined;
@@ -51,7 +52,7 @@ export class BodyDetails {
   private readonly vectors = new Map<string, { tr: HTMLElement; cells: HTMLElement[] }>();
   private readonly sessions: { tr: HTMLElement; cells: HTMLElement[] }[] = [];
   private readonly aboardBody = h("tbody", {});
-  private readonly nobody = h("div", { class: "soft" }, "no client connected");
+  private readonly noClient = h("div", { class: "soft" }, "no client connected");
   private readonly crew = h("div", { class: "section", id: "crew" });
   private readonly identity = h("div", { class: "section", id: "identity" });
 
@@ -161,7 +162,7 @@ export class BodyDetails {
       h("th", { class: "n" }, "round trip"),
       h("th", { class: "n" }, "lockstep"),
     );
-    setChildren(this.crew, h("h3", {}, "Crew"), h("table", {}, h("thead", {}, head), this.aboardBody), this.nobody);
+    setChildren(this.crew, h("h3", {}, "Crew"), h("table", {}, h("thead", {}, head), this.aboardBody), this.noClient);
   }
 
   private label(key: string): SeriesLabel | null {
@@ -212,13 +213,14 @@ export class BodyDetails {
         { class: "row" },
         h("button", { id: "go-onboard", onclick: () => this.actions.onboard(panel.row) }, "onboard view"),
         h("button", { onclick: () => this.actions.follow() }, "follow"),
-        h("button", { onclick: () => this.actions.goTo(panel.row) }, "go to"),
+        h("button", { onclick: () => this.actions.goTo(panel.row) }, "zoom to"),
       ),
       model?.title ? h("div", { class: "soft" }, model.title) : null,
     );
     this.element.replaceChildren(
       this.head,
       this.note,
+      this.actions.commands,
       this.motion,
       this.navigation,
       this.charts.element,
@@ -253,7 +255,7 @@ export class BodyDetails {
         origin && n !== null && e !== null && d !== null && Math.abs(n) < 1e7 ? geodetic(origin, n, e, d) : [NaN, NaN];
     cell("place", Number.isFinite(lat) ? `${formatDegrees(lat, "NS")}  ${formatDegrees(lon, "EW")}` : "");
     const belief = this.store.beliefs.get(panel.row);
-    const told: Record<string, Vector> = {
+    const values: Record<string, Vector> = {
       position: m.position,
       "over ground": m.velocity,
       "through water": m.water,
@@ -265,7 +267,7 @@ export class BodyDetails {
     };
     for (const [name, , digits] of VECTORS) {
       const { tr, cells } = this.vectors.get(name)!,
-        v = told[name];
+        v = values[name];
       toggleClass(tr, "hidden", !v);
       if (v) cells.forEach((c, k) => setText(c, formatNumber(v[k], digits)));
     }
@@ -340,27 +342,27 @@ export class BodyDetails {
   /** Show the clients connected to the body, by role. */
   private aboard(panel: BodyPanel): void {
     toggleClass(this.crew, "hidden", !panel.crew);
-    const told = panel.crew ?? [];
-    toggleClass(this.nobody, "hidden", told.length > 0);
-    while (this.sessions.length > told.length) this.sessions.pop()!.tr.remove();
-    told.forEach((c, i) => {
+    const crew = panel.crew ?? [];
+    toggleClass(this.noClient, "hidden", crew.length > 0);
+    while (this.sessions.length > crew.length) this.sessions.pop()!.tr.remove();
+    crew.forEach((c, i) => {
       let row = this.sessions[i];
       if (!row) {
         const cells = ["", "", "n", "n soft"].map((kind) => h("td", { class: kind }));
         this.sessions.push((row = { tr: h("tr", {}, ...cells), cells }));
         this.aboardBody.append(row.tr);
       }
-      const gone = c.status !== "connected",
+      const ended = c.status !== "connected",
         late = c.silent !== null && c.silent > 2;
       row.tr.title = `${c.datagrams[0]} datagrams received from this client, ${c.datagrams[1]} sent to it`;
       [
         c.role,
         c.address,
-        gone ? c.status : late ? `no datagram for ${c.silent!.toFixed(0)} s` : `${formatNumber(c.rtt_ms, 2)} ms`,
+        ended ? c.status : late ? `no datagram for ${c.silent!.toFixed(0)} s` : `${formatNumber(c.rtt_ms, 2)} ms`,
         c.lockstep_ms ? `every ${+c.lockstep_ms.toFixed(3)} ms` : "",
       ].forEach((t, k) => setText(row.cells[k]!, t));
-      row.cells[0]!.className = gone ? "bad" : "good";
-      row.cells[2]!.className = `n ${gone || late ? "bad" : ""}`;
+      row.cells[0]!.className = ended ? "bad" : "good";
+      row.cells[2]!.className = `n ${ended || late ? "bad" : ""}`;
     });
   }
 

@@ -7,7 +7,7 @@ import { CommanderForms } from "./commander_forms";
 import { DepthProfile } from "./depth_profile";
 import { h } from "./dom";
 import { Drawer, type Pane } from "./drawer";
-import { SignalList } from "./fleet_list";
+import { SignalList } from "./signal_list";
 import { LogCharts } from "./log_charts";
 import type { HelloMessage } from "./page_protocol";
 import { whyNoCommands } from "./permissions";

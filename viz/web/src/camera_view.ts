@@ -39,7 +39,7 @@ export class CameraView implements ImagePainter {
     c.drawImage(this.layer, this.place[0], this.place[1], scale * this.layer.width, scale * this.layer.height);
   }
 
-  tell(x: number, y: number): string {
+  describeSample(x: number, y: number): string {
     if (!this.head) return "";
     const column = Math.floor((x - this.place[0]) / this.place[2]),
       row = Math.floor((y - this.place[1]) / this.place[2]),

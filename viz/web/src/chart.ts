@@ -43,6 +43,8 @@ export class Chart {
   /** Find a movable item within a distance of a position; returns the function that moves it. */
   grab: ((north: number, east: number, near: number) => ((north: number, east: number) => void) | null) | null = null;
   readonly pointer: ChartPointer;
+  /** Drawings of other parts of the page, above the bodies. */
+  readonly overlays: ((c: CanvasRenderingContext2D) => void)[] = [];
   readonly tiles: Tiles;
   readonly enc = new S57Chart();
 
@@ -62,13 +64,13 @@ export class Chart {
     this.canvas.addEventListener("pointerdown", (e) => {
       held = [e.clientX, e.clientY];
       moved = 0;
+      this.point(...this.at(e)); // a finger presses without moving first
       mover = this.pointer.measuring ? null : (this.grab?.(...this.at(e), 9 / this.scale) ?? null);
       this.canvas.setPointerCapture(e.pointerId);
     });
     this.canvas.addEventListener("pointermove", (e) => {
       const place = this.at(e);
-      this.pointer.move(place);
-      this.onMove?.(...place);
+      this.point(...place);
       if (!held) return;
       const dx = e.clientX - held[0],
         dy = e.clientY - held[1];
@@ -83,19 +85,14 @@ export class Chart {
     });
     this.canvas.addEventListener("pointerup", (e) => {
       held = null;
-      if (moved < 4 && !mover) this.clicked(e);
+      if (moved < 4 && !mover) this.click(...this.at(e));
       mover = null;
     });
     this.canvas.addEventListener(
       "wheel",
       (e) => {
         e.preventDefault();
-        const [n, east] = this.at(e),
-          f = Math.exp(-e.deltaY * 0.0012);
-        const scale = Math.min(Math.max(this.scale * f, 0.002), 200),
-          g = this.scale / scale;
-        this.middle = [n + (this.middle[0] - n) * g, east + (this.middle[1] - east) * g];
-        this.scale = scale;
+        this.zoom(Math.exp(-e.deltaY * 0.0012), this.at(e));
       },
       { passive: false },
     );
@@ -166,7 +163,8 @@ export class Chart {
     [this.middle, this.scale] = [middle, scale];
   }
 
-  private at(e: MouseEvent): [number, number] {
+  /** Position (north, east) under the pointer. */
+  at(e: MouseEvent): [number, number] {
     const box = this.canvas.getBoundingClientRect(),
       scale = this.scale * pageZoom();
     return [
@@ -182,8 +180,22 @@ export class Chart {
     ];
   }
 
-  private clicked(e: MouseEvent): void {
-    const [n, east] = this.at(e);
+  /** Move the pointer to a position. */
+  point(n: number, east: number): void {
+    this.pointer.move([n, east]);
+    this.onMove?.(n, east);
+  }
+
+  /** Zoom by a factor; a position keeps its place. */
+  zoom(f: number, [n, east]: [number, number] = this.middle): void {
+    const scale = Math.min(Math.max(this.scale * f, 0.002), 200),
+      g = this.scale / scale;
+    this.middle = [n + (this.middle[0] - n) * g, east + (this.middle[1] - east) * g];
+    this.scale = scale;
+  }
+
+  /** Do what a click at a position does: measure, draw, or select a body. */
+  click(n: number, east: number): void {
     if (this.pointer.measuring) {
       this.pointer.add([n, east]);
       return;
@@ -215,6 +227,7 @@ export class Chart {
     if (this.show.traffic) drawTraffic(c, this.store, (n, e) => this.px(n, e), this.scale);
     drawBodies(c, this.store, (n, e) => this.px(n, e), this.scale, this.dark, this.show.labels);
     if (this.show.traffic) labelTraffic(c, this.store, (n, e) => this.px(n, e), this.dark, this.show.labels);
+    for (const draw of this.overlays) draw(c);
     const beneath = w < NARROW ? TOOLS : 0; // items in the corner lie beneath the buttons
     this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, beneath);
     this.rose(c, w, beneath);
@@ -271,7 +284,7 @@ export class Chart {
     const [x0, y0] = this.px(bed.north[bed.north.length - 1]!, bed.east[0]!),
       [x1, y1] = this.px(bed.north[0]!, bed.east[bed.east.length - 1]!);
     c.imageSmoothingEnabled = true;
-    if (!this.tiles.told && !this.enc.there) c.drawImage(this.shade, x0, y0, x1 - x0, y1 - y0);
+    if (!this.tiles.info && !this.enc.isLoaded) c.drawImage(this.shade, x0, y0, x1 - x0, y1 - y0);
     c.strokeStyle = this.dark ? "#ffffff30" : "#12283a40";
     c.lineWidth = 0.8;
     c.beginPath();
@@ -282,12 +295,18 @@ export class Chart {
     c.stroke();
     c.fillStyle = cssVariable("--soft");
     c.font = "10px system-ui, sans-serif";
-    const told = new Set<number>();
+    const labelled = new Set<number>();
     for (const l of this.lines) {
       const [x, y] = this.px(l[0]!, l[1]!);
-      if (told.has(l[4]!) || x < 40 || y < 40 || x > this.canvas.clientWidth - 60 || y > this.canvas.clientHeight - 40)
+      if (
+        labelled.has(l[4]!) ||
+        x < 40 ||
+        y < 40 ||
+        x > this.canvas.clientWidth - 60 ||
+        y > this.canvas.clientHeight - 40
+      )
         continue;
-      told.add(l[4]!);
+      labelled.add(l[4]!);
       c.fillText(`${+l[4]!.toFixed(2)} m`, x + 2, y - 2);
     }
   }

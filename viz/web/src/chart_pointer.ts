@@ -1,13 +1,12 @@
 // The chart's pointer: position, depth, and distance along the measuring line; and the depth legend.
 
+import { type CoordinateFormat, formatPosition, type Place } from "./coordinate_formats";
 import { formatHeading } from "./coordinate_frames";
-import { cssVariable, h, toggleClass, setText } from "./dom";
-import { formatDegrees, formatOffset, depthAt, geodetic, distanceAndBearing } from "./geodesy";
+import { cssVariable, h, toast, toggleClass, setText } from "./dom";
+import { depthAt, distanceAndBearing } from "./geodesy";
 import type { SceneStore } from "./scene_store";
 import { depthColour } from "./colour_scales";
 import { depthRange } from "./bed_contours";
-
-type Place = [north: number, east: number];
 
 export class ChartPointer {
   readonly element = h("div", { class: "pointer hidden", id: "pointer" });
@@ -17,24 +16,55 @@ export class ChartPointer {
     {
       id: "measure",
       class: "small",
-      title: "Measure distances: click points on the chart, end with Esc",
+      title: "Measure distances: click points on the chart, end with Esc (F)",
       onclick: () => this.measure(!this.measuring),
     },
     "measure",
   );
+  private readonly copying = h(
+    "button",
+    { id: "copy-position", class: "small", title: "Copy the position of the pointer (Y)", onclick: () => this.copy() },
+    "copy",
+  );
+  cross = false; // the keys move the pointer: it is drawn
   measuring = false;
   points: Place[] = []; // of the measuring line
-  private at: Place | null = null;
+  at: Place | null = null; // where the pointer was last
+  private coordinates: CoordinateFormat = "minutes";
 
   constructor(
     private readonly store: SceneStore,
     private readonly changed: () => void,
   ) {
-    this.element.append(this.button, this.text);
+    this.element.append(this.button, this.copying, this.text);
   }
 
   show(on: boolean): void {
     toggleClass(this.element, "hidden", !on);
+  }
+
+  get format(): CoordinateFormat {
+    return this.coordinates;
+  }
+  set format(format: CoordinateFormat) {
+    this.coordinates = format;
+    if (this.at) this.move(this.at);
+  }
+
+  /** Copy a position, or that of the pointer, in the chosen format. */
+  copy(place = this.at): void {
+    if (!place) {
+      toast("point at a position of the chart first", true);
+      return;
+    }
+    const text = formatPosition(this.store.scene?.origin, place, this.format),
+      failed = `this browser does not let the page copy: ${text}`;
+    const done =
+      navigator.clipboard?.writeText(text).then(
+        () => `copied ${text}`,
+        () => failed,
+      ) ?? Promise.resolve(failed);
+    void done.then((said) => toast(said, said === failed));
   }
 
   /** End the measurement of a distance; false if none is in progress. */
@@ -54,27 +84,24 @@ export class ChartPointer {
 
   add(place: Place): void {
     this.points.push(place);
+    this.move(place);
   }
 
   move(place: Place): void {
     const s = this.store.scene,
-      depth = depthAt(s?.bed, ...place),
-      [n, e] = place;
+      depth = depthAt(s?.bed, ...place);
     this.at = place;
-    const told = [`${formatOffset(n, "NS", 1)}  ${formatOffset(e, "EW", 1)}`];
-    if (s?.origin) {
-      const [lat, lon] = geodetic(s.origin, n, e, 0);
-      told.push(`${formatDegrees(lat, "NS")}  ${formatDegrees(lon, "EW")}`);
-    }
-    if (depth !== null) told.push(`bed ${depth.toFixed(1)} m`);
+    const parts = [formatPosition(null, place, "metres")];
+    if (s?.origin && this.format !== "metres") parts.push(formatPosition(s.origin, place, this.format));
+    if (depth !== null) parts.push(`bed ${depth.toFixed(1)} m`);
     if (this.points.length) {
       const [leg, bearing] = distanceAndBearing(this.points[this.points.length - 1]!, place);
       const all = this.points.reduce((sum, p, k) => sum + (k ? distanceAndBearing(this.points[k - 1]!, p)[0] : 0), leg);
-      told.push(
+      parts.push(
         `${leg.toFixed(1)} m  ${formatHeading(bearing, 1)}°${this.points.length > 1 ? `  (total ${all.toFixed(1)} m)` : ""}`,
       );
     }
-    setText(this.text, told.join("   "));
+    setText(this.text, parts.join("   "));
   }
 
   /** Draw the measuring line and the depth legend on the chart. */
@@ -86,7 +113,8 @@ export class ChartPointer {
     beneath: number,
   ): void {
     if (this.measuring && this.points.length) {
-      const points = this.at ? [...this.points, this.at] : this.points;
+      const last = this.points.at(-1)!,
+        points = this.at && distanceAndBearing(last, this.at)[0] > 0 ? [...this.points, this.at] : this.points;
       c.strokeStyle = c.fillStyle = cssVariable("--warm");
       c.lineWidth = 1.5;
       c.beginPath();
@@ -99,6 +127,17 @@ export class ChartPointer {
         c.fill();
         if (k) c.fillText(`${distanceAndBearing(points[k - 1]!, p)[0].toFixed(1)} m`, x + 6, y + 12);
       });
+    }
+    if (this.cross && this.at) {
+      const [x, y] = px(...this.at);
+      c.strokeStyle = cssVariable("--ink");
+      c.lineWidth = 1.2;
+      c.beginPath();
+      c.moveTo(x - 14, y);
+      c.lineTo(x + 14, y);
+      c.moveTo(x, y - 14);
+      c.lineTo(x, y + 14);
+      c.stroke();
     }
     const bed = this.store.scene?.bed;
     if (!bed) return;

@@ -11,10 +11,10 @@ export interface TimeSpan {
 
 /** Values of series (row and key of each) at the times of the first one. */
 export async function fetchSeries(
-  wanted: [row: number, key: string][],
+  requested: [row: number, key: string][],
   span: TimeSpan = {},
 ): Promise<ChartData | null> {
-  const query = new URLSearchParams(wanted.map(([row, key]) => ["line", `${row}/${key}`]));
+  const query = new URLSearchParams(requested.map(([row, key]) => ["line", `${row}/${key}`]));
   for (const [name, value] of Object.entries(span)) query.set(name, String(value));
   return getJson<ChartData>(`/series?${query.toString()}`);
 }

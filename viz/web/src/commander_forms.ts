@@ -1,8 +1,9 @@
-// Commander forms: apply a force to a body, move it, change the weather. An empty field leaves its value unchanged.
+// Commander forms: apply a force to a body, move it, change the weather (`weather_form.ts`). An empty field leaves its value unchanged.
 
 import { h, toggleClass, setText } from "./dom";
 import { whyNoCommands } from "./permissions";
 import type { SceneStore } from "./scene_store";
+import { WeatherForm } from "./weather_form";
 
 const RAD = Math.PI / 180;
 type Values = Record<string, number | number[]>;
@@ -17,26 +18,16 @@ const PUSH: Input[] = ["X", "Y", "Z"].map((label) => ({ label, unit: "N" })),
   TURN: Input[] = ["K", "M", "N"].map((label) => ({ label, unit: "N m" }));
 const PLACE: Input[] = ["north", "east", "depth"].map((label) => ({ label, unit: "m" })),
   ATTITUDE: Input[] = ["roll", "pitch", "heading"].map((label) => ({ label, unit: "°", factor: RAD }));
-const WEATHER: [key: string, input: Input][] = [
-  ["current_north", { label: "current north", unit: "m/s" }],
-  ["current_east", { label: "east", unit: "m/s" }],
-  ["wind_speed", { label: "wind", unit: "m/s" }],
-  ["wind_direction", { label: "from", unit: "°", factor: RAD }],
-  ["wave_height", { label: "waves", unit: "m" }],
-  ["wave_peak", { label: "peak", unit: "rad/s" }],
-  ["wave_direction", { label: "to", unit: "°", factor: RAD }],
-];
-
 /** A row of fields; ``read`` gives SI numbers, null for empty fields. */
 class Fields {
   private readonly inputs: [HTMLInputElement, number][];
   readonly elements: HTMLElement[];
-  constructor(name: string, wanted: Input[]) {
-    this.inputs = wanted.map((w) => [
+  constructor(name: string, inputs: Input[]) {
+    this.inputs = inputs.map((w) => [
       h("input", { type: "number", step: "any", "aria-label": `${name} ${w.label}`, placeholder: w.unit }),
       w.factor ?? 1,
     ]);
-    this.elements = wanted.map((w, k) => h("label", { class: "row" }, w.label, this.inputs[k]![0]));
+    this.elements = inputs.map((w, k) => h("label", { class: "row" }, w.label, this.inputs[k]![0]));
   }
   read(): (number | null)[] {
     return this.inputs.map(([i, f]) =>
@@ -56,6 +47,7 @@ export class CommanderForms {
   private readonly title = h("h3", {}, "Body ", this.who);
   private readonly body: HTMLElement;
   private readonly world: HTMLElement;
+  private readonly weather: WeatherForm;
   private readonly none = h("div", { class: "empty" });
 
   constructor(
@@ -65,11 +57,7 @@ export class CommanderForms {
     const push = new Fields("Push", PUSH),
       turn = new Fields("Push", TURN),
       place = new Fields("Pose", PLACE),
-      attitude = new Fields("Pose", ATTITUDE),
-      weather = new Fields(
-        "Weather",
-        WEATHER.map(([, w]) => w),
-      );
+      attitude = new Fields("Pose", ATTITUDE);
     const send = (verb: string, values: Values | null): void => {
       if (values && Object.keys(values).length && this.store.chosen !== null)
         this.order(verb, this.store.chosen, values);
@@ -83,11 +71,6 @@ export class CommanderForms {
       const p = place.whole(),
         a = attitude.whole();
       send("pose", { ...(p ? { position: p } : {}), ...(a ? { attitude: a } : {}) });
-    };
-    const change = (): void => {
-      const v = weather.read(),
-        given = Object.fromEntries(WEATHER.flatMap(([key], k) => (v[k] === null ? [] : [[key, v[k]!]])));
-      if (Object.keys(given).length) this.order("weather", null, given);
     };
     const line = (...children: HTMLElement[]): HTMLElement => h("div", { class: "row order" }, ...children);
     this.body = h(
@@ -115,12 +98,8 @@ export class CommanderForms {
         ),
       ),
     );
-    this.world = h(
-      "div",
-      {},
-      h("h3", {}, "Weather"),
-      line(...weather.elements, h("button", { id: "weather", onclick: change }, "change")),
-    );
+    this.weather = new WeatherForm(store, order);
+    this.world = this.weather.element;
     this.element = h(
       "div",
       { class: "pane" },
@@ -136,5 +115,6 @@ export class CommanderForms {
     toggleClass(this.body, "hidden", this.store.chosen === null || !may);
     for (const e of [this.title, this.world]) toggleClass(e, "hidden", !may);
     toggleClass(this.none, "hidden", may);
+    this.weather.update();
   }
 }

@@ -16,13 +16,13 @@ export class ConnectionBanner {
   connection(on: boolean): void {
     this.connected = on;
     if (on) this.trouble = "";
-    this.tell();
+    this.refresh();
   }
 
   /** Take the state of the server's source. */
   source(trouble: string): void {
     this.trouble = trouble;
-    this.tell();
+    this.refresh();
   }
 
   warn(text: string): void {
@@ -30,7 +30,7 @@ export class ConnectionBanner {
     setText(this.warning, text);
   }
 
-  private tell(): void {
+  private refresh(): void {
     const text = this.connected ? this.trouble : NO_ANSWER;
     setText(this.element, text);
     toggleClass(this.element, "hidden", !text);

@@ -30,7 +30,7 @@ export function distanceAndDepth(ned: number[], n: number): Point[] {
 export class DepthProfile {
   readonly element: HTMLElement;
   private readonly canvas = h("canvas", { id: "depth-profile", class: "drawn" });
-  private readonly told = h("span", { class: "soft num", id: "profile-told" });
+  private readonly readout = h("span", { class: "soft num", id: "profile-readout" });
   private readonly surface = h("input", {
     type: "checkbox",
     checked: true,
@@ -60,7 +60,7 @@ export class DepthProfile {
         { class: "events-head" },
         factor,
         h("label", { class: "row" }, this.surface, "include surface"),
-        this.told,
+        this.readout,
       ),
       h("div", { class: "sound-place" }, this.canvas),
     );
@@ -84,7 +84,7 @@ export class DepthProfile {
       n = track ? (track.whole ? track.until(this.store.time) : track.time.length) : 0;
     c.clearRect(0, 0, w, hh);
     if (!track || n < 2) {
-      setText(this.told, row === null ? "select a body" : "the body has not moved yet");
+      setText(this.readout, row === null ? "select a body" : "the body has not moved yet");
       return;
     }
     const way = distanceAndDepth(track.ned, n),
@@ -147,7 +147,7 @@ export class DepthProfile {
       under = bed[at] ?? null,
       below = under === null ? "" : `, bed at ${under.toFixed(1)} m, ${(under - depth).toFixed(1)} m below`;
     setText(
-      this.told,
+      this.readout,
       `${along.toFixed(0)} m along the track, depth ${depth.toFixed(1)} m${below}; ` +
         `vertical exaggeration ${factor < 10 ? factor.toFixed(1) : factor.toFixed(0)} ×`,
     );

@@ -26,22 +26,22 @@ export class ErrorBanner {
       old = this.failed.get(part);
     if (old?.text !== text) console.error(part, error);
     this.failed.set(part, { text, count: (old?.count ?? 0) + 1, until: performance.now() + SAID_MS });
-    this.tell();
+    this.refresh();
   }
 
   /** Take the error report of the viewer's server. */
   there(parts: Record<string, string>, total: number): void {
     this.missing = parts;
     this.total = total;
-    this.tell();
+    this.refresh();
   }
 
   /** Drop errors that are long past. */
   update(): void {
-    if (this.failed.size) this.tell();
+    if (this.failed.size) this.refresh();
   }
 
-  private tell(): void {
+  private refresh(): void {
     const now = performance.now();
     for (const [part, f] of this.failed) if (f.until < now) this.failed.delete(part);
     const here = [...this.failed].map(([part, f]) => `${part} (${f.text}, ${f.count} times)`),

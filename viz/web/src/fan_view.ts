@@ -182,7 +182,7 @@ export class FanView implements ImagePainter {
     c.stroke();
   }
 
-  tell(x: number, y: number): string {
+  describeSample(x: number, y: number): string {
     const head = this.head;
     if (!head || !this.samples.length || !this.at.length) return "";
     const w = this.image!.width,

@@ -18,6 +18,8 @@ export const KEY_BINDINGS: [string, string][] = [
   ["G  I  C", "show or hide arrows, instrument beams or traffic"],
   ["U  V  K", "show or hide the sea surface, its waves or the sky"],
   ["Z", "enlarge bodies or draw them to scale"],
+  ["F  Y", "chart: measure distances; copy the position of the pointer"],
+  ["Tab", "to the chart: arrow keys move its pointer (fine with Shift), Enter clicks, Page Up and Page Down zoom"],
   ["M  J", "draw a mission; drive a vehicle"],
   ["[  ]", "show or hide the side panels"],
   ["Shift+L", "switch between light and dark"],

@@ -63,7 +63,7 @@ export class LogCharts {
       this.place,
     );
     this.place.addEventListener("dblclick", () => this.zoom({}));
-    for (const wanted of this.kept()) this.chart(wanted);
+    for (const lines of this.savedLines()) this.chart(lines);
   }
 
   /** Name of the log drawn for comparison; "": none. */
@@ -75,7 +75,7 @@ export class LogCharts {
     return this.store.hello?.kind === "replay";
   }
 
-  private kept(): Line[][] {
+  private savedLines(): Line[][] {
     try {
       return JSON.parse(localStorage.getItem("wavesim-charts") ?? "[]") as Line[][];
     } catch {
@@ -86,8 +86,8 @@ export class LogCharts {
     localStorage.setItem("wavesim-charts", JSON.stringify(this.charts.map((c) => c.lines)));
   }
 
-  private chart(wanted: Line[]): Chart {
-    const chart: Chart = { lines: wanted, plot: null, box: h("div", { class: "log-chart" }), width: 0 };
+  private chart(lines: Line[]): Chart {
+    const chart: Chart = { lines, plot: null, box: h("div", { class: "log-chart" }), width: 0 };
     this.charts.push(chart);
     this.place.append(chart.box);
     this.due = 0;
@@ -122,13 +122,13 @@ export class LogCharts {
     const f = this.fields[Number(this.field.value)],
       body = this.store.name(Number(this.body.value));
     if (!f) return;
-    const wanted: Line[] = [{ ...f, body, other: false }, ...(this.other.checked ? [{ ...f, body, other: true }] : [])];
+    const lines: Line[] = [{ ...f, body, other: false }, ...(this.other.checked ? [{ ...f, body, other: true }] : [])];
     const into = this.onto.value === "" ? undefined : this.charts[Number(this.onto.value)];
     if (into) {
-      into.lines.push(...wanted);
+      into.lines.push(...lines);
       into.plot?.destroy();
       into.plot = null;
-    } else this.chart(wanted);
+    } else this.chart(lines);
     this.keep();
     this.due = 0;
     this.update();
@@ -160,7 +160,7 @@ export class LogCharts {
   private rowOf(name: string): number {
     return [...this.store.bodies.values()].find((b) => b.name === name)?.row ?? -1;
   }
-  private wanted(chart: Chart): [number, string][] {
+  private queries(chart: Chart): [number, string][] {
     return chart.lines.map((l) => [Math.max(this.rowOf(l.body), 0), l.other ? `other:${l.key}` : l.key]);
   }
 
@@ -193,7 +193,10 @@ export class LogCharts {
     const two = this.place.clientWidth > WIDE && this.charts.length > 1,
       width = Math.max((this.place.clientWidth - 24) / (two ? 2 : 1) - 8, 200);
     // first, minimum and maximum per pixel
-    const found = await fetchSeries(this.wanted(chart), { ...this.span, points: Math.min(1500, Math.ceil(3 * width)) });
+    const found = await fetchSeries(this.queries(chart), {
+      ...this.span,
+      points: Math.min(1500, Math.ceil(3 * width)),
+    });
     if (!found || !this.charts.includes(chart)) return;
     if (!chart.plot) {
       const rows = chart.lines.map((l) => this.rowOf(l.body)),
@@ -231,7 +234,7 @@ export class LogCharts {
   private async save(): Promise<void> {
     const parts: string[] = [];
     for (const chart of this.charts) {
-      const found = await fetchSeries(this.wanted(chart), { ...this.span, points: 4000 });
+      const found = await fetchSeries(this.queries(chart), { ...this.span, points: 4000 });
       if (!found) return;
       parts.push(
         [

@@ -3,13 +3,14 @@
 import { AlarmAnnouncer } from "./alarm_announcer";
 import { BodyDetails } from "./body_details";
 import { BottomPanel } from "./bottom_panel";
+import { listenToChartKeys } from "./chart_keys";
+import { ChartTools } from "./chart_tools";
 import type { Configurator } from "./configurator";
 import { ConnectionBanner } from "./connection_banner";
 import { h, toggleClass } from "./dom";
 import { Dock } from "./dock";
 import { DrawingLoop } from "./drawing_loop";
 import { ErrorBanner } from "./error_banner";
-import { FleetList } from "./fleet_list";
 import { ManualControl } from "./manual_control";
 import { messageHandler } from "./message_handlers";
 import { MissionEditor } from "./mission_editor";
@@ -26,6 +27,8 @@ import { TextSize } from "./text_size";
 import { Theme } from "./theme";
 import { Toolbar } from "./toolbar";
 import { ViewRecorder } from "./url_state";
+import { VehicleCommands } from "./vehicle_commands";
+import { FleetList } from "./vehicle_list";
 import { ViewerSocket, type Frame } from "./websocket";
 
 // events after which the picture may change
@@ -60,7 +63,14 @@ const stage = new Stage(store, choose, openOnboard, wake),
   sonars = new SonarWindows(stage, new Dock(stage.element), wake),
   toolbar = new Toolbar(store, control, () => theme.toggle(), new TextSize(wake).element),
   fleet = new FleetList(store, choose);
+const commands = new VehicleCommands(
+  store,
+  stage.chart,
+  () => stage.setMode("chart"),
+  (command) => link.command(command),
+);
 const details = new BodyDetails(store, {
+  commands: commands.element,
   onboard: openOnboard,
   follow: () => stage.setMode("follow"),
   goTo: (row) => stage.goTo(row),
@@ -98,6 +108,8 @@ const mission = new MissionEditor(
   (verb, row, values) => link.order(verb, row, values),
   choose,
 );
+const chartTools = new ChartTools(store, stage.chart, () => stage.setMode("chart"), wake);
+listenToChartKeys(stage.chart);
 const recorder = new ViewRecorder(
   stage.element,
   () => stage.canvases,
@@ -132,6 +144,7 @@ const take = messageHandler(
     announcer,
     connection,
     errors,
+    commands,
     dark: () => theme.dark,
     greet,
     showPanel: () => {
@@ -148,8 +161,8 @@ let pictured = false; // bodies have been drawn
 /** Begin a session with the viewer's server. */
 function greet(hello: HelloMessage): void {
   const { enc, tiles } = stage.chart;
-  tiles.told = hello.tiles;
-  if (hello.chart && !enc.there)
+  tiles.info = hello.tiles;
+  if (hello.chart && !enc.isLoaded)
     void enc.load().then(wake, (error: unknown) => errors.fail("the electronic chart", error));
   toolbar.permit(hello);
   mission.permit(hello);
@@ -217,6 +230,7 @@ function tables(): void {
   errors.part("the charts", () => details.draw());
   errors.part("the bottom panel", () => bottom.update());
   errors.part("the mission editor", () => mission.update());
+  errors.part("the commands", () => commands.update());
   stage.updateButtons();
 }
 
@@ -225,6 +239,7 @@ function tables(): void {
 const linkTitle = "Put a link to the current view into the address bar and copy it";
 stage.assemble(
   [
+    chartTools.menu.element,
     mission.button,
     helm.button,
     ...recorder.buttons,
@@ -232,6 +247,7 @@ stage.assemble(
   ],
   h("div", { class: "banners" }, connection.element, connection.warning, errors.element),
 );
+stage.element.append(commands.overlay);
 root.append(
   toolbar.element,
   h("div", { id: "left" }, fleet.element),
@@ -277,10 +293,10 @@ function permitModels(): void {
 }
 
 function route(): void {
-  const wanted = location.hash === "#configure";
+  const configuring = location.hash === "#configure";
   wake();
-  toggleClass(root, "hidden", wanted);
-  if (wanted)
+  toggleClass(root, "hidden", configuring);
+  if (configuring)
     modelling ??= import("./configurator").then(
       (m) => {
         configurator = new m.Configurator();
@@ -289,7 +305,7 @@ function route(): void {
       (error: unknown) => errors.fail("the configurator", error),
     );
   permitModels();
-  configurator?.show(wanted);
+  configurator?.show(configuring);
 }
 window.addEventListener("hashchange", route);
 route();

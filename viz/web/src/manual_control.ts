@@ -39,7 +39,7 @@ const unit = (a: V): V => {
 const used = (w: number): number => (Math.abs(w) < LEAST ? 0 : w);
 
 /**
- * Actuator shares of their ranges for the wanted axes, from the position and direction of each actuator; null:
+ * Actuator shares of their ranges for the requested axes, from the position and direction of each actuator; null:
  * unchanged.
  */
 export function actuatorShares(actuators: ActuatorInfo[], model: ModelInfo, axes: ControlAxes): (number | null)[] {
@@ -92,7 +92,7 @@ export class ManualControl {
     value: 0.5,
     "aria-label": "Fraction of the actuator range",
   });
-  private readonly told = h("div", { class: "soft num", id: "helm-told" });
+  private readonly status = h("div", { class: "soft num", id: "helm-status" });
   private readonly keys = new Set<string>();
   private driving = ""; // body that the server drives for this page
   private shown = false; // control applies to the selected body; selecting another one suspends it
@@ -184,7 +184,7 @@ export class ManualControl {
                 "the right stick for down and sideways. When you release the keys, the actuators return to neutral."
             : 'no body in the simulation accepts a pilot (client="optional" or "required")',
         ),
-        this.told,
+        this.status,
       ),
     );
     Object.assign(this.box.style, { left: "14px", top: "128px", width: "300px", height: "auto" });
@@ -201,17 +201,17 @@ export class ManualControl {
 
   /** Axes demanded by keys and gamepad; null: no input is held. */
   private axes(): ControlAxes | null {
-    const wanted: ControlAxes = [0, 0, 0, 0];
+    const axes: ControlAxes = [0, 0, 0, 0];
     for (const code of this.keys) {
       const [axis, sign] = KEYS[code]!;
-      wanted[axis]! += sign;
+      axes[axis]! += sign;
     }
     const pad = [...(navigator.getGamepads?.() ?? [])].find((p) => p && HELD.some((k) => p.buttons[k]?.pressed));
     if (pad)
       [-(pad.axes[1] ?? 0), pad.axes[2] ?? 0, pad.axes[3] ?? 0, pad.axes[0] ?? 0].forEach((v, k) => {
-        if (Math.abs(v) > STICK) wanted[k]! += v;
+        if (Math.abs(v) > STICK) axes[k]! += v;
       });
-    return pad || this.keys.size ? (wanted.map((v) => Math.max(-1, Math.min(1, v))) as ControlAxes) : null;
+    return pad || this.keys.size ? (axes.map((v) => Math.max(-1, Math.min(1, v))) as ControlAxes) : null;
   }
 
   private turn(): void {
@@ -226,7 +226,7 @@ export class ManualControl {
     const kit = body && this.store.kit?.row === body.row ? this.store.kit : null,
       model = this.store.scene?.models[body?.model ?? ""];
     setText(
-      this.told,
+      this.status,
       lost
         ? "No data: manual control suspended"
         : !this.driving

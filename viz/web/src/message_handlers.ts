@@ -14,6 +14,7 @@ import type { SharedView } from "./shared_view";
 import type { SonarWindows } from "./sonar_windows";
 import type { Stage } from "./stage";
 import type { Toolbar } from "./toolbar";
+import type { VehicleCommands } from "./vehicle_commands";
 
 type Handlers = { [M in ServerMessage as M["type"]]: (message: M) => void };
 
@@ -24,11 +25,12 @@ export interface MessageTargets {
   bottom: Pick<BottomPanel, "signals" | "timeline">;
   details: Pick<BodyDetails, "fit" | "clear">;
   selection: Pick<Selection, "roster">;
-  sonars: Pick<SonarWindows, "told">;
+  sonars: Pick<SonarWindows, "setStatus">;
   shared: Pick<SharedView, "restore">;
   announcer: Pick<AlarmAnnouncer, "take">;
   connection: Pick<ConnectionBanner, "source" | "warn">;
   errors: Pick<ErrorBanner, "there">;
+  commands: Pick<VehicleCommands, "answer" | "shows">;
   dark(): boolean;
   /** Begin a session with the server. */
   greet(hello: HelloMessage): void;
@@ -59,7 +61,7 @@ function tellSounds(p: MessageTargets, m: SoundsMessage): void {
   }
   sounds?.hear(p.store, m.receptions, p.stage.show.beacons);
   p.bottom.signals.add(events);
-  for (const n of m.notices) toast(`${n.name}: ${n.text}`);
+  for (const n of m.notices) if (!p.commands.shows(n)) toast(`${n.name}: ${n.text}`);
   if (m.missed) p.bottom.signals.lose(m.missed);
 }
 
@@ -96,6 +98,10 @@ function handlers(p: MessageTargets): Handlers {
     sea: (m) => {
       s.sea = m.components ? new SeaState(m.components) : null;
     },
+    fleet: (m) => {
+      s.fleet = m;
+    },
+    answer: (m) => p.commands.answer(m),
     cables: (m) => {
       s.cables = m.cables;
     },
@@ -113,7 +119,7 @@ function handlers(p: MessageTargets): Handlers {
       if (m.panel) p.showPanel();
       else p.details.clear();
     },
-    picture: (m) => p.sonars.told(m.row, m.name, m.trouble, m.epoch),
+    picture: (m) => p.sonars.setStatus(m.row, m.name, m.trouble, m.epoch),
     trouble: (m) => p.connection.source(m.text),
     mishaps: (m) => p.errors.there(m.parts, m.total),
     reply: (m) => toast(m.text || (m.ok ? "done" : "refused"), !m.ok),

@@ -2,15 +2,17 @@
 
 import type { Chart, MissionDraft } from "./chart";
 import { setChildren, h, formatNumber, toast } from "./dom";
+import { FenceEditor } from "./fence_editor";
 import { formatOffset } from "./geodesy";
 import { postJson } from "./http";
 import type { SendCommand } from "./commander_forms";
+import { PlanningPanel } from "./planning_panel";
 import type { SceneStore } from "./scene_store";
 import type { HelloMessage, SavedMission } from "./page_protocol";
 import { circlePoints, distancesAndTimes, parallelLegs, type Point, type Waypoint } from "./survey_patterns";
 import { lasting, round, WaypointTable } from "./waypoint_table";
 
-type Tool = "waypoint" | "survey" | "beacon" | "fence";
+type Tool = "waypoint" | "survey" | "beacon" | "fence" | "plan";
 
 const MOST_SENT = 1000; // waypoints
 
@@ -23,13 +25,17 @@ export class MissionEditor {
   private followed: number | null = null; // selected body that was followed last
   private depth = 5;
   private speed = 1;
-  private keep = "inside";
   private spacing = 20; // spacing of survey legs; radius of a circle
   private heading = 0;
-  private drawing: [number, number][] = []; // corners of the fence being drawn, the last one of the draft
   private draft: MissionDraft | null = null;
   private saved = true;
   private waypoints: WaypointTable | null = null;
+  private readonly fences = new FenceEditor(
+    () => this.draft!,
+    () => this.changed(),
+    () => this.build(),
+  );
+  private readonly plan: PlanningPanel;
   private readonly where = h("span", { class: "soft num" });
   private readonly info = h("div", { class: "soft" });
   private readonly warning = h("div", { class: "bad", id: "mission-warning" });
@@ -45,12 +51,22 @@ export class MissionEditor {
     private readonly choose: (row: number | null) => void,
   ) {
     stage.append(this.box);
+    this.plan = new PlanningPanel(store, chart, () => this.draft, {
+      send: (vehicle) => this.send(vehicle),
+      save: () => void this.save(),
+      changed: () => this.changed(),
+    });
     window.addEventListener("beforeunload", (e) => {
       if (!this.saved) e.preventDefault();
     });
     chart.onMove = (n, e) => {
       this.where.textContent = this.open ? `${formatOffset(n, "NS", 1)}  ${formatOffset(e, "EW", 1)}` : "";
     };
+  }
+
+  private changed(): void {
+    this.saved = false;
+    this.build();
   }
 
   /** Take what this page may do. */
@@ -112,13 +128,14 @@ export class MissionEditor {
             ? (d.waypoints.get(this.vehicle) ?? [])
             : this.tool === "beacon"
               ? d.beacons.map((b) => b.position)
-              : d.fences.flatMap((f) => f.corners);
+              : this.tool === "fence"
+                ? d.fences.flatMap((f) => f.corners)
+                : [...d.waypoints.values()].flat();
     const found = points.find((p) => Math.hypot(p[0]! - n, p[1]! - e) < near);
     return found
       ? (north, east) => {
           [found[0], found[1]] = [round(north), round(east)];
-          this.saved = false;
-          this.build();
+          this.changed();
         }
       : null;
   }
@@ -139,21 +156,17 @@ export class MissionEditor {
     const d = this.chart.draft!,
       points = d.waypoints.get(this.vehicle) ?? [],
       present = this.store.scene?.bodies.find((b) => b.name === this.vehicle)?.waypoints ?? [];
-    const changed = (): void => {
-      this.saved = false;
-      this.build();
-    };
-    this.waypoints = points.length ? new WaypointTable(points, changed) : null;
+    this.waypoints = points.length ? new WaypointTable(points, () => this.changed()) : null;
     if (this.waypoints || !present.length) return this.waypoints?.element ?? null;
     const edit = (): void => {
       d.waypoints.set(this.vehicle, structuredClone(present));
-      changed();
+      this.changed();
     };
     return h("button", { id: "edit-present", onclick: edit }, `edit the ${present.length} existing waypoints`);
   }
 
   private fresh(): MissionDraft {
-    this.drawing = [];
+    this.fences.close();
     this.saved = true;
     return { waypoints: new Map(), beacons: [], fences: structuredClone(this.store.scene?.fences ?? []), area: [] };
   }
@@ -178,7 +191,7 @@ export class MissionEditor {
           class: this.tool === t ? "on" : "",
           onclick: () => {
             this.tool = t;
-            this.drawing = [];
+            this.fences.close();
             this.build();
           },
         },
@@ -188,19 +201,6 @@ export class MissionEditor {
       const input = h("input", { type: "number", value, step: 0.5, onchange: () => set(Number(input.value)) });
       input.style.width = "64px";
       return h("label", { class: "row" }, label, input);
-    };
-    const select = (value: string, values: string[], set: (v: string) => void): HTMLElement => {
-      const s = h(
-        "select",
-        {
-          onchange: () => {
-            set(s.value);
-            this.build();
-          },
-        },
-        ...values.map((v) => h("option", { value: v, selected: v === value }, v)),
-      );
-      return s;
     };
     const name = h("input", {
       value: this.file,
@@ -227,6 +227,7 @@ export class MissionEditor {
         choice("survey", "survey"),
         choice("beacon", "beacons"),
         choice("fence", "fences"),
+        choice("plan", "plan"),
       ),
       this.tool === "survey"
         ? h(
@@ -290,21 +291,8 @@ export class MissionEditor {
             }),
           )
         : null,
-      this.tool === "fence"
-        ? h(
-            "div",
-            { class: "row" },
-            "keep",
-            select(this.keep, ["inside", "outside"], (v) => {
-              this.keep = v;
-            }),
-            h(
-              "button",
-              { id: "close-fence", disabled: this.drawing.length < 3, onclick: () => this.closeFence() },
-              "close fence",
-            ),
-          )
-        : null,
+      this.tool === "fence" ? this.fences.controls(this.store.hello?.kind === "live") : null,
+      this.tool === "plan" ? this.plan.controls() : null,
       this.tool === "waypoint" || this.tool === "survey" ? this.table() : null,
       this.info,
       this.tool === "waypoint" || this.tool === "survey"
@@ -319,7 +307,7 @@ export class MissionEditor {
                 title:
                   "Send the waypoints to the program that drives the vehicle, if that program accepts missions; " +
                   "the result appears under Notices",
-                onclick: () => this.send(),
+                onclick: () => this.send(this.vehicle),
               },
               `send to ${this.vehicle || "…"}`,
             ),
@@ -328,7 +316,7 @@ export class MissionEditor {
       h(
         "div",
         { class: "row" },
-        h("button", { onclick: () => this.back() }, "undo"),
+        h("button", { disabled: this.tool === "plan", onclick: () => this.back() }, "undo"),
         h("button", { id: "start-over", onclick: () => this.startOver() }, "start over"),
       ),
       h(
@@ -361,7 +349,6 @@ export class MissionEditor {
       const before = this.vehicle;
       this.follow();
       if (this.vehicle !== before) {
-        this.drawing = [];
         this.build(); // updates the page too
         return;
       }
@@ -381,10 +368,14 @@ export class MissionEditor {
           ? `${d.area.length} corners of the area; ${ways}`
           : this.tool === "beacon"
             ? `${d.beacons.length} new beacons`
-            : `${d.fences.length} fences; ${this.drawing.length} corners of the next fence`;
+            : this.tool === "fence"
+              ? `${d.fences.length} fences; click the corners of the next fence`
+              : "";
+    if (this.tool === "plan") this.plan.update();
   }
 
   private clicked(n: number, e: number): void {
+    if (this.tool === "plan") return;
     this.saved &&= !this.vehicle && ["waypoint", "survey"].includes(this.tool);
     const d = this.chart.draft!,
       p: [number, number] = [round(n), round(e)];
@@ -398,11 +389,7 @@ export class MissionEditor {
       while (taken.has(`beacon${k}`)) k++;
       d.beacons.push({ name: `beacon${k}`, position: [...p, this.depth] });
     }
-    if (this.tool === "fence") {
-      if (this.drawing.length) d.fences.pop();
-      this.drawing.push(p);
-      d.fences.push({ name: this.fenceName(), keep: this.keep, corners: [...this.drawing] });
-    }
+    if (this.tool === "fence") this.fences.click(p);
     this.build();
   }
 
@@ -426,63 +413,44 @@ export class MissionEditor {
     return distancesAndTimes(this.store.placeOf(this.vehicle) ?? [0, 0, 0], points);
   }
 
-  private fenceName(): string {
-    const d = this.chart.draft!,
-      taken = new Set(d.fences.map((f) => f.name));
-    let k = 1;
-    while (taken.has(`fence${k}`)) k++;
-    return `fence${k}`;
-  }
-
-  private closeFence(): void {
-    this.drawing = [];
-    this.build();
-  }
-
   private back(): void {
     this.saved = false;
     const d = this.chart.draft!;
     if (this.tool === "waypoint" || (this.tool === "survey" && !d.area.length)) d.waypoints.get(this.vehicle)?.pop();
     else if (this.tool === "survey") d.area.pop();
     if (this.tool === "beacon") d.beacons.pop();
-    if (this.tool === "fence") {
-      const last = d.fences.at(-1);
-      if (this.drawing.length > 1 && last) {
-        this.drawing.pop();
-        last.corners = [...this.drawing];
-      } else {
-        d.fences.pop();
-        this.drawing = [];
-      }
-    }
+    if (this.tool === "fence") this.fences.undo();
     this.build();
   }
 
-  /** Send the waypoints of the selected vehicle to the program that drives it. */
-  private send(): void {
-    const body = [...this.store.bodies.values()].find((b) => b.name === this.vehicle),
-      points = this.draft!.waypoints.get(this.vehicle) ?? [];
-    if (!body) {
-      toast(`${this.vehicle} is not in the simulation`, true);
-      return;
-    }
-    if (points.length > MOST_SENT) {
+  /** Send the waypoints of a vehicle to the program that drives it; false if that is impossible. */
+  private send(vehicle: string): boolean {
+    const row = this.store.rowOf(vehicle),
+      points = this.draft!.waypoints.get(vehicle) ?? [];
+    if (row === undefined) toast(`${vehicle} is not in the simulation`, true);
+    else if (points.length > MOST_SENT)
       toast(`missions of more than ${MOST_SENT} waypoints must be loaded from a file`, true);
-      return;
+    else {
+      this.order("mission", row, { points: points.flat() });
+      return true;
     }
-    this.order("mission", body.row, { points: points.flat() });
+    return false;
   }
 
   private async save(): Promise<void> {
     const d = this.chart.draft!;
     const waypoints = Object.fromEntries([...d.waypoints].filter(([, w]) => w.length));
-    const fences = d.fences.filter((f) => f.corners.length > 2);
+    const problem = this.fences.problem();
+    if (problem) {
+      toast(problem, true);
+      return;
+    }
     const found = await postJson<SavedMission>("/api/mission", {
       file: this.file,
       replace: this.replace,
       waypoints,
       beacons: d.beacons,
-      fences,
+      fences: d.fences,
     });
     if (!found) return;
     this.saved = true;

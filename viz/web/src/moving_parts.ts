@@ -158,8 +158,8 @@ export class MovingParts {
     if (kit !== this.kit) this.mount(kit);
     const share = Math.min(1, FOLLOW * dt);
     kit.actuators.forEach((a, k) => {
-      const wanted = panel?.actuation?.actual[k] ?? a.rest,
-        v = (this.values[k] = this.values[k]! + share * (wanted - this.values[k]!));
+      const target = panel?.actuation?.actual[k] ?? a.rest,
+        v = (this.values[k] = this.values[k]! + share * (target - this.values[k]!));
       const part = this.parts.get(`${a.kind} ${a.part}`);
       if (part) part.pivot.quaternion.copy(part.base).multiply(this.turn.setFromAxisAngle(part.axis, part.angle(v)));
       const tank = a.kind === "ballast" ? this.tanks[a.part] : undefined;

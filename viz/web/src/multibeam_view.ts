@@ -143,7 +143,7 @@ export class MultibeamView implements ImagePainter {
     }
   }
 
-  tell(x: number, y: number): string {
+  describeSample(x: number, y: number): string {
     const [x0, y0, sx, sy] = this.scale,
       down = this.ping?.head.at[2] ?? 0;
     return this.ping ? `${((x - x0) / sx).toFixed(1)} m starboard, depth ${((y - y0) / sy + down).toFixed(2)} m` : "";

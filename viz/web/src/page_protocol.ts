@@ -152,9 +152,9 @@ export interface FieldInfo {
   unit: string;
   count: number;
   doc: string;
-  /** name of each of its numbers, if they have names */
+  /** name of each component, if named */
   labels: string[] | null;
-  /** unit of each of its numbers, if the units differ */
+  /** unit of each component, if the units differ */
   units: string[] | null;
 }
 
@@ -243,7 +243,7 @@ export interface Surroundings {
   wave: number | null;
 }
 
-/** Current data of one body. A source omits the parts that it never knows. */
+/** Current data of one body. A source omits the parts that it cannot provide. */
 export interface BodyPanel {
   row: number;
   /** simulation time, s */
@@ -395,7 +395,7 @@ export interface Alarm {
   seen: boolean;
   /** number of occurrences */
   count: number;
-  /** time until which a user suppressed the alarm; null: in service */
+  /** time until which a user shelved the alarm; null: not shelved */
   shelved: number | null;
 }
 
@@ -431,6 +431,24 @@ export interface WeatherReport {
   /** state of the log: ok, off, or what is wrong with it; empty: unknown */
   log?: string;
   replay?: ReplayClock;
+}
+
+/** What a vehicle does, as its program reports it. */
+export interface MissionState {
+  mode: string;
+  /** number of the current waypoint, from 1; 0: none */
+  waypoint: number;
+  /** number of waypoints of the mission; 0: none */
+  count: number;
+  /** where it goes: north and east in W; null: nowhere */
+  target: number[] | null;
+}
+
+/** Battery and mission of the vehicles, by row. A vehicle without an entry has no such value. */
+export interface FleetStatus {
+  /** battery charge, as a fraction of the capacity */
+  charges: Record<string, number>;
+  missions: Record<string, MissionState>;
 }
 
 /** Description of a raster chart. */
@@ -520,6 +538,14 @@ export interface WeatherMessage {
   type: "weather";
 }
 
+/** Battery and mission of the vehicles. */
+export interface FleetMessage {
+  /** battery charge, as a fraction of the capacity */
+  charges: Record<string, number>;
+  missions: Record<string, MissionState>;
+  type: "fleet";
+}
+
 /** Wave components (`sea_surface.py`); null: unknown. */
 export interface SeaMessage {
   type: "sea";
@@ -583,6 +609,17 @@ export interface ReplyMessage {
   text: string;
 }
 
+/** Answer of a vehicle's program to a command of this page. */
+export interface CommandAnswerMessage {
+  type: "answer";
+  row: number;
+  /** number of the command, as in its request */
+  number: number;
+  /** the vehicle carries it out */
+  ok: boolean;
+  text: string;
+}
+
 export type ServerMessage =
   | HelloMessage
   | SceneMessage
@@ -593,6 +630,7 @@ export type ServerMessage =
   | AlarmsMessage
   | EstimatesMessage
   | WeatherMessage
+  | FleetMessage
   | SeaMessage
   | CablesMessage
   | TrafficMessage
@@ -601,7 +639,8 @@ export type ServerMessage =
   | ImageMessage
   | SourceErrorMessage
   | ErrorsMessage
-  | ReplyMessage;
+  | ReplyMessage
+  | CommandAnswerMessage;
 
 /** Header of a binary image. */
 export interface ImageHeader {
@@ -689,6 +728,18 @@ export interface CommanderRequest {
   values: Record<string, number | number[]>;
 }
 
+/**
+ * Command a vehicle: go to, loiter, return, pause, resume or abort. `point` is north, east and down in W and a speed
+ * (0: the vehicle's own); None: not stated. The page selects `number`, which the answer contains.
+ */
+export interface VehicleCommandRequest {
+  do: "command";
+  row: number;
+  number: number;
+  action: string;
+  point: number[] | null;
+}
+
 /** Drive a body from a page. The values are fractions of the actuators' ranges, -1 to 1; None: leave the body. */
 export interface DriveRequest {
   do: "drive";
@@ -704,6 +755,7 @@ export type PageRequest =
   | AcknowledgeRequest
   | ShelveRequest
   | CommanderRequest
+  | VehicleCommandRequest
   | DriveRequest;
 
 /** Reason why a request failed, in an answer with an error status. */

@@ -25,24 +25,24 @@ const CELL = [34, 16] as const; // px: one sounding per cell of this size, the s
 
 export class S57Chart {
   version = 0; // incremented when another chart is loaded
-  private told: ChartContent | null = null;
+  private content: ChartContent | null = null;
   private origin: readonly number[] = [];
   private areas: Shape[] = [];
   private lines: Shape[] = [];
   private soundings = new Float64Array(0); // north, east, depth; shallowest first
   private marks: { kind: string; name: string; at: [number, number] }[] = [];
 
-  get there(): boolean {
-    return this.told !== null;
+  get isLoaded(): boolean {
+    return this.content !== null;
   }
 
   async load(): Promise<void> {
-    this.told = (await (await fetch("/chart")).json()) as ChartContent;
+    this.content = (await (await fetch("/chart")).json()) as ChartContent;
     this.origin = [];
     this.version++;
   }
 
-  private lay(told: ChartContent, origin: [number, number]): void {
+  private project(content: ChartContent, origin: [number, number]): void {
     this.origin = origin;
     const path = (flat: number[]): Float64Array => {
       const out = new Float64Array(flat.length);
@@ -53,13 +53,13 @@ export class S57Chart {
       const laid = rings.map(path);
       return { rings: laid, box: boxOf(laid), depth, kind };
     };
-    this.areas = told.areas.map((a) => shape(a.kind, a.depth, a.rings));
-    this.lines = told.lines.map((l) => shape(l.kind, l.depth, [l.path]));
+    this.areas = content.areas.map((a) => shape(a.kind, a.depth, a.rings));
+    this.lines = content.lines.map((l) => shape(l.kind, l.depth, [l.path]));
     const points: [number, number, number][] = [];
-    for (let k = 0; k < told.soundings.length; k += 3)
-      points.push([...toLocal(origin, told.soundings[k]!, told.soundings[k + 1]!), told.soundings[k + 2]!]);
+    for (let k = 0; k < content.soundings.length; k += 3)
+      points.push([...toLocal(origin, content.soundings[k]!, content.soundings[k + 1]!), content.soundings[k + 2]!]);
     this.soundings = Float64Array.from(points.sort((a, b) => a[2] - b[2]).flat());
-    this.marks = told.marks.map((m) => ({ ...m, at: toLocal(origin, ...m.at) }));
+    this.marks = content.marks.map((m) => ({ ...m, at: toLocal(origin, ...m.at) }));
   }
 
   /** Draw everything between two corners (north, east). */
@@ -71,9 +71,9 @@ export class S57Chart {
     px: Px,
     dark: boolean,
   ): void {
-    if (!this.told) return;
-    if (origin[0] !== this.origin[0] || origin[1] !== this.origin[1]) this.lay(this.told, origin);
-    const seen = (b: Box): boolean => b.n1 >= low[0] && b.n0 <= high[0] && b.e1 >= low[1] && b.e0 <= high[1];
+    if (!this.content) return;
+    if (origin[0] !== this.origin[0] || origin[1] !== this.origin[1]) this.project(this.content, origin);
+    const isVisible = (b: Box): boolean => b.n1 >= low[0] && b.n0 <= high[0] && b.e1 >= low[1] && b.e0 <= high[1];
     const trace = (rings: Float64Array[], close: boolean): void => {
       c.beginPath();
       for (const ring of rings) {
@@ -86,7 +86,7 @@ export class S57Chart {
       }
     };
     for (const a of this.areas) {
-      if (!seen(a.box)) continue;
+      if (!isVisible(a.box)) continue;
       c.fillStyle =
         a.kind === "LNDARE"
           ? dark
@@ -102,7 +102,7 @@ export class S57Chart {
     c.globalAlpha = 1;
     c.font = "10px system-ui, sans-serif";
     for (const l of this.lines) {
-      if (!seen(l.box)) continue;
+      if (!isVisible(l.box)) continue;
       const contour = l.kind === "DEPCNT";
       c.strokeStyle = contour ? (dark ? "#ffffff60" : "#12283a70") : cssVariable("--ink");
       c.lineWidth = contour ? 0.9 : 1.6;
@@ -156,10 +156,10 @@ export class S57Chart {
 
   /** Draw the source of the chart. */
   sign(c: CanvasRenderingContext2D, hh: number): void {
-    if (!this.told) return;
+    if (!this.content) return;
     c.font = "10px system-ui, sans-serif";
     c.fillStyle = cssVariable("--soft");
-    c.fillText(`${this.told.name} · depths below chart datum`, 98, hh - 32);
+    c.fillText(`${this.content.name} · depths below chart datum`, 98, hh - 32);
   }
 }
 

@@ -9,6 +9,7 @@ import {
   type BodyPanel,
   type CableInfo,
   type EstimatesMessage,
+  type FleetStatus,
   type HelloMessage,
   INVALID,
   type Notice,
@@ -98,6 +99,7 @@ export class SceneStore {
   events: (SentSignal | SignalReception)[] = [];
   notices: Notice[] = [];
   alarms: Alarm[] = [];
+  fleet: FleetStatus = { charges: {}, missions: {} };
   lost = ""; // reason why no data arrive: the values shown are stale
   last: Frame | null = null;
   chosen: number | null = null;

@@ -5,7 +5,7 @@ import type { BodyPanel, RosterEntry } from "./page_protocol";
 import type { SceneStore } from "./scene_store";
 
 export class Selection {
-  private gone = ""; // name of the selected body after it left; selected again when it returns
+  private absent = ""; // name of the selected body after it left; selected again when it returns
   private shown: BodyPanel | null = null; // data shown last
 
   constructor(
@@ -17,7 +17,7 @@ export class Selection {
 
   choose(row: number | null): void {
     if (row === this.store.chosen) return;
-    this.gone = "";
+    this.absent = "";
     this.store.chosen = row;
     this.store.panel = this.store.kit = this.store.traffic = null;
     this.shown = null;
@@ -40,8 +40,8 @@ export class Selection {
     if (row !== null && !this.store.bodies.has(row)) {
       const name = this.store.name(row);
       this.choose(null);
-      this.gone = name;
-    } else if (this.gone) this.choose(bodies.find(([, name]) => name === this.gone)?.[0] ?? row);
+      this.absent = name;
+    } else if (this.absent) this.choose(bodies.find(([, name]) => name === this.absent)?.[0] ?? row);
   }
 
   /** Show the newest data of the selected body. */

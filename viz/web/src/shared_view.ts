@@ -17,14 +17,14 @@ export interface SharedParts {
 }
 
 export class SharedView {
-  private wanted: ViewState | null = parseViewLink(location.hash); // kept until the scene is loaded
+  private pending: ViewState | null = parseViewLink(location.hash); // kept until the scene is loaded
 
   constructor(
     private readonly store: SceneStore,
     private readonly parts: SharedParts,
   ) {
     window.addEventListener("hashchange", () => {
-      this.wanted = parseViewLink(location.hash);
+      this.pending = parseViewLink(location.hash);
       this.restore();
     });
   }
@@ -51,10 +51,10 @@ export class SharedView {
 
   /** Restore the view of the link that opened the page, as soon as its scene and bodies are loaded. */
   restore(): void {
-    const v = this.wanted,
+    const v = this.pending,
       { stage, bottom, panels, selection, control } = this.parts;
     if (!v || !this.store.scene || !this.store.bodies.size) return;
-    this.wanted = null;
+    this.pending = null;
     stage.showLayers(v.show);
     panels.set("left", v.panels[0]);
     panels.set("right", v.panels[1]);

@@ -18,7 +18,7 @@ export interface ShortcutTargets {
   helm: Pick<ManualControl, "request">;
   panels: Pick<SidePanels, "toggle">;
   theme: Pick<Theme, "toggle">;
-  pointer: Pick<ChartPointer, "endMeasurement">;
+  pointer: Pick<ChartPointer, "endMeasurement" | "measuring" | "measure" | "copy">;
   /** Open the onboard view of the selected body, or close it. */
   toggleOnboard(): void;
 }
@@ -45,6 +45,11 @@ function actions(p: ShortcutTargets): Record<string, () => void> {
     },
     o: () => p.toggleOnboard(),
     ...Object.fromEntries(LAYERS.map(([layer, , key]) => [key.toLowerCase(), () => p.stage.toggle(layer)])),
+    f: () => {
+      p.stage.setMode("chart");
+      p.pointer.measure(!p.pointer.measuring);
+    },
+    y: () => p.pointer.copy(),
     m: () => {
       p.stage.menu.close();
       p.mission.request();

@@ -123,7 +123,7 @@ export class SidescanView implements ImagePainter {
     }
   }
 
-  tell(x: number, y: number): string {
+  describeSample(x: number, y: number): string {
     const line = this.lines[this.lines.length - 1 - Math.floor(y / this.tall)];
     if (!line || !this.image) return "";
     const half = this.image.width / 2,

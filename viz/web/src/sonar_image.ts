@@ -115,7 +115,7 @@ export interface ImagePainter {
   clear(): void;
   paint(c: CanvasRenderingContext2D, w: number, h: number, style: ImageStyle): void;
   /** Describe the sample under a point. */
-  tell(x: number, y: number): string;
+  describeSample(x: number, y: number): string;
   /** Levels for the darkest and brightest colour. */
   limits(): [number, number] | null;
 }

@@ -25,7 +25,7 @@ export class SonarWindow {
   private low = 0;
   private high = 255;
   private readonly canvas = h("canvas", { class: "sonar" });
-  private readonly told = h("div", { class: "told" });
+  private readonly status = h("div", { class: "status" });
   private readonly under = h("div", { class: "under" });
   private readonly colouring = h(
     "select",
@@ -100,7 +100,7 @@ export class SonarWindow {
         this.floating,
         button,
       );
-    this.box = h("div", { class: "window sonars" }, head, this.canvas, this.told, this.under);
+    this.box = h("div", { class: "window sonars" }, head, this.canvas, this.status, this.under);
     this.box.dataset["sonar"] = name;
     toggleClass(this.contrast, "on", true);
     const width = Math.min(460, 0.48 * stage.element.clientWidth),
@@ -119,7 +119,7 @@ export class SonarWindow {
     }).observe(this.box);
     this.canvas.addEventListener("pointermove", (e) => {
       const ratio = this.ratio();
-      setText(this.under, this.painter?.tell(e.offsetX * ratio, e.offsetY * ratio) ?? "");
+      setText(this.under, this.painter?.describeSample(e.offsetX * ratio, e.offsetY * ratio) ?? "");
     });
     this.canvas.addEventListener("pointerleave", () => setText(this.under, ""));
   }
@@ -170,7 +170,7 @@ export class SonarWindow {
       head = this.head;
     if (!w || !hh) return;
     if (!head || this.trouble) {
-      setText(this.told, this.trouble || "no image yet");
+      setText(this.status, this.trouble || "no image yet");
       if (!head) return;
     }
     if (!this.stale) return;
@@ -203,7 +203,7 @@ export class SonarWindow {
         ? `${head.bins / 3} x ${head.beams}  exposure ${head.gain.toPrecision(3)}`
         : `${(head.frequency / 1e3).toFixed(0)} kHz  ${head.range.toFixed(0)} m`;
     setText(
-      this.told,
+      this.status,
       `${what}  ${head.kind === "camera" ? "picture" : "ping"} ${head.number}  ${formatTime(head.time)}` +
         `${altitude}${cut}${skipped}`,
     );

@@ -65,7 +65,7 @@ export class SonarWindows {
     this.windows.get(`${p.head.row}/${p.head.name}`)?.take(p);
   }
 
-  told(row: number, name: string, trouble: string, epoch: number): void {
+  setStatus(row: number, name: string, trouble: string, epoch: number): void {
     const w = this.windows.get(`${row}/${name}`);
     if (!w) return;
     w.trouble = trouble;

@@ -23,7 +23,7 @@ interface Line {
 export class SpaceTime {
   readonly element: HTMLElement;
   private readonly canvas = h("canvas", { id: "spacetime", class: "drawn" });
-  private readonly told = h("div", { class: "tip hidden" });
+  private readonly tip = h("div", { class: "tip hidden" });
   private readonly reasons = h("div", { class: "reasons" });
   private readonly chips = new Map<number, { button: HTMLButtonElement; text: HTMLElement }>();
   private readonly hidden = new Set(QUIET);
@@ -102,7 +102,7 @@ export class SpaceTime {
         slot,
         this.reasons,
       ),
-      h("div", { class: "sound-place" }, this.canvas, this.told),
+      h("div", { class: "sound-place" }, this.canvas, this.tip),
     );
     new ResizeObserver(() => this.update()).observe(this.canvas); // the heading may have wrapped to another line
     let held: number | null = null;
@@ -226,7 +226,7 @@ export class SpaceTime {
     }
     c.restore();
     c.globalAlpha = 1;
-    this.tell(counts);
+    this.showOutcomes(counts);
     this.hover();
   }
 
@@ -289,7 +289,7 @@ export class SpaceTime {
   }
 
   /** Outcomes of signals in this time span; a click hides an outcome. */
-  private tell(counts: Map<number, number>): void {
+  private showOutcomes(counts: Map<number, number>): void {
     for (const outcome of counts.keys())
       if (!this.chips.has(outcome)) {
         const text = h("span", {}),
@@ -336,11 +336,11 @@ export class SpaceTime {
 
   private hover(): void {
     const line = this.nearest();
-    toggleClass(this.told, "hidden", !line);
+    toggleClass(this.tip, "hidden", !line);
     if (!line || !this.pointer) return;
     const e = line.event;
     setText(
-      this.told,
+      this.tip,
       [
         `${this.store.name(e.source)} → ${this.store.name(e.receiver)}`,
         SIGNAL_KINDS[e.kind] ?? "",
@@ -352,7 +352,7 @@ export class SpaceTime {
         .filter(Boolean)
         .join(", "),
     );
-    Object.assign(this.told.style, {
+    Object.assign(this.tip.style, {
       left: `${Math.min(this.pointer[0] + 12, this.canvas.clientWidth - 240)}px`,
       top: `${Math.max(this.pointer[1] - 28, 0)}px`,
     });

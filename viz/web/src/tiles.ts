@@ -22,9 +22,9 @@ export function tileCorner(x: number, y: number, z: number): [number, number] {
 }
 
 export class Tiles {
-  told: TilesetInfo | null = null;
+  info: TilesetInfo | null = null;
   version = 0; // incremented with each loaded image
-  private readonly kept = new Map<string, HTMLImageElement>();
+  private readonly images = new Map<string, HTMLImageElement>();
 
   constructor(private readonly changed: () => void) {}
 
@@ -38,7 +38,7 @@ export class Tiles {
     px: (n: number, e: number) => [number, number],
     dark: boolean,
   ): void {
-    const t = this.told;
+    const t = this.info;
     if (!t) return;
     const corners = [
       [low[0], low[1]],
@@ -95,8 +95,8 @@ export class Tiles {
 
   /** Draw the source of the chart. */
   sign(c: CanvasRenderingContext2D, hh: number): void {
-    if (!this.told) return;
-    const text = [this.told.name, this.told.attribution.replace(/<[^>]*>/g, "")].filter(Boolean).join(" · ");
+    if (!this.info) return;
+    const text = [this.info.name, this.info.attribution.replace(/<[^>]*>/g, "")].filter(Boolean).join(" · ");
     c.font = "10px system-ui, sans-serif";
     c.strokeStyle = cssVariable("--bg");
     c.fillStyle = cssVariable("--ink");
@@ -107,7 +107,7 @@ export class Tiles {
 
   private image(z: number, x: number, y: number): HTMLImageElement {
     const key = `${z}/${x}/${y}`,
-      known = this.kept.get(key);
+      known = this.images.get(key);
     if (known) return known;
     const image = new Image();
     image.onload = () => {
@@ -115,8 +115,8 @@ export class Tiles {
       this.changed();
     };
     image.src = `/tiles/${key}`;
-    this.kept.set(key, image);
-    if (this.kept.size > MOST_KEPT) this.kept.delete(this.kept.keys().next().value!);
+    this.images.set(key, image);
+    if (this.images.size > MOST_KEPT) this.images.delete(this.images.keys().next().value!);
     return image;
   }
 }

@@ -495,8 +495,8 @@ export class View3D {
     ] as const)
       for (const s of kit?.row === this.onboard?.row ? (kit?.sensors ?? []) : []) {
         const v = s.type === type ? values?.[s.name] : undefined,
-          told = v?.valid ? v.fields[field] : null;
-        if (typeof told === "number") return told;
+          value = v?.valid ? v.fields[field] : null;
+        if (typeof value === "number") return value;
       }
     return null;
   }

@@ -133,14 +133,14 @@ export class Labels3D {
         )
         .project(camera);
       if (!t || p.z > 1 || timeLeft(m, store) <= 0) continue;
-      const told = meetingLabel(m, store);
+      const label = meetingLabel(m, store);
       text(
-        told,
+        label,
         ...placeLabel(
           used,
           ((p.x + 1) / 2) * canvas.clientWidth + 8,
           ((1 - p.y) / 2) * canvas.clientHeight,
-          7 * told.length,
+          7 * label.length,
           canvas.clientWidth,
         ),
         cssVariable(DANGER_COLOURS[dangerLevel(m, t)]),

@@ -1,7 +1,13 @@
 // Websocket: frames are binary (see wavesim_viz/frame.py), all other messages are JSON.
 
 import { decodeSonarImage, type SonarImage } from "./sonar_image";
-import { BODY_WIDTH, type PageRequest, type ServerMessage, SIGNAL_WIDTH } from "./page_protocol";
+import {
+  BODY_WIDTH,
+  type PageRequest,
+  type ServerMessage,
+  SIGNAL_WIDTH,
+  type VehicleCommandRequest,
+} from "./page_protocol";
 
 export interface Frame {
   state: number;
@@ -105,6 +111,9 @@ export class ViewerSocket {
   }
   order(verb: string, row: number | null, values: Record<string, number | number[]>): void {
     this.send({ do: "order", verb, row, values });
+  }
+  command(command: Omit<VehicleCommandRequest, "do">): void {
+    this.send({ do: "command", ...command });
   }
   drive(body: string, shares: (number | null)[] | null): void {
     this.send({ do: "drive", body, shares });

@@ -51,7 +51,7 @@ test("numbers never push a column off", () => {
 });
 
 test("ticks are written as they are", () => {
-  for (const [at, told] of [
+  for (const [at, texts] of [
     [
       [0, 2.5, 5],
       ["0", "2.5", "5.0"],
@@ -85,7 +85,7 @@ test("ticks are written as they are", () => {
       ["50000", "1.0e+5"],
     ],
   ] as [(number | null)[], string[]][])
-    assert.deepEqual(tickTexts(at), told);
+    assert.deepEqual(tickTexts(at), texts);
 });
 
 test("places of the world: one minute north is a nautical mile, the bed between its points, legs of a measure", () => {
@@ -270,7 +270,7 @@ test("a profile is the way as it was run", () => {
   ]);
 });
 
-test("ranges are told two-way or one-way, against the true ones", () => {
+test("two-way and one-way ranges are compared with the true ranges", () => {
   const heard = {
     receiver: 1,
     source: 2,

@@ -136,7 +136,7 @@ class BodyConfig:
         "send",
     )
     watchdog: float = key(
-        "Time limit of the watchdog. If no command arrives for this simulation time, `failsafe` takes effect. 0 "
+        "Time limit of the watchdog. If no command arrives for this long (simulation time), `failsafe` takes effect. 0 "
         "= no limit.",
         "time",
         0.0,

@@ -96,7 +96,7 @@ class SonarConfig(SensorConfig):
     """
 
     rate: float = key(
-        "Pings per second of the sonar; at most c/(2 range), with the speed of sound c.",
+        "Pings per second of the sonar; at most c/(2 range), where c is the speed of sound.",
         "frequency",
         5.0,
         low=0.01,
@@ -199,7 +199,7 @@ class CameraConfig(SensorConfig):
     height: int = key("Height of the image in pixels.", default=240, low=16, high=1024, integer=True)
     view: float = key(
         "Horizontal field of view of the camera without lens distortion: half the image width is f tan(view/2), "
-        "with the focal length f.",
+        "where f is the focal length.",
         "angle",
         1.0472,
         low=0.05,

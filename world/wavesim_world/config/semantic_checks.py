@@ -195,8 +195,8 @@ def _water(config: Config, path: Path) -> None:
     waves, deep = world.waves, world.waves.depth or (world.bed.depth if world.soundings is None else 0.0)
     if waves.beaufort < 0 and 0.0 < deep < waves.height:
         raise ConfigError(
-            f"waves of significant height {waves.height:g} m cannot exist in {deep:g} m of water: they break below a height of "
-            "0.6 times the depth; reduce `height`, or set the `depth` of <waves>",
+            f"waves of significant height {waves.height:g} m cannot exist in {deep:g} m of water: waves break when "
+            "their significant height reaches about 0.6 times the depth; reduce `height`, or set the `depth` of <waves>",
             str(path),
         )
     if len(world.scalar) > MAX_SCALARS:

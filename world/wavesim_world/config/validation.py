@@ -81,7 +81,7 @@ def _masses(model: Model, fail: Any) -> None:
             )
     added = matrix(model.added_mass)
     if np.linalg.eigvalsh(0.5 * (added + added.T)).min() < -1e-9:
-        fail("the added mass has a negative eigenvalue; write M_A with positive sign")
+        fail("the added mass has a negative eigenvalue; enter M_A with a positive sign")
     lopsided = np.abs(added - added.T).max() / max(np.abs(added).max(), 1e-300)
     if lopsided > 0.35:
         a, b = divmod(int(np.argmax(np.abs(added - added.T))), 6)
@@ -126,7 +126,7 @@ def _drag(model: Model, fail: Any) -> None:
         fail('the model has no drag; if that is intended, write <linear-drag diagonal="0 0 0 0 0 0"/>')
     for name in ("linear_drag", "quadratic_drag"):
         if np.diag(matrix(getattr(model, name))).min() < 0.0:
-            fail(f"<{name.replace('_', '-')}> has a negative diagonal element; write drag with a positive sign")
+            fail(f"<{name.replace('_', '-')}> has a negative diagonal element; enter the drag with a positive sign")
     if model.derivatives is not None:
         d = model.derivatives
         if len(d.derivative) > MAX_DERIVATIVES:

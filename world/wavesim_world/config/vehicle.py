@@ -119,7 +119,7 @@ class CrossFlow:
         "Position of the centre of the integration length, forward of the body's origin.", "length", 0.0
     )
     sway: float = key(
-        "Coefficient c of the cross-flow force Y in sway: 1/2 rho T CD, with the draft T and the drag coefficient CD.",
+        "Coefficient c of the cross-flow force Y in sway: 1/2 rho T CD, where T is the draft and CD the drag coefficient.",
         "cross-flow",
         0.0,
         low=0.0,
@@ -151,7 +151,7 @@ class SurgeFriction:
     """
 
     factor: float = key(
-        "Factor c of the surge friction: 1/2 rho S, with the wetted surface S.", "cross-flow length", low=0.0
+        "Factor c of the surge friction: 1/2 rho S, where S is the wetted surface.", "cross-flow length", low=0.0
     )
     residual: float = key("Residual coefficient k of the surge resistance, for roughness and wave making.", default=0.0)
     length: float = key("Length L of the hull, for the Reynolds number.", "length", low=1e-3)
@@ -361,19 +361,20 @@ class Model:
         Restoring, "Linear restoring forces that replace the buoyancy of the primitive shape."
     )
     load: tuple[Load, ...] = children(Load, "Weight on board that <restoring> does not balance.")
-    added_mass: Matrix6 = child(Matrix6, "Added mass matrix M_A, with positive sign.", required=True)
+    added_mass: Matrix6 = child(Matrix6, "Added mass matrix M_A, entered with a positive sign.", required=True)
     linear_drag: Matrix6 | None = child(
-        Matrix6, "Linear drag matrix D, with positive sign: tau = -D nu_r, with the velocity nu_r through the water."
+        Matrix6,
+        "Linear drag matrix D, entered with a positive sign: tau = -D nu_r, where nu_r is the velocity through water.",
     )
     quadratic_drag: Matrix6 | None = child(
         Matrix6,
-        "Quadratic drag matrix D, with positive sign: tau = -D (abs(nu_r) nu_r), with the velocity nu_r through "
-        "the water. The product abs(nu_r) nu_r is taken element by element.",
+        "Quadratic drag matrix D, entered with a positive sign: tau = -D (abs(nu_r) nu_r), where nu_r is the velocity "
+        "through water. The product abs(nu_r) nu_r is taken element by element.",
     )
     lift: Matrix6 | None = child(
         Matrix6,
-        "Matrix L of body lift and cross terms: tau = -L abs(u_r) nu_r, with "
-        "the velocity nu_r through the water and its surge component u_r.",
+        "Matrix L of body lift and cross terms: tau = -L abs(u_r) nu_r, where nu_r is the velocity through water and "
+        "u_r its surge component.",
     )
     fading_drag: FadingDrag | None = child(FadingDrag, "Linear drag that decreases with speed.")
     cross_flow: CrossFlow | None = child(CrossFlow, "Cross-flow drag along the hull.")

@@ -250,7 +250,7 @@ class Tunnel:
 
 @dataclass(frozen=True)
 class Mesh:
-    """Obstacle from a mesh file of triangles (STL, PLY, OBJ, OFF, GLB), such as a wreck, a rock or a pontoon.
+    """Obstacle from a triangle mesh file (STL, PLY, OBJ, OFF, GLB), such as a wreck, a rock or a pontoon.
 
     `attitude` rotates the axes of the file to north, east, down. A file whose z axis points up needs attitude="180 0 0
     deg".
@@ -283,7 +283,7 @@ class Obstacles:
     block: tuple[Block, ...] = children(Block, "Box-shaped obstacle.")
     pier: tuple[Pier, ...] = children(Pier, "Upright round post.")
     tunnel: tuple[Tunnel, ...] = children(Tunnel, "Straight horizontal tunnel.")
-    mesh: tuple[Mesh, ...] = children(Mesh, "Obstacle from a mesh file of triangles.")
+    mesh: tuple[Mesh, ...] = children(Mesh, "Obstacle from a triangle mesh file.")
 
 
 @dataclass(frozen=True)
@@ -464,7 +464,9 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class ScalarConfig:
-    """Scalar quantity of the water, measured by the sensor `scalar`: a sum of clouds, or a column of the <volume>."""
+    """Scalar quantity of the water, measured by the sensor `scalar`. It is given as a sum of Gaussian clouds, or as a column of
+    the <volume>.
+    """
 
     name: str = text("Name of the scalar quantity.")
     column: str = text(

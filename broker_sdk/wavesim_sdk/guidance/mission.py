@@ -1,0 +1,202 @@
+"""Mission follower for on-board programs: waypoints, missions and commands of an operator, and the vehicle's answers.
+
+    follower = MissionFollower(waypoints, (0.0, 0.0))
+    ...
+    follower.update(step, broker, (north, east))    # missions and commands: carry them out, answer them, report
+    course = follower.course(north, east)
+    depth, speed = follower.target.depth, follower.target.speed
+
+Without commands, course and target are exactly those of :class:`~.control.LineOfSight`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from wavesim_sdk.elementary import atan2, hypot
+from wavesim_sdk.guidance.control import LineOfSight, Waypoint
+from wavesim_sdk.mission_status import MissionStatus
+
+if TYPE_CHECKING:
+    from wavesim_sdk.onboard import BrokerBase, Step
+    from wavesim_sdk.wire.items import CommandReceived
+
+__all__ = ["FollowerSettings", "MissionFollower"]
+
+REFERENCE_M = 1e5  #: a target farther away than this is refused
+
+
+@dataclass(frozen=True)
+class FollowerSettings:
+    """Properties of the vehicle that follows a mission."""
+
+    lookahead: float = 12.0  #: lookahead distance of the line-of-sight guidance in m
+    acceptance: float = 10.0  #: distance in m within which a waypoint is reached
+    circle: float = 25.0  #: radius in m of the circle on which the vehicle loiters; 0 = it can hold its position
+    is_submersible: bool = False  #: whether it has a depth: it surfaces when its mission is aborted
+    max_depth: float = math.inf  #: maximum depth in m to which it goes
+
+
+class MissionFollower:
+    """Guidance along a mission that an operator may interrupt.
+
+    Modes: *mission*, *goto* (then *loiter*), *return* (to the start, then *loiter*), *loiter*, *paused* (loiter, with the mission
+    kept), and *aborted* (no mission; stop, at the surface). A vehicle that cannot hold its position loiters on a circle.
+    """
+
+    def __init__(
+        self, waypoints: Sequence[Waypoint], start: tuple[float, float], settings: FollowerSettings | None = None
+    ) -> None:
+        self.settings, self.home = settings or FollowerSettings(), start
+        self.mode = "mission"
+        self.waypoints = list(waypoints)
+        self._steer: LineOfSight | None = self._along(waypoints, start) if waypoints else None
+        self._hold: Waypoint | None = None  # where it goes or loiters, other than a mission
+        self._place, self._depth, self._course = start, 0.0, 0.0
+        self._reported: MissionStatus | None = None
+        self._has_joined = False
+        if not waypoints:
+            self.mode, self._hold = "loiter", Waypoint(*start, speed=1.0)
+
+    def _along(self, waypoints: Sequence[Waypoint], start: tuple[float, float]) -> LineOfSight:
+        return LineOfSight(waypoints, start, self.settings.lookahead, self.settings.acceptance)
+
+    # -- guidance ------------------------------------------------------------------------------------
+
+    @property
+    def target(self) -> Waypoint:
+        """Where the vehicle goes, with the wanted depth in m and speed in m/s. The speed is 0 to stop."""
+        if self._hold is None:
+            assert self._steer is not None
+            return self._steer.target
+        if self.mode == "aborted":
+            submerged = self.settings.is_submersible and self._depth > 1.0  # it needs speed to rise
+            return replace(self._hold, depth=0.0, speed=self._hold.speed if submerged else 0.0)
+        if self._is_circling or self.mode in ("goto", "return"):
+            return self._hold
+        away = hypot(self._hold.north - self._place[0], self._hold.east - self._place[1])
+        slower = min(1.0, max(0.0, float(away) - 1.0) / 10.0)  # it holds its position
+        return replace(self._hold, speed=self._hold.speed * slower)
+
+    def course(self, north: float, east: float) -> float:
+        """Return the desired course over ground in rad."""
+        self._place = north, east
+        if self._hold is None:
+            assert self._steer is not None
+            self._course = self._steer.course(north, east)
+            return self._course
+        dn, de = self._hold.north - north, self._hold.east - east
+        bearing, away = float(atan2(de, dn)), float(hypot(dn, de))
+        if self.mode in ("goto", "return") and away < self.settings.acceptance:
+            self.mode = "loiter"
+        if not self._is_circling:
+            if away > 1.0 and self.mode != "aborted":  # otherwise it keeps its heading
+                self._course = bearing
+            return self._course
+        radius = self.settings.circle
+        # starboard turns: along the tangent on the circle, towards its centre from far away
+        return bearing - 0.5 * math.pi + float(atan2(away - radius, 0.5 * radius))
+
+    @property
+    def _is_circling(self) -> bool:
+        return self.settings.circle > 0.0 and self.mode in ("loiter", "paused", "aborted")
+
+    # -- operator ------------------------------------------------------------------------------------
+
+    def update(self, step: Step, broker: BrokerBase, place: tuple[float, float], depth: float = 0.0) -> None:
+        """Carry out the missions and commands of a step, answer them, and report changes.
+
+        ``place`` is where the vehicle is (north, east; m, W), ``depth`` is in m.
+        """
+        self._place, self._depth = place, depth
+        if not self._has_joined:
+            self._has_joined = True
+            broker.take_missions()
+            broker.take_commands()
+        for mission in step.missions:
+            self.waypoints = mission.waypoints
+            self._steer, self._hold, self.mode = self._along(self.waypoints, place), None, "mission"
+            broker.take_missions(f"accepts a mission of {len(mission.points)} waypoint(s)")
+        for command in step.commands:
+            refusal = self._refusal(command)
+            if refusal:
+                broker.refuse_command(command, refusal)
+            else:
+                broker.accept_command(command, self._execute(command))
+        status = self.status
+        if status != self._reported:
+            self._reported = status
+            broker.report_mission(status)
+
+    @property
+    def status(self) -> MissionStatus:
+        """What the vehicle does now."""
+        if self._hold is None:
+            assert self._steer is not None
+            target = self._steer.target
+            # by identity: a mission may visit a point twice
+            number = next(k for k, w in enumerate(self.waypoints, 1) if w is target)
+            return MissionStatus(self.mode, number, len(self.waypoints), (target.north, target.east))
+        if self.mode == "aborted":
+            return MissionStatus(self.mode)
+        return MissionStatus(self.mode, target=(self._hold.north, self._hold.east))
+
+    def _refusal(self, command: CommandReceived) -> str:
+        """Return the reason why the vehicle does not carry out a command; empty = it does."""
+        if command.action == "resume" and self._steer is None:
+            return "there is no mission to resume"
+        if command.action == "resume" and self._hold is None:
+            return "its mission is not paused"
+        if command.action == "pause" and self._hold is not None:
+            return f"it follows no mission now ({self.mode})"
+        if command.point is not None:
+            north, east, down, _ = command.point
+            if hypot(north - self._place[0], east - self._place[1]) > REFERENCE_M:
+                return f"the point is more than {REFERENCE_M / 1000.0:g} km away"
+            if down > self.settings.max_depth:
+                return f"{down:g} m is below its maximum depth of {self.settings.max_depth:g} m"
+        return ""
+
+    def _execute(self, command: CommandReceived) -> str:
+        """Carry out a command and return what the vehicle does now."""
+        before = self.target
+        here = Waypoint(*self._place, self._depth_or_surface(self._depth), self._cruise(before))
+        match command.action:
+            case "goto" if command.point is not None:
+                self._hold, self.mode = self._point(command.point, here), "goto"
+            case "loiter":
+                self._hold, self.mode = here if command.point is None else self._point(command.point, here), "loiter"
+            case "return":
+                self._hold, self.mode = replace(here, north=self.home[0], east=self.home[1]), "return"
+            case "pause":
+                self._hold, self.mode = here, "paused"
+            case "resume":
+                self._hold, self.mode = None, "mission"
+                return f"continues to waypoint {self.status.waypoint} of {self.status.count}"
+            case _:
+                self._hold, self.mode, self._steer = here, "aborted", None
+                return (
+                    "its mission has ended; it surfaces"
+                    if self.settings.is_submersible
+                    else "its mission has ended; it stops"
+                )
+        if self.mode in ("goto", "return"):
+            away = hypot(self._hold.north - self._place[0], self._hold.east - self._place[1])
+            return f"{away:.0f} m to go at {self._hold.speed:.1f} m/s, then it loiters"
+        how = f"circles with a radius of {self.settings.circle:g} m" if self.settings.circle else "holds its position"
+        return how + ("; resume continues its mission" if self.mode == "paused" else "")
+
+    def _point(self, point: Sequence[float], here: Waypoint) -> Waypoint:
+        north, east, down, speed = point
+        return Waypoint(north, east, self._depth_or_surface(down), speed or here.speed)
+
+    def _depth_or_surface(self, depth: float) -> float:
+        return max(0.0, depth) if self.settings.is_submersible else 0.0
+
+    def _cruise(self, before: Waypoint) -> float:
+        """Return the vehicle's own speed in m/s: that of its mission."""
+        hold = self._hold.speed if self._hold is not None else before.speed
+        return hold or 1.0

@@ -1,0 +1,103 @@
+"""Vehicle commands: forward them to the program that drives the body, and return its answer to the sender."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from wavesim_sdk.tables import RunState
+from wavesim_sdk.wire import items
+from wavesim_sdk.wire.items import CommandResult
+from wavesim_sdk.wire.server import ServerSessions
+from wavesim_server.network.commands import AnswerCallback
+from wavesim_server.network.crews import CrewMember, Crews
+from wavesim_server.network.simulation_clock import SimulationClock
+
+#: time on the front's clock in which a program must answer, in s; shorter than the default timeouts of all senders
+ANSWER_TIMEOUT_S = 4.0
+RESULT_TEXTS = {
+    CommandResult.ACCEPTED: "accepted",
+    CommandResult.REFUSED: "refused",
+    CommandResult.NOT_SUPPORTED: "not supported",
+}
+
+
+@dataclass(frozen=True)
+class _OpenCommand:
+    """Command that a pilot has received and not answered."""
+
+    row: int
+    action: str
+    deadline: float
+    answer: AnswerCallback
+
+
+class VehicleCommands:
+    """Commands between their execution by the engine and the answer of the program."""
+
+    def __init__(
+        self,
+        sessions: ServerSessions,
+        crews: Crews,
+        clock: SimulationClock,
+        now: Callable[[], float],
+        report_notice: Callable[[int, CrewMember, str], None],
+    ) -> None:
+        self._sessions, self._crews, self._clock, self._now = sessions, crews, clock, now
+        self._report_notice = report_notice
+        self._open: dict[int, _OpenCommand] = {}
+        self._number = 0
+
+    def answer_later(self, command: Any, answer: AnswerCallback) -> AnswerCallback:
+        """Return the function that takes the engine's result of a command.
+
+        The result of a vehicle command is the answer of the program; that of any other command is the engine's.
+        """
+        if not isinstance(command, items.VehicleCommand):
+            return answer
+        return lambda ok, text: self._forward(command, answer) if ok else answer(ok, text)
+
+    def _forward(self, command: items.VehicleCommand, answer: AnswerCallback) -> None:
+        pilot = self._crews.pilot_of(command.body)
+        if pilot is None:
+            answer(False, f"command: no program drives '{command.body}'")
+            return
+        self._number += 1
+        deadline = self._now() + ANSWER_TIMEOUT_S
+        self._open[self._number] = _OpenCommand(pilot.row, command.action, deadline, answer)
+        self._sessions.push(pilot.session, items.CommandReceived(self._number, command.action, command.point))
+
+    def take(self, member: CrewMember | None, answer: items.CommandAnswer) -> None:
+        """Take a program's answer: return it to the sender, and publish it as a notice. Raises ValueError."""
+        command = self._open.get(answer.number)
+        if (
+            member is None
+            or command is None
+            or command.row != member.row
+            or member is not self._crews.pilot(member.row)
+        ):
+            raise ValueError(f"no vehicle command {answer.number} waits for an answer of this session")
+        del self._open[answer.number]
+        result = CommandResult(answer.result)
+        text = RESULT_TEXTS[result] + (f": {answer.text}" if answer.text else "")
+        self._report_notice(self._clock.time_ns, member, f"{command.action}: {text}")
+        command.answer(result is CommandResult.ACCEPTED, text)
+
+    def discard(self, row: int) -> None:
+        """Answer the commands to a body whose pilot has left."""
+        self._close(lambda command: command.row == row, "no answer: the program left before it answered")
+
+    def poll(self, now: float) -> float:
+        """Answer the commands whose time is over. Return the next deadline; infinite if no command waits."""
+        if not self._open:
+            return math.inf
+        running = self._clock.tick_and_state()[1] == RunState.RUNNING
+        text = f"no answer within {ANSWER_TIMEOUT_S:g} s" + ("" if running else "; the simulation clock is stopped")
+        self._close(lambda command: now >= command.deadline, text)
+        return min((command.deadline for command in self._open.values()), default=math.inf)
+
+    def _close(self, applies: Callable[[_OpenCommand], bool], text: str) -> None:
+        for number in [number for number, command in self._open.items() if applies(command)]:
+            self._open.pop(number).answer(False, text)
