@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from benchmarks.page import VEHICLES, log
+
 from tests.viz.browser import Page, Viewer
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]

@@ -143,7 +143,10 @@ const SHADING = `uniform float cell, rough; uniform vec3 tint, deep, zenith, hor
         return vec4(c, 0.13 + 0.4 * f + rough * (0.4 + 1.5 * abs(lit)));
       }`;
 /** Lines at multiples of a length. */
-const LINES = `float grid(float c, vec3 at) { vec2 g = abs(fract(at.xz / c - 0.5) - 0.5) / fwidth(at.xz / c); return 1.0 - min(min(g.x, g.y), 1.0); }`;
+const LINES = `float grid(float c, vec3 at) {
+        vec2 g = abs(fract(at.xz / c - 0.5) - 0.5) / fwidth(at.xz / c);
+        return 1.0 - min(min(g.x, g.y), 1.0);
+      }`;
 
 function material(): THREE.ShaderMaterial {
   const colour = (): { value: THREE.Color } => ({ value: new THREE.Color() });
