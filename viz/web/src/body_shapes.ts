@@ -2,6 +2,7 @@
 
 import * as THREE from "three";
 import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
+import { SOFTWARE_RENDERING } from "./canvas";
 import { toThree } from "./coordinate_frames";
 import type { FinInfo, ModelInfo, ThrusterInfo } from "./page_protocol";
 
@@ -78,7 +79,7 @@ function boat(length: number, width: number, height: number): THREE.BufferGeomet
   ];
 }
 
-function frame(length: number, width: number, height: number): THREE.BufferGeometry[] {
+function frame(length: number, width: number, height: number, coarse: boolean): THREE.BufferGeometry[] {
   const foam = new THREE.BoxGeometry(width * 0.96, height * 0.34, length * 0.92);
   foam.translate(0, height * 0.33, 0);
   const parts = [withColour(foam, HULL["underwater"]!)];
@@ -91,23 +92,23 @@ function frame(length: number, width: number, height: number): THREE.BufferGeome
     plate.translate(side * (width / 2 - t), -height * 0.17, 0);
     parts.push(withColour(plate, "#26394a"));
   }
-  const tube = new THREE.CylinderGeometry(height * 0.2, height * 0.2, length * 0.75, 20);
+  const tube = new THREE.CylinderGeometry(height * 0.2, height * 0.2, length * 0.75, coarse ? 8 : 20);
   tube.rotateX(Math.PI / 2);
   tube.translate(0, -height * 0.1, 0);
   parts.push(withColour(tube, "#dfe7ee"));
-  const eye = new THREE.SphereGeometry(height * 0.17, 20, 14);
+  const eye = new THREE.SphereGeometry(height * 0.17, coarse ? 8 : 20, coarse ? 6 : 14);
   eye.translate(0, -height * 0.1, -length * 0.38);
   parts.push(withColour(eye, "#6fd3ff"));
   return parts;
 }
 
-function float(diameter: number): THREE.BufferGeometry[] {
+function float(diameter: number, coarse: boolean): THREE.BufferGeometry[] {
   const r = diameter / 2;
-  const ball = new THREE.SphereGeometry(r, 28, 20);
-  const band = new THREE.CylinderGeometry(r * 1.01, r * 1.01, r * 0.22, 28, 1, true);
+  const ball = new THREE.SphereGeometry(r, coarse ? 12 : 28, coarse ? 8 : 20);
+  const band = new THREE.CylinderGeometry(r * 1.01, r * 1.01, r * 0.22, coarse ? 12 : 28, 1, true);
   const mast = new THREE.CylinderGeometry(r * 0.07, r * 0.07, r * 1.1, 8);
   mast.translate(0, r * 1.4, 0);
-  const lamp = new THREE.SphereGeometry(r * 0.17, 12, 10);
+  const lamp = new THREE.SphereGeometry(r * 0.17, coarse ? 6 : 12, coarse ? 5 : 10);
   lamp.translate(0, r * 2, 0);
   return [
     withColour(ball, HULL["buoy"]!),
@@ -124,15 +125,15 @@ export function hullGeometry(model: ModelInfo, coarse = false): THREE.BufferGeom
     model.shape.kind === "cylinder"
       ? torpedo(l, w / 2, coarse ? 9 : 36)
       : model.shape.kind === "sphere"
-        ? float(l)
+        ? float(l, coarse)
         : model.type === "surface"
           ? boat(l, w, d)
-          : frame(l, w, d);
+          : frame(l, w, d, coarse);
   if (model.transducer) {
     const size = Math.min(w, d) * 0.1;
     parts.push(
       withColour(
-        placed(new THREE.CylinderGeometry(size, size, size * 2.2, 14), model.transducer, [0, 0, 1]),
+        placed(new THREE.CylinderGeometry(size, size, size * 2.2, coarse ? 6 : 14), model.transducer, [0, 0, 1]),
         "#b388ff",
       ),
     );
@@ -254,9 +255,6 @@ export function bodyGeometry(model: ModelInfo, coarse = false): THREE.BufferGeom
   return mergeParts(parts);
 }
 
-export const bodyMaterial = new THREE.MeshStandardMaterial({
-  vertexColors: true,
-  roughness: 0.55,
-  metalness: 0.08,
-  side: THREE.DoubleSide,
-});
+export const bodyMaterial = SOFTWARE_RENDERING
+  ? new THREE.MeshLambertMaterial({ vertexColors: true, side: THREE.DoubleSide })
+  : new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.55, metalness: 0.08, side: THREE.DoubleSide });

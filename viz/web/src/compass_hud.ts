@@ -4,8 +4,13 @@ import { formatHeading } from "./coordinate_frames";
 import { cssVariable, formatNumber } from "./dom";
 import { context2d, prepareCanvas } from "./canvas";
 
-/** Draw a compass card under a fixed mark; ``heading`` in degrees is at the top. */
+const cards = new WeakMap<HTMLCanvasElement, string>(); // what each card shows
+
+/** Draw a compass card under a fixed mark, if it turned; ``heading`` in degrees is at the top. */
 export function drawCompassCard(canvas: HTMLCanvasElement, heading: number, opacity: number): void {
+  const shows = `${heading.toFixed(1)} ${document.documentElement.dataset["theme"]}`;
+  if (cards.get(canvas) === shows) return;
+  cards.set(canvas, shows);
   const c = context2d(canvas),
     size = canvas.width,
     r = size / 2;

@@ -88,8 +88,20 @@ export function toast(text: string, bad = false): void {
   toastTimer = window.setTimeout(() => document.querySelector(".toast")?.remove(), bad ? 6000 : 2500);
 }
 
+const styles = { theme: "", values: new Map<string, string>() };
+/** Value of a variable of the style sheet in the theme of the page; kept, because the browser computes it slowly. */
 export function cssVariable(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const theme = document.documentElement.dataset["theme"] ?? "";
+  if (theme !== styles.theme) {
+    styles.theme = theme;
+    styles.values.clear();
+  }
+  let value = styles.values.get(name);
+  if (!value) {
+    value = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    styles.values.set(name, value);
+  }
+  return value;
 }
 
 /** Colours of bodies; every two differ also for a viewer with a red-green colour deficiency. */

@@ -1,7 +1,10 @@
 // Drawing loop: it runs while the picture changes, and rests afterwards. A scene at rest costs no processor time.
 
+import { SOFTWARE_RENDERING } from "./canvas";
+
 const AWAKE_MS = 700; // keep drawing for this long after anything that may change the picture
-const TABLES_MS = 200; // interval between updates of numbers and lists
+// interval between updates of numbers and lists; without a graphics processor, drawing them costs as much as a picture
+const TABLES_MS = SOFTWARE_RENDERING ? 400 : 200;
 
 export interface Drawable {
   /** True while the picture changes by itself. */

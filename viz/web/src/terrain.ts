@@ -4,8 +4,16 @@ import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
 import { depthColour } from "./colour_scales";
 import { bodyColour } from "./dom";
+import { SOFTWARE_RENDERING } from "./canvas";
 import { contours, depthRange } from "./bed_contours";
 import type { BedGrid, Scene } from "./page_protocol";
+
+/** Fewer points of a bed: at most about so many on each side, with the last ones. */
+export function thinned(bed: BedGrid, most: number): BedGrid {
+  const stride = Math.max(1, Math.round(Math.max(bed.north.length, bed.east.length) / most)),
+    kept = <T>(all: T[]): T[] => all.filter((_, k) => k % stride === 0 || k === all.length - 1);
+  return { ...bed, north: kept(bed.north), east: kept(bed.east), depth: kept(bed.depth).map(kept) };
+}
 
 export class Terrain {
   readonly group = new THREE.Group();
@@ -35,8 +43,9 @@ export class Terrain {
     this.missions(scene);
   }
 
-  private bed(bed: BedGrid, dark: boolean): void {
-    const rows = bed.north.length,
+  private bed(whole: BedGrid, dark: boolean): void {
+    const bed = SOFTWARE_RENDERING ? thinned(whole, 48) : whole,
+      rows = bed.north.length,
       columns = bed.east.length;
     const position = new Float32Array(3 * rows * columns),
       colour = new Float32Array(3 * rows * columns);

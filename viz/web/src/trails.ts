@@ -18,7 +18,12 @@ export class Trails {
   private readonly ends = new Map<number, [number, number, number]>();
   private pieces = 0;
   private uploaded = 0; // segments uploaded to the graphics processor
-  private tracks: THREE.Line[] = [];
+  /** All tracks of a log in one drawing: segments in the order of time, as pairs of indices. */
+  private readonly log = new THREE.LineSegments(
+    new THREE.BufferGeometry(),
+    new THREE.LineBasicMaterial({ vertexColors: true, transparent: true }),
+  );
+  private times: number[] = []; // end of each segment of the log
 
   constructor(private readonly store: SceneStore) {
     const trail = new THREE.BufferGeometry();
@@ -29,8 +34,8 @@ export class Trails {
       trail,
       new THREE.LineBasicMaterial({ vertexColors: true, transparent: true, opacity: 0.85 }),
     );
-    this.trail.frustumCulled = false;
-    this.group.add(this.trail);
+    this.trail.frustumCulled = this.log.frustumCulled = false;
+    this.group.add(this.trail, this.log);
   }
 
   /** Add tracks from before this page was opened. */
@@ -49,52 +54,56 @@ export class Trails {
 
   /** Set the complete tracks of a log. */
   private whole(dark: boolean): void {
-    for (const line of this.tracks) {
-      this.group.remove(line);
-      line.geometry.dispose();
-    }
-    this.tracks = [];
     const all = [...this.store.tracks.values()].reduce(
         (n, t) => n + (t.whole ? (t.ned.length + t.believed.length) / 3 : 0),
         0,
       ),
-      stride = Math.max(1, Math.ceil(all / MOST_POINTS));
+      stride = Math.max(1, Math.ceil(all / MOST_POINTS)),
+      position: number[] = [],
+      colour: number[] = [],
+      segments: [end: number, a: number, b: number][] = [];
     for (const [row, track] of this.store.tracks) {
       if (!track.whole) continue;
-      for (const [points, times, c, opacity] of [
+      for (const [points, times, style, opacity] of [
         [track.ned, track.time, bodyColour(row), 0.9],
         [track.believed, track.believedTime, dark ? "#ffffff" : "#12283a", 0.75],
       ] as const) {
-        const kept = times.map((_, k) => k).filter((k) => k % stride === 0 || k === times.length - 1);
-        if (kept.length < 2) continue; // an empty draw costs as much as a short line
-        const position = new Float32Array(
-          kept.flatMap((k) => toThree(points[3 * k]!, points[3 * k + 1]!, points[3 * k + 2]!)),
-        );
-        const g = new THREE.BufferGeometry();
-        g.setAttribute("position", new THREE.BufferAttribute(position, 3));
-        const line = new THREE.Line(g, new THREE.LineBasicMaterial({ color: c, transparent: true, opacity }));
-        line.frustumCulled = false;
-        line.userData = { times: kept.map((k) => times[k]!) };
-        this.tracks.push(line);
-        this.group.add(line);
+        const c = new THREE.Color(style);
+        let before = -1;
+        for (let k = 0; k < times.length; k++) {
+          if (k % stride !== 0 && k !== times.length - 1) continue;
+          if (!Number.isFinite(points[3 * k])) {
+            before = -1; // a gap
+            continue;
+          }
+          const at = position.length / 3;
+          position.push(...toThree(points[3 * k]!, points[3 * k + 1]!, points[3 * k + 2]!));
+          colour.push(c.r, c.g, c.b, opacity);
+          if (before >= 0) segments.push([times[k]!, before, at]);
+          before = at;
+        }
       }
     }
+    segments.sort((a, b) => a[0] - b[0]);
+    this.times = segments.map(([end]) => end);
+    this.log.geometry.dispose();
+    this.log.geometry = new THREE.BufferGeometry();
+    this.log.geometry.setAttribute("position", new THREE.Float32BufferAttribute(position, 3));
+    this.log.geometry.setAttribute("color", new THREE.Float32BufferAttribute(colour, 4));
+    this.log.geometry.setIndex(segments.flatMap(([, a, b]) => [a, b]));
   }
 
   update(visible: boolean): void {
     this.trail.visible = visible;
-    for (const line of this.tracks) {
-      line.visible = visible;
-      const times = line.userData["times"] as number[];
-      let a = 0,
-        b = times.length;
-      while (a < b) {
-        const m = (a + b) >> 1;
-        if (times[m]! <= this.store.time) a = m + 1;
-        else b = m;
-      }
-      line.geometry.setDrawRange(0, a);
+    this.log.visible = visible && this.times.length > 0;
+    let a = 0,
+      b = this.times.length;
+    while (a < b) {
+      const m = (a + b) >> 1;
+      if (this.times[m]! <= this.store.time) a = m + 1;
+      else b = m;
     }
+    this.log.geometry.setDrawRange(0, 2 * a);
     if (this.store.hello?.kind === "replay") return;
     const least = this.store.rows.length > 200 ? 3 : 0.6;
     for (let k = 0; k < this.store.rows.length; k++)

@@ -4,6 +4,7 @@ import * as THREE from "three";
 import { CONDITION_TEXTS } from "./alarms";
 import { bodyColour, cssVariable, formatNumber, drawScaleBar } from "./dom";
 import { context2d } from "./canvas";
+import { LabelPictures } from "./label_pictures";
 import { drawCorners } from "./chart_symbols";
 import { upcomingMeetings, dangerLevel, DANGER_COLOURS, meetingLabel, timeLeft, placeLabel } from "./traffic_list";
 import type { View3D } from "./view3d";
@@ -16,6 +17,7 @@ type Free = (x: number, y: number, w: number, h: number) => boolean;
 export class Labels3D {
   depths: number[] = []; // depths labelled by the depth scale
   private readonly projected = new THREE.Vector3();
+  private readonly pictures = new LabelPictures();
 
   constructor(private readonly view: View3D) {}
 
@@ -34,13 +36,8 @@ export class Labels3D {
     c.lineJoin = "round";
     const halo = view.dark ? "#04101acc" : "#ffffffdd",
       ink = cssVariable("--ink");
-    const text: Text = (t, x, y, fill) => {
-      c.lineWidth = 3.5;
-      c.strokeStyle = halo;
-      c.strokeText(t, x, y);
-      c.fillStyle = fill;
-      c.fillText(t, x, y);
-    };
+    this.pictures.begin();
+    const text: Text = (t, x, y, fill) => this.pictures.draw(c, t, x, y, fill, halo, ratio);
     if (heights.factor !== 1)
       this.depths = heights.scale(
         c,

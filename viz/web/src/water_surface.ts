@@ -124,37 +124,10 @@ export class WaterSurface {
   }
 }
 
-function material(): THREE.ShaderMaterial {
-  const colour = (): { value: THREE.Color } => ({ value: new THREE.Color() });
-  return new THREE.ShaderMaterial({
-    transparent: true,
-    depthWrite: false,
-    side: THREE.DoubleSide,
-    defines: SOFTWARE_RENDERING ? { PLAIN: 1 } : {}, // glints cost drawing time
-    uniforms: {
-      tint: colour(),
-      deep: colour(),
-      zenith: colour(),
-      horizon: colour(),
-      cell: { value: 100 },
-      heights: { value: 1 },
-      rough: { value: 0 },
-      to: { value: SUN },
-    },
-    vertexShader: `attribute vec2 slope; uniform float heights; varying vec3 at, n;
-      void main() {
-        vec4 w = modelMatrix * vec4(position, 1.0);
-        at = w.xyz;
-        n = vec3(-slope.x * heights, 1.0, -slope.y * heights);
-        gl_Position = projectionMatrix * viewMatrix * w;
-      }`,
-    fragmentShader: `
-      uniform float cell, rough; uniform vec3 tint, deep, zenith, horizon, to; varying vec3 at, n;
-      float grid(float c) { vec2 g = abs(fract(at.xz / c - 0.5) - 0.5) / fwidth(at.xz / c); return 1.0 - min(min(g.x, g.y), 1.0); }
-      void main() {
-        vec3 up = normalize(n), look = cameraPosition - at;
-        float far = length(look);
-        look /= far;
+/** Colour and opacity of the surface at a point with a normal, without lines and haze. */
+const SHADING = `uniform float cell, rough; uniform vec3 tint, deep, zenith, horizon, to;
+      vec4 shading(vec3 at, vec3 n) {
+        vec3 up = normalize(n), look = normalize(cameraPosition - at);
         float side = look.y < 0.0 ? -1.0 : 1.0; // from below
         float f = 1.0 - clamp(dot(look, up) * side, 0.0, 1.0);
         f = f * f * f;
@@ -167,9 +140,59 @@ function material(): THREE.ShaderMaterial {
         c = mix(c, mix(horizon, zenith, clamp(mirror.y * side, 0.0, 1.0)), rough * f);
         c += rough * side * pow(max(dot(mirror, to), 0.0), 90.0) * 0.8;
         #endif
-        float lines = grid(cell) * 0.22 * exp(-far / (cell * 30.0));
-        float fade = exp(-far / (cell * 90.0));
-        gl_FragColor = vec4(mix(c, vec3(1.0), lines * 0.7), (0.13 + 0.4 * f + lines + rough * (0.4 + 1.5 * abs(lit))) * fade);
+        return vec4(c, 0.13 + 0.4 * f + rough * (0.4 + 1.5 * abs(lit)));
+      }`;
+/** Lines at multiples of a length. */
+const LINES = `float grid(float c, vec3 at) {
+        vec2 g = abs(fract(at.xz / c - 0.5) - 0.5) / fwidth(at.xz / c);
+        return 1.0 - min(min(g.x, g.y), 1.0);
+      }`;
+
+function material(): THREE.ShaderMaterial {
+  const colour = (): { value: THREE.Color } => ({ value: new THREE.Color() });
+  return new THREE.ShaderMaterial({
+    transparent: true,
+    depthWrite: false,
+    side: THREE.DoubleSide,
+    defines: SOFTWARE_RENDERING ? { PLAIN: 1 } : {}, // without glints, and shaded at the crossings only
+    uniforms: {
+      tint: colour(),
+      deep: colour(),
+      zenith: colour(),
+      horizon: colour(),
+      cell: { value: 100 },
+      heights: { value: 1 },
+      rough: { value: 0 },
+      to: { value: SUN },
+    },
+    vertexShader: SOFTWARE_RENDERING
+      ? `${SHADING} attribute vec2 slope; uniform float heights; varying vec3 at; varying vec4 shade; varying vec2 fades;
+      void main() {
+        vec4 w = modelMatrix * vec4(position, 1.0);
+        at = w.xyz;
+        shade = shading(at, vec3(-slope.x * heights, 1.0, -slope.y * heights));
+        float far = distance(cameraPosition, at);
+        fades = exp(-far / (cell * vec2(30.0, 90.0)));
+        gl_Position = projectionMatrix * viewMatrix * w;
+      }`
+      : `attribute vec2 slope; uniform float heights; varying vec3 at, n;
+      void main() {
+        vec4 w = modelMatrix * vec4(position, 1.0);
+        at = w.xyz;
+        n = vec3(-slope.x * heights, 1.0, -slope.y * heights);
+        gl_Position = projectionMatrix * viewMatrix * w;
+      }`,
+    fragmentShader: SOFTWARE_RENDERING
+      ? `uniform float cell; varying vec3 at; varying vec4 shade; varying vec2 fades; ${LINES}
+      void main() {
+        float lines = grid(cell, at) * 0.22 * fades.x;
+        gl_FragColor = vec4(mix(shade.rgb, vec3(1.0), lines * 0.7), (shade.a + lines) * fades.y);
+      }`
+      : `${SHADING} varying vec3 at, n; ${LINES}
+      void main() {
+        vec4 s = shading(at, n);
+        float far = distance(cameraPosition, at), lines = grid(cell, at) * 0.22 * exp(-far / (cell * 30.0));
+        gl_FragColor = vec4(mix(s.rgb, vec3(1.0), lines * 0.7), (s.a + lines) * exp(-far / (cell * 90.0)));
       }`,
   });
 }

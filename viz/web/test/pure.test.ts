@@ -17,6 +17,7 @@ import { rangeMeasurements } from "../src/acoustic_ranges";
 import { smallestCell, gridLines, SeaState } from "../src/sea_state";
 import { SceneStore, Track } from "../src/scene_store";
 import { circlePoints, distancesAndTimes, parallelLegs, type Point } from "../src/survey_patterns";
+import { zoomOf } from "../src/text_size";
 import { placeLabel } from "../src/traffic_list";
 import { axisRange, axisWidth, displayUnit, tickTexts, formatValue } from "../src/units";
 import { type ActuatorInfo, BODY_WIDTH, INVALID, type ModelInfo, type SignalReception } from "../src/page_protocol";
@@ -527,4 +528,18 @@ test("scales of depths grow darker evenly", () => {
       for (let k = 1; k < colours.length; k++) assert.ok(lab(colours[k]!, blind)[0]! < lab(colours[k - 1]!, blind)[0]!);
       assert.ok(spread < most, `${spread}`);
     }
+});
+
+test("sizes follow large windows only", () => {
+  assert.deepEqual(
+    [
+      [390, 844],
+      [1440, 900],
+      [1920, 1080],
+      [2560, 1440],
+      [3840, 2160],
+      [3840, 1080],
+    ].map(([w, h]) => zoomOf(w!, h!)),
+    [1, 1, 1, 1.35, 2, 1],
+  );
 });
