@@ -1,5 +1,6 @@
 // State of the page: the newest frames, drawn with motion between them; bodies present; tracks; signals.
 
+import { Mosaic } from "./mosaic";
 import { type Frame } from "./websocket";
 import type { SeaState } from "./sea_state";
 import {
@@ -98,6 +99,7 @@ export class SceneStore {
   events: (SentSignal | SignalReception)[] = [];
   notices: Notice[] = [];
   alarms: Alarm[] = [];
+  readonly mosaic = new Mosaic();
   lost = ""; // reason why no data arrive: the values shown are stale
   last: Frame | null = null;
   chosen: number | null = null;
