@@ -10,7 +10,7 @@ import typing
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, NotRequired
 
-from wavesim_viz.page_protocol import VERBS, ImageHeader, ServerMessage
+from wavesim_viz.page_protocol import VERBS, ImageHeader, MosaicTileHeader, ServerMessage
 
 
 def faults(value: Any, declared: Any, at: str = "") -> Iterator[str]:
@@ -90,6 +90,9 @@ class Listener:
         elif payload[:4] == b"WVS1":
             (size,) = struct.unpack_from("<I", payload, 4)
             self._check(json.loads(payload[8 : 8 + size]), ImageHeader, "image")
+        elif payload[:4] == b"WVM1":
+            (size,) = struct.unpack_from("<I", payload, 4)
+            self._check(json.loads(payload[8 : 8 + size]), MosaicTileHeader, "mosaic tile")
         else:
             assert payload[:4] == b"WVF1", payload[:4]
 

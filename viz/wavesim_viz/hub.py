@@ -27,6 +27,7 @@ from wavesim_viz.frame import ViewerFrame
 from wavesim_viz.history import History, HistorySource
 from wavesim_viz.image_streams import ImageStream
 from wavesim_viz.live import ViewerSource
+from wavesim_viz.live_mosaic import LiveMosaic
 from wavesim_viz.manual_control import ManualControlSession
 from wavesim_viz.page_content import (
     BodyEquipment,
@@ -87,6 +88,8 @@ class Viewer:
         self.manual_control: ManualControlSession | None = None  #: session through which this page drives a body
         #: sonar that this page shows -> number of its images that the page has received
         self.pictures: dict[tuple[int, str], int] = {}
+        #: (epoch, version) of each mosaic that this page has received, by row and sonar; None: it shows no mosaics
+        self.mosaics: dict[tuple[int, str], tuple[int, int]] | None = None
 
     def send(self, message: ServerMessage) -> None:
         """Queue a message for this viewer."""
@@ -110,6 +113,8 @@ class Hub:
         self._listed: list[RosterEntry] | None = None
         self._jumps = 0
         self._screens: dict[tuple[int, str], ImageStream] = {}
+        self._mosaic: LiveMosaic | None = None
+        self._mosaic_message = ""
         self.history: HistorySource = source if isinstance(source, ReplaySource) else History()
         self._beliefs: list[Numbers] = []
         self._weather: WeatherReport | None = None
@@ -183,6 +188,23 @@ class Hub:
                 viewer.send(self._screens[s].to_message())
         self._close_unwatched_pictures()
         viewer.fresh.set()
+
+    def watch_mosaic(self, viewer: Viewer, on: bool) -> None:
+        """Send mosaics to a page, or no longer."""
+        viewer.mosaics = {} if on else None
+        if on and self.source is not None and self._mosaic is None:
+            self._mosaic = LiveMosaic(self.source)
+        if on and self._mosaic is not None:
+            viewer.send(self._mosaic.to_message())
+
+    def _read_mosaic(self, mosaic: LiveMosaic, now: float) -> None:
+        mosaic.read(self._listed or [], now)
+        text = encode_message(mosaic.to_message())
+        if text != self._mosaic_message:
+            self._mosaic_message = text
+            for viewer in self.viewers:
+                if viewer.mosaics is not None:
+                    viewer.texts.append(text)
 
     def _close_unwatched_pictures(self) -> None:
         """Release sonars that no page shows."""
@@ -294,6 +316,9 @@ class Hub:
                 screen.read(now)
                 if (screen.trouble, screen.epoch) != before:
                     self._broadcast(screen.to_message())
+        if self._mosaic is not None:
+            with part("the mosaics"):
+                self._read_mosaic(self._mosaic, now)
         self._broadcast_errors(now)
         for viewer in self.viewers:
             if not viewer.informed:
@@ -482,10 +507,23 @@ class Hub:
                 await viewer.ws.send_bytes(data)
             if key in viewer.pictures:  # the page may watch another body by now
                 viewer.pictures[key] = made
+        await self._send_mosaics(viewer)
+
+    async def _send_mosaics(self, viewer: Viewer) -> None:
+        """Send the tiles that have changed since this page received them."""
+        for layer in self._mosaic.shown() if self._mosaic is not None and viewer.mosaics is not None else ():
+            key, version = (layer.row, layer.name), layer.mosaic.version if layer.mosaic is not None else 0
+            epoch, sent = (viewer.mosaics or {}).get(key, (layer.epoch, 0))
+            for data in list(layer.tiles(sent if epoch == layer.epoch else 0)):
+                await viewer.ws.send_bytes(data)
+            if viewer.mosaics is not None:  # the page may have switched them off by now
+                viewer.mosaics[key] = layer.epoch, version
 
     def close(self) -> None:
         for screen in self._screens.values():
             screen.close()
+        if self._mosaic is not None:
+            self._mosaic.close()
         self._commands.shutdown(wait=False, cancel_futures=True)
         if self.source is not None:
             self.source.close()

@@ -31,6 +31,7 @@ from wavesim_viz.page_protocol import ImageHeader, ImageMessage
 #: number of images kept for pages that connect later, by kind: enough for a full circle, or for a screen of lines
 MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1}
 RETRY_S = 0.5
+MAX_READ = 20  #: maximum number of frames of a log read at once
 MAX_RECEIVED = 64  #: maximum number of frames that were received but not read yet
 _Y, _SIGMA, _DETECTION = (SOUNDING_COLUMNS.index(n) for n in ("y", "sigma_z", "detection"))
 
@@ -123,6 +124,35 @@ class LoggedFrames:
         with self._lock:
             self._closed = True
             self._file.close()
+
+
+class SequentialFrames:
+    """All frames of a log in their order, read from the file up to the replay time; from its start again after a jump
+    back. Nothing is kept.
+    """
+
+    def __init__(self, path: Path, body: str, name: str, now: Any) -> None:
+        """``now`` is a function that returns the replay time in s."""
+        self._now, self._select = now, (path, body, name)
+        self._rest = frames(path, body, name)
+        self._next: ImagingFrame | None = None
+        self._last_ns = -1  #: time of the last frame returned
+
+    def new(self) -> tuple[bool, list[ImagingFrame]]:
+        now_ns, back = int(self._now() * 1e9), False
+        if now_ns < self._last_ns:
+            self._rest, self._next, self._last_ns, back = frames(*self._select), None, -1, True
+        found: list[ImagingFrame] = []
+        while len(found) < MAX_READ:
+            self._next = self._next or next(self._rest, None)
+            if self._next is None or int(self._next.record["time_ns"]) > now_ns:
+                break
+            found.append(self._next)
+            self._last_ns, self._next = int(self._next.record["time_ns"]), None
+        return back, found
+
+    def close(self) -> None:
+        self._rest = iter(())
 
 
 def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:

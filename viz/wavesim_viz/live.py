@@ -108,8 +108,10 @@ class ViewerSource(Protocol):
     def panel(self, row: int) -> BodyPanel | None:
         """Return the current data of one body, with actuators and instruments in the order of its equipment."""
 
-    def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
-        """Return the frames of a sonar or camera of a body. Raise WaveSimError with the reason if there are none."""
+    def open_frames(self, row: int, name: str, every: bool = False) -> image_streams.FrameStream:
+        """Return the frames of a sonar or camera of a body: of a log, all of them (``every``) or the newest. Raise
+        WaveSimError with the reason if there are none.
+        """
 
     def fault(self, request: FaultRequest) -> tuple[bool, str]:
         """Inject a fault into a part. This may block."""
@@ -438,7 +440,7 @@ class LiveSource:
             "crew": self._sessions_of(row),
         }
 
-    def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
+    def open_frames(self, row: int, name: str, every: bool = False) -> image_streams.FrameStream:
         if (who := self._named(row)) is None:
             raise AttachError("the body is not in the simulation")
         return image_streams.LiveFrames(FrameReader.open(self.name, who, name))

@@ -29,6 +29,7 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.imaging_frames import FRAME_KINDS, SOUNDING_COLUMNS, ImagingFrame
 from wavesim_sdk.log import frames, read, usable
+from wavesim_viz.mosaic_tiles import place_sidescan
 from wavesim_viz.scene import of_log
 from wavesim_world.config.imaging import TargetConfig
 
@@ -37,6 +38,7 @@ SEEN_DB = 12.0
 SURROUNDING_BINS = 40  #: number of samples on either side of a target that count as its surroundings
 SHARES = (0.5, 99.5)  #: percentiles of the levels: the first is drawn black, the second white
 
+FIELDS = ("north", "east", "angle", "value")
 MOST_CELLS = 10**8  #: maximum number of cells of a grid
 
 
@@ -81,23 +83,13 @@ def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
     """Place the levels of a side-scan sonar on the ground, in dB above the median of all samples at the same angle.
     This removes the dependence on the angle. Overlapping lines are averaged in power.
     """
-    places, angles, found = [], [], []
-    for frame, levels in sidescan_lines(path, body, name):
-        r, altitude = frame.ranges, float(frame.record["altitude"])
-        reached = r > altitude
-        across = np.sqrt(r[reached] ** 2 - altitude**2)
-        heading, p = float(frame.record["euler"][2]), frame.record["p_WS_W"]
-        for side, sign in ((0, -1.0), (1, 1.0)):
-            places.append((p[0] - sign * across * math.sin(heading), p[1] + sign * across * math.cos(heading)))
-            angles.append(np.degrees(np.arctan2(across, altitude)).astype(int))
-            found.append(levels[side][reached])
-    if not found:
+    placed = [p for p in map(place_sidescan, frames(path, body, name)) if p is not None]
+    if not placed:
         raise LogError(
             f"{path} has no frames of the sonar '{name}' of '{body}' with a known altitude that reach the bed"
         )
-    angle, level = np.concatenate(angles), np.concatenate(found)
+    north, east, angle, level = (np.concatenate([getattr(p, f) for p in placed]) for f in FIELDS)
     usual = np.array([np.median(level[angle == a]) if (angle == a).any() else 0.0 for a in range(91)])
-    north, east = np.concatenate(places, axis=1)
     made = grid_points(north, east, 10.0 ** (0.1 * (level - usual[angle])), cell)
     return MosaicGrid(10.0 * np.log10(made.values), made.south, made.west, made.cell)
 

@@ -158,6 +158,26 @@ class ImageMessage(TypedDict):
     epoch: int
 
 
+class MosaicLayer(TypedDict):
+    """Mosaic of one sonar; its tiles of other epochs are invalid."""
+
+    row: int
+    body: str
+    name: str
+    kind: Literal["sidescan", "bathymetry"]
+    epoch: int
+    cell: Annotated[float, "size of a cell, m"]
+    low: Annotated[float, "value of the first colour: dB above the usual level at the same angle, or depth in m"]
+    high: Annotated[float, "value of the last colour"]
+
+
+class MosaicMessage(TypedDict):
+    """All mosaics that have data."""
+
+    type: Literal["mosaic"]
+    layers: list[MosaicLayer]
+
+
 class SourceErrorMessage(TypedDict):
     """Reason why the source has no data; empty: it has data."""
 
@@ -208,6 +228,7 @@ ServerMessage = (
     | EquipmentMessage
     | PanelMessage
     | ImageMessage
+    | MosaicMessage
     | SourceErrorMessage
     | ErrorsMessage
     | ReplyMessage
@@ -245,6 +266,18 @@ class ImageHeader(TypedDict):
     span: float
 
 
+class MosaicTileHeader(TypedDict):
+    """Header of a binary tile of a mosaic (`live_mosaic.py`)."""
+
+    row: int
+    name: str
+    epoch: int
+    south: Annotated[float, "north of the south-west corner, m"]
+    west: Annotated[float, "east of the south-west corner, m"]
+    cell: float
+    cells: Annotated[int, "number of cells along each side"]
+
+
 # -- requests of a page, with the word that selects each of them ("do") ----------------------------------------------
 
 
@@ -260,6 +293,13 @@ class PicturesRequest:
     """Request the frames of exactly these sonars; each is given as (row, name)."""
 
     sonars: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MosaicRequest:
+    """Request the mosaics of all sonars, or no longer."""
+
+    on: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +370,7 @@ class DriveRequest:
 PageRequest = (
     WatchRequest
     | PicturesRequest
+    | MosaicRequest
     | ControlRequest
     | FaultRequest
     | AcknowledgeRequest
@@ -342,6 +383,7 @@ PageRequest = (
 VERBS: dict[type, str] = {
     WatchRequest: "watch",
     PicturesRequest: "pictures",
+    MosaicRequest: "mosaic",
     ControlRequest: "control",
     FaultRequest: "fault",
     AcknowledgeRequest: "acknowledge",

@@ -261,7 +261,7 @@ class RemoteSource:
         listener = self._listener(row)
         return listener.equipment if listener is not None else None
 
-    def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
+    def open_frames(self, row: int, name: str, every: bool = False) -> image_streams.FrameStream:
         listener = self._listener(row)
         if listener is None:
             raise AttachError("the body is not in the simulation, or the viewer shows too many bodies")

@@ -466,11 +466,12 @@ class ReplaySource:
             [a["name"] for a in (self.equipment(row) or {"actuators": []})["actuators"]],
         )
 
-    def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
+    def open_frames(self, row: int, name: str, every: bool = False) -> image_streams.FrameStream:
         body = self._series[row][0]["name"] if row in self._series else ""
         if f"/sonar/{body}/{name}" not in self.log.series:
             raise LogError(f"the log has no frames of '{name}': its <sonar> has log=\"0\", or it produced none")
-        return image_streams.LoggedFrames(self.log.path, body, name, lambda: self._at)
+        kind = image_streams.SequentialFrames if every else image_streams.LoggedFrames
+        return kind(self.log.path, body, name, lambda: self._at)
 
     def log_state(self) -> str:
         return self.log.damage_notice or "ok"

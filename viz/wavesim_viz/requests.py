@@ -15,6 +15,7 @@ from wavesim_viz.page_protocol import (
     ControlRequest,
     DriveRequest,
     FaultRequest,
+    MosaicRequest,
     PageRequest,
     PicturesRequest,
     ShelveRequest,
@@ -57,6 +58,8 @@ def parse_request(text: str) -> PageRequest:
             return WatchRequest(_row(row))
         case {"do": "pictures", "sonars": list() as sonars} if len(sonars) <= MOST_PICTURES:
             return PicturesRequest(tuple(_sonar(s) for s in sonars))
+        case {"do": "mosaic", "on": bool() as on}:
+            return MosaicRequest(on)
         case {"do": "control", "verb": str() as verb} if 0 < len(verb) <= MOST_LETTERS and verb.isascii():
             return ControlRequest(verb, _value(message.get("value")))
         case {"do": "fault", "row": row, "part": part, "kind": kind, "amount": amount, "field": field}:

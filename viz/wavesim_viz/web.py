@@ -33,6 +33,7 @@ from wavesim_viz.live import ViewerSource
 from wavesim_viz.page_protocol import (
     AcknowledgeRequest,
     DriveRequest,
+    MosaicRequest,
     PageRequest,
     PicturesRequest,
     ShelveRequest,
@@ -300,6 +301,8 @@ async def _act(hub: Hub, viewer: Viewer, wanted: PageRequest, may_control: bool)
         viewer.watched, viewer.kit, viewer.panel, viewer.traffic = wanted.row, None, "", ""
     elif isinstance(wanted, PicturesRequest):
         hub.watch_pictures(viewer, wanted.sonars)
+    elif isinstance(wanted, MosaicRequest):
+        hub.watch_mosaic(viewer, wanted.on)
     elif not may_control:
         text = "this viewer is read-only; to send commands, start it with: wavesim viz --control"
         viewer.send({"type": "reply", "ok": False, "text": text})

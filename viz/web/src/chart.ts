@@ -248,6 +248,8 @@ export class Chart {
         cssVariable("--bg"),
         this.tiles.version,
         this.enc.version,
+        this.store.mosaic.version,
+        this.store.mosaic.shown,
       ],
       c = context2d(this.ground);
     if (of.some((v, k) => v !== this.groundOf[k]) || this.shorter()) {
@@ -268,6 +270,7 @@ export class Chart {
       if (origin) this.tiles.draw(c, origin, ...corners, this.scale, px, this.dark);
       if (origin) this.enc.draw(c, origin, ...corners, px, this.dark);
       this.bed(c);
+      this.store.mosaic.draw(c, px, w, hh);
       if (origin) {
         this.tiles.sign(c, hh);
         this.enc.sign(c, hh);

@@ -127,6 +127,10 @@ const link = new ViewerSocket(
     sonars.take(picture);
     wake();
   },
+  (tile) => {
+    store.mosaic.take(tile);
+    wake();
+  },
   (part, error) => errors.fail(part, error),
 );
 const announcer = new AlarmAnnouncer(),
@@ -168,6 +172,8 @@ function greet(hello: HelloMessage): void {
   tiles.info = hello.tiles;
   if (hello.chart && !enc.isLoaded)
     void enc.load().then(wake, (error: unknown) => errors.fail("the electronic chart", error));
+  store.mosaic.shown = false; // requested again
+  store.mosaic.list([]);
   toolbar.permit(hello);
   mission.permit(hello);
   helm.permit(hello);
@@ -195,6 +201,13 @@ function takeFrame(f: Frame): void {
   else if (!loop.turning) errors.part("the toolbar", numbers);
 }
 
+/** Request mosaics from the server while they are shown. */
+function requestMosaics(): void {
+  if (stage.show.mosaic === store.mosaic.shown) return;
+  store.mosaic.shown = stage.show.mosaic;
+  link.mosaic(store.mosaic.shown);
+}
+
 function openOnboard(row: number): void {
   choose(row);
   onboard.show(row, store.name(row));
@@ -206,6 +219,7 @@ function showPanel(): void {
 
 function draw(): void {
   errors.part("the frame", () => store.now());
+  requestMosaics();
   stage.draw(errors);
   if (store.rows.length && !pictured) {
     pictured = true;

@@ -121,6 +121,11 @@ function handlers(p: MessageTargets): Handlers {
       else p.details.clear();
     },
     picture: (m) => p.sonars.setStatus(m.row, m.name, m.trouble, m.epoch),
+    mosaic: (m) => {
+      if (!m.layers.length && !s.mosaic.layers.size && s.mosaic.shown)
+        toast("no mosaic yet: no side-scan sonar or multibeam echosounder has sent frames", true);
+      s.mosaic.list(m.layers);
+    },
     trouble: (m) => p.connection.source(m.text),
     mishaps: (m) => p.errors.there(m.parts, m.total),
     reply: (m) => toast(m.text || (m.ok ? "done" : "refused"), !m.ok),

@@ -591,6 +591,27 @@ export interface ImageMessage {
   epoch: number;
 }
 
+/** Mosaic of one sonar; its tiles of other epochs are invalid. */
+export interface MosaicLayer {
+  row: number;
+  body: string;
+  name: string;
+  kind: "sidescan" | "bathymetry";
+  epoch: number;
+  /** size of a cell, m */
+  cell: number;
+  /** value of the first colour: dB above the usual level at the same angle, or depth in m */
+  low: number;
+  /** value of the last colour */
+  high: number;
+}
+
+/** All mosaics that have data. */
+export interface MosaicMessage {
+  type: "mosaic";
+  layers: MosaicLayer[];
+}
+
 /** Reason why the source has no data; empty: it has data. */
 export interface SourceErrorMessage {
   type: "trouble";
@@ -639,6 +660,7 @@ export type ServerMessage =
   | EquipmentMessage
   | PanelMessage
   | ImageMessage
+  | MosaicMessage
   | SourceErrorMessage
   | ErrorsMessage
   | ReplyMessage
@@ -677,6 +699,20 @@ export interface ImageHeader {
   span: number;
 }
 
+/** Header of a binary tile of a mosaic (`live_mosaic.py`). */
+export interface MosaicTileHeader {
+  row: number;
+  name: string;
+  epoch: number;
+  /** north of the south-west corner, m */
+  south: number;
+  /** east of the south-west corner, m */
+  west: number;
+  cell: number;
+  /** number of cells along each side */
+  cells: number;
+}
+
 /** Request the data of one body; None: request no data. */
 export interface WatchRequest {
   do: "watch";
@@ -687,6 +723,12 @@ export interface WatchRequest {
 export interface PicturesRequest {
   do: "pictures";
   sonars: [number, string][];
+}
+
+/** Request the mosaics of all sonars, or no longer. */
+export interface MosaicRequest {
+  do: "mosaic";
+  on: boolean;
 }
 
 /** Control the simulation or the replay: start, stop, seek and other verbs. */
@@ -752,6 +794,7 @@ export interface DriveRequest {
 export type PageRequest =
   | WatchRequest
   | PicturesRequest
+  | MosaicRequest
   | ControlRequest
   | FaultRequest
   | AcknowledgeRequest

@@ -1,5 +1,6 @@
 // State of the page: the newest frames, drawn with motion between them; bodies present; tracks; signals.
 
+import { Mosaic } from "./mosaic";
 import { type Frame } from "./websocket";
 import type { SeaState } from "./sea_state";
 import {
@@ -100,6 +101,7 @@ export class SceneStore {
   notices: Notice[] = [];
   alarms: Alarm[] = [];
   fleet: FleetStatus = { charges: {}, missions: {} };
+  readonly mosaic = new Mosaic();
   lost = ""; // reason why no data arrive: the values shown are stale
   last: Frame | null = null;
   chosen: number | null = null;

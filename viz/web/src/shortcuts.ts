@@ -47,7 +47,9 @@ function actions(p: ShortcutTargets): Record<string, () => void> {
       p.selection.choose(null);
     },
     o: () => p.toggleOnboard(),
-    ...Object.fromEntries(LAYERS.map(([layer, , key]) => [key.toLowerCase(), () => p.stage.toggle(layer)])),
+    ...Object.fromEntries(
+      LAYERS.filter(([, , key]) => key).map(([layer, , key]) => [key.toLowerCase(), () => p.stage.toggle(layer)]),
+    ),
     f: () => {
       p.stage.showChart();
       p.pointer.measure(!p.pointer.measuring);

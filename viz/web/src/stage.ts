@@ -24,6 +24,7 @@ type Layer =
   | "arrows"
   | "beams"
   | "traffic"
+  | "mosaic"
   | "magnify";
 /** Elements that are shown. */
 export type Layers = Record<Layer, boolean>;
@@ -45,6 +46,7 @@ export const LAYERS: [name: Layer, text: string, key: string][] = [
   ["arrows", "arrows", "G"],
   ["beams", "beams", "I"],
   ["traffic", "traffic", "C"],
+  ["mosaic", "mosaic", ""],
   ["magnify", "enlarge", "Z"],
 ];
 const STORED_LAYERS = "wavesim-show",
@@ -67,6 +69,7 @@ export class Stage {
     arrows: true,
     beams: true,
     traffic: true,
+    mosaic: false,
     magnify: true,
   };
   private wanted: StageMode = "free";
@@ -112,7 +115,7 @@ export class Stage {
         h("button", { id: `do-view-${mode}`, title: `${text} (${key})`, onclick: () => this.setMode(mode) }, text),
       );
     for (const [layer, text, key] of LAYERS) {
-      const title = `${text} on or off (${key})`;
+      const title = `${text} on or off${key ? ` (${key})` : ""}`;
       this.layers.set(layer, h("button", { id: `do-show-${layer}`, title, onclick: () => this.toggle(layer) }, text));
     }
     this.splitButton = h(

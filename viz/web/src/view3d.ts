@@ -3,6 +3,7 @@
 import * as THREE from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import { NavigationEstimates } from "./navigation_estimates";
+import { Mosaic3D } from "./mosaic3d";
 import { BodyMeshes } from "./body_meshes";
 import { Cables } from "./cables3d";
 import { drawCompassCard, drawHud } from "./compass_hud";
@@ -63,6 +64,7 @@ export class View3D {
   dark = true;
   readonly cables = new Cables();
   private readonly crossings: Traffic3D;
+  readonly mosaic: Mosaic3D;
   private followed: THREE.Vector3 | null = null;
   private readonly keys = new Set<string>();
   private before = performance.now();
@@ -94,6 +96,7 @@ export class View3D {
     this.controls.addEventListener("change", () => this.changed());
     this.ways = new Trails(store);
     this.crossings = new Traffic3D(store);
+    this.mosaic = new Mosaic3D(store.mosaic);
     this.beliefs = new NavigationEstimates(store);
     this.working = new BodyAnimation(store, this.bodies);
     const light = new THREE.HemisphereLight("#dff3ff", "#30506a", 1.9),
@@ -107,6 +110,7 @@ export class View3D {
       this.beliefs.group,
       this.working.group,
       this.crossings.lines,
+      this.mosaic.group,
       this.cables.lines,
     );
     this.scene.add(
@@ -360,6 +364,7 @@ export class View3D {
     }
     this.controls.update();
     this.surface.mesh.visible = this.show.surface;
+    this.mosaic.update(s.scene?.bed);
     this.sounds.update(s, this.show.spheres);
     this.ways.update(this.show.trails);
     this.cables.update(s.cables, this.dark);

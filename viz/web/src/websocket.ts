@@ -1,5 +1,6 @@
 // Websocket: frames are binary (see wavesim_viz/frame.py), all other messages are JSON.
 
+import { decodeMosaicTile } from "./mosaic";
 import { decodeSonarImage, type SonarImage } from "./sonar_image";
 import {
   BODY_WIDTH,
@@ -62,6 +63,7 @@ export class ViewerSocket {
     private readonly onMessage: (message: ServerMessage) => void,
     private readonly onState: (connected: boolean) => void,
     private readonly onPicture: (picture: SonarImage) => void,
+    private readonly onMosaic: (tile: NonNullable<ReturnType<typeof decodeMosaicTile>>) => void,
     private readonly onError: (part: string, error: unknown) => void,
   ) {
     this.open();
@@ -81,6 +83,8 @@ export class ViewerSocket {
         else {
           const frame = decodeFrame(event.data),
             picture = frame ? null : decodeSonarImage(event.data);
+          const tile = frame || picture ? null : decodeMosaicTile(event.data);
+          if (tile) this.onMosaic(tile);
           if (frame) {
             this.frames++;
             this.onFrame(frame);
@@ -124,6 +128,10 @@ export class ViewerSocket {
   /** Suppress an alarm for a simulation time; 0 returns it to service. */
   shelve(alarm: number, seconds: number): void {
     this.send({ do: "shelve", alarm, seconds });
+  }
+  /** Request the mosaics of all sonars, or no longer. */
+  mosaic(on: boolean): void {
+    this.send({ do: "mosaic", on });
   }
   control(verb: string, value?: number): void {
     this.send({ do: "control", verb, value: value ?? null });

@@ -1,0 +1,175 @@
+"""Mosaics that grow frame by frame, in bounded memory: levels of a side-scan sonar, depths of a multibeam echosounder.
+
+A side-scan mosaic shows levels relative to the median of all levels at the same angle (:mod:`wavesim_viz.mosaic`). That
+median changes with every frame. Therefore a cell keeps one sum of powers for each angle, and histograms of the levels
+give the medians. Each mosaic equals the mosaic of the same frames in a file, up to the width of a histogram bin.
+
+Memory is bounded by doubling the cells when a mosaic has too many of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.arrays import Floats, Ints
+from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS, ImagingFrame
+
+CELL_M = 0.25  #: size of a cell at the start
+TILE_CELLS = 64  #: cells along each side of a tile
+MOST_TILES = 400
+MOST_SUMS = 1_500_000  #: maximum number of sums of a mosaic
+ANGLES = 91  #: whole degrees from the vertical
+LOWEST_DB, HIGHEST_DB, BIN_DB = -60.0, 260.0, 0.02  #: histograms of levels
+SETTLED_DB = 0.02  #: a tile is computed again when a median has moved by more
+_BITS_LOCAL, _BITS_TILE = 19, 20
+_DETECTION = SOUNDING_COLUMNS.index("detection")
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples on the ground: positions in W (m), whole degrees from the vertical, and levels (dB) or depths (m)."""
+
+    north: Floats
+    east: Floats
+    angle: Ints
+    value: Floats
+
+
+def place_sidescan(frame: ImagingFrame) -> Samples | None:
+    """Place the samples of a ping on a level bed at the altitude of the ping; None if the altitude is unknown."""
+    altitude = float(frame.record["altitude"])
+    if not math.isfinite(altitude):
+        return None
+    r = frame.ranges
+    reached = r > altitude
+    across = np.sqrt(r[reached] ** 2 - altitude**2)
+    heading, p = float(frame.record["euler"][2]), frame.record["p_WS_W"]
+    sides = [(p[0] - s * across * math.sin(heading), p[1] + s * across * math.cos(heading)) for s in (-1.0, 1.0)]
+    north, east = np.concatenate(sides, axis=1)
+    angle = np.degrees(np.arctan2(across, altitude)).astype(int)
+    levels = np.asarray(frame.levels, float)
+    return Samples(north, east, np.tile(angle, 2), levels[:, reached].ravel())
+
+
+def place_soundings(frame: ImagingFrame) -> Samples:
+    """Return the detected soundings of a ping. Their angle is not used."""
+    north, east, down = frame.points[frame.samples[:, _DETECTION] > 0.0].T
+    return Samples(north, east, np.zeros(len(down), int), down)
+
+
+@dataclass
+class Tile:
+    """Sums of a square of cells, by cell and angle, and its values as they were computed last."""
+
+    keys: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    total: Floats = field(default_factory=lambda: np.zeros(0))
+    count: Floats = field(default_factory=lambda: np.zeros(0))
+    usual: Floats | None = None  #: medians of the values; None: the sums have changed since then
+    values: np.ndarray[Any, np.dtype[np.float32]] | None = None  #: (north, east); NaN: no data
+    version: int = 0  #: of the mosaic, when the values changed last
+
+    def add(self, keys: Ints, total: Floats, count: Floats) -> None:
+        """Add sums with ascending keys."""
+        self.usual = None
+        at = np.searchsorted(self.keys, keys)
+        known = at < len(self.keys)
+        known[known] = self.keys[at[known]] == keys[known]
+        self.total[at[known]] += total[known]
+        self.count[at[known]] += count[known]
+        at = at[~known]
+        self.keys = np.insert(self.keys, at, keys[~known])
+        self.total = np.insert(self.total, at, total[~known])
+        self.count = np.insert(self.count, at, count[~known])
+
+    def means(self, weight: Floats) -> Floats:
+        """Return the mean of each cell, with sums weighted by angle."""
+        cell, angle = np.divmod(self.keys, ANGLES)
+        total = np.bincount(cell, self.total * weight[angle], TILE_CELLS**2)
+        count = np.bincount(cell, self.count, TILE_CELLS**2)
+        with np.errstate(invalid="ignore"):
+            return (total / count).reshape(TILE_CELLS, TILE_CELLS)
+
+
+class GrowingMosaic:
+    """Mosaic of one sonar: of a side-scan sonar in dB, of a multibeam echosounder in m of depth."""
+
+    def __init__(self, sidescan: bool, cell: float = CELL_M) -> None:
+        self.sidescan, self.cell = sidescan, cell
+        self.tiles: dict[tuple[int, int], Tile] = {}  #: by the number of tiles north and east of the origin
+        self.version = 0  #: grows with each change of a tile's values
+        self.sums = 0
+        bins = round((HIGHEST_DB - LOWEST_DB) / BIN_DB) if sidescan else 0
+        self._levels = np.zeros((ANGLES, bins), np.int32)
+
+    def add(self, frame: ImagingFrame) -> None:
+        """Add the samples of a frame."""
+        samples = place_sidescan(frame) if self.sidescan else place_soundings(frame)
+        if samples is None or not len(samples.value):
+            return
+        total = samples.value
+        if self.sidescan:
+            bins = np.clip((samples.value - LOWEST_DB) / BIN_DB, 0, self._levels.shape[1] - 1).astype(int)
+            np.add.at(self._levels, (samples.angle, bins), 1)
+            total = 10.0 ** (0.1 * samples.value)
+        north, east = (np.floor(x / self.cell).astype(np.int64) for x in (samples.north, samples.east))
+        self._add(north, east, samples.angle, total, np.ones(len(total)))
+        while len(self.tiles) > MOST_TILES or self.sums > MOST_SUMS:
+            self._double_cells()
+
+    def _add(self, north: Ints, east: Ints, angle: Ints, total: Floats, count: Floats) -> None:
+        """Add sums to cells, which are numbered from the origin."""
+        half = 1 << (_BITS_TILE - 1)
+        tile = ((north // TILE_CELLS + half) << _BITS_TILE) | (east // TILE_CELLS + half)
+        local = (north % TILE_CELLS * TILE_CELLS + east % TILE_CELLS) * ANGLES + angle
+        codes, where = np.unique((tile << _BITS_LOCAL) | local, return_inverse=True)
+        totals, counts = (np.bincount(where, w).astype(float) for w in (total, count))
+        tiles, starts = np.unique(codes >> _BITS_LOCAL, return_index=True)
+        for code, a, b in zip(tiles.tolist(), starts, [*starts[1:], len(codes)], strict=True):
+            key = (code >> _BITS_TILE) - half, (code & ((1 << _BITS_TILE) - 1)) - half
+            found = self.tiles.setdefault(key, Tile())
+            self.sums -= len(found.keys)
+            found.add(codes[a:b] & ((1 << _BITS_LOCAL) - 1), totals[a:b], counts[a:b])
+            self.sums += len(found.keys)
+
+    def _double_cells(self) -> None:
+        old, self.tiles, self.sums = self.tiles, {}, 0
+        self.cell *= 2.0
+        for (n, e), tile in old.items():
+            cell, angle = np.divmod(tile.keys, ANGLES)
+            north, east = n * TILE_CELLS + cell // TILE_CELLS, e * TILE_CELLS + cell % TILE_CELLS
+            self._add(north // 2, east // 2, angle, tile.total, tile.count)
+
+    def medians(self) -> Floats:
+        """Return the median level in dB of each angle; 0 where there is none."""
+        if not self.sidescan:
+            return np.zeros(ANGLES)
+        seen = np.cumsum(self._levels, axis=1)
+        found = np.zeros(ANGLES)
+        for angle in np.flatnonzero(seen[:, -1]):
+            n = int(seen[angle, -1])
+            middle = np.searchsorted(seen[angle], ((n - 1) // 2 + 1, n // 2 + 1))
+            found[angle] = LOWEST_DB + (float(middle.mean()) + 0.5) * BIN_DB
+        return found
+
+    def update(self, most: int) -> bool:
+        """Compute the values of at most ``most`` tiles that have changed. Return whether none is left."""
+        usual = self.medians()
+        weight = 10.0 ** (-0.1 * usual)
+        for tile in self.tiles.values():
+            if tile.usual is not None and np.max(np.abs(tile.usual - usual)) <= SETTLED_DB:
+                continue
+            if most <= 0:
+                return False
+            most -= 1
+            mean = tile.means(weight)
+            with np.errstate(divide="ignore"):
+                values = (10.0 * np.log10(mean) if self.sidescan else mean).astype(np.float32)
+            tile.usual = usual
+            if tile.values is None or not np.array_equal(values, tile.values, equal_nan=True):
+                self.version += 1
+                tile.values, tile.version = values, self.version
+        return True
