@@ -244,7 +244,7 @@ def _quiet_models(root: Path) -> str:
 
 #: the first 40 s of the demonstration trial, seed 7, on any machine; it changes when what is computed changes, and then
 #: on purpose
-GOLDEN = "d75813aa35e57bd23647518c565cf48a4c1f4562bdcd930ca4073a5b6a5ad2a3"
+GOLDEN = "0bb62994eae6da96a99567feff8359b27b87211392304513314b9948b0a0f99c"
 #: what chooses other code in NumPy, in its BLAS, and in the C library
 SIMD = "AVX512F,AVX512CD,AVX512_SKX,AVX512_CLX,AVX512_CNL,AVX512_ICL,AVX512_SPR,AVX2,FMA3"
 OLD_NUMPY = {"NPY_DISABLE_CPU_FEATURES": SIMD, "OPENBLAS_CORETYPE": "Nehalem", "PYTHONWARNINGS": "ignore"}

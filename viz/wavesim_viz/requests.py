@@ -52,10 +52,8 @@ def parse_request(text: str) -> PageRequest:
     except (ValueError, RecursionError):
         raise InvalidRequest("json", "invalid JSON") from None
     match message:
-        case {"do": "watch", "row": None}:
-            return WatchRequest(None)
         case {"do": "watch", "row": row}:
-            return WatchRequest(_row(row))
+            return WatchRequest(None if row is None else _row(row))
         case {"do": "pictures", "sonars": list() as sonars} if len(sonars) <= MOST_PICTURES:
             return PicturesRequest(tuple(_sonar(s) for s in sonars))
         case {"do": "mosaic", "on": bool() as on}:
