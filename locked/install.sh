@@ -5,6 +5,9 @@ shift 2
 count=$(grep -c '^[A-Za-z0-9].*==' "$file")
 megabytes() { du -sm "$into" | cut -f1; }
 before=$(megabytes)
+# pip downloads into the temporary folder first: it is in the environment, so that downloads count too
+export TMPDIR="$(cd "$into" && pwd)/.downloads"
+mkdir -p "$TMPDIR"
 sofar() { echo "$(($(megabytes) - before)) MB, $(($(date +%s) - begin)) s"; }
 
 echo "installing $count packages of $file into $into (once)"
@@ -13,5 +16,6 @@ progress=$!
 "$@"
 code=$?
 kill $progress
+rm -rf "$TMPDIR"
 [ $code -ne 0 ] || echo "installed $count packages of $file into $into: $(sofar)"
 exit $code

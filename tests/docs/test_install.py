@@ -24,3 +24,10 @@ def test_progress_of_an_installation(root: Path, tmp_path: Path) -> None:
 def test_a_failed_installation_fails(root: Path, tmp_path: Path) -> None:
     done = install(root, tmp_path, "sh", "-c", "exit 3")
     assert done.returncode == 3 and "installed" not in done.stdout
+
+
+def test_downloads_count_and_are_removed(root: Path, tmp_path: Path) -> None:
+    """What is in the temporary folder counts while the command runs, and is gone afterwards."""
+    shown = f'head -c 2097152 /dev/urandom > "$TMPDIR/x"; du -sm {tmp_path} | cut -f1'
+    done = install(root, tmp_path, "sh", "-c", shown)
+    assert done.stdout.splitlines()[1] in ("2", "3") and list(tmp_path.iterdir()) == []
