@@ -155,8 +155,8 @@ class ArduPilotBridge:
     for a step.
 
     If the simulation steps less often than ``RATE``, the bridge extrapolates the motion and sends additional states
-    between the steps. The bridge ignores the frame rate that servo frames state, because it only reflects the
-    timestamps that the autopilot received. Without an autopilot the vehicle has neutral outputs, and the simulation
+    between the steps. Servo frames contain a frame rate. The bridge ignores it, because the autopilot derives it from
+    the timestamps that it received. Without an autopilot the vehicle has neutral outputs, and the simulation
     does not wait.
     """
 

@@ -147,5 +147,5 @@ class MoosWriter:
         return GREETING + packed([MoosMessage(NAME, "asynchronous", self.name, now)])
 
     def packet(self, *said: MoosMessage) -> bytes:
-        """Encode messages of this client."""
+        """Encode messages from this client."""
         return packed(replace(m, source=self.name) for m in said)

@@ -27,7 +27,7 @@ __all__ = [
     "read_log",
 ]
 
-#: name -> module, and its name there if it differs
+#: exported name -> module, and the name in that module if it differs
 _PLACES = {
     "AsyncBroker": ("broker",),
     "Broker": ("broker",),

@@ -1,6 +1,6 @@
 """Compute ranges, bearings and positions from receptions, for on-board software.
 
-Times are in ns on the clock of the node, as in receptions. Angles are in rad, in frame B or W as stated.
+Times are in ns by the node's own clock, like the times of receptions. Angles are in rad, in frame B or W as stated.
 """
 
 from __future__ import annotations

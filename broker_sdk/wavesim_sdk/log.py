@@ -76,7 +76,7 @@ class Log:
     def table(self, topic: str) -> LogTable:
         """Return a topic as columns, for example of ``/state/lauv``, ``/sensor/lauv/ctd`` or ``/notices``.
 
-        Raises UnknownName if the log has no message of this topic.
+        Raises UnknownName if the log has no messages on this topic.
         """
         topic = topic if topic.startswith("/") else f"/{topic}"
         if (series := self.series.get(topic)) is not None:

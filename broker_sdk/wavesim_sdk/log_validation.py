@@ -1,4 +1,7 @@
-"""Validation of the messages and metadata of a log before use, because another program may have written them."""
+"""Validation of the messages and metadata in a log.
+
+Another program may have written them, so they are checked before use.
+"""
 
 from __future__ import annotations
 

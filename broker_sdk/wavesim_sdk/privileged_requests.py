@@ -1,4 +1,4 @@
-"""Requests of sessions with rights, the same for brokers and observers."""
+"""Requests that need a right. Brokers and observers share this code."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ ServerName = str | tuple[str, int]
 def address_of(server: ServerName | None) -> tuple[str, int]:
     """Return the address of a server, given as ``(host, port)``, ``"host:port"`` or the name of a server on this machine.
 
-    None means the server that the variable WAVESIM_SERVER names, or port 9750 of this machine. Raises ConfigError if the text
-    is invalid, and NotRunning if no server of that name runs here.
+    With None, the variable WAVESIM_SERVER selects the server; if it is not set, port 9750 of this machine is used.
+    Raises ConfigError if the text is invalid, and NotRunning if no server of that name runs here.
     """
     server = server if server is not None else os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
     if not isinstance(server, str):

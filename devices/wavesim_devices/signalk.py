@@ -28,8 +28,10 @@ def _half(angle: float) -> float:
 
 
 def path_values(type_: str, v: Value) -> dict[str, Any]:
-    """Return the Signal K paths for a sensor value, and their values. A value with missing numbers has no paths, except
-    that a missing propeller speed omits only that propeller.
+    """Return the Signal K paths for a sensor value, and their values.
+
+    If a component of the value is missing, there are no paths. A missing propeller speed omits only the path of that
+    propeller.
     """
     if type_ == "rpm":
         turning = [abs(r) / 60.0 for r in v.rpm if math.isfinite(r)]

@@ -146,7 +146,7 @@ class Batch:
         fitted: Sequence[KeyedInstrument],
         values: Record,
     ) -> None:
-        """Make a batch of ``fitted`` instruments, given with the keys of their random numbers.
+        """Create a batch of the instruments ``fitted``, each with the key of its random numbers.
 
         ``entries`` are their rows in the table `instruments`, ``values`` (n,) their newest values.
         """

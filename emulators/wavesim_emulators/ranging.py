@@ -1,5 +1,6 @@
-"""Emulators with range beams: echosounder, fixed rangers, scanning beam, multibeam. The beams detect sea bed,
-obstacles, surface and other bodies.
+"""Emulators with range beams: echosounder, fixed rangers, scanning beam, multibeam.
+
+The beams detect the sea bed, obstacles, the surface and other bodies.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def random_bits(key: Any, counter: Any, index: Any) -> Any:
 def stream(keys: Keys, purpose: str) -> Keys:
     """Return, for each key, the key of a separate stream for a purpose.
 
-    The numbers of that stream never coincide with the numbers of the original key.
+    That stream never shares a random number with the stream of the original key.
     """
     digest = hashlib.blake2b(purpose.encode(), digest_size=8).digest()
     with np.errstate(over="ignore"):

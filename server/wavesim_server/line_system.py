@@ -289,7 +289,7 @@ def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float)
 
 
 def _parabola_nodes(first: Floats, second: Floats, length: float, segments: int, down: float) -> Floats:
-    """Return nodes (segments + 1, 3) at equal steps along a parabola of the line's length.
+    """Return nodes (segments + 1, 3) at equal steps along a parabola whose arc length is the length of the line.
 
     The nodes are on a straight line if the chord is as long as the line.
     """

@@ -45,6 +45,7 @@ NAMES = {
     "modem": "net",
     "control": "dive",
     "ros": "pool",
+    "navigation": "lbl",
 }
 #: blocks that nothing here runs or reads: page and how the block begins -> why
 ELSEWHERE = {

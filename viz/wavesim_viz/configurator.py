@@ -1,4 +1,4 @@
-"""Requests of the configurator, which checks, tests and saves models as trees of XML elements.
+"""Requests from the configurator, which checks, tests and saves models as trees of XML elements.
 
 The page edits the XML elements themselves. The page, the configuration reader and ``docs/CONFIG.md`` use the same
 declaration of elements and keys. The page can therefore set everything that the simulator supports, and nothing else.

@@ -180,7 +180,7 @@ class ReplaySource:
     # -- the clock --------------------------------------------------------------------------------
 
     def now(self) -> float:
-        """Return the time in the log that is shown, in s."""
+        """Return the log time that the page shows, in s."""
         wall = time.monotonic()
         if self.playing:
             self._at = min(self._at + (wall - self._wall) * self.speed, self.end)

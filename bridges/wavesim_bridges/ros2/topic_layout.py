@@ -88,7 +88,7 @@ class TopicLayout:
 
     @property
     def odometry(self) -> str:
-        """Topic of the true motion; empty: no topic."""
+        """Topic for the true motion. If it is empty, the true motion is not published."""
         return self._place(self._plain("odometry"))
 
     @property

@@ -25,7 +25,10 @@ class Target:
 
 
 def from_radar(value: Value, place: tuple[float, float]) -> Iterator[Target]:
-    """Yield the targets of a sensor `radar` that have a course. ``place`` is own position (north, east) at that time."""
+    """Yield the targets of a sensor `radar` that have a course.
+
+    ``place`` is the own ship's position (north, east) at the time of the radar image.
+    """
     for i in range(RADAR_TARGETS):
         if math.isfinite(value.target[i]) and math.isfinite(value.course[i]):
             (sb, cb), (sc, cc) = sin_cos(value.bearing[i]), sin_cos(value.course[i])

@@ -60,7 +60,7 @@ JOIN, REFUSE = b"wavesim/1 join", b"wavesim/1 refuse"
 
 
 class SessionSeal:
-    """Seal of both directions of a session, for one side."""
+    """Seals what one side of a session sends, and opens what it receives."""
 
     def __init__(self, key: bytes, cookie: bytes, nonce: int, token: int, is_client: bool) -> None:
         salt = cookie + nonce.to_bytes(8, "little")

@@ -62,7 +62,7 @@ class Emulators(Protocol):
 
     @property
     def pending(self) -> Sequence[str]:
-        """Sensor types whose values of this tick are not yet written."""
+        """Sensor types whose values for this tick have not been written yet."""
 
     def next_tick(self, tick: int) -> int:
         """Return the next tick after this one at which an emulator is due."""
@@ -93,7 +93,7 @@ class SynchronousEmulators:
     ) -> None:
         self.vehicles, self.signals, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
         self._due = DueTicks(instruments, bells)
-        self.pending: list[str] = []  #: sensor types whose values of this tick are not yet written
+        self.pending: list[str] = []  #: sensor types whose values for this tick have not been written yet
         self.late = 0  #: number of answers that missed the time limit
         self._deadline = self._liveness_check_at = self._polled_at = 0.0
         self._unanswered: dict[str, float] = {}  # in real time: types without an answer, and since when

@@ -20,7 +20,10 @@ __all__ = ["LocalEmulators"]
 
 
 class LocalEmulators:
-    """The emulators of a run, which read the engine's tables without copying them. They have answered when :meth:`ask` returns."""
+    """The emulators of a run, which read the engine's tables without copying them.
+
+    When :meth:`ask` returns, all of them have answered.
+    """
 
     late = 0
     pending: tuple[str, ...] = ()

@@ -339,7 +339,11 @@ class SharedThread:
         self.runs_program = False  #: whether a program runs or ends in this thread
 
     def run_others(self, current: HostedProgram | None) -> None:
-        """Called by a greenlet that waits: let the current program run, or this thread sleep until one of its programs may."""
+        """Called by a waiting greenlet.
+
+        Runs the current program if it belongs to this thread. Otherwise, the thread sleeps until one of its programs
+        may run.
+        """
         if current is not None and current.greenlet is not None:
             current.greenlet.switch()
         else:

@@ -52,7 +52,7 @@ class MessageBlock:
     """Consecutive messages with given channels and sizes; sequence numbers, times and data are filled in for
     each use.
 
-    The data of each message are preceded by the bytes ``lead``.
+    The bytes ``lead`` precede the data of each message.
     """
 
     def __init__(self, channels: Sequence[int], sizes: Sequence[int], lead: bytes) -> None:

@@ -114,7 +114,7 @@ class StateBroadcaster:
                 self.sessions.send(watch.session, Fleet(tick, tick * self.step_ns, run_state, part, parts, records))
 
     def _write(self, members: list[CrewMember], view: TableSnapshots, kind: Type, now: float) -> None:
-        """Write the states of all these sessions with few calls.
+        """Write the states of all these sessions in as few calls as possible.
 
         If a call fails, write the states one by one, so that only one session fails.
         """

@@ -127,7 +127,7 @@ class Crews:
         return member
 
     def rearrange(self) -> None:
-        """Update the derived lists after a session joined, left or changed its subscriptions."""
+        """Update the derived lists after a session has joined, left or changed its subscriptions."""
         members = self.by_token.values()
         self.unpaced = [m for m in members if not m.in_lockstep and math.isfinite(m.period)]
         self.shortest_period = min((m.period for m in self.unpaced), default=math.inf)

@@ -1,4 +1,4 @@
-"""The front's commands to the engine, in order and without blocking."""
+"""Sends the front's commands to the engine, in order, and never blocks."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class Observers:
         return min((w.next for w in self.by_token.values()), default=math.inf)
 
     def fleet_parts(self, w: ObserverView, identity: Record, state: Record) -> Iterator[tuple[int, int, bytes]]:
-        """Yield (part, parts, records) of the bodies that an observer receives."""
+        """Yield (part, parts, records) for the bodies that an observer receives."""
         rows = np.flatnonzero(identity["present"])
         if w.bodies is not None:
             rows = rows[np.isin(rows, w.bodies)]

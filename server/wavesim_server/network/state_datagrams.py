@@ -343,7 +343,10 @@ class StateWriter:
     def _sensor_values(
         self, members: list[CrewMember], number: int, type_: str, view: TableSnapshots
     ) -> tuple[Any, Any, Any]:
-        """Return (whether the value may be sent, its numbers, its time) of a sensor, for each body."""
+        """Return three arrays for a sensor, with one row per body.
+
+        They state whether its value may be sent, the value, and the time of the value.
+        """
         assert self.instruments is not None
         found = [self.instruments.locate(m.row, number) for m in members]
         known = np.array([f is not None for f in found])

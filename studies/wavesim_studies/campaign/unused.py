@@ -35,8 +35,9 @@ def check(campaign: Campaign, text: str, file: str) -> None:
 
 
 def _unused(root: Any, campaign: Campaign) -> Iterator[Unused]:
-    """Yield each element with a key that has no effect: the element, these keys, and the reason. An empty tuple of keys
-    means that the whole element has no effect.
+    """Yield each element that has keys without effect: the element, these keys, and the reason.
+
+    If the tuple of keys is empty, the whole element has no effect.
     """
     kind, nothing = campaign.run.kind, 'kind="function" simulates nothing'
     if kind == "function" and campaign.config:

@@ -178,7 +178,9 @@ def _attitude(e: Floats, R: Floats, z: Floats, H: Floats) -> None:
 def _sound_path_model(
     e: Floats, state: FilterArrays, ix: Ints, image: int, pose: SensorPose, z: Floats, H: Floats
 ) -> bool:
-    """Model the path length of a sound to or from a beacon. A round trip began at a cloned pose.
+    """Model the path length of sound to or from a beacon.
+
+    For a round trip, the state contains a clone of the pose at its start.
 
     ``image`` selects which legs are echoes. Return False if the clone is missing.
     """

@@ -91,8 +91,8 @@ class MultibeamConfig(SensorConfig):
 class SonarConfig(SensorConfig):
     """Imaging sonar. `preset` selects the instrument by name; `wavesim sonars` lists the names.
 
-    The sensor frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`.
-    The ping was transmitted one two-way travel time earlier, which is twice `range` divided by the speed of sound.
+    The sensor frame S has x ahead, y to starboard and z down. The sonar completes one ping per period of `rate`. It
+    transmits the ping earlier, by the two-way travel time: twice `range` divided by the speed of sound.
     """
 
     rate: float = key(
