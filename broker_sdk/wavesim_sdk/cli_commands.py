@@ -225,7 +225,7 @@ def mission(body: str, values: tuple[str, ...], server: str) -> None:
 @click.argument("values", metavar="[NORTH EAST DEPTH [SPEED]]", nargs=-1)
 @server_option
 def command(body: str, action: str, values: tuple[str, ...], server: str) -> None:
-    """Command the program that drives BODY, and print its answer.
+    """Send a command to the program of BODY; print its answer.
 
     ACTION is goto, loiter, return, pause, resume or abort. North, east and depth (m) are needed for goto, and optional for
     loiter. Without a speed (m/s), the vehicle uses its own.

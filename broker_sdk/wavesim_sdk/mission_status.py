@@ -1,4 +1,4 @@
-"""What a vehicle does: the actions of vehicle commands, and the status of its mission as a notice for people and programs."""
+"""Actions of vehicle commands, and the status of a mission as a notice for people and programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TEXT = re.compile(
 
 @dataclass(frozen=True)
 class MissionStatus:
-    """What a vehicle does, published as a notice: ``mission: survey; waypoint 3 of 8; to 100.0 m north, -50.0 m east``."""
+    """Present activity of a vehicle, published as a notice: ``mission: survey; waypoint 3 of 8; to 100.0 m north, -50.0 m east``."""
 
     mode: str  #: one or two words, such as "mission", "loiter" or "paused"
     waypoint: int = 0  #: number of the current waypoint, from 1; 0 = none

@@ -275,7 +275,7 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
     for _ in range(2):
         page.page.get_by_role("button", name="undo").click()
     assert len(page.see(ways)) == 2
-    page.page.get_by_role("button", name="beacons").click()
+    page.page.get_by_role("button", name="beacons", exact=True).click()
     click(-20, 20)
     page.page.get_by_role("button", name="fences", exact=True).click()
     for corner in ((-20, -20), (20, -20), (0, 30)):

@@ -31,14 +31,14 @@ SHARES = (0.5, 99.5)  #: percentiles of the values that get the ends of the colo
 SAMPLED = 50_000  #: maximum number of values from which the percentiles are computed
 
 
-class Layer:
+class SonarMosaic:
     """Mosaic of one sonar, and the stream of its frames."""
 
     def __init__(self, row: int, body: str, name: str, stream: FrameStream) -> None:
         self.row, self.body, self.name, self.stream = row, body, name, stream
         self.mosaic: GrowingMosaic | None = None  #: None until the first frame
         self.epoch = 0  #: tiles of another epoch are invalid
-        self.ignored = False  #: its frames are no mosaic
+        self.ignored = False  #: its frames cannot form a mosaic
         self._due, self._settled = 0.0, True
         self.limits = (0.0, 1.0)
 
@@ -118,11 +118,11 @@ class LiveMosaic:
 
     def __init__(self, source: Any) -> None:
         self._source = source
-        self.layers: dict[tuple[int, str, int], Layer] = {}  #: by row, sonar, and generation of the body
+        self.layers: dict[tuple[int, str, int], SonarMosaic] = {}  #: by row, sonar, and generation of the body
         self._version, self._retry = -1, 0.0
 
     def read(self, roster: list[RosterEntry], now: float) -> None:
-        """Read new frames of all sonars. A restarted server starts all mosaics anew."""
+        """Read new frames of all sonars. When a server restarts, all mosaics start again."""
         version = self._source.scene()[0]
         if version != self._version:
             self._version = version
@@ -148,9 +148,9 @@ class LiveMosaic:
                         stream = self._source.open_frames(row, sensor["name"], every=True)
                     except WaveSimError:  # it may send frames later
                         continue
-                    self.layers[key] = Layer(row, body, sensor["name"], stream)
+                    self.layers[key] = SonarMosaic(row, body, sensor["name"], stream)
 
-    def shown(self) -> list[Layer]:
+    def shown(self) -> list[SonarMosaic]:
         """Return the mosaics that have data."""
         return [layer for layer in self.layers.values() if layer.mosaic is not None]
 

@@ -1,7 +1,7 @@
 """Mosaics that grow frame by frame, in bounded memory: levels of a side-scan sonar, depths of a multibeam echosounder.
 
 A side-scan mosaic shows levels relative to the median of all levels at the same angle (:mod:`wavesim_viz.mosaic`). That
-median changes with every frame. Therefore a cell keeps one sum of powers for each angle, and histograms of the levels
+median changes with every frame, so a cell keeps one sum of powers for each angle, and histograms of the levels
 give the medians. Each mosaic equals the mosaic of the same frames in a file, up to the width of a histogram bin.
 
 Memory is bounded by doubling the cells when a mosaic has too many of them.
@@ -30,8 +30,8 @@ _DETECTION = SOUNDING_COLUMNS.index("detection")
 
 
 @dataclass(frozen=True)
-class Samples:
-    """Samples on the ground: positions in W (m), whole degrees from the vertical, and levels (dB) or depths (m)."""
+class GroundSamples:
+    """GroundSamples on the ground: positions in W (m), whole degrees from the vertical, and levels (dB) or depths (m)."""
 
     north: Floats
     east: Floats
@@ -39,7 +39,7 @@ class Samples:
     value: Floats
 
 
-def place_sidescan(frame: ImagingFrame) -> Samples | None:
+def place_sidescan(frame: ImagingFrame) -> GroundSamples | None:
     """Place the samples of a ping on a level bed at the altitude of the ping; None if the altitude is unknown."""
     altitude = float(frame.record["altitude"])
     if not math.isfinite(altitude):
@@ -52,13 +52,13 @@ def place_sidescan(frame: ImagingFrame) -> Samples | None:
     north, east = np.concatenate(sides, axis=1)
     angle = np.degrees(np.arctan2(across, altitude)).astype(int)
     levels = np.asarray(frame.levels, float)
-    return Samples(north, east, np.tile(angle, 2), levels[:, reached].ravel())
+    return GroundSamples(north, east, np.tile(angle, 2), levels[:, reached].ravel())
 
 
-def place_soundings(frame: ImagingFrame) -> Samples:
+def place_soundings(frame: ImagingFrame) -> GroundSamples:
     """Return the detected soundings of a ping. Their angle is not used."""
     north, east, down = frame.points[frame.samples[:, _DETECTION] > 0.0].T
-    return Samples(north, east, np.zeros(len(down), int), down)
+    return GroundSamples(north, east, np.zeros(len(down), int), down)
 
 
 @dataclass

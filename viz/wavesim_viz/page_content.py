@@ -440,7 +440,7 @@ class WeatherReport(TypedDict):
 
 
 class MissionState(TypedDict):
-    """What a vehicle does, as its program reports it."""
+    """Activity of a vehicle, as its program reports it."""
 
     mode: str
     waypoint: Annotated[int, "number of the current waypoint, from 1; 0: none"]

@@ -133,7 +133,7 @@ class MissionFollower:
 
     @property
     def status(self) -> MissionStatus:
-        """What the vehicle does now."""
+        """Present activity of the vehicle."""
         if self._hold is None:
             assert self._steer is not None
             target = self._steer.target

@@ -61,9 +61,9 @@ from wavesim_sdk.wire.session import (
     LocalClient,
     NotAdmitted,
     PendingStep,
+    PilotReturned,
     Requested,
     Resumed,
-    Returned,
     Session,
     SessionGone,
     StepDone,
@@ -528,7 +528,7 @@ class ServerSessions:
             self._ended_events.append(SessionGone(session, reason))
             return
         waiting.is_suspended, self._pilots[waiting.name] = False, waiting
-        self._ended_events.append(Returned(waiting, session, reason))
+        self._ended_events.append(PilotReturned(waiting, session, reason))
 
     def _send_bye(self, session: Session, text: str) -> None:
         try:

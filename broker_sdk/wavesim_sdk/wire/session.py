@@ -188,7 +188,7 @@ class Resumed:
 
 
 @dataclass(frozen=True)
-class Returned:
+class PilotReturned:
     """A suspended pilot drives again, because the session that took over has ended."""
 
     session: Session
@@ -242,4 +242,6 @@ class StepDone:
     payload: bytes = field(default=b"", compare=False, repr=False)  #: the payload as received
 
 
-Happening = Joined | Resumed | Returned | AddressMigrated | SessionGone | Actuated | Requested | Estimated | StepDone
+Happening = (
+    Joined | Resumed | PilotReturned | AddressMigrated | SessionGone | Actuated | Requested | Estimated | StepDone
+)

@@ -29,9 +29,9 @@ from wavesim_sdk.wire.session import (
     Joined,
     LocalClient,
     NotAdmitted,
+    PilotReturned,
     Requested,
     Resumed,
-    Returned,
     Session,
     SessionGone,
     StepDone,
@@ -467,7 +467,7 @@ class Front:
                 self._on_joined(session, None)
             case Resumed(previous=old):
                 self._on_joined(session, old)
-            case Returned(previous=old, reason=reason):
+            case PilotReturned(previous=old, reason=reason):
                 self._on_returned(session, old, reason)
             case SessionGone(reason=reason):
                 self._on_session_gone(session, reason)

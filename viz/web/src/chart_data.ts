@@ -79,15 +79,15 @@ export class ChartDataReader {
 
   private async find(name: string, own: string, compared: boolean): Promise<Found> {
     const bodies = [...this.store.bodies.values()],
-      told = splitName(
+      found = splitName(
         name,
         bodies.map((b) => b.name),
         own,
       ),
-      row = bodies.find((b) => b.name === told.body)?.row;
-    if (row === undefined) throw new FormulaError(`there is no body '${told.body}' for the field '${name}'`);
-    const field = findField(told.body, told.field, await this.fieldsOf(row));
-    return { row, field, other: told.other || compared };
+      row = bodies.find((b) => b.name === found.body)?.row;
+    if (row === undefined) throw new FormulaError(`there is no body '${found.body}' for the field '${name}'`);
+    const field = findField(found.body, found.field, await this.fieldsOf(row));
+    return { row, field, other: found.other || compared };
   }
 
   private async field({ row, field, other }: Found, span: TimeSpan): Promise<DerivedSeries> {

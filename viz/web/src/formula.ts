@@ -171,23 +171,23 @@ function list(a: Quantity, time: number[]): number[] {
 
 function same(what: string, a: Quantity, b: Quantity): Unit {
   const unit = common(a.unit, b.unit);
-  if (unit === undefined) throw new FormulaError(`cannot ${what} ${told(a.unit)} and ${told(b.unit)}`);
+  if (unit === undefined) throw new FormulaError(`cannot ${what} ${unitName(a.unit)} and ${unitName(b.unit)}`);
   return unit;
 }
 
-const told = (unit: Unit): string => unitText(unit) || "a number";
+const unitName = (unit: Unit): string => unitText(unit) || "a number";
 const isDegree = (unit: Unit): boolean => unit !== null && common(unit, DEGREE) !== undefined;
 
 /** Factor from an angle to rad. */
 function toRad(name: string, { unit }: Quantity): number {
   if (isDegree(unit)) return Math.PI / 180;
   if (common(unit, ONE) === undefined && common(unit, RAD) === undefined)
-    throw new FormulaError(`'${name}' needs an angle, not ${told(unit)}`);
+    throw new FormulaError(`'${name}' needs an angle, not ${unitName(unit)}`);
   return 1;
 }
 
 function plain(name: string, a: Quantity): void {
-  if (common(a.unit, ONE) === undefined) throw new FormulaError(`'${name}' needs a plain number, not ${told(a.unit)}`);
+  if (common(a.unit, ONE) === undefined) throw new FormulaError(`'${name}' needs a plain number, not ${unitName(a.unit)}`);
 }
 
 function seconds(name: string, a: Quantity): number {
@@ -229,7 +229,7 @@ const angle = (name: string, from: Unit, to: Unit, factor: number): [string, num
   1,
   ([a]) => {
     if (common(a!.unit, from) === undefined && common(a!.unit, ONE) === undefined)
-      throw new FormulaError(`'${name}' converts ${unitText(from)}, not ${told(a!.unit)}`);
+      throw new FormulaError(`'${name}' converts ${unitText(from)}, not ${unitName(a!.unit)}`);
     return { value: map((v) => v * factor, a!), unit: to };
   },
 ];

@@ -75,7 +75,7 @@ export function showKeyHelp(): void {
   };
   const box = h(
     "div",
-    { class: "box" },
+    { class: "box", tabindex: "0", role: "region", "aria-label": "Keys and legend" },
     h("div", {}, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEY_BINDINGS.map(line)))),
     h(
       "div",

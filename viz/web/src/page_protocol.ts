@@ -435,7 +435,7 @@ export interface WeatherReport {
   replay?: ReplayClock;
 }
 
-/** What a vehicle does, as its program reports it. */
+/** Activity of a vehicle, as its program reports it. */
 export interface MissionState {
   mode: string;
   /** number of the current waypoint, from 1; 0: none */

@@ -62,7 +62,7 @@ test("a formula is computed as written, with its unit", () => {
 
 test("a mistake gives one message that says what is wrong", () => {
   const deep = "(".repeat(60) + "1" + ")".repeat(60);
-  for (const [text, told] of [
+  for (const [text, message] of [
     ["", "the formula is empty"],
     ["north +", "a value is missing at the end"],
     ["(north", "')' is missing"],
@@ -85,7 +85,7 @@ test("a mistake gives one message that says what is wrong", () => {
   ])
     assert.throws(
       () => result(text!),
-      (e) => e instanceof FormulaError && e.message === told,
+      (e) => e instanceof FormulaError && e.message === message,
       text,
     );
   assert.throws(() => parseFormula("alert(1)"), /there is no function 'alert'; there are abs, acos,/);

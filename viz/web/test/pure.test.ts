@@ -257,7 +257,7 @@ test("a link holds a view, and nothing else is one", () => {
   assert.deepEqual(parseViewLink(viewLink(view)), view);
   for (const none of ["", "#configure"]) assert.equal(parseViewLink(none), null);
   const { version: _, ...older } = view;
-  for (const [wrong, told] of [
+  for (const [wrong, message] of [
     ["#view=", "it is incomplete"],
     ["#view=%7B%7D", "it has version 0, and this page reads version 1"],
     ["#view=null", "it is not a layout"],
@@ -268,7 +268,7 @@ test("a link holds a view, and nothing else is one", () => {
     [viewLink({ ...view, charts: [{ lines: [] }] }), "its part 'charts' is missing or invalid"],
     [viewLink(older as typeof view), "it has version 0, and this page reads version 1"],
   ] as const)
-    assert.equal(parseViewLink(wrong), told, wrong);
+    assert.equal(parseViewLink(wrong), message, wrong);
 });
 
 test("a profile is the way as it was run", () => {
