@@ -1,4 +1,4 @@
-"""Measure how many small changes of the code the tests detect. Runs mutmut over selected modules with their tests.
+"""Measure how many small changes to the code the tests detect. Runs mutmut over selected modules with their tests.
 
     python -m benchmarks.mutants               all modules; one line for each, and the surviving mutants
     python -m benchmarks.mutants area ring     some modules

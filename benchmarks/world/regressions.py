@@ -1,6 +1,6 @@
 """Fixed defects, each with a patch that removes the fix and a seed that detects the defect then.
 
-python -m benchmarks.world --regressions     find these seeds again; required after a change of the world
+python -m benchmarks.world --regressions     find these seeds again; required after a change to the world's code
 """
 
 from __future__ import annotations

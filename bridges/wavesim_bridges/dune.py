@@ -374,7 +374,10 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     help="Fin of a vehicle that is not a LAUV, such as `1=plane`; `1=-plane` reverses it. Repeatable.",
 )
 @click.option(
-    "--modem", multiple=True, metavar="NAME=ADDRESS", help="Acoustic modem, including the vehicle's own. Repeatable."
+    "--modem",
+    multiple=True,
+    metavar="NAME=ADDRESS",
+    help="Acoustic modem: its IMC name and its WaVeSim address. Repeat for each modem, including the vehicle's own.",
 )
 @click.option(
     "--transponder",

@@ -1,4 +1,4 @@
-"""Declare the tables of all sensors, of WaVeSim and of other packages.
+"""Declare the tables of all sensors, both WaVeSim's own and those of other packages.
 
 A package provides a sensor by two entry points of the same name: under ``wavesim.sensors`` its
 :class:`~wavesim_sdk.tables.Table` (made by :func:`sensor_table`), and under ``wavesim.emulators`` the class that
@@ -50,7 +50,7 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
         "Generation of the instrument in the table `instruments`. If it differs from the current one, the value belongs to a "
         "previous instrument.",
     )
-    measured = integer("measured_ns", "ns", "Time for which the following values are valid.")
+    measured = integer("measured_ns", "ns", "Time to which the following values apply.")
     hidden = tuple(replace(f, hidden=True) for f in (generation, *((measured, *state) if state else ())))
     return Table(name, doc, f"emulator {name}", head + tuple(fields) + hidden)
 

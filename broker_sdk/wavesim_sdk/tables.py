@@ -166,7 +166,7 @@ CLOCK = Table(
         integer("slipped_ns", "ns", "Wall time skipped because ticks could not catch up."),
         integer("vehicles", "", "Number of vehicles present."),
         integer("buoys", "", "Number of buoys present."),
-        integer("signals_live", "", "Number of signals that can still be received."),
+        integer("signals_live", "", "Number of live signals: those that some node can still receive."),
         integer("signals_sent", "", "Number of signals sent since the start."),
         integer("receptions", "", "Number of signals received since the start."),
         integer("events_dropped", "", "Number of records lost because the front did not keep up (only in real time)."),

@@ -68,7 +68,7 @@ def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) 
             from wavesim_devices.serve import serve_devices
 
             if sum((tcp is not None, udp is not None, bool(link))) > 1:
-                raise click.UsageError("--tcp, --udp and --link exclude each other; use at most one")
+                raise click.UsageError("use only one of --tcp, --udp and --link")
 
             def open_port(receive: ports.Bytes) -> ports.Port:
                 if udp is not None:

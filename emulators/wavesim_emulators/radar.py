@@ -46,8 +46,8 @@ def gains(scans: float, memory: int) -> tuple[float, float]:
 
 
 class RadarEmulator(RaycastEmulator):
-    """Emulator of a radar: echoes with errors of range and bearing. Land, obstacles, hulls and the horizon hide
-    whatever is behind them. Tracks are relative to the ground; the position of the own vessel has no errors.
+    """Emulator of a radar: echoes with errors in range and bearing. Land, obstacles, hulls and the horizon hide
+    whatever is behind them. Tracks are relative to the ground; own ship's position has no errors.
     """
 
     sensor = "radar"

@@ -63,7 +63,7 @@ class Recorded:
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--commands", required=True, metavar="FILE")
     parser.add_argument("--map", action="append", required=True, metavar="ACTUATOR=COLUMN[*FACTOR]")
-    parser.add_argument("--rate", type=float, help="lines per second of a file without a time column")
+    parser.add_argument("--rate", type=float, help="sample rate of a file without a time column, in lines per second")
     parser.add_argument("--track", metavar="FILE", help="measured")
     parser.add_argument("--north", default="north", help="its column")
     parser.add_argument("--east", default="east", help="its column")

@@ -183,7 +183,7 @@ class Trial:
             )
 
     def _start_emulator(self, sensor: str) -> None:
-        """Start an emulator in the same way as its own command."""
+        """Start an emulator in the same way as `wavesim emulate` does."""
 
         def run() -> None:
             os.chdir(self.loaded.path.parent)

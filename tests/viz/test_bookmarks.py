@@ -128,7 +128,7 @@ def test_bookmarks_are_kept_and_travel(url: str, open_page: Opener, tmp_path: Pa
     ):
         file.write_text(content)
         page.page.set_input_files("#bookmark-file", file)
-        page.wait(f"{TOAST} === 'cannot add the bookmarks of mine.json: {wrong}; nothing was changed'")
+        page.wait(f"{TOAST} === 'cannot add the bookmarks from mine.json: {wrong}; nothing was changed'")
     file.write_text(json.dumps(told))
     page.page.set_input_files("#bookmark-file", file)
     page.wait(f"{BOOKMARKS}.length === 2")

@@ -100,7 +100,9 @@ def test_what_is_no_fence_is_not_saved(bay: tuple[Page, Path]) -> None:
     page, folder = bay
     page.page.mouse.click(*at(page, 10, 20))
     page.page.locator("#mission-save").click()
-    expect(page.page.locator(".toast")).to_have_text("fence 'fence1' has 1 corners: add corners up to 3, or delete it")
+    expect(page.page.locator(".toast")).to_have_text(
+        "fence 'fence1' has fewer than 3 corners: add corners, or delete it"
+    )
     page.page.get_by_role("button", name="undo").click()
     page.page.get_by_label("Name of fence wreck").fill("bay")
     page.page.get_by_label("Name of fence wreck").press("Enter")

@@ -212,6 +212,6 @@ def test_damaged_or_old_layouts(url: str, open_page: Opener, tmp_path: Path) -> 
     page.page.keyboard.press("Escape")
     page.see("""localStorage.setItem('wavesim-charts', '[{"lines": [{"body": 3}]}]')""")
     page.page.reload()
-    page.wait(f"{TOAST} === 'the charts of your last visit were damaged and have been removed'")
+    page.wait(f"{TOAST} === 'the charts saved on your last visit were damaged and have been removed'")
     assert page.see("wavesim.app.arrangement.layout.charts") == []
     page.clean()

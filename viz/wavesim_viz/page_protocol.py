@@ -479,7 +479,7 @@ class ChildRule(TypedDict):
 
 
 class ElementRule(TypedDict):
-    """/api/schema: permitted content of an element, by name of the rules."""
+    """/api/schema: permitted content of one element. The answer maps the names of the rules to these objects."""
 
     doc: str
     keys: list[AttributeRule]

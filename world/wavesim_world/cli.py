@@ -58,7 +58,8 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
 def stubs(config: Path, out: Path | None) -> None:
     """Write the bodies of a configuration as Python types.
 
-    Editors complete the names of sensors and actuators, and type checkers refuse a misspelt one. Import the class of a body from the file.
+    With this file, editors complete the names of sensors and actuators, and type checkers report misspelt names. Import
+    the class of a body from it.
     """
     from wavesim_world.config import load
     from wavesim_world.stubs import module_text

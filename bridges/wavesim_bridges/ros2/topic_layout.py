@@ -144,8 +144,8 @@ class TopicLayout:
         return found
 
     def command(self, what: str) -> str:
-        """Return the topic of an array for all actuators (`all`), or of a `wrench` or a `twist` for the body; empty: no
-        topic.
+        """Return the command topic of ``what``: `all` (an array for all actuators), or `wrench` or `twist` (for the
+        body). Empty if there is no such topic.
         """
         return self._place(self._table("commands").get(what, {}).get("topic", ""))
 

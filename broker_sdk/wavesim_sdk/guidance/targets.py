@@ -15,7 +15,10 @@ from wavesim_sdk.wire.state import Value
 
 @dataclass(frozen=True)
 class Target:
-    """Tracked vessel: a number that is constant while it is tracked, position and velocity over ground (north, east; m, m/s)."""
+    """Tracked vessel: position ``place`` (m) and velocity over ground (m/s), both (north, east).
+
+    ``track_id`` stays the same for as long as the vessel is tracked.
+    """
 
     track_id: int
     place: tuple[float, float]
@@ -27,7 +30,7 @@ class Target:
 def from_radar(value: Value, place: tuple[float, float]) -> Iterator[Target]:
     """Yield the targets of a sensor `radar` that have a course.
 
-    ``place`` is the own ship's position (north, east) at the time of the radar image.
+    ``place`` is own ship's position (north, east) at the time of the radar image.
     """
     for i in range(RADAR_TARGETS):
         if math.isfinite(value.target[i]) and math.isfinite(value.course[i]):

@@ -80,12 +80,14 @@ class AddressValidator:
         return True
 
     def count_hello(self, now: float) -> None:
-        """Count a HELLO against the limit of all hosts; raise Dropped above the limit."""
+        """Count a HELLO against the limit for all hosts together; raise Dropped if it is exceeded."""
         if not self._hellos.consume(now):
             raise Dropped("strangers")
 
     def count_join(self, now: float) -> None:
-        """Count a JOIN against the limit of all hosts, before its cookie is checked; raise Dropped above the limit."""
+        """Count a JOIN, before its cookie is checked, against the limit for all hosts together; raise Dropped if it is
+        exceeded.
+        """
         if not self._joins.consume(now):
             raise Dropped("strangers")
 

@@ -13,7 +13,7 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import SETTINGS, ModelDraft, TrackedTable, format_numbers
 
-#: hilsim's names of nonlinear damping -> names in a WaVeSim model
+#: hilsim's names for nonlinear damping terms -> their names in a WaVeSim model
 # hilsim writes the factor of the column last, and means its absolute value
 DAMPING = {
     "X_uuu": "X_uuu",

@@ -158,7 +158,7 @@ class ModelDraft:
         return self.settings[key].strip()
 
     def angle(self, value: float, where: str) -> float:
-        """Convert an angle of the file to rad, from the unit that the user names."""
+        """Convert an angle from the file to rad, from the unit that the user names."""
         if self.angles is None:
             note = f"--angles deg or --angles rad  (the file states no unit for {where})"
             if note not in self.missing:

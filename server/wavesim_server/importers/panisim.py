@@ -69,7 +69,7 @@ def _read_part(folder: Path, name: str, needed: bool = True) -> TrackedTable:
 
 
 def _matrix(table: TrackedTable, key: str) -> Floats | None:
-    """Return a 6x6 matrix of the file, or None if the file contains None."""
+    """Return a 6x6 matrix from the file, or None if the file contains None."""
     value = table.get(key)
     return None if isinstance(value, str | None) and value in EMPTY_VALUES else np.array(value, float).reshape(6, 6)
 

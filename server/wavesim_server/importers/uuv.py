@@ -14,7 +14,7 @@ FLIP = np.diag([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: factors from forward-left
 
 
 def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Return the draft model with the masses and matrices of the file, converted to the axes of this project."""
+    """Return the draft model with the masses and matrices from the file, converted to the axes of this project."""
     d = TrackedTable(data)
     name = re.sub(r"[^A-Za-z0-9_-]", "-", str(d.get("model") or d.get("name") or path.stem)).lower()
     draft = ModelDraft(

@@ -1,4 +1,4 @@
-"""The server's status, of any size; the answer is sent in pieces."""
+"""Status of the server. The answer can be large, so it is sent in pieces."""
 
 from __future__ import annotations
 

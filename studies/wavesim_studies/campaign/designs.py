@@ -72,7 +72,7 @@ def value_at_share(factor: Factor, share: float) -> Value:
 
 
 def boundary_values(factor: Factor) -> tuple[Value, ...]:
-    """Return the extreme values of a factor. They serve to check that its whole range is valid."""
+    """Return the extreme values of a factor, used to check that its whole range is valid."""
     named = values_of(factor)
     return named or (
         (value_at_share(factor, 0.001), value_at_share(factor, 0.999))

@@ -149,9 +149,10 @@ def loaded_modules() -> dict[Path, str]:
 
 
 def of_programs(programs: Iterable[Path], here: Path, leave: tuple[Path, ...], before: Mapping[Path, str]) -> Files:
-    """Return all modules of some Python files, with names relative to the folder ``here``.
+    """Return all modules that Python programs may load, with names relative to the folder ``here``.
 
-    ``before`` lists the modules that this process had loaded earlier.
+    These are the modules in and below the folders of the programs, those that this process has loaded in addition to
+    the modules in ``before``, and all that these modules import.
     """
     found: dict[Path, str] = {}
     todo: list[Path] = []

@@ -176,7 +176,10 @@ def plane(
     sensor: int = 0,
     gate: float = 0.0,
 ) -> Floats:
-    """Measure distances to a plane (bed, wall) along beams (m, 3) of B, at most four."""
+    """Measure distances to a plane (bed, wall) along at most four beams.
+
+    ``directions_B`` (m, 3) are the directions of the beams in B.
+    """
     row = _rows(_row(time, e.PLANE, ranges, sigma, sensor, gate, lever), directions_B)
     row[e.PLACE : e.PLACE + 3], row[e.EXTRA : e.EXTRA + 3] = point, normal
     return row

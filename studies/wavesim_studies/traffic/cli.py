@@ -15,7 +15,7 @@ from wavesim_sdk.cli_numbers import Quantity
 def traffic() -> None:
     """Run and score vessel encounters.
 
-    The encounters are Imazu's cases or situations of DNV's traffic generator. The reference avoider steers own ship.
+    The encounters are Imazu's cases or situations from DNV's traffic generator. The reference avoider steers own ship.
     """
 
 
@@ -48,7 +48,7 @@ def imazu(cases: tuple[int, ...], model: str, hold: bool, as_json: bool) -> None
 @click.argument("files", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True)
 @_options
 def dnv(files: tuple[Path, ...], model: str, hold: bool, as_json: bool) -> None:
-    """Run situations of DNV's ship-traffic-generator (JSON FILES)."""
+    """Run situations from DNV's ship-traffic-generator (JSON FILES)."""
     from wavesim_studies.traffic.encounters import read_dnv
 
     for path in files:

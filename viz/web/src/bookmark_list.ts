@@ -147,7 +147,7 @@ export class BookmarkList {
         ? checkBookmarks(found.bookmarks)
         : `it is not a file of bookmarks, version ${BOOKMARKS_VERSION}`;
     if (wrong) {
-      toast(`cannot add the bookmarks of ${file.name}: ${wrong}; nothing was changed`, true);
+      toast(`cannot add the bookmarks from ${file.name}: ${wrong}; nothing was changed`, true);
       return;
     }
     this.bookmarks.add(...found!.bookmarks!);

@@ -65,7 +65,7 @@ export class FenceEditor {
       if (!name.trim()) return "a fence has no name: enter one in the list of fences";
       if (seen.has(name)) return `two fences are named '${name}': give each its own name`;
       seen.add(name);
-      if (corners.length < 3) return `fence '${name}' has ${corners.length} corners: add corners up to 3, or delete it`;
+      if (corners.length < 3) return `fence '${name}' has fewer than 3 corners: add corners, or delete it`;
     }
     return "";
   }

@@ -119,7 +119,7 @@ export class LogCharts {
     } catch {
       /* told below */
     }
-    toast("the charts of your last visit were damaged and have been removed", true);
+    toast("the charts saved on your last visit were damaged and have been removed", true);
     return [];
   }
   private keep(): void {

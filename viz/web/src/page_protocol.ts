@@ -878,7 +878,7 @@ export interface ChildRule {
   doc: string;
 }
 
-/** /api/schema: permitted content of an element, by name of the rules. */
+/** /api/schema: permitted content of one element. The answer maps the names of the rules to these objects. */
 export interface ElementRule {
   doc: string;
   keys: AttributeRule[];

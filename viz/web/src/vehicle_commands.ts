@@ -29,7 +29,7 @@ const TITLES: Record<Action, string> = {
   goto: "Go to a point of the chart, then loiter there: press, then click the chart; or click the chart with the right button",
   loiter: "Loiter here: hold the position, or circle",
   return: "Return to where the vehicle started, and loiter there",
-  pause: "Pause the mission: loiter here until resume",
+  pause: "Pause the mission: loiter here until it is resumed",
   resume: "Continue the mission",
   abort: "Abort: end the mission and stop; an underwater vehicle surfaces",
 };

@@ -30,15 +30,15 @@ interface Row {
 }
 const HEADS: [key: Key, text: string, title: string][] = [
   ["name", "name", "Sort by name"],
-  ["depth", "depth", "Depth in m: sort by it"],
-  ["speed", "speed", "Speed over ground in m/s: sort by it"],
-  ["hdg", "hdg", "Heading in degrees: sort by it"],
+  ["depth", "depth", "Sort by depth (m)"],
+  ["speed", "speed", "Sort by speed over ground (m/s)"],
+  ["hdg", "hdg", "Sort by heading (degrees)"],
 ];
 const UNDER_HEADS: [key: Key, text: string, title: string][] = [
-  ["alarm", "alarm", "Sort by the severity of the alarms"],
-  ["battery", "battery", "Sort by the battery charge"],
-  ["mission", "mission", "Sort by the time to the current target"],
-  ["link", "link", "Sort by the time since the last datagram"],
+  ["alarm", "alarm", "Sort by alarm severity"],
+  ["battery", "battery", "Sort by battery charge"],
+  ["mission", "mission", "Sort by time to the current target"],
+  ["link", "link", "Sort by time since the last datagram"],
 ];
 const SHOWN: [class_: string, text: Part["text"]][] = [
   ["battery", battery],

@@ -384,7 +384,7 @@ class Model:
     memory: tuple[FluidMemory, ...] = children(
         FluidMemory, "Fluid memory: radiation force on one degree of freedom due to motion in the same or another one."
     )
-    radiation: Radiation | None = child(Radiation, "Fluid memory of all axes together, as oscillators.")
+    radiation: Radiation | None = child(Radiation, "Fluid memory of all axes together, modelled by oscillators.")
     term: tuple[OtherTerm, ...] = children(OtherTerm, "Force on the hull that another package provides.")
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces on the vehicle.")
     wave_filter: WaveFilter | None = child(WaveFilter, "First-order wave forces, modelled by filters.")

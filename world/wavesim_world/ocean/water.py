@@ -83,7 +83,7 @@ def uniform_current(current: Current, time_s: float) -> Floats:
 
 
 class Water:
-    """Water of a configuration. Its methods accept positions (..., 3) in frame W."""
+    """Water properties that a configuration defines. The methods accept positions (..., 3) in frame W."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         world = self.world = loaded.config.world

@@ -92,10 +92,11 @@ class Sediment:
 
 @dataclass(frozen=True)
 class Material:
-    """Surface material: a sediment, or Lambert's law with ``lambert`` in dB (-inf = none) plus facets.
+    """Surface material: either a sediment, or Lambert's law plus facets.
 
-    Facets have a pressure reflection coefficient ``reflection`` and an rms ``slope``. ``patch`` is nu of the K
-    distribution (0 = uniform), with one random number per ground cell of ``cell`` m.
+    ``lambert`` is the coefficient of Lambert's law in dB; -inf = no diffuse scattering. Facets have a pressure
+    reflection coefficient ``reflection`` and an rms ``slope``. ``patch`` is nu of the K distribution (0 = uniform),
+    with one random number per ground cell of ``cell`` m.
     """
 
     name: str
