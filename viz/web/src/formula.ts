@@ -187,7 +187,8 @@ function toRad(name: string, { unit }: Quantity): number {
 }
 
 function plain(name: string, a: Quantity): void {
-  if (common(a.unit, ONE) === undefined) throw new FormulaError(`'${name}' needs a plain number, not ${unitName(a.unit)}`);
+  if (common(a.unit, ONE) === undefined)
+    throw new FormulaError(`'${name}' needs a plain number, not ${unitName(a.unit)}`);
 }
 
 function seconds(name: string, a: Quantity): number {
