@@ -53,6 +53,7 @@ function actions(p: ShortcutTargets): Record<string, () => void> {
     f: () => {
       p.stage.showChart();
       p.pointer.measure(!p.pointer.measuring);
+      document.querySelector<HTMLElement>("canvas.chart")?.focus(); // for the arrow keys; a hidden chart has lost the focus
     },
     y: () => p.pointer.copy(),
     m: () => {
