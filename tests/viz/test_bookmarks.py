@@ -116,7 +116,7 @@ def test_bookmarks_are_kept_and_travel(url: str, open_page: Opener, tmp_path: Pa
     other = page.page.context.browser.new_context()
     try:
         second = Page(other, link)
-        second.wait(f"window.wavesim && {BOOKMARKS}.length === 2 && wavesim.store.time === 25.5")
+        second.wait(f"window.wavesim && {BOOKMARKS}.length === 2 && Math.abs(wavesim.store.time - 25.5) < 1e-6")
         assert second.see(BOOKMARKS) == kept
         second.clean()
     finally:

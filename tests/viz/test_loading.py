@@ -144,5 +144,5 @@ def test_a_phone_sees_bodies_before_the_3d_view(context: Any, open_page: Opener,
     later = [p for p in parts if p[1] >= first]
     assert sum(p[3] for p in before) < MOST_FIRST + 10_000
     assert any("/view3d-" in p[0] for p in later) and not any("configurator" in p[0] for p in parts)
-    assert page.see("wavesim.app.root.querySelector('#fleet tbody').rows.length") == 20
+    assert page.see("wavesim.app.root.querySelectorAll('#fleet tr[data-row]').length") == 20
     page.clean()

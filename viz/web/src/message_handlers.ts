@@ -72,6 +72,7 @@ function handlers(p: MessageTargets): Handlers {
     hello: (m) => {
       s.hello = m;
       p.greet(m);
+      p.shared.restore();
     },
     scene: (m) => {
       s.scene = m.scene;

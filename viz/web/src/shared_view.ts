@@ -49,11 +49,11 @@ export class SharedView {
     void done.then((text) => toast(text));
   }
 
-  /** Restore the view of the link that opened the page, as soon as its scene and bodies are loaded. */
+  /** Restore the view of the link that opened the page, as soon as the page knows its source, its scene and its bodies. */
   restore(): void {
     const v = this.pending,
       { stage, arrangement, selection, bookmarks, control } = this.parts;
-    if (!v || !this.store.scene || !this.store.bodies.size) return;
+    if (!v || !this.store.hello || !this.store.scene || !this.store.bodies.size) return;
     this.pending = null;
     if (typeof v === "string") {
       arrangement.apply(arrangement.defaults);
@@ -64,7 +64,7 @@ export class SharedView {
     selection.choose([...this.store.bodies.values()].find((b) => b.name === v.body)?.row ?? null);
     stage.look(v);
     if (v.bookmarks) bookmarks.add(...v.bookmarks);
-    if (v.time === null || this.store.hello?.kind !== "replay") return;
+    if (v.time === null || this.store.hello.kind !== "replay") return;
     control("pause");
     control("seek", v.time);
   }
