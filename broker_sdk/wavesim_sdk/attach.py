@@ -258,6 +258,7 @@ class SensorTableClaim:
 
     def __init__(self, simulation: SharedState, sensor: str) -> None:
         self.simulation, self.sensor = simulation, sensor
+        self.is_released = False
         if sensor not in simulation.vehicles.tables:
             raise UnknownPart(f"this run has no sensor of type '{sensor}'; add it under <sensors>")
         self.table = SharedMemoryArea.attach(segment_name(simulation.server, "vehicles"), writable=True)[sensor]
@@ -306,7 +307,10 @@ class SensorTableClaim:
         self._done.release()
 
     def release(self) -> None:
-        """Release the claim, once."""
+        """Release the claim. A second call has no effect."""
+        if self.is_released:
+            return
+        self.is_released = True
         if self.table.header[OWNER] == os.getpid():
             self.table.header[SYNCHRONOUS] = 0
             self.table.header[OWNER] = 0

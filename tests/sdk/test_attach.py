@@ -217,10 +217,17 @@ def test_a_released_column_is_free_and_the_engine_waits_no_longer(stage: Stage) 
     assert stage.column.header[OWNER] == 0 and stage.column.header[SYNCHRONOUS] == 0
     done = open_semaphore(stage.name, SENSOR.name, "done")
     assert done.value == 1
-    other = os.getppid()
+    column.release()  # again
+    assert done.value == 1
+
+
+def test_only_the_owner_releases_a_column(stage: Stage) -> None:
+    column = SensorTableClaim(SharedState(stage.name), SENSOR.name)
+    done, other = open_semaphore(stage.name, SENSOR.name, "done"), os.getppid()
+    before = done.value
     stage.column.header[OWNER], stage.column.header[SYNCHRONOUS] = other, 30
     column.release()
-    assert stage.column.header[OWNER] == other and stage.column.header[SYNCHRONOUS] == 30 and done.value == 1
+    assert stage.column.header[OWNER] == other and stage.column.header[SYNCHRONOUS] == 30 and done.value == before
 
 
 # -- the lock itself ---------------------------------------------------------------------------------------
