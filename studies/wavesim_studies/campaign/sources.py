@@ -152,7 +152,7 @@ def of_programs(programs: Iterable[Path], here: Path, leave: tuple[Path, ...], b
     """Return all modules that Python programs may load, with names relative to the folder ``here``.
 
     These are the modules in and below the folders of the programs, those that this process has loaded in addition to
-    the modules in ``before``, and all that these modules import.
+    the modules in ``before``, and everything that these modules import.
     """
     found: dict[Path, str] = {}
     todo: list[Path] = []
