@@ -17,7 +17,7 @@ import {
 } from "./vehicle_status";
 
 const MOST = 300,
-  SORT_S = 1000; // ms between two sortings by a value that changes
+  SORT_S = 1000; // ms between two sorts by a value that changes
 type Key = "order" | "name" | "depth" | "speed" | "hdg" | "battery" | "mission" | "link" | "alarm";
 type Part = { text: (store: SceneStore, row: number) => Shown; cell: HTMLElement };
 
