@@ -270,7 +270,7 @@ def _page(address: str) -> None:
     """Both the page and its program come, and hold no address of another place to fetch from."""
     with urllib.request.urlopen(address, timeout=30) as answer:
         page = answer.read().decode()
-    (script,) = re.findall(r'src="([^"]*main\.js[^"]*)"', page)
+    (script,) = re.findall(r'src="([^"]*main[^"]*\.js)"', page)
     with urllib.request.urlopen(urllib.parse.urljoin(address, script), timeout=30) as answer:
         assert len(answer.read()) > 100_000
     assert not re.search(r'(src|href)="https?://', page)

@@ -45,7 +45,7 @@ export class BookmarkList {
         if (e.key === "Enter") this.add();
       },
     });
-    this.addButton = h("button", { id: "bookmark-add", class: "on", onclick: () => this.add() });
+    this.addButton = h("button", { id: "bookmark-add", class: "on", onclick: () => this.add() }, "add");
     this.file = h("input", {
       type: "file",
       id: "bookmark-file",
