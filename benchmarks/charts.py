@@ -11,17 +11,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import signal
-import subprocess
 import tempfile
 from pathlib import Path
 
 import numpy as np
-from docs.pictures import FLAGS
-from playwright.sync_api import sync_playwright
 
-from benchmarks.page import CLI, below
+from benchmarks.page import CLI, below, viewer_and_browser
 from benchmarks.processes import cpu_s
 from wavesim_sdk.tables import STATE
 from wavesim_server.logbook.writer import LogWriter
@@ -53,49 +48,45 @@ def log(folder: Path) -> Path:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [*CLI, "viz", str(log(Path(folder))), "--port", "0"]
-        lines = [
-            [
-                {
-                    "group": "motion",
-                    "title": name,
-                    "key": f"motion.{name}",
-                    "unit": unit,
-                    "factor": 1,
-                    "down": name == "depth",
-                    "body": f"v{k}",
-                    "other": False,
-                }
-                for k in range(BODIES)
-            ]
+        charts = [
+            {
+                "lines": [
+                    {
+                        "group": "motion",
+                        "title": name,
+                        "key": f"motion.{name}",
+                        "unit": unit,
+                        "factor": 1,
+                        "down": name == "depth",
+                        "body": f"v{k}",
+                        "other": False,
+                    }
+                    for k in range(BODIES)
+                ]
+            }
             for name, unit in FIELDS
         ]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as viewer, sync_playwright() as p:
-            assert viewer.stderr is not None
-            url = "http://" + viewer.stderr.readline().split("http://")[1].split()[0]
-            chromium = shutil.which("chromium") or shutil.which("google-chrome")
-            browser = p.chromium.launch(executable_path=chromium, args=FLAGS)
-            try:
-                page = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
-                page.add_init_script(
-                    f"localStorage.setItem('wavesim-charts', {json.dumps(json.dumps(lines))}); localStorage.setItem('wavesim-pane', 'notices')"
+        with viewer_and_browser(command) as (_, url, browser):
+            page = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
+            page.add_init_script(
+                f"localStorage.setItem('wavesim-charts', {json.dumps(json.dumps(charts))}); localStorage.setItem('wavesim-pane', 'notices')"
+            )
+            for _ in range(REPEATS):
+                page.goto(url)
+                page.wait_for_function(
+                    f"() => window.wavesim && wavesim.view && wavesim.store.rows.length === {BODIES}"
                 )
-                for _ in range(REPEATS):
-                    page.goto(url)
-                    page.wait_for_function(f"() => window.wavesim && wavesim.store.rows.length === {BODIES}")
-                    page.evaluate("wavesim.link.control('pause')")
-                    page.wait_for_function("() => !wavesim.app.turning")
-                    processes = below(os.getpid())
-                    busy = sum(map(cpu_s, processes))
-                    took = page.evaluate(
-                        "new Promise(done => { const from = performance.now(); document.querySelector('#tab-charts').click();"
-                        f" const look = () => wavesim.app.logCharts.charts.filter(c => c.plot?.plot?.data?.[{BODIES}]?.length > 500).length === {len(FIELDS)}"
-                        " ? requestAnimationFrame(() => done(performance.now() - from)) : setTimeout(look, 4); look() })"
-                    )
-                    busy = sum(map(cpu_s, processes)) - busy
-                    print(f"{took:6.0f} ms until drawn; {1000 * busy:5.0f} ms of processor, all processes", flush=True)
-            finally:
-                browser.close()
-                viewer.send_signal(signal.SIGTERM)
+                page.evaluate("wavesim.link.control('pause')")
+                page.wait_for_function("() => !wavesim.app.loop.turning")
+                processes = below(os.getpid())
+                busy = sum(map(cpu_s, processes))
+                took = page.evaluate(
+                    "new Promise(done => { const from = performance.now(); document.querySelector('#tab-charts').click();"
+                    f" const look = () => wavesim.app.bottom.charts.charts.filter(c => c.plot?.plot?.data?.[{BODIES}]?.length > 500).length === {len(FIELDS)}"
+                    " ? requestAnimationFrame(() => done(performance.now() - from)) : setTimeout(look, 4); look() })"
+                )
+                busy = sum(map(cpu_s, processes)) - busy
+                print(f"{took:6.0f} ms until drawn; {1000 * busy:5.0f} ms of processor, all processes", flush=True)
     print(f"load {os.getloadavg()[0]:.1f}")
 
 

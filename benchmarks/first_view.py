@@ -8,18 +8,12 @@ The first view has the bodies on the chart and in the list. The 3D view follows.
 
 from __future__ import annotations
 
-import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from docs.pictures import FLAGS
-from playwright.sync_api import sync_playwright
-
-from benchmarks.page import log
+from benchmarks.page import log, viewer_and_browser
 
 SLOW_4G = {
     "offline": False,
@@ -51,27 +45,19 @@ def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", REMOTE, "viz", str(log(Path(folder))), "--port", "0"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as viewer, sync_playwright() as p:
-            assert viewer.stderr is not None
-            url = "http://" + viewer.stderr.readline().split("http://")[1].split()[0]
-            chromium = shutil.which("chromium") or shutil.which("google-chrome")
-            browser = p.chromium.launch(executable_path=chromium, args=FLAGS)
-            try:
-                for _ in range(repeats):
-                    context = browser.new_context(viewport={"width": 390, "height": 844}, device_scale_factor=2)
-                    page = context.new_page()
-                    page.context.new_cdp_session(page).send("Network.enable")
-                    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", SLOW_4G)
-                    for cache in ("empty", "filled"):
-                        first, last, size = opened(page, url)
-                        print(
-                            f"{cache:6} cache: first view {first:5.0f} ms ({size / 1000:4.0f} kB), 3D {last:5.0f} ms",
-                            flush=True,
-                        )
-                    context.close()
-            finally:
-                browser.close()
-                viewer.send_signal(signal.SIGTERM)
+        with viewer_and_browser(command) as (_, url, browser):
+            for _ in range(repeats):
+                context = browser.new_context(viewport={"width": 390, "height": 844}, device_scale_factor=2)
+                page = context.new_page()
+                page.context.new_cdp_session(page).send("Network.enable")
+                page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", SLOW_4G)
+                for cache in ("empty", "filled"):
+                    first, last, size = opened(page, url)
+                    print(
+                        f"{cache:6} cache: first view {first:5.0f} ms ({size / 1000:4.0f} kB), 3D {last:5.0f} ms",
+                        flush=True,
+                    )
+                context.close()
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,21 @@ def below(pid: int) -> list[int]:
     return found
 
 
+@contextmanager
+def viewer_and_browser(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str, Any]]:
+    """Start a viewer by its command, and a browser. Yield the viewer, the address of its page, and the browser."""
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as viewer, sync_playwright() as p:
+        assert viewer.stderr is not None
+        url = "http://" + viewer.stderr.readline().split("http://")[1].split()[0]
+        chromium = shutil.which("chromium") or shutil.which("google-chrome")
+        browser = p.chromium.launch(executable_path=chromium, args=FLAGS)
+        try:
+            yield viewer, url, browser
+        finally:
+            browser.close()
+            viewer.send_signal(signal.SIGTERM)
+
+
 def measure(page: Any, processes: list[int], count: str, seconds: float) -> str:
     """Return the frames per second of wall time and of processor time of the browser."""
     page.wait_for_timeout(3000)
@@ -104,7 +121,7 @@ def look(page: Any, seconds: float, others: list[int]) -> None:
         ("a level sea", "false", "null"),
         ("traffic too", "true", "0"),
     ):
-        page.evaluate(f"wavesim.view.show.waves = wavesim.view.show.sky = {waves}; wavesim.app.choose({own})")
+        page.evaluate(f"wavesim.view.show.waves = wavesim.view.show.sky = {waves}; wavesim.app.selection.choose({own})")
         print(f"3D, {name:14}{measure(page, processes, frames, seconds)}", flush=True)
     page.evaluate("wavesim.link.control('pause')")
     page.wait_for_timeout(3000)
@@ -115,19 +132,10 @@ def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
     with tempfile.TemporaryDirectory() as folder:
         command = [*CLI, "viz", str(log(Path(folder))), "--port", "0"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as viewer, sync_playwright() as p:
-            assert viewer.stderr is not None
-            url = "http://" + viewer.stderr.readline().split("http://")[1].split()[0]
-            browser = p.chromium.launch(
-                executable_path=shutil.which("chromium") or shutil.which("google-chrome"), args=FLAGS
-            )
-            try:
-                page = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
-                page.goto(url)
-                look(page, seconds, [viewer.pid])
-            finally:
-                browser.close()
-                viewer.send_signal(signal.SIGTERM)
+        with viewer_and_browser(command) as (viewer, url, browser):
+            page = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
+            page.goto(url)
+            look(page, seconds, [viewer.pid])
 
 
 if __name__ == "__main__":
