@@ -102,9 +102,9 @@ def test_bookmarks_are_kept_and_travel(url: str, open_page: Opener, tmp_path: Pa
     with page.page.expect_download() as coming:
         page.page.click("#bookmark-export")
     assert coming.value.suggested_filename == "run.bookmarks.json"
-    told = json.loads(coming.value.path().read_text())
+    exported = json.loads(coming.value.path().read_text())
     kept = [{"time": 5.5, "note": "dive begins"}, {"time": 25.5, "note": "turn to port"}]
-    assert told == {"version": 1, "log": "run.mcap", "bookmarks": kept}
+    assert exported == {"version": 1, "log": "run.mcap", "bookmarks": kept}
     page.page.click("#link")
     page.wait("location.hash.startsWith('#view=')")
     link = page.see("location.href")
@@ -129,7 +129,7 @@ def test_bookmarks_are_kept_and_travel(url: str, open_page: Opener, tmp_path: Pa
         file.write_text(content)
         page.page.set_input_files("#bookmark-file", file)
         page.wait(f"{TOAST} === 'cannot add the bookmarks from mine.json: {wrong}; nothing was changed'")
-    file.write_text(json.dumps(told))
+    file.write_text(json.dumps(exported))
     page.page.set_input_files("#bookmark-file", file)
     page.wait(f"{BOOKMARKS}.length === 2")
     # what is stored is damaged

@@ -135,6 +135,11 @@ class LineOfSight:
         return self.waypoints[self._next]
 
     @property
+    def target_number(self) -> int:
+        """Number of the next waypoint, from 1."""
+        return self._next + 1
+
+    @property
     def ahead(self) -> tuple[tuple[float, float], ...]:
         """Start of the current leg, its waypoint and the waypoint after it (north, east; m)."""
         after = self.waypoints[(self._next + 1) % len(self.waypoints)]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FollowerSettings", "MissionFollower"]
 
-REFERENCE_M = 1e5  #: a target farther away than this is refused
+MAX_DISTANCE_M = 1e5  #: a point farther away than this is refused
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,7 @@ class MissionFollower:
         """Present activity of the vehicle."""
         if self._hold is None:
             assert self._steer is not None
-            target = self._steer.target
-            # by identity: a mission may visit a point twice
-            number = next(k for k, w in enumerate(self.waypoints, 1) if w is target)
+            target, number = self._steer.target, self._steer.target_number
             return MissionStatus(self.mode, number, len(self.waypoints), (target.north, target.east))
         if self.mode == "aborted":
             return MissionStatus(self.mode)
@@ -154,8 +152,8 @@ class MissionFollower:
             return f"it follows no mission now ({self.mode})"
         if command.point is not None:
             north, east, down, _ = command.point
-            if hypot(north - self._place[0], east - self._place[1]) > REFERENCE_M:
-                return f"the point is more than {REFERENCE_M / 1000.0:g} km away"
+            if hypot(north - self._place[0], east - self._place[1]) > MAX_DISTANCE_M:
+                return f"the point is more than {MAX_DISTANCE_M / 1000.0:g} km away"
             if down > self.settings.max_depth:
                 return f"{down:g} m is below its maximum depth of {self.settings.max_depth:g} m"
         return ""
