@@ -13,6 +13,8 @@ from wavesim_devices.sensor_selection import select_sensors
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError
 
+SOUND_PERIOD_S = 0.02  #: wall time in s between two steps of devices that use sound, so that they answer promptly
+
 
 class Device(Protocol):
     """Interface of a virtual device. It also has either ``receive`` or ``connect``."""
@@ -151,7 +153,9 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapp
                     s.device_type.required_type,
                 )
                 s.create(broker, own)
-            broker.subscribe(tuple(selected.values()), acoustics=any(s.device_type.uses_acoustics for s in served))
+            acoustics = any(s.device_type.uses_acoustics for s in served)
+            period = SOUND_PERIOD_S if acoustics else 0.0
+            broker.subscribe(tuple(selected.values()), acoustics=acoustics, state_period=period)
             for s in served:
                 options.report(s.title.format(options.body))
             async for step in broker.steps():
