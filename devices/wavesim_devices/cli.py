@@ -199,3 +199,6 @@ def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
 def commands() -> list[click.Command]:
     """Return the commands of this package."""
     return [device, record]
+
+
+from wavesim_devices import cli_navigation as cli_navigation  # noqa: E402  # registers its commands

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, runtime_checkable
@@ -127,6 +127,12 @@ class ServedDevice:
         return f"{self.device_type.title} of '{{}}' at " + ", ".join(f"{n} {p.path}" for n, p in self.ports.items())
 
 
+def _state_period(broker: AsyncBroker, sensors: Collection[str]) -> float:
+    """Return the wall time in s between two states, short enough for every value of the fastest sensor at real time."""
+    default = broker.welcome.state_period_ns
+    return min([default, *(s.period_ns // 2 for s in broker.sensors if s.name in sensors and s.period_ns)]) * 1e-9
+
+
 async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapping[str, OpenPort]]) -> None:
     """Join a body and serve its devices, each on its own ports, until the run ends."""
     served: list[ServedDevice] = []
@@ -151,7 +157,11 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapp
                     s.device_type.required_type,
                 )
                 s.create(broker, own)
-            broker.subscribe(tuple(selected.values()), acoustics=any(s.device_type.uses_acoustics for s in served))
+            broker.subscribe(
+                tuple(selected.values()),
+                acoustics=any(s.device_type.uses_acoustics for s in served),
+                state_period=_state_period(broker, selected.values()),
+            )
             for s in served:
                 options.report(s.title.format(options.body))
             async for step in broker.steps():
