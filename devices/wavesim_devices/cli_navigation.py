@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from wavesim_devices.cli_devices import multi_port_command
+from wavesim_devices.cli_devices import device_command, multi_port_command
+from wavesim_sdk.cli_numbers import Quantity
 
 
 @multi_port_command(
@@ -33,4 +34,35 @@ def waterlinked_dvl(variant: str, yaw_drift: float) -> Any:
         lambda b, _, p: WaterLinkedDvl(VARIANTS[variant], b.welcome.sound_speed, p, yaw_drift / 60.0),
         TYPES,
         "dvl",
+    )
+
+
+@device_command(
+    "Emulate a u-blox M8 receiver (UBX protocol 18 and NMEA). The device reads a `gps` sensor of body NAME.\n\n"
+    "As the real receiver, it starts with NMEA once per second; a host enables UBX messages with CFG-MSG.\n\n"
+    "Not modelled: positions of satellites (NAV-SAT is nominal), vertical velocity, baud rate, dynamic model, CFG-VALSET, "
+    "PUBX sentences, corrections.",
+    click.option(
+        "--message",
+        "messages",
+        multiple=True,
+        help="UBX message to send from the start, such as NAV-PVT. Repeatable.",
+    ),
+    click.option(
+        "--reacquisition",
+        type=Quantity("time"),
+        default=2.0,
+        show_default=True,
+        help="Time in s from surfacing to the first fix.",
+    ),
+)
+def ublox(messages: tuple[str, ...], reacquisition: float) -> Any:
+    from wavesim_devices.serve import DeviceType
+    from wavesim_devices.ublox import MESSAGES, UbloxReceiver
+
+    for name in messages:
+        if name not in MESSAGES:
+            raise click.BadParameter(f"unknown message '{name}': use one of {', '.join(MESSAGES)}")
+    return DeviceType(
+        "u-blox receiver", lambda _, send, p: UbloxReceiver(send, p["gps"], reacquisition, messages), ("gps",), "gps"
     )

@@ -7,7 +7,7 @@ import math
 import socket
 import struct
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import CLI, Server
+from tests.conftest import Server
+from tests.devices.bench import device, processes
 from tests.nursery import launch
 from tests.sdk.test_devices import step
 from wavesim_devices.waterlinked_dvl.device import MAX_PINGS, WaterLinkedDvl
@@ -25,6 +26,7 @@ from wavesim_devices.waterlinked_dvl.settings import VARIANTS
 from wavesim_sdk.attach import SharedState
 from wavesim_world.config import LoadedConfig
 
+__all__ = ["processes"]
 SENSORS = {t: t for t in ("dvl", "ahrs", "ctd")}
 
 
@@ -487,18 +489,6 @@ SEA = """<time step="5 ms"/><world latitude="41.18 deg" longitude="-8.70 deg"><b
 <ctd rate="2 Hz" position="0 0 0.6 m"/></sensors></vehicle></fleet>"""
 
 
-@pytest.fixture
-def processes() -> Iterator[list[subprocess.Popen[str]]]:
-    started: list[subprocess.Popen[str]] = []
-    yield started
-    for p in started:
-        p.terminate()
-    for p in started:
-        p.wait(15)
-        if p.stdout is not None:
-            p.stdout.close()
-
-
 @pytest.mark.system
 def test_the_dvl_of_a_boat_on_a_server(
     config: Callable[..., LoadedConfig], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
@@ -507,10 +497,7 @@ def test_the_dvl_of_a_boat_on_a_server(
     server = serve(path, "--speed", "1")
     processes.append(launch("emulate", "all", path, "-s", server.name))
     ports = [o for name in ("json", "pd4", "pd6", "http") for o in (f"--{name}", "tcp:0")]
-    device = [*CLI, "device", "waterlinked-dvl", "boat", "--pilot", "--port", str(server.port), *ports]
-    processes.append(subprocess.Popen(device, stdout=subprocess.PIPE, text=True))
-    assert processes[-1].stdout is not None
-    places = dict(p.split() for p in processes[-1].stdout.readline().partition(" at ")[2].strip().split(", "))
+    places = dict(p.split() for p in device(processes, server, "waterlinked-dvl", *ports).split(", "))
     server.send("start")
     host, _, port = places["json"].rpartition(":")
     found: dict[str, list[dict[str, Any]]] = {"velocity": [], "position_local": [], "response": []}
