@@ -201,4 +201,5 @@ def commands() -> list[click.Command]:
     return [device, record]
 
 
-import wavesim_devices.cli_tcp_modems  # noqa: E402, F401  # its commands join the group
+from wavesim_devices import cli_navigation as cli_navigation  # noqa: E402  # the modules register their commands
+from wavesim_devices import cli_tcp_modems as cli_tcp_modems  # noqa: E402
