@@ -111,8 +111,7 @@ def test_the_pilot_follows_the_page(root: Path, tmp_path: Path, name: str) -> No
         follower.follow(blocks[by_program:handed_back])
         pilot.inspects()
         follower.follow(blocks[handed_back : handed_back + 1])
-        settled = pilot.state
-        page.until(lambda: abs(settled()["v_WB_B"]).max() < 0.03)
+        page.until(lambda: bool(abs(pilot.state()["v_WB_B"]).max() < 0.03))
         time_ns = SharedState(name).clock()["time_ns"]
         page.until(lambda: SharedState(name).clock()["time_ns"] > time_ns + 10**10)
         page.clean()
