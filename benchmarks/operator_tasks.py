@@ -206,7 +206,7 @@ def watch_sonars(desk: Desk) -> None:
         page.click(f"#instruments details[data-name='{name}'] button.picture")
     expect(page.locator(".window.sonars")).to_have_count(2)
     for window in page.locator(".window.sonars").all():
-        expect(window.locator(".status")).to_be_empty()
+        expect(window.locator(".status")).to_contain_text("ping")
     shown(desk, "mosaic")
     desk.page.wait("wavesim.store.mosaic.layers.size === 2")
     desk.page.wait("[...wavesim.store.mosaic.layers.values()].every(l => l.tiles.size > 0)")
