@@ -25,7 +25,7 @@ import numpy as np
 
 from wavesim_devices.ports import Bytes
 from wavesim_devices.seabird import ATMOSPHERE
-from wavesim_devices.serve import LineSplitter
+from wavesim_devices.splitters import LineSplitter
 from wavesim_sdk.broker import Step
 from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.wire.state import Value
