@@ -230,6 +230,7 @@ def boats() -> None:
         at(page, 95.0, before=2.0)
         page.locator("#fleet tr[data-row='0']").click()
         page.keyboard.press("4")
+        page.click("#tab-traffic")
         shot(page, "boats")
 
 
