@@ -66,3 +66,25 @@ def ublox(messages: tuple[str, ...], reacquisition: float) -> Any:
     return DeviceType(
         "u-blox receiver", lambda _, send, p: UbloxReceiver(send, p["gps"], reacquisition, messages), ("gps",), "gps"
     )
+
+
+@device_command(
+    "Emulate a VectorNav VN-100, VN-200 or VN-300. The device reads the sensors `ahrs` and `imu` of body NAME, and its "
+    "`magnetometer`, `gps`, `ctd` and `pressure`.\n\n"
+    "Not modelled: tare (refused), gyro bias and disturbance commands (acknowledged without effect), baud rate, ECEF "
+    "fields (zero), the INS filter: position and velocity are those of the `gps`.",
+    click.option(
+        "--model", type=click.Choice(["VN-100", "VN-200", "VN-300"]), default="VN-100", show_default=True, help="Model."
+    ),
+)
+def vectornav(model: str) -> Any:
+    from wavesim_devices.serve import DeviceType
+    from wavesim_devices.vectornav.device import TYPES, VectorNav
+    from wavesim_sdk.errors import BrokerError
+
+    def make(_: Any, send: Any, p: dict[str, str]) -> VectorNav:
+        if "imu" not in p:
+            raise BrokerError("the body has no sensor of type 'imu', which this device requires")
+        return VectorNav(send, model, p)
+
+    return DeviceType(f"VectorNav {model}", make, TYPES, "ahrs")
