@@ -267,4 +267,4 @@ def test_the_driver_reads_the_sensor_of_a_boat_on_a_server(
     state = SharedState(server.name)
     heading = math.degrees(euler(state.snapshot().state[state.row("boat")]["q_WB"])[2])
     assert found[-1]["yaw"] == pytest.approx(heading, abs=3.0)
-    assert force == pytest.approx(-9.8, abs=0.5) and place["latitude"] == pytest.approx(41.18, abs=3e-4)
+    assert force == pytest.approx(-9.8, abs=2.0) and place["latitude"] == pytest.approx(41.18, abs=3e-4)
