@@ -201,4 +201,5 @@ def commands() -> list[click.Command]:
     return [device, record]
 
 
-from wavesim_devices import cli_navigation as cli_navigation  # noqa: E402  # registers its commands
+from wavesim_devices import cli_navigation as cli_navigation  # noqa: E402  # the modules register their commands
+from wavesim_devices import cli_tcp_modems as cli_tcp_modems  # noqa: E402

@@ -13,6 +13,8 @@ from wavesim_devices.sensor_selection import select_sensors
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError
 
+SOUND_PERIOD_S = 0.02  #: wall time in s between two steps of devices that use sound, so that they answer promptly
+
 
 class Device(Protocol):
     """Interface of a virtual device. It also has either ``receive`` or ``connect``."""
@@ -127,10 +129,10 @@ class ServedDevice:
         return f"{self.device_type.title} of '{{}}' at " + ", ".join(f"{n} {p.path}" for n, p in self.ports.items())
 
 
-def _state_period(broker: AsyncBroker, sensors: Collection[str]) -> float:
+def _state_period(broker: AsyncBroker, sensors: Collection[str], acoustics: bool) -> float:
     """Return the wall time in s between two states, short enough for every value of the fastest sensor at real time."""
-    default = broker.welcome.state_period_ns
-    return min([default, *(s.period_ns // 2 for s in broker.sensors if s.name in sensors and s.period_ns)]) * 1e-9
+    periods = [s.period_ns * 0.5e-9 for s in broker.sensors if s.name in sensors and s.period_ns]
+    return min(broker.welcome.state_period_ns * 1e-9, *periods, *([SOUND_PERIOD_S] if acoustics else []))
 
 
 async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapping[str, OpenPort]]) -> None:
@@ -157,11 +159,9 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapp
                     s.device_type.required_type,
                 )
                 s.create(broker, own)
-            broker.subscribe(
-                tuple(selected.values()),
-                acoustics=any(s.device_type.uses_acoustics for s in served),
-                state_period=_state_period(broker, selected.values()),
-            )
+            acoustics = any(s.device_type.uses_acoustics for s in served)
+            period = _state_period(broker, selected.values(), acoustics)
+            broker.subscribe(tuple(selected.values()), acoustics=acoustics, state_period=period)
             for s in served:
                 options.report(s.title.format(options.body))
             async for step in broker.steps():
