@@ -230,3 +230,7 @@ def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
 def commands() -> list[click.Command]:
     """Return the commands of this package."""
     return [device, record]
+
+
+from wavesim_devices import cli_navigation as cli_navigation  # noqa: E402  # the modules register their commands
+from wavesim_devices import cli_tcp_modems as cli_tcp_modems  # noqa: E402
