@@ -7,100 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavesim_sdk.cli_commands import address_options, server_option
-from wavesim_sdk.cli_numbers import Quantity
+from wavesim_devices.cli_devices import at_body, device, device_command, outlet_option, sensor_option, where
+from wavesim_sdk.cli_commands import server_option
 
 if TYPE_CHECKING:
-    from wavesim_devices.serve import DeviceOptions, Ports
+    from wavesim_devices.ports import OpenPort
+    from wavesim_devices.serve import DeviceOptions
 
 
-@click.group()
-def device() -> None:
-    """Serve a virtual device. Its serial port or socket answers as the real instrument does."""
-
-
-def _at_body(function: Any) -> Any:
-    """Add the options of a command whose device belongs to body NAME; the function receives them as its first argument."""
-
-    def run(
-        name: str, server: tuple[str, int], pilot: bool, lockstep: float, sensor: tuple[str, ...] = (), **own: Any
-    ) -> None:
-        from wavesim_devices.serve import DeviceOptions
-
-        function(DeviceOptions(name, server, pilot or lockstep > 0.0, lockstep, sensor, click.echo), **own)
-
-    run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # its own options
-    run.__name__ = function.__name__
-    for option in (
-        click.option(
-            "--lockstep",
-            type=Quantity("time"),
-            default=0.0,
-            help="Lockstep period in s, as the pilot; 0 (default) = the server does not wait for this device.",
-        ),
-        click.option(
-            "--pilot",
-            is_flag=True,
-            help="Join as the pilot: no other program drives the body, which enters and leaves the simulation with this command.",
-        ),
-        address_options,
-        click.argument("name"),
-    ):
-        run = option(run)
-    return run
-
-
-_named = click.option(
-    "--sensor",
-    multiple=True,
-    help="Name of the sensor to read; required if the body has several of one type. Repeatable.",
-)
-
-
-def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) -> Any:
-    """Make a command that serves a device of body NAME; the decorated function returns its device type."""
-
-    def make(function: Any) -> click.Command:
-        def run(place: DeviceOptions, tcp: int | None, udp: int | None, link: str, **own: Any) -> None:
-            import asyncio
-
-            from wavesim_devices import ports
-            from wavesim_devices.serve import serve_devices
-
-            if sum((tcp is not None, udp is not None, bool(link))) > 1:
-                raise click.UsageError("use only one of --tcp, --udp and --link")
-
-            def open_port(receive: ports.Bytes) -> ports.Port:
-                if udp is not None:
-                    return ports.UdpPort(receive, udp) if talks else ports.UdpServerPort(receive, udp)
-                return ports.PtyPort(receive, link) if tcp is None else ports.TcpPort(receive, tcp)
-
-            asyncio.run(serve_devices(place, (function(**own), open_port)))
-
-        for option in (
-            click.option("--link", default="", help="Create this symbolic link to the pseudo-terminal."),
-            click.option(
-                "--udp",
-                type=click.IntRange(1 if talks else 0, 65535),
-                help="Send datagrams to this UDP port on loopback instead of opening a pseudo-terminal."
-                if talks
-                else "Serve this UDP port on loopback (0 = any free one) instead of a pseudo-terminal.",
-            ),
-            click.option(
-                "--tcp",
-                type=click.IntRange(0, 65535),
-                help="Serve this TCP port on loopback (0 = any free one) instead of a pseudo-terminal.",
-            ),
-            *(() if modem else (_named,)),
-            *reversed(more),
-        ):
-            run = option(run)
-        return device.command(function.__name__, help=meaning)(_at_body(run))
-
-    return make
-
-
-@_device(
+@device_command(
     "Serve the nano-modem of body NAME.",
     click.option(
         "--address", type=click.IntRange(1, 255), required=True, help="Address of the modem, as in the configuration."
@@ -118,15 +33,37 @@ def nanomodem(address: int) -> Any:
     )
 
 
-@_device("Send NMEA 0183 sentences for the sensors of body NAME.", talks=True)
-def nmea() -> Any:
-    from wavesim_devices.nmea import TYPES, NmeaDevice
+def _talker(_context: click.Context, _option: click.Parameter, text: str) -> str:
+    if len(text) != 2 or not (text.isascii() and text.isalnum() and text == text.upper()) or text == "GP":
+        raise click.BadParameter(f"invalid talker '{text}': use two capital letters, such as II, HE or SD; not GP")
+    return text
+
+
+talker_option = click.option(
+    "--talker",
+    default="II",
+    show_default=True,
+    callback=_talker,
+    help="Talker of the NMEA 0183 sentences, except those of the satellite receiver (GP) and of AIS.",
+)
+clock_option = click.option(
+    "--clock",
+    type=click.Choice(["simulation", "wall"]),
+    default="simulation",
+    show_default=True,
+    help="Clock of all times that are sent: the simulation's, which starts on 1 January 2026, or that of this machine.",
+)
+
+
+@device_command("Send NMEA 0183 sentences for the sensors of body NAME.", talker_option, clock_option, talks=True)
+def nmea(talker: str, clock: str) -> Any:
+    from wavesim_devices.nmea import CLOCKS, TYPES, NmeaDevice
     from wavesim_devices.serve import DeviceType
 
-    return DeviceType("NMEA 0183", lambda _, send, picked: NmeaDevice(send, picked), TYPES)
+    return DeviceType("NMEA 0183", lambda _, send, picked: NmeaDevice(send, picked, talker, CLOCKS[clock]), TYPES)
 
 
-@_device("Emulate a Blue Robotics Ping sonar. The device reads an `echosounder` sensor of body NAME.")
+@device_command("Emulate a Blue Robotics Ping sonar. The device reads an `echosounder` sensor of body NAME.")
 def ping1d() -> Any:
     from wavesim_devices.ping1d import Ping1DDevice
     from wavesim_devices.serve import DeviceType
@@ -137,7 +74,7 @@ def ping1d() -> Any:
     )
 
 
-@_device(
+@device_command(
     "Emulate a Blue Robotics Ping360 scanning sonar. The device reads a `scanner` sensor of body NAME, or with --frames "
     "a scanning `sonar` sensor.",
     click.option(
@@ -173,12 +110,12 @@ def _cerulean(title: str, name: str, kind: str) -> Any:
     return DeviceType(title, make, ("sonar",), "sonar")
 
 
-@_device("Emulate a Cerulean Omniscan 450. The device reads a side-scan `sonar` sensor of body NAME.")
+@device_command("Emulate a Cerulean Omniscan 450. The device reads a side-scan `sonar` sensor of body NAME.")
 def omniscan() -> Any:
     return _cerulean("Omniscan 450", "OmniscanDevice", "sidescan")
 
 
-@_device("Emulate a Cerulean Surveyor 240. The device reads a multibeam `sonar` sensor of body NAME.")
+@device_command("Emulate a Cerulean Surveyor 240. The device reads a multibeam `sonar` sensor of body NAME.")
 def surveyor() -> Any:
     return _cerulean("Surveyor 240", "SurveyorDevice", "bathymetry")
 
@@ -192,17 +129,17 @@ def _sea_bird(model: int) -> Any:
     )
 
 
-@_device("Emulate a Sea-Bird SBE 37, a moored CTD. The device reads a `ctd` sensor of body NAME.")
+@device_command("Emulate a Sea-Bird SBE 37, a moored CTD. The device reads a `ctd` sensor of body NAME.")
 def sbe37() -> Any:
     return _sea_bird(37)
 
 
-@_device("Emulate a Sea-Bird SBE 45 thermosalinograph. The device reads a `ctd` sensor of body NAME.")
+@device_command("Emulate a Sea-Bird SBE 45 thermosalinograph. The device reads a `ctd` sensor of body NAME.")
 def sbe45() -> Any:
     return _sea_bird(45)
 
 
-@_device(
+@device_command(
     "Emulate a Doppler velocity log (PD0, PD4 or PD6). The device reads a `dvl` sensor of body NAME.",
     click.option(
         "--format",
@@ -229,41 +166,25 @@ def dvl(form: str, beam_angle: int) -> Any:
     )
 
 
-def _where(text: str) -> Ports:
-    """Return the function that opens the port named by `tcp:PORT`, `udp:PORT` or `pty:LINK`."""
-    from wavesim_devices import ports
-
-    kind, _, at = text.partition(":")
-    if kind == "pty" and at:
-        return lambda receive: ports.PtyPort(receive, at)
-    if kind == "tcp" and at.isdigit() and int(at) <= 65535:
-        return lambda receive: ports.TcpPort(receive, int(at))
-    if kind == "udp" and at.isdigit() and 0 < int(at) <= 65535:
-        return lambda receive: ports.UdpPort(receive, int(at))
-    raise click.BadParameter(f"invalid output '{text}': use tcp:PORT (listen on), udp:PORT (send to) or pty:LINK")
-
-
-def _outlet(option: str, title: str) -> Any:
-    return click.option(
-        option,
-        multiple=True,
-        metavar="WHERE",
-        help=f"{title}. Repeatable.",
-        callback=lambda _context, _option, texts: tuple(map(_where, texts)),
-    )
-
-
 @device.command(
     help="Serve NMEA 0183, NMEA 2000 and Signal K for boat NAME.\n\nWHERE is tcp:PORT (listen on), udp:PORT (send to) or "
-    "pty:LINK, all on loopback. Default: NMEA 0183 on tcp:10110 and udp:10110, NMEA 2000 on tcp:1457, Signal K on tcp:8375."
+    "pty:LINK, all on loopback. Default: NMEA 0183 on tcp:10111 and udp:10110, NMEA 2000 on tcp:1457, Signal K on tcp:8376."
+    " A Signal K server on the same machine itself listens on tcp:10110 and tcp:8375."
 )
-@_at_body
-@_outlet("--nmea0183", "Output for NMEA 0183 sentences")
-@_outlet("--nmea2000", "Output for CAN frames in Yacht Devices RAW format, one per line")
-@_outlet("--signalk", "Output for Signal K deltas in JSON, one per line")
-@_named
+@at_body
+@outlet_option("--nmea0183", "Output for NMEA 0183 sentences")
+@outlet_option("--nmea2000", "Output for CAN frames in Yacht Devices RAW format, one per line")
+@outlet_option("--signalk", "Output for Signal K deltas in JSON, one per line")
+@talker_option
+@clock_option
+@sensor_option
 def boat(
-    place: DeviceOptions, nmea0183: tuple[Ports, ...], nmea2000: tuple[Ports, ...], signalk: tuple[Ports, ...]
+    place: DeviceOptions,
+    nmea0183: tuple[OpenPort, ...],
+    nmea2000: tuple[OpenPort, ...],
+    signalk: tuple[OpenPort, ...],
+    talker: str,
+    clock: str,
 ) -> None:
     import asyncio
 
@@ -274,16 +195,17 @@ def boat(
 
     if not (nmea0183 or nmea2000 or signalk):
         nmea0183, nmea2000, signalk = (
-            (_where("tcp:10110"), _where("udp:10110")),
-            (_where("tcp:1457"),),
-            (_where("tcp:8375"),),
+            (where("tcp:10111"), where("udp:10110")),
+            (where("tcp:1457"),),
+            (where("tcp:8376"),),
         )
+    now = nmea.CLOCKS[clock]
     kinds = (
-        (DeviceType("NMEA 0183", lambda _, send, picked: nmea.NmeaDevice(send, picked), nmea.TYPES), nmea0183),
-        (DeviceType("NMEA 2000", lambda _, send, picked: n2k.Nmea2000Device(send, picked), n2k.TYPES), nmea2000),
-        (DeviceType("Signal K", lambda _, send, picked: sk.SignalKDevice(send, picked), sk.TYPES), signalk),
+        (DeviceType("NMEA 0183", lambda _, send, p: nmea.NmeaDevice(send, p, talker, now), nmea.TYPES), nmea0183),
+        (DeviceType("NMEA 2000", lambda _, send, p: n2k.Nmea2000Device(send, p, now), n2k.TYPES), nmea2000),
+        (DeviceType("Signal K", lambda _, send, p: sk.SignalKDevice(send, p, now), sk.TYPES), signalk),
     )
-    asyncio.run(serve_devices(place, *((kind, port) for kind, ports in kinds for port in ports)))
+    asyncio.run(serve_devices(place, *((kind, {"port": port}) for kind, ports in kinds for port in ports)))
 
 
 @click.command()
@@ -308,3 +230,7 @@ def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
 def commands() -> list[click.Command]:
     """Return the commands of this package."""
     return [device, record]
+
+
+from wavesim_devices import cli_navigation as cli_navigation  # noqa: E402  # the modules register their commands
+from wavesim_devices import cli_tcp_modems as cli_tcp_modems  # noqa: E402

@@ -1,4 +1,8 @@
-"""Ports of virtual devices: a pseudo-terminal, or a TCP or UDP port on loopback."""
+"""Ports of virtual devices: a pseudo-terminal, or a TCP or UDP port on loopback.
+
+Each host program that uses a port has a connection of its own. A port calls ``accept`` when a host connects and passes
+it the function that sends bytes to this host alone.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,26 @@ import socket
 import tty
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from wavesim_sdk.errors import WaveSimError
 
 Bytes = Callable[[bytes], None]
+
+
+class Connection(Protocol):
+    """A device's end of the connection with one host."""
+
+    def receive(self, data: bytes) -> None:
+        """Process bytes received from the host."""
+
+    def close(self) -> None:
+        """Forget the host, which has closed the connection."""
+
+
+Accept = Callable[[Bytes], Connection]  #: creates the connection with a host; argument: sends bytes to this host
 BACKLOG_BYTES = 65536
+MAX_CLIENTS = 64  #: hosts of a TCP port at a time; the port closes further connections
 
 
 def _taken(port: int, error: OSError) -> WaveSimError:
@@ -24,10 +43,10 @@ def _taken(port: int, error: OSError) -> WaveSimError:
 
 
 class PtyPort:
-    """Pseudo-terminal. Programs open its path, or a symbolic link to it, as a serial port."""
+    """Pseudo-terminal. Programs open its path, or a symbolic link to it, as a serial port. All of them are one host."""
 
-    def __init__(self, receive: Bytes, link: str = "") -> None:
-        self._receive, self.dropped = receive, 0
+    def __init__(self, accept: Accept, link: str = "") -> None:
+        self.dropped = 0
         self._master, self._slave = os.openpty()
         tty.setraw(self._slave)  # kept open, so that clients can connect and disconnect
         os.set_blocking(self._master, False)
@@ -43,6 +62,7 @@ class PtyPort:
                 os.close(self._slave)
                 raise WaveSimError(f"cannot create the symbolic link {link}: {error.strerror}") from None
             self.path = link
+        self._connection = accept(self.send)
 
     async def open(self) -> None:
         """Start reading from the terminal."""
@@ -50,7 +70,7 @@ class PtyPort:
 
     def _ready(self) -> None:
         with contextlib.suppress(BlockingIOError, OSError):
-            self._receive(os.read(self._master, 4096))
+            self._connection.receive(os.read(self._master, 4096))
 
     def send(self, data: bytes) -> None:
         """Send bytes to the client. If no client is reading, drop and count the bytes."""
@@ -69,10 +89,10 @@ class PtyPort:
 
 
 class TcpPort:
-    """TCP server on loopback. It receives from all clients and sends all bytes to each of them."""
+    """TCP server on loopback. Each client is a host of its own."""
 
-    def __init__(self, receive: Bytes, port: int) -> None:
-        self._receive, self._port, self.dropped = receive, port, 0
+    def __init__(self, accept: Accept, port: int) -> None:
+        self._accept, self._port, self.dropped = accept, port, 0
         self._writers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None  # None until it listens
         self.path = ""
@@ -86,20 +106,26 @@ class TcpPort:
         self.path = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._writers) >= MAX_CLIENTS:
+            writer.close()
+            return
         self._writers.add(writer)
+        connection = self._accept(lambda data: self._send(writer, data))
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(4096):
-                self._receive(data)
+                connection.receive(data)
         self._writers.discard(writer)
+        connection.close()
         writer.close()
 
-    def send(self, data: bytes) -> None:
-        """Send bytes to every client. For a client that does not read, drop and count the bytes."""
-        for writer in self._writers:
-            if writer.transport.get_write_buffer_size() > BACKLOG_BYTES:
-                self.dropped += len(data)
-            else:
-                writer.write(data)
+    def _send(self, writer: asyncio.StreamWriter, data: bytes) -> None:
+        """Send bytes to a client. If it does not read, drop and count the bytes. No bytes close the connection."""
+        if not data:
+            writer.close()
+        elif writer.is_closing() or writer.transport.get_write_buffer_size() > BACKLOG_BYTES:
+            self.dropped += len(data)
+        else:
+            writer.write(data)
 
     async def close(self) -> None:
         """Close the server and its connections, even if it never started listening."""
@@ -112,11 +138,12 @@ class TcpPort:
 class UdpPort:
     """Sender of datagrams to a UDP port on loopback, with one sentence or reply in each. It also receives answers."""
 
-    def __init__(self, receive: Bytes, port: int) -> None:
-        self._receive, self._target, self.dropped = receive, ("127.0.0.1", port), 0
+    def __init__(self, accept: Accept, port: int) -> None:
+        self._target, self.dropped = ("127.0.0.1", port), 0
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self.path = f"udp 127.0.0.1:{port}"
+        self._connection = accept(self.send)
 
     async def open(self) -> None:
         """Start listening for answers."""
@@ -124,7 +151,7 @@ class UdpPort:
 
     def _ready(self) -> None:
         with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
-            self._receive(self._socket.recv(65536))
+            self._connection.receive(self._socket.recv(65536))
 
     def send(self, data: bytes) -> None:
         """Send one datagram. If no program is listening, drop and count it."""
@@ -142,8 +169,8 @@ class UdpPort:
 class UdpServerPort:
     """UDP server on loopback. Replies go to the client that sent the last datagram."""
 
-    def __init__(self, receive: Bytes, port: int) -> None:
-        self._receive, self._peer, self.dropped = receive, ("", 0), 0
+    def __init__(self, accept: Accept, port: int) -> None:
+        self._peer, self.dropped = ("", 0), 0
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         try:
@@ -152,6 +179,7 @@ class UdpServerPort:
             self._socket.close()
             raise _taken(port, error) from None
         self.path = f"udp 127.0.0.1:{self._socket.getsockname()[1]}"
+        self._connection = accept(self.send)
 
     async def open(self) -> None:
         """Start listening for clients."""
@@ -160,7 +188,7 @@ class UdpServerPort:
     def _ready(self) -> None:
         with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
             data, self._peer = self._socket.recvfrom(65536)
-            self._receive(data)
+            self._connection.receive(data)
 
     def send(self, data: bytes) -> None:
         """Send one datagram to the client. If there is no client, drop and count it."""
@@ -179,3 +207,4 @@ class UdpServerPort:
 
 
 Port = PtyPort | TcpPort | UdpPort | UdpServerPort
+OpenPort = Callable[[Accept], Port]  #: creates a port, which calls its argument for each host

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_devices.ports import Bytes
-from wavesim_devices.serve import LineSplitter
+from wavesim_devices.splitters import LineSplitter
 from wavesim_sdk.broker import Step
 from wavesim_sdk.epoch import EPOCH
 from wavesim_world.ocean import seawater, sound

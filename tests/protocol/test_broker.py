@@ -14,7 +14,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from wavesim_devices.ports import Bytes, PtyPort
+from wavesim_devices.ports import Accept, PtyPort
 from wavesim_devices.serve import DeviceOptions, DeviceType, serve_devices
 from wavesim_sdk.broker import AsyncBroker, Broker
 from wavesim_sdk.errors import BrokerError, InvalidArgument, Refused, SessionLost, UnknownName
@@ -389,15 +389,15 @@ async def test_a_device_that_is_refused_ends_and_gives_its_port_back() -> None:
     """Once `wavesim device` then hung without a word."""
     opened: list[PtyPort] = []
 
-    def port(receive: Bytes) -> PtyPort:
-        opened.append(PtyPort(receive))
+    def port(accept: Accept) -> PtyPort:
+        opened.append(PtyPort(accept))
         return opened[0]
 
     with FakeServer(refuse) as server:
         async with asyncio.timeout(10.0):
             with pytest.raises(Refused, match="there is no such body"):
                 await serve_devices(
-                    DeviceOptions("a", server.address), (DeviceType("a device", lambda *_: Mock()), port)
+                    DeviceOptions("a", server.address), (DeviceType("a device", lambda *_: Mock()), {"port": port})
                 )
     with pytest.raises(OSError):
         os.fstat(opened[0]._master)

@@ -1,0 +1,165 @@
+"""Commands of `wavesim device`: the group, the options that the devices share, and the decorators that make a command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wavesim_sdk.cli_commands import address_options
+from wavesim_sdk.cli_numbers import Quantity
+
+if TYPE_CHECKING:
+    from wavesim_devices.ports import OpenPort
+    from wavesim_devices.serve import DeviceOptions
+
+
+@click.group()
+def device() -> None:
+    """Serve a virtual device. Its serial port or socket answers as the real instrument does."""
+
+
+def at_body(function: Any) -> Any:
+    """Add the options of a command whose device belongs to body NAME; the function receives them as its first argument."""
+
+    def run(
+        name: str, server: tuple[str, int], pilot: bool, lockstep: float, sensor: tuple[str, ...] = (), **own: Any
+    ) -> None:
+        from wavesim_devices.serve import DeviceOptions
+
+        function(DeviceOptions(name, server, pilot, lockstep, sensor, click.echo), **own)
+
+    run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # its own options
+    run.__name__ = function.__name__
+    for option in (
+        click.option(
+            "--lockstep",
+            type=Quantity("time"),
+            default=0.0,
+            help="Lockstep period in s: the server waits for this device; 0 (default) = the server does not wait.",
+        ),
+        click.option(
+            "--pilot",
+            is_flag=True,
+            help="Join as the pilot: no other program drives the body, which enters and leaves the simulation with this command.",
+        ),
+        address_options,
+        click.argument("name"),
+    ):
+        run = option(run)
+    return run
+
+
+sensor_option = click.option(
+    "--sensor",
+    multiple=True,
+    help="Name of the sensor to read; required if the body has several of one type. Repeatable.",
+)
+
+
+def device_command(meaning: str, *more: Any, talks: bool = False, modem: bool = False) -> Any:
+    """Make a command that serves a device of body NAME; the decorated function returns its device type."""
+
+    def make(function: Any) -> click.Command:
+        def run(place: DeviceOptions, tcp: int | None, udp: int | None, link: str, **own: Any) -> None:
+            import asyncio
+
+            from wavesim_devices import ports
+            from wavesim_devices.serve import serve_devices
+
+            if sum((tcp is not None, udp is not None, bool(link))) > 1:
+                raise click.UsageError("use only one of --tcp, --udp and --link")
+
+            def open_port(accept: ports.Accept) -> ports.Port:
+                if udp is not None:
+                    return ports.UdpPort(accept, udp) if talks else ports.UdpServerPort(accept, udp)
+                return ports.PtyPort(accept, link) if tcp is None else ports.TcpPort(accept, tcp)
+
+            asyncio.run(serve_devices(place, (function(**own), {"port": open_port})))
+
+        for option in (
+            click.option("--link", default="", help="Create this symbolic link to the pseudo-terminal."),
+            click.option(
+                "--udp",
+                type=click.IntRange(1 if talks else 0, 65535),
+                help="Send datagrams to this UDP port on loopback instead of opening a pseudo-terminal."
+                if talks
+                else "Serve this UDP port on loopback (0 = any free one) instead of a pseudo-terminal.",
+            ),
+            click.option(
+                "--tcp",
+                type=click.IntRange(0, 65535),
+                help="Serve this TCP port on loopback (0 = any free one) instead of a pseudo-terminal.",
+            ),
+            *(() if modem else (sensor_option,)),
+            *reversed(more),
+        ):
+            run = option(run)
+        return device.command(function.__name__, help=meaning)(at_body(run))
+
+    return make
+
+
+def where(text: str) -> OpenPort:
+    """Return the function that opens the port named by `tcp:PORT`, `udp:PORT` or `pty:LINK`."""
+    from wavesim_devices import ports
+
+    kind, _, at = text.partition(":")
+    if kind == "pty" and at:
+        return lambda accept: ports.PtyPort(accept, at)
+    if kind == "tcp" and at.isdigit() and int(at) <= 65535:
+        return lambda accept: ports.TcpPort(accept, int(at))
+    if kind == "udp" and at.isdigit() and 0 < int(at) <= 65535:
+        return lambda accept: ports.UdpPort(accept, int(at))
+    raise click.BadParameter(f"invalid output '{text}': use tcp:PORT (listen on), udp:PORT (send to) or pty:LINK")
+
+
+def outlet_option(option: str, title: str) -> Any:
+    return click.option(
+        option,
+        multiple=True,
+        metavar="WHERE",
+        help=f"{title}. Repeatable.",
+        callback=lambda _context, _option, texts: tuple(map(where, texts)),
+    )
+
+
+def multi_port_command(meaning: str, default_ports: Mapping[str, str], *more: Any, modem: bool = False) -> Any:
+    """Make a command that serves a device with several ports; the decorated function returns its device type.
+
+    ``default_ports`` maps the name of each port to the place where it opens by default, `off` for nowhere. Each port
+    has an option of its name.
+    """
+
+    def make(function: Any) -> click.Command:
+        name = function.__name__.replace("_", "-")
+
+        def run(place: DeviceOptions, **own: Any) -> None:
+            import asyncio
+
+            from wavesim_devices.serve import serve_devices
+
+            opened = {port: own.pop(port) for port in default_ports}
+            chosen = {port: open_port for port, open_port in opened.items() if open_port is not None}
+            if not chosen:
+                raise click.UsageError(f"{name} has no port: set one of {', '.join(f'--{p}' for p in default_ports)}")
+            asyncio.run(serve_devices(place, (function(**own), chosen)))
+
+        options = [
+            click.option(
+                f"--{port}",
+                metavar="WHERE",
+                default=default,
+                show_default=True,
+                help=f"Place of the port `{port}`.",
+                callback=lambda _context, _option, text: None if text == "off" else where(text),
+            )
+            for port, default in default_ports.items()
+        ]
+        for option in (*reversed(options), *(() if modem else (sensor_option,)), *reversed(more)):
+            run = option(run)
+        text = f"{meaning}\n\nWHERE is tcp:PORT (listen on), udp:PORT (send to), pty:LINK, all on loopback, or off."
+        return device.command(name, help=text)(at_body(run))
+
+    return make

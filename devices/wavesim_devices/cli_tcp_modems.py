@@ -1,0 +1,66 @@
+"""Commands of `wavesim device` for modems with TCP ports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from wavesim_devices.cli_devices import multi_port_command
+from wavesim_sdk.cli_numbers import Quantity
+
+
+def address_option(high: int) -> Any:
+    return click.option(
+        "--address", type=click.IntRange(1, high), required=True, help="Address of the modem, as in the configuration."
+    )
+
+
+source_level_option = click.option(
+    "--source-level",
+    type=Quantity("level"),
+    default=188.0,
+    show_default=True,
+    help="Source level at full power in dB, as in the configuration.",
+)
+
+
+def _nodes(_context: Any, _option: Any, texts: tuple[str, ...]) -> dict[str, int]:
+    addresses = {}
+    for text in texts:
+        name, _, address = text.partition("=")
+        if not name or not address.isdecimal() or not 0 < int(address) < 2**31:
+            raise click.BadParameter(f"invalid node '{text}': use NAME=ADDRESS, such as buoy=31")
+        addresses[name] = int(address)
+    return addresses
+
+
+@multi_port_command(
+    "Emulate a UnetStack modem (Subnero) for UnetSocket clients.\n\n"
+    "The agents are node, phy, uwlink, transport, router, ranging and arp. transport and router serve one hop. Not "
+    "emulated: routes, fragments, baseband signals, remote access, scheduler, priority and robustness of datagrams, and "
+    "notifications about lost frames. The address cannot be changed.",
+    {"fjage": "tcp:1100"},
+    address_option(2**31 - 1),
+    click.option(
+        "--payload",
+        type=click.IntRange(4, 256),
+        default=64,
+        show_default=True,
+        help="Maximum payload of a packet in bytes, as in the configuration.",
+    ),
+    source_level_option,
+    click.option(
+        "--node", multiple=True, metavar="NAME=ADDRESS", callback=_nodes, help="Address of another node. Repeatable."
+    ),
+    modem=True,
+)
+def unet(address: int, payload: int, source_level: float, node: dict[str, int]) -> Any:
+    from wavesim_devices.serve import DeviceType
+    from wavesim_devices.unet.device import UnetDevice
+
+    return DeviceType(
+        f"UnetStack modem {address}",
+        lambda b, _send, _: UnetDevice(b, address, payload, source_level, node),
+        uses_acoustics=True,
+    )
