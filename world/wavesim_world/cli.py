@@ -1,4 +1,5 @@
-"""``wavesim check``, ``new`` and ``stubs``: check a configuration, write one, and write its bodies as Python types."""
+"""``wavesim check``, ``modems``, ``new`` and ``stubs``: check a configuration, list modem presets, write a configuration, and
+write its bodies as Python types."""
 
 from __future__ import annotations
 
@@ -53,6 +54,29 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
 
 
 @click.command()
+@click.argument("names", nargs=-1)
+@json_option
+def modems(names: tuple[str, ...], as_json: bool) -> None:
+    """List modem presets, or describe those in NAMES.
+
+    Use a preset in a configuration as <transducer preset="NAME">. A
+    description contains each value and its source.
+    """
+    import dataclasses
+
+    from wavesim_world import modem_presets
+
+    chosen = [modem_presets.find_preset(n) for n in names] or list(modem_presets.PRESETS.values())
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(p) for p in chosen], indent=2))
+    elif names:
+        click.echo("\n\n".join(modem_presets.describe_preset(p) for p in chosen))
+    else:
+        click.echo(modem_presets.list_presets())
+        click.echo("\n`wavesim modems NAME` describes one preset and marks values that are assumed.")
+
+
+@click.command()
 @click.argument("config", type=click.Path(path_type=Path), default="config.xml")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Python file to write [default: print it]")
 def stubs(config: Path, out: Path | None) -> None:
@@ -100,4 +124,4 @@ def new(folder: Path, template: str) -> None:
 
 def commands() -> list[click.Command]:
     """Return the commands of this package."""
-    return [check, new, stubs]
+    return [check, modems, new, stubs]

@@ -310,7 +310,7 @@ export class SceneStore {
 }
 
 export const OUTCOMES = [
-  "heard",
+  "received",
   "below threshold",
   "faded",
   "out of band",

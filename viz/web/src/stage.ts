@@ -262,6 +262,13 @@ export class Stage {
     this.homed = false;
   }
 
+  /** Show the details of the scene, which arrive after the bodies. */
+  showDetails(): void {
+    this.view?.build();
+    this.view?.bodies.reset();
+    this.chart.build(this.dark);
+  }
+
   theme(dark: boolean): void {
     this.dark = dark;
     this.view?.theme(dark);

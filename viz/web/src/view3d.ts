@@ -22,7 +22,6 @@ import { WaterSurface } from "./water_surface";
 import { Terrain } from "./terrain";
 import { Trails } from "./trails";
 import { BodyAnimation } from "./animation";
-import type { Scene } from "./page_protocol";
 
 export type CameraMode = "free" | "follow" | "top";
 const COARSEST = 0.4; // share of the screen's resolution
@@ -142,11 +141,13 @@ export class View3D {
     this.dark = this.sounds.dark = dark;
     this.scene.fog = new THREE.FogExp2("#000000", 0.0004); // colour and density are set with each view
     this.sky.theme(dark);
-    if (this.store.scene) this.build(this.store.scene);
+    this.build();
   }
 
-  private build(scene: Scene): void {
-    this.terrain.build(scene, this.dark);
+  /** Build the static scene. */
+  build(): void {
+    if (!this.store.scene) return;
+    this.terrain.build(this.store.scene, this.dark);
     this.surface.theme(this.dark, this.terrain.extent);
   }
 
@@ -175,7 +176,7 @@ export class View3D {
 
   rebuild(): void {
     if (!this.store.scene) return;
-    this.build(this.store.scene);
+    this.build();
     this.bodies.reset();
     this.home();
   }

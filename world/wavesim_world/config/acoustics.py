@@ -269,7 +269,13 @@ class UsblHead:
 
 @dataclass(frozen=True)
 class TransducerConfig:
-    """Acoustic transducer and its electronics, described by the terms of the sonar equation."""
+    """Acoustic transducer and its electronics, described by the terms of the sonar equation.
+
+    `preset` selects a modem, beacon or USBL head by name; `wavesim modems` lists the names, and the sources of their
+    values. A key in the file overrides the value of the preset.
+    """
+
+    preset: str = text("Name of the instrument, as listed by `wavesim modems`; empty = none.", "")
 
     position: Vector = key(
         "Position of the transducer in the body frame (forward, starboard, down).", "length", (0.0, 0.0, 0.0), count=3

@@ -19,7 +19,9 @@ from lxml import etree
 from wavesim_sdk import units
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
+from wavesim_world import modem_presets
 from wavesim_world.config import xml
+from wavesim_world.config.acoustics import TransducerConfig
 from wavesim_world.config.model import Config, Models
 from wavesim_world.config.schema import Key, child_elements, keys
 from wavesim_world.config.vehicle import Model
@@ -110,6 +112,11 @@ def read_included_models(models: Models, path: Path, seen: dict[Path, None]) -> 
 
 def build(element: Any, of: type[T], file: str) -> T:
     """Build an object of a declared class from its XML element."""
+    if of is TransducerConfig and element.get("preset"):
+        try:
+            modem_presets.fill_element(element, modem_presets.find_preset(element.get("preset")))
+        except ConfigError as error:
+            raise ConfigError(str(error), file, element.sourceline) from None
     tag, line = element.tag, element.sourceline
     declared = {k.name: (field, k) for field, k in keys(of)}
     content = next((k for _, k in declared.values() if k.kind == "numbers"), None)
