@@ -66,3 +66,59 @@ def ublox(messages: tuple[str, ...], reacquisition: float) -> Any:
     return DeviceType(
         "u-blox receiver", lambda _, send, p: UbloxReceiver(send, p["gps"], reacquisition, messages), ("gps",), "gps"
     )
+
+
+@device_command(
+    "Emulate a VectorNav VN-100, VN-200 or VN-300. The device reads the sensors `ahrs` and `imu` of body NAME, and its "
+    "`magnetometer`, `gps`, `ctd` and `pressure`.\n\n"
+    "Not modelled: tare (refused), gyro bias and disturbance commands (acknowledged without effect), baud rate, ECEF "
+    "fields (zero), the INS filter: position and velocity are those of the `gps`.",
+    click.option(
+        "--model", type=click.Choice(["VN-100", "VN-200", "VN-300"]), default="VN-100", show_default=True, help="Model."
+    ),
+)
+def vectornav(model: str) -> Any:
+    from wavesim_devices.serve import DeviceType
+    from wavesim_devices.vectornav.device import TYPES, VectorNav
+    from wavesim_sdk.errors import BrokerError
+
+    def make(_: Any, send: Any, p: dict[str, str]) -> VectorNav:
+        if "imu" not in p:
+            raise BrokerError("the body has no sensor of type 'imu', which this device requires")
+        return VectorNav(send, model, p)
+
+    return DeviceType(f"VectorNav {model}", make, TYPES, "ahrs")
+
+
+@multi_port_command(
+    "Emulate a Nortek Nucleus 1000. The device reads a `dvl` sensor with three beams of body NAME, and its `ahrs`, `imu`, "
+    "`magnetometer`, `ctd` and `pressure`.\n\n"
+    "Not modelled: field calibration, current profiles and spectra, rotations of the instrument, power levels (each is "
+    "refused), figures of merit (nominal), the inertial filter: the INS packet contains dead reckoning with the bottom "
+    "track. The password is `nortek`.",
+    {"command": "tcp:9000", "stream": "tcp:9002", "serial": "off"},
+)
+def nucleus() -> Any:
+    from wavesim_devices.nucleus.device import TYPES, Nucleus
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType("Nucleus 1000", lambda b, _, p: Nucleus(b.welcome.sound_speed, p), TYPES, "dvl")
+
+
+@device_command(
+    "Emulate an Xsens MTi-G-710 (MTData2). The device reads the sensors `ahrs` and `imu` of body NAME, and its "
+    "`magnetometer`, `gps`, `ctd` and `pressure`. The housing is mounted upright: x forward, y to port, z up.\n\n"
+    "Not modelled: legacy MTData messages, fixed-point formats and further outputs (each is refused), synchronisation, "
+    "baud rate and option flags (only stored).",
+)
+def xsens() -> Any:
+    from wavesim_devices.serve import DeviceType
+    from wavesim_devices.xsens import TYPES, XsensMti
+    from wavesim_sdk.errors import BrokerError
+
+    def make(_: Any, send: Any, p: dict[str, str]) -> XsensMti:
+        if "imu" not in p:
+            raise BrokerError("the body has no sensor of type 'imu', which this device requires")
+        return XsensMti(send, p)
+
+    return DeviceType("Xsens MTi", make, TYPES, "ahrs")

@@ -72,7 +72,7 @@ class FrameSplitter:
 
     def feed(self, data: bytes) -> list[tuple[int, int, bytes]]:
         """Return class, identifier and content of the complete frames."""
-        found = []
+        found: list[tuple[int, int, bytes]] = []
         self._buffer += data
         while True:
             start = self._buffer.find(SYNC)

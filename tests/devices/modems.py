@@ -16,7 +16,7 @@ from wavesim_sdk.wire.state import State
 
 NODE = """<vehicle name="{name}" model="lauv" position="{x} {y} 20 m" attitude="0 0 {heading} deg" client="optional">
 <transducer threshold="80 dB" recharge="0 s" turn_around="{turn_around}" {more}>
-<modem address="{address}" bit_rate="{bit_rate}" preamble="20 ms" payload="{payload}"/>{inner}</transducer></vehicle>"""
+<modem address="{address}" bit_rate="{bit_rate}" preamble="20 ms" payload="{payload}"/>{inner}</transducer>{sensors}</vehicle>"""
 DEFAULTS = {
     "x": 0,
     "y": 0,
@@ -26,6 +26,7 @@ DEFAULTS = {
     "bit_rate": 1000,
     "payload": 64,
     "inner": "",
+    "sensors": "",
 }
 
 

@@ -200,4 +200,4 @@ def test_pyubx2_reads_the_receiver_of_a_boat_on_a_server(
     north, east = 100.0 / 6_362_000.0, -50.0 / (6_387_000.0 * math.cos(math.radians(41.18)))
     assert found[-1].lat == pytest.approx(41.18 + math.degrees(north), abs=1e-4)
     assert found[-1].lon == pytest.approx(-8.70 + math.degrees(east), abs=1e-4)
-    assert {b.iTOW - a.iTOW for a, b in itertools.pairwise(found)} <= {200, 400, 600, 800}
+    assert all(b.iTOW - a.iTOW >= 100 for a, b in itertools.pairwise(found)), "five times a second or less"
