@@ -75,8 +75,7 @@ class FakeBroker:
     def __init__(self) -> None:
         self.name, self.welcome = "a", SimpleNamespace(sound_speed=1500.0)
         self.requests: list[tuple[Any, ...]] = []
-        self.time = 0.0
-        self.orientation = (1.0, 0.0, 0.0, 0.0)
+        self.time, self.lockstep = 0.0, 1.0
 
     def send(self, payload: bytes, to: int = 0, level: float | None = None, *, at: int | None = None) -> int:
         self.requests.append(("send", payload, to, level, at))
