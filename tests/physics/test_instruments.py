@@ -107,6 +107,24 @@ def test_packets(config: Make) -> None:
     assert set(mine["from_address"]) == {7} and set(mine["to_address"]) == {9} and set(mine["kind"]) == {1}
 
 
+def test_a_sender_may_state_the_length_of_its_signal(config: Make) -> None:
+    """As modems with several data rates do. It then occupies transducer and channel that long."""
+    sim = sea(config, "20 ms", *[(PLAIN, MODEM.format(a=k)) for k in (7, 9)])
+    a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 300.0)
+    sim.send(a, b"slow", to=9, duration=3.2)
+    sim.ping(a, 25e3, at=4_000_000_000, duration=0.5)
+    sim.ping(b, 25e3, at=2_000_000_000)
+    sim.ping(a, 25e3, at=5_000_000_000)
+    sent, receptions = run(sim, 7.0)
+    assert sent["duration"].tolist() == [3.2, 0.01, 0.5, 0.01]
+    assert receptions["duration"][receptions["receiver"] == b].tolist() == [3.2, 0.5, 0.01]
+    outcomes = {int(r["id"]): Outcome(int(r["outcome"])) for r in receptions}
+    assert (outcomes[1], outcomes[2], outcomes[3]) == (Outcome.TRANSMITTING, Outcome.TRANSMITTING, Outcome.HEARD)
+    for length in (0.0, 61.0):
+        with pytest.raises(ValueError, match=r"duration .* s is out of range"):
+            sim.send(a, b"x", duration=length)
+
+
 @pytest.mark.parametrize("tick", TICKS)
 def test_modems_range_each_other(config: Make, tick: str) -> None:
     modems = [(PLAIN + ' turn_around="50 ms"', MODEM.format(a=k)) for k in (3, 4, 5)]
