@@ -338,9 +338,22 @@ class BrokerBase(PrivilegedRequests):
         data, address = arguments.payload_bytes(payload), arguments.whole("to", to)
         return self.request(items.Send(address, data, _level(level), _whole("at", at), _seconds(duration)))
 
-    def range_to(self, address: int, level: float | None = None, *, at: int | None = None) -> int:
-        """Request a reply from the modem with an address. A reception of kind 3 contains the ``range`` (m)."""
-        return self.request(items.Range(arguments.whole("address", address), _level(level), _whole("at", at)))
+    def range_to(
+        self,
+        address: int,
+        level: float | None = None,
+        *,
+        at: int | None = None,
+        payload: bytes = b"",
+        duration: float | None = None,
+    ) -> int:
+        """Request a reply from the modem with an address. A reception of kind 3 contains the ``range`` (m).
+
+        The modem replies to a request with a ``payload`` only if it has received the payload. ``duration`` is the length
+        of the request, as in :meth:`send`.
+        """
+        data, to = arguments.payload_bytes(payload), arguments.whole("address", address)
+        return self.request(items.Range(to, _level(level), _whole("at", at), data, _seconds(duration)))
 
     def subscribe(
         self,

@@ -384,11 +384,22 @@ class Simulation:
         self.channel.send(row, payload, to, duration, EmissionRequest(level, at, number, self.time_s))
 
     def range_request(
-        self, row: int, to: int, level: float | None = None, at: int | None = None, *, number: int = 0
+        self,
+        row: int,
+        to: int,
+        level: float | None = None,
+        at: int | None = None,
+        payload: bytes = b"",
+        duration: float | None = None,
+        *,
+        number: int = 0,
     ) -> None:
-        """Query the modem with address ``to`` for its range. Raises InvalidArgument if the node cannot send the query."""
+        """Query the modem with address ``to`` for its range. Raises InvalidArgument if the node cannot send the query.
+
+        The query may have a payload, which the reply acknowledges. ``duration`` is as in :meth:`send`.
+        """
         self._check_transducer(row)
-        self.channel.range_request(row, to, EmissionRequest(level, at, number, self.time_s))
+        self.channel.range_request(row, to, payload, duration, EmissionRequest(level, at, number, self.time_s))
 
     def listen(self, row: int, on: bool = True) -> None:
         """Let a transducer receive from the start of the next tick, or stop receiving now.

@@ -143,6 +143,25 @@ def test_modems_range_each_other(config: Make, tick: str) -> None:
     assert reply["measured"] == pytest.approx(400.0 - 0.5 * t, abs=1e-3), "the range at mid-time"
 
 
+def test_a_range_request_may_have_a_payload(config: Make) -> None:
+    """Its reply acknowledges it: a modem that loses the payload does not reply."""
+    modems = [(PLAIN, MODEM.format(a=k)) for k in (3, 4)]
+    modems[1] = (PLAIN, MODEM.format(a=4).replace("/>", ' bit_error="0.01"/>'))
+    sim = sea(config, "4 ms", *modems)
+    rows = [node(sim, f"m{k}", k, 300.0 * k) for k in range(2)]
+    for k in range(40):
+        sim.range_request(rows[0], 4, at=k * 10**9, payload=bytes((k,)) * 10, duration=None if k else 0.3)
+    sent, receptions = run(sim, 42.0)
+    asked = sent[sent["source"] == rows[0]]
+    assert asked["duration"].tolist() == [0.3] + [pytest.approx(0.02 + 80 / 1000)] * 39
+    assert [bytes(s["payload"][:10]) for s in asked[:3]] == [bytes((k,)) * 10 for k in range(3)]
+    there = receptions[receptions["receiver"] == rows[1]]
+    good = set(there["id"][there["outcome"] == Outcome.HEARD].tolist())
+    replies = heard(receptions, rows[0])
+    assert {int(r["query"]) for r in replies} == good and 5 < len(good) < 35
+    assert [r["measured"] for r in replies] == pytest.approx([300.0] * len(replies), abs=1e-6)
+
+
 def test_what_a_node_cannot_send_is_refused_by_name(config: Make) -> None:
     sim = sea(config, "4 ms", PLAIN, (PLAIN, MODEM.format(a=1)))
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 100.0)

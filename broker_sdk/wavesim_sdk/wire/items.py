@@ -334,6 +334,8 @@ class Range:
     to: int = record_field(ADDRESS, "address of the modem that must reply")
     level: float | None = record_field(*_LEVEL, default=None)
     at_ns: int | None = record_field(*_AT, default=None)
+    payload: bytes = record_field(Bin(0, MAX_PAYLOAD), "payload, which the reply acknowledges", "", True, default=b"")
+    duration: float | None = record_field(*_DURATION, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ _REQUESTS = _items(
     i.Send(3, b"ping"),
     i.Send(3, b"slow", None, None, 3.2),
     i.Range(3),
+    i.Range(3, payload=b"acknowledge me", duration=0.5),
     i.Observe(50_000_000, (0, 3), (0.0, 0.0, 10.0), 500.0, 1),
     i.Subscribe(("ctd", "dvl-down"), 1, 0, 1, 100_000_000),
     i.Control("speed", 4.0),

@@ -247,27 +247,38 @@ class AcousticChannel:
     def send(self, row: int, payload: bytes, to: int, duration: float | None, asked: EmissionRequest) -> None:
         """Plan a packet; see :meth:`wavesim_server.Simulation.send`."""
         node, modem = self._node(row), self._modem(row)
+        length = self._packet(row, SignalKind.DATA, to, payload, duration)
+        kind = modems.modem_type_of(modem)
+        if kind is not None:
+            asked = asked._replace(at=self._departure_time(row, kind, modem, asked))
+        self._plan_packet(row, payload, asked)
+        if kind is not None and asked.at is not None:
+            node.next_departure = asked.at * 1e-9 + length
+
+    def _packet(self, row: int, kind: SignalKind, to: int, payload: bytes, duration: float | None) -> float:
+        """Make the requested emission a packet of a modem, and return its length in s."""
+        modem = self._modem(row)
         to = _checked_integer("address", to, 2**31)
         if not isinstance(payload, (bytes, bytearray)):
             raise ValueError(f"a payload must be bytes, got {type(payload).__name__}")
         if len(payload) > modem.payload:
             raise ValueError(f"the payload has {len(payload)} bytes; the maximum for this modem is {modem.payload}")
-        handle, kind = self._handles + 1, modems.modem_type_of(modem)
+        coding = modems.modem_type_of(modem) if payload or kind is SignalKind.DATA else None
         bits = sent = 8.0 * len(payload)
-        if kind is not None:
-            bits, sent = kind.equivalent_bits(modem, len(payload)), kind.bits(modem, len(payload))
+        if coding is not None:
+            bits, sent = coding.equivalent_bits(modem, len(payload)), coding.bits(modem, len(payload))
         length = modem.preamble + sent / modem.bit_rate if duration is None else _checked_duration(duration)
-        if kind is not None:
-            asked = asked._replace(at=self._departure_time(row, kind, modem, asked))
-        emission = self._blank_emission(SignalKind.DATA, modem.frequency, length, modem.bandwidth)
-        emission.bits, emission.payload_bytes, emission.handle = bits, len(payload), handle
-        emission.code, emission.to_address = node.transducer.code, to
+        emission = self._blank_emission(kind, modem.frequency, length, modem.bandwidth)
+        emission.bits, emission.payload_bytes, emission.handle = bits, len(payload), self._handles + 1
+        emission.code, emission.to_address = self._node(row).transducer.code, to
+        return length
+
+    def _plan_packet(self, row: int, payload: bytes, asked: EmissionRequest) -> None:
+        """Plan the packet that :meth:`_packet` has made, and keep its payload."""
         self._plan_emission(row, asked)
-        if kind is not None and asked.at is not None:
-            node.next_departure = asked.at * 1e-9 + length
-        self._handles = handle
-        self._payloads[handle] = bytes(payload)
-        node.payloads.add(handle)
+        self._handles += 1
+        self._payloads[self._handles] = bytes(payload)
+        self.nodes[row].payloads.add(self._handles)
 
     def _departure_time(self, row: int, kind: modems.ModemType, modem: Modem, asked: EmissionRequest) -> int:
         """Return the departure time that a modem's medium access assigns to a packet, in the time of the node's own
@@ -287,15 +298,12 @@ class AcousticChannel:
         busy = max(busy + offset + drift * busy, node.next_departure)
         return round(max(kind.departure(modem, requested, busy, draw), requested) * 1e9)
 
-    def range_request(self, row: int, to: int, asked: EmissionRequest) -> None:
+    def range_request(self, row: int, to: int, payload: bytes, duration: float | None, asked: EmissionRequest) -> None:
         """Plan a range query; see :meth:`wavesim_server.Simulation.range_request`."""
-        code, modem = self._node(row).transducer.code, self._modem(row)
-        to = _checked_integer("address", to, 2**31)
+        self._packet(row, SignalKind.RANGE_REQUEST, to, payload, duration)
         if to == 0:
             raise ValueError("a range request needs the address of one modem")
-        emission = self._blank_emission(SignalKind.RANGE_REQUEST, modem.frequency, modem.preamble, modem.bandwidth)
-        emission.code, emission.to_address = code, to
-        self._plan_emission(row, asked)
+        self._plan_packet(row, payload, asked)
 
     def _node(self, row: int) -> ActiveTransducer:
         if row not in self.nodes:
