@@ -199,3 +199,6 @@ def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
 def commands() -> list[click.Command]:
     """Return the commands of this package."""
     return [device, record]
+
+
+import wavesim_devices.cli_modems  # noqa: E402, F401  # adds its commands to the group

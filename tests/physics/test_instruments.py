@@ -150,11 +150,11 @@ def test_a_range_request_may_have_a_payload(config: Make) -> None:
     sim = sea(config, "4 ms", *modems)
     rows = [node(sim, f"m{k}", k, 300.0 * k) for k in range(2)]
     for k in range(40):
-        sim.range_request(rows[0], 4, at=k * 10**9, payload=bytes((k,)) * 10, duration=None if k else 0.3)
+        sim.range_request(rows[0], 4, at=k * 10**9, payload=bytes((k + 1,)) * 10, duration=None if k else 0.3)
     sent, receptions = run(sim, 42.0)
     asked = sent[sent["source"] == rows[0]]
     assert asked["duration"].tolist() == [0.3] + [pytest.approx(0.02 + 80 / 1000)] * 39
-    assert [bytes(s["payload"][:10]) for s in asked[:3]] == [bytes((k,)) * 10 for k in range(3)]
+    assert [bytes(s["payload"][:10]) for s in asked[:3]] == [bytes((k + 1,)) * 10 for k in range(3)]
     there = receptions[receptions["receiver"] == rows[1]]
     good = set(there["id"][there["outcome"] == Outcome.HEARD].tolist())
     replies = heard(receptions, rows[0])
