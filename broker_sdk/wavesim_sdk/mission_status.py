@@ -5,16 +5,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["STATUS_PREFIX", "VEHICLE_ACTIONS", "MissionStatus"]
+__all__ = ["MISSION_ACCEPTED", "STATUS_PREFIX", "VEHICLE_ACTIONS", "MissionStatus", "is_routine"]
 
 #: actions of a vehicle command
 VEHICLE_ACTIONS = ("goto", "loiter", "return", "pause", "resume", "abort")
 STATUS_PREFIX = "mission: "
+MISSION_ACCEPTED = "accepts a mission of "  #: begin of the notice of a program that takes a new mission
 _TEXT = re.compile(
     re.escape(STATUS_PREFIX) + r"(?P<mode>[^;]{1,40})"
     r"(?:; waypoint (?P<waypoint>\d{1,6}) of (?P<count>\d{1,6}))?"
     r"(?:; to (?P<north>-?\d{1,9}\.\d) m north, (?P<east>-?\d{1,9}\.\d) m east)?"
 )
+_ACCEPTED = re.compile(rf"(?:{'|'.join(VEHICLE_ACTIONS)}): accepted(?:: .*)?|{MISSION_ACCEPTED}.*", re.DOTALL)
+
+
+def is_routine(text: str) -> bool:
+    """Return whether a notice reports normal operation: progress of a mission, or a command or mission that was accepted."""
+    return MissionStatus.parse(text) is not None or _ACCEPTED.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, runtime_checkable
@@ -12,6 +12,8 @@ from wavesim_devices.ports import Bytes, Connection, OpenPort
 from wavesim_devices.sensor_selection import select_sensors
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError
+
+SOUND_PERIOD_S = 0.02  #: wall time in s between two steps of devices that use sound, so that they answer promptly
 
 
 class Device(Protocol):
@@ -127,6 +129,18 @@ class ServedDevice:
         return f"{self.device_type.title} of '{{}}' at " + ", ".join(f"{n} {p.path}" for n, p in self.ports.items())
 
 
+async def _read_ports() -> None:
+    """Let the devices receive all bytes that have arrived, so that a step contains what its hosts sent before it."""
+    for _ in range(3):  # the selector reports the socket, its stream wakes the task of the port, the task reads
+        await asyncio.sleep(0)
+
+
+def _state_period(broker: AsyncBroker, sensors: Collection[str], acoustics: bool) -> float:
+    """Return the wall time in s between two states, short enough for every value of the fastest sensor at real time."""
+    periods = [s.period_ns * 0.5e-9 for s in broker.sensors if s.name in sensors and s.period_ns]
+    return min(broker.welcome.state_period_ns * 1e-9, *periods, *([SOUND_PERIOD_S] if acoustics else []))
+
+
 async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapping[str, OpenPort]]) -> None:
     """Join a body and serve its devices, each on its own ports, until the run ends."""
     served: list[ServedDevice] = []
@@ -151,10 +165,14 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapp
                     s.device_type.required_type,
                 )
                 s.create(broker, own)
-            broker.subscribe(tuple(selected.values()), acoustics=any(s.device_type.uses_acoustics for s in served))
+            acoustics = any(s.device_type.uses_acoustics for s in served)
+            period = _state_period(broker, selected.values(), acoustics)
+            broker.subscribe(tuple(selected.values()), acoustics=acoustics, state_period=period)
             for s in served:
                 options.report(s.title.format(options.body))
             async for step in broker.steps():
+                if options.lockstep:
+                    await _read_ports()
                 for s in served:
                     if s.device is not None:
                         s.device.step(step)

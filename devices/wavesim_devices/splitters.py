@@ -10,8 +10,8 @@ class LineSplitter:
     length.
     """
 
-    def __init__(self, limit: int = 128) -> None:
-        self.limit, self.dropped = limit, 0
+    def __init__(self, limit: int = 128, encoding: str = "ascii") -> None:
+        self.limit, self.encoding, self.dropped = limit, encoding, 0
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[str]:
@@ -24,7 +24,7 @@ class LineSplitter:
             if len(line) > self.limit:
                 self.dropped += 1
             elif line.strip():
-                found.append(line.decode("ascii", errors="replace").strip())
+                found.append(line.decode(self.encoding, errors="replace").strip())
         if len(self._buffer) > self.limit:
             self.dropped += 1
             self._buffer.clear()

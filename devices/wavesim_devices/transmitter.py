@@ -1,76 +1,131 @@
-"""Transmissions of a modem: a series of signals, each of which leaves when the one before it has ended."""
+"""Transmitter of a virtual modem: it sends signals one after the other, because a transducer sends one at a time.
+
+If the transducer refuses a signal because it recharges, the transmitter repeats the request until its patience ends. It
+does not repeat a signal with a time of its own.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wavesim_sdk.broker import Step
+from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.wire.items import SignalSent
 
-GAP_S = 1e-6  #: shortest pause between two signals of a transmission, so that rounding does not let them overlap
-#: function that requests a signal at a time by the node's clock in ns (None: now), and returns the number of the request
-Emit = Callable[[int | None], int]
+PATIENCE_S = 10.0
+RECHARGING = "recharging"  #: word in the reason for which the server refuses a signal while the transducer recharges
+MAX_WAITING = 64
 
 
-def _nothing(*_: object) -> None: ...
+def _ignore(*_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Functions that receive the progress of a signal. All times are simulation times in s."""
+
+    began: Callable[[SignalSent], None] = _ignore  #: the signal begins to leave the transducer
+    ended: Callable[[], None] = _ignore  #: its last bit has left
+    failed: Callable[[str], None] = _ignore  #: it was not sent; argument: the reason
 
 
 @dataclass
-class Transmission:
-    """What the modem sends, and what it does as the signals leave and when the last one has ended."""
-
-    emit: list[Emit]
-    on_start: Callable[[SignalSent], None] = _nothing  #: called with the first signal
-    on_signal: Callable[[SignalSent], None] = _nothing  #: called with each signal
-    on_end: Callable[[], None] = _nothing
-    on_refusal: Callable[[str], None] = _nothing  #: called with the server's reason
+class _Waiting:
+    request: Callable[[], int]
+    progress: Progress
+    patience: float
+    timed: bool
+    deadline: float | None = None  # None until its turn comes
+    number: int | None = None  # of the request at the server; None while it is to be repeated
+    end: float | None = None  # None until it leaves
 
 
 class Transmitter:
-    """The modem's transmitter, which carries out one transmission at a time. ``gap`` is the pause in s between its
-    signals.
-    """
+    """Queue of the signals of a modem. ``step`` must be called with each step."""
 
-    def __init__(self, gap: float = GAP_S) -> None:
-        self._gap = gap
-        self._current: Transmission | None = None
-        self._left: list[Emit] = []
-        self._request: int | None = None  # request whose signal has not left yet
-        self._started = False
-        self._end = 0.0
+    def __init__(self, broker: AsyncBroker) -> None:
+        self.broker = broker
+        self.time: float | None = None  # None until the first state arrives
+        self._queue: deque[_Waiting] = deque()
 
     @property
     def busy(self) -> bool:
-        """Whether a transmission is under way."""
-        return self._current is not None
+        """Whether the transducer sends, or will send."""
+        return bool(self._queue)
 
-    def start(self, transmission: Transmission) -> None:
-        """Start a transmission; the transmitter must not be busy."""
-        self._current, self._started = transmission, False
-        self._left = list(transmission.emit)
-        self._request = self._left.pop(0)(None)
+    @property
+    def full(self) -> bool:
+        """Whether the queue takes no further signal."""
+        return len(self._queue) >= MAX_WAITING
+
+    def send(
+        self,
+        payload: bytes,
+        to: int,
+        progress: Progress | None = None,
+        *,
+        level: float | None = None,
+        at: int | None = None,
+        patience: float = PATIENCE_S,
+    ) -> None:
+        """Send a packet when its turn comes; arguments as in :meth:`Broker.send`."""
+        if at is not None and self.time is not None:
+            patience += max(at * 1e-9 - self.time, 0.0)
+        self._put(lambda: self.broker.send(payload, to, level, at=at), progress, patience, timed=at is not None)
+
+    def range_to(self, address: int, progress: Progress | None = None, *, level: float | None = None) -> None:
+        """Request a reply from a modem when the turn of the request comes."""
+        self._put(lambda: self.broker.range_to(address, level), progress, PATIENCE_S)
+
+    def cancel(self) -> None:
+        """Drop all signals that have not been requested from the transducer."""
+        dropped = [w for w in self._queue if w.number is None]
+        self._queue = deque(w for w in self._queue if w.number is not None)
+        for waiting in dropped:
+            waiting.progress.failed("cancelled")
+
+    def _put(
+        self, request: Callable[[], int], progress: Progress | None, patience: float, *, timed: bool = False
+    ) -> None:
+        self._queue.append(_Waiting(request, progress or Progress(), patience, timed))
+        self._start()
+
+    def _start(self) -> None:
+        """Request the first signal of the queue, if that has not been done."""
+        if self.time is None or not self._queue:
+            return
+        first = self._queue[0]
+        if first.deadline is None:
+            first.deadline = self.time + first.patience
+        if first.number is None:
+            first.number = first.request()
 
     def step(self, step: Step) -> None:
-        """Process the signals that have left, and the end of the last one."""
-        current = self._current
-        if current is None:
-            return
+        """Process a new simulation state."""
+        self.time = step.time
         for sent in step.sent:
-            if sent.request != self._request:
-                continue
-            if not self._started:
-                self._started = True
-                current.on_start(sent)
-            current.on_signal(sent)
-            self._end = step.time + sent.duration
-            after = sent.emission_ns + round((sent.duration + self._gap) * 1e9)
-            self._request = self._left.pop(0)(after) if self._left else None
+            if self._queue and self._queue[0].number == sent.request:
+                self._queue[0].end = self.time + sent.duration
+                self._queue[0].progress.began(sent)
         for refused in step.refused:
-            if refused.request == self._request:
-                self._current = None
-                current.on_refusal(refused.text)
-                return
-        if self._request is None and step.time >= self._end:
-            self._current = None
-            current.on_end()
+            if self._queue and self._queue[0].number == refused.request:
+                self._refused(refused.text)
+        while self._queue:
+            first = self._queue[0]
+            if first.end is not None and self.time >= first.end:
+                self._queue.popleft()
+                first.progress.ended()
+            elif first.end is None and first.deadline is not None and self.time >= first.deadline:
+                self._queue.popleft()
+                first.progress.failed("the transducer did not send it in time")
+            else:
+                break
+        self._start()
+
+    def _refused(self, reason: str) -> None:
+        if RECHARGING in reason and not self._queue[0].timed:
+            self._queue[0].number = None
+        else:
+            self._queue.popleft().progress.failed(reason)

@@ -47,12 +47,18 @@ NAMES = {
     "ros": "pool",
     "navigation": "lbl",
 }
+#: tutorials that a test of their own follows, because their reader also acts on the page
+ON_THE_PAGE = {"rov": "test_rov_page.py"}
 #: blocks that nothing here runs or reads: page and how the block begins -> why
 ELSEWHERE = {
     ("docs/glossary.md", "above"): "a list of words; docs/glossary.py reads it",
     ("README.md", "900 s simulated"): "a picture of a table",
     ("docs/decisions.md", "before  "): "routes of data; benchmarks/routes.py traces them",
     ("README.md", "from contextlib"): "test_readme.py runs it",
+    ("README.md", "from wavesim_sdk"): "test_readme.py runs it",
+    ("README.md", "python "): "test_readme.py runs it",
+    ("README.md", "server "): "test_readme.py compares it",
+    ("README.md", "... s"): "test_readme.py compares it",
     ("docs/PROTOCOL.md", "client     "): "a drawing",
     ("docs/PROTOCOL.md", "key = 0001"): "tests/protocol opens what is sealed",
     ("docs/PROTOCOL.md", "HELLO 5756"): "written by docs/generate.py; tests/protocol reads the vectors",
@@ -151,7 +157,8 @@ def follow(root: Path, tmp_path: Path, name: str, tutorial: str, variables: dict
 
 def test_each_tutorial_is_followed(root: Path) -> None:
     pages = {path.stem for path in (root / TUTORIALS).glob("*.md")}
-    assert pages - {"index"} == NAMES.keys()
+    assert pages - {"index"} == NAMES.keys() | ON_THE_PAGE.keys()
+    assert all((root / "tests/examples" / test).is_file() for test in ON_THE_PAGE.values())
 
 
 @pytest.mark.parametrize(

@@ -1,75 +1,124 @@
-"""The tour of the README works: its program runs, and its commands and files exist."""
+"""The tour of the README, line by line; its links and files exist."""
 
 from __future__ import annotations
 
 import re
-import signal
+import socket
 import subprocess
-import sys
+import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Server, wavesim
-from wavesim_world.config import load
+from tests.conftest import wavesim
+from tests.examples.pages import Block, Follower, at_desk, page_blocks
+from wavesim_sdk.attach import SharedState
+from wavesim_sdk.commander import Commander
+
+WAIT_S = 90.0
+END_S = 8  #: configured end of the run, which --duration 0 removes
+#: commands of the tour that get any free port here
+PORTS = {"viz": "viz --port 0", "configure": "configure --port 0", "4001": "0"}
 
 
-@pytest.fixture(scope="module")
-def readme(root: Path) -> str:
-    return (root / "README.md").read_text()
+def tour(root: Path) -> list[Block]:
+    """The blocks from the first terminal on."""
+    blocks = page_blocks(root, "README.md")
+    return blocks[next(k for k, block in enumerate(blocks) if block.title) :]
 
 
-@pytest.mark.system
-def test_the_tour(readme: str, root: Path, tmp_path: Path, serve: Callable[..., Server], name: str) -> None:
-    (options,) = re.findall(r"^wavesim serve config\.xml (.*)$", readme, re.MULTILINE)
-    server = serve(root / "config.xml", "--log", "", *options.split())
-    assert "missing    lauv, remus, jolner: " in wavesim("status", "-s", name).stdout, (
-        "the three that the trial would wait for"
-    )
-    (program,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    hello = tmp_path / "hello.py"
-    hello.write_text(program.replace('"demo"', repr(name)))
-    process = subprocess.Popen(
-        [sys.executable, "-u", str(hello)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        server.wait(lambda s: s["clients_total"] == 1)
-        for command in (["speed", "1"], ["start"]):
-            assert wavesim(*command, "-s", name).returncode == 0
-        assert process.stdout is not None
-        seconds = []
-        for line in process.stdout:
-            seconds.append(int(line.split()[0]))
-            if len(seconds) == 1:
-                assert line.split()[-5:] == ["speed", "over", "ground", "0.00", "m/s"], "a boat at rest"
-            if float(line.split()[-2]) > 0.2:
-                break
-        else:
-            pytest.fail("the boat did not move")
-        emulator = subprocess.Popen(
-            [sys.executable, "-m", "wavesim_sdk", "emulate", "ctd", str(root / "config.xml"), "-s", name],
-            stderr=subprocess.DEVNULL,
-        )
-        from wavesim_sdk.attach import SharedState
+class Reader:
+    """What a reader sees and does between the blocks."""
 
-        reader = SharedState(name)
-        server.wait(lambda _: bool(reader.values("ctd")["sequence"].max() > 3))
-        emulator.terminate()
-        emulator.wait()
+    def __init__(self, follower: Follower, name: str) -> None:
+        self.follower, self.name = follower, name
+
+    def printed(self, terminal: str, pattern: str) -> str:
+        """What a terminal has printed, as soon as the pattern is part of it."""
+        process, path = self.follower.terminals[terminal]
+        self.until(lambda: process.poll() is not None or re.search(pattern, path.read_text()) is not None)
+        assert re.search(pattern, path.read_text()), f"{terminal} ended: {path.read_text()}"
+        return path.read_text()
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        limit = time.monotonic() + WAIT_S
+        while not condition():
+            assert time.monotonic() < limit, "waited in vain"
+            time.sleep(0.02)
+
+    def waits_for_the_program(self) -> None:
+        with Commander(self.name) as commander:
+            self.until(lambda: commander.send("status").data["clients_total"] == 1)
+
+    def sees_the_boat_move(self) -> None:
+        lines = self.printed("terminal 3", r"speed over ground (0\.[2-9]|[1-9])").splitlines()
+        assert lines[0].endswith("speed over ground 0.00 m/s"), "a boat at rest"
+        seconds = [line.split()[0] for line in lines]
         assert len(set(seconds)) == len(seconds), "one line for each simulated second"
-        assert wavesim("speed", "0", "-s", name).returncode == 0
-        end_s = load(root / "config.xml").config.time.duration
-        server.wait(lambda s: s["time_ns"] > (end_s + 1.0) * 1e9 and s["state"] == "running", timeout=90.0)
-        process.send_signal(signal.SIGINT)
-        process.stdout.read()
-        assert process.stderr is not None and process.stderr.read() == "", "Ctrl-C is how it ends"
-        assert process.wait(30) == 0
-    finally:
-        process.kill()
-        process.wait()
-    for command in (["pause"], ["step", "25"], ["speed", "0"], ["shutdown"]):
-        assert wavesim(*command, "-s", name).returncode == 0, command
+
+    def opens_the_page(self) -> None:
+        """The address in terminal 4."""
+        (url,) = re.findall(r"http://\S+", self.printed("terminal 4", r"http://\S+\s"))
+        with urllib.request.urlopen(url, timeout=30.0) as answer:
+            assert b"<title>WaVeSim</title>" in answer.read()
+
+    def sees_values(self, *sensors: str) -> None:
+        shared = SharedState(self.name)
+        self.until(lambda: all(shared.values(sensor)["sequence"].max() > 3 for sensor in sensors))
+
+    def connects_a_plotter(self) -> None:
+        port = int(self.printed("terminal 6", r":\d+\s").split(":")[-1])
+        with socket.create_connection(("127.0.0.1", port), timeout=30.0) as line, line.makefile() as sentences:
+            assert next(s for s in sentences if "HDT" in s).startswith("$HEHDT,")
+
+    def controls_the_clock(self) -> None:
+        """The commands in the text of step 1, then Ctrl-C in two terminals as step 7 says."""
+        for command in (["pause"], ["step", "25"], ["speed", "0"], ["start"]):
+            done = wavesim(*command, "-s", self.name)
+            assert done.returncode == 0, (command, done.stderr)
+        assert self.name in wavesim("servers").stdout
+        assert SharedState(self.name).clock()["time_ns"] > END_S * 1e9, "the run lasts as long as the reader likes"
+        lines = self.follower.terminals["terminal 3"][1]
+        for terminal in ("terminal 3", "terminal 6"):
+            self.follower.close(terminal)
+        assert all(line.endswith(" m/s") for line in lines.read_text().splitlines()), "no traceback after Ctrl-C"
+
+
+@pytest.mark.long
+@pytest.mark.system
+@pytest.mark.timeout(600)
+def test_the_tour(root: Path, tmp_path: Path, name: str) -> None:
+    """Steps 1 to 8, with real processes."""
+    with at_desk(tmp_path, {"demo": name, **PORTS}) as follower:
+        config = (root / "config.xml").read_text()
+        for old, new in (("demo", name), ("9750", "0"), ("15 min", f"{END_S} s")):
+            assert f'"{old}"' in config
+            config = config.replace(f'"{old}"', f'"{new}"')
+        (follower.folder / "config.xml").write_text(config)
+        (follower.folder / "examples").symlink_to(root / "examples")
+        reader = Reader(follower, name)
+        actions: dict[str, Callable[[], None]] = {  # after the block that begins like this
+            "python hello.py": reader.waits_for_the_program,
+            "wavesim speed": reader.sees_the_boat_move,
+            "wavesim viz": reader.opens_the_page,
+            "wavesim emulate ctd": lambda: reader.sees_values("ctd"),
+            "wavesim emulate all": lambda: reader.sees_values("ahrs", "speedlog"),
+            "wavesim device": reader.connects_a_plotter,
+            "wavesim fault": reader.controls_the_clock,
+            "wavesim configure": reader.opens_the_page,
+        }
+        done = set()
+        for block in tour(root):
+            follower.follow([block])
+            for start in filter(block.text.startswith, actions):
+                actions[start]()
+                done.add(start)
+        assert done == actions.keys()
+        folder = follower.folder / "runs" / "tour"
+        for file in ("run.mcap", "tracks.png", "csv/acoustics.reception.csv", "csv/faults.csv"):
+            assert (folder / file).is_file(), file
 
 
 def test_links_and_files_exist(root: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.log import Log, Series
+from wavesim_sdk.mission_status import MissionStatus
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, EFFORT, ESTIMATE, STATE
 from wavesim_viz.alarms import AlarmMonitor, AlarmRules, BodyHealth
@@ -191,6 +192,21 @@ def test_alarms_come_and_go() -> None:
     assert len(alarms.all) <= 300
     watch.look(0.5)
     assert alarms.all == [], "time began anew"
+
+
+def test_normal_operation_is_no_alarm() -> None:
+    """Progress of missions and accepted commands are notices only."""
+    watch = Watch()
+    routine = (
+        str(MissionStatus("mission", 2, 6, (180.0, -120.0))),
+        "goto: accepted",
+        "return: accepted: 3 min",
+        "accepts a mission of 6 waypoint(s)",
+    )
+    others = ["goto: refused: beyond the fence", "left the fence 'bay' (keep inside)"]
+    for text in (*routine, *others):
+        watch.alarms.note({"time": 1.0, "row": 0, "name": "a", "text": text})
+    assert [a.text for a in watch.alarms.all] == others
 
 
 def test_a_condition_must_last_and_be_over_for_a_time() -> None:

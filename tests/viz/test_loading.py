@@ -17,6 +17,7 @@ from tests.viz.browser import need
 from tests.viz.sea import Opener
 from tests.viz.stage import Stage, on_stage
 from wavesim_viz import hub as hubs
+from wavesim_viz import scene as scenes
 from wavesim_viz import web
 from wavesim_viz.frame import ViewerFrame, bodies
 from wavesim_viz.web import STATIC, AccessPolicy, make_app
@@ -105,12 +106,53 @@ async def test_a_page_can_draw_before_it_has_the_history(tmp_path: Path, monkeyp
         for local in (True, False):
             monkeypatch.setattr(web, "_is_local", lambda address, local=local: local)
             async with client.ws_connect("/ws", origin=origin, compress=15) as ws:
-                order = []
-                while "tracks" not in order:
-                    message = await ws.receive(10)
-                    order.append(message.json()["type"] if message.type is aiohttp.WSMsgType.TEXT else "frame")
-                assert {"hello", "scene", "roster", "frame"} <= set(order[:-1])
+                order = await received_until(ws, "tracks")
+                assert {"hello", "scene", "roster", "frame"} <= set(order[: order.index("details")])
                 assert bool(ws.compress) is not local
+
+
+async def received_until(ws: aiohttp.ClientWebSocketResponse, last: str) -> list[str]:
+    """Return the types of the messages up to one of a type."""
+    order: list[str] = []
+    while last not in order:
+        message = await ws.receive(10)
+        order.append(message.json()["type"] if message.type is aiohttp.WSMsgType.TEXT else "frame")
+    return order
+
+
+@pytest.mark.system
+async def test_details_and_history_do_not_delay_the_first_picture(tmp_path: Path) -> None:
+    """A page that still loads its scripts receives the bodies once. The rest follows on request."""
+    app = make_app(Crowd(), 50.0, AccessPolicy.make("127.0.0.1", 1, False), tmp_path)
+    server = TestServer(app)
+    await server.start_server()
+    app[web.ACCESS].names = {f"127.0.0.1:{server.port}"}
+    async with (
+        TestClient(server) as client,
+        client.ws_connect("/ws?first", origin=f"http://127.0.0.1:{server.port}") as ws,
+        client.ws_connect("/ws", origin=f"http://127.0.0.1:{server.port}") as other,
+    ):
+        # the other page has everything, and many frames
+        assert "details" in await received_until(other, "tracks")
+        for _ in range(5):
+            await received_until(other, "frame")
+        await ws.send_json({"do": "watch", "row": 0})
+        before = await received_until(ws, "kit")
+        assert {"hello", "scene", "roster"} <= set(before) and before.count("frame") == 1
+        assert not {"details", "tracks"} & set(before)
+        await ws.send_json({"do": "details"})
+        after = await received_until(ws, "tracks")
+        assert "details" in after and "scene" not in after
+
+
+def test_a_scene_has_first_only_what_its_bodies_need() -> None:
+    """The library's models and the sea bed are most of a scene's bytes."""
+    whole = scenes.empty("x")
+    bed: Any = {"north": [0.0, 1.0], "east": [0.0, 1.0], "depth": [[1.0, 2.0], [3.0, 4.0]]}
+    whole |= {"bed": bed, "bodies": [{"name": "a", "model": "lauv"}]}  # type: ignore[typeddict-item]
+    first, details = scenes.scene_messages(whole)
+    assert set(first["scene"]["models"]) == {"lauv"} and first["scene"]["bed"] is None
+    assert details["bed"] == bed and len(details["models"]) > 5
 
 
 @pytest.fixture
@@ -143,6 +185,10 @@ def test_a_phone_sees_bodies_before_the_3d_view(context: Any, open_page: Opener,
     before = [p for p in parts if p[2] <= first]
     later = [p for p in parts if p[1] >= first]
     assert sum(p[3] for p in before) < MOST_FIRST + 10_000
+    # the socket opens while the scripts load: bodies are drawn with the first picture
+    main = next(p for p in parts if "/main-" in p[0])
+    assert page.see("performance.getEntriesByName('socket')[0].startTime") < main[2]
+    page.until(lambda: {"do details", "details", "tracks"} <= page.protocol.seen)
     assert any("/view3d-" in p[0] for p in later) and not any("configurator" in p[0] for p in parts)
     assert page.see("wavesim.app.root.querySelectorAll('#fleet tr[data-row]').length") == 20
     page.clean()

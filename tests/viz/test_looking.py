@@ -206,7 +206,7 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     page.wait(
         "performance.now() > wavesim.app.loop.awakeUntil && !wavesim.app.loop.stale"
     )  # it draws nothing of itself any more
-    page.page.select_option("select[aria-label='Event filter']", "heard")
+    page.page.select_option("select[aria-label='Event filter']", "received")
     cells = "[...document.querySelectorAll('#events tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     page.wait(f"({cells}).length === 3")
     pulse, reply, request = page.see(cells)
@@ -222,7 +222,7 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     page.see("wavesim.app.bottom.show('sound')")
     chips = "Object.fromEntries([...document.querySelectorAll('.reasons button')].map(b => [b.dataset.outcome, [b.textContent, b.classList.contains('off')]]))"
     page.wait("document.querySelectorAll('.reasons button').length === 3")
-    assert page.see(chips) == {"0": ["heard 3", False], "8": ["collision 1", False], "11": ["echo 1", True]}
+    assert page.see(chips) == {"0": ["received 3", False], "8": ["collision 1", False], "11": ["echo 1", True]}
     lines = "document.querySelector('#spacetime').getContext('2d')"
     at = (
         "(t, v) => { const c = document.querySelector('#spacetime'), f = c.width / c.clientWidth, x = 92 + (c.clientWidth - 92) * (1 - (%g - t) / 10), y = v * (c.clientHeight - 18),"
@@ -235,10 +235,10 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     page.page.locator(".reasons button[data-outcome='8']").click()
     assert page.see(chips)["8"] == ["collision 1", True] and page.see(f"({at})(15.36, {lane[1]})") < 100
     page.page.click("#sound-ranges")
-    assert page.see(chips)["0"][0] == "heard 2", "without the pulse"
+    assert page.see(chips)["0"][0] == "received 2", "without the pulse"
     page.see("wavesim.app.selection.choose(1)")
     page.page.click("#sound-own")
-    assert page.see(chips)["0"][0] == "heard 0" and page.see(chips)["8"][0] == "collision 1"
+    assert page.see(chips)["0"][0] == "received 0" and page.see(chips)["8"][0] == "collision 1"
     page.page.click("#sound-own")
     page.page.click("#sound-ranges")
     between = f"({at})(18.5, {lane[0] + 0.08})"
@@ -251,9 +251,9 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     source.now = 30.0
     page.wait("wavesim.store.time === 30")
     page.page.click("#sound-far")
-    assert page.see(chips)["0"][0] == "heard 1", "of the chosen body, still of the frozen time"
+    assert page.see(chips)["0"][0] == "received 1", "of the chosen body, still of the frozen time"
     page.page.click("#freeze")
-    page.wait(f"({chips})[0][0] === 'heard 0'")
+    page.wait(f"({chips})[0][0] === 'received 0'")
     source.now = NOW
     page.wait(f"wavesim.store.time === {NOW}")
     page.see("wavesim.app.selection.choose(0)")
@@ -296,7 +296,7 @@ def test_sky_selection_and_belief_in_the_picture(bay: tuple[Bay, str], open_page
     page = open_page(url)
     loaded(page)
     page.page.set_viewport_size({"width": 900, "height": 500})
-    page.see("wavesim.view.sharp(); wavesim.view.show.labels = wavesim.view.show.trails = false")
+    page.see("wavesim.view.setResolution('full'); wavesim.view.show.labels = wavesim.view.show.trails = false")
     sun = np.array([0.45, 0.62, 0.64]) / np.linalg.norm([0.45, 0.62, 0.64])
 
     def look(eye: Any, way: Any) -> Any:

@@ -53,6 +53,24 @@ def test_every_control_is_within_a_phone(bay: str, open_page: Opener) -> None:
     page.clean()
 
 
+def test_menus_and_tabs_are_whole_on_a_small_screen(bay: str, open_page: Opener) -> None:
+    """No menu and no tab is cut off or hidden at 1280 pixels."""
+    page = open_page(bay)
+    page.page.set_viewport_size({"width": 1280, "height": 720})
+    page.wait(READY)
+    page.page.click("#do-view-chart")
+    stage = page.page.locator("#stage").bounding_box()
+    assert stage is not None
+    for menu in ("#shown", "#chart-tools", "#layouts"):
+        page.page.click(f"{menu} summary")
+        within = f"document.querySelector('{menu} > div').getBoundingClientRect().right"
+        page.wait(f"{within} > 0 && {within} <= {stage['x'] + stage['width']}")
+        page.page.keyboard.press("Escape")
+    cut = "(t => [...t.children].filter(e => e.getBoundingClientRect().right > t.getBoundingClientRect().right + 1).map(e => e.textContent))"
+    assert page.see(f"{cut}(document.querySelector('.tabs'))") == []
+    page.clean()
+
+
 def test_a_phone_can_save_a_model(view: Callable[..., Viewer], open_page: Opener) -> None:
     page = open_page(view(command="configure").url)
     page.page.set_viewport_size({"width": 390, "height": 844})

@@ -55,7 +55,9 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         page.wait("wavesim.view.sounds.shown > 0")
         page.wait("wavesim.store.alarms.some(a => a.kind === 'fence' && a.name === 'sub')")
         page.wait("wavesim.store.notices.some(n => n.text.includes(\"left the fence 'bay'\"))")
-        page.wait("[...document.querySelectorAll('#events tbody td:last-child')].some(e => e.textContent === 'heard')")
+        page.wait(
+            "[...document.querySelectorAll('#events tbody td:last-child')].some(e => e.textContent === 'received')"
+        )
         fits = "(() => { const e = document.querySelector('#events'); return e.scrollWidth <= e.clientWidth })()"
         assert page.see(fits), "all columns of signals, their outcome too, at 1280"
         assert page.see("document.querySelector('#stat-vehicles').textContent") == "2"
@@ -384,7 +386,7 @@ def whole_log(page: Page, log: Log, at: float) -> None:
     heard = int((receptions["outcome"] == 0).sum())
     assert (
         heard > 5
-        and page.see("document.querySelector(\".reasons button[data-outcome='0']\").textContent") == f"heard {heard}"
+        and page.see("document.querySelector(\".reasons button[data-outcome='0']\").textContent") == f"received {heard}"
     )
     assert colours(page, "#spacetime") > 8
     page.shot("sound")

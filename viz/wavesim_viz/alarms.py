@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.mission_status import is_routine
 from wavesim_viz.frame import HELD, INVALID, ViewerFrame
 from wavesim_viz.page_content import Alarm, Notice, Severity
 
@@ -145,8 +146,10 @@ class AlarmMonitor:
             self.version += 1
 
     def note(self, notice: Notice) -> None:
-        """Add an instantaneous event that the server has reported."""
+        """Add an instantaneous event that the server has reported. Normal operation is no alarm."""
         text = notice["text"]
+        if is_routine(text):
+            return
         kind = next((k for k in ("fence", "contact", "frozen") if k in text), "notice")
         alarm = self._raise(kind, notice["row"], notice["name"], text, notice["time"], same_text=True)
         alarm.until = alarm.since

@@ -48,6 +48,7 @@ from wavesim_viz.page_protocol import (
     VehicleCommandRequest,
 )
 from wavesim_viz.replay import ReplaySource
+from wavesim_viz.scene import scene_messages
 from wavesim_viz.traffic import encounter_table
 
 PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S, LOG_S = 0.1, 0.2, 0.2, 0.5, 0.5, 1.0, 2.0
@@ -83,6 +84,8 @@ class Viewer:
         self.fresh = asyncio.Event()
         #: messages to send, in this order; None: the newest frame
         self.texts: deque[str | None] = deque(maxlen=MOST_WAITING)
+        self.first = False  #: the page has not drawn its first picture: details and history would delay it
+        self.details = ""  #: details of the scene that the page has not received
         self.informed = False  #: the page received the history
         self.last_sent = (0, 0, 0)  # frame, scene, roster
         self.manual_control: ManualControlSession | None = None  #: session through which this page drives a body
@@ -108,7 +111,7 @@ class Hub:
         self.errors = ErrorRegistry()
         self.refused = LogThrottle()  #: number of pages disconnected for invalid messages, by kind
         self._frame: tuple[int, bytes] = (0, b"")
-        self._scene: tuple[int, str] = (0, "")
+        self._scene: tuple[int, str, str] = (0, "", "")  # version, scene for the first picture, its details
         self._roster: tuple[int, str] = (0, "")
         self._listed: list[RosterEntry] | None = None
         self._jumps = 0
@@ -294,7 +297,8 @@ class Hub:
         with part("the scene"):
             version, scene = source.scene()
             if version != self._scene[0]:
-                self._scene = (version, encode_message({"type": "scene", "scene": scene}))
+                first, details = scene_messages(scene)
+                self._scene = version, encode_message(first), encode_message(details)
         if source.trouble != self._trouble:
             self._trouble = source.trouble
             self._broadcast({"type": "trouble", "text": source.trouble})
@@ -321,7 +325,7 @@ class Hub:
                 self._read_mosaic(self._mosaic, now)
         self._broadcast_errors(now)
         for viewer in self.viewers:
-            if not viewer.informed:
+            if not viewer.informed and not viewer.first:
                 self._send_history(viewer)
             viewer.fresh.set()
 
@@ -486,19 +490,23 @@ class Hub:
 
     async def _send(self, viewer: Viewer) -> None:
         frame, scene, roster = viewer.last_sent
-        if self._scene[0] != scene:
-            await viewer.ws.send_str(self._scene[1])
+        version, first, details = self._scene
+        if version != scene:
+            await viewer.ws.send_str(first)
+            viewer.details = details
         if self._roster[0] != roster:
             await viewer.ws.send_str(self._roster[1])
-        viewer.last_sent = (self._frame[0], self._scene[0], self._roster[0])
+        viewer.last_sent = (self._frame[0], version, self._roster[0])
         while viewer.texts:
             if (text := viewer.texts.popleft()) is not None:
                 await viewer.ws.send_str(text)
             elif self._frame[0]:
                 frame, data = self._frame
                 await viewer.ws.send_bytes(data)
-        if self._frame[0] != frame:
+                await self._send_details(viewer)
+        if self._frame[0] != frame and not (viewer.first and frame):  # one frame is enough for the first picture
             await viewer.ws.send_bytes(self._frame[1])
+        await self._send_details(viewer)
         for key in list(viewer.pictures):
             if (screen := self._screens.get(key)) is None:
                 continue
@@ -508,6 +516,12 @@ class Hub:
             if key in viewer.pictures:  # the page may watch another body by now
                 viewer.pictures[key] = made
         await self._send_mosaics(viewer)
+
+    async def _send_details(self, viewer: Viewer) -> None:
+        """Send the details of the scene, as soon as the page has drawn its first picture."""
+        if viewer.details and not viewer.first:
+            details, viewer.details = viewer.details, ""
+            await viewer.ws.send_str(details)
 
     async def _send_mosaics(self, viewer: Viewer) -> None:
         """Send the tiles that have changed since this page received them."""

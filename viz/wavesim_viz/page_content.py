@@ -111,7 +111,7 @@ class Scene(TypedDict):
     file: Annotated[str, "configuration or log that it comes from; empty: unknown"]
     origin: Annotated[tuple[float, float] | None, "latitude and longitude, degrees"]
     sound: SoundInfo
-    bed: BedGrid | None
+    bed: Annotated[BedGrid | None, "null: there is none, or the message `details` follows"]
     boxes: list[list[float]]
     piers: Annotated[list[list[float]], "position (3), radius and height of each pier"]
     triangles: Annotated[list[float], "three corners of each triangle, one after the other"]

@@ -14,6 +14,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from wavesim_viz.page_content import (
     Alarm,
+    BedGrid,
     BodyEquipment,
     BodyPanel,
     CableInfo,
@@ -50,10 +51,18 @@ class HelloMessage(TypedDict):
 
 
 class SceneMessage(TypedDict):
-    """Static scene."""
+    """Static scene, with the models of its bodies and without its sea bed."""
 
     type: Literal["scene"]
     scene: Scene
+
+
+class DetailsMessage(TypedDict):
+    """Rest of the scene: sea bed and all models. It follows the bodies, because it has more bytes than they."""
+
+    type: Literal["details"]
+    bed: BedGrid | None
+    models: dict[str, ModelInfo]
 
 
 class RosterMessage(TypedDict):
@@ -214,6 +223,7 @@ class CommandAnswerMessage(TypedDict):
 ServerMessage = (
     HelloMessage
     | SceneMessage
+    | DetailsMessage
     | RosterMessage
     | SoundsMessage
     | MarksMessage
@@ -367,8 +377,16 @@ class DriveRequest:
     shares: tuple[float | None, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class DetailsRequest:
+    """Request the details of the scene and the history, after the first picture. A socket that was opened as
+    ``/ws?first`` does not receive them before.
+    """
+
+
 PageRequest = (
     WatchRequest
+    | DetailsRequest
     | PicturesRequest
     | MosaicRequest
     | ControlRequest
@@ -382,6 +400,7 @@ PageRequest = (
 #: value of the key "do" in each request
 VERBS: dict[type, str] = {
     WatchRequest: "watch",
+    DetailsRequest: "details",
     PicturesRequest: "pictures",
     MosaicRequest: "mosaic",
     ControlRequest: "control",

@@ -13,6 +13,7 @@ from wavesim_viz.page_protocol import (
     AcknowledgeRequest,
     CommanderRequest,
     ControlRequest,
+    DetailsRequest,
     DriveRequest,
     FaultRequest,
     MosaicRequest,
@@ -54,6 +55,8 @@ def parse_request(text: str) -> PageRequest:
     match message:
         case {"do": "watch", "row": row}:
             return WatchRequest(None if row is None else _row(row))
+        case {"do": "details"}:
+            return DetailsRequest()
         case {"do": "pictures", "sonars": list() as sonars} if len(sonars) <= MOST_PICTURES:
             return PicturesRequest(tuple(_sonar(s) for s in sonars))
         case {"do": "mosaic", "on": bool() as on}:
@@ -74,10 +77,8 @@ def parse_request(text: str) -> PageRequest:
             return DriveRequest(_word(body), None)
         case {"do": "drive", "body": body, "shares": list() as shares} if len(shares) <= MAX_ACTUATORS:
             return DriveRequest(_word(body), tuple(_value(v) for v in shares))
-        case {"do": "acknowledge", "alarm": None}:
-            return AcknowledgeRequest(None)
         case {"do": "acknowledge", "alarm": number}:
-            return AcknowledgeRequest(_row(number))
+            return AcknowledgeRequest(None if number is None else _row(number))
         case {"do": "shelve", "alarm": number, "seconds": seconds}:
             return ShelveRequest(_row(number), _seconds(seconds))
     raise InvalidRequest("request", "unknown request")

@@ -10,6 +10,7 @@ import numpy as np
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.log import Log
 from wavesim_viz.page_content import BedGrid, HullKind, HullShape, ModelInfo, Scene
+from wavesim_viz.page_protocol import DetailsMessage, SceneMessage
 from wavesim_world.config import LoadedConfig, Model, library
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.standalone_xml import load_standalone
@@ -126,3 +127,13 @@ def of_log(log: Log) -> tuple[Scene, LoadedConfig | None]:
     if surveyed:
         scene["bed"] = cast("BedGrid | None", next((m for _, m in log.json.get("/world/bed", [])), None))
     return scene, loaded
+
+
+def scene_messages(scene: Scene) -> tuple[SceneMessage, DetailsMessage]:
+    """Split a scene for pages on slow connections: what the first picture needs, and the details."""
+    used = {b["model"] for b in scene["bodies"]}
+    first: Scene = {**scene, "bed": None, "models": {n: m for n, m in scene["models"].items() if n in used}}
+    return (
+        {"type": "scene", "scene": first},
+        {"type": "details", "bed": scene["bed"], "models": scene["models"]},
+    )

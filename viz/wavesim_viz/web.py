@@ -32,6 +32,7 @@ from wavesim_viz.hub import Hub, Viewer
 from wavesim_viz.live import ViewerSource
 from wavesim_viz.page_protocol import (
     AcknowledgeRequest,
+    DetailsRequest,
     DriveRequest,
     MosaicRequest,
     PageRequest,
@@ -250,6 +251,7 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     await ws.prepare(request)
     upgraded(request)
     viewer = Viewer(ws, request.transport)
+    viewer.first = "first" in request.query
     _evict_idle_viewer(hub, viewer.address)
     hub.add(viewer)
     may_control = role_of(request) == "control" or isinstance(hub.source, ReplaySource)
@@ -299,6 +301,9 @@ async def _act(hub: Hub, viewer: Viewer, wanted: PageRequest, may_control: bool)
     """Execute a request from a page."""
     if isinstance(wanted, WatchRequest):
         viewer.watched, viewer.kit, viewer.panel, viewer.traffic = wanted.row, None, "", ""
+    elif isinstance(wanted, DetailsRequest):
+        viewer.first = False
+        viewer.fresh.set()
     elif isinstance(wanted, PicturesRequest):
         hub.watch_pictures(viewer, wanted.sonars)
     elif isinstance(wanted, MosaicRequest):

@@ -10,7 +10,7 @@ const out = "../wavesim_viz/static";
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 const { metafile } = await build({
-  entryPoints: ["src/main.ts", "src/style.css"],
+  entryPoints: ["src/early.ts", "src/main.ts", "src/style.css"],
   entryNames: "[name]-[hash]",
   chunkNames: "[name]-[hash]",
   bundle: true,
@@ -32,14 +32,20 @@ function entry(source) {
     imports: imports.filter((i) => i.kind === "import-statement").map((i) => basename(i.path)),
   };
 }
-const main = entry("src/main.ts"),
-  preload = main.imports.map((name) => `<link rel="modulepreload" href="/static/${name}" />`).join("\n    ");
+const early = entry("src/early.ts"),
+  main = entry("src/main.ts"),
+  // the largest first: browsers request six files at a time
+  size = (name) => metafile.outputs[Object.keys(metafile.outputs).find((path) => basename(path) === name)].bytes,
+  later = main.imports.filter((name) => !early.imports.includes(name)).sort((a, b) => size(b) - size(a)),
+  preload = (names) => names.map((name) => `<link rel="modulepreload" href="/static/${name}" />`).join("\n    ");
 writeFileSync(
   `${out}/index.html`,
   readFileSync("src/index.html", "utf8")
     .replace("style.css", entry("src/style.css").name)
+    .replace("early.js", early.name)
     .replace("main.js", main.name)
-    .replace("<!-- preload -->", preload),
+    .replace("<!-- early -->", preload(early.imports))
+    .replace("<!-- later -->", preload(later)),
 );
 copyFileSync("src/icon.svg", `${out}/icon.svg`);
 writeFileSync(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from wavesim_sdk.elementary import atan2, hypot
 from wavesim_sdk.guidance.control import LineOfSight, Waypoint
-from wavesim_sdk.mission_status import MissionStatus
+from wavesim_sdk.mission_status import MISSION_ACCEPTED, MissionStatus
 
 if TYPE_CHECKING:
     from wavesim_sdk.onboard import BrokerBase, Step
@@ -119,7 +119,7 @@ class MissionFollower:
         for mission in step.missions:
             self.waypoints = mission.waypoints
             self._steer, self._hold, self.mode = self._along(self.waypoints, place), None, "mission"
-            broker.take_missions(f"accepts a mission of {len(mission.points)} waypoint(s)")
+            broker.take_missions(f"{MISSION_ACCEPTED}{len(mission.points)} waypoint(s)")
         for command in step.commands:
             refusal = self._refusal(command)
             if refusal:

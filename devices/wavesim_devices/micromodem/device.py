@@ -37,8 +37,8 @@ from wavesim_devices.micromodem.sentences import (
     whole,
 )
 from wavesim_devices.ports import Bytes
+from wavesim_devices.signal_train import Emit, SignalTrain, TrainTransmitter
 from wavesim_devices.splitters import LONG_LINE, LineSplitter
-from wavesim_devices.transmitter import Emit, Transmission, Transmitter
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.epoch import utc
 from wavesim_sdk.tables import SignalKind
@@ -83,7 +83,7 @@ class MicroModemDevice:
         self.errors = 0  #: number of sentences that the modem answered with an error
         self.settings = {**DEFAULTS, "SRC": modem.address}
         self._lines = LineSplitter(LONG_LINE)
-        self._transmitter = Transmitter()
+        self._transmitter = TrainTransmitter()
         self._now, self._clock = 0.0, timedelta()
         self._next_revision = REVISION_S
         self._cycle: Cycle | None = None
@@ -222,7 +222,7 @@ class MicroModemDevice:
             self._query = self._cycle = None
             self._say("CAERR", self._stamp(), "NMEA", NOT_SENT, text)
 
-        self._transmitter.start(Transmission(emit, start, on_end=end, on_refusal=refuse))
+        self._transmitter.start(SignalTrain(emit, start, on_end=end, on_refusal=refuse))
 
     def _say_transmit_statistics(
         self, count: int, rate: int, destination: int, ack: int, frames: int, packet_type: int

@@ -12,8 +12,8 @@ from wavesim_devices.seatrac import messages as m
 from wavesim_devices.seatrac.exchanges import BYTE_S, GAP_S, OVERHEAD_S, AcousticMessage, Protocol
 from wavesim_devices.seatrac.messages import Command, Fix, MessageType, Surroundings, frame
 from wavesim_devices.seatrac.settings import ALL_FIELDS, STATUS_PERIODS, Settings
+from wavesim_devices.signal_train import Emit, SignalTrain, TrainTransmitter
 from wavesim_devices.splitters import LONG_LINE, LineSplitter
-from wavesim_devices.transmitter import Emit, Transmission, Transmitter
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.tables import SignalKind
 from wavesim_sdk.wire.items import Reception, SignalSent
@@ -77,7 +77,7 @@ class SeaTracDevice:
         self._sensors, self._own, self._supply_mv = sensors, Surroundings(), SUPPLY_MV
         self._lines = LineSplitter(LONG_LINE)
         self._settings, self._saved = Settings.default(beacon), Settings.default(beacon)
-        self._transmitter = Transmitter(GAP_S)
+        self._transmitter = TrainTransmitter(GAP_S)
         self._exchange: Exchange | None = None
         self._answer: AcousticMessage | None = None  # leaves after the transducer's reply to the request
         self._data_queue: dict[int, bytes] = {}
@@ -238,7 +238,7 @@ class SeaTracDevice:
         if message.kind.is_request:
             self._exchange = exchange
         self._transmitter.start(
-            Transmission(
+            SignalTrain(
                 [self._emit(message)],
                 on_start=lambda sent: self._note_signal(exchange, sent),
                 on_refusal=lambda _: self._fail(message.protocol, message.destination, m.FAILED),

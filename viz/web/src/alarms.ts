@@ -57,7 +57,7 @@ export class AlarmList {
     private readonly requests: Pick<ViewerSocket, "acknowledge" | "shelve">,
     announcer: AlarmAnnouncer,
   ) {
-    this.all = h("button", { id: "seen-all", onclick: () => requests.acknowledge(null) }, "Acknowledge all");
+    this.all = h("button", { id: "seen-all", onclick: () => requests.acknowledge(null) }, "acknowledge all");
     const heads = ["since", "until", "severity", "what", "body", "times", "", ""];
     this.element = h(
       "div",

@@ -19,8 +19,8 @@ const VECTORS: [name: string, unit: string, digits: number][] = [
   ["rates", "°/s", 2],
   ["current at vehicle", "m/s", 3],
   ["wind at vehicle", "m/s", 3],
-  ["believed", "m", 2],
-  ["sigma", "m", 2],
+  ["estimated", "m", 2],
+  ["std. dev.", "m", 2],
 ];
 
 export interface BodyActions {
@@ -262,8 +262,8 @@ export class BodyDetails {
       rates: m.rates,
       "current at vehicle": panel.surroundings?.current_W,
       "wind at vehicle": panel.surroundings?.wind_W,
-      believed: belief?.slice(0, 3),
-      sigma: belief?.slice(3, 6),
+      estimated: belief?.slice(0, 3),
+      "std. dev.": belief?.slice(3, 6),
     };
     for (const [name, , digits] of VECTORS) {
       const { tr, cells } = this.vectors.get(name)!,

@@ -196,7 +196,7 @@ export function symbolLegend(): HTMLElement {
       },
       "current wavefront of a signal, in the sender's colour",
     ],
-    [(c) => stroke(c, cssVariable("--good"), [], 1.2), "heard"],
+    [(c) => stroke(c, cssVariable("--good"), [], 1.2), "received"],
     [(c) => stroke(c, cssVariable("--bad"), LOST_DASH, 1.2), "lost"],
   ];
   return h(

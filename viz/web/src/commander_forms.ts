@@ -81,7 +81,7 @@ export class CommanderForms {
         ...push.elements,
         ...turn.elements,
         h("button", { id: "push", onclick: shove }, "push"),
-        h("button", { id: "push-end", onclick: () => send("push", { force: [0, 0, 0], torque: [0, 0, 0] }) }, "Clear"),
+        h("button", { id: "push-end", onclick: () => send("push", { force: [0, 0, 0], torque: [0, 0, 0] }) }, "clear"),
       ),
       line(
         h("span", { class: "soft" }, "Move to"),
@@ -94,7 +94,7 @@ export class CommanderForms {
             title: "Enter all three numbers of a position and all three numbers of an attitude",
             onclick: pose,
           },
-          "Apply",
+          "apply",
         ),
       ),
     );

@@ -162,7 +162,8 @@ const take = messageHandler(
   wake,
 );
 
-let pictured = false; // bodies have been drawn
+let pictured = false, // bodies have been drawn
+  detailed = false; // the details of the scene have been requested
 
 // -- what they do together -----------------------------------------------------------------------------------------
 
@@ -225,6 +226,10 @@ function draw(): void {
     pictured = true;
     performance.mark("first picture");
     loadScene();
+  }
+  if (store.last && !detailed) {
+    detailed = true;
+    link.details();
   }
   recorder.drawn();
   errors.part("the sonar windows", () => sonars.draw());

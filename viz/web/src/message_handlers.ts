@@ -20,7 +20,7 @@ type Handlers = { [M in ServerMessage as M["type"]]: (message: M) => void };
 
 export interface MessageTargets {
   store: SceneStore;
-  stage: Pick<Stage, "rebuild" | "view" | "show">;
+  stage: Pick<Stage, "rebuild" | "showDetails" | "view" | "show">;
   toolbar: Pick<Toolbar, "clients">;
   bottom: Pick<BottomPanel, "signals" | "timeline" | "events">;
   details: Pick<BodyDetails, "fit" | "clear">;
@@ -79,6 +79,10 @@ function handlers(p: MessageTargets): Handlers {
       p.stage.rebuild(p.dark());
       p.shared.restore();
       p.connection.warn(m.scene.warning ?? "");
+    },
+    details: ({ bed, models }) => {
+      if (s.scene) Object.assign(s.scene, { bed, models });
+      p.stage.showDetails();
     },
     roster: (m) => tellRoster(p, m),
     sounds: (m) => tellSounds(p, m),

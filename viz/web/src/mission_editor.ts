@@ -295,11 +295,11 @@ export class MissionEditor {
       this.tool === "plan" ? this.plan.controls() : null,
       this.tool === "waypoint" || this.tool === "survey" ? this.table() : null,
       this.info,
-      this.tool === "waypoint" || this.tool === "survey"
-        ? h(
-            "div",
-            { class: "row" },
-            h(
+      h(
+        "div",
+        { class: "row" },
+        this.tool === "waypoint" || this.tool === "survey"
+          ? h(
               "button",
               {
                 id: "mission-send",
@@ -310,13 +310,9 @@ export class MissionEditor {
                 onclick: () => this.send(this.vehicle),
               },
               `send to ${this.vehicle || "…"}`,
-            ),
-          )
-        : null,
-      h(
-        "div",
-        { class: "row" },
-        h("button", { disabled: this.tool === "plan", onclick: () => this.back() }, "undo"),
+            )
+          : null,
+        this.tool === "plan" ? null : h("button", { onclick: () => this.back() }, "undo"),
         h("button", { id: "start-over", onclick: () => this.startOver() }, "start over"),
       ),
       h(

@@ -101,6 +101,7 @@ export interface Scene {
   /** latitude and longitude, degrees */
   origin: [number, number] | null;
   sound: SoundInfo;
+  /** null: there is none, or the message `details` follows */
   bed: BedGrid | null;
   boxes: number[][];
   /** position (3), radius and height of each pier */
@@ -479,10 +480,17 @@ export interface HelloMessage {
   chart: boolean;
 }
 
-/** Static scene. */
+/** Static scene, with the models of its bodies and without its sea bed. */
 export interface SceneMessage {
   type: "scene";
   scene: Scene;
+}
+
+/** Rest of the scene: sea bed and all models. It follows the bodies, because it has more bytes than they. */
+export interface DetailsMessage {
+  type: "details";
+  bed: BedGrid | null;
+  models: Record<string, ModelInfo>;
 }
 
 /** Bodies that are present. */
@@ -646,6 +654,7 @@ export interface CommandAnswerMessage {
 export type ServerMessage =
   | HelloMessage
   | SceneMessage
+  | DetailsMessage
   | RosterMessage
   | SoundsMessage
   | MarksMessage
@@ -791,8 +800,17 @@ export interface DriveRequest {
   shares: (number | null)[] | null;
 }
 
+/**
+ * Request the details of the scene and the history, after the first picture. A socket that was opened as `/ws?first`
+ * does not receive them before.
+ */
+export interface DetailsRequest {
+  do: "details";
+}
+
 export type PageRequest =
   | WatchRequest
+  | DetailsRequest
   | PicturesRequest
   | MosaicRequest
   | ControlRequest

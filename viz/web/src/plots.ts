@@ -110,7 +110,7 @@ export class Plot {
         },
         axes: [
           { ...axis, size: 24, space: 56, values: timeTicks, incrs: TIME_STEPS },
-          { ...axis, size: labelWidth, space: 22 },
+          { ...axis, size: labelWidth, space: 14 },
         ],
         series: [
           { label: "time", value: (_u, v) => (v === null || v === undefined ? "–" : formatTime(v, 2)) },

@@ -38,7 +38,7 @@ export class SignalList {
         },
       },
       h("option", { value: "receptions" }, "receptions and losses"),
-      h("option", { value: "heard" }, "heard"),
+      h("option", { value: "received" }, "received"),
       h("option", { value: "lost" }, "lost"),
       h("option", { value: "sent" }, "sent"),
       h("option", { value: "all" }, "everything"),
@@ -122,7 +122,7 @@ export class SignalList {
     if (!("receiver" in e)) return this.filter === "sent" || this.filter === "all" || e.outcome !== 0;
     if (this.filter === "all") return true;
     if (this.filter === "sent") return false;
-    if (this.filter === "heard") return e.outcome === 0;
+    if (this.filter === "received") return e.outcome === 0;
     if (this.filter === "lost") return e.outcome !== 0;
     return ![2, 3, 11].includes(e.outcome);
   }
@@ -170,7 +170,7 @@ export class SignalList {
         ? reception
           ? reception.bounces
             ? `received (${reception.bounces} bounces)`
-            : "heard"
+            : "received"
           : "sent"
         : (OUTCOMES[e.outcome] ?? String(e.outcome));
     return h(

@@ -34,8 +34,8 @@ const HEADS: [key: Key, text: string, title: string][] = [
   ["speed", "speed", "Sort by speed over ground (m/s)"],
   ["hdg", "hdg", "Sort by heading (degrees)"],
 ];
+const ALARM: [key: Key, text: string, title: string] = ["alarm", "⚠", "Sort by alarm severity"];
 const UNDER_HEADS: [key: Key, text: string, title: string][] = [
-  ["alarm", "alarm", "Sort by alarm severity"],
   ["battery", "battery", "Sort by battery charge"],
   ["mission", "mission", "Sort by time to the current target"],
   ["link", "link", "Sort by time since the last datagram"],
@@ -70,7 +70,7 @@ export class FleetList {
       oninput: () => this.anew(),
     });
     const head = ([key, text, title]: [Key, string, string]): HTMLElement => {
-      const button = h("button", { class: "sort", title, onclick: () => this.sortBy(key) }, text);
+      const button = h("button", { class: "sort", title, "aria-label": key, onclick: () => this.sortBy(key) }, text);
       this.heads.set(key, button);
       return button;
     };
@@ -82,7 +82,7 @@ export class FleetList {
         h(
           "thead",
           {},
-          h("tr", {}, ...HEADS.map((x, k) => h("th", { class: k ? "n" : "" }, head(x)))),
+          h("tr", {}, ...HEADS.map((x, k) => h("th", { class: k ? "n" : "" }, head(x), k ? null : head(ALARM)))),
           h("tr", { class: "under" }, h("td", { colSpan: 4 }, h("div", { class: "parts" }, ...UNDER_HEADS.map(head)))),
         ),
         this.body,

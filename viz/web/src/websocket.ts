@@ -1,5 +1,6 @@
 // Websocket: frames are binary (see wavesim_viz/frame.py), all other messages are JSON.
 
+import { connect, takeEarlySocket } from "./early_socket";
 import { decodeMosaicTile } from "./mosaic";
 import { decodeSonarImage, type SonarImage } from "./sonar_image";
 import {
@@ -70,13 +71,13 @@ export class ViewerSocket {
   }
 
   private open(): void {
-    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`);
-    socket.binaryType = "arraybuffer";
-    socket.onopen = () => {
+    const early = takeEarlySocket(),
+      socket = early?.socket ?? connect();
+    const opened = (): void => {
       this.tries = 0;
       this.onState(true);
     };
-    socket.onmessage = (event: MessageEvent<ArrayBuffer | string>) => {
+    const received = (event: MessageEvent<ArrayBuffer | string>): void => {
       try {
         // one message that cannot be shown must not lose the next one
         if (typeof event.data === "string") this.onMessage(JSON.parse(event.data) as ServerMessage);
@@ -94,6 +95,14 @@ export class ViewerSocket {
         this.onError("a message from the viewer's server", error);
       }
     };
+    socket.onopen = opened;
+    socket.onmessage = received;
+    if (early)
+      // after the page is complete
+      queueMicrotask(() => {
+        if (socket.readyState === WebSocket.OPEN) opened();
+        early.messages.forEach(received);
+      });
     socket.onclose = () => {
       this.onState(false);
       window.setTimeout(() => this.open(), Math.min(500 * 2 ** this.tries++, 5000));
@@ -106,6 +115,10 @@ export class ViewerSocket {
   }
   watch(row: number | null): void {
     this.send({ do: "watch", row });
+  }
+  /** Request the details of the scene and the history. */
+  details(): void {
+    this.send({ do: "details" });
   }
   pictures(sonars: [row: number, name: string][]): void {
     this.send({ do: "pictures", sonars });

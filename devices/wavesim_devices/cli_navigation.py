@@ -1,0 +1,124 @@
+"""Commands of `wavesim device` for navigation sensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from wavesim_devices.cli_devices import device_command, multi_port_command
+from wavesim_sdk.cli_numbers import Quantity
+
+
+@multi_port_command(
+    "Emulate a Water Linked DVL A50 or A125. The device reads a `dvl` sensor of body NAME, and its `ahrs` and `ctd`.\n\n"
+    "Not modelled: heating, the gap limit of 10 ms between serial characters, the LED (`dark_mode_enabled` is only "
+    "stored), NTP (no server ever answers), levels of the echoes (nominal).",
+    {"json": "tcp:16171", "pd6": "tcp:1037", "pd4": "tcp:1038", "http": "tcp:8080", "serial": "off"},
+    click.option("--variant", type=click.Choice(["A50", "A125"]), default="A50", show_default=True, help="Variant."),
+    click.option(
+        "--yaw-drift",
+        type=click.FloatRange(-10.0, 10.0),
+        default=0.2,
+        show_default=True,
+        help="Yaw drift of the dead reckoning in deg/min; the data sheet states 0.1 to 0.3 after calibration.",
+    ),
+)
+def waterlinked_dvl(variant: str, yaw_drift: float) -> Any:
+    from wavesim_devices.serve import DeviceType
+    from wavesim_devices.waterlinked_dvl.device import TYPES, WaterLinkedDvl
+    from wavesim_devices.waterlinked_dvl.settings import VARIANTS
+
+    return DeviceType(
+        f"Water Linked DVL {variant}",
+        lambda b, _, p: WaterLinkedDvl(VARIANTS[variant], b.welcome.sound_speed, p, yaw_drift / 60.0),
+        TYPES,
+        "dvl",
+    )
+
+
+@device_command(
+    "Emulate a u-blox M8 receiver (UBX protocol 18 and NMEA). The device reads a `gps` sensor of body NAME.\n\n"
+    "As the real receiver, it starts with NMEA once per second; a host enables UBX messages with CFG-MSG.\n\n"
+    "Not modelled: positions of satellites (NAV-SAT is nominal), vertical velocity, baud rate, dynamic model, CFG-VALSET, "
+    "PUBX sentences, corrections.",
+    click.option(
+        "--message",
+        "messages",
+        multiple=True,
+        help="UBX message to send from the start, such as NAV-PVT. Repeatable.",
+    ),
+    click.option(
+        "--reacquisition",
+        type=Quantity("time"),
+        default=2.0,
+        show_default=True,
+        help="Time in s from surfacing to the first fix.",
+    ),
+)
+def ublox(messages: tuple[str, ...], reacquisition: float) -> Any:
+    from wavesim_devices.serve import DeviceType
+    from wavesim_devices.ublox import MESSAGES, UbloxReceiver
+
+    for name in messages:
+        if name not in MESSAGES:
+            raise click.BadParameter(f"unknown message '{name}': use one of {', '.join(MESSAGES)}")
+    return DeviceType(
+        "u-blox receiver", lambda _, send, p: UbloxReceiver(send, p["gps"], reacquisition, messages), ("gps",), "gps"
+    )
+
+
+@device_command(
+    "Emulate a VectorNav VN-100, VN-200 or VN-300. The device reads the sensors `ahrs` and `imu` of body NAME, and its "
+    "`magnetometer`, `gps`, `ctd` and `pressure`.\n\n"
+    "Not modelled: tare (refused), gyro bias and disturbance commands (acknowledged without effect), baud rate, ECEF "
+    "fields (zero), the INS filter: position and velocity are those of the `gps`.",
+    click.option(
+        "--model", type=click.Choice(["VN-100", "VN-200", "VN-300"]), default="VN-100", show_default=True, help="Model."
+    ),
+)
+def vectornav(model: str) -> Any:
+    from wavesim_devices.serve import DeviceType
+    from wavesim_devices.vectornav.device import TYPES, VectorNav
+    from wavesim_sdk.errors import BrokerError
+
+    def make(_: Any, send: Any, p: dict[str, str]) -> VectorNav:
+        if "imu" not in p:
+            raise BrokerError("the body has no sensor of type 'imu', which this device requires")
+        return VectorNav(send, model, p)
+
+    return DeviceType(f"VectorNav {model}", make, TYPES, "ahrs")
+
+
+@multi_port_command(
+    "Emulate a Nortek Nucleus 1000. The device reads a `dvl` sensor with three beams of body NAME, and its `ahrs`, `imu`, "
+    "`magnetometer`, `ctd` and `pressure`.\n\n"
+    "Not modelled: field calibration, current profiles and spectra, rotations of the instrument, power levels (each is "
+    "refused), figures of merit (nominal), the inertial filter: the INS packet contains dead reckoning with the bottom "
+    "track. The password is `nortek`.",
+    {"command": "tcp:9000", "stream": "tcp:9002", "serial": "off"},
+)
+def nucleus() -> Any:
+    from wavesim_devices.nucleus.device import TYPES, Nucleus
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType("Nucleus 1000", lambda b, _, p: Nucleus(b.welcome.sound_speed, p), TYPES, "dvl")
+
+
+@device_command(
+    "Emulate an Xsens MTi-G-710 (MTData2). The device reads the sensors `ahrs` and `imu` of body NAME, and its "
+    "`magnetometer`, `gps`, `ctd` and `pressure`. The housing is mounted upright: x forward, y to port, z up.\n\n"
+    "Not modelled: legacy MTData messages, fixed-point formats and further outputs (each is refused), synchronisation, "
+    "baud rate and option flags (only stored).",
+)
+def xsens() -> Any:
+    from wavesim_devices.serve import DeviceType
+    from wavesim_devices.xsens import TYPES, XsensMti
+    from wavesim_sdk.errors import BrokerError
+
+    def make(_: Any, send: Any, p: dict[str, str]) -> XsensMti:
+        if "imu" not in p:
+            raise BrokerError("the body has no sensor of type 'imu', which this device requires")
+        return XsensMti(send, p)
+
+    return DeviceType("Xsens MTi", make, TYPES, "ahrs")

@@ -1,0 +1,133 @@
+"""Commands of `wavesim device` for modems with TCP ports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from wavesim_devices.cli_devices import multi_port_command
+from wavesim_sdk.cli_numbers import Quantity
+
+
+def address_option(high: int) -> Any:
+    return click.option(
+        "--address", type=click.IntRange(1, high), required=True, help="Address of the modem, as in the configuration."
+    )
+
+
+source_level_option = click.option(
+    "--source-level",
+    type=Quantity("level"),
+    default=188.0,
+    show_default=True,
+    help="Source level at full power in dB, as in the configuration.",
+)
+
+
+def _nodes(_context: Any, _option: Any, texts: tuple[str, ...]) -> dict[str, int]:
+    addresses = {}
+    for text in texts:
+        name, _, address = text.partition("=")
+        if not name or not address.isdecimal() or not 0 < int(address) < 2**31:
+            raise click.BadParameter(f"invalid node '{text}': use NAME=ADDRESS, such as buoy=31")
+        addresses[name] = int(address)
+    return addresses
+
+
+@multi_port_command(
+    "Emulate a UnetStack modem (Subnero) for UnetSocket clients.\n\n"
+    "The agents are node, phy, uwlink, transport, router, ranging and arp. transport and router serve one hop. Not "
+    "emulated: routes, fragments, baseband signals, remote access, scheduler, priority and robustness of datagrams, and "
+    "notifications about lost frames. The address cannot be changed.",
+    {"fjage": "tcp:1100"},
+    address_option(2**31 - 1),
+    click.option(
+        "--payload",
+        type=click.IntRange(4, 256),
+        default=64,
+        show_default=True,
+        help="Maximum payload of a packet in bytes, as in the configuration.",
+    ),
+    source_level_option,
+    click.option(
+        "--node", multiple=True, metavar="NAME=ADDRESS", callback=_nodes, help="Address of another node. Repeatable."
+    ),
+    modem=True,
+)
+def unet(address: int, payload: int, source_level: float, node: dict[str, int]) -> Any:
+    from wavesim_devices.serve import DeviceType
+    from wavesim_devices.unet.device import UnetDevice
+
+    return DeviceType(
+        f"UnetStack modem {address}",
+        lambda b, _send, _: UnetDevice(b, address, payload, source_level, node),
+        uses_acoustics=True,
+    )
+
+
+def modem_options(payload: int) -> tuple[Any, ...]:
+    """Options of a modem that must equal the configuration; ``payload`` is the default maximum payload in bytes."""
+    return (
+        click.option(
+            "--payload",
+            type=click.IntRange(16, 256),
+            default=payload,
+            show_default=True,
+            help="Maximum payload of a packet in bytes, as in the configuration.",
+        ),
+        click.option(
+            "--bit-rate", default=640.0, show_default=True, help="Bit rate in bit/s, as in the configuration."
+        ),
+        click.option(
+            "--preamble",
+            type=Quantity("time"),
+            default=0.03,
+            show_default=True,
+            help="Duration of the preamble in s, as in the configuration.",
+        ),
+        click.option(
+            "--frequency",
+            type=Quantity("frequency"),
+            default=25e3,
+            show_default=True,
+            help="Carrier frequency in Hz, as in the configuration.",
+        ),
+        source_level_option,
+    )
+
+
+@multi_port_command(
+    "Emulate an EvoLogics S2C modem in NET mode, or a S2C USBL.\n\n"
+    "Supported are instant messages (ack, noack, force, at a time), piggyback messages, bursts, travel times and USBL "
+    "notices. !L, !RC, !RI, !RP, !CA, @ZU and @ZX take effect. !G, !RT, !ZI, !AM and !C are accepted without effect. "
+    "Not emulated: AT (data) mode, link set-up before a burst, noise recording, failed receptions. The address cannot "
+    "be changed; RSSI and integrity follow an assumed relation.",
+    {"net": "tcp:9200"},
+    address_option(254),
+    *modem_options(128),
+    click.option(
+        "--usbl",
+        is_flag=True,
+        help="Send USBL notices: the transducer has a USBL head, and the body an `ahrs` sensor as its compass.",
+    ),
+    click.option(
+        "--multiline",
+        type=click.Choice(["vendor", "dune"]),
+        default="vendor",
+        show_default=True,
+        help="Form of ?P, ?S and &V: lines that end with an empty one, or a single line.",
+    ),
+)
+def s2c(usbl: bool, multiline: str, **values: Any) -> Any:
+    from wavesim_devices.s2c.device import S2cDevice, S2cModel
+    from wavesim_devices.serve import DeviceType
+
+    model = S2cModel(multiline=multiline == "vendor", **values)
+    return DeviceType(
+        f"S2C modem {model.address}",
+        lambda b, _send, picked: S2cDevice(b, model, picked.get("ahrs", "")),
+        ("ahrs",) if usbl else (),
+        "ahrs" if usbl else "",
+        uses_acoustics=True,
+    )

@@ -1,0 +1,110 @@
+"""Settings of the Nucleus by group, with their limits. What the device does not emulate accepts only its default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Number:
+    """Number between two limits. Its default has the type of the setting."""
+
+    default: float
+    low: float
+    high: float
+
+    @property
+    def limits(self) -> str:
+        """Text of the limits."""
+        return f"[{self.low};{self.high}]"
+
+    def parse(self, text: str) -> float | None:
+        """Return the value of a text, or None if it is invalid."""
+        try:
+            value = type(self.default)(text)
+        except ValueError:
+            return None
+        return value if self.low <= value <= self.high else None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several words, in quotes."""
+
+    words: tuple[str, ...]
+
+    @property
+    def default(self) -> str:
+        """The first word."""
+        return self.words[0]
+
+    @property
+    def limits(self) -> str:
+        """Text of the limits."""
+        return "[" + ";".join(f'"{w}"' for w in self.words) + "]"
+
+    def parse(self, text: str) -> str | None:
+        """Return the word of a quoted text, or None if it is invalid."""
+        word = text.strip('"').upper()
+        return word if word in self.words else None
+
+
+def _stream(default: str, identifier: int) -> dict[str, Number | Choice]:
+    return {
+        "DS": Choice((default, "OFF" if default == "ON" else "ON")),
+        "DF": Number(identifier, identifier, identifier),
+    }
+
+
+GROUPS: Mapping[str, Mapping[str, Number | Choice]] = MappingProxyType(
+    {
+        "MISSION": {
+            "POFF": Number(9.5, 0.0, 11.0),
+            "LONG": Number(9999.0, -180.0, 9999.0),
+            "LAT": Number(9999.0, -90.0, 9999.0),
+            "DECL": Number(0.0, -90.0, 90.0),
+            "RANGE": Number(50.0, 1.0, 50.0),
+            "BD": Number(0.1, 0.1, 5.0),
+            "SV": Number(0.0, 0.0, 1900.0),
+            "SA": Number(35.0, 0.0, 50.0),
+        },
+        "INST": {
+            "TYPE": Choice(("NUCLEUS1000",)),
+            "ROTXY": Number(0.0, 0.0, 0.0),
+            "ROTYZ": Number(0.0, 0.0, 0.0),
+            "ROTXZ": Number(0.0, 0.0, 0.0),
+            "LED": Choice(("ON", "OFF")),
+        },
+        "AHRS": {"FREQ": Number(10, 1, 100), "MODE": Number(0, 0, 0), **_stream("ON", 210)},
+        "FIELDCAL": {"MODE": Number(1, 1, 1)},
+        "BT": {
+            "MODE": Choice(("NORMAL",)),
+            "VR": Number(5.0, 5.0, 5.0),
+            "WT": Choice(("OFF", "ON")),
+            "PL": Number(-2.0, -2.0, -2.0),
+            "PLMODE": Choice(("MAX",)),
+            **_stream("ON", 180),
+        },
+        "WT": {"MODE": Choice(("AUTO",))},
+        "ALTI": {"PL": Number(0.0, 0.0, 0.0), **_stream("ON", 170)},
+        "TRIG": {"SRC": Choice(("INTERNAL", "COMMAND")), "FREQ": Number(2, 1, 8), "ALTI": Number(1, 1, 1)},
+        "MAG": {"FREQ": Number(10, 1, 75), "METHOD": Choice(("OFF",)), **_stream("ON", 135)},
+        "IMU": {"FREQ": Number(100, 10, 100), **_stream("OFF", 130)},
+        "NAV": {"FREQ": Number(10, 1, 100), **_stream("OFF", 220)},
+    }
+)
+Values = dict[str, dict[str, float | str]]
+
+
+def default_values() -> Values:
+    """Return the factory settings."""
+    return {group: {key: limit.default for key, limit in keys.items()} for group, keys in GROUPS.items()}
+
+
+def text_of(value: float | str) -> str:
+    """Return a value as in a reply."""
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

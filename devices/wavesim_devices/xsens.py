@@ -1,0 +1,303 @@
+"""Virtual Xsens MTi with MTData2 messages, from the sensors ``ahrs`` and ``imu`` of a body, and what else it has.
+
+A message is FA FF, identifier, length (FF and a u16 above 254), content, check byte: the sum of all bytes after FA is 0.
+Numbers are big endian. An answer has the identifier of the command plus 1. The housing is mounted upright: its frame S
+is x forward, y to port, z up. Orientation and velocity are in the local frame of the data identifier: ENU, NED or NWU.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from wavesim_devices.ports import Bytes
+from wavesim_sdk.arrays import Floats
+from wavesim_sdk.broker import Step
+from wavesim_sdk.epoch import utc
+from wavesim_sdk.frames import quaternion, rotation
+from wavesim_sdk.wire.state import Value
+
+TYPES = ("ahrs", "imu", "magnetometer", "gps", "ctd", "pressure")  #: sensor types that it uses
+DEVICE_ID, PRODUCT, FIRMWARE = 0x07700001, b"MTi-G-710-2A8G4    ", (1, 12, 0)
+MAX_CONTENT = 8192  #: limit of the content of a message, bytes
+GO_TO_MEASUREMENT, RESET, GO_TO_CONFIG, ERROR, MT_DATA2, WAKE_UP = 0x10, 0x40, 0x30, 0x42, 0x36, 0x3E
+BAD_MESSAGE, BAD_PARAMETER = 0x04, 0x21
+MAX_RATE = 400  #: Hz
+PA_PER_DBAR = 1e4
+#: codes of the rates that SetBaudrate accepts
+BAUD_CODES = (0x80, 0x0A, 0x0C, 0x00, 0x01, 0x02, 0x04, 0x05, 0x06, 0x07, 0x09, 0x0B, 0x0D)
+#: rotation matrix from NED to the local frame, by the coordinate bits of a data identifier
+LOCAL: Mapping[int, Floats] = MappingProxyType(
+    {
+        0x0: np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]]),
+        0x4: np.eye(3),
+        0x8: np.diag([1.0, -1.0, -1.0]),
+    }
+)
+HOUSING = np.diag([1.0, -1.0, -1.0])  #: rotation matrix from the body to the housing
+DEFAULT_OUTPUTS = ((0x1020, 0xFFFF), (0x1060, 0xFFFF), (0x2010, 100), (0x8020, 100), (0x4020, 100), (0xE020, 0xFFFF))
+
+
+def message(identifier: int, content: bytes = b"") -> bytes:
+    """Return a message with its check byte."""
+    size = struct.pack(">B", len(content)) if len(content) < 255 else struct.pack(">BH", 255, len(content))
+    body = bytes((0xFF, identifier)) + size + content
+    return b"\xfa" + body + bytes((-sum(body) & 0xFF,))
+
+
+class MessageSplitter:
+    """Splitter of bytes from the host into messages. It skips other bytes, and counts damaged messages."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
+        """Return identifier and content of the complete messages."""
+        found: list[tuple[int, bytes]] = []
+        self._buffer += data
+        while True:
+            start = self._buffer.find(b"\xfa\xff")
+            if start < 0:
+                del self._buffer[: max(len(self._buffer) - 1, 0)]
+                return found
+            del self._buffer[:start]
+            if len(self._buffer) < 4:
+                return found
+            size, head = self._buffer[3], 4
+            if size == 255:
+                if len(self._buffer) < 6:
+                    return found
+                size, head = int.from_bytes(self._buffer[4:6], "big"), 6
+            if size <= MAX_CONTENT and len(self._buffer) < head + size + 1:
+                return found
+            if size > MAX_CONTENT or sum(self._buffer[1 : head + size + 1]) & 0xFF:
+                self.dropped += 1
+                del self._buffer[:1]
+                continue
+            found.append((self._buffer[2], bytes(self._buffer[head : head + size])))
+            del self._buffer[: head + size + 1]
+
+
+def _matrix_quaternion(R: Floats) -> list[float]:
+    """Return the quaternion of a rotation matrix, scalar first and not negative."""
+    trace = float(np.trace(R))
+    if trace > 0.0:
+        s = 2.0 * math.sqrt(1.0 + trace)
+        return [s / 4.0, (R[2, 1] - R[1, 2]) / s, (R[0, 2] - R[2, 0]) / s, (R[1, 0] - R[0, 1]) / s]
+    i = int(np.argmax(np.diag(R)))
+    j, k = (i + 1) % 3, (i + 2) % 3
+    s = 2.0 * math.sqrt(max(1.0 + R[i, i] - R[j, j] - R[k, k], 1e-12))
+    q = [(R[k, j] - R[j, k]) / s, 0.0, 0.0, 0.0]
+    q[1 + i], q[1 + j], q[1 + k] = s / 4.0, (R[j, i] + R[i, j]) / s, (R[k, i] + R[i, k]) / s
+    return [-x for x in q] if q[0] < 0.0 else q
+
+
+@dataclass
+class Measurement:
+    """Newest values of the sensors by type; `ahrs` and `imu` are among them."""
+
+    number: int
+    values: Mapping[str, Value]
+
+    @property
+    def time_ns(self) -> int:
+        """Time of the measurement."""
+        return self.values["imu"].time_ns
+
+    def orientation(self, frame: int) -> Floats:
+        """Return the rotation matrix from the housing to the local frame."""
+        a = self.values["ahrs"]
+        return np.asarray(LOCAL[frame] @ rotation(quaternion(a.roll, a.pitch, a.heading)) @ HOUSING.T)
+
+    def numbers(self, group: int, frame: int) -> Sequence[float] | None:
+        """Return the numbers of a data identifier without its low nibble; None = not measured."""
+        v = self.values
+        gps = v.get("gps")
+        match group:
+            case 0x0810:
+                return [v["ctd"].temperature] if "ctd" in v else [25.0]
+            case 0x2010:
+                return _matrix_quaternion(self.orientation(frame))
+            case 0x2030:
+                R = self.orientation(frame)
+                pitch = -math.asin(min(max(R[2, 0], -1.0), 1.0))
+                return [math.degrees(a) for a in (math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0]))]
+            case 0x4020:
+                return (HOUSING @ np.array(v["imu"].force)).tolist()  # type: ignore[no-any-return]
+            case 0x8020:
+                return (HOUSING @ np.array(v["imu"].rates)).tolist()  # type: ignore[no-any-return]
+            case 0xC020:
+                field = v.get("magnetometer")  # relative to the field at the factory: about 49 uT
+                return None if field is None else (HOUSING @ np.array(field.field) / 49e-6).tolist()
+            case 0x5020:
+                return None if gps is None else [gps.height]
+            case 0x5040:
+                return None if gps is None else [math.degrees(gps.latitude), math.degrees(gps.longitude)]
+            case 0xD010:
+                if gps is None:
+                    return None
+                north_east = np.array([gps.sog * math.cos(gps.cog), gps.sog * math.sin(gps.cog), 0.0])
+                return (LOCAL[frame] @ north_east).tolist()  # type: ignore[no-any-return]
+        return None
+
+    def integers(self, group: int) -> bytes | None:
+        """Return the content of a data identifier with integers; None = not measured."""
+        t, ns = utc(self.time_ns), self.time_ns
+        pressure = self.values.get("pressure") or self.values.get("ctd")
+        match group:
+            case 0x1010:
+                clock = (t.month, t.day, t.hour, t.minute, t.second, 7)
+                return struct.pack(">IH6B", ns % 10**9 // 1000 * 1000, t.year, *clock)
+            case 0x1020:
+                return struct.pack(">H", self.number & 0xFFFF)
+            case 0x1060:
+                return struct.pack(">I", ns // 100_000 & 0xFFFFFFFF)
+            case 0x3010:
+                return None if pressure is None else struct.pack(">I", round(pressure.pressure * PA_PER_DBAR))
+            case 0xE010:
+                return bytes((0x07 if "gps" in self.values else 0x03,))
+            case 0xE020:
+                return struct.pack(">I", 0x07 if "gps" in self.values else 0x03)
+        return None
+
+
+FLOATS = (0x0810, 0x2010, 0x2030, 0x4020, 0x5020, 0x5040, 0x8020, 0xC020, 0xD010)
+INTEGERS = (0x1010, 0x1020, 0x1060, 0x3010, 0xE010, 0xE020)
+
+
+def is_known(identifier: int) -> bool:
+    """Return whether the device measures the quantity of a data identifier in this format."""
+    precision, frame = identifier & 0x3, identifier & 0xC
+    if identifier & 0xFFF0 in INTEGERS:
+        return not identifier & 0xF
+    return identifier & 0xFFF0 in FLOATS and precision in (0x0, 0x3) and frame in LOCAL
+
+
+def block(identifier: int, measured: Measurement) -> bytes:
+    """Return the block of a data identifier in MTData2; empty if it is not measured."""
+    group = identifier & 0xFFF0
+    content = measured.integers(group)
+    if content is None:
+        numbers = measured.numbers(group, identifier & 0xC)
+        if numbers is None:
+            return b""
+        content = struct.pack(f">{len(numbers)}{'d' if identifier & 0x3 else 'f'}", *numbers)
+    return struct.pack(">HB", identifier, len(content)) + content
+
+
+class XsensMti:
+    """Virtual MTi. After it starts, it measures. All hosts share its port, as with a serial line."""
+
+    def __init__(self, send: Bytes, sensors: Mapping[str, str]) -> None:
+        self.send, self.sensors, self.splitter, self.errors = send, sensors, MessageSplitter(), 0
+        self.is_measuring = True
+        self.outputs: tuple[tuple[int, int], ...] = DEFAULT_OUTPUTS
+        self._baud, self._flags = 0x02, 0
+        self._last_ns, self._number = -1, 0
+        self._last_period: dict[int, int] = {}
+        self._commands: dict[int, Callable[[bytes], bytes | None]] = {
+            0x00: lambda _: struct.pack(">I", DEVICE_ID),
+            0x1C: lambda _: PRODUCT,
+            0x1E: lambda _: bytes((2, 0)),
+            0x12: lambda _: bytes(FIRMWARE),
+            0x0C: lambda _: self._configuration(),
+            0xC0: self._set_outputs,
+            0x18: self._set_baud,
+            0x48: self._set_flags,
+        }
+
+    # -------------------------------------------------------------- measurements
+
+    def step(self, step: Step) -> None:
+        """Process a new simulation state: send a message for each new value of the `imu`."""
+        values = {t: v for t, name in self.sensors.items() if (v := step.sensors.get(name)) is not None}
+        if "imu" not in values or "ahrs" not in values or values["imu"].time_ns == self._last_ns:
+            return
+        self._last_ns = now = values["imu"].time_ns
+        if not self.is_measuring:
+            return
+        due = [i for i, rate in self.outputs if rate != 0xFFFF and self._begins(i, now * rate // 10**9)]
+        if not due:
+            return
+        measured = Measurement(self._number, values)
+        with_data = [i for i, rate in self.outputs if rate == 0xFFFF or i in due]  # FFFF: in every message
+        if content := b"".join(block(i, measured) for i in with_data):
+            self._number += 1
+            self.send(message(MT_DATA2, content))
+
+    def _begins(self, identifier: int, period: int) -> bool:
+        """Return whether a period of an output has begun since the last one."""
+        last = self._last_period.get(identifier, -1)
+        self._last_period[identifier] = period
+        return period > last
+
+    # -------------------------------------------------------------- commands
+
+    def receive(self, data: bytes) -> None:
+        """Execute the commands in bytes received from a host."""
+        dropped = self.splitter.dropped
+        for identifier, content in self.splitter.feed(data):
+            self._execute(identifier, content)
+        self.errors += self.splitter.dropped - dropped
+
+    def _execute(self, identifier: int, content: bytes) -> None:
+        if identifier == RESET:
+            self.send(message(RESET + 1))
+            self.is_measuring = True
+            self._last_period.clear()
+            self.send(message(WAKE_UP))
+        elif identifier in (GO_TO_CONFIG, GO_TO_MEASUREMENT):
+            self.is_measuring = identifier == GO_TO_MEASUREMENT
+            self.send(message(identifier + 1))
+        elif identifier == WAKE_UP + 1:  # the host keeps the device in the configuration state
+            self.is_measuring = False
+        elif identifier not in self._commands or (self.is_measuring and identifier != 0x00):
+            self._fail(BAD_MESSAGE)
+        elif (answer := self._commands[identifier](content)) is None:
+            self._fail(BAD_PARAMETER)
+        else:
+            self.send(message(identifier + 1, answer))
+
+    def _fail(self, code: int) -> None:
+        self.errors += 1
+        self.send(message(ERROR, bytes((code,))))
+
+    def _configuration(self) -> bytes:
+        head = struct.pack(">IHHHH", DEVICE_ID, 1152, 0, 0, 0)
+        return (head + bytes(84) + struct.pack(">HIH", 1, DEVICE_ID, 0)).ljust(118, b"\0")
+
+    def _set_outputs(self, content: bytes) -> bytes | None:
+        if len(content) % 4 or len(content) > 128:
+            return None
+        pairs = [struct.unpack_from(">HH", content, k) for k in range(0, len(content), 4)]
+        wanted = [(i, rate) for i, rate in pairs if i]
+        if wanted and not all(is_known(i) for i, _ in wanted):
+            return None
+        if content:
+            limited = [(i, rate if rate in (0, 0xFFFF) else min(rate, MAX_RATE)) for i, rate in wanted]
+            timed = [(i, MAX_RATE if r == 0xFFFF and i & 0xFFF0 not in INTEGERS else r) for i, r in limited]
+            self.outputs = tuple((i, rate) for i, rate in timed if rate)
+            self._last_period.clear()
+        return b"".join(struct.pack(">HH", *pair) for pair in self.outputs)
+
+    def _set_baud(self, content: bytes) -> bytes | None:
+        if not content:
+            return bytes((self._baud,))
+        if len(content) != 1 or content[0] not in BAUD_CODES:
+            return None
+        self._baud = content[0]
+        return b""
+
+    def _set_flags(self, content: bytes) -> bytes | None:
+        if content and len(content) != 8:
+            return None
+        if content:
+            wanted, cleared = struct.unpack(">II", content)
+            self._flags = (self._flags | wanted) & ~cleared
+        return struct.pack(">I", self._flags)

@@ -1,0 +1,31 @@
+"""A virtual device as a process, beside a real server."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conftest import CLI, Server
+
+
+@pytest.fixture
+def processes() -> Iterator[list[subprocess.Popen[str]]]:
+    """Processes that end with the test."""
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for p in started:
+        p.terminate()
+    for p in started:
+        p.wait(15)
+        if p.stdout is not None:
+            p.stdout.close()
+
+
+def device(processes: list[subprocess.Popen[str]], server: Server, kind: str, *options: str) -> str:
+    """Start a virtual device of the boat, which no other program drives; return the places of its ports."""
+    command = [*CLI, "device", kind, "boat", "--pilot", "--port", str(server.port), *options]
+    processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+    assert processes[-1].stdout is not None
+    return processes[-1].stdout.readline().partition(" at ")[2].strip()
