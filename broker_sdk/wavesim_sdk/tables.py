@@ -21,6 +21,7 @@ LAYOUT_VERSION = 1
 
 NAME_BYTES = 32
 MAX_PAYLOAD = 256  #: maximum payload of an acoustic packet, bytes
+MAX_SIGNAL_S = 60.0  #: maximum length of a signal whose sender states it, s
 MAX_SEGMENTS = 64  #: maximum number of segments of a line
 
 
