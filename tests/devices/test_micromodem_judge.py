@@ -15,7 +15,10 @@ from tests.conftest import CLI, Server
 from wavesim_devices.micromodem.packets import RATES
 from wavesim_world.config import LoadedConfig
 
-pytest.importorskip("acomms")
+pytest.importorskip(
+    "acomms",
+    reason="acomms is absent, and no lock has it, because its dependency crcmod has no wheel: pip install acomms",
+)
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("acoustics")]
 
 BUOY = """<buoy name="{name}" model="buoy" position="{x} {y} 8 m"><transducer threshold="80 dB" recharge="0 s"
