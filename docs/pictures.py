@@ -230,6 +230,7 @@ def boats() -> None:
         at(page, 95.0, before=2.0)
         page.locator("#fleet tr[data-row='0']").click()
         page.keyboard.press("4")
+        page.click("#tab-traffic")
         shot(page, "boats")
 
 
@@ -290,6 +291,16 @@ def tutorials() -> None:
             follower.follow(page_blocks(ROOT, f"docs/tutorials/{tutorial}.md"))
             for name, file in pictures.items():
                 keep(name, follower.folder / file)
+
+
+def rov() -> None:
+    """Keep what the pilot of docs/tutorials/rov.md sees, without the toolbar, which names a server of the test."""
+    test = ["-m", "pytest", "-q", "-m", "long", "tests/examples/test_rov_page.py"]
+    subprocess.run([sys.executable, *test], check=True, cwd=ROOT)
+    with Image.open(RUNS / "screens" / "tutorial-rov.png") as image:
+        cut = io.BytesIO()
+        image.crop((0, 46, image.width, 626)).save(cut, "PNG")
+    keep("tutorial-rov", cut.getvalue())
 
 
 def imazu(path: Path, cases: tuple[int, ...] = (5, 14)) -> None:
@@ -367,7 +378,7 @@ def traffic() -> None:
 
 ALL: dict[str, Callable[[], None]] = {
     f.__name__.replace("_", "-"): f
-    for f in (demo, configurator, space_time, mission, sonars, boats, encounter, traffic, report, tutorials)
+    for f in (demo, configurator, space_time, mission, sonars, boats, encounter, traffic, report, tutorials, rov)
 }
 
 

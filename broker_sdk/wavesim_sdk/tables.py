@@ -58,6 +58,7 @@ class Outcome(IntEnum):
     ECHO = 11  #: a later path of a signal that was already detected; not reported
     DROPPED = 12  #: lost at random by the instrument (key `drop_out`)
     CORRUPT = 13  #: bit errors in the packet
+    FOREIGN = 14  #: a packet with the modulation of another make
 
 
 class SensorFault(IntEnum):

@@ -7,7 +7,8 @@ size). An unknown value becomes the code for "not available".
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any
 
 from pyais.encode import encode_msg
@@ -22,6 +23,7 @@ from pyais.messages import (
 )
 
 from wavesim_sdk import ais
+from wavesim_sdk.epoch import utc
 from wavesim_sdk.wire.state import Value
 
 STATIC_PERIOD = 360.0  #: interval of messages 5 and 24 in s
@@ -44,7 +46,8 @@ class AisSentences:
     minutes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[float], datetime] = utc) -> None:
+        self._clock = clock
         self._reported_at: dict[tuple[int, bool], float] = {}
         self._static: dict[tuple[int, bool], float] = {}
         self._number = 0
@@ -57,7 +60,7 @@ class AisSentences:
             if r.time <= self._reported_at.get((r.mmsi, own), -math.inf) + 1e-3:
                 continue
             self._reported_at[r.mmsi, own] = r.time
-            yield from self._sentences(position_report(r), own)
+            yield from self._sentences(position_report(r, self._clock), own)
             if r.time >= self._static.get((r.mmsi, own), -math.inf) + STATIC_PERIOD:
                 self._static[r.mmsi, own] = r.time
                 for message in static_reports(r):
@@ -77,14 +80,16 @@ def sentences(message: Payload, own: bool = False, number: int = 0) -> Iterator[
         yield f"{line}\r\n".encode("ascii")
 
 
-def position_report(r: ais.AisReport) -> Payload:
-    """Return message 1, 18 or 21, depending on the type of station."""
+def position_report(r: ais.AisReport, clock: Callable[[float], datetime] = utc) -> Payload:
+    """Return message 1, 18 or 21, depending on the type of station. ``clock`` states the time for a simulation time in
+    ns.
+    """
     common = {
         "mmsi": r.mmsi,
         "accuracy": 1,
         "lon": _in_steps(r.longitude, ais.STEP_ANGLE, 181 * 600_000) / 600_000,
         "lat": _in_steps(r.latitude, ais.STEP_ANGLE, 91 * 600_000) / 600_000,
-        "second": math.floor(r.time) % 60,
+        "second": clock(r.time * 1e9).second,
     }
     if r.kind == ais.AID_TO_NAVIGATION:
         aid: Any = MessageType21.create(

@@ -33,12 +33,34 @@ def nanomodem(address: int) -> Any:
     )
 
 
-@device_command("Send NMEA 0183 sentences for the sensors of body NAME.", talks=True)
-def nmea() -> Any:
-    from wavesim_devices.nmea import TYPES, NmeaDevice
+def _talker(_context: click.Context, _option: click.Parameter, text: str) -> str:
+    if len(text) != 2 or not (text.isascii() and text.isalnum() and text == text.upper()) or text == "GP":
+        raise click.BadParameter(f"invalid talker '{text}': use two capital letters, such as II, HE or SD; not GP")
+    return text
+
+
+talker_option = click.option(
+    "--talker",
+    default="II",
+    show_default=True,
+    callback=_talker,
+    help="Talker of the NMEA 0183 sentences, except those of the satellite receiver (GP) and of AIS.",
+)
+clock_option = click.option(
+    "--clock",
+    type=click.Choice(["simulation", "wall"]),
+    default="simulation",
+    show_default=True,
+    help="Clock of all times that are sent: the simulation's, which starts on 1 January 2026, or that of this machine.",
+)
+
+
+@device_command("Send NMEA 0183 sentences for the sensors of body NAME.", talker_option, clock_option, talks=True)
+def nmea(talker: str, clock: str) -> Any:
+    from wavesim_devices.nmea import CLOCKS, TYPES, NmeaDevice
     from wavesim_devices.serve import DeviceType
 
-    return DeviceType("NMEA 0183", lambda _, send, picked: NmeaDevice(send, picked), TYPES)
+    return DeviceType("NMEA 0183", lambda _, send, picked: NmeaDevice(send, picked, talker, CLOCKS[clock]), TYPES)
 
 
 @device_command("Emulate a Blue Robotics Ping sonar. The device reads an `echosounder` sensor of body NAME.")
@@ -146,15 +168,23 @@ def dvl(form: str, beam_angle: int) -> Any:
 
 @device.command(
     help="Serve NMEA 0183, NMEA 2000 and Signal K for boat NAME.\n\nWHERE is tcp:PORT (listen on), udp:PORT (send to) or "
-    "pty:LINK, all on loopback. Default: NMEA 0183 on tcp:10110 and udp:10110, NMEA 2000 on tcp:1457, Signal K on tcp:8375."
+    "pty:LINK, all on loopback. Default: NMEA 0183 on tcp:10111 and udp:10110, NMEA 2000 on tcp:1457, Signal K on tcp:8376."
+    " A Signal K server on the same machine itself listens on tcp:10110 and tcp:8375."
 )
 @at_body
 @outlet_option("--nmea0183", "Output for NMEA 0183 sentences")
 @outlet_option("--nmea2000", "Output for CAN frames in Yacht Devices RAW format, one per line")
 @outlet_option("--signalk", "Output for Signal K deltas in JSON, one per line")
+@talker_option
+@clock_option
 @sensor_option
 def boat(
-    place: DeviceOptions, nmea0183: tuple[OpenPort, ...], nmea2000: tuple[OpenPort, ...], signalk: tuple[OpenPort, ...]
+    place: DeviceOptions,
+    nmea0183: tuple[OpenPort, ...],
+    nmea2000: tuple[OpenPort, ...],
+    signalk: tuple[OpenPort, ...],
+    talker: str,
+    clock: str,
 ) -> None:
     import asyncio
 
@@ -165,14 +195,15 @@ def boat(
 
     if not (nmea0183 or nmea2000 or signalk):
         nmea0183, nmea2000, signalk = (
-            (where("tcp:10110"), where("udp:10110")),
+            (where("tcp:10111"), where("udp:10110")),
             (where("tcp:1457"),),
-            (where("tcp:8375"),),
+            (where("tcp:8376"),),
         )
+    now = nmea.CLOCKS[clock]
     kinds = (
-        (DeviceType("NMEA 0183", lambda _, send, picked: nmea.NmeaDevice(send, picked), nmea.TYPES), nmea0183),
-        (DeviceType("NMEA 2000", lambda _, send, picked: n2k.Nmea2000Device(send, picked), n2k.TYPES), nmea2000),
-        (DeviceType("Signal K", lambda _, send, picked: sk.SignalKDevice(send, picked), sk.TYPES), signalk),
+        (DeviceType("NMEA 0183", lambda _, send, p: nmea.NmeaDevice(send, p, talker, now), nmea.TYPES), nmea0183),
+        (DeviceType("NMEA 2000", lambda _, send, p: n2k.Nmea2000Device(send, p, now), n2k.TYPES), nmea2000),
+        (DeviceType("Signal K", lambda _, send, p: sk.SignalKDevice(send, p, now), sk.TYPES), signalk),
     )
     asyncio.run(serve_devices(place, *((kind, {"port": port}) for kind, ports in kinds for port in ports)))
 

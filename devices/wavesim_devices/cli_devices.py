@@ -28,7 +28,7 @@ def at_body(function: Any) -> Any:
     ) -> None:
         from wavesim_devices.serve import DeviceOptions
 
-        function(DeviceOptions(name, server, pilot or lockstep > 0.0, lockstep, sensor, click.echo), **own)
+        function(DeviceOptions(name, server, pilot, lockstep, sensor, click.echo), **own)
 
     run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # its own options
     run.__name__ = function.__name__
@@ -37,7 +37,7 @@ def at_body(function: Any) -> Any:
             "--lockstep",
             type=Quantity("time"),
             default=0.0,
-            help="Lockstep period in s, as the pilot; 0 (default) = the server does not wait for this device.",
+            help="Lockstep period in s: the server waits for this device; 0 (default) = the server does not wait.",
         ),
         click.option(
             "--pilot",

@@ -64,3 +64,70 @@ def unet(address: int, payload: int, source_level: float, node: dict[str, int]) 
         lambda b, _send, _: UnetDevice(b, address, payload, source_level, node),
         uses_acoustics=True,
     )
+
+
+def modem_options(payload: int) -> tuple[Any, ...]:
+    """Options of a modem that must equal the configuration; ``payload`` is the default maximum payload in bytes."""
+    return (
+        click.option(
+            "--payload",
+            type=click.IntRange(16, 256),
+            default=payload,
+            show_default=True,
+            help="Maximum payload of a packet in bytes, as in the configuration.",
+        ),
+        click.option(
+            "--bit-rate", default=640.0, show_default=True, help="Bit rate in bit/s, as in the configuration."
+        ),
+        click.option(
+            "--preamble",
+            type=Quantity("time"),
+            default=0.03,
+            show_default=True,
+            help="Duration of the preamble in s, as in the configuration.",
+        ),
+        click.option(
+            "--frequency",
+            type=Quantity("frequency"),
+            default=25e3,
+            show_default=True,
+            help="Carrier frequency in Hz, as in the configuration.",
+        ),
+        source_level_option,
+    )
+
+
+@multi_port_command(
+    "Emulate an EvoLogics S2C modem in NET mode, or a S2C USBL.\n\n"
+    "Supported are instant messages (ack, noack, force, at a time), piggyback messages, bursts, travel times and USBL "
+    "notices. !L, !RC, !RI, !RP, !CA, @ZU and @ZX take effect. !G, !RT, !ZI, !AM and !C are accepted without effect. "
+    "Not emulated: AT (data) mode, link set-up before a burst, noise recording, failed receptions. The address cannot "
+    "be changed; RSSI and integrity follow an assumed relation.",
+    {"net": "tcp:9200"},
+    address_option(254),
+    *modem_options(128),
+    click.option(
+        "--usbl",
+        is_flag=True,
+        help="Send USBL notices: the transducer has a USBL head, and the body an `ahrs` sensor as its compass.",
+    ),
+    click.option(
+        "--multiline",
+        type=click.Choice(["vendor", "dune"]),
+        default="vendor",
+        show_default=True,
+        help="Form of ?P, ?S and &V: lines that end with an empty one, or a single line.",
+    ),
+)
+def s2c(usbl: bool, multiline: str, **values: Any) -> Any:
+    from wavesim_devices.s2c.device import S2cDevice, S2cModel
+    from wavesim_devices.serve import DeviceType
+
+    model = S2cModel(multiline=multiline == "vendor", **values)
+    return DeviceType(
+        f"S2C modem {model.address}",
+        lambda b, _send, picked: S2cDevice(b, model, picked.get("ahrs", "")),
+        ("ahrs",) if usbl else (),
+        "ahrs" if usbl else "",
+        uses_acoustics=True,
+    )

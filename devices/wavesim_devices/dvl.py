@@ -34,6 +34,7 @@ from wavesim_world.ocean.seawater import depth
 TYPES = ("dvl", "ahrs", "ctd")  #: sensor types whose values an ensemble contains
 OWN_NAMES: Mapping[str, str] = MappingProxyType({t: t for t in TYPES})
 BAD = -32768
+BEAM_ANGLES = {15: 0, 20: 1, 30: 2}  #: code of each beam angle in the system configuration of PD0; 3 = other
 ORDER = (3, 1, 0, 2)  #: indices of the beams of the sensor (45, 135, 225, 315 degrees) in the order of beams 1 to 4
 BANNER = b"\r\n[BREAK Wakeup A]\r\nWaVeSim Doppler velocity log\r\n"
 
@@ -84,9 +85,10 @@ def _angle(value: float) -> int:
 
 def pd0(e: Ensemble, beam_angle: int = 30) -> bytes:
     """Return a PD0 ensemble: fixed leader, variable leader, one cell of water velocity, bottom track."""
+    system = 0x404B | BEAM_ANGLES.get(beam_angle, 3) << 8  # four beams (Janus), convex, facing down, 614 kHz
     fixed = struct.pack(
         "<HBBHBBBBHHHBBBBHBBBBhhBBHHBBBBH8sHBBIB",
-        0x0000, 50, 40, 0b0000_0010_0100_1011, 0, 0, 4, 1, 1, 100, 50, 1, 64, 9, 0, 2000, 0, 1, 0, 0b0001_0010, 0, 0,
+        0x0000, 50, 40, system, 0, 0, 4, 1, 1, 100, 50, 1, 64, 9, 0, 2000, 0, 1, 0, 0b0001_0010, 0, 0,
         0b0111_1101, 0b0111_1101, 150, 100, 0, 0, 50, 0, 50, bytes(8), 0, 255, 0, 1, beam_angle,
     )  # fmt: skip
     t = e.time

@@ -1,8 +1,10 @@
 """NMEA 0183 sentences of ship instruments from the sensors of a body.
 
-Sentences by sensor type, with the talker in parentheses: gps: GGA, RMC, VTG (GP). ahrs: HDT, ROT, XDR (HE). ctd and
-temperature: MTW (YX). radar: TTM, TLL (RA). echosounder: DPT, DBT (SD). speedlog: VHW (VW). anemometer: MWV (WI). ais:
-!AIVDM for other stations, !AIVDO for the own station.
+Sentences by sensor type: gps: GGA, RMC, VTG, GSA, GSV. ahrs: HDT, ROT, XDR. ctd and temperature: MTW. radar: TTM, TLL.
+echosounder: DPT, DBT. speedlog: VHW. anemometer: MWV. ais: !AIVDM for other stations, !AIVDO for the own station.
+
+The talker of the gps sentences is GP, because readers derive the satellite system from it. The talker of the others is
+II (integrated instrumentation) by default: gpsd ignores a heading from the talker HE.
 
 Encoders are pure functions of SI values. Each returns a sentence with its checksum and line end. A value with missing
 numbers is not sent, because its sentence would have empty fields.
@@ -11,8 +13,9 @@ numbers is not sent, because its sentence would have empty fields.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
 
 from wavesim_devices.ais import AisSentences
 from wavesim_devices.ports import Bytes
@@ -26,6 +29,11 @@ from wavesim_sdk.wire.state import Value
 NAUTICAL_MILE = 1852.0
 KNOT = NAUTICAL_MILE / 3600.0
 EARTH = 6_371_000.0  #: radius of the earth, m
+TALKER = "II"  #: default talker of all sentences but those of the satellite receiver
+MAX_SATELLITES = 12  #: satellites that GSA can name
+Clock = Callable[[float], datetime]  #: returns the time to state for a simulation time in ns
+#: clocks by name: the simulation's, or that of this machine when the value is sent
+CLOCKS: Mapping[str, Clock] = MappingProxyType({"simulation": utc, "wall": lambda _: datetime.now(UTC)})
 #: sensor types that have an NMEA 0183 sentence
 TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "radar", "ais")
 
@@ -82,50 +90,66 @@ def vtg(sog: float, cog: float) -> bytes:
     return sentence(f"GPVTG,{_degrees(cog):.2f},T,,M,{sog / KNOT:.3f},N,{sog * 3.6:.3f},K,A")
 
 
+def gsa(satellites: int, hdop: float) -> bytes:
+    """Return GSA: three-dimensional fix, satellites in use, HDOP. PDOP and VDOP are unknown."""
+    used = [f"{k + 1:02d}" for k in range(min(satellites, MAX_SATELLITES))]
+    return sentence(f"GPGSA,A,3,{','.join(used + [''] * (MAX_SATELLITES - len(used)))},,{hdop:.1f},")
+
+
+def gsv(satellites: int) -> Iterator[bytes]:
+    """Yield GSV: satellites in view, four in each sentence. The sky is not simulated: they are spread evenly over it."""
+    n = min(satellites, MAX_SATELLITES)
+    parts = math.ceil(n / 4)
+    for part in range(parts):
+        seen = (f"{k + 1:02d},{15 + 30 * (k % 3)},{360 * k // n:03d},40" for k in range(4 * part, min(4 * part + 4, n)))
+        yield sentence(f"GPGSV,{parts},{part + 1},{n:02d},{','.join(seen)}")
+
+
 def hdt(heading: float) -> bytes:
     """Return HDT: true heading."""
-    return sentence(f"HEHDT,{_degrees(heading):.2f},T")
+    return sentence(f"{TALKER}HDT,{_degrees(heading):.2f},T")
 
 
 def rot(rate: float) -> bytes:
     """Return ROT: rate of turn in degrees per minute, positive to starboard."""
-    return sentence(f"HEROT,{math.degrees(rate) * 60.0:.1f},A")
+    return sentence(f"{TALKER}ROT,{math.degrees(rate) * 60.0:.1f},A")
 
 
 def xdr(roll: float, pitch: float) -> bytes:
     """Return XDR: pitch and roll as transducer measurements."""
-    return sentence(f"HEXDR,A,{math.degrees(pitch):.2f},D,PITCH,A,{math.degrees(roll):.2f},D,ROLL")
+    return sentence(f"{TALKER}XDR,A,{math.degrees(pitch):.2f},D,PITCH,A,{math.degrees(roll):.2f},D,ROLL")
 
 
 def dpt(depth: float, offset: float = 0.0) -> bytes:
     """Return DPT: depth below the transducer, and offset of the transducer (positive: distance to the water line)."""
-    return sentence(f"SDDPT,{depth:.2f},{offset:.1f}")
+    return sentence(f"{TALKER}DPT,{depth:.2f},{offset:.1f}")
 
 
 def dbt(depth: float) -> bytes:
     """Return DBT: depth below the transducer in feet, metres and fathoms."""
-    return sentence(f"SDDBT,{depth / 0.3048:.2f},f,{depth:.2f},M,{depth / 1.8288:.2f},F")
+    return sentence(f"{TALKER}DBT,{depth / 0.3048:.2f},f,{depth:.2f},M,{depth / 1.8288:.2f},F")
 
 
 def mtw(temperature: float) -> bytes:
     """Return MTW: water temperature."""
-    return sentence(f"YXMTW,{temperature:.2f},C")
+    return sentence(f"{TALKER}MTW,{temperature:.2f},C")
 
 
 def vhw(heading: float | None, speed: float) -> bytes:
     """Return VHW: speed through the water, and the heading if it is known."""
     true = f"{_degrees(heading):.2f},T" if heading is not None else ",T"
-    return sentence(f"VWVHW,{true},,M,{speed / KNOT:.3f},N,{speed * 3.6:.3f},K")
+    return sentence(f"{TALKER}VHW,{true},,M,{speed / KNOT:.3f},N,{speed * 3.6:.3f},K")
 
 
 def mwv(angle: float, speed: float) -> bytes:
     """Return MWV: apparent wind as angle from the bow and speed."""
-    return sentence(f"WIMWV,{_degrees(angle):.1f},R,{speed:.2f},M,A")
+    return sentence(f"{TALKER}MWV,{_degrees(angle):.1f},R,{speed:.2f},M,A")
 
 
-def measured_at(value: Value) -> datetime:
-    """Return the UTC time at which a value was measured."""
-    return utc(value.time_ns)
+def with_talker(line: bytes, talker: str) -> bytes:
+    """Return a sentence with another talker, unless it comes from the satellite receiver."""
+    body = line[1:].partition(b"*")[0].decode("ascii")
+    return line if body.startswith("GP") else sentence(talker + body[2:])
 
 
 def _text(value: float, digits: int) -> str:
@@ -149,21 +173,21 @@ def ttm(
     """
     cpa = ("", "") if approach is None else (f"{approach[0] / NAUTICAL_MILE:.3f}", f"{approach[1] / 60.0:.2f}")
     return sentence(
-        f"RATTM,{number:02d},{distance / NAUTICAL_MILE:.3f},{math.degrees(bearing) % 360.0:.1f},T,"
+        f"{TALKER}TTM,{number:02d},{distance / NAUTICAL_MILE:.3f},{math.degrees(bearing) % 360.0:.1f},T,"
         f"{_text(speed / KNOT, 1)},{_text(math.degrees(course), 1)},T,{cpa[0]},{cpa[1]},N,,{status},,{_clock(time)},A"
     )
 
 
 def tll(number: int, latitude: float, longitude: float, status: str, time: datetime) -> bytes:
     """Return TLL: position of a tracked target."""
-    return sentence(f"RATLL,{number:02d},{_latitude(latitude)},{_longitude(longitude)},,{_clock(time)},{status},")
+    return sentence(f"{TALKER}TLL,{number:02d},{_latitude(latitude)},{_longitude(longitude)},,{_clock(time)},{status},")
 
 
-def target_sentences(value: Value, gps: Value | None) -> Iterator[bytes]:
+def target_sentences(value: Value, gps: Value | None, clock: Clock = utc) -> Iterator[bytes]:
     """Yield TTM for each target of a sensor `radar`. With a GPS value, TTM includes the closest approach, and TLL
     follows.
     """
-    time = measured_at(value)
+    time = clock(value.time_ns)
     for i in range(RADAR_TARGETS):
         if not math.isfinite(value.target[i]):
             continue
@@ -189,18 +213,20 @@ def target_sentences(value: Value, gps: Value | None) -> Iterator[bytes]:
             )
 
 
-def sentences(type_: str, value: Value, heading: float | None = None) -> Iterator[bytes]:
+def sentences(type_: str, value: Value, heading: float | None = None, clock: Clock = utc) -> Iterator[bytes]:
     """Yield the sentences for a sensor value, or none if the value has missing numbers. ``heading`` is reported with
     the speed through the water.
     """
     if not all(map(math.isfinite, value.numbers)):
         return
-    time = measured_at(value)
+    time = clock(value.time_ns)
     match type_:
         case "gps":
             yield gga(time, value.latitude, value.longitude, value.height, round(value.satellites), value.hdop)
             yield rmc(time, value.latitude, value.longitude, value.sog, value.cog)
             yield vtg(value.sog, value.cog)
+            yield gsa(round(value.satellites), value.hdop)
+            yield from gsv(round(value.satellites))
         case "ahrs":
             yield hdt(value.heading)
             yield rot(value.rates[2])
@@ -219,10 +245,10 @@ def sentences(type_: str, value: Value, heading: float | None = None) -> Iterato
 class NmeaDevice:
     """NMEA 0183 talker that sends each new sensor value once. ``picked`` is the sensor name for each type."""
 
-    def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
-        self.send, self.sensor_names = send, picked
+    def __init__(self, send: Bytes, picked: Mapping[str, str], talker: str = TALKER, clock: Clock = utc) -> None:
+        self.send, self.sensor_names, self.talker, self.clock = send, picked, talker, clock
         self._new_values = NewValueFilter(picked)
-        self._ais = AisSentences()
+        self._ais = AisSentences(clock)
 
     def receive(self, data: bytes) -> None:
         """Ignore received bytes, because a talker only sends."""
@@ -232,10 +258,12 @@ class NmeaDevice:
         ahrs = step.sensors.get(self.sensor_names.get("ahrs", ""))
         for type_, value in self._new_values.new_values(step.sensors):
             if type_ == "ais":
-                lines = self._ais.lines(value)
-            elif type_ == "radar":
-                lines = target_sentences(value, step.sensors.get(self.sensor_names.get("gps", "")))
+                for line in self._ais.lines(value):
+                    self.send(line)
+                continue
+            if type_ == "radar":
+                lines = target_sentences(value, step.sensors.get(self.sensor_names.get("gps", "")), self.clock)
             else:
-                lines = sentences(type_, value, ahrs.heading if ahrs is not None else None)
+                lines = sentences(type_, value, ahrs.heading if ahrs is not None else None, self.clock)
             for line in lines:
-                self.send(line)
+                self.send(line if self.talker == TALKER else with_talker(line, self.talker))

@@ -16,10 +16,11 @@ import math
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-from wavesim_devices.nmea import measured_at
+from wavesim_devices.nmea import Clock
 from wavesim_devices.ports import Bytes
 from wavesim_devices.sensor_selection import NewValueFilter
 from wavesim_sdk.broker import Step
+from wavesim_sdk.epoch import utc
 from wavesim_sdk.wire.state import Value
 
 TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "battery", "rpm")
@@ -147,8 +148,8 @@ def raw_line(identifier: int, data: bytes, time: datetime) -> bytes:
 class Nmea2000Device:
     """NMEA 2000 bus of a body, which sends each new sensor value once. ``picked`` is the sensor name for each type."""
 
-    def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
-        self.send = send
+    def __init__(self, send: Bytes, picked: Mapping[str, str], clock: Clock = utc) -> None:
+        self.send, self.clock = send, clock
         self._new_values = NewValueFilter(picked)
         self._nodes = {type_: CanNode(TYPES.index(type_)) for type_ in picked}
         self._sid = 0
@@ -159,7 +160,7 @@ class Nmea2000Device:
     def step(self, step: Step) -> None:
         """Process a new simulation state."""
         for type_, value in self._new_values.new_values(step.sensors):
-            time = measured_at(value)
+            time = self.clock(value.time_ns)
             for pgn, payload in messages(type_, value, self._sid, time):
                 for frame in self._nodes[type_].frames(pgn, payload):
                     self.send(raw_line(*frame, time))

@@ -129,6 +129,12 @@ class ServedDevice:
         return f"{self.device_type.title} of '{{}}' at " + ", ".join(f"{n} {p.path}" for n, p in self.ports.items())
 
 
+async def _read_ports() -> None:
+    """Let the devices receive all bytes that have arrived, so that a step contains what its hosts sent before it."""
+    for _ in range(3):  # the selector reports the socket, its stream wakes the task of the port, the task reads
+        await asyncio.sleep(0)
+
+
 def _state_period(broker: AsyncBroker, sensors: Collection[str], acoustics: bool) -> float:
     """Return the wall time in s between two states, short enough for every value of the fastest sensor at real time."""
     periods = [s.period_ns * 0.5e-9 for s in broker.sensors if s.name in sensors and s.period_ns]
@@ -165,6 +171,8 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapp
             for s in served:
                 options.report(s.title.format(options.body))
             async for step in broker.steps():
+                if options.lockstep:
+                    await _read_ports()
                 for s in served:
                     if s.device is not None:
                         s.device.step(step)

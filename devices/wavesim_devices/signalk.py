@@ -7,11 +7,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from wavesim_devices.nmea import measured_at
+from wavesim_devices.nmea import Clock
 from wavesim_devices.nmea2000 import KELVIN, TYPES
 from wavesim_devices.ports import Bytes
 from wavesim_devices.sensor_selection import NewValueFilter
 from wavesim_sdk.broker import Step
+from wavesim_sdk.epoch import utc
 from wavesim_sdk.wire.state import Value
 
 __all__ = ["TYPES", "SignalKDevice", "delta", "path_values"]
@@ -72,21 +73,21 @@ def path_values(type_: str, v: Value) -> dict[str, Any]:
             return {"environment.water.temperature": v.temperature + KELVIN}
 
 
-def delta(type_: str, name: str, value: Value) -> dict[str, Any] | None:
+def delta(type_: str, name: str, value: Value, clock: Clock = utc) -> dict[str, Any] | None:
     """Return the Signal K delta for a value of the sensor ``name``, or None if it changes nothing."""
     changes = [{"path": path, "value": v} for path, v in path_values(type_, value).items()]
     if not changes:
         return None
     source = {"label": "wavesim", "type": type_, "src": name}
-    stamp = measured_at(value).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    stamp = clock(value.time_ns).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return {"context": "vessels.self", "updates": [{"source": source, "timestamp": stamp, "values": changes}]}
 
 
 class SignalKDevice:
     """Signal K source of a body, which sends each new sensor value once. ``picked`` is the sensor name for each type."""
 
-    def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
-        self.send, self._picked = send, picked
+    def __init__(self, send: Bytes, picked: Mapping[str, str], clock: Clock = utc) -> None:
+        self.send, self._picked, self.clock = send, picked, clock
         self._new_values = NewValueFilter(picked)
 
     def receive(self, data: bytes) -> None:
@@ -95,6 +96,6 @@ class SignalKDevice:
     def step(self, step: Step) -> None:
         """Process a new simulation state."""
         for type_, value in self._new_values.new_values(step.sensors):
-            found = delta(type_, self._picked[type_], value)
+            found = delta(type_, self._picked[type_], value, self.clock)
             if found is not None:
                 self.send(json.dumps(found, separators=(",", ":")).encode() + b"\r\n")

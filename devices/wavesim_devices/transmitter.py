@@ -1,6 +1,7 @@
 """Transmitter of a virtual modem: it sends signals one after the other, because a transducer sends one at a time.
 
-If the transducer refuses a signal because it recharges, the transmitter repeats the request until its patience ends.
+If the transducer refuses a signal because it recharges, the transmitter repeats the request until its patience ends. It
+does not repeat a signal with a time of its own.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class _Waiting:
     request: Callable[[], int]
     progress: Progress
     patience: float
+    timed: bool
     deadline: float | None = None  # None until its turn comes
     number: int | None = None  # of the request at the server; None while it is to be repeated
     end: float | None = None  # None until it leaves
@@ -71,7 +73,7 @@ class Transmitter:
         """Send a packet when its turn comes; arguments as in :meth:`Broker.send`."""
         if at is not None and self.time is not None:
             patience += max(at * 1e-9 - self.time, 0.0)
-        self._put(lambda: self.broker.send(payload, to, level, at=at), progress, patience)
+        self._put(lambda: self.broker.send(payload, to, level, at=at), progress, patience, timed=at is not None)
 
     def range_to(self, address: int, progress: Progress | None = None, *, level: float | None = None) -> None:
         """Request a reply from a modem when the turn of the request comes."""
@@ -84,8 +86,10 @@ class Transmitter:
         for waiting in dropped:
             waiting.progress.failed("cancelled")
 
-    def _put(self, request: Callable[[], int], progress: Progress | None, patience: float) -> None:
-        self._queue.append(_Waiting(request, progress or Progress(), patience))
+    def _put(
+        self, request: Callable[[], int], progress: Progress | None, patience: float, *, timed: bool = False
+    ) -> None:
+        self._queue.append(_Waiting(request, progress or Progress(), patience, timed))
         self._start()
 
     def _start(self) -> None:
@@ -121,7 +125,7 @@ class Transmitter:
         self._start()
 
     def _refused(self, reason: str) -> None:
-        if RECHARGING in reason:
+        if RECHARGING in reason and not self._queue[0].timed:
             self._queue[0].number = None
         else:
             self._queue.popleft().progress.failed(reason)

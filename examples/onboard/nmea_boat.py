@@ -40,7 +40,7 @@ class NmeaBoat(Boat):
             north, east, _ = self.origin.ned(_angle(fields[3], fields[4]), _angle(fields[5], fields[6]))
             self.place = float(north), float(east)
             self.track = float(fields[7]) * KNOT, math.radians(float(fields[8]))
-        elif fields[0] == "$HEHDT":
+        elif fields[0][3:] == "HDT":
             self.bow = math.radians(float(fields[1]))
 
     def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], None]:

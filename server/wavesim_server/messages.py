@@ -87,8 +87,16 @@ class EffortCommand:
     rows: Sequence[int] = record_field(_ROWS, "rows of the bodies")
 
 
+@dataclass(frozen=True, slots=True)
+class InstrumentStepsCommand:
+    """The bodies whose instruments run in lockstep, and the periods of these instruments."""
+
+    rows: Sequence[int] = record_field(_ROWS, "row of each period")
+    periods: Sequence[int] = record_field(List(_TICK, 2**20), "lockstep periods", "ticks")
+
+
 #: kinds of the server's own records; forwarded messages keep the kind of their datagram, which is higher
-COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: EffortCommand})
+COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: EffortCommand, 4: InstrumentStepsCommand})
 
 
 @dataclass(slots=True)  # not frozen: that would triple the cost of making one for each command
@@ -101,7 +109,8 @@ class ClientMessage:
     payload: bytes  #: payload of ACTUATE, DONE or LEAVE, or one item of REQUESTS
 
 
-EngineCommand = EnterCommand | ReleaseCommand | EffortCommand | ClientMessage
+FrontCommand = EnterCommand | ReleaseCommand | EffortCommand | InstrumentStepsCommand
+EngineCommand = FrontCommand | ClientMessage
 _FORWARDED = frozenset({Type.ACTUATE, Type.DONE, Type.LEAVE, Type.REQUESTS})
 _ADDRESS = struct.Struct("<iQ")  # row and number of a forwarded message
 _unpack_address, _ADDRESS_BYTES = _ADDRESS.unpack_from, _ADDRESS.size
@@ -279,7 +288,7 @@ def forward(kind: Type, row: int, number: int, content: bytes) -> tuple[int, byt
     return kind, _ADDRESS.pack(row, number) + content
 
 
-def encode(record: EnterCommand | ReleaseCommand | EffortCommand | EngineEvent) -> tuple[int, bytes]:
+def encode(record: FrontCommand | EngineEvent) -> tuple[int, bytes]:
     """Return kind and payload for a queue."""
     family = COMMANDS if type(record) in COMMANDS.numbers else EVENTS
     kind, *values = family.encode(record)

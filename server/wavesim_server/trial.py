@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from wavesim_server.instruments import installed_emulators
 from wavesim_server.logbook import report
 from wavesim_server.resources import NameLock
 from wavesim_server.serve import ServerOptions, Supervisor, bind_udp_socket, shared_objects
+from wavesim_server.trial_devices import DeviceStarter
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.model import Program
 
@@ -112,6 +113,7 @@ class Trial:
         self.recorded: Log | None = None  #: content of the log, for the table
         self.frozen: list[str] = []  #: bodies whose state diverged, and when
         self._former_log_time = 0  # of the previous run
+        self._devices = DeviceStarter(loaded)
         self.failure = ""  #: which program ended the run, and why
 
     def run(self, plots: bool = True) -> str:
@@ -236,13 +238,20 @@ class Trial:
             server.check()
             # emulators that the engine does not yet wait for
             missing = [s for s in emulators if reader.vehicles[s].header[SYNCHRONOUS] == 0]
-            missing += commander.send("status").data["missing"]
+            status = commander.send("status").data
+            missing += [*status["missing"], *self._missing_devices(status, server.port)]
             if not missing:
                 return
             self._check_running()
             if time.monotonic() > limit:
                 raise self._not_joined(missing)
             time.sleep(0.02)
+
+    def _missing_devices(self, status: Mapping[str, Any], port: int) -> list[str]:
+        """Start the devices that are due; return those that have not joined."""
+        for device in self._devices.take_due(status):
+            self._start(device.label, device.arguments(port))
+        return self._devices.missing(status)
 
     def _not_joined(self, missing: Iterable[str]) -> ParticipantFailed:
         return ParticipantFailed(

@@ -16,7 +16,7 @@ from wavesim_sdk.wire.state import State
 
 NODE = """<vehicle name="{name}" model="lauv" position="{x} {y} 20 m" attitude="0 0 {heading} deg" client="optional">
 <transducer threshold="80 dB" recharge="0 s" turn_around="{turn_around}" {more}>
-<modem address="{address}" bit_rate="{bit_rate}" preamble="20 ms" payload="{payload}"/>{inner}</transducer></vehicle>"""
+<modem address="{address}" bit_rate="{bit_rate}" preamble="20 ms" payload="{payload}"/>{inner}</transducer>{sensors}</vehicle>"""
 DEFAULTS = {
     "x": 0,
     "y": 0,
@@ -26,6 +26,7 @@ DEFAULTS = {
     "bit_rate": 1000,
     "payload": 64,
     "inner": "",
+    "sensors": "",
 }
 
 
@@ -74,8 +75,7 @@ class FakeBroker:
     def __init__(self) -> None:
         self.name, self.welcome = "a", SimpleNamespace(sound_speed=1500.0)
         self.requests: list[tuple[Any, ...]] = []
-        self.time = 0.0
-        self.orientation = (1.0, 0.0, 0.0, 0.0)
+        self.time, self.lockstep = 0.0, 1.0
 
     def send(self, payload: bytes, to: int = 0, level: float | None = None, *, at: int | None = None) -> int:
         self.requests.append(("send", payload, to, level, at))

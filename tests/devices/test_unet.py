@@ -48,7 +48,7 @@ class Peer:
 
 def modem() -> tuple[UnetDevice, FakeBroker]:
     broker = FakeBroker()
-    device = UnetDevice(broker, 3, 64, 188.0, {"buoy": 31}, lambda call: call())  # type: ignore[arg-type]
+    device = UnetDevice(broker, 3, 64, 188.0, {"buoy": 31})  # type: ignore[arg-type]
     device.step(broker.step(1.0))
     return device, broker
 

@@ -254,9 +254,9 @@ def test_all_instruments_of_a_boat_at_once(
                 for line in stream.makefile(newline="\r\n"):
                     yield line.strip()
 
-        heading = next(pynmea2.parse(s, check=True).heading for s in lines(first) if s.startswith("$HEHDT"))
+        heading = next(pynmea2.parse(s, check=True).heading for s in lines(first) if s.startswith("$IIHDT"))
         sentence = ""
-        while not sentence.startswith("$HEHDT"):
+        while not sentence.startswith("$IIHDT"):
             sentence = datagrams.recv(200).decode()
             assert sentence.endswith("\r\n") and sentence.count("$") == 1, "one in each datagram"
         at = [line.rpartition(" at ")[2] for line in others[1:]]

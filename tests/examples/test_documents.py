@@ -47,6 +47,8 @@ NAMES = {
     "ros": "pool",
     "navigation": "lbl",
 }
+#: tutorials that a test of their own follows, because their reader also acts on the page
+ON_THE_PAGE = {"rov": "test_rov_page.py"}
 #: blocks that nothing here runs or reads: page and how the block begins -> why
 ELSEWHERE = {
     ("docs/glossary.md", "above"): "a list of words; docs/glossary.py reads it",
@@ -155,7 +157,8 @@ def follow(root: Path, tmp_path: Path, name: str, tutorial: str, variables: dict
 
 def test_each_tutorial_is_followed(root: Path) -> None:
     pages = {path.stem for path in (root / TUTORIALS).glob("*.md")}
-    assert pages - {"index"} == NAMES.keys()
+    assert pages - {"index"} == NAMES.keys() | ON_THE_PAGE.keys()
+    assert all((root / "tests/examples" / test).is_file() for test in ON_THE_PAGE.values())
 
 
 @pytest.mark.parametrize(

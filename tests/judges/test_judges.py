@@ -6,8 +6,10 @@ import json
 import math
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,11 @@ import numpy as np
 import pytest
 from seabird.cnv import fCNV
 
+from tests import gpsd
 from tests.sdk.test_devices import value
+from wavesim_devices import ais as ais_encoder
 from wavesim_devices import dvl, nmea, nmea2000, seabird, signalk
+from wavesim_sdk import ais
 from wavesim_sdk.broker import Step
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.wire.state import Sensors, State
@@ -58,6 +63,8 @@ def test_signal_k_understands_every_sentence(root: Path) -> None:
         "VTG": nmea.vtg(2.0, 0.5),
         "ROT": nmea.rot(0.02),
         "XDR": nmea.xdr(0.1, -0.05),
+        "GSA": nmea.gsa(9, 0.9),
+        "GSV": next(nmea.gsv(4)),
     }
     answers = dict(zip(sentences, node("signalk.js", list(sentences.values()), root), strict=True))
     for kind, answer in answers.items():
@@ -74,6 +81,41 @@ def test_signal_k_understands_every_sentence(root: Path) -> None:
     assert found["navigation.speedOverGround"] == pytest.approx(2.0, abs=1e-3)
     assert found["navigation.courseOverGroundTrue"] == pytest.approx(0.5, abs=1e-4)
     assert found["navigation.rateOfTurn"] == pytest.approx(0.02, abs=1e-4)
+
+
+def test_gpsd_reports_position_sky_heading_and_ais() -> None:
+    """Every class of report that gpsd makes of our sentences."""
+    report = ais.AisReport(211000001, ais.CLASS_A, 0.7, 0.1, 2.0, 1.0, 1.0, time=0.0)
+    sent = b""
+    for k in range(3):
+        v = value("gps", k * 10**9, MEASURED["gps"])
+        sent += b"".join(nmea.sentences("gps", v))
+        sent += b"".join(nmea.sentences("ahrs", value("ahrs", k * 10**9, MEASURED["ahrs"])))
+    # last: gpsd 3.22 keeps AIS and attitude in the same memory, and its next ATT would be invalid JSON
+    sent += b"".join(ais_encoder.sentences(ais_encoder.position_report(report)))
+    with closing(socket.create_server(("127.0.0.1", 0))) as instrument:
+        instrument.settimeout(20.0)
+        process, port = gpsd.start(f"tcp://127.0.0.1:{instrument.getsockname()[1]}")
+        found: dict[str, Any] = {}
+        try:
+            with closing(gpsd.connect(port)) as client, closing(client.makefile()) as lines:
+                client.sendall(b'?WATCH={"enable":true,"json":true};\n')
+                while json.loads(lines.readline())["class"] != "WATCH":
+                    pass
+                driver, _ = instrument.accept()
+                with closing(driver):
+                    driver.sendall(sent)
+                    while not {"TPV", "SKY", "ATT", "AIS"} <= found.keys():
+                        said = json.loads(lines.readline())
+                        found[said["class"]] = said
+        finally:
+            process.terminate()
+            process.wait(10)
+    assert found["TPV"]["lat"] == pytest.approx(41.18, abs=1e-7) and found["TPV"]["mode"] == 3
+    assert (found["SKY"]["nSat"], found["SKY"]["uSat"], found["SKY"]["hdop"]) == (9, 9, 0.9)
+    assert {s["gnssid"] for s in found["SKY"]["satellites"]} == {0}, "all of them are of GPS"
+    assert found["ATT"]["heading"] == pytest.approx(math.degrees(4.0), abs=0.006)
+    assert found["AIS"]["mmsi"] == 211000001
 
 
 #: a boat that drifts astern, with wind from port

@@ -125,6 +125,30 @@ def test_modems_range_each_other(config: Make, tick: str) -> None:
     assert reply["measured"] == pytest.approx(400.0 - 0.5 * t, abs=1e-3), "the range at mid-time"
 
 
+def test_modems_of_different_makes_do_not_understand_each_other_but_interfere(config: Make) -> None:
+    def modem(address: int, make: str) -> tuple[str, str]:
+        return PLAIN, MODEM.format(a=address).replace("/>", f' modulation="{make}"/>')
+
+    sim = sea(config, "20 ms", modem(1, "a"), modem(2, "a"), modem(2, "b"), (PLAIN, ""))
+    sender, friend, foreigner, ear = (node(sim, n, k, 300.0 * k) for k, n in enumerate(("s", "f", "g", "e")))
+    sim.send(sender, b"hello", to=2)
+    _, receptions = run(sim, 2.0)
+    assert outcomes(receptions, friend) == [Outcome.HEARD]
+    assert outcomes(receptions, foreigner) == [Outcome.FOREIGN], "it has the same address"
+    assert outcomes(receptions, ear) == [Outcome.FOREIGN], "a transducer without a modem"
+    sim.range_request(sender, 2)
+    sent, _ = run(sim, 3.0)
+    assert set(sent["source"][1:]) == {friend}, "only the modem of the same make answers"
+    sim.send(sender, b"hello", to=2)
+    sim.send(foreigner, b"as loud, and as near", to=9)  # 300 m from the friend on the other side
+    _, receptions = run(sim, 2.0)
+    both = receptions[(receptions["receiver"] == friend) & (receptions["source"] == sender)]
+    assert both["outcome"].tolist() == [Outcome.COLLISION]
+    sim.ping(sender, 25e3)
+    _, receptions = run(sim, 2.0)
+    assert set(receptions["outcome"]) == {Outcome.HEARD}, "a pulse has no modulation"
+
+
 def test_what_a_node_cannot_send_is_refused_by_name(config: Make) -> None:
     sim = sea(config, "4 ms", PLAIN, (PLAIN, MODEM.format(a=1)))
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 100.0)

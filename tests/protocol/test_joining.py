@@ -147,7 +147,7 @@ def test_the_order_of_refusals() -> None:
         return refused.code
 
     assert code(name="b", role=9, lockstep_ns=1, previous=1) == Refusal.BAD_VALUE
-    assert code(name="b", role=1, lockstep_ns=1, previous=1) == Refusal.BAD_VALUE
+    assert code(name="b", role=2, lockstep_ns=1, previous=1) == Refusal.BAD_VALUE
     assert code(name="b", role=0, previous=1) == Refusal.KEY
     assert code(name="a", role=0, previous=1) == Refusal.EXPIRED
     assert code(name="a", role=0) == Refusal.NAME_IN_USE

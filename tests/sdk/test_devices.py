@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import struct
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from unittest.mock import Mock
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wavesim_devices import ais as encoder
-from wavesim_devices import dvl, nanomodem, nmea, ping1d, ping360, seabird
+from wavesim_devices import dvl, nanomodem, nmea, nmea2000, ping1d, ping360, seabird, signalk
 from wavesim_devices.sensor_selection import select_sensors
 from wavesim_sdk import ais
 from wavesim_sdk.broker import AsyncBroker, Step
@@ -66,7 +67,7 @@ def test_every_other_sentence_is_understood() -> None:
 def test_values_that_are_not_there_send_nothing() -> None:
     assert list(nmea.sentences("echosounder", value("echosounder", 0, [math.nan]))) == []
     assert list(nmea.sentences("imu", value("imu", 0, [1.0]))) == [], "there is no sentence for it"
-    assert next(iter(nmea.sentences("speedlog", value("speedlog", 10**9, [1.0])))).startswith(b"$VWVHW,,T,,M,1.944,N")
+    assert next(iter(nmea.sentences("speedlog", value("speedlog", 10**9, [1.0])))).startswith(b"$IIVHW,,T,,M,1.944,N")
 
 
 def test_a_talker_says_each_value_once_and_takes_the_sensors_it_is_given() -> None:
@@ -80,11 +81,56 @@ def test_a_talker_says_each_value_once_and_takes_the_sensors_it_is_given() -> No
     sensors["ahrs"] = value("ahrs", 5, [0.0, 0.0, math.pi / 2])
     step = Step(State(0, 5, sensors=Sensors(sensors)))
     talker.step(step)
-    assert [line[3:6] for line in out] == [b"GGA", b"RMC", b"VTG", b"VHW", b"HDT", b"ROT", b"XDR"]
-    assert b"4006.42" in out[0] and b"90.00,T" in out[3]
+    assert [line[3:6] for line in out] == [b"GGA", b"RMC", b"VTG", b"GSA", b"VHW", b"HDT", b"ROT", b"XDR"]
+    assert b"4006.42" in out[0] and b"90.00,T" in out[4]
     out.clear()
     talker.step(step)
     assert out == []
+
+
+def test_a_talker_is_that_of_all_sentences_but_the_satellite_receivers() -> None:
+    out: list[bytes] = []
+    device = nmea.NmeaDevice(out.append, {"gps": "gps", "ahrs": "ahrs"}, "HE")
+    sensors = {"gps": value("gps", 5, [0.7, 0.1, 0, 0, 0, 0.9, 1.0, 9]), "ahrs": value("ahrs", 5, [0.0, 0.0, 1.0])}
+    device.step(Step(State(0, 5, sensors=Sensors(sensors))))
+    parsed = [pynmea2.parse(line.decode(), check=True) for line in out]
+    assert [m.talker + m.sentence_type for m in parsed] == [
+        "GPGGA", "GPRMC", "GPVTG", "GPGSA", "GPGSV", "GPGSV", "GPGSV", "HEHDT", "HEROT", "HEXDR",
+    ]  # fmt: skip
+    assert parsed[3].hdop == "0.9" and [m.num_sv_in_view for m in parsed[4:7]] == ["09"] * 3
+    assert (parsed[6].sv_prn_num_1, parsed[6].elevation_deg_1, parsed[6].azimuth_1) == ("09", "75", "320")
+
+
+def test_all_outputs_of_a_boat_can_state_the_machines_clock() -> None:
+    out: list[bytes] = []
+    picked = {"gps": "gps", "ais": "ais"}
+    own = value("gps", 5 * 10**9, [0.7, 0.1])
+    sensors = Sensors({"gps": own})
+    now = nmea.CLOCKS["wall"]
+    before = datetime.now(UTC)
+    for device in (
+        nmea.NmeaDevice(out.append, picked, clock=now),
+        nmea2000.Nmea2000Device(out.append, {"gps": "gps"}, now),
+        signalk.SignalKDevice(out.append, {"gps": "gps"}, now),
+    ):
+        device.step(Step(State(0, own.time_ns, sensors=sensors)))
+    after = datetime.now(UTC)
+    rmc = pynmea2.parse(next(line for line in out if b"RMC" in line).decode())
+    stated = [datetime.combine(rmc.datestamp, rmc.timestamp)]
+    days, tenths = struct.unpack(
+        "<HI", bytes.fromhex(next(x for x in out if b"R 0DF010" in x).split(b" R ")[1].decode()[8:])[2:8]
+    )
+    stated.append(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=days, milliseconds=tenths / 10))
+    stated.append(datetime.fromisoformat(json.loads(out[-1])["updates"][0]["timestamp"]))
+    assert all(before - timedelta(seconds=0.01) <= t <= after for t in stated), (before, stated)
+
+
+@pytest.mark.parametrize(("angle", "upper"), [(30, 0x42), (20, 0x41), (15, 0x40), (25, 0x43)])
+def test_pd0_says_that_the_instrument_has_four_beams_and_at_which_angle(angle: int, upper: int) -> None:
+    ensemble = dvl.Ensemble(1, TIME, (0.0,) * 3, (0.0,) * 3, (20.0,) * 4, 20.0)
+    data = dvl.pd0(ensemble, angle)
+    leader = struct.unpack_from("<H", data, 6)[0]
+    assert struct.unpack_from("<H", data, leader)[0] == 0 and data[leader + 5] == upper
 
 
 SUITE = [

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.server.harbour import Harbour, done, status
+from tests.server.harbour import Client, Harbour, done, status
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import RECEPTION, SENT
 from wavesim_sdk.wire.client import JoinRefused, Phase, SessionClosed
@@ -525,3 +525,59 @@ def test_a_pilot_may_end_the_server_if_it_may_control(config: Callable[..., Load
         outcome = pilot.outcome(number)
         assert outcome is not None and outcome[0], outcome
     assert harbour.engine.is_over
+
+
+# ------------------------------------------------------------------------------------------ instruments in lockstep
+
+
+def steps_of(client: Client) -> list[int]:
+    return [state.tick for state in client.states if state.step]
+
+
+def test_instruments_step_after_the_pilot_has_answered(harbour: Harbour) -> None:
+    pilot = harbour.join("a", lockstep_ns=20_000_000)
+    fine = harbour.join("a", role=INSTRUMENT, lockstep_ns=10_000_000)
+    coarse = harbour.join("a", role=INSTRUMENT, lockstep_ns=40_000_000)
+    buoy = harbour.join("c", role=INSTRUMENT, lockstep_ns=20_000_000)
+    harbour.order("start")
+    harbour.run(0.05)
+    assert [steps_of(c) for c in (pilot, fine, coarse, buoy)] == [[0], [], [], []], "the pilot comes first"
+    pilot.session.done(0, (1.0, 0.0, 0.0))
+    harbour.run(0.05)
+    assert [steps_of(c) for c in (fine, coarse, buoy)] == [[0], [0], [0]]
+    number = fine.session.request(Ping(30_000.0))
+    fine.session.done(0, (9.0, 0.0, 0.0))
+    coarse.session.done(0, None)
+    harbour.run(0.05)
+    assert harbour.sea.tick == 0 and not done(harbour, "ping"), "the engine waits for the buoy's"
+    buoy.session.done(0, None)
+    harbour.run(0.05)
+    assert [(tick, row) for tick, row, _ in done(harbour, "ping")] == [(0, 0)] and fine.outcome(number) is None
+    assert done(harbour, "command") == [(0, 0, (1.0, 0.0, 0.0))], "an instrument commands no actuator"
+    assert steps_of(fine) == [0, 1] and steps_of(pilot) == [0], "the pilot is not due at this tick"
+    fine.session.done(1, None)
+    harbour.run(0.05)
+    assert (steps_of(pilot), steps_of(fine), steps_of(coarse)) == ([0, 2], [0, 1], [0])
+
+
+def test_an_instrument_that_leaves_or_is_late_holds_up_nobody(harbour: Harbour) -> None:
+    pilot = harbour.join("a", lockstep_ns=10_000_000)
+    late = harbour.join("a", role=INSTRUMENT, lockstep_ns=10_000_000)
+    harbour.order("start")
+    harbour.run(0.05)
+    harbour.run(0.9)  # within the pilot's second
+    pilot.session.done(0, None)
+    harbour.run(0.9)
+    assert harbour.sea.tick == 0, "the instrument has a second of its own"
+    harbour.run(0.2)
+    assert harbour.sea.tick == 1
+    pilot.session.done(1, None)
+    harbour.run(0.05)
+    assert harbour.sea.tick == 2 and steps_of(late) == [0, 1], "it is not waited for until it answers again"
+    late.session.done(1, None)
+    pilot.session.done(2, None)
+    harbour.run(0.05)
+    assert harbour.sea.tick == 2 and steps_of(late) == [0, 1, 2]
+    late.session.leave()
+    harbour.run(0.05)
+    assert harbour.sea.tick == 3 and harbour.engine.run.instrument_steps == ()

@@ -161,6 +161,8 @@ def test_bookmarks_of_a_running_simulation(open_page: Opener, tmp_path: Path) ->
         page.page.locator("#bookmarks tbody button.num").click()
         page.wait(f"Math.abs(wavesim.app.bottom.charts.span.since - {kept['time']} + 30) < 1e-6")
         page.wait("document.querySelector('.toast')?.textContent.startsWith('a running simulation cannot go back;')")
+        for tab in ("charts", "bookmarks"):  # side by side
+            expect(page.page.locator(f"#tab-{tab}")).to_have_attribute("aria-selected", "true")
         marks = page.see("wavesim.app.bottom.events.notable")
         assert marks == [{"time": kept["time"], "kind": "bookmark", "text": "here"}]
         page.clean()

@@ -42,8 +42,8 @@ def resolve_join(
         raise NotAdmitted(Refusal.BAD_VALUE, str(malformed)) from None
     except ValueError:
         raise NotAdmitted(Refusal.BAD_VALUE, f"role: unknown role {payload[3]}") from None
-    if join.lockstep_ns and role is not Role.PILOT:
-        raise NotAdmitted(Refusal.BAD_VALUE, "lockstep_ns: only a pilot can request lockstep")
+    if join.lockstep_ns and role not in (Role.PILOT, Role.INSTRUMENT):
+        raise NotAdmitted(Refusal.BAD_VALUE, "lockstep_ns: only a pilot or an instrument can request lockstep")
     if key_name not in ("", ANY_CLIENT, join.name):
         raise NotAdmitted(Refusal.KEY, f"this key belongs to '{key_name}'")
     if join.previous:

@@ -154,7 +154,9 @@ class Join:
         "rad",
         default=(0.0, 0.0, 0.0),
     )
-    lockstep_ns: int = record_field(PERIOD, "lockstep period of a pilot; 0 = free-running", "ns", default=0)
+    lockstep_ns: int = record_field(
+        PERIOD, "lockstep period of a pilot or an instrument; 0 = free-running", "ns", default=0
+    )
     state_period_ns: int = record_field(
         PERIOD, "wall time between STATE messages; 0 = the server's default", "ns", default=0
     )

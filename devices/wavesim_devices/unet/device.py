@@ -32,6 +32,11 @@ def read_later(call: Callable[[], None]) -> None:
     asyncio.get_running_loop().call_later(READING_S, call)
 
 
+def read_at_once(call: Callable[[], None]) -> None:
+    """Call a function at once: in lockstep, what a device does must not depend on wall time."""
+    call()
+
+
 class UnetDevice:
     """Virtual modem with the agents of a UnetStack node."""
 
@@ -42,9 +47,10 @@ class UnetDevice:
         payload: int,
         source_level: float,
         addresses: Mapping[str, int],
-        later: Later = read_later,
+        later: Later | None = None,
     ) -> None:
-        self.address, self.later = address, later
+        self.address = address
+        self.later = later or (read_at_once if broker.lockstep else read_later)
         self.transmitter = Transmitter(broker)
         self.container = AgentContainer({}, lambda: round((self.transmitter.time or 0.0) * 1000))
         speed = broker.welcome.sound_speed

@@ -33,6 +33,7 @@ from wavesim_server.messages import (
     EngineCommand,
     EnterCommand,
     ExecutedEvent,
+    InstrumentStepsCommand,
     ReleaseCommand,
     SessionFailedEvent,
     SoundRefusedEvent,
@@ -126,6 +127,8 @@ class CommandExecutor:
             case EffortCommand(rows):
                 self.tables.requested_effort_rows = tuple(rows)
                 self.run.publish()
+            case InstrumentStepsCommand(rows, periods):
+                self.run.instrument_steps = tuple(zip(rows, periods, strict=True))
 
     # -- clients ---------------------------------------------------------------------------------
 

@@ -150,7 +150,7 @@ class Engine:
         """Return the next tick at which a participant, a schedule, the log or a viewer is due."""
         tick = self.sim.tick
         view = self.view_ticks * max(1, int(self.pacer.speed))  # viewers follow wall time
-        periods = [view, *self.run.lockstep.values()]
+        periods = [view, *self.run.lockstep.values(), *(n for _, n in self.run.instrument_steps)]
         if self.log_ticks:
             periods.append(self.log_ticks)
         stop = min((tick // p + 1) * p for p in periods)
@@ -204,7 +204,7 @@ class Engine:
         elif self.run.budget == 0:
             self.run.budget = None
             self.run.set_state(RunState.PAUSED)
-        rows = [row for row, period in sorted(self.run.lockstep.items()) if tick % period == 0]
+        rows = self.run.steps_due(tick)
         if rows and self.run.state is not RunState.ENDED:
             self.run.awaits_release = True
             self.events.emit(LockstepDueEvent(tick, rows, [self.run.generation(row) for row in rows]))

@@ -18,10 +18,18 @@ class RunControl:
         self.state = RunState.STOPPED
         self.is_over = False
         self.budget: int | None = None  #: remaining ticks of a `step` command
-        self.lockstep: dict[int, int] = {}  #: row -> period in ticks
+        self.lockstep: dict[int, int] = {}  #: row -> period of the pilot in ticks
+        #: row and period in ticks of the instruments in lockstep
+        self.instrument_steps: tuple[tuple[int, int], ...] = ()
         self.awaits_release = False  #: True while the engine waits for ReleaseCommand
         self.now = 0.0  #: wall time of the engine's present call
         self._started = False
+
+    def steps_due(self, tick: int) -> list[int]:
+        """Return the rows of the bodies with a participant that is due at a tick."""
+        pilots = {row for row, period in self.lockstep.items() if tick % period == 0}
+        present = self._sim.occupants
+        return sorted(pilots | {row for row, n in self.instrument_steps if tick % n == 0 and row in present})
 
     def is_halted(self) -> bool:
         """Return whether the simulation is stopped until a command arrives."""

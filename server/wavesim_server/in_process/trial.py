@@ -38,6 +38,7 @@ def outside_participants(trial: Trial) -> list[str]:
             found.append(f"{body.name} (<program own_process>)")
         elif body.program is None and body.client == "required":
             found.append(f"{body.name} (its program joins from outside)")
+        found += [f"{body.name} (device {d.name})" for d in body.device]
     return found
 
 
@@ -129,11 +130,16 @@ class InProcessTrial(Trial):
 
         def look() -> None:
             self._check_running()
+            status = server.status()
+            missing = self._missing_devices(status, self.options.port)
             if time.monotonic() > joined_by:
-                raise self._not_joined(server.status()["missing"])
+                raise self._not_joined([*status["missing"], *missing])
 
         def have_joined() -> bool:
-            return all(p.has_begun for p in host.programs) and host.running is None and not server.status()["missing"]
+            if not all(p.has_begun for p in host.programs) or host.running is not None:
+                return False
+            status = server.status()
+            return not status["missing"] and not self._devices.missing(status)
 
         host.drive(have_joined, look)
         self._print(

@@ -70,6 +70,10 @@ class CrewMember:
     def in_lockstep(self) -> bool:
         return self.grant.lockstep_ticks > 0
 
+    def is_due(self, tick: int) -> bool:
+        """Whether the session receives the STEP of a tick."""
+        return self.in_lockstep and tick % self.grant.lockstep_ticks == 0
+
     def select_sensors(self, names: Sequence[str] | None) -> str:
         """Select the sensors that the session receives (None = all). Returns an error message, empty if all are valid."""
         known = {i.name: k for k, i in enumerate(self.grant.suite) if i.parameters.send}
@@ -89,6 +93,8 @@ class Crews:
         self.unpaced: list[CrewMember] = []  #: members that receive states by wall time
         self.shortest_period = math.inf  #: shortest state period of these members
         self.effort_rows: tuple[int, ...] = ()  #: rows of the bodies whose forces a session receives
+        #: row and period in ticks of the instruments in lockstep
+        self.instrument_steps: tuple[tuple[int, int], ...] = ()
         self._rows: dict[int, dict[int, CrewMember]] = {}
         self.first_epoch = 0  #: epoch of an ordinal that has not been used yet
         self._epochs: dict[tuple[int, int], int] = {}
@@ -132,11 +138,17 @@ class Crews:
         self.unpaced = [m for m in members if not m.in_lockstep and math.isfinite(m.period)]
         self.shortest_period = min((m.period for m in self.unpaced), default=math.inf)
         self.effort_rows = tuple(sorted({m.row for m in members if m.wants_effort}))
+        stepped = {(m.row, m.grant.lockstep_ticks) for m in members if m.in_lockstep and m.role is not Role.PILOT}
+        self.instrument_steps = tuple(sorted(stepped))
 
     def members_of(self, row: int) -> list[CrewMember]:
         """Return the crew of a body, by ordinal."""
         crew = self._rows.get(row)
         return [crew[k] for k in sorted(crew)] if crew else []
+
+    def instruments_due(self, row: int, tick: int) -> list[CrewMember]:
+        """Return the instruments of a body in lockstep that are due at a tick, by ordinal."""
+        return [m for m in self.members_of(row) if m.role is not Role.PILOT and m.is_due(tick)]
 
     def pilot(self, row: int) -> CrewMember | None:
         """Return the pilot of a body, or None."""

@@ -9,20 +9,13 @@ from typing import Protocol
 from wavesim_sdk.wire.items import REQUESTS
 from wavesim_sdk.wire.messages import Actuate, Done, Leave, Type
 from wavesim_server import messages
-from wavesim_server.messages import (
-    ClientMessage,
-    EffortCommand,
-    EngineCommand,
-    EnterCommand,
-    RecordQueue,
-    ReleaseCommand,
-)
+from wavesim_server.messages import ClientMessage, EngineCommand, FrontCommand, RecordQueue
 
 
 class EngineCommands(Protocol):
     """Commands to the engine."""
 
-    def send(self, command: EnterCommand | ReleaseCommand | EffortCommand) -> None:
+    def send(self, command: FrontCommand) -> None:
         """Queue a command."""
 
     def forward(self, row: int, session: int, message: Actuate | Done, payload: bytes) -> None:
@@ -54,7 +47,7 @@ class EngineQueue:
         """Number of commands that wait for room."""
         return len(self._backlog)
 
-    def send(self, command: EnterCommand | ReleaseCommand | EffortCommand) -> None:
+    def send(self, command: FrontCommand) -> None:
         self._backlog.append(messages.encode(command))
 
     def forward(self, row: int, session: int, message: Actuate | Done, payload: bytes) -> None:
@@ -85,7 +78,7 @@ class LocalEngineQueue:
     def __init__(self) -> None:
         self.waiting: deque[EngineCommand] = deque()
 
-    def send(self, command: EnterCommand | ReleaseCommand | EffortCommand) -> None:
+    def send(self, command: FrontCommand) -> None:
         self.waiting.append(command)
 
     def forward(self, row: int, session: int, message: Actuate | Done, payload: bytes) -> None:

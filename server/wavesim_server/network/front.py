@@ -215,6 +215,7 @@ class Front:
         self._orphans_until = math.inf
         self._poll_sessions_at = 0.0
         self._effort_rows: tuple[int, ...] = ()
+        self._instrument_steps: tuple[tuple[int, int], ...] = ()
         self._traced: set[str] = set()
         self.now = 0.0
         self.stood_still_s = 0.0  #: total wall time during which the front had work to do but did not run
@@ -352,6 +353,13 @@ class Front:
         if self.crews.effort_rows != self._effort_rows:
             self._effort_rows = self.crews.effort_rows
             self.engine_queue.send(messages.EffortCommand(self._effort_rows))
+        if self.crews.instrument_steps != self._instrument_steps:
+            self._instrument_steps = self.crews.instrument_steps
+            self.engine_queue.send(
+                messages.InstrumentStepsCommand(
+                    [row for row, _ in self._instrument_steps], [n for _, n in self._instrument_steps]
+                )
+            )
         self.sessions.flush(self.now)
         self.broadcast.collect_session_datagrams()
         self.engine_queue.flush()
@@ -409,6 +417,7 @@ class Front:
         self.crews.start_new_epochs(self._rng)
         self._orphans_until = now + self.config.network.keepalive_timeout
         self.engine_queue.send(messages.EffortCommand(()))
+        self.engine_queue.send(messages.InstrumentStepsCommand((), ()))
         # the engine may wait for an answer that was lost
         self.engine_queue.send(messages.ReleaseCommand(int(clock["tick"])))
 
@@ -513,6 +522,8 @@ class Front:
             self.request_handler.transfer(previous, session, same)
         if member.role is Role.PILOT:
             self._pilot_joined(member, former, same)
+        elif former is not None:
+            self.steps.replace(member, former.session, same, self.now)
 
     def _on_returned(self, session: Session, previous: Session, reason: str) -> None:
         """Let a pilot drive again whose body another client had taken over."""
@@ -556,9 +567,11 @@ class Front:
         if reason != "left" and session.role in (Role.PILOT, Role.INSTRUMENT):
             self.data_loss.record(f"'{session.name}' ({session.role.name.lower()}) {GONE_TEXTS.get(reason, reason)}")
         member = self.crews.leave(session.token)
-        if member is None or member.role is not Role.PILOT:
+        if member is None:
             return
         self.steps.remove(session, self.now)
+        if member.role is not Role.PILOT:
+            return
         self.vehicle_commands.discard(member.row)
         self._remove_body(member.row, silent=reason != "left")
 

@@ -32,6 +32,11 @@ class Barrier:
         self.waiting = set(clients) - self.dismissed
         self.since, self.deadline = now, now + self.time_limit
 
+    def extend(self, clients: Iterable[int], now: float) -> None:
+        """Wait at the same tick for further clients, whose time limit begins now."""
+        self.waiting |= set(clients) - self.dismissed
+        self.since, self.deadline = now, now + self.time_limit
+
     def add_reply(self, client: int, tick: int, reply: StepDone) -> None:
         """Add a reply; ``tick`` shows whether the reply is in time."""
         self.dismissed.discard(client)

@@ -1,5 +1,8 @@
 """The exchange of a lockstep step. It sends STEP to the participants, passes their answers to the engine, and measures
 the time that they take.
+
+Instruments receive STEP when all pilots have answered theirs. The bytes that a program on board has written to its
+devices during its own step have then arrived, so that a run with devices is repeatable.
 """
 
 from __future__ import annotations
@@ -7,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from wavesim_sdk.wire.messages import Role
 from wavesim_sdk.wire.session import Session, StepDone
 from wavesim_server.messages import LockstepDueEvent, ReleaseCommand, SlowEmulator
 from wavesim_server.network.crews import CrewMember, Crews
@@ -52,6 +56,7 @@ class StepExchange:
         self.barrier = Barrier(limits.lockstep_timeout)
         self.waits = Waits(limits.lockstep_budget)
         self.slow_emulators: set[str] = set()  #: sensor types that the engine reports as slow
+        self._instrument_rows: list[int] = []  #: rows whose instruments have not yet received the STEP of this tick
         self._sessions, self._crews, self._sender, self._engine_queue = sessions, crews, sender, engine_queue
         self._clock, self._reports, self._take_sounds = clock, reports, take_sounds
 
@@ -60,8 +65,9 @@ class StepExchange:
     def begin(self, step: LockstepDueEvent, generations: Any, now: float) -> None:
         """Send a STEP to each participant that is due; ``generations`` holds the generation served in each row."""
         rows = [row for row, life in zip(step.rows, step.generations, strict=True) if life == generations[row]]
-        pilots = [m for row in rows if (m := self._crews.pilot(row)) is not None and m.in_lockstep]
+        pilots = [m for row in rows if (m := self._crews.pilot(row)) is not None and m.is_due(step.tick)]
         self.barrier.begin(step.tick, [m.session.token for m in pilots], now)
+        self._instrument_rows = rows
         self._send(pilots, now)
 
     def take(self, done: StepDone, now: float) -> None:
@@ -73,7 +79,7 @@ class StepExchange:
             self._end_without_budget(session)
 
     def replace(self, member: CrewMember, former: Session, same_client: bool, now: float) -> None:
-        """Continue with the session that has replaced the former one of a pilot."""
+        """Continue with the session that has replaced the former one of a participant."""
         token = member.session.token
         if not self.barrier.replace_client(former.token, token, same_client):
             return
@@ -83,7 +89,7 @@ class StepExchange:
             self.barrier.remove_client(token)
 
     def remove(self, session: Session, now: float) -> None:
-        """Remove a pilot whose session has ended."""
+        """Remove a participant whose session has ended."""
         self._charge(session, now)
         self.barrier.remove_client(session.token)
 
@@ -115,6 +121,8 @@ class StepExchange:
 
     def release(self, now: float) -> None:
         """Pass the answers to the engine when all have arrived or the time limit has passed."""
+        if self._instrument_rows and not self.barrier.waiting:
+            self._begin_instruments(now)
         tick, late, since = self.barrier.tick, self.barrier.waiting, self.barrier.since
         replies = self.barrier.take_replies(now)
         if replies is None or tick is None:
@@ -126,13 +134,14 @@ class StepExchange:
             if self.waits.charge(member.session.name, now - since, now, self._clock.time_s(tick)):
                 self._end_without_budget(member.session)
         answering = (m for m in map(self._crews.by_token.get, replies) if m is not None)
-        for member in sorted(answering, key=lambda m: m.row):
+        for member in sorted(answering, key=lambda m: (m.row, m.ordinal)):
             token = member.session.token
             reply = replies[token]
-            self._engine_queue.forward(member.row, token, reply.message, reply.payload)
+            if member.role is Role.PILOT:
+                self._engine_queue.forward(member.row, token, reply.message, reply.payload)
             for number, item in self._take_sounds(token):
                 self._engine_queue.request(member.row, number, item)
-            if reply.message.estimate is not None:
+            if reply.message.estimate is not None and member.role is Role.PILOT:
                 try:
                     self._reports.estimate(member, reply.message.estimate, self._clock.time_ns_of(tick))
                 except Exception as error:  # the engine waits and must be released in any case
@@ -174,6 +183,15 @@ class StepExchange:
             "lockstep",
         )
 
-    def _send(self, pilots: list[CrewMember], now: float) -> None:
+    def _begin_instruments(self, now: float) -> None:
+        """Send STEP to the instruments that are due, after the pilots."""
         assert self.barrier.tick is not None
-        self._sender.send_steps(pilots, self.barrier.tick, now)
+        rows, self._instrument_rows = self._instrument_rows, []
+        members = [m for row in rows for m in self._crews.instruments_due(row, self.barrier.tick)]
+        if members:
+            self.barrier.extend([m.session.token for m in members], now)
+            self._send(members, now)
+
+    def _send(self, members: list[CrewMember], now: float) -> None:
+        assert self.barrier.tick is not None
+        self._sender.send_steps(members, self.barrier.tick, now)

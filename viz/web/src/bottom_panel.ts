@@ -108,6 +108,7 @@ export class BottomPanel {
 
   /** Show the charts around a past time of a running simulation. */
   private lookBack(time: number): void {
+    if (!this.drawer.panes.includes("charts")) this.drawer.arrange(["charts", ...this.drawer.panes]);
     this.charts.zoom({ since: time - LOOK_BACK_S, until: time + LOOK_BACK_S });
     toast(`a running simulation cannot go back; the charts show ${LOOK_BACK_S} s before and after ${formatTime(time)}`);
   }

@@ -92,6 +92,7 @@ export class ManualControl {
     step: 0.05,
     value: 0.5,
     "aria-label": "Fraction of the actuator range",
+    onpointerup: (e: Event) => (e.target as HTMLElement).blur(), // the arrow keys drive the body, not the slider
   });
   private readonly status = h("div", { class: "soft num", id: "helm-status" });
   private readonly keys = new Set<string>();

@@ -104,16 +104,19 @@ export class SidescanView implements ImagePainter {
       step = rangeMarkStep(this.across);
     c.font = `${11 * ratio}px system-ui, sans-serif`;
     c.lineWidth = ratio;
-    for (let x = step; x < this.across; x += step)
+    const room = (step * half) / this.across, // between two lines
+      every = Math.ceil((1.2 * c.measureText(`${+this.across.toPrecision(4)} m`).width) / room); // labels must not overlap
+    for (let k = 1; k * step < this.across; k++)
       for (const side of [-1, 1]) {
-        const at = half + (side * x * half) / this.across,
+        const x = k * step,
+          at = half + (side * x * half) / this.across,
           text = `${+x.toPrecision(4)} m`;
         c.strokeStyle = "#9fdcff30";
         c.beginPath();
         c.moveTo(at, 0);
         c.lineTo(at, h);
         c.stroke();
-        drawLabel(c, text, at - c.measureText(text).width / 2, h - 6 * ratio);
+        if (k % every === 0) drawLabel(c, text, at - c.measureText(text).width / 2, h - 6 * ratio);
       }
     drawLabel(c, "port", 8 * ratio, 32 * ratio, "#ff9a9a");
     drawLabel(c, "starboard", w - c.measureText("starboard").width - 8 * ratio, 32 * ratio, "#9affb0");

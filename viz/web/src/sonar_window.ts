@@ -76,7 +76,7 @@ export class SonarWindow {
         this.changed();
       },
     },
-    "⧉",
+    "◰",
   );
 
   constructor(

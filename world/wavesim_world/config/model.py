@@ -67,6 +67,25 @@ class Program:
 
 
 @dataclass(frozen=True)
+class DeviceConfig:
+    """Virtual instrument that `wavesim trial` starts beside the on-board program, in its own process: existing drivers
+    connect to its ports.
+    """
+
+    name: str = text("Name of the device, as in `wavesim device NAME`.")
+    options: str = text("Command-line options of the device, as in `wavesim device NAME BODY OPTIONS`.", "")
+    period: float = key(
+        "Lockstep period: interval of simulation time at which the device receives states and sends sound. The server "
+        "waits for its answer, so that the device does the same in every run. 0 s = free-running: the server does not "
+        "wait.",
+        "time",
+        0.05,
+        low=0.0,
+    )
+    place: str = place()
+
+
+@dataclass(frozen=True)
 class FaultConfig:
     """Scheduled fault of an actuator or a sensor, in simulation time.
 
@@ -162,6 +181,9 @@ class BodyConfig:
     mooring: Mooring | None = child(Mooring, "Elastic mooring line to an anchor.")
     fault: tuple[FaultConfig, ...] = children(FaultConfig, "Scheduled fault of an actuator or a sensor.")
     program: Program | None = child(Program, "On-board program of this body.")
+    device: tuple[DeviceConfig, ...] = children(
+        DeviceConfig, "Virtual instrument of this body, to which existing drivers connect."
+    )
     waypoint: tuple[WaypointConfig, ...] = children(
         WaypointConfig, "Waypoint of the mission; list the waypoints in order."
     )

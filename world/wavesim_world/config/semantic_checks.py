@@ -82,17 +82,16 @@ def _fences(config: Config) -> None:
 
 
 def _modems(config: Config, models: dict[str, Model]) -> None:
-    """Check that no two modems have the same address."""
-    seen: dict[int, str] = {}
+    """Check that no two modems with the same modulation have the same address."""
+    seen: dict[tuple[str, int], str] = {}
     for body in config.fleet.bodies:
         t = body.transducer or models[body.model].transducer
         if t is None or t.modem is None or not t.modem.address:
             continue
-        if t.modem.address in seen:
-            fail_at(
-                body.place, f"'{body.name}' and '{seen[t.modem.address]}' have the same modem address {t.modem.address}"
-            )
-        seen[t.modem.address] = body.name
+        modem = (t.modem.modulation, t.modem.address)
+        if modem in seen:
+            fail_at(body.place, f"'{body.name}' and '{seen[modem]}' have the same modem address {t.modem.address}")
+        seen[modem] = body.name
 
 
 def _transducer(t: TransducerConfig, place: str) -> None:
@@ -167,12 +166,16 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
         if body.program is not None:
             if bool(body.program.run) == bool(body.program.bridge):
                 fail_at(body.place, f"'{body.name}': a program needs either `run` or `bridge`")
-            steps = body.program.period / config.time.step
-            if abs(steps - round(steps)) > 1e-6 or round(steps) < 1:
-                fail_at(
-                    body.place,
-                    f"program period {body.program.period:g} s is not a multiple of the time step {config.time.step:g} s",
-                )
+            _lockstep_period("program", body.program.period, config, body.place)
+        for device in body.device:
+            if device.period:
+                _lockstep_period(f"device '{device.name}':", device.period, config, device.place)
+
+
+def _lockstep_period(whose: str, period: float, config: Config, where: str) -> None:
+    steps = period / config.time.step
+    if abs(steps - round(steps)) > 1e-6 or round(steps) < 1:
+        fail_at(where, f"{whose} period {period:g} s is not a multiple of the time step {config.time.step:g} s")
 
 
 def _failsafe(body: BodyConfig, model: Model) -> None:

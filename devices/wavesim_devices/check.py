@@ -1,0 +1,48 @@
+"""The devices' part of `wavesim check`: the elements <device> of a configuration."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+
+from wavesim_sdk.names import suggest_name
+from wavesim_world.config.validation import fail_at
+
+if TYPE_CHECKING:
+    from wavesim_world.config import LoadedConfig
+    from wavesim_world.config.model import DeviceConfig
+
+STARTING_OPTIONS = ("pilot", "lockstep", "server", "host", "port")  #: parameters that the trial itself sets
+
+
+def check_devices(loaded: LoadedConfig) -> None:
+    """Raise ConfigError for a device that is unknown or has invalid options."""
+    for body in loaded.config.fleet.bodies:
+        for device in body.device:
+            try:
+                _check(body.name, device)
+            except ValueError as error:
+                fail_at(device.place, f"'{body.name}': device '{device.name}': {error}")
+
+
+def _check(body: str, device: DeviceConfig) -> None:
+    from wavesim_devices.cli import commands
+
+    (group,) = (c for c in commands() if isinstance(c, click.Group))
+    command = group.commands.get(device.name)
+    if command is None:
+        raise ValueError(f"unknown device{suggest_name(device.name, group.commands)}")
+    context = click.Context(command, info_name=device.name)
+    try:
+        with context:
+            command.parse_args(context, [body, *shlex.split(device.options)])
+    except click.exceptions.Exit:
+        raise ValueError("remove --help from `options`") from None
+    except click.ClickException as error:
+        raise ValueError(error.format_message()) from None
+    for name in STARTING_OPTIONS:
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            more = "; set `period` instead" if name == "lockstep" else ""
+            raise ValueError(f"remove --{name} from `options`: the trial sets it{more}")

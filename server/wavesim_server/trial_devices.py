@@ -1,0 +1,67 @@
+"""The devices of a trial: virtual instruments that it starts beside the on-board programs (<device>).
+
+Devices of one body start one after the other. They therefore join in the order of the configuration, and each has the
+same place in the crew in every run.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.model import DeviceConfig
+
+
+@dataclass(frozen=True)
+class TrialDevice:
+    """A device to start: label of its process, body, number among the devices of the body, and configuration."""
+
+    label: str
+    body: str
+    number: int
+    config: DeviceConfig
+
+    def arguments(self, port: int) -> list[str]:
+        """Return the arguments of Python that start the device; ``port`` is that of the server."""
+        period = ["--lockstep", f"{self.config.period:.9g}"] if self.config.period else []
+        here = ["device", self.config.name, self.body, "--port", str(port), *period]
+        return ["-m", "wavesim_sdk", *here, *shlex.split(self.config.options)]
+
+
+def devices_of(loaded: LoadedConfig) -> Iterator[TrialDevice]:
+    """Yield the devices of a configuration, in its order."""
+    for body in loaded.config.fleet.bodies:
+        seen: Counter[str] = Counter()
+        for number, device in enumerate(body.device):
+            seen[device.name] += 1
+            again = f"-{seen[device.name]}" if seen[device.name] > 1 else ""
+            yield TrialDevice(f"device-{body.name}-{device.name}{again}", body.name, number, device)
+
+
+class DeviceStarter:
+    """Starts each device when those before it on the same body have joined."""
+
+    def __init__(self, loaded: LoadedConfig) -> None:
+        self._devices = list(devices_of(loaded))
+        self._started: set[str] = set()  #: labels
+
+    def take_due(self, status: Mapping[str, Any]) -> list[TrialDevice]:
+        """Return the devices to start now, each once; ``status`` is the status of the server."""
+        joined = _joined(status)
+        due = [d for d in self._devices if d.label not in self._started and d.number <= joined[d.body]]
+        self._started.update(d.label for d in due)
+        return due
+
+    def missing(self, status: Mapping[str, Any]) -> list[str]:
+        """Return the labels of the devices that have not joined."""
+        joined = _joined(status)
+        return [d.label for d in self._devices if d.number >= joined[d.body]]
+
+
+def _joined(status: Mapping[str, Any]) -> Counter[str]:
+    """Return the number of instrument sessions of each body."""
+    return Counter(c["name"] for c in status["clients"] if c["role"] == "instrument")
