@@ -259,7 +259,7 @@ def _default_rates() -> dict[tuple[int, int], int]:
 
 
 @dataclass
-class Settings:
+class ReceiverSettings:
     """Settings that a host changes."""
 
     period_ms: int = 1000  #: interval between two epochs
@@ -285,7 +285,7 @@ class UbloxReceiver:
 
     def _restart(self) -> None:
         """Load the settings of the start."""
-        self.settings = Settings()
+        self.settings = ReceiverSettings()
         for message in self._enabled:
             self.settings.rates[message] = 1
         self._period: int | None = None  # number of the period of the last epoch, from simulation time 0
@@ -411,7 +411,7 @@ class UbloxReceiver:
             return False
         clear, _, load = struct.unpack_from("<III", content)
         if clear and load:
-            self.settings, self._period = Settings(), None
+            self.settings, self._period = ReceiverSettings(), None
         return True
 
     def _nav5(self, content: bytes) -> bool:

@@ -99,7 +99,7 @@ def _matrix_quaternion(R: Floats) -> list[float]:
 
 
 @dataclass
-class Measurement:
+class _Measurement:
     """Newest values of the sensors by type; `ahrs` and `imu` are among them."""
 
     number: int
@@ -179,7 +179,7 @@ def is_known(identifier: int) -> bool:
     return identifier & 0xFFF0 in FLOATS and precision in (0x0, 0x3) and frame in LOCAL
 
 
-def block(identifier: int, measured: Measurement) -> bytes:
+def block(identifier: int, measured: _Measurement) -> bytes:
     """Return the block of a data identifier in MTData2; empty if it is not measured."""
     group = identifier & 0xFFF0
     content = measured.integers(group)
@@ -225,7 +225,7 @@ class XsensMti:
         due = [i for i, rate in self.outputs if rate != 0xFFFF and self._begins(i, now * rate // 10**9)]
         if not due:
             return
-        measured = Measurement(self._number, values)
+        measured = _Measurement(self._number, values)
         with_data = [i for i, rate in self.outputs if rate == 0xFFFF or i in due]  # FFFF: in every message
         if content := b"".join(block(i, measured) for i in with_data):
             self._number += 1

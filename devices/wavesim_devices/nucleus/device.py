@@ -11,7 +11,7 @@ import numpy as np
 
 from wavesim_devices.nmea import sentence
 from wavesim_devices.nucleus import packets
-from wavesim_devices.nucleus.packets import Attitude, Navigation, Water, packet
+from wavesim_devices.nucleus.packets import Attitude, Navigation, WaterState, packet
 from wavesim_devices.nucleus.settings import GROUPS, default_values, text_of
 from wavesim_devices.ports import Bytes, Connection
 from wavesim_devices.seabird import ATMOSPHERE
@@ -32,7 +32,7 @@ FIRMWARE = {"STR": '"1.7.8"', "MAJOR": "1", "MINOR": "7", "PATCH": "8"}
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
-class CommandError(Exception):
+class _CommandError(Exception):
     """Command that is answered with ERROR; the text is the answer to GETERROR."""
 
 
@@ -121,22 +121,22 @@ class Nucleus:
         for host in list(self.hosts):
             host.send_packet(packet(identifier, data))
 
-    def _water(self, values: Mapping[str, Value]) -> Water:
+    def _water(self, values: Mapping[str, Value]) -> WaterState:
         mission = self.settings["MISSION"]
         ctd = values.get("ctd")
         gauge = values.get("pressure") or ctd
         pressure = 0.0 if gauge is None else gauge.pressure - ATMOSPHERE
         temperature = 15.0 if ctd is None else ctd.temperature
-        return Water(float(mission["SV"]) or self.sound_speed, temperature, pressure)
+        return WaterState(float(mission["SV"]) or self.sound_speed, temperature, pressure)
 
-    def _attitude(self, ahrs: Value, water: Water) -> Attitude:
+    def _attitude(self, ahrs: Value, water: WaterState) -> Attitude:
         q = quaternion(ahrs.roll, ahrs.pitch, ahrs.heading)
         angles = math.degrees(ahrs.roll), math.degrees(ahrs.pitch), math.degrees(ahrs.heading)
         matrix = rotation(q).flatten().tolist()
         declination = float(self.settings["MISSION"]["DECL"])
         return Attitude(angles, q.tolist(), matrix, declination, water.pressure * METRES_PER_DBAR)
 
-    def _ping(self, dvl: Value, water: Water, attitude: Attitude | None) -> None:
+    def _ping(self, dvl: Value, water: WaterState, attitude: Attitude | None) -> None:
         scale, maximum = water.sound_speed / self.sound_speed, float(self.settings["MISSION"]["RANGE"])
         good = [dvl.ranges[k] <= maximum for k in range(BEAMS)]
         beams = [dvl.beams[k] * scale if good[k] else math.nan for k in range(BEAMS)]
@@ -158,7 +158,7 @@ class Nucleus:
                 self._position = self._position + 0.5 * (self._moved[1] + velocity) * seconds
             self._moved = dvl.time_ns, velocity
 
-    def _navigate(self, ahrs: Value, attitude: Attitude, water: Water) -> None:
+    def _navigate(self, ahrs: Value, attitude: Attitude, water: WaterState) -> None:
         mission, (north, east) = self.settings["MISSION"], self._position[:2].tolist()
         velocity = np.zeros(3) if self._moved is None else self._moved[1]
         latitude: float | None = float(mission["LAT"])
@@ -270,22 +270,22 @@ class CommandConnection(StreamConnection):
                 return self._commands[name](arguments)
             group = name[3:].removesuffix("LIM")
             if group not in GROUPS or name[:3] not in ("GET", "SET"):
-                raise CommandError(f"unknown or unsupported command {name}")
+                raise _CommandError(f"unknown or unsupported command {name}")
             if name.startswith("SET"):
                 return self._set(group, arguments)
             keys = [a.strip().upper() for a in arguments if a] or list(GROUPS[group])
             if missing := [k for k in keys if k not in GROUPS[group]]:
-                raise CommandError(f"unknown argument {missing[0]}")
+                raise _CommandError(f"unknown argument {missing[0]}")
             if name.endswith("LIM"):
                 return [",".join(f"{k}=({GROUPS[group][k].limits})" for k in keys)]
             return [",".join(f"{k}={text_of(self.nucleus.settings[group][k])}" for k in keys)]
-        except CommandError as error:
+        except _CommandError as error:
             self._fail(str(error))
             return None
 
     def _only_idle(self) -> None:
         if self.nucleus.is_measuring:
-            raise CommandError("the instrument is measuring")
+            raise _CommandError("the instrument is measuring")
 
     def _set(self, group: str, arguments: list[str]) -> list[str]:
         self._only_idle()
@@ -296,7 +296,7 @@ class CommandConnection(StreamConnection):
             value = None if limit is None else limit.parse(text)
             if value is None:
                 allowed = f", limits {limit.limits}" if limit is not None else ""
-                raise CommandError(f"invalid argument {argument}{allowed}")
+                raise _CommandError(f"invalid argument {argument}{allowed}")
             new[key.strip().upper()] = value
         self.nucleus.settings[group].update(new)
         return []
@@ -312,7 +312,7 @@ class CommandConnection(StreamConnection):
 
     def _trigger(self, _: list[str]) -> list[str]:
         if not self.nucleus.is_measuring or self.nucleus.settings["TRIG"]["SRC"] != "COMMAND":
-            raise CommandError("TRIG needs START, and TRIG SRC=COMMAND")
+            raise _CommandError("TRIG needs START, and TRIG SRC=COMMAND")
         self.nucleus.triggers += 1
         return []
 
@@ -325,7 +325,7 @@ class CommandConnection(StreamConnection):
         parts = {"ALL": list(GROUPS), "MISSION": ["MISSION"], "CONFIG": [g for g in GROUPS if g != "MISSION"]}
         parts |= {"MAGCAL": [], "COMM": []}
         if len(arguments) != 1 or arguments[0].upper() not in parts:
-            raise CommandError("use ALL, CONFIG, MISSION, MAGCAL or COMM")
+            raise _CommandError("use ALL, CONFIG, MISSION, MAGCAL or COMM")
         self._only_idle()
         return parts[arguments[0].upper()]
 
@@ -352,7 +352,7 @@ class CommandConnection(StreamConnection):
         except ValueError:
             time = None
         if key.upper() != "TIME" or time is None:
-            raise CommandError('use TIME="yyyy-mm-dd hh:mm:ss"')
+            raise _CommandError('use TIME="yyyy-mm-dd hh:mm:ss"')
         self.nucleus.set_clock(time)
         return []
 
@@ -366,13 +366,13 @@ class CommandConnection(StreamConnection):
 
 
 def _selected(values: Mapping[str, str], keys: list[str]) -> str:
-    """Return `KEY=value` for some or all of the values."""
+    """Return `KEY=value` for the chosen values, or for each of them."""
     chosen = [k.strip().upper() for k in keys if k] or list(values)
     if missing := [k for k in chosen if k not in values]:
-        raise CommandError(f"unknown argument {missing[0]}")
+        raise _CommandError(f"unknown argument {missing[0]}")
     return ",".join(f"{k}={values[k]}" for k in chosen)
 
 
 def _values(text: str) -> str:
-    """Return the values of `KEY=value,...` without their keys, as in replies that are no NMEA sentences."""
+    """Return the values of `KEY=value,...` without their keys, as in replies outside of NMEA sentences."""
     return ",".join(part.partition("=")[2] or part for part in text.split(","))

@@ -30,7 +30,7 @@ def _common(version: int, offset: int, unix_us: int) -> bytes:
 
 
 @dataclass(frozen=True)
-class Water:
+class WaterState:
     """State of the water at the instrument: speed of sound in m/s, temperature in deg C, gauge pressure in dbar."""
 
     sound_speed: float
@@ -43,7 +43,7 @@ def _number(value: float) -> float:
 
 
 def track(
-    unix_us: int, water: Water, velocities: Sequence[float], distances: Sequence[float], xyz: Sequence[float]
+    unix_us: int, water: WaterState, velocities: Sequence[float], distances: Sequence[float], xyz: Sequence[float]
 ) -> bytes:
     """Return the data of a bottom or water track: velocities along the beams, distances and velocity; NaN = invalid."""
     beams, ranges = [math.isfinite(v) for v in velocities], [math.isfinite(d) for d in distances]
@@ -60,7 +60,7 @@ def track(
     return head + struct.pack("<3f22f", water.sound_speed, water.temperature, water.pressure, *numbers)
 
 
-def altimeter(unix_us: int, water: Water, distance: float) -> bytes:
+def altimeter(unix_us: int, water: WaterState, distance: float) -> bytes:
     """Return the data of the altimeter; a distance of NaN is invalid."""
     status = (3 if math.isfinite(distance) else 0) | 3 << 16
     head = _common(1, 36, unix_us) + struct.pack("<III", status, SERIAL, 0)
@@ -105,7 +105,7 @@ class Navigation:
     velocity_body: Sequence[float]
     rates: Sequence[float]
 
-    def data(self, unix_us: int, attitude: Attitude, water: Water) -> bytes:
+    def data(self, unix_us: int, attitude: Attitude, water: WaterState) -> bytes:
         """Return the data of the INS packet."""
         known = self.latitude is not None
         numbers = self.course, water.temperature, water.pressure, _number(self.altitude)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberSetting:
     """Number between two limits. Its default has the type of the setting."""
 
     default: float
@@ -51,48 +51,52 @@ class Choice:
         return word if word in self.words else None
 
 
-def _stream(default: str, identifier: int) -> dict[str, Number | Choice]:
+def _stream(default: str, identifier: int) -> dict[str, NumberSetting | Choice]:
     return {
         "DS": Choice((default, "OFF" if default == "ON" else "ON")),
-        "DF": Number(identifier, identifier, identifier),
+        "DF": NumberSetting(identifier, identifier, identifier),
     }
 
 
-GROUPS: Mapping[str, Mapping[str, Number | Choice]] = MappingProxyType(
+GROUPS: Mapping[str, Mapping[str, NumberSetting | Choice]] = MappingProxyType(
     {
         "MISSION": {
-            "POFF": Number(9.5, 0.0, 11.0),
-            "LONG": Number(9999.0, -180.0, 9999.0),
-            "LAT": Number(9999.0, -90.0, 9999.0),
-            "DECL": Number(0.0, -90.0, 90.0),
-            "RANGE": Number(50.0, 1.0, 50.0),
-            "BD": Number(0.1, 0.1, 5.0),
-            "SV": Number(0.0, 0.0, 1900.0),
-            "SA": Number(35.0, 0.0, 50.0),
+            "POFF": NumberSetting(9.5, 0.0, 11.0),
+            "LONG": NumberSetting(9999.0, -180.0, 9999.0),
+            "LAT": NumberSetting(9999.0, -90.0, 9999.0),
+            "DECL": NumberSetting(0.0, -90.0, 90.0),
+            "RANGE": NumberSetting(50.0, 1.0, 50.0),
+            "BD": NumberSetting(0.1, 0.1, 5.0),
+            "SV": NumberSetting(0.0, 0.0, 1900.0),
+            "SA": NumberSetting(35.0, 0.0, 50.0),
         },
         "INST": {
             "TYPE": Choice(("NUCLEUS1000",)),
-            "ROTXY": Number(0.0, 0.0, 0.0),
-            "ROTYZ": Number(0.0, 0.0, 0.0),
-            "ROTXZ": Number(0.0, 0.0, 0.0),
+            "ROTXY": NumberSetting(0.0, 0.0, 0.0),
+            "ROTYZ": NumberSetting(0.0, 0.0, 0.0),
+            "ROTXZ": NumberSetting(0.0, 0.0, 0.0),
             "LED": Choice(("ON", "OFF")),
         },
-        "AHRS": {"FREQ": Number(10, 1, 100), "MODE": Number(0, 0, 0), **_stream("ON", 210)},
-        "FIELDCAL": {"MODE": Number(1, 1, 1)},
+        "AHRS": {"FREQ": NumberSetting(10, 1, 100), "MODE": NumberSetting(0, 0, 0), **_stream("ON", 210)},
+        "FIELDCAL": {"MODE": NumberSetting(1, 1, 1)},
         "BT": {
             "MODE": Choice(("NORMAL",)),
-            "VR": Number(5.0, 5.0, 5.0),
+            "VR": NumberSetting(5.0, 5.0, 5.0),
             "WT": Choice(("OFF", "ON")),
-            "PL": Number(-2.0, -2.0, -2.0),
+            "PL": NumberSetting(-2.0, -2.0, -2.0),
             "PLMODE": Choice(("MAX",)),
             **_stream("ON", 180),
         },
         "WT": {"MODE": Choice(("AUTO",))},
-        "ALTI": {"PL": Number(0.0, 0.0, 0.0), **_stream("ON", 170)},
-        "TRIG": {"SRC": Choice(("INTERNAL", "COMMAND")), "FREQ": Number(2, 1, 8), "ALTI": Number(1, 1, 1)},
-        "MAG": {"FREQ": Number(10, 1, 75), "METHOD": Choice(("OFF",)), **_stream("ON", 135)},
-        "IMU": {"FREQ": Number(100, 10, 100), **_stream("OFF", 130)},
-        "NAV": {"FREQ": Number(10, 1, 100), **_stream("OFF", 220)},
+        "ALTI": {"PL": NumberSetting(0.0, 0.0, 0.0), **_stream("ON", 170)},
+        "TRIG": {
+            "SRC": Choice(("INTERNAL", "COMMAND")),
+            "FREQ": NumberSetting(2, 1, 8),
+            "ALTI": NumberSetting(1, 1, 1),
+        },
+        "MAG": {"FREQ": NumberSetting(10, 1, 75), "METHOD": Choice(("OFF",)), **_stream("ON", 135)},
+        "IMU": {"FREQ": NumberSetting(100, 10, 100), **_stream("OFF", 130)},
+        "NAV": {"FREQ": NumberSetting(10, 1, 100), **_stream("OFF", 220)},
     }
 )
 Values = dict[str, dict[str, float | str]]

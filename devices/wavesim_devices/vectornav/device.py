@@ -66,7 +66,7 @@ ASCII_TYPES: Mapping[int, tuple[str, int]] = MappingProxyType(
 )  # fmt: skip
 
 
-class CommandError(Exception):
+class _CommandError(Exception):
     """Command that is answered with VNERR and this code."""
 
     def __init__(self, code: int) -> None:
@@ -90,7 +90,7 @@ def measured_fields(register: int, numbers: Numbers) -> str:
 
 
 @dataclass
-class Settings:
+class RegisterSettings:
     """Registers that a host writes."""
 
     ascii_type: int
@@ -122,8 +122,8 @@ class VectorNav:
             "VNSGB": lambda f: self._acknowledge("VNSGB", f, 0),
         }
 
-    def _factory(self) -> Settings:
-        return Settings(14 if self.model == "VN-100" else 22)
+    def _factory(self) -> RegisterSettings:
+        return RegisterSettings(14 if self.model == "VN-100" else 22)
 
     # -------------------------------------------------------------- outputs
 
@@ -162,7 +162,7 @@ class VectorNav:
                 continue
             try:
                 self.send(line(self._execute(text[start + 1 :])))
-            except CommandError as error:
+            except _CommandError as error:
                 self._fail(error.code)
         if self._lines.dropped > dropped:
             self._fail(0x02)
@@ -175,10 +175,10 @@ class VectorNav:
         body, star, check = text.rpartition("*")
         data = body.encode("ascii", errors="replace")
         if not star or check.upper() not in ("XX", f"{xor(data):02X}", f"{crc16(data):04X}"):
-            raise CommandError(CHECKSUM)
+            raise _CommandError(CHECKSUM)
         name, *fields = body.split(",")
         if name not in self._commands:
-            raise CommandError(NOT_ALLOWED if name == "VNTAR" else COMMAND)
+            raise _CommandError(NOT_ALLOWED if name == "VNTAR" else COMMAND)
         return self._commands[name](fields)
 
     @staticmethod
@@ -186,11 +186,11 @@ class VectorNav:
         try:
             return int(text, base)
         except ValueError:
-            raise CommandError(VALUE) from None
+            raise _CommandError(VALUE) from None
 
     def _read(self, fields: list[str]) -> str:
         if not fields:
-            raise CommandError(TOO_FEW)
+            raise _CommandError(TOO_FEW)
         return f"VNRRG,{fields[0]},{self._content(self._number(fields[0]))}"
 
     def _content(self, register: int) -> str:
@@ -207,49 +207,49 @@ class VectorNav:
             7: str(s.ascii_rate),
         }  # fmt: skip
         if register not in fixed:
-            raise CommandError(REGISTER)
+            raise _CommandError(REGISTER)
         return fixed[register]
 
     def _write(self, fields: list[str]) -> str:
         if len(fields) < 2:
-            raise CommandError(TOO_FEW)
+            raise _CommandError(TOO_FEW)
         register, s = self._number(fields[0]), self.settings
         if register in (75, 76, 77):
             self._write_output(register, fields[1:])
         elif register in (5, 6, 7):
             value = self._number(fields[1])
             if len(fields) > 3:
-                raise CommandError(TOO_MANY)
+                raise _CommandError(TOO_MANY)
             if register == 5:
                 if value not in BAUD_RATES:
-                    raise CommandError(BAUD)
+                    raise _CommandError(BAUD)
                 s.baud = value
             elif register == 6:
                 if value and value not in ASCII_TYPES:
-                    raise CommandError(VALUE)
+                    raise _CommandError(VALUE)
                 s.ascii_type = value
             else:
                 if value not in ASCII_RATES:
-                    raise CommandError(VALUE)
+                    raise _CommandError(VALUE)
                 s.ascii_rate = value
             self._last_period.pop(6, None)
         elif register in _MEASURED or register in (1, 2, 3, 4):
-            raise CommandError(NOT_ALLOWED)
+            raise _CommandError(NOT_ALLOWED)
         else:
-            raise CommandError(REGISTER)
+            raise _CommandError(REGISTER)
         return "VNWRG," + ",".join(fields)
 
     def _write_output(self, register: int, fields: list[str]) -> None:
         if len(fields) < 3:
-            raise CommandError(TOO_FEW)
+            raise _CommandError(TOO_FEW)
         mask, divisor, groups = self._number(fields[0]), self._number(fields[1]), self._number(fields[2], 16)
         bits = tuple(self._number(f, 16) for f in fields[3:])
         if not 0 <= mask <= 3 or not 0 <= groups < 256 or (mask and not 1 <= divisor <= 65535):
-            raise CommandError(VALUE)
+            raise _CommandError(VALUE)
         if len(bits) != groups.bit_count():
-            raise CommandError(TOO_FEW if len(bits) < groups.bit_count() else TOO_MANY)
+            raise _CommandError(TOO_FEW if len(bits) < groups.bit_count() else TOO_MANY)
         if not is_known(groups, bits):
-            raise CommandError(VALUE)
+            raise _CommandError(VALUE)
         self._last_period.pop(register, None)
         self.settings.outputs.pop(register, None)
         if mask and groups:
@@ -257,7 +257,7 @@ class VectorNav:
 
     def _pause(self, fields: list[str]) -> str:
         if fields[:1] not in (["0"], ["1"]):
-            raise CommandError(VALUE if fields else TOO_FEW)
+            raise _CommandError(VALUE if fields else TOO_FEW)
         self.is_paused = fields[0] == "0"
         return f"VNASY,{fields[0]}"
 
@@ -265,7 +265,7 @@ class VectorNav:
         self._saved = deepcopy(self.settings)
         return "VNWNV"
 
-    def _load(self, settings: Settings) -> str:
+    def _load(self, settings: RegisterSettings) -> str:
         name = "VNRST" if settings is self._saved else "VNRFS"
         self.settings, self.is_paused = deepcopy(settings), False
         if name == "VNRFS":
@@ -276,5 +276,5 @@ class VectorNav:
     @staticmethod
     def _acknowledge(name: str, fields: list[str], count: int) -> str:
         if len(fields) < count:
-            raise CommandError(TOO_FEW)
+            raise _CommandError(TOO_FEW)
         return ",".join((name, *fields))

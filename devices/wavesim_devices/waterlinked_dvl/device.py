@@ -21,7 +21,7 @@ from wavesim_devices.waterlinked_dvl.settings import (
     RANGE_MODES,
     WATER_RATE,
     WATER_TRACK,
-    Settings,
+    DvlSettings,
     Variant,
     changed_settings,
 )
@@ -55,7 +55,7 @@ class WaterLinkedDvl:
 
     def __init__(self, variant: Variant, sound_speed: float, sensors: Mapping[str, str], yaw_drift: float) -> None:
         self.variant, self.sensors = variant, sensors
-        self.settings = Settings(speed_of_sound=sound_speed)
+        self.settings = DvlSettings(speed_of_sound=sound_speed)
         self.ntp_address = "auto"
         self.hosts: list[HostConnection] = []
         self._meter = Meter(variant, sound_speed)

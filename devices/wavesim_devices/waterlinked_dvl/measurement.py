@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wavesim_devices.waterlinked_dvl.settings import RANGE_MODES, WATER_SPEED, Settings, Variant
+from wavesim_devices.waterlinked_dvl.settings import RANGE_MODES, WATER_SPEED, DvlSettings, Variant
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.wire.state import Value
 
@@ -85,7 +85,7 @@ class Meter:
         self.variant, self.sound_speed = variant, sound_speed
         self._beam_variance = 0.005**2
 
-    def bottom(self, value: Value, settings: Settings, interval_ms: float) -> Measurement:
+    def bottom(self, value: Value, settings: DvlSettings, interval_ms: float) -> Measurement:
         """Measure the velocity over the bottom with the beams whose altitude the range mode and the variant cover."""
         scale = settings.speed_of_sound / self.sound_speed  # it measures times and frequencies
         modes = [RANGE_MODES[k] for k in settings.modes]
@@ -105,7 +105,7 @@ class Meter:
         altitude = sum(found) / len(found) * math.cos(BEAM_ANGLE)
         return self._measurement(value.time_ns, interval_ms, velocity, beams, settings, altitude)
 
-    def water(self, value: Value, settings: Settings, interval_ms: float) -> Measurement:
+    def water(self, value: Value, settings: DvlSettings, interval_ms: float) -> Measurement:
         """Measure the velocity through the water in a layer below the DVL, which must end above the bottom."""
         velocity = [v * settings.speed_of_sound / self.sound_speed for v in value.water]
         if value.altitude < WATER_LAYER[1] or not math.hypot(*velocity) <= WATER_SPEED:
@@ -121,7 +121,7 @@ class Meter:
         interval_ms: float,
         velocity: Sequence[float] | None,
         beams: Sequence[Beam],
-        settings: Settings,
+        settings: DvlSettings,
         altitude: float = math.nan,
         is_water: bool = False,
     ) -> Measurement:

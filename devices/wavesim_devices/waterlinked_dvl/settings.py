@@ -48,7 +48,7 @@ RANGE_MODES = (
 
 
 @dataclass(frozen=True)
-class Settings:
+class DvlSettings:
     """Settings that a host changes. The fields have the names of the protocol."""
 
     speed_of_sound: float = 1500.0
@@ -76,7 +76,7 @@ def _number(name: str, value: Any, low: float, high: float) -> float:
     return value
 
 
-def changed_settings(old: Settings, new: Mapping[str, Any]) -> Settings:
+def changed_settings(old: DvlSettings, new: Mapping[str, Any]) -> DvlSettings:
     """Return settings with some of them replaced. Raises a ValueError that says which value is invalid."""
     checked: dict[str, Any] = {}
     for name, value in new.items():
@@ -89,7 +89,7 @@ def changed_settings(old: Settings, new: Mapping[str, Any]) -> Settings:
             if found is None or (found[2] or "") > (found[3] or ""):
                 raise ValueError("range_mode must be auto, =a, a<=b (0 to 4) or wt")
             checked[name] = value
-        elif name in Settings.__dataclass_fields__:
+        elif name in DvlSettings.__dataclass_fields__:
             if not isinstance(value, bool):
                 raise ValueError(f"{name} must be true or false")
             checked[name] = value
