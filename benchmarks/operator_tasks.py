@@ -81,7 +81,7 @@ def select(desk: Desk) -> None:
         choose(desk, name)
     page = desk.page.page
     page.keyboard.press("b")
-    expect(page.locator("#details b").first).to_have_text("lbl1")
+    expect(page.locator("#details b").first).to_have_text("lauv")
     page.keyboard.press("B")
     expect(page.locator("#details b").first).to_have_text("jolner")
     page.keyboard.press("Escape")

@@ -1,7 +1,9 @@
 """Measure frames per second of the viewer's page, drawn in software at 1366 x 768.
 
 The cases are the chart, 3D with 50 vehicles, with and without waves and sky, the traffic of a vessel, and the cost
-while nothing changes.
+while nothing changes. Each is measured twice. First, the browser also combines the layers of the page on the emulated
+graphics processor, as in the tests. Then it is a browser on a computer without a graphics processor: it combines the
+layers by its own code, and only the 3D view is emulated.
 
 python -m benchmarks.page [seconds]
 
@@ -33,6 +35,8 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_world.config import load
 
 CLI = [sys.executable, "-m", "wavesim_sdk"]
+#: a browser that found no graphics processor; it still draws WebGL by SwiftShader
+NO_GPU = [*(f for f in FLAGS if "angle" not in f and "blocklist" not in f), "--disable-gpu"]
 VEHICLES, SECONDS = 50, 60
 VESSELS = 12  #: number of vehicles on the surface
 CONFIG = """<wavesim name="page"><world><waves height="1 m" peak="0.9 rad/s" spreading="6"/><bed depth="40 m"><bump height="-12 m" north="60 m" east="40 m" alpha="0.02 1/m" beta="0.02 1/m"/></bed>
@@ -80,13 +84,15 @@ def below(pid: int) -> list[int]:
 
 
 @contextmanager
-def viewer_and_browser(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str, Any]]:
+def viewer_and_browser(
+    command: list[str], flags: list[str] = FLAGS
+) -> Iterator[tuple[subprocess.Popen[str], str, Any]]:
     """Start a viewer by its command, and a browser. Yield the viewer, the address of its page, and the browser."""
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as viewer, sync_playwright() as p:
         assert viewer.stderr is not None
         url = "http://" + viewer.stderr.readline().split("http://")[1].split()[0]
         chromium = shutil.which("chromium") or shutil.which("google-chrome")
-        browser = p.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = p.chromium.launch(executable_path=chromium, args=flags)
         try:
             yield viewer, url, browser
         finally:
@@ -132,10 +138,12 @@ def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
     with tempfile.TemporaryDirectory() as folder:
         command = [*CLI, "viz", str(log(Path(folder))), "--port", "0"]
-        with viewer_and_browser(command) as (viewer, url, browser):
-            page = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
-            page.goto(url)
-            look(page, seconds, [viewer.pid])
+        for name, flags in (("all on the emulated graphics processor", FLAGS), ("no graphics processor", NO_GPU)):
+            print(name, flush=True)
+            with viewer_and_browser(command, flags) as (viewer, url, browser):
+                page = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
+                page.goto(url)
+                look(page, seconds, [viewer.pid])
 
 
 if __name__ == "__main__":

@@ -301,25 +301,59 @@ class BrokerBase(PrivilegedRequests):
     # -- requests --------------------------------------------------------------------------
 
     def ping(
-        self, frequency: float, level: float | None = None, *, at: int | None = None, code: int | None = None
+        self,
+        frequency: float,
+        level: float | None = None,
+        *,
+        at: int | None = None,
+        code: int | None = None,
+        duration: float | None = None,
     ) -> int:
         """Request a pulse of the transducer (Hz, dB re 1 uPa at 1 m) and return the number of the request.
 
         In lockstep, the transducer emits the pulse at the time of the current step; otherwise, at the next tick. ``at``
-        requests another time, on the node's clock (ns). ``Step.refused`` reports a refusal, for example because the
+        requests another time, on the node's clock (ns). ``duration`` is the length of the pulse in s, by default that of
+        the transducer. ``Step.refused`` reports a refusal, for example because the
         transducer is still recharging.
         """
         hertz = arguments.number("frequency", frequency, "Hz")
-        return self.request(items.Ping(hertz, _level(level), _whole("at", at), _whole("code", code)))
+        return self.request(
+            items.Ping(hertz, _level(level), _whole("at", at), _whole("code", code), _seconds(duration))
+        )
 
-    def send(self, payload: bytes, to: int = 0, level: float | None = None, *, at: int | None = None) -> int:
-        """Send a packet with the modem to one address, or to all (0); otherwise like :meth:`ping`."""
+    def send(
+        self,
+        payload: bytes,
+        to: int = 0,
+        level: float | None = None,
+        *,
+        at: int | None = None,
+        duration: float | None = None,
+    ) -> int:
+        """Send a packet with the modem to one address, or to all (0); otherwise like :meth:`ping`.
+
+        ``duration`` is the length of the packet in s, by default that of the modem's preamble and bit rate. Modems with
+        several data rates use it.
+        """
         data, address = arguments.payload_bytes(payload), arguments.whole("to", to)
-        return self.request(items.Send(address, data, _level(level), _whole("at", at)))
+        return self.request(items.Send(address, data, _level(level), _whole("at", at), _seconds(duration)))
 
-    def range_to(self, address: int, level: float | None = None, *, at: int | None = None) -> int:
-        """Request a reply from the modem with an address. A reception of kind 3 contains the ``range`` (m)."""
-        return self.request(items.Range(arguments.whole("address", address), _level(level), _whole("at", at)))
+    def range_to(
+        self,
+        address: int,
+        level: float | None = None,
+        *,
+        at: int | None = None,
+        payload: bytes = b"",
+        duration: float | None = None,
+    ) -> int:
+        """Request a reply from the modem with an address. A reception of kind 3 contains the ``range`` (m).
+
+        The modem replies to a request with a ``payload`` only if it has received the payload. ``duration`` is the length
+        of the request, as in :meth:`send`.
+        """
+        data, to = arguments.payload_bytes(payload), arguments.whole("address", address)
+        return self.request(items.Range(to, _level(level), _whole("at", at), data, _seconds(duration)))
 
     def subscribe(
         self,
@@ -469,6 +503,10 @@ def _is_sendable(value: Any) -> bool:
 
 def _level(value: float | None) -> float | None:
     return None if value is None else arguments.number("level", value, "dB")
+
+
+def _seconds(value: float | None) -> float | None:
+    return None if value is None else arguments.number("duration", value, "s")
 
 
 def _whole(name: str, value: int | None) -> int | None:

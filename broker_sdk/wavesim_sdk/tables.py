@@ -21,6 +21,7 @@ LAYOUT_VERSION = 1
 
 NAME_BYTES = 32
 MAX_PAYLOAD = 256  #: maximum payload of an acoustic packet, bytes
+MAX_SIGNAL_S = 60.0  #: maximum length of a signal whose sender states it, s
 MAX_SEGMENTS = 64  #: maximum number of segments of a line
 
 
@@ -58,6 +59,7 @@ class Outcome(IntEnum):
     ECHO = 11  #: a later path of a signal that was already detected; not reported
     DROPPED = 12  #: lost at random by the instrument (key `drop_out`)
     CORRUPT = 13  #: bit errors in the packet
+    FOREIGN = 14  #: a packet with the modulation of another make
 
 
 class SensorFault(IntEnum):

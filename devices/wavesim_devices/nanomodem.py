@@ -1,10 +1,13 @@
 """Virtual nano-modem (Newcastle University, third generation): ASCII commands from the host, and replies to it.
 
-Commands and replies: ``$?`` returns ``#A003V01024`` (address, and supply voltage in 5/1024 V). ``$A003`` sets the
+Commands and replies: ``$?`` returns ``#A003V21941`` (address, and supply voltage in 15/65536 V). ``$A003`` sets the
 address, with the reply ``#A003`` (accepted only if it equals the configured address). ``$P005`` pings a modem:
 ``$P005``, then ``#R005T00533`` (one-way time in units of 31.25 us) or ``#TO`` (no reply). ``$B05hello`` is a broadcast:
 ``$B05``; other modems receive ``#B00305hello``. ``$U00505hello`` is a message to one modem: ``$U00505``; that modem
-receives ``#U05hello``. Any other command returns ``E``.
+receives ``#U05hello``. ``$M00505hello`` is the same with an acknowledgement: ``$M00505``, then the range as after a
+ping, or ``#TO``. ``$XTE``, ``$XTD``, ``$XTC`` and ``$XTG`` enable, disable, clear and read the system timer, which
+returns ``#XTE00000001500000`` (us). While it is enabled, received messages end with a time stamp, ``T`` and 14 digits.
+The host may append such a time to a message: it then leaves at this time. Any other command returns ``E``.
 
 The medium reports travel times with a resolution of 1 us; the modem rounds them to its own unit. Time is simulation
 time.
@@ -21,9 +24,13 @@ from wavesim_sdk.wire.items import Reception
 
 UNIT_S = 31.25e-6
 TIMEOUT_S = 4.0
+VOLTAGE = 21941  #: 5.02 V
 MAX_DATA = 64
+TIMER_DIGITS, TIMER_NS = 14, 1000
+TIMER_COMMANDS = (b"XTE", b"XTD", b"XTC", b"XTG")
+PREAMBLE_S, OVERHEAD_BYTES, BYTE_S = 0.105, 16, 2 * 50 / 8000  #: of a packet with data
 #: number of digits after the letter of each command
-_FIXED = {ord("?"): 0, ord("A"): 3, ord("P"): 3, ord("B"): 2, ord("U"): 5}
+_FIXED = {ord("?"): 0, ord("A"): 3, ord("P"): 3, ord("B"): 2, ord("U"): 5, ord("M"): 5}
 
 
 class InvalidCommand(Exception):
@@ -58,6 +65,10 @@ class NanoModemParser:
 
     def _length(self) -> int | None:
         """Return the length in bytes of the command at the start of the buffer; None if more bytes are needed."""
+        if self.buffer[1] == ord("X"):
+            if not any(name.startswith(bytes(self.buffer[1:4])) for name in TIMER_COMMANDS):
+                raise InvalidCommand
+            return 4
         digits = _FIXED.get(self.buffer[1])
         if digits is None:
             raise InvalidCommand
@@ -66,12 +77,18 @@ class NanoModemParser:
             raise InvalidCommand
         if len(head) < digits:
             return None
-        if self.buffer[1] not in b"BU":
+        if self.buffer[1] not in b"BUM":
             return 2 + digits
         data = int(head[-2:])
         if not 1 <= data <= MAX_DATA:
             raise InvalidCommand
-        return 2 + digits + data
+        end = 2 + digits + data
+        stamp = bytes(self.buffer[end : end + 1 + TIMER_DIGITS])
+        if stamp[:1] != b"T":
+            return end  # a time follows in the same write, or not at all
+        if len(stamp) <= TIMER_DIGITS and (len(stamp) == 1 or stamp[1:].isdigit()):
+            return None
+        return end + len(stamp) if stamp[1:].isdigit() else end
 
 
 class NanoModemDevice:
@@ -82,6 +99,7 @@ class NanoModemDevice:
         self.parser = NanoModemParser()
         self.time: float | None = None  # None until the first state arrives
         self._asked: tuple[int, int] | None = None  # address and request of the pending ping
+        self._timer_runs, self._timer_start_ns = False, 0
         self._deadline: float | None = None
         broker.on_reception(self._heard)
 
@@ -96,7 +114,7 @@ class NanoModemDevice:
     def _handle_command(self, command: bytes) -> None:
         letter, rest = command[:1], command[1:]
         if letter == b"?":
-            self.send(b"#A%03dV01024\r\n" % self.address)
+            self.send(b"#A%03dV%05d\r\n" % (self.address, VOLTAGE))
         elif letter == b"A":
             self.send(b"#A%03d\r\n" % self.address if int(rest) == self.address else b"E\r\n")
         elif letter == b"P":
@@ -104,12 +122,39 @@ class NanoModemDevice:
             request = self.broker.range_to(int(rest))
             self._asked = (int(rest), request)
             self._deadline = None if self.time is None else self.time + TIMEOUT_S
-        elif letter == b"B":
-            self.send(b"$B%s\r\n" % rest[:2])
-            self.broker.send(rest[2:])
+        elif letter == b"X":
+            self._handle_timer(rest[1:])
         else:
-            self.send(b"$U%s\r\n" % rest[:5])
-            self.broker.send(rest[5:], to=int(rest[:3]))
+            self._send_message(letter, rest, 2 if letter == b"B" else 5)
+
+    def _handle_timer(self, action: bytes) -> None:
+        now = round((self.time or 0.0) * 1e9)
+        if action in b"ED":
+            self._timer_runs = action == b"E"
+        elif action == b"C":
+            self._timer_start_ns = now
+        state = b"E" if self._timer_runs else b"D"
+        self.send(b"#XT%s%014d\r\n" % (state, (now - self._timer_start_ns) // TIMER_NS))
+
+    def _send_message(self, letter: bytes, rest: bytes, digits: int) -> None:
+        """Send a message; ``digits`` of address and length precede its data."""
+        self.send(b"$%s%s\r\n" % (letter, rest[:digits]))
+        count = int(rest[digits - 2 : digits])
+        data, stamp = rest[digits : digits + count], rest[digits + count + 1 :]
+        at = int(stamp) * TIMER_NS + self._timer_start_ns if stamp else None
+        length = PREAMBLE_S + (count + OVERHEAD_BYTES) * BYTE_S
+        if letter != b"M":
+            self.broker.send(data, to=int(rest[:3]) if letter == b"U" else 0, at=at, duration=length)
+            return
+        to = int(rest[:3])
+        self._asked = (to, self.broker.range_to(to, at=at, payload=data, duration=length))
+        wait = TIMEOUT_S if at is None else max(TIMEOUT_S + at * 1e-9 - (self.time or 0.0), TIMEOUT_S)
+        self._deadline = None if self.time is None else self.time + wait
+
+    def _stamp(self, r: Reception) -> bytes:
+        if not self._timer_runs:
+            return b""
+        return b"T%014d" % max((r.reception_ns - self._timer_start_ns) // TIMER_NS, 0)
 
     def _heard(self, r: Reception) -> None:
         if r.kind == SignalKind.RANGE_REPLY and r.to_address == self.address and r.range is not None:
@@ -117,11 +162,12 @@ class NanoModemDevice:
                 units = round(r.range / self.sound_speed / UNIT_S)
                 self.send(b"#R%03dT%05d\r\n" % (r.from_address, units))
                 self._asked = None
-        elif r.kind == SignalKind.DATA and r.payload is not None:
+        elif r.payload is not None:
+            message = b"%02d%s%s\r\n" % (len(r.payload), r.payload, self._stamp(r))
             if r.to_address == 0:
-                self.send(b"#B%03d%02d%s\r\n" % (r.from_address, len(r.payload), r.payload))
+                self.send(b"#B%03d%s" % (r.from_address, message))
             elif r.to_address == self.address:
-                self.send(b"#U%02d%s\r\n" % (len(r.payload), r.payload))
+                self.send(b"#U%s" % message)
 
     def step(self, step: Step) -> None:
         """Process a new simulation state."""

@@ -138,7 +138,7 @@ async def _read_ports() -> None:
 def _state_period(broker: AsyncBroker, sensors: Collection[str], acoustics: bool) -> float:
     """Return the wall time in s between two states, short enough for every value of the fastest sensor at real time."""
     periods = [s.period_ns * 0.5e-9 for s in broker.sensors if s.name in sensors and s.period_ns]
-    return min(broker.welcome.state_period_ns * 1e-9, *periods, *([SOUND_PERIOD_S] if acoustics else []))
+    return min([broker.welcome.state_period_ns * 1e-9, *periods, *([SOUND_PERIOD_S] if acoustics else [])])
 
 
 async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapping[str, OpenPort]]) -> None:

@@ -87,7 +87,6 @@ class EffortCommand:
     rows: Sequence[int] = record_field(_ROWS, "rows of the bodies")
 
 
-#: kinds of the server's own records; forwarded messages keep the kind of their datagram, which is higher
 @dataclass(frozen=True, slots=True)
 class InstrumentStepsCommand:
     """The bodies whose instruments run in lockstep, and the periods of these instruments."""
@@ -96,6 +95,7 @@ class InstrumentStepsCommand:
     periods: Sequence[int] = record_field(List(_TICK, 2**20), "lockstep periods", "ticks")
 
 
+#: kinds of the server's own records; forwarded messages keep the kind of their datagram, which is higher
 COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: EffortCommand, 4: InstrumentStepsCommand})
 
 

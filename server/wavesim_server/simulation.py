@@ -26,7 +26,7 @@ from wavesim_sdk.arrays import Record
 from wavesim_sdk.errors import ConfigError, InvalidArgument, UnknownName
 from wavesim_sdk.tables import GEOMETRY, IDENTITY, BodyType
 from wavesim_server import seabed, tick
-from wavesim_server.acoustics.channel import AcousticChannel
+from wavesim_server.acoustics.channel import AcousticChannel, EmissionRequest
 from wavesim_server.argument_checks import MAX_COORDINATE, MAX_FORCE, checked_numbers, checked_ticks, checked_velocity
 from wavesim_server.contacts import Contacts
 from wavesim_server.dynamics import block_rows as B
@@ -352,15 +352,18 @@ class Simulation:
         level: float | None = None,
         at: int | None = None,
         code: int | None = None,
+        duration: float | None = None,
         *,
         number: int = 0,
     ) -> None:
         """Send a pulse at the start of the next tick, or when the node's own clock shows ``at`` (ns).
 
+        ``duration`` is the length of the pulse in s, by default that of the transducer.
+
         Raises InvalidArgument if the node cannot send this pulse.
         """
         self._check_transducer(row)
-        self.channel.ping(row, frequency, level, at, code, number, self.time_s)
+        self.channel.ping(row, frequency, code, duration, EmissionRequest(level, at, number, self.time_s))
 
     def send(
         self,
@@ -369,19 +372,34 @@ class Simulation:
         to: int = 0,
         level: float | None = None,
         at: int | None = None,
+        duration: float | None = None,
         *,
         number: int = 0,
     ) -> None:
-        """Send a packet to a modem address (0 = all). Raises InvalidArgument if the node cannot send it."""
+        """Send a packet to a modem address (0 = all). Raises InvalidArgument if the node cannot send it.
+
+        ``duration`` is the length of the packet in s, by default that of the modem's preamble and bit rate.
+        """
         self._check_transducer(row)
-        self.channel.send(row, payload, to, level, at, number, self.time_s)
+        self.channel.send(row, payload, to, duration, EmissionRequest(level, at, number, self.time_s))
 
     def range_request(
-        self, row: int, to: int, level: float | None = None, at: int | None = None, *, number: int = 0
+        self,
+        row: int,
+        to: int,
+        level: float | None = None,
+        at: int | None = None,
+        payload: bytes = b"",
+        duration: float | None = None,
+        *,
+        number: int = 0,
     ) -> None:
-        """Query the modem with address ``to`` for its range. Raises InvalidArgument if the node cannot send the query."""
+        """Query the modem with address ``to`` for its range. Raises InvalidArgument if the node cannot send the query.
+
+        The query may have a payload, which the reply acknowledges. ``duration`` is as in :meth:`send`.
+        """
         self._check_transducer(row)
-        self.channel.range_request(row, to, level, at, number, self.time_s)
+        self.channel.range_request(row, to, payload, duration, EmissionRequest(level, at, number, self.time_s))
 
     def listen(self, row: int, on: bool = True) -> None:
         """Let a transducer receive from the start of the next tick, or stop receiving now.

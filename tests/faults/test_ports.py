@@ -59,6 +59,8 @@ TAKEN: list[tuple[str, int]] = [
     *((f"device {d} x --tcp {{tcp}}", 1) for d in DEVICES),
     *((f"device {d} x --udp {{udp}}", 1) for d in DEVICES if d != "nmea"),  # it sends there, and listens nowhere
     ("device nanomodem x --address 1 --tcp {tcp}", 1),
+    ("device micromodem x --address 1 --tcp {tcp}", 1),
+    ("device seatrac x --beacon 1 --udp {udp}", 1),
     ("device boat x --nmea0183 tcp:{tcp}", 1),
     ("device boat x --nmea2000 udp:9 --nmea2000 tcp:{tcp}", 1),
     ("device boat x --signalk tcp:{tcp}", 1),

@@ -107,6 +107,24 @@ def test_packets(config: Make) -> None:
     assert set(mine["from_address"]) == {7} and set(mine["to_address"]) == {9} and set(mine["kind"]) == {1}
 
 
+def test_a_sender_may_state_the_length_of_its_signal(config: Make) -> None:
+    """As modems with several data rates do. It then occupies transducer and channel that long."""
+    sim = sea(config, "20 ms", *[(PLAIN, MODEM.format(a=k)) for k in (7, 9)])
+    a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 300.0)
+    sim.send(a, b"slow", to=9, duration=3.2)
+    sim.ping(a, 25e3, at=4_000_000_000, duration=0.5)
+    sim.ping(b, 25e3, at=2_000_000_000)
+    sim.ping(a, 25e3, at=5_000_000_000)
+    sent, receptions = run(sim, 7.0)
+    assert sent["duration"].tolist() == [3.2, 0.01, 0.5, 0.01]
+    assert receptions["duration"][receptions["receiver"] == b].tolist() == [3.2, 0.5, 0.01]
+    outcomes = {int(r["id"]): Outcome(int(r["outcome"])) for r in receptions}
+    assert (outcomes[1], outcomes[2], outcomes[3]) == (Outcome.TRANSMITTING, Outcome.TRANSMITTING, Outcome.HEARD)
+    for length in (0.0, 61.0):
+        with pytest.raises(ValueError, match=r"duration .* s is out of range"):
+            sim.send(a, b"x", duration=length)
+
+
 @pytest.mark.parametrize("tick", TICKS)
 def test_modems_range_each_other(config: Make, tick: str) -> None:
     modems = [(PLAIN + ' turn_around="50 ms"', MODEM.format(a=k)) for k in (3, 4, 5)]
@@ -123,6 +141,49 @@ def test_modems_range_each_other(config: Make, tick: str) -> None:
     t = reply["arrival_ns"] * 1e-9
     assert reply["measured"] == pytest.approx((t - 0.05) * 750.0, abs=2e-6)
     assert reply["measured"] == pytest.approx(400.0 - 0.5 * t, abs=1e-3), "the range at mid-time"
+
+
+def test_a_range_request_may_have_a_payload(config: Make) -> None:
+    """Its reply acknowledges it: a modem that loses the payload does not reply."""
+    modems = [(PLAIN, MODEM.format(a=k)) for k in (3, 4)]
+    modems[1] = (PLAIN, MODEM.format(a=4).replace("/>", ' bit_error="0.01"/>'))
+    sim = sea(config, "4 ms", *modems)
+    rows = [node(sim, f"m{k}", k, 300.0 * k) for k in range(2)]
+    for k in range(40):
+        sim.range_request(rows[0], 4, at=k * 10**9, payload=bytes((k + 1,)) * 10, duration=None if k else 0.3)
+    sent, receptions = run(sim, 42.0)
+    asked = sent[sent["source"] == rows[0]]
+    assert asked["duration"].tolist() == [0.3] + [pytest.approx(0.02 + 80 / 1000)] * 39
+    assert [bytes(s["payload"][:10]) for s in asked[:3]] == [bytes((k + 1,)) * 10 for k in range(3)]
+    there = receptions[receptions["receiver"] == rows[1]]
+    good = set(there["id"][there["outcome"] == Outcome.HEARD].tolist())
+    replies = heard(receptions, rows[0])
+    assert {int(r["query"]) for r in replies} == good and 5 < len(good) < 35
+    assert [r["measured"] for r in replies] == pytest.approx([300.0] * len(replies), abs=1e-6)
+
+
+def test_modems_of_different_makes_do_not_understand_each_other_but_interfere(config: Make) -> None:
+    def modem(address: int, make: str) -> tuple[str, str]:
+        return PLAIN, MODEM.format(a=address).replace("/>", f' modulation="{make}"/>')
+
+    sim = sea(config, "20 ms", modem(1, "a"), modem(2, "a"), modem(2, "b"), (PLAIN, ""))
+    sender, friend, foreigner, ear = (node(sim, n, k, 300.0 * k) for k, n in enumerate(("s", "f", "g", "e")))
+    sim.send(sender, b"hello", to=2)
+    _, receptions = run(sim, 2.0)
+    assert outcomes(receptions, friend) == [Outcome.HEARD]
+    assert outcomes(receptions, foreigner) == [Outcome.FOREIGN], "it has the same address"
+    assert outcomes(receptions, ear) == [Outcome.FOREIGN], "a transducer without a modem"
+    sim.range_request(sender, 2)
+    sent, _ = run(sim, 3.0)
+    assert set(sent["source"][1:]) == {friend}, "only the modem of the same make answers"
+    sim.send(sender, b"hello", to=2)
+    sim.send(foreigner, b"as loud, and as near", to=9)  # 300 m from the friend on the other side
+    _, receptions = run(sim, 2.0)
+    both = receptions[(receptions["receiver"] == friend) & (receptions["source"] == sender)]
+    assert both["outcome"].tolist() == [Outcome.COLLISION]
+    sim.ping(sender, 25e3)
+    _, receptions = run(sim, 2.0)
+    assert set(receptions["outcome"]) == {Outcome.HEARD}, "a pulse has no modulation"
 
 
 def test_what_a_node_cannot_send_is_refused_by_name(config: Make) -> None:

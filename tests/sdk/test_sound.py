@@ -152,3 +152,5 @@ def test_two_modems_cannot_share_an_address(config: Callable[..., LoadedConfig])
     )
     with pytest.raises(ConfigError, match="'b' and 'a' have the same modem address 7"):
         config(f"<fleet>{bodies}</fleet>")
+    other_make = bodies.replace("address", 'modulation="other" address', 1)
+    config(f"<fleet>{other_make}</fleet>")

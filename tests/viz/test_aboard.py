@@ -243,7 +243,9 @@ def test_parts_move_in_the_picture(aboard: tuple[Aboard, str], open_page: Callab
     assert page.see(f"({where})('deflector 0', 0, 1, 0)") == pytest.approx([0, 1, 0], abs=0.01), "lifted"
     assert page.see(f"({where})('angle 0', 0, 0, -1)")[0] > 0.29
     source.actual = [25.0, 0.0, 0.0, 0.0, -1.0, 0.0]  # full astern
-    page.see("(() => { wavesim.view.sharp(); wavesim.view.show.magnify = false; wavesim.view.goTo(0) })()")
+    page.see(
+        "(() => { wavesim.view.setResolution('full'); wavesim.view.show.magnify = false; wavesim.view.goTo(0) })()"
+    )
     page.wait("wavesim.view.working.thrust.mesh.count === 1")
     page.wait(
         "(() => { const m = wavesim.view.working.thrust.mesh, a = m.instanceMatrix.array; return Math.abs(a[6]) > 0 && a[6] / Math.hypot(a[4], a[5], a[6]) > 0.99 })()"
@@ -345,7 +347,9 @@ def test_each_instrument_with_its_values_and_its_age(
     )
     # beams: both logs, the fan, the scanner; what met something ends there
     assert page.see("wavesim.view.working.beams.count") == 4 + 4 + 16 + 1
-    page.see("(() => { wavesim.view.sharp(); wavesim.view.show.magnify = false; wavesim.view.goTo(0) })()")
+    page.see(
+        "(() => { wavesim.view.setResolution('full'); wavesim.view.show.magnify = false; wavesim.view.goTo(0) })()"
+    )
     page.page.wait_for_timeout(600)
     page.shot("aboard-instruments")
     ends = page.see("Array.from(wavesim.view.working.beams.ends.geometry.getAttribute('position').array)")

@@ -296,7 +296,7 @@ def test_sky_selection_and_belief_in_the_picture(bay: tuple[Bay, str], open_page
     page = open_page(url)
     loaded(page)
     page.page.set_viewport_size({"width": 900, "height": 500})
-    page.see("wavesim.view.sharp(); wavesim.view.show.labels = wavesim.view.show.trails = false")
+    page.see("wavesim.view.setResolution('full'); wavesim.view.show.labels = wavesim.view.show.trails = false")
     sun = np.array([0.45, 0.62, 0.64]) / np.linalg.norm([0.45, 0.62, 0.64])
 
     def look(eye: Any, way: Any) -> Any:

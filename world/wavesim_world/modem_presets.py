@@ -7,7 +7,7 @@ the element ``<modem>`` in it. Each value has a source; values without one are m
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lxml import etree
@@ -239,7 +239,16 @@ _ALL = (
     ),
 )
 
-PRESETS: dict[str, ModemPreset] = {p.name: p for p in _ALL}
+
+def _with_modulation(p: ModemPreset) -> ModemPreset:
+    """Give a modem the modulation of its make, which other makes do not understand."""
+    if not p.text("modem.bit_rate"):
+        return p
+    make = p.name if p.name.startswith("wl-") else p.name.partition("-")[0]
+    return replace(p, values=(*p.values, *_values("name of the make", modem__modulation=make)))
+
+
+PRESETS: dict[str, ModemPreset] = {p.name: _with_modulation(p) for p in _ALL}
 
 
 def find_preset(name: str) -> ModemPreset:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from wavesim_sdk.tables import MAX_ACTUATORS, MAX_PAYLOAD
+from wavesim_sdk.tables import MAX_ACTUATORS, MAX_PAYLOAD, MAX_SIGNAL_S
 from wavesim_sdk.wire.messages import (
     FLAG,
     MAX_SENSORS,
@@ -296,6 +296,12 @@ AnyEvent = (
 
 _AT = (Nullable(TIME), "time of emission by the node's clock; nil or a past time = now", "ns")
 _LEVEL = (Nullable(DECIBEL), "source level; nil = the transducer's own", "dB re 1 uPa at 1 m")
+_DURATION = (
+    Nullable(Number(0.0, MAX_SIGNAL_S)),
+    "length of the signal; nil = from the transducer's settings",
+    "s",
+    True,
+)
 _BODY = (NAME, "name of the body; empty = the client's own body")
 
 
@@ -307,6 +313,7 @@ class Ping:
     level: float | None = record_field(*_LEVEL, default=None)
     at_ns: int | None = record_field(*_AT, default=None)
     code: int | None = record_field(Nullable(SIGNAL), "code of the signal; nil = the transducer's own", default=None)
+    duration: float | None = record_field(*_DURATION, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +324,7 @@ class Send:
     payload: bytes = record_field(Bin(0, MAX_PAYLOAD), "payload")
     level: float | None = record_field(*_LEVEL, default=None)
     at_ns: int | None = record_field(*_AT, default=None)
+    duration: float | None = record_field(*_DURATION, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +334,8 @@ class Range:
     to: int = record_field(ADDRESS, "address of the modem that must reply")
     level: float | None = record_field(*_LEVEL, default=None)
     at_ns: int | None = record_field(*_AT, default=None)
+    payload: bytes = record_field(Bin(0, MAX_PAYLOAD), "payload, which the reply acknowledges", "", True, default=b"")
+    duration: float | None = record_field(*_DURATION, default=None)
 
 
 @dataclass(frozen=True, slots=True)

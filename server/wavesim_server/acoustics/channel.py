@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from wavesim_kernels import randomness
 from wavesim_sdk import units
 from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.names import shorten
-from wavesim_sdk.tables import RECEPTION, SENT, SignalKind
+from wavesim_sdk.tables import MAX_SIGNAL_S, RECEPTION, SENT, SignalKind
 from wavesim_server import array_tables
 from wavesim_server.acoustics import medium, medium_arrays, medium_setup, modems
 from wavesim_server.acoustics.types import Records
@@ -24,6 +24,15 @@ from wavesim_world.ocean.water import Water
 
 NO_RECORDS = np.zeros(0, SENT.dtype), np.zeros(0, RECEPTION.dtype)
 MAX_AHEAD = 3600.0  #: s, maximum time ahead for which a signal can be planned
+
+
+class EmissionRequest(NamedTuple):
+    """The part of a request that is the same for all signals."""
+
+    level: float | None  #: source level in dB re 1 uPa at 1 m; None: that of the transducer
+    at: int | None  #: time of the emission by the node's own clock, ns; None: now
+    number: int  #: number of the request
+    now: float  #: present time in s
 
 
 @dataclass
@@ -221,48 +230,61 @@ class AcousticChannel:
     # -- requests to nodes -----------------------------------------------------------------------
 
     def ping(
-        self, row: int, frequency: float, level: float | None, at: int | None, code: int | None, number: int, now: float
+        self, row: int, frequency: float, code: int | None, duration: float | None, asked: EmissionRequest
     ) -> None:
         """Plan a ping; see :meth:`wavesim_server.Simulation.ping`."""
         t = self._node(row).transducer
         frequency = _checked_number("frequency", frequency, "Hz", 1.0, 1e6)
         code = t.code if code is None else _checked_integer("code", code, 65535)
-        emission = self._blank_emission(SignalKind.PULSE, frequency, t.pulse, t.band)
+        length, band = t.pulse, t.band
+        if duration is not None:
+            length = _checked_duration(duration)
+            band = t.bandwidth or 2.0 / length
+        emission = self._blank_emission(SignalKind.PULSE, frequency, length, band)
         emission.code = code
-        self._plan_emission(row, level, at, number, now)
+        self._plan_emission(row, asked)
 
-    def send(
-        self, row: int, payload: bytes, to: int, level: float | None, at: int | None, number: int, now: float
-    ) -> None:
+    def send(self, row: int, payload: bytes, to: int, duration: float | None, asked: EmissionRequest) -> None:
         """Plan a packet; see :meth:`wavesim_server.Simulation.send`."""
         node, modem = self._node(row), self._modem(row)
+        length = self._packet(row, SignalKind.DATA, to, payload, duration)
+        kind = modems.modem_type_of(modem)
+        if kind is not None:
+            asked = asked._replace(at=self._departure_time(row, kind, modem, asked))
+        self._plan_packet(row, payload, asked)
+        if kind is not None and asked.at is not None:
+            node.next_departure = asked.at * 1e-9 + length
+
+    def _packet(self, row: int, kind: SignalKind, to: int, payload: bytes, duration: float | None) -> float:
+        """Make the requested emission a packet of a modem, and return its length in s."""
+        modem = self._modem(row)
         to = _checked_integer("address", to, 2**31)
         if not isinstance(payload, (bytes, bytearray)):
             raise ValueError(f"a payload must be bytes, got {type(payload).__name__}")
         if len(payload) > modem.payload:
             raise ValueError(f"the payload has {len(payload)} bytes; the maximum for this modem is {modem.payload}")
-        handle, kind = self._handles + 1, modems.modem_type_of(modem)
+        coding = modems.modem_type_of(modem) if payload or kind is SignalKind.DATA else None
         bits = sent = 8.0 * len(payload)
-        if kind is not None:
-            bits, sent = kind.equivalent_bits(modem, len(payload)), kind.bits(modem, len(payload))
-        duration = modem.preamble + sent / modem.bit_rate
-        if kind is not None:
-            at = self._departure_time(row, kind, modem, at, now)
-        emission = self._blank_emission(SignalKind.DATA, modem.frequency, duration, modem.bandwidth)
-        emission.bits, emission.payload_bytes, emission.handle = bits, len(payload), handle
-        emission.code, emission.to_address = node.transducer.code, to
-        self._plan_emission(row, level, at, number, now)
-        if kind is not None and at is not None:
-            node.next_departure = at * 1e-9 + duration
-        self._handles = handle
-        self._payloads[handle] = bytes(payload)
-        node.payloads.add(handle)
+        if coding is not None:
+            bits, sent = coding.equivalent_bits(modem, len(payload)), coding.bits(modem, len(payload))
+        length = modem.preamble + sent / modem.bit_rate if duration is None else _checked_duration(duration)
+        emission = self._blank_emission(kind, modem.frequency, length, modem.bandwidth)
+        emission.bits, emission.payload_bytes, emission.handle = bits, len(payload), self._handles + 1
+        emission.code, emission.to_address = self._node(row).transducer.code, to
+        return length
 
-    def _departure_time(self, row: int, kind: modems.ModemType, modem: Modem, at: int | None, now: float) -> int:
+    def _plan_packet(self, row: int, payload: bytes, asked: EmissionRequest) -> None:
+        """Plan the packet that :meth:`_packet` has made, and keep its payload."""
+        self._plan_emission(row, asked)
+        self._handles += 1
+        self._payloads[self._handles] = bytes(payload)
+        self.nodes[row].payloads.add(self._handles)
+
+    def _departure_time(self, row: int, kind: modems.ModemType, modem: Modem, asked: EmissionRequest) -> int:
         """Return the departure time that a modem's medium access assigns to a packet, in the time of the node's own
         clock.
         """
-        node, n = self.nodes[row], self.medium.nodes[row]
+        node, n, at, now = self.nodes[row], self.medium.nodes[row], asked.at, asked.now
         offset, drift = node.clock
         requested = max(
             _checked_integer("time", at, 2**62) * 1e-9 if at is not None else -math.inf, now + offset + drift * now
@@ -276,15 +298,12 @@ class AcousticChannel:
         busy = max(busy + offset + drift * busy, node.next_departure)
         return round(max(kind.departure(modem, requested, busy, draw), requested) * 1e9)
 
-    def range_request(self, row: int, to: int, level: float | None, at: int | None, number: int, now: float) -> None:
+    def range_request(self, row: int, to: int, payload: bytes, duration: float | None, asked: EmissionRequest) -> None:
         """Plan a range query; see :meth:`wavesim_server.Simulation.range_request`."""
-        code, modem = self._node(row).transducer.code, self._modem(row)
-        to = _checked_integer("address", to, 2**31)
+        self._packet(row, SignalKind.RANGE_REQUEST, to, payload, duration)
         if to == 0:
             raise ValueError("a range request needs the address of one modem")
-        emission = self._blank_emission(SignalKind.RANGE_REQUEST, modem.frequency, modem.preamble, modem.bandwidth)
-        emission.code, emission.to_address = code, to
-        self._plan_emission(row, level, at, number, now)
+        self._plan_packet(row, payload, asked)
 
     def _node(self, row: int) -> ActiveTransducer:
         if row not in self.nodes:
@@ -311,9 +330,10 @@ class AcousticChannel:
         emission.query_source = -1
         return emission
 
-    def _plan_emission(self, row: int, level: float | None, at: int | None, number: int, now: float) -> None:
-        """Plan the requested emission; ``at`` is its time by the node's own clock."""
+    def _plan_emission(self, row: int, asked: EmissionRequest) -> None:
+        """Plan the requested emission."""
         node, emission = self.nodes[row], self._emission
+        level, at, number, now = asked
         emission.source_level = (
             node.transducer.source_level if level is None else _checked_number("level", level, "dB", 0.0, 260.0)
         )
@@ -377,6 +397,10 @@ def _concatenated(parts: list[Record]) -> Record:
     return (
         parts[0] if len(parts) == 1 else np.concatenate(parts)
     )  # one part, in nearly every tick, needs no second copy
+
+
+def _checked_duration(value: float) -> float:
+    return _checked_number("duration", value, "s", 1e-4, MAX_SIGNAL_S)
 
 
 def _checked_number(what: str, value: Any, unit: str, low: float, high: float) -> float:

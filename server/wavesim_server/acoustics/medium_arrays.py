@@ -54,7 +54,7 @@ PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
 HEARD, BELOW_THRESHOLD, FADED, OUT_OF_BAND, TRANSMITTING, RECHARGING, RECEIVER_LEFT, NOT_SENT = map(
     int, list(Outcome)[:8]
 )
-COLLISION, BLOCKED, SHADOW, ECHO, DROPPED, CORRUPT = map(int, list(Outcome)[8:])
+COLLISION, BLOCKED, SHADOW, ECHO, DROPPED, CORRUPT, FOREIGN = map(int, list(Outcome)[8:])
 
 
 def _record(name: str, doc: str, *fields: Field) -> Table:
@@ -114,6 +114,7 @@ NODE = _record(
     value("modem_frequency", "Hz", "Carrier of the node's modem."),
     value("modem_band", "Hz", "Bandwidth of the node's modem."),
     value("preamble", "s", "Duration of a packet without payload."),
+    integer("modulation", "", "Number of the modem's modulation; 0 = none."),
     value("axis_x", "", "Axis of the beam, B."),
     value("axis_y", "", ""),
     value("axis_z", "", ""),
@@ -227,6 +228,7 @@ SIGNAL = _record(
     integer("source", "", "Row of the sender."),
     integer("draw", "", "Number of signals that the sender had sent before; selects the random numbers."),
     integer("from_address", "", "0 = none."),
+    integer("modulation", "", "Number of the modulation of a packet; 0 = none."),
     integer("next", "", "Row of the next free record."),
     _KEY,
 )

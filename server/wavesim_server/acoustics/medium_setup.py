@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -218,6 +219,7 @@ def set_node(m: Medium, a: Acoustics, row: int, installed: InstalledTransducer, 
         b = t.modem
         n.address, n.modem_frequency, n.modem_band = b.address, b.frequency, b.bandwidth
         n.preamble, n.bit_error = b.preamble, b.bit_error
+        n.modulation = zlib.crc32(b.modulation.encode())  # 0 for none
     if t.pinger is not None:
         n.ping_period, n.ping_offset, n.ping_frequency = t.pinger.period, t.pinger.offset, t.pinger.frequency
     n.beam, n.head = installed.beam, installed.head

@@ -157,14 +157,16 @@ def _noise_level(m: Medium, s: int, j: int, speed: float) -> float:
 @device_function
 def _detection_outcome(m: Medium, arrival: Arrival, level: float, noise: float) -> int:
     """Return the outcome of a reception at its start, before other signals can interfere."""
-    node, time = m.nodes[arrival.node], arrival.time
+    node, signal, time = m.nodes[arrival.node], m.signals[arrival.signal], arrival.time
     if node.sending_from <= time < node.sending_until:
         return a.TRANSMITTING
     if node.deaf_in_recharge != 0 and time < node.ready:
         return a.RECHARGING
     if (level - noise < node.snr) if node.snr == node.snr else (level < node.threshold):
         return a.BELOW_THRESHOLD
-    if m.water[0].echoes != 0 and _is_already_detected(m, arrival.node, m.signals[arrival.signal].id):
+    if signal.kind != a.PULSE and signal.modulation != node.modulation:
+        return a.FOREIGN
+    if m.water[0].echoes != 0 and _is_already_detected(m, arrival.node, signal.id):
         return a.ECHO
     return a.HEARD
 

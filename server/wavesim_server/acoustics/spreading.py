@@ -47,6 +47,7 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
     )
     signal.kind, signal.code, signal.to_address = emission.kind, emission.code, emission.to_address
     signal.from_address = node.address if emission.kind != PULSE else 0
+    signal.modulation = node.modulation
     signal.emission, signal.clock = time, clock_reading(m, j, time)
     signal.x, signal.y, signal.z, signal.vx, signal.vy, signal.vz = position_and_velocity(m, tick, j, time)
     signal.beam = node.beam  # kept with the signal: its sender may leave

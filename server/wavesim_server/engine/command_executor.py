@@ -155,12 +155,12 @@ class CommandExecutor:
             return
         try:
             match request:
-                case items.Ping(frequency, level, at, code):
-                    self.sim.ping(row, frequency, level, at, code, number=number)
-                case items.Send(to, payload, level, at):
-                    self.sim.send(row, payload, to, level, at, number=number)
-                case items.Range(to, level, at):
-                    self.sim.range_request(row, to, level, at, number=number)
+                case items.Ping(frequency, level, at, code, duration):
+                    self.sim.ping(row, frequency, level, at, code, duration, number=number)
+                case items.Send(to, payload, level, at, duration):
+                    self.sim.send(row, payload, to, level, at, duration, number=number)
+                case items.Range(to, level, at, payload, duration):
+                    self.sim.range_request(row, to, level, at, payload, duration, number=number)
         except INVALID_COMMAND_ERRORS as error:
             self.events.emit(SoundRefusedEvent(row, number, str(error)))
 

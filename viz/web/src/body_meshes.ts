@@ -6,7 +6,7 @@ import * as THREE from "three";
 import { quaternionToThree, toThree } from "./coordinate_frames";
 import { MovingParts } from "./moving_parts";
 import { SOFTWARE_RENDERING } from "./canvas";
-import { bodyMaterial, bodyGeometry } from "./body_shapes";
+import { bodyGeometry, fleetMaterial } from "./body_shapes";
 import type { SceneStore } from "./scene_store";
 import type { ModelInfo } from "./page_protocol";
 
@@ -73,7 +73,7 @@ export class BodyMeshes {
     const model = kind?.model ?? this.model(store, name);
     const old =
       kind && (kind.own || kind.coarse === coarse) ? kind.meshes.map((m) => [m.geometry, m.material] as const) : null;
-    const parts = old ?? [[bodyGeometry(model, coarse), bodyMaterial] as const];
+    const parts = old ?? [[bodyGeometry(model, coarse), fleetMaterial] as const];
     for (const m of kind?.meshes ?? []) {
       this.group.remove(m);
       m.dispose();

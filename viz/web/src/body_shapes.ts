@@ -3,6 +3,7 @@
 import * as THREE from "three";
 import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
 import { SOFTWARE_RENDERING } from "./canvas";
+import { vertexLitMaterial } from "./lights";
 import { toThree } from "./coordinate_frames";
 import type { FinInfo, ModelInfo, ThrusterInfo } from "./page_protocol";
 
@@ -255,6 +256,10 @@ export function bodyGeometry(model: ModelInfo, coarse = false): THREE.BufferGeom
   return mergeParts(parts);
 }
 
+/** Material of a body that moves its parts. */
 export const bodyMaterial = SOFTWARE_RENDERING
   ? new THREE.MeshLambertMaterial({ vertexColors: true, side: THREE.DoubleSide })
   : new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.55, metalness: 0.08, side: THREE.DoubleSide });
+
+/** Material of all other bodies. */
+export const fleetMaterial = SOFTWARE_RENDERING ? vertexLitMaterial() : bodyMaterial;

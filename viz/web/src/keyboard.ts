@@ -13,7 +13,7 @@ export const KEY_BINDINGS: [string, string][] = [
   ["W A S D  E Q", "move the camera (also with the arrow, Page Up and Page Down keys); mouse: rotate, pan, zoom"],
   ["H", "whole scene"],
   ["O", "onboard view of the selected body"],
-  ["B  Shift+B", "select the next or previous body"],
+  ["B  Shift+B", "select the next or previous vehicle"],
   ["Esc", "clear selection"],
   ["L  T  R  P", "show or hide names, tracks, sound, or receptions from beacon to beacon"],
   ["G  I  C", "show or hide arrows, instrument beams or traffic"],

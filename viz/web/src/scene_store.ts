@@ -324,6 +324,7 @@ export const OUTCOMES = [
   "echo",
   "dropped",
   "corrupt",
+  "foreign",
 ];
 /** Losses that carry no information: out of range, or no receiver was active. */
 export const INAUDIBLE_OUTCOMES = new Set([2, 3, 11]);

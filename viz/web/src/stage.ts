@@ -7,6 +7,7 @@ import type { OnboardCanvases } from "./view3d";
 import type { Object3D } from "three";
 import type { Layout } from "./layout";
 import { Menu } from "./menu";
+import { RESOLUTIONS, type ResolutionSetting } from "./resolution";
 import type { SceneStore } from "./scene_store";
 import { splitter } from "./splitter";
 import type { ViewState } from "./url_state";
@@ -50,7 +51,8 @@ export const LAYERS: [name: Layer, text: string, key: string][] = [
   ["magnify", "enlarge", "Z"],
 ];
 const STORED_LAYERS = "wavesim-show",
-  STORED_SPLIT = "wavesim-split";
+  STORED_SPLIT = "wavesim-split",
+  STORED_RESOLUTION = "wavesim-resolution";
 const EVEN = 0.5; // share of the 3D view when the stage is split
 
 export class Stage {
@@ -82,6 +84,7 @@ export class Stage {
   private loading = false;
   private readonly waiting = h("div", { class: "loading", role: "status" }, "the 3D view is loading…");
   private readonly heights: HTMLSelectElement;
+  private readonly resolution: HTMLSelectElement;
   private readonly modes = new Map<StageMode, HTMLButtonElement>();
   private readonly layers = new Map<Layer, HTMLButtonElement>();
   /** Layers that are shown on a first visit. */
@@ -109,6 +112,19 @@ export class Stage {
       },
       ...EXAGGERATION_FACTORS.map((f) => h("option", { value: f }, `heights ${f} ×`)),
     );
+    const stored = localStorage.getItem(STORED_RESOLUTION);
+    this.resolution = h(
+      "select",
+      {
+        id: "resolution",
+        title: "Resolution of the 3D view; auto: lower while this computer draws too slowly",
+        onchange: () => {
+          localStorage.setItem(STORED_RESOLUTION, this.resolution.value);
+          this.view?.setResolution(this.chosenResolution);
+        },
+      },
+      ...RESOLUTIONS.map((r) => h("option", { value: r, selected: r === stored }, `resolution: ${r}`)),
+    );
     for (const [mode, text, key] of MODES)
       this.modes.set(
         mode,
@@ -124,7 +140,7 @@ export class Stage {
       "◫ split",
     );
     this.defaultLayers = this.shownLayers;
-    this.menu = new Menu("shown", "show", ...this.layers.values(), this.heights);
+    this.menu = new Menu("shown", "show", ...this.layers.values(), this.heights, this.resolution);
     this.restoreLayers();
   }
 
@@ -154,6 +170,7 @@ export class Stage {
       const { View3D } = await import("./view3d");
       const view = new View3D(this.store, this.choose, this.openOnboard, this.changed, this.show);
       view.theme(this.dark);
+      view.setResolution(this.chosenResolution);
       view.rebuild();
       view.history();
       for (const cloud of this.clouds) view.heights.sea.add(cloud);
@@ -168,6 +185,10 @@ export class Stage {
     } finally {
       this.waiting.remove();
     }
+  }
+
+  private get chosenResolution(): ResolutionSetting {
+    return this.resolution.value as ResolutionSetting;
   }
 
   get mode(): StageMode {

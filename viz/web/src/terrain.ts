@@ -5,6 +5,7 @@ import { toThree } from "./coordinate_frames";
 import { depthColour } from "./colour_scales";
 import { bodyColour } from "./dom";
 import { SOFTWARE_RENDERING } from "./canvas";
+import { vertexLitMaterial } from "./lights";
 import { contours, depthRange } from "./bed_contours";
 import type { BedGrid, Scene } from "./page_protocol";
 
@@ -80,13 +81,12 @@ export class Terrain {
     geometry.setAttribute("color", new THREE.BufferAttribute(colour, 3));
     geometry.setIndex(index);
     geometry.computeVertexNormals();
+    const tint = dark ? "#b4bec4" : "#ffffff";
     const mesh = new THREE.Mesh(
       geometry,
-      new THREE.MeshLambertMaterial({
-        color: dark ? "#b4bec4" : "#ffffff",
-        vertexColors: true,
-        side: THREE.DoubleSide,
-      }),
+      SOFTWARE_RENDERING
+        ? vertexLitMaterial(tint)
+        : new THREE.MeshLambertMaterial({ color: tint, vertexColors: true, side: THREE.DoubleSide }),
     );
     mesh.name = "bed";
     this.still.add(mesh);

@@ -9,7 +9,7 @@ import type { SceneStore } from "./scene_store";
 import { INVALID } from "./page_protocol";
 
 const MOST = 60000; // track segments of all bodies together
-const MOST_POINTS = SOFTWARE_RENDERING ? 12000 : 200000; // track points of a log, all bodies together
+const MOST_POINTS = SOFTWARE_RENDERING ? 4000 : 200000; // track points of a log, all bodies together
 const LONGEST = 200; // m: a longer move between two pictures is a jump
 
 export class Trails {

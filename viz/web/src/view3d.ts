@@ -14,7 +14,9 @@ import { VerticalExaggeration } from "./vertical_exaggeration";
 import { isTypedIntoField } from "./keyboard";
 import { Labels3D } from "./view3d_labels";
 import { SOFTWARE_RENDERING, deviceRatio, pageZoom } from "./canvas";
-import { skyColours, Sky, SUN } from "./sky";
+import { AdaptiveResolution, type ResolutionSetting } from "./resolution";
+import { sceneLights } from "./lights";
+import { skyColours, Sky } from "./sky";
 import { AcousticSignals } from "./acoustic_signals";
 import type { SceneStore } from "./scene_store";
 import type { Layers } from "./stage";
@@ -24,7 +26,6 @@ import { Trails } from "./trails";
 import { BodyAnimation } from "./animation";
 
 export type CameraMode = "free" | "follow" | "top";
-const COARSEST = 0.4; // share of the screen's resolution
 
 export interface OnboardCanvases {
   row: number;
@@ -53,11 +54,8 @@ export class View3D {
   mode: CameraMode = "free";
   onboard: OnboardCanvases | null = null;
   frames = 0;
-  quality = 1; // share of the screen's resolution that this machine can draw in time
-  private steady = false; // keep the quality, however slow
+  readonly resolution = new AdaptiveResolution(performance.now());
   private refit = false; // sizes are set again with the next picture
-  private drawn = 0;
-  private judgedAt = performance.now();
   private readonly beliefs: NavigationEstimates;
   readonly working: BodyAnimation;
   dark = true;
@@ -98,9 +96,6 @@ export class View3D {
     this.mosaic = new Mosaic3D(store.mosaic);
     this.beliefs = new NavigationEstimates(store);
     this.working = new BodyAnimation(store, this.bodies);
-    const light = new THREE.HemisphereLight("#dff3ff", "#30506a", 1.9),
-      sun = new THREE.DirectionalLight("#fff6e0", 1.8);
-    sun.position.copy(SUN);
     this.heights.sea.add(
       this.terrain.group,
       this.surface.mesh,
@@ -113,8 +108,7 @@ export class View3D {
       this.cables.lines,
     );
     this.scene.add(
-      light,
-      sun,
+      ...sceneLights(),
       this.sky.mesh,
       this.heights.sea,
       this.working.pointers,
@@ -151,11 +145,11 @@ export class View3D {
     this.surface.theme(this.dark, this.terrain.extent);
   }
 
-  /** Draw at full sharpness, however long a picture takes. */
-  sharp(): void {
-    this.steady = true;
-    this.quality = 1;
+  /** Set how the resolution is chosen. */
+  setResolution(setting: ResolutionSetting): void {
+    this.resolution.set(setting, performance.now());
     this.refit = true;
+    this.changed();
   }
 
   /**
@@ -163,15 +157,15 @@ export class View3D {
    * was sharp.
    */
   still(anew = false): void {
-    const quality = this.quality;
-    if (quality === 1 && !anew) return;
-    this.quality = 1;
-    this.refit = true;
-    this.render();
-    this.quality = quality;
-    this.refit = true;
-    this.judgedAt = performance.now();
-    this.drawn = this.frames;
+    const { share } = this.resolution;
+    if (share !== 1 || anew) {
+      this.resolution.share = 1;
+      this.refit = true;
+      this.render();
+      this.resolution.share = share;
+      this.refit = share !== 1;
+    }
+    this.resolution.restart(performance.now());
   }
 
   rebuild(): void {
@@ -293,15 +287,10 @@ export class View3D {
       hh = this.canvas.clientHeight,
       ratio = deviceRatio();
     if (!w || !hh) return false;
-    if (
-      this.over.width !== Math.round(w * ratio) ||
-      this.over.height !== Math.round(hh * ratio) ||
-      this.refit ||
-      this.judge()
-    ) {
+    if (this.over.width !== Math.round(w * ratio) || this.over.height !== Math.round(hh * ratio) || this.refit) {
       this.refit = false;
-      this.renderer.setPixelRatio(ratio * this.quality);
-      this.sounds.scale(ratio * this.quality);
+      this.renderer.setPixelRatio(ratio * this.resolution.share);
+      this.sounds.scale(ratio * this.resolution.share);
       this.renderer.setSize(w, hh, false);
       this.over.width = Math.round(w * ratio);
       this.over.height = Math.round(hh * ratio);
@@ -309,23 +298,6 @@ export class View3D {
       this.camera.updateProjectionMatrix();
     }
     return true;
-  }
-
-  /**
-   * Reduce the resolution if the machine is too slow for smooth motion, raise it if there is time to spare. True =
-   * changed.
-   */
-  private judge(): boolean {
-    const now = performance.now(),
-      seconds = (now - this.judgedAt) / 1000;
-    if (seconds < 1.5 || this.steady) return false;
-    const rate = (this.frames - this.drawn) / seconds,
-      before = this.quality;
-    this.drawn = this.frames;
-    this.judgedAt = now;
-    if (rate < 20) this.quality = Math.max(COARSEST, this.quality * 0.75);
-    else if (rate > 50) this.quality = Math.min(1, this.quality * 1.15);
-    return this.quality !== before;
   }
 
   private move(dt: number): void {
@@ -388,6 +360,7 @@ export class View3D {
       Math.atan2(this.controls.target.x - this.camera.position.x, -(this.controls.target.z - this.camera.position.z)) *
       (180 / Math.PI);
     drawCompassCard(this.compass, this.mode === "top" ? 0 : wrapDegrees(heading), 1);
+    if (this.resolution.count(performance.now())) this.refit = true;
   }
 
   /** Enlargement of a body of a given size at a distance. */

@@ -7,7 +7,7 @@ import { SOFTWARE_RENDERING } from "./canvas";
 import { smallestCell, gridLines, type SeaState } from "./sea_state";
 import { setLinearColour, skyColours, SUN } from "./sky";
 
-const HALF = SOFTWARE_RENDERING ? 28 : 64; // lines on each side of the middle
+const HALF = SOFTWARE_RENDERING ? 20 : 64; // lines on each side of the middle
 const MOST = 2.5e6; // components times crossings, per picture
 
 export class WaterSurface {

@@ -224,6 +224,12 @@ class Modem:
         low=0.0,
     )
     payload: int = key("Maximum payload of a packet, in bytes.", default=64, low=0, high=256, integer=True)
+    modulation: str = text(
+        "Name of the modem's modulation (waveform and coding). A modem understands only packets with its own modulation; "
+        "packets with another one are lost (outcome `foreign`), but interfere. Empty: the modulation of all modems that "
+        "name none.",
+        "",
+    )
     bit_error: float = key(
         "Bit error probability. A packet with one or more bit errors is lost.", default=0.0, low=0.0, high=1.0
     )

@@ -82,17 +82,16 @@ def _fences(config: Config) -> None:
 
 
 def _modems(config: Config, models: dict[str, Model]) -> None:
-    """Check that no two modems have the same address."""
-    seen: dict[int, str] = {}
+    """Check that no two modems with the same modulation have the same address."""
+    seen: dict[tuple[str, int], str] = {}
     for body in config.fleet.bodies:
         t = body.transducer or models[body.model].transducer
         if t is None or t.modem is None or not t.modem.address:
             continue
-        if t.modem.address in seen:
-            fail_at(
-                body.place, f"'{body.name}' and '{seen[t.modem.address]}' have the same modem address {t.modem.address}"
-            )
-        seen[t.modem.address] = body.name
+        modem = (t.modem.modulation, t.modem.address)
+        if modem in seen:
+            fail_at(body.place, f"'{body.name}' and '{seen[modem]}' have the same modem address {t.modem.address}")
+        seen[modem] = body.name
 
 
 def _transducer(t: TransducerConfig, place: str) -> None:

@@ -1,0 +1,88 @@
+"""Commands of `wavesim device` for acoustic modems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from wavesim_devices.cli_devices import device_command
+from wavesim_sdk.cli_numbers import Quantity
+
+
+@device_command(
+    """Emulate a WHOI Micro-Modem. The device uses the transducer of body NAME, which needs a `modem`.
+
+    Data at rates 0 to 6, acoustic acknowledgements, polls, mini-packets, flexible packets (CCTDP), two-way ranges, and
+    narrow-band, digital (REMUS) and generic long baseline. SRC can only be set to --address.
+
+    Not emulated: sleep and hibernation, parameters of CCCFG other than SRC, CTO, TAT, REV, CST, XST, RXP, RXD,
+    TXP and TXF (they are stored, but have no effect), CCPGT bandwidths, CCPNT flag, base64, impulse responses of CAUSB2.
+    CARXP comes with the first frame of a packet.""",
+    click.option(
+        "--address", type=click.IntRange(1, 126), required=True, help="Address of the modem, as in the configuration."
+    ),
+    click.option(
+        "--generation",
+        type=click.IntRange(1, 2),
+        default=2,
+        show_default=True,
+        help="1 = Micro-Modem (CACST without version and date), 2 = Micro-Modem 2.",
+    ),
+    click.option(
+        "--carrier",
+        type=Quantity("frequency", low=1.0),
+        default="25 kHz",
+        show_default=True,
+        help="Carrier of the modem, as in the configuration.",
+    ),
+    modem=True,
+)
+def micromodem(address: int, generation: int, carrier: float) -> Any:
+    from wavesim_devices.micromodem.device import MicroModemDevice, ModemProperties
+    from wavesim_devices.serve import DeviceType
+
+    properties = ModemProperties(address, generation, carrier)
+    return DeviceType(
+        f"Micro-Modem {address}",
+        lambda b, send, _: MicroModemDevice(b, send, properties, b.welcome.sound_speed),
+        uses_acoustics=True,
+    )
+
+
+@device_command(
+    """Emulate a Blueprint Subsea SeaTrac X150 (USBL) or X110 beacon. The device uses the transducer of body NAME, which
+    needs a `modem`, for an X150 also a `head`. It reads `pressure`, `ahrs` and `battery` sensors of the body, if there
+    are any.
+
+    PING, ECHO, NAV and DAT exchanges with their queues, STATUS, SETTINGS, reboot. The beacon identifier of the settings
+    can only be --beacon.
+
+    Not emulated: DEX, NAV_STATUS, calibration, XCVR_ANALYSE (all answered with status 1), firmware updates. These
+    settings are stored, but have no effect: baud rates, network, AHRS, salinity, pressure offset, fixed attitude,
+    position filter, response time (it is the `turn_around` of the transducer), diagnostic messages other than
+    XCVR_FIX.""",
+    click.option(
+        "--beacon",
+        type=click.IntRange(1, 15),
+        required=True,
+        help="Identifier of the beacon, equal to the address of the modem in the configuration.",
+    ),
+    click.option(
+        "--model",
+        type=click.Choice(["X150", "X110"], case_sensitive=False),
+        default="X150",
+        show_default=True,
+        help="Model of the beacon.",
+    ),
+)
+def seatrac(beacon: int, model: str) -> Any:
+    from wavesim_devices.seatrac.device import TYPES, SeaTracDevice
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType(
+        f"SeaTrac {model} {beacon}",
+        lambda b, send, picked: SeaTracDevice(b, send, beacon, model, b.welcome.sound_speed, picked),
+        TYPES,
+        uses_acoustics=True,
+    )

@@ -1,0 +1,97 @@
+"""Long baseline of the Micro-Modem: one query, and up to four transponders with a frequency or a code each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wavesim_devices.micromodem.sentences import INVALID_ARGUMENT, InvalidSentence, whole
+from wavesim_sdk.wire.items import Reception
+
+TOLERANCE_HZ = 400.0  #: largest difference between the frequency of a reply and that of its transponder
+REMUS_CODES = (
+    1,
+    2,
+    3,
+    4,
+)  #: codes of the replies of the digital transponders A to D, as the configuration must have them
+REMUS_QUERY = 100  #: code of a query to digital transponders; the channel is added
+MAX_TIMEOUT_MS = 60_000
+
+
+@dataclass
+class NavigationQuery:
+    """A query, the replies that it expects, and the travel times of those that have come."""
+
+    frequency: float  #: Hz
+    timeout: float  #: s after the emission at which the modem reports
+    expected: list[tuple[float, int | None] | None]  #: for each transponder: frequency in Hz, and code if it has one
+    code: int | None = None
+    duration: float | None = None  #: s; None: that of the transducer
+    sent_ns: int | None = None  #: time of the emission by the node's clock
+    deadline: float = 0.0  #: simulation time in s of the report; valid after the emission
+    times: dict[int, float] = field(default_factory=dict)  #: one-way travel times in s, by transponder
+
+    def add(self, r: Reception, turn_around: float) -> None:
+        """Take a pulse as the reply of a transponder, if it is the first that fits. ``turn_around`` is in s."""
+        if self.sent_ns is None:
+            return
+        travel = 0.5 * ((r.reception_ns - self.sent_ns) * 1e-9 - turn_around)
+        if travel <= 0.0:
+            return
+        fitting = [
+            (abs(e[0] - r.frequency), k)
+            for k, e in enumerate(self.expected)
+            if e is not None and abs(e[0] - r.frequency) <= TOLERANCE_HZ and e[1] in (None, r.code)
+        ]
+        if fitting:
+            self.times.setdefault(min(fitting)[1], travel)
+
+    def fields(self) -> list[str]:
+        """Return the four travel times for SNTTA; they are empty for transponders that did not reply."""
+        return [f"{self.times[k]:.4f}" if k in self.times else "" for k in range(4)]
+
+
+def narrow_band(fields: list[str]) -> NavigationQuery:
+    """Return the query of CCPNT: Ftx, Ttx, Trx, timeout, FA, FB, FC, FD, flag (Hz, ms)."""
+    heard = [whole(fields, k, 0, 1_000_000) for k in range(4, 8)]
+    whole(fields, 2, 0, 1000)
+    return NavigationQuery(
+        frequency=whole(fields, 0, 1000, 1_000_000),
+        timeout=1e-3 * whole(fields, 3, 1, MAX_TIMEOUT_MS),
+        expected=[(float(f), None) if f else None for f in heard],
+        duration=1e-3 * whole(fields, 1, 1, 1000),
+    )
+
+
+def digital(fields: list[str], carrier: float) -> NavigationQuery:
+    """Return the query of CCPDT: group, channel, SF, STO, timeout, AF, BF, CF, DF."""
+    wanted = [whole(fields, k, 0, 1) for k in range(5, 9)]
+    whole(fields, 0, 1, 1)
+    return NavigationQuery(
+        frequency=carrier,
+        timeout=1e-3 * whole(fields, 4, 1, MAX_TIMEOUT_MS),
+        expected=[(carrier, c) if w else None for w, c in zip(wanted, REMUS_CODES, strict=True)],
+        code=REMUS_QUERY + whole(fields, 1, 1, 4),
+    )
+
+
+def generic(fields: list[str]) -> NavigationQuery:
+    """Return the query of CCPGT: Ftx, nbits, code, timeout, Frx, nbits, four codes, bandwidths, reserved."""
+    heard = float(whole(fields, 4, 1000, 1_000_000))
+    codes = [_code(fields, k) for k in range(6, 10)]
+    return NavigationQuery(
+        frequency=whole(fields, 0, 1000, 1_000_000),
+        timeout=1e-3 * whole(fields, 3, 1, MAX_TIMEOUT_MS),
+        expected=[(heard, c) if c else None for c in codes],
+        code=_code(fields, 2),
+    )
+
+
+def _code(fields: list[str], index: int) -> int:
+    try:
+        code = int(fields[index] or "0", 16)
+    except (IndexError, ValueError):
+        code = -1
+    if not 0 <= code <= 0xFFFF:
+        raise InvalidSentence(INVALID_ARGUMENT, f"Field {index + 1} is no code of up to 16 bits")
+    return code

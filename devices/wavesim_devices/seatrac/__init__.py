@@ -1,0 +1,1 @@
+"""Virtual Blueprint Subsea SeaTrac beacon: ``messages`` (serial protocol), ``exchanges`` (sound), ``device``."""

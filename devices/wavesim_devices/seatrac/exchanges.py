@@ -1,0 +1,65 @@
+"""What SeaTrac beacons send through the water.
+
+The transducer of the addressed beacon replies to each request by itself, so ranges do not depend on how fast the
+programs of the beacons run. The content of an answer is a packet that follows this reply.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+from wavesim_devices.seatrac.messages import MAX_BEACON, MessageType
+
+OVERHEAD_S = 0.4  #: length of a packet without data, s (assumed)
+BYTE_S = 0.08  #: length of a byte of data
+GAP_S = 0.06  #: pause between the reply and the content of an answer, longer than the transducer recharges
+_HEADER = struct.Struct(">2s4B")
+_MAGIC = b"ST"
+
+
+class Protocol(IntEnum):
+    """Protocol to which the content of a message belongs."""
+
+    PING = 0
+    ECHO = 1
+    NAV = 2
+    DATA = 3
+
+
+@dataclass(frozen=True)
+class AcousticMessage:
+    """A packet between two beacons."""
+
+    protocol: Protocol
+    kind: MessageType
+    source: int
+    destination: int  #: 0 = all
+    content: bytes = b""
+
+    @property
+    def is_simple_ping(self) -> bool:
+        """Whether the message is a ping whose answer has no depth. It needs no payload."""
+        return self.protocol is Protocol.PING and self.kind is not MessageType.REQUEST_X
+
+    @property
+    def duration(self) -> float:
+        """Length of the packet in s."""
+        return OVERHEAD_S + BYTE_S * len(self.content)
+
+    def encode(self) -> bytes:
+        """Return the payload of the signal."""
+        return _HEADER.pack(_MAGIC, self.protocol, self.kind, self.source, self.destination) + self.content
+
+    @classmethod
+    def decode(cls, payload: bytes) -> AcousticMessage | None:
+        """Return the message with a payload; None if it comes from another make of modem."""
+        if len(payload) < _HEADER.size:
+            return None
+        magic, protocol, kind, source, destination = _HEADER.unpack_from(payload)
+        if magic != _MAGIC or protocol not in iter(Protocol) or kind not in iter(MessageType):
+            return None
+        if not 1 <= source <= MAX_BEACON or destination > MAX_BEACON:
+            return None
+        return cls(Protocol(protocol), MessageType(kind), source, destination, payload[_HEADER.size :])
