@@ -36,7 +36,7 @@ def _nodes(_context: Any, _option: Any, texts: tuple[str, ...]) -> dict[str, int
 
 
 @multi_port_command(
-    "Emulate a UnetStack modem (Subnero) for UnetSocket clients.\n\n"
+    "Emulate a UnetStack modem for UnetSocket clients.\n\n"
     "The agents are node, phy, uwlink, transport, router, ranging and arp. transport and router serve one hop. Not "
     "emulated: routes, fragments, baseband signals, remote access, scheduler, priority and robustness of datagrams, and "
     "notifications about lost frames. The address cannot be changed.",
@@ -98,7 +98,7 @@ def modem_options(payload: int) -> tuple[Any, ...]:
 
 
 @multi_port_command(
-    "Emulate an EvoLogics S2C modem in NET mode, or a S2C USBL.\n\n"
+    "Emulate an EvoLogics S2C modem or USBL, in NET mode.\n\n"
     "Supported are instant messages (ack, noack, force, at a time), piggyback messages, bursts, travel times and USBL "
     "notices. !L, !RC, !RI, !RP, !CA, @ZU and @ZX take effect. !G, !RT, !ZI, !AM and !C are accepted without effect. "
     "Not emulated: AT (data) mode, link set-up before a burst, noise recording, failed receptions. The address cannot "

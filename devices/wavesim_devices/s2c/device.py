@@ -18,7 +18,7 @@ from wavesim_devices.s2c.frames import (
     S2cFrame,
 )
 from wavesim_devices.s2c.notices import CLOCK_US, Quality, UsblFix, received
-from wavesim_devices.s2c.settings import LEVELS_DB, CommandError, Settings
+from wavesim_devices.s2c.settings import LEVELS_DB, S2cCommandError, S2cSettings
 from wavesim_devices.transmitter import Progress, Transmitter
 from wavesim_sdk.acoustics import direction_of_arrival, doppler_speed
 from wavesim_sdk.broker import AsyncBroker, Step
@@ -50,7 +50,7 @@ class S2cDevice:
     def __init__(self, broker: AsyncBroker, model: S2cModel, compass: str = "") -> None:
         self.broker, self.model, self.compass = broker, model, compass
         self.transmitter = Transmitter(broker)
-        self.settings = Settings(model.address, round(broker.welcome.sound_speed))
+        self.settings = S2cSettings(model.address, round(broker.welcome.sound_speed))
         self.hosts: list[S2cHost] = []
         self.errors = 0  #: commands that were refused
         self.travel_us = 0
@@ -86,7 +86,7 @@ class S2cDevice:
     # -- commands ------------------------------------------------------------------------------
 
     def answer(self, command: str) -> str:
-        """Carry out a command without data, and return its answer without the line end. Raises CommandError."""
+        """Carry out a command without data, and return its answer without the line end. Raises S2cCommandError."""
         if command.startswith("Z") and command[1:] in ("0", "1", "3", "4"):
             return self._reset(command)
         if self.settings.change(command):
@@ -105,7 +105,7 @@ class S2cDevice:
         }
         said = fixed.get(command) or self.settings.read(command)
         if said is None:
-            raise CommandError("ERROR UNKNOWN COMMAND")
+            raise S2cCommandError("ERROR UNKNOWN COMMAND")
         return said
 
     def _reset(self, command: str) -> str:
@@ -124,25 +124,25 @@ class S2cDevice:
         return ["0", str(first), *["0"] * 14]
 
     def send(self, command: SendCommand) -> str:
-        """Carry out a command with data, and return its answer. Raises CommandError."""
+        """Carry out a command with data, and return its answer. Raises S2cCommandError."""
         limit = MAX_IM if command.kind else MAX_FRAGMENTS * (self.model.payload - 5)
         if command.process is not None and command.process >= NO_PROCESS:
-            raise CommandError("ERROR WRONG PID")
+            raise S2cCommandError("ERROR WRONG PID")
         if not 0 < command.to <= BROADCAST or command.to == self.model.address:
-            raise CommandError("ERROR WRONG DESTINATION ADDRESS")
+            raise S2cCommandError("ERROR WRONG DESTINATION ADDRESS")
         if len(command.data) > limit or (command.kind and len(command.data) + ACK_HEAD_BYTES > self.model.payload):
-            raise CommandError("ERROR BUFFER LENGTH")
+            raise S2cCommandError("ERROR BUFFER LENGTH")
         if command.kind == "PBM":
             self._piggyback[command.to] = command.process, command.data
             return "OK"
         if self._exchange is not None or self.transmitter.busy:
-            raise CommandError("BUSY DELIVERING MESSAGE")
+            raise S2cCommandError("BUSY DELIVERING MESSAGE")
         self._sequence = (self._sequence + 1) % 256
         if command.kind == "IMS":
             return self._send_at_time(command)
         acknowledged = command.option == "ack" or not command.kind
         if acknowledged and command.to == BROADCAST:
-            raise CommandError("ERROR WRONG DESTINATION ADDRESS")
+            raise S2cCommandError("ERROR WRONG DESTINATION ADDRESS")
         if not command.kind:
             frames = fragments(command.data, self.model.payload, self._sequence, command.process)
             retries = self.settings["!RC"]
@@ -329,7 +329,7 @@ class S2cHost:
                 carry_out = partial(self.device.answer, "" if command is None else command[2:])
             try:
                 said = carry_out()
-            except CommandError as error:
+            except S2cCommandError as error:
                 self.device.errors += 1
                 said = str(error)
             self.send(said.encode() + b"\r\n")

@@ -64,8 +64,8 @@ class Exchange:
         mine = heard.from_address == self.to and frame.sequence == (self.frames[self.next].sequence + self.next) % 256
         if not mine or self.sent is None:
             return None
-        self.next, self.tries = self.next + 1, 0
-        if not frame.turn_around_us:
+        repeated, self.next, self.tries = self.tries > 0, self.next + 1, 0
+        if repeated or not frame.turn_around_us:  # after a repetition: which emission it answers is unknown
             return float("nan")
         return 0.5 * ((heard.reception_ns - self.sent.emission_ns) * 1e-9 - frame.turn_around_us * 1e-6)
 

@@ -37,12 +37,12 @@ DEFAULTS = {
 _SETTING = re.compile(r"([!@][A-Z]+)(\d{1,9})")
 
 
-class CommandError(Exception):
+class S2cCommandError(Exception):
     """Command that the modem refuses; the text is its answer."""
 
 
 @dataclass
-class Settings:
+class S2cSettings:
     """Settings of the modem."""
 
     address: int
@@ -60,20 +60,20 @@ class Settings:
         self.values = {**DEFAULTS, "!CA": self.sound_speed}
 
     def change(self, command: str) -> bool:
-        """Apply a command that changes a setting; return False if it is none. Raises CommandError."""
+        """Apply a command that changes a setting; return False if it is none. Raises S2cCommandError."""
         match = _SETTING.fullmatch(command)
         if match is None:
             return False
         name, value = match[1], int(match[2])
         if name == "!AL":
             if value != self.address:
-                raise CommandError("ERROR OUT OF RANGE")
+                raise S2cCommandError("ERROR OUT OF RANGE")
             return True
         if name not in LIMITS:
             return False
         low, high = LIMITS[name]
         if not low <= value <= high:
-            raise CommandError("ERROR OUT OF RANGE")
+            raise S2cCommandError("ERROR OUT OF RANGE")
         self.values[name] = value
         return True
 
