@@ -51,7 +51,7 @@ def micromodem(address: int, generation: int, carrier: float) -> Any:
 
 
 @device_command(
-    """Emulate a Blueprint Subsea SeaTrac X150 (USBL) or X110 beacon. The device uses the transducer of body NAME, which
+    """Emulate a Blueprint SeaTrac X150 (USBL) or X110 beacon. The device uses the transducer of body NAME, which
     needs a `modem`, for an X150 also a `head`. It reads `pressure`, `ahrs` and `battery` sensors of the body, if there
     are any.
 

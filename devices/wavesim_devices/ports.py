@@ -1,6 +1,6 @@
 """Ports of virtual devices: a pseudo-terminal, or a TCP or UDP port on loopback.
 
-Each host program that uses a port has a connection of its own. A port calls ``accept`` when a host connects and passes
+Each host program that uses a port has its own connection. A port calls ``accept`` when a host connects and passes
 it the function that sends bytes to this host alone.
 """
 
@@ -89,7 +89,7 @@ class PtyPort:
 
 
 class TcpPort:
-    """TCP server on loopback. Each client is a host of its own."""
+    """TCP server on loopback. Each client is a separate host."""
 
     def __init__(self, accept: Accept, port: int) -> None:
         self._accept, self._port, self.dropped = accept, port, 0

@@ -1,7 +1,7 @@
 """Transmitter of a virtual modem: it sends signals one after the other, because a transducer sends one at a time.
 
 If the transducer refuses a signal because it recharges, the transmitter repeats the request until its patience ends. It
-does not repeat a signal with a time of its own.
+does not repeat a signal whose time the host has set.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from wavesim_server.instruments import installed_emulators
 from wavesim_server.logbook import report
 from wavesim_server.resources import NameLock
 from wavesim_server.serve import ServerOptions, Supervisor, bind_udp_socket, shared_objects
-from wavesim_server.trial_devices import DeviceStarter
+from wavesim_server.trial_devices import TrialDevices
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.model import Program
 
@@ -113,7 +113,7 @@ class Trial:
         self.recorded: Log | None = None  #: content of the log, for the table
         self.frozen: list[str] = []  #: bodies whose state diverged, and when
         self._former_log_time = 0  # of the previous run
-        self._devices = DeviceStarter(loaded)
+        self._devices = TrialDevices(loaded)
         self.failure = ""  #: which program ended the run, and why
 
     def run(self, plots: bool = True) -> str:

@@ -42,7 +42,7 @@ def devices_of(loaded: LoadedConfig) -> Iterator[TrialDevice]:
             yield TrialDevice(f"device-{body.name}-{device.name}{again}", body.name, number, device)
 
 
-class DeviceStarter:
+class TrialDevices:
     """Starts each device when those before it on the same body have joined."""
 
     def __init__(self, loaded: LoadedConfig) -> None:

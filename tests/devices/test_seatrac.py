@@ -13,7 +13,7 @@ from tests.devices.water import DELAY_S, SPEED, Node, Water
 from wavesim_devices.seatrac import messages as m
 from wavesim_devices.seatrac.device import REBOOT_S, SeaTracDevice
 from wavesim_devices.seatrac.exchanges import AcousticMessage, Protocol
-from wavesim_devices.seatrac.messages import Command, Fix, MessageType, Surroundings
+from wavesim_devices.seatrac.messages import AcousticFix, BeaconSensors, Command, MessageType
 from wavesim_sdk.tables import SignalKind
 
 RANGE_DM = round(10 * DELAY_S * SPEED)
@@ -191,7 +191,7 @@ def test_echo_and_nav(sea: tuple[Water, Beacon, Beacon]) -> None:
     water.advance(8.0)
     assert [(c, p[-6:]) for c, p in beacon.read()] == [(Command.ECHO_REQUEST, b"\x05hello")]
     assert [(c, p[-6:]) for c, p in head.read()] == [(Command.ECHO_RESPONSE, b"\x05hello")]
-    beacon.device._own = Surroundings(depth=12.3, temperature=8.7, roll=0.1, pitch=-0.1, yaw=math.pi / 2)
+    beacon.device._own = BeaconSensors(depth=12.3, temperature=8.7, roll=0.1, pitch=-0.1, yaw=math.pi / 2)
     beacon.ask(Command.NAV_QUEUE_SET, b"\x01\x03abc")
     head.ask(Command.NAV_SEND, b"\x02\x8f\x02up")
     water.advance(8.0)
@@ -230,8 +230,8 @@ def test_other_makes_are_not_understood(sea: tuple[Water, Beacon, Beacon]) -> No
 
 def test_position_in_a_turned_body() -> None:
     """Dead ahead of a beacon that points east and is pitched down: to the east, and deeper."""
-    own = Surroundings(depth=5.0, pitch=-0.5, yaw=math.pi / 2)
-    east, north, depth = Fix(1, 2, MessageType.RESPONSE_U, 100.0).position(own, 100.0, 0.0, 0.0)
+    own = BeaconSensors(depth=5.0, pitch=-0.5, yaw=math.pi / 2)
+    east, north, depth = AcousticFix(1, 2, MessageType.RESPONSE_U, 100.0).position(own, 100.0, 0.0, 0.0)
     assert (east, north, depth) == pytest.approx((100 * math.cos(0.5), 0.0, 5.0 + 100 * math.sin(0.5)))
 
 

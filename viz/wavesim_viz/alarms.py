@@ -146,7 +146,7 @@ class AlarmMonitor:
             self.version += 1
 
     def note(self, notice: Notice) -> None:
-        """Add an instantaneous event that the server has reported. Normal operation is no alarm."""
+        """Add an instantaneous event that the server has reported. Normal operation raises no alarm."""
         text = notice["text"]
         if is_routine(text):
             return

@@ -54,7 +54,7 @@ ROUNDING_S = 1e-9
 
 @dataclass(frozen=True)
 class ModemProperties:
-    """What distinguishes one modem from another."""
+    """Properties in which modems differ."""
 
     address: int  #: address, as in the configuration
     generation: int  #: 1 or 2

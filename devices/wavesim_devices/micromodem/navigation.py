@@ -64,7 +64,7 @@ def narrow_band(fields: list[str]) -> NavigationQuery:
 
 
 def digital(fields: list[str], carrier: float) -> NavigationQuery:
-    """Return the query of CCPDT: group, channel, SF, STO, timeout, AF, BF, CF, DF."""
+    """Return the query of CCPDT. Its fields are group, channel, SF, STO, timeout, and the flags AF to DF."""
     wanted = [whole(fields, k, 0, 1) for k in range(5, 9)]
     whole(fields, 0, 1, 1)
     return NavigationQuery(
@@ -93,5 +93,5 @@ def _code(fields: list[str], index: int) -> int:
     except (IndexError, ValueError):
         code = -1
     if not 0 <= code <= 0xFFFF:
-        raise InvalidSentence(INVALID_ARGUMENT, f"Field {index + 1} is no code of up to 16 bits")
+        raise InvalidSentence(INVALID_ARGUMENT, f"Field {index + 1} is not a code of up to 16 bits")
     return code

@@ -1,4 +1,4 @@
-"""What Micro-Modems send through the water: frames of data at seven rates, and mini-packets.
+"""Signals of Micro-Modems in the water: frames of data at seven rates, and mini-packets.
 
 A packet is a series of signals, because a signal of the medium carries at most 256 bytes: each frame is one signal,
 or two of half a frame. Each signal has a header; a signal without it comes from another make of modem.

@@ -40,7 +40,7 @@ def sentence(*fields: object) -> bytes:
 
 
 def parse(line: str) -> tuple[str, list[str]] | None:
-    """Return the name and the fields of a host's sentence; None if the line is no sentence. The checksum is optional.
+    """Return the name and the fields of a host's sentence; None if the line is not a sentence. The checksum is optional.
 
     Raises InvalidSentence if the checksum is wrong.
     """
@@ -64,7 +64,7 @@ def whole(fields: list[str], index: int, low: int, high: int) -> int:
     try:
         value = int(fields[index])
     except (IndexError, ValueError):
-        raise InvalidSentence(INVALID_ARGUMENT, f"Field {index + 1} is no number") from None
+        raise InvalidSentence(INVALID_ARGUMENT, f"Field {index + 1} is not a number") from None
     if not low <= value <= high:
         raise InvalidSentence(INVALID_ARGUMENT, f"Field {index + 1} is not {low} to {high}")
     return value

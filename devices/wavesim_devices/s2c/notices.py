@@ -17,7 +17,7 @@ INTEGRITY = 60.0, 4.0  #: reported integrity without signal, and its growth per 
 
 @dataclass(frozen=True)
 class Quality:
-    """What a modem reports about a received packet."""
+    """Report of a modem about a received packet."""
 
     duration_us: int
     level: float

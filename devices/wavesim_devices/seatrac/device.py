@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from wavesim_devices.ports import Bytes
 from wavesim_devices.seatrac import messages as m
 from wavesim_devices.seatrac.exchanges import BYTE_S, GAP_S, OVERHEAD_S, AcousticMessage, Protocol
-from wavesim_devices.seatrac.messages import Command, Fix, MessageType, Surroundings, frame
+from wavesim_devices.seatrac.messages import AcousticFix, BeaconSensors, Command, MessageType, frame
 from wavesim_devices.seatrac.settings import ALL_FIELDS, STATUS_PERIODS, Settings
 from wavesim_devices.signal_train import Emit, SignalTrain, TrainTransmitter
 from wavesim_devices.splitters import LONG_LINE, LineSplitter
@@ -41,7 +41,7 @@ _ERRORS = {
 }
 
 
-class Refusal(Exception):
+class CommandRefusal(Exception):
     """A command that the beacon refuses; argument: the status."""
 
     def __init__(self, status: int) -> None:
@@ -50,7 +50,7 @@ class Refusal(Exception):
 
 
 @dataclass
-class Exchange:
+class BeaconExchange:
     """A request to another beacon, until its answer or its time-out."""
 
     protocol: Protocol
@@ -67,18 +67,18 @@ class Exchange:
 
 
 class SeaTracDevice:
-    """Virtual beacon: it turns the host's commands into exchanges, and answers other beacons by itself."""
+    """Virtual beacon: it turns the host's commands into exchanges, and answers other beacons automatically."""
 
     def __init__(
         self, broker: AsyncBroker, send: Bytes, beacon: int, model: str, sound_speed: float, sensors: Mapping[str, str]
     ) -> None:
         self.broker, self.send, self.beacon, self.model, self.water = broker, send, beacon, model, sound_speed
-        self.errors = 0  #: number of lines from the host that were no valid command
-        self._sensors, self._own, self._supply_mv = sensors, Surroundings(), SUPPLY_MV
+        self.errors = 0  #: number of lines from the host that were not valid commands
+        self._sensors, self._own, self._supply_mv = sensors, BeaconSensors(), SUPPLY_MV
         self._lines = LineSplitter(LONG_LINE)
         self._settings, self._saved = Settings.default(beacon), Settings.default(beacon)
         self._transmitter = TrainTransmitter(GAP_S)
-        self._exchange: Exchange | None = None
+        self._exchange: BeaconExchange | None = None
         self._answer: AcousticMessage | None = None  # leaves after the transducer's reply to the request
         self._data_queue: dict[int, bytes] = {}
         self._nav_queue: dict[int, bytes] = {}
@@ -110,7 +110,7 @@ class SeaTracDevice:
             return
         try:
             answer = handler(self, payload)
-        except Refusal as refusal:
+        except CommandRefusal as refusal:
             self.errors += 1
             to = payload[:1] if command in _ADDRESSED and payload else b""
             answer = bytes((refusal.status,)) + to
@@ -127,9 +127,9 @@ class SeaTracDevice:
 
     def _reboot(self, payload: bytes) -> bytes:
         if len(payload) < 2:
-            raise Refusal(m.MISSING)
+            raise CommandRefusal(m.MISSING)
         if int.from_bytes(payload[:2], "little") != m.REBOOT_CODE:
-            raise Refusal(m.INVALID)
+            raise CommandRefusal(m.INVALID)
         self._settings, self._exchange = self._saved.copy(), None
         self._off_until, self._started = self._now + REBOOT_S, False
         return bytes((m.OK,))
@@ -157,9 +157,9 @@ class SeaTracDevice:
 
     def _status_config_set(self, payload: bytes) -> bytes:
         if len(payload) < 2:
-            raise Refusal(m.MISSING)
+            raise CommandRefusal(m.MISSING)
         if payload[0] & ~ALL_FIELDS or payload[1] >= len(STATUS_PERIODS):
-            raise Refusal(m.INVALID)
+            raise CommandRefusal(m.INVALID)
         self._settings.status = payload[0], payload[1]
         return bytes((m.OK,))
 
@@ -168,10 +168,10 @@ class SeaTracDevice:
 
     def _settings_set(self, payload: bytes) -> bytes:
         if len(payload) < m.SETTINGS_BYTES:
-            raise Refusal(m.MISSING)
+            raise CommandRefusal(m.MISSING)
         wanted = Settings(bytearray(payload))
         if not wanted.is_valid(self.beacon):
-            raise Refusal(m.INVALID)
+            raise CommandRefusal(m.INVALID)
         self._settings = wanted
         return bytes((m.OK,))
 
@@ -188,7 +188,7 @@ class SeaTracDevice:
         return bytes((m.OK,))
 
     def _refuse(self, payload: bytes) -> bytes:
-        raise Refusal(m.FAILED)
+        raise CommandRefusal(m.FAILED)
 
     def _transceiver_status(self, payload: bytes) -> bytes:
         return bytes((m.REQUESTING if self._exchange is not None or self._transmitter.busy else m.IDLE,))
@@ -198,13 +198,13 @@ class SeaTracDevice:
     def _ping(self, payload: bytes) -> bytes:
         destination, kind = _address(payload, 0), _kind(payload, 1)
         if not kind.is_request or not destination:
-            raise Refusal(m.INVALID)
+            raise CommandRefusal(m.INVALID)
         return self._start(AcousticMessage(Protocol.PING, kind, self.beacon, destination))
 
     def _echo(self, payload: bytes) -> bytes:
         destination, kind = _address(payload, 0), _kind(payload, 1)
         if not kind.is_request or not destination:
-            raise Refusal(m.INVALID)
+            raise CommandRefusal(m.INVALID)
         return self._start(
             AcousticMessage(Protocol.ECHO, kind, self.beacon, destination, _data(payload, 2, m.MAX_DATA))
         )
@@ -212,20 +212,20 @@ class SeaTracDevice:
     def _send_data(self, payload: bytes) -> bytes:
         destination, kind = _address(payload, 0), _kind(payload, 1)
         if kind in (MessageType.RESPONSE, MessageType.RESPONSE_U, MessageType.RESPONSE_X):
-            raise Refusal(m.INVALID)
+            raise CommandRefusal(m.INVALID)
         if kind.is_request and not destination:
-            raise Refusal(m.INVALID)
+            raise CommandRefusal(m.INVALID)
         content = _data(payload, 2, m.MAX_DATA)
         if not content:
-            raise Refusal(m.INVALID)
+            raise CommandRefusal(m.INVALID)
         return self._start(AcousticMessage(Protocol.DATA, kind, self.beacon, destination, content))
 
     def _nav(self, payload: bytes) -> bytes:
         destination = _address(payload, 0)
         if len(payload) < 2:
-            raise Refusal(m.MISSING)
+            raise CommandRefusal(m.MISSING)
         if not destination or payload[1] & ~m.NAV_FLAGS:
-            raise Refusal(m.INVALID)
+            raise CommandRefusal(m.INVALID)
         content = payload[1:2]
         if payload[1] & m.DATA and len(payload) > 2:
             content += _data(payload, 2, m.MAX_NAV_DATA)
@@ -233,8 +233,8 @@ class SeaTracDevice:
 
     def _start(self, message: AcousticMessage) -> bytes:
         if self._exchange is not None or self._transmitter.busy:
-            raise Refusal(m.BUSY)
-        exchange = Exchange(message.protocol, message.kind, message.destination)
+            raise CommandRefusal(m.BUSY)
+        exchange = BeaconExchange(message.protocol, message.kind, message.destination)
         if message.kind.is_request:
             self._exchange = exchange
         self._transmitter.start(
@@ -247,7 +247,7 @@ class SeaTracDevice:
         return bytes((m.OK, message.destination))
 
     def _emit(self, message: AcousticMessage) -> Emit:
-        """Return the function that sends a message. Only a simple ping has neither payload nor length of its own."""
+        """Return the function that sends a message. A simple ping has neither a payload nor its own length."""
         payload, to, length = message.encode(), message.destination, message.duration
         if not message.kind.is_request:
             return lambda at: self.broker.send(payload, to=to, at=at, duration=length)
@@ -255,7 +255,7 @@ class SeaTracDevice:
             return lambda at: self.broker.range_to(to, at=at)
         return lambda at: self.broker.range_to(to, at=at, payload=payload, duration=length)
 
-    def _note_signal(self, exchange: Exchange, sent: SignalSent) -> None:
+    def _note_signal(self, exchange: BeaconExchange, sent: SignalSent) -> None:
         exchange.signal = sent.id
         travel = 2.0 * self._settings.range_timeout / self._sound_speed
         answer = OVERHEAD_S + BYTE_S * m.MAX_DATA if exchange.has_content else sent.duration
@@ -271,7 +271,7 @@ class SeaTracDevice:
         destination = _address(payload, 0)
         content = _data(payload, 1, most)
         if not destination or not content:
-            raise Refusal(m.INVALID)
+            raise CommandRefusal(m.INVALID)
         queue[destination] = content
         return bytes((m.OK, destination, len(content)))
 
@@ -318,7 +318,7 @@ class SeaTracDevice:
 
     def _fix(self, r: Reception, kind: MessageType, source: int, destination: int | None = None) -> bytes:
         to = self.beacon if destination is None else destination
-        return Fix(to, source, kind, r.level, angles=self._angles(r, kind)).encode(self._own, self._sound_speed)
+        return AcousticFix(to, source, kind, r.level, angles=self._angles(r, kind)).encode(self._own, self._sound_speed)
 
     def _angles(self, r: Reception, kind: MessageType) -> tuple[float, float] | None:
         if self.model != "X150" or kind not in _USBL_TYPES or r.azimuth is None or r.elevation is None:
@@ -366,7 +366,7 @@ class SeaTracDevice:
             out += _counted(self._nav_queue.pop(source, b"")[: m.MAX_DATA - len(out) - 1])
         return out
 
-    def _finish(self, exchange: Exchange, message: AcousticMessage | None) -> None:
+    def _finish(self, exchange: BeaconExchange, message: AcousticMessage | None) -> None:
         """Report the answer to a request."""
         r = exchange.reply
         if r is None or r.range is None:
@@ -377,7 +377,7 @@ class SeaTracDevice:
         if kind is MessageType.RESPONSE_X and len(content) >= 2:
             depth, content = DEPTH_STEP_M * int.from_bytes(content[:2], "little"), content[2:]
         travel = r.range / self.water
-        answer = Fix(self.beacon, exchange.destination, kind, r.level, travel, self._angles(r, kind), depth)
+        answer = AcousticFix(self.beacon, exchange.destination, kind, r.level, travel, self._angles(r, kind), depth)
         fix = answer.encode(self._own, self._sound_speed)
         if exchange.protocol is Protocol.PING:
             self._say(Command.PING_RESPONSE, fix)
@@ -432,27 +432,27 @@ class SeaTracDevice:
 
 def _address(payload: bytes, index: int) -> int:
     if len(payload) <= index:
-        raise Refusal(m.MISSING)
+        raise CommandRefusal(m.MISSING)
     if payload[index] > m.MAX_BEACON:
-        raise Refusal(m.INVALID)
+        raise CommandRefusal(m.INVALID)
     return payload[index]
 
 
 def _kind(payload: bytes, index: int) -> MessageType:
     if len(payload) <= index:
-        raise Refusal(m.MISSING)
+        raise CommandRefusal(m.MISSING)
     try:
         return MessageType(payload[index])
     except ValueError:
-        raise Refusal(m.INVALID) from None
+        raise CommandRefusal(m.INVALID) from None
 
 
 def _data(payload: bytes, index: int, most: int) -> bytes:
     """Return data after their length. Drivers may send more bytes than that."""
     if len(payload) <= index or len(payload) <= index + payload[index]:
-        raise Refusal(m.MISSING)
+        raise CommandRefusal(m.MISSING)
     if payload[index] > most:
-        raise Refusal(m.INVALID)
+        raise CommandRefusal(m.INVALID)
     return payload[index + 1 : index + 1 + payload[index]]
 
 

@@ -1,6 +1,6 @@
-"""What SeaTrac beacons send through the water.
+"""Signals of SeaTrac beacons in the water.
 
-The transducer of the addressed beacon replies to each request by itself, so ranges do not depend on how fast the
+The transducer of the addressed beacon replies to each request automatically, so ranges do not depend on how fast the
 programs of the beacons run. The content of an answer is a packet that follows this reply.
 """
 

@@ -105,7 +105,7 @@ def frame(command: int, payload: bytes = b"", mark: bytes = b"$") -> bytes:
 
 
 def parse(line: str) -> tuple[int, bytes] | None:
-    """Return the command and its payload of a line from the host; None if the line is no valid command."""
+    """Return the command and its payload of a line from the host; None if the line is not a valid command."""
     start = line.rfind("#")
     try:
         body = bytes.fromhex(line[start + 1 :]) if start >= 0 else b""
@@ -127,8 +127,8 @@ def tenth_degrees(angle: float) -> int:
 
 
 @dataclass
-class Surroundings:
-    """What the beacon's own sensors measure; NaN without a sensor. SI units and radians."""
+class BeaconSensors:
+    """Values of the beacon's own sensors; NaN without a sensor. SI units and radians."""
 
     depth: float = math.nan
     pressure: float = math.nan  #: Pa, absolute
@@ -143,8 +143,8 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Fix:
-    """What a beacon knows about a received message."""
+class AcousticFix:
+    """Position fix: data of a beacon about a received message."""
 
     destination: int
     source: int
@@ -154,7 +154,7 @@ class Fix:
     angles: tuple[float, float] | None = None  #: azimuth and elevation in the body frame, downwards positive, rad
     remote_depth: float | None = None  #: m
 
-    def encode(self, own: Surroundings, sound_speed: float) -> bytes:
+    def encode(self, own: BeaconSensors, sound_speed: float) -> bytes:
         """Return the fix as the first part of a message."""
         distance = None if self.travel is None else self.travel * sound_speed
         located = distance is not None and self.angles is not None
@@ -178,7 +178,7 @@ class Fix:
         return out
 
     def position(
-        self, own: Surroundings, distance: float, azimuth: float, elevation: float
+        self, own: BeaconSensors, distance: float, azimuth: float, elevation: float
     ) -> tuple[float, float, float]:
         """Return easting and northing of the other beacon from this one, and its depth, in m."""
         attitude = rotation(quaternion(own.roll, own.pitch, own.yaw))

@@ -86,7 +86,7 @@ class AgentContainer:
     def __init__(self, agents: Mapping[str, Agent], sent_at: Callable[[], int]) -> None:
         self.agents, self.sent_at = agents, sent_at
         self.gateways: list[GatewayConnection] = []
-        self.malformed = 0  #: lines that were no valid request or message
+        self.malformed = 0  #: lines that were not valid requests or messages
         self._count = 0
 
     def post(self, message: AgentMessage, source: GatewayConnection | None = None) -> None:
