@@ -63,7 +63,7 @@ def _band(low: float, high: float, source: str) -> tuple[PresetValue, ...]:
 #: a tetrahedron with edges of about 60 mm, as the head of a small USBL system could have it
 _TETRAHEDRON = ("0 0 0 m", "0.06 0 0 m", "0.03 0.052 0 m", "0.03 0.0173 0.049 m")
 _NEWCASTLE = "Newcastle University's page of the nano-modem, and its simulator"
-_SEATRAC = "command manual UM-140 and two drivers (DUNE, seatrac_driver)"
+_SEATRAC = "command manual; drivers of DUNE and seatrac_driver"
 _WHOI = "WHOI's page of the Micro-Modem"
 _NAME = "the name of the product"
 _WATER_LINKED = "Water Linked's documentation"

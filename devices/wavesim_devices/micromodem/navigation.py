@@ -64,7 +64,7 @@ def narrow_band(fields: list[str]) -> NavigationQuery:
 
 
 def digital(fields: list[str], carrier: float) -> NavigationQuery:
-    """Return the query of CCPDT. Its fields are group, channel, SF, STO, timeout, and the flags AF to DF."""
+    """Return the query of CCPDT. Its fields are group, channel, SF, STO, timeout and four flags."""
     wanted = [whole(fields, k, 0, 1) for k in range(5, 9)]
     whole(fields, 0, 1, 1)
     return NavigationQuery(

@@ -184,7 +184,7 @@ class StepExchange:
         )
 
     def _begin_instruments(self, now: float) -> None:
-        """Send STEP to the instruments that are due; the pilots have received it before."""
+        """Send a STEP to each instrument that is due. The pilots have answered theirs."""
         assert self.barrier.tick is not None
         rows, self._instrument_rows = self._instrument_rows, []
         members = [m for row in rows for m in self._crews.instruments_due(row, self.barrier.tick)]
