@@ -91,7 +91,10 @@ def test_range_rings_and_bearing_line(harbour: Page) -> None:
         " p.fillText = function (...a) { texts.push(a[0]); return f.apply(this, a) } })()"
     )
     point(harbour, -60, 60)
-    harbour.wait("texts.includes('135.0°  rel 045°  84.9 m')")
+    north, east = harbour.see("wavesim.chart.pointer.at")  # to a fraction of a pixel
+    assert (north, east) == pytest.approx((-60.0, 60.0), abs=0.5)
+    bearing, distance = np.degrees(np.arctan2(east, north)), np.hypot(north, east)
+    harbour.wait(f"texts.includes('{bearing:.1f}°  rel 045°  {distance:.1f} m')")
     harbour.shot("range-rings")
     page.reload()
     opened(harbour)
