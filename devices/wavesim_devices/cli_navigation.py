@@ -26,7 +26,8 @@ from wavesim_sdk.cli_numbers import Quantity
 )
 def waterlinked_dvl(variant: str, yaw_drift: float) -> Any:
     from wavesim_devices.serve import DeviceType
-    from wavesim_devices.waterlinked_dvl.device import TYPES, WaterLinkedDvl
+    from wavesim_devices.waterlinked_dvl.device import WaterLinkedDvl
+    from wavesim_devices.waterlinked_dvl.instrument import TYPES
     from wavesim_devices.waterlinked_dvl.settings import VARIANTS
 
     return DeviceType(

@@ -19,7 +19,8 @@ from tests.conftest import Server
 from tests.devices.bench import device, processes
 from tests.nursery import launch
 from tests.sdk.test_devices import step
-from wavesim_devices.waterlinked_dvl.device import MAX_PINGS, WaterLinkedDvl
+from wavesim_devices.waterlinked_dvl.device import WaterLinkedDvl
+from wavesim_devices.waterlinked_dvl.instrument import MAX_PINGS
 from wavesim_devices.waterlinked_dvl.measurement import BEAM_ANGLE, DIRECTIONS, ORDER
 from wavesim_devices.waterlinked_dvl.reports import serial_line
 from wavesim_devices.waterlinked_dvl.settings import VARIANTS

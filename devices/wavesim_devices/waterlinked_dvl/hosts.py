@@ -7,17 +7,15 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wavesim_devices.dvl import Ensemble, pd4, pd6
 from wavesim_devices.ports import Bytes
 from wavesim_devices.splitters import JsonSplitter, LineSplitter
 from wavesim_devices.waterlinked_dvl import reports
 from wavesim_devices.waterlinked_dvl.dead_reckoning import LocalPosition
+from wavesim_devices.waterlinked_dvl.instrument import DvlInstrument
 from wavesim_devices.waterlinked_dvl.measurement import Measurement
-
-if TYPE_CHECKING:
-    from wavesim_devices.waterlinked_dvl.device import WaterLinkedDvl
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 #: lines of a PD6 ensemble that the DVL sends
@@ -27,7 +25,7 @@ PD6_LINES = (b":TS", b":BI", b":BS", b":BD")
 class HostConnection:
     """Connection with one host."""
 
-    def __init__(self, dvl: WaterLinkedDvl, send: Bytes) -> None:
+    def __init__(self, dvl: DvlInstrument, send: Bytes) -> None:
         self.dvl, self.send = dvl, send
         self.errors = 0  #: number of invalid commands
 
@@ -57,7 +55,7 @@ def _send_pd(send: Bytes, form: str, ensemble: Ensemble) -> None:
 class PdConnection(HostConnection):
     """Connection at the port of PD4 or PD6, which takes no commands."""
 
-    def __init__(self, dvl: WaterLinkedDvl, send: Bytes, form: str) -> None:
+    def __init__(self, dvl: DvlInstrument, send: Bytes, form: str) -> None:
         super().__init__(dvl, send)
         self.form = form
 
@@ -71,7 +69,7 @@ class PdConnection(HostConnection):
 class JsonConnection(HostConnection):
     """Connection at the JSON port."""
 
-    def __init__(self, dvl: WaterLinkedDvl, send: Bytes) -> None:
+    def __init__(self, dvl: DvlInstrument, send: Bytes) -> None:
         super().__init__(dvl, send)
         self._splitter = JsonSplitter()
         self._commands: dict[str, Callable[[Mapping[str, Any]], Any]] = {
@@ -148,7 +146,7 @@ class JsonConnection(HostConnection):
         self.send(reports.json_position(position, unix_s))
 
 
-def json_settings(dvl: WaterLinkedDvl) -> dict[str, Any]:
+def json_settings(dvl: DvlInstrument) -> dict[str, Any]:
     """Return the settings as in the JSON protocol, with whole numbers as integers."""
     return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in asdict(dvl.settings).items()}
 
@@ -174,7 +172,7 @@ SERIAL_ORDER = (
 class SerialConnection(HostConnection):
     """Connection at the serial port. All hosts there are one."""
 
-    def __init__(self, dvl: WaterLinkedDvl, send: Bytes) -> None:
+    def __init__(self, dvl: DvlInstrument, send: Bytes) -> None:
         super().__init__(dvl, send)
         self._splitter = LineSplitter()
         self.output = "new"
