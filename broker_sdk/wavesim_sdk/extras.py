@@ -12,7 +12,19 @@ EXTRAS = {"embreex": "scenes", "matplotlib": "plots", "PIL": "plots", "scipy": "
 #: commands of packages that need not be installed, and what installs them
 COMMANDS = dict.fromkeys(("campaign", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
     (
-        *("bridge", "check", "compile", "configure", "conformance", "device", "emulate", "log", "new", "plot"),
+        *(
+            "bridge",
+            "check",
+            "compile",
+            "configure",
+            "conformance",
+            "device",
+            "emulate",
+            "log",
+            "modems",
+            "new",
+            "plot",
+        ),
         *("record", "replay-actuators", "serve", "sonars", "soundings", "stubs", "trial", "vehicles", "viz"),
     ),
     "wavesim",

@@ -25,7 +25,7 @@ QUANTITIES: dict[str, dict[str, float]] = {
     "acceleration": {"m/s2": 1.0},
     "density": {"kg/m3": 1.0},
     "angle": {"deg": math.pi / 180.0, "rad": 1.0},
-    "angular rate": {"deg/s": math.pi / 180.0, "rad/s": 1.0},
+    "angular rate": {"deg/s": math.pi / 180.0, "rad/s": 1.0, "deg/min": math.pi / 10800.0},
     "force": {"N": 1.0, "kN": 1e3, "lbf": 4.4482216152605},
     "torque": {"N m": 1.0, "kN m": 1e3, "lbf ft": 1.3558179483314},
     "stiffness": {"N/m": 1.0},

@@ -18,7 +18,7 @@ from wavesim_sdk.cli_numbers import Quantity
     click.option("--variant", type=click.Choice(["A50", "A125"]), default="A50", show_default=True, help="Variant."),
     click.option(
         "--yaw-drift",
-        type=click.FloatRange(-10.0, 10.0),
+        type=Quantity("angular rate", "deg/min", low=-10.0, high=10.0),
         default=0.2,
         show_default=True,
         help="Yaw drift of the dead reckoning in deg/min; the data sheet states 0.1 to 0.3 after calibration.",

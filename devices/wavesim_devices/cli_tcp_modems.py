@@ -77,7 +77,11 @@ def modem_options(payload: int) -> tuple[Any, ...]:
             help="Maximum payload of a packet in bytes, as in the configuration.",
         ),
         click.option(
-            "--bit-rate", default=640.0, show_default=True, help="Bit rate in bit/s, as in the configuration."
+            "--bit-rate",
+            type=Quantity(low=0.1),
+            default=640.0,
+            show_default=True,
+            help="Bit rate in bit/s, as in the configuration.",
         ),
         click.option(
             "--preamble",

@@ -12,7 +12,7 @@ export const Resumed = Object.freeze({"NEW":0,"RESUMED":1,"TOOK_OVER":2});
 export const Refusal = Object.freeze({"COOKIE":1,"NAME_IN_USE":2,"UNKNOWN_NAME":3,"UNKNOWN_MODEL":4,"FULL":5,"BAD_VALUE":6,"KEY":7,"EXPIRED":8,"ROLE":9,"INTERNAL":10});
 export const Right = Object.freeze({"FAULT":1,"PUSH":2,"POSE":4,"ALLOCATE":8,"WEATHER":16,"CONTROL":32,"MISSION":64});
 export const RunState = Object.freeze({"STOPPED":0,"RUNNING":1,"PAUSED":2,"ENDED":3});
-export const Outcome = Object.freeze({"HEARD":0,"BELOW_THRESHOLD":1,"FADED":2,"OUT_OF_BAND":3,"TRANSMITTING":4,"RECHARGING":5,"RECEIVER_LEFT":6,"NOT_SENT":7,"COLLISION":8,"BLOCKED":9,"SHADOW":10,"ECHO":11,"DROPPED":12,"CORRUPT":13});
+export const Outcome = Object.freeze({"HEARD":0,"BELOW_THRESHOLD":1,"FADED":2,"OUT_OF_BAND":3,"TRANSMITTING":4,"RECHARGING":5,"RECEIVER_LEFT":6,"NOT_SENT":7,"COLLISION":8,"BLOCKED":9,"SHADOW":10,"ECHO":11,"DROPPED":12,"CORRUPT":13,"FOREIGN":14});
 export const EFFORT = Object.freeze(["acceleration","total","restoring","drag","actuators","environment","external","contact"]);
 export const FLEET = Object.freeze([{"name":"id","type":"u4","count":1},{"name":"p_WB_W","type":"f8","count":3},{"name":"q_WB","type":"f4","count":4},{"name":"v_WB_B","type":"f4","count":3},{"name":"w_WB_B","type":"f4","count":3}]);
 
@@ -567,18 +567,20 @@ export function readPing(r) {
     level: r.nil() ? null : r.number(-10000, 10000),
     at_ns: r.nil() ? null : r.wide(-4611686018427387904n, 4611686018427387904n),
     code: r.nil() ? null : r.wide(0, 9223372036854775807n),
+    duration: n > 5 ? r.nil() ? null : r.number(0, 60) : undefined,
   };
-  for (let k = 5; k < n; k++) r.skip(2);
+  for (let k = 6; k < n; k++) r.skip(2);
   return m;
 }
 
 export function writePing(w, m) {
-  w.list(5, 0, 65535, "Ping");
+  w.list(6, 0, 65535, "Ping");
   w.byte(1);
   w.number(m.frequency, 0, 1000000000, "Ping.frequency");
   m.level === null || m.level === undefined ? w.nil() : w.number(m.level, -10000, 10000, "Ping.level");
   m.at_ns === null || m.at_ns === undefined ? w.nil() : w.int(m.at_ns, -4611686018427387904n, 4611686018427387904n, "Ping.at_ns");
   m.code === null || m.code === undefined ? w.nil() : w.int(m.code, 0, 9223372036854775807n, "Ping.code");
+  m.duration === null || m.duration === undefined ? w.nil() : w.number(m.duration, 0, 60, "Ping.duration");
 }
 
 export function readSend(r) {
@@ -589,18 +591,20 @@ export function readSend(r) {
     payload: r.bin(0, 256),
     level: r.nil() ? null : r.number(-10000, 10000),
     at_ns: r.nil() ? null : r.wide(-4611686018427387904n, 4611686018427387904n),
+    duration: n > 5 ? r.nil() ? null : r.number(0, 60) : undefined,
   };
-  for (let k = 5; k < n; k++) r.skip(2);
+  for (let k = 6; k < n; k++) r.skip(2);
   return m;
 }
 
 export function writeSend(w, m) {
-  w.list(5, 0, 65535, "Send");
+  w.list(6, 0, 65535, "Send");
   w.byte(2);
   w.int(m.to, 0, 2147483647, "Send.to");
   w.bin(m.payload, 0, 256, "Send.payload");
   m.level === null || m.level === undefined ? w.nil() : w.number(m.level, -10000, 10000, "Send.level");
   m.at_ns === null || m.at_ns === undefined ? w.nil() : w.int(m.at_ns, -4611686018427387904n, 4611686018427387904n, "Send.at_ns");
+  m.duration === null || m.duration === undefined ? w.nil() : w.number(m.duration, 0, 60, "Send.duration");
 }
 
 export function readRange(r) {
@@ -610,17 +614,21 @@ export function readRange(r) {
     to: r.int(0, 2147483647),
     level: r.nil() ? null : r.number(-10000, 10000),
     at_ns: r.nil() ? null : r.wide(-4611686018427387904n, 4611686018427387904n),
+    payload: n > 4 ? r.bin(0, 256) : undefined,
+    duration: n > 5 ? r.nil() ? null : r.number(0, 60) : undefined,
   };
-  for (let k = 4; k < n; k++) r.skip(2);
+  for (let k = 6; k < n; k++) r.skip(2);
   return m;
 }
 
 export function writeRange(w, m) {
-  w.list(4, 0, 65535, "Range");
+  w.list(6, 0, 65535, "Range");
   w.byte(3);
   w.int(m.to, 0, 2147483647, "Range.to");
   m.level === null || m.level === undefined ? w.nil() : w.number(m.level, -10000, 10000, "Range.level");
   m.at_ns === null || m.at_ns === undefined ? w.nil() : w.int(m.at_ns, -4611686018427387904n, 4611686018427387904n, "Range.at_ns");
+  w.bin(m.payload, 0, 256, "Range.payload");
+  m.duration === null || m.duration === undefined ? w.nil() : w.number(m.duration, 0, 60, "Range.duration");
 }
 
 export function readObserve(r) {

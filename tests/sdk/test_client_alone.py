@@ -96,7 +96,7 @@ for module in pkgutil.walk_packages(wavesim_sdk.__path__, "wavesim_sdk."):
 def test_the_broker_of_the_readme_flies_from_another_system(
     root: Path, serve: Callable[..., Server], name: str
 ) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), re.DOTALL)
+    (program,) = re.findall(r"```python title=\"hello.py\"\n(.*?)```", (root / "README.md").read_text(), re.DOTALL)
     server = serve(root / "config.xml", "--log", "", "--speed", "10")
     server.send("start")
     program = program.replace('"demo"', repr(f"127.0.0.1:{server.port}")).replace(

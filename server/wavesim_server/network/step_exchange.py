@@ -67,7 +67,7 @@ class StepExchange:
         rows = [row for row, life in zip(step.rows, step.generations, strict=True) if life == generations[row]]
         pilots = [m for row in rows if (m := self._crews.pilot(row)) is not None and m.is_due(step.tick)]
         self.barrier.begin(step.tick, [m.session.token for m in pilots], now)
-        self._instrument_rows = rows
+        self._instrument_rows = [row for row in rows if self._crews.instruments_due(row, step.tick)]
         self._send(pilots, now)
 
     def take(self, done: StepDone, now: float) -> None:
@@ -127,6 +127,7 @@ class StepExchange:
         replies = self.barrier.take_replies(now)
         if replies is None or tick is None:
             return
+        self._instrument_rows = []
         for member in filter(None, map(self._crews.by_token.get, sorted(late))):
             text = f"'{member.session.name}' did not answer its step within {self.barrier.time_limit:g} s"
             self._reports.print_line(f"{text}; the server does not wait for this client until it answers again")
