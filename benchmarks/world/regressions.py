@@ -423,10 +423,10 @@ _FRONT = ("internal: the front failed",)
 REGRESSIONS: dict[str, Regression] = {
     "actuate unchecked": Regression((1,), actuate_unchecked, (*_ENGINE, *_FRONT), 148),
     "done unchecked": Regression((1,), done_unchecked, (*_ENGINE, *_FRONT), 82),
-    "estimate unchecked": Regression((2,), estimate_unchecked, _FRONT, 436),
+    "estimate unchecked": Regression((2,), estimate_unchecked, _FRONT, 82),
     "observe unchecked": Regression((3,), observe_unchecked, _FRONT, 27),
     "endless refusals": Regression((4,), endless_refusals, _FRONT, 59),
-    "join unchecked": Regression((5, 32), join_unchecked, (*_ENGINE, *_FRONT), 7),
+    "join unchecked": Regression((5, 32), join_unchecked, (*_ENGINE, *_FRONT), 134),
     "resume unchecked": Regression((6,), resume_unchecked, ("a period that cannot be",), 230),
     "engine uncontained": Regression((7,), engine_uncontained, ("internal: the engine failed", "ConfigError in"), 127),
     "one datagram": Regression((8,), one_datagram, ("no states", "no steps", *_FRONT), 20),

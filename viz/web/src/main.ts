@@ -303,7 +303,7 @@ new ResizeObserver(wake).observe(stage.element);
 wake();
 // without a picture, the 3D view is loaded later
 window.setTimeout(() => {
-  if (store.hello && store.hello.kind !== "none") loadScene();
+  if (!pictured && store.hello && store.hello.kind !== "none") loadScene();
 }, 3000);
 
 // -- the configurator ----------------------------------------------------------------------------------------------
