@@ -298,7 +298,16 @@ def test_two_modems_in_the_water(config: Callable[..., LoadedConfig], serve: Cal
     path = config(sea(head, {"x": 300, "y": 200, "payload": 128})).path
     server = serve(path, "--speed", "2")
     emulator = launch("emulate", "ahrs", path, "-s", server.name)
-    common = ["--bit-rate", "1000", "--preamble", "0.02", "--net", "tcp:0", "--lockstep", "20 ms"]  # also on a slow machine
+    common = [
+        "--bit-rate",
+        "1000",
+        "--preamble",
+        "0.02",
+        "--net",
+        "tcp:0",
+        "--lockstep",
+        "20 ms",
+    ]  # also on a slow machine
     commands = [["s2c", "a", "--address", "3", "--usbl", *common], ["s2c", "b", "--address", "4", *common]]
     with devices(server, *commands) as (a, b):
         server.send("start")

@@ -195,7 +195,8 @@ def test_what_it_says_is_what_the_page_says(client: Client) -> None:
     assert client.hear(step, 3)["events"][0]["event"] == "STEP"
     lines = ("ping 25000", "set actuator-2 -1.5", "answer")
     requests, done = (said(d) for line in lines for d in client.do(line)["sent"])
-    assert requests == m.Requests(1, ((1, 25000.0, None, None, None),))
+    ((ping, *more),) = ((i[:5], *i[5:]) for i in requests.items)
+    assert requests.first == 1 and ping == (1, 25000.0, None, None, None) and more in ([], [None])
     assert done == m.Done(250, 1, (None, None, -1.5), None)
     assert [said(d) for d in client.hear(step, 4)["sent"]] == [done], "a repeated STEP gets the same DONE"
     assert said((client.do("leave")["sent"] or client.do("flush 0")["sent"])[0]) == m.Leave()

@@ -79,7 +79,7 @@ class DeviceConfig:
         "waits for its answer, so that the device does the same in every run. 0 s = free-running: the server does not "
         "wait.",
         "time",
-        0.05,
+        0.1,
         low=0.0,
     )
     place: str = place()
