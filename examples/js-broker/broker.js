@@ -115,19 +115,19 @@ export class Broker {
     return number;
   }
 
-  /** Make the transducer send a pulse (Hz, dB re 1 uPa at 1 m). */
-  ping(frequency, { level = null, at_ns = null, code = null } = {}) {
-    return this.request("PING", { frequency, level, at_ns, code });
+  /** Make the transducer send a pulse (Hz, dB re 1 uPa at 1 m, duration in s). */
+  ping(frequency, { level = null, at_ns = null, code = null, duration = null } = {}) {
+    return this.request("PING", { frequency, level, at_ns, code, duration });
   }
 
   /** Send a packet by modem to an address, or to all (0). */
-  send(payload, { to = 0, level = null, at_ns = null } = {}) {
-    return this.request("SEND", { to, payload: Buffer.from(payload), level, at_ns });
+  send(payload, { to = 0, level = null, at_ns = null, duration = null } = {}) {
+    return this.request("SEND", { to, payload: Buffer.from(payload), level, at_ns, duration });
   }
 
-  /** Query the modem at an address; its range arrives in a reception of kind 3. */
-  rangeTo(to, { level = null, at_ns = null } = {}) {
-    return this.request("RANGE", { to, level, at_ns });
+  /** Query the modem at an address; its range arrives in a reception of kind 3. The reply acknowledges the payload. */
+  rangeTo(to, { level = null, at_ns = null, payload = "", duration = null } = {}) {
+    return this.request("RANGE", { to, level, at_ns, payload: Buffer.from(payload), duration });
   }
 
   /** Leave the server. Resolves when the server has confirmed it, or after several unanswered repeats. */
