@@ -127,7 +127,7 @@ class Acoustics:
         60.0,
     )
     shipping: float = key(
-        "Shipping density for the noise model wenz: 0 = none, 1 = heavy.", default=0.5, low=0.0, high=1.0
+        "Shipping density for the `wenz` noise model: 0 = none, 1 = heavy.", default=0.5, low=0.0, high=1.0
     )
     max_range: float = key(
         "Maximum length of a propagation path. A signal fades beyond it, whatever its level; 0 m = only the level "
@@ -306,7 +306,10 @@ class TransducerConfig:
         "Source level, at 1 m, of the transducer's own signals.", "level", 188.0, low=0.0, high=260.0
     )
     pulse: float = key(
-        "Duration of the transducer's signals. The transducer cannot receive while it sends.", "time", 0.01, low=0.0
+        "Duration of the transducer's signals. The transducer cannot receive while it is sending.",
+        "time",
+        0.01,
+        low=0.0,
     )
     bandwidth: float = key(
         "Bandwidth of the transducer's signals; 0 Hz = the bandwidth of a tone burst, which is 2 divided by `pulse`.",

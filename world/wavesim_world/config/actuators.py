@@ -233,7 +233,7 @@ class Fin:
         "<lift> already includes this contribution of the fins.",
         True,
     )
-    aerofoil: Aerofoil | None = child(Aerofoil, "Table of lift and drag coefficients, used only by the law `aerofoil`.")
+    aerofoil: Aerofoil | None = child(Aerofoil, "Table of lift and drag coefficients, used only by the `aerofoil` law.")
 
 
 @dataclass(frozen=True)

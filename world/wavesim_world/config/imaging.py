@@ -56,7 +56,7 @@ class Region:
     position: Vector = key("Position of the centre of the region (north, east).", "length", count=2)
     size: Vector = key("Length (along the heading) and width of the region.", "length", count=2, low=1e-3)
     heading: float = key("Direction of the long axis (length) of the region; 0 deg = north.", "angle", 0.0)
-    round: bool = flag("Shape of the region. yes: an ellipse. no: a rectangle.", False)
+    round: bool = flag("Whether the region is an ellipse (yes) or a rectangle (no).", False)
     place: str = place()
 
 
