@@ -149,7 +149,7 @@ class SeaBirdDevice:
 
 
 def cnv(time_s: Any, values: Any, latitude: float, longitude: float, epoch: datetime = EPOCH) -> str:
-    """Return the text of a CTD file (.cnv) for records of the table ``ctd``. Times are in s, the position in rad."""
+    """Return the text of a CTD file (.cnv) for records of the ``ctd`` table. Times are in s, the position in rad."""
     time = np.asarray(time_s, float)
     gauge = np.asarray(values["pressure"], float) - ATMOSPHERE
     columns = (

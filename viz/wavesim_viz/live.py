@@ -369,7 +369,7 @@ class LiveSource:
         return {"charges": charges, "missions": self._missions.by_row(driven)}
 
     def _instruments_of(self, row: int) -> list[Any]:
-        """Return a body's records of the table `instruments`, in the order of its instruments."""
+        """Return a body's records of the `instruments` table, in the order of its instruments."""
         table = self.state.vehicles["instruments"].snapshot()[1]
         mine = table[table["body"] == row]
         return list(mine[np.argsort(mine["number"])])

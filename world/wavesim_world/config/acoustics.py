@@ -147,9 +147,8 @@ class Acoustics:
 class BeamPattern:
     """Directivity of a transducer, the same for sending and receiving.
 
-    Pattern piston: a disc whose -3 dB beam has the full width `width` around `axis`. Pattern toroid: strongest in the
-    plane perpendicular to the `axis` and weak along the axis. The -3 dB points lie `width`/2 from that plane. Pattern
-    table: rows `angle loss`: the angle from the axis in degrees, and the loss in dB.
+    pattern=piston: a disc whose -3 dB beam has the full width `width` around `axis`. pattern=toroid: strongest in the
+    plane perpendicular to the `axis` and weak along the axis. The -3 dB points lie `width`/2 from that plane. pattern=table: rows `angle loss`: the angle from the axis in degrees, and the loss in dB.
     """
 
     axis: Vector = key(
@@ -254,7 +253,7 @@ class UsblHead:
     """USBL head: it computes the direction of arrival from the arrival times at several hydrophones.
 
     A USBL head assumes a plane wave and the sound speed `sound_speed`. It needs at least four hydrophones that are not
-    coplanar, or at least three coplanar ones. A head with coplanar hydrophones also needs the key `axis`, which
+    coplanar, or at least three coplanar ones. A head with coplanar hydrophones also needs `axis`, which
     specifies the side that it faces.
     """
 
@@ -275,7 +274,7 @@ class UsblHead:
 
 @dataclass(frozen=True)
 class TransducerConfig:
-    """Acoustic transducer and its electronics, described by the terms of the sonar equation.
+    """Acoustic transducer and its electronics, described in terms of the sonar equation.
 
     `preset` selects a modem, beacon or USBL head by name; `wavesim modems` lists the names, and the sources of their
     values. A key in the file overrides the value of the preset.

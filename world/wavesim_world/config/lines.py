@@ -87,7 +87,7 @@ class Line:
 
 
 def check(lines: tuple[Line, ...], starts: dict[str, Vector], name_pattern: str) -> None:
-    """Refuse lines that have invalid names or ends, or that are too short to reach from end to end.
+    """Reject lines that have invalid names or ends, or that are too short to reach from end to end.
 
     ``starts`` contains the start position of each body. Raises ConfigError with file and line number.
     """

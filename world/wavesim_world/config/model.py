@@ -34,7 +34,7 @@ class Mooring:
 
 @dataclass(frozen=True)
 class WaypointConfig(Waypoint):
-    """Waypoint of the mission, for the on-board program."""
+    """Waypoint of the mission that the on-board program follows."""
 
     north: float = key("North coordinate of the waypoint, relative to the origin of the world.", "length")
     east: float = key("East coordinate of the waypoint, relative to the origin of the world.", "length")
@@ -89,7 +89,7 @@ class DeviceConfig:
 class FaultConfig:
     """Scheduled fault of an actuator or a sensor, in simulation time.
 
-    The key `at` specifies its start, `for` its duration, and `every` the interval at which it repeats. After the fault,
+    `at` specifies the start of the fault, `for` its duration, and `every` the interval at which it repeats. After the fault,
     the actuator or sensor works normally again.
     """
 
@@ -391,7 +391,7 @@ class LogConfig:
 
 @dataclass(frozen=True)
 class Include:
-    """File whose models are included."""
+    """File from which models are included."""
 
     file: str = text("Path of an XML file with the root element <models>, relative to this configuration file.")
 
