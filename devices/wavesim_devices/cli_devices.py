@@ -102,7 +102,7 @@ def device_command(meaning: str, *more: Any, talks: bool = False, modem: bool = 
 
 
 def where(text: str) -> OpenPort:
-    """Return the function that opens the port named by `tcp:PORT`, `udp:PORT` or `pty:LINK`."""
+    """Return a function that opens the port described by `tcp:PORT`, `udp:PORT` or `pty:LINK`."""
     from wavesim_devices import ports
 
     kind, _, at = text.partition(":")

@@ -123,7 +123,7 @@ class ServedDevice:
 
     @property
     def title(self) -> str:
-        """Text for the user: what the device is, and where its ports are."""
+        """Text for the user that states the device and its ports."""
         if len(self.ports) == 1:
             return f"{self.device_type.title} of '{{}}' at {next(iter(self.ports.values())).path}"
         return f"{self.device_type.title} of '{{}}' at " + ", ".join(f"{n} {p.path}" for n, p in self.ports.items())
