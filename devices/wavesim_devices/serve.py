@@ -177,6 +177,7 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapp
                     if s.device is not None:
                         s.device.step(step)
                 await asyncio.sleep(0)  # let the ports send between steps that arrive together
+            broker.raise_if_shut_down()
     finally:
         for s in served:
             for port in s.ports.values():

@@ -102,6 +102,7 @@ class ClientSession:
         self.key = key  #: pre-shared key, if the server requires keys
         self.phase = Phase.HELLO
         self.token = 0
+        self.end_reason = ""  #: why the server ended the session; empty if it did not
         self.drops: Counter[str] = Counter()
         self.last_heard = 0.0
         self.body = Body()  #: actuators and sensors as the server described them
@@ -257,6 +258,7 @@ class ClientSession:
                 return self._on_state(message)
             case Bye(text):
                 leaving, self.phase = self.phase is Phase.LEAVING, Phase.CLOSED
+                self.end_reason = "" if leaving else text
                 return [] if leaving else [SessionClosed(text)]
             case SensorsMessage(tick, part, readings):
                 self._parts.add(tick, part, readings)

@@ -343,6 +343,10 @@ class Fleet:
     )
 
 
+#: reason in the BYE of a server that is shut down, which ends the run
+SHUTDOWN = "the server shuts down"
+
+
 @dataclass(frozen=True, slots=True)
 class Bye:
     """The server ended the session."""
