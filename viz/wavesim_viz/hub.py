@@ -197,8 +197,7 @@ class Hub:
         viewer.mosaics = {} if on else None
         if on and self.source is not None and self._mosaic is None:
             self._mosaic = LiveMosaic(self.source)
-        if on and self._mosaic is not None:
-            viewer.send(self._mosaic.to_message())
+        self._mosaic_message = ""  # the next reading sends the list: a new mosaic has none before
 
     def _read_mosaic(self, mosaic: LiveMosaic, now: float) -> None:
         mosaic.read(self._listed or [], now)

@@ -185,6 +185,7 @@ class MosaicMessage(TypedDict):
 
     type: Literal["mosaic"]
     layers: list[MosaicLayer]
+    waiting: Annotated[int, "number of sonars that have sent no frame yet"]
 
 
 class SourceErrorMessage(TypedDict):

@@ -618,6 +618,8 @@ export interface MosaicLayer {
 export interface MosaicMessage {
   type: "mosaic";
   layers: MosaicLayer[];
+  /** number of sonars that have sent no frame yet */
+  waiting: number;
 }
 
 /** Reason why the source has no data; empty: it has data. */
