@@ -6,6 +6,7 @@ The file may use any unit of a quantity; the values in these objects are SI and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from wavesim_sdk.guidance.control import Waypoint
 from wavesim_world.config.acoustics import Acoustics, TransducerConfig
@@ -72,7 +73,12 @@ class DeviceConfig:
     connect to its ports.
     """
 
-    name: str = text("Name of the device, as in `wavesim device NAME`.")
+    name: str = text("Name of the device, as in `wavesim device NAME`.", "")
+    run: str = text(
+        "File with a device of your own, instead of `name`, as in `wavesim device run FILE BODY OPTIONS`. It is relative "
+        "to the folder of the configuration.",
+        "",
+    )
     options: str = text("Command-line options of the device, as in `wavesim device NAME BODY OPTIONS`.", "")
     period: float = key(
         "Lockstep period: interval of simulation time at which the device receives states and sends sound. The server "
@@ -83,6 +89,11 @@ class DeviceConfig:
         low=0.0,
     )
     place: str = place()
+
+    @property
+    def label(self) -> str:
+        """Name for messages and files: the name of the device, or of its file without the ending."""
+        return self.name or PurePath(self.run).stem
 
 
 @dataclass(frozen=True)
