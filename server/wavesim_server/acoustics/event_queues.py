@@ -1,4 +1,5 @@
-"""Queues of future events, compiled: timing wheels of candidates and events, and the order of the events in a tick.
+"""Queues of future events, compiled: timing wheels for candidates and events, and the order of the events within a
+tick.
 
 A candidate is a signal on its way to a node; its slot in the wheel is the earliest tick at which it can arrive. The
 candidates of a slot are in chunks of adjacent records, so that the next ones are known while one is processed. An
