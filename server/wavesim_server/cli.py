@@ -1,4 +1,4 @@
-"""The server's commands ``serve``, ``trial``, ``log`` and ``compile``; ``cli_vehicles`` has the others."""
+"""The server's commands ``serve``, ``trial``, ``log`` and ``compile``; the other commands are in ``cli_vehicles``."""
 
 from __future__ import annotations
 
