@@ -101,7 +101,6 @@ class NanoModemDevice:
         self._asked: tuple[int, int] | None = None  # address and request of the pending ping
         self._timer_runs, self._timer_start_ns = False, 0
         self._deadline: float | None = None
-        broker.on_reception(self._heard)
 
     def receive(self, data: bytes) -> None:
         """Process bytes received from the host."""
@@ -172,6 +171,8 @@ class NanoModemDevice:
     def step(self, step: Step) -> None:
         """Process a new simulation state."""
         self.time = step.time
+        for reception in step.receptions:
+            self._heard(reception)
         if self._asked is not None:
             if self._deadline is None:  # the ping came before the first state
                 self._deadline = self.time + TIMEOUT_S
