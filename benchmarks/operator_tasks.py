@@ -386,6 +386,7 @@ def replay_and_back(desk: Desk) -> None:
         assert not faults, faults
     finally:
         page.requests.clear()
+        desk.requests.clear()  # the browser reports no end of the requests of a page that it leaves
         page.origin = origin
         page.page.goto(desk.world.url)
         page.wait("window.wavesim && wavesim.view && wavesim.store.rows.length === 7")
