@@ -159,10 +159,10 @@ def main() -> None:
         context.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
         page = Page(context, world.url)
-        page.wait("wavesim.store.rows.length === 7 && wavesim.store.time > 5")
+        page.page.keyboard.press("4")  # the chart needs the least of the machine
+        page.wait("wavesim.store.rows.length === 7 && wavesim.store.time > 5", timeout=300.0)
         # a program takes commands when its instruments have values
         page.wait(" && ".join(mode(name) for name in VEHICLES), timeout=300.0)
-        page.page.keyboard.press("4")  # the chart needs the least of the machine
         desk = Desk(world, page, a.shots)
         work(desk, a.minutes, a.only, a.seed)
         browser.close()
