@@ -226,7 +226,9 @@ def test_the_page_shows_the_mosaic(
         page.page.locator("#shown summary").click()
         page.page.locator("#do-show-mosaic").click()
         # its sonars have sent nothing, so the page promises a mosaic and reports no error
-        page.wait("document.querySelector('.toast')?.textContent === 'the mosaic starts with the next frame of a sonar'")
+        page.wait(
+            "document.querySelector('.toast')?.textContent === 'the mosaic starts with the next frame of a sonar'"
+        )
         assert page.see("document.querySelectorAll('.toast.bad').length") == 0
         page.page.keyboard.press("Escape")
         for source.now in (3.0, 9.9, *((5.0,) if replay else ())):
