@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from wavesim_sdk.tables import MAX_ACTUATORS, MAX_PAYLOAD, MAX_SIGNAL_S
+from wavesim_sdk.wire.emulator_items import Attach, Due, FramePart, Rows, Serve, TableDescription, Values, Written
 from wavesim_sdk.wire.messages import (
     FLAG,
     MAX_SENSORS,
@@ -56,6 +57,9 @@ class EventKind(IntEnum):
     ANSWER = 11
     MISSION = 12
     VEHICLE_COMMAND = 13
+    TABLE = 14
+    ROWS = 15
+    DUE = 16
 
 
 class Request(IntEnum):
@@ -75,6 +79,11 @@ class Request(IntEnum):
     MISSIONS = 14
     VEHICLE_COMMAND = 15
     COMMAND_ANSWER = 16
+    ATTACH = 17
+    SERVE = 18
+    VALUES = 19
+    WRITTEN = 20
+    FRAME_PART = 21
 
 
 class CommandResult(IntEnum):
@@ -274,6 +283,9 @@ EVENTS = TaggedUnion(
         EventKind.ANSWER: Answer,
         EventKind.MISSION: MissionPart,
         EventKind.VEHICLE_COMMAND: CommandReceived,
+        EventKind.TABLE: TableDescription,
+        EventKind.ROWS: Rows,
+        EventKind.DUE: Due,
     },
 )
 AnyEvent = (
@@ -290,6 +302,9 @@ AnyEvent = (
     | Answer
     | MissionPart
     | CommandReceived
+    | TableDescription
+    | Rows
+    | Due
 )
 
 # ------------------------------------------------------------------------------------------------ requests
@@ -532,6 +547,11 @@ REQUESTS = TaggedUnion(
         Request.MISSIONS: Missions,
         Request.VEHICLE_COMMAND: VehicleCommand,
         Request.COMMAND_ANSWER: CommandAnswer,
+        Request.ATTACH: Attach,
+        Request.SERVE: Serve,
+        Request.VALUES: Values,
+        Request.WRITTEN: Written,
+        Request.FRAME_PART: FramePart,
     },
 )
 AnyRequest = (
@@ -551,4 +571,9 @@ AnyRequest = (
     | Missions
     | VehicleCommand
     | CommandAnswer
+    | Attach
+    | Serve
+    | Values
+    | Written
+    | FramePart
 )
