@@ -28,16 +28,26 @@ from wavesim_sdk.cli_numbers import Quantity
     show_default=True,
     help="With --sensor: time step in s.",
 )
+@click.option(
+    "--remote", is_flag=True, help="With --sensor: let the emulator join over the network, at 127.0.0.1:{port}."
+)
 @json_option
 def conformance(
-    command: tuple[str, ...], sensor: str | None, server: str | None, body: str, step: float, as_json: bool
+    command: tuple[str, ...],
+    sensor: str | None,
+    server: str | None,
+    body: str,
+    step: float,
+    remote: bool,
+    as_json: bool,
 ) -> None:
     """Check that a broker, emulator or server conforms. It may be written in any language.
 
     A broker or server must follow docs/PROTOCOL.md, and an emulator docs/SHARED_MEMORY.md. COMMAND starts the
     broker or emulator; the checker fills in its placeholders {port} and {name}. A broker must join at 127.0.0.1 under that
-    name with a lockstep period of 100 ms. An emulator must serve the server of that name in lockstep. A server (--at,
-    --body) must already be running, without keys. The exit code is 5 if a rule is broken.
+    name with a lockstep period of 100 ms. An emulator must serve the server of that name in lockstep, or with --remote
+    join with the role `emulator`. A server (--at, --body) must already be running, without keys. The exit code is 5 if
+    a rule is broken.
     """
     from wavesim_conformance.broker import BrokerChecker, ConformanceChecker, Finding
     from wavesim_conformance.emulator import EmulatorChecker
@@ -51,9 +61,9 @@ def conformance(
             )
 
     if server is not None:
-        unused("with --at, which checks a server", "sensor", "step")
+        unused("with --at, which checks a server", "sensor", "step", "remote")
     elif not sensor:
-        unused("without --sensor", "step")
+        unused("without --sensor", "step", "remote")
     if server is None:
         unused("without --at", "body")
     checker: ConformanceChecker
@@ -65,7 +75,7 @@ def conformance(
     elif not command:
         raise click.UsageError("COMMAND is missing: specify the command that starts the broker or the emulator")
     else:
-        checker = EmulatorChecker(command, sensor, step, say) if sensor else BrokerChecker(command, say)
+        checker = EmulatorChecker(command, sensor, step, say, remote) if sensor else BrokerChecker(command, say)
     findings = checker.run()
     if as_json:
         click.echo(json.dumps([vars(f) for f in findings], indent=2))

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,11 @@ class FrontProcess:
         self._address = sock.getsockname()[:2]
         self.udp = await UdpSocket.wrap(sock, self._on_datagram)
         loop = asyncio.get_running_loop()
+
+        def run_soon(action: Callable[[], None]) -> None:
+            loop.call_soon_threadsafe(self._run, action)
+
+        self.front.emulators.run_soon = run_soon
         loop.add_reader(self.events_fd, self._on_events_ready)
         loop.add_reader(self.queue.fd, self._on_commander)
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
@@ -162,6 +168,11 @@ class FrontProcess:
         for message in self.queue.receive():
             self.front.command(message, now)
         self._hand_over(now)
+
+    def _run(self, action: Callable[[], None]) -> None:
+        """Run an action that another thread has requested."""
+        action()
+        self._hand_over(time.monotonic())
 
     def _hand_over(self, now: float) -> None:
         self.front.set_time(now)
