@@ -1,4 +1,4 @@
-"""``wavesim conformance``: check a broker, an emulator or a server of others."""
+"""``wavesim conformance``: check a broker, an emulator or a server that others wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The devices' part of `wavesim check`: the elements <device> of a configuration."""
+"""Check the <device> elements of a configuration, for `wavesim check`."""
 
 from __future__ import annotations
 

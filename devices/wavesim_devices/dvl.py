@@ -4,7 +4,7 @@
 Velocities are in ship axes: starboard, forward, up; -32768 marks a bad value. PD0 reports the velocity of the bottom
 relative to the instrument. PD4 and PD6 report the velocity of the vehicle, which has the opposite sign. Beams 1 to 4
 have azimuths of 315, 135, 45 and 225 degrees from forward to starboard. Beam 3 therefore points 45 degrees to starboard
-of forward, as with a 45 degree mount. Heading, pitch and roll come from the sensor ``ahrs``, and temperature, salinity
+of forward, as with a 45 degree mount. Heading, pitch and roll come from the ``ahrs`` sensor, and temperature, salinity
 and depth from ``ctd``, if the body has these sensors.
 
 Commands end with CR: ``===`` (break: stop pinging), ``CS`` (start), ``PD0 PD4 PD6``, ``CR1``, ``CK``, ``ES35``

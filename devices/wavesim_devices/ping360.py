@@ -1,6 +1,6 @@
 """Virtual Blue Robotics Ping360 scanning sonar (Ping protocol, device type 2).
 
-The device reads the sensor `scanner` of a body, or the frames of a scanning `sonar`. With frames, each sample of the
+The device reads the `scanner` sensor of a body, or the frames of a scanning `sonar`. With frames, each sample of the
 device is the maximum of the echoes within its range interval.
 
 The head turns in gradians (400 per turn) from the x axis of the instrument towards its y axis. For each transmission it

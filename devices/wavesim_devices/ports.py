@@ -28,7 +28,7 @@ class Connection(Protocol):
         """Process bytes received from the host."""
 
     def close(self) -> None:
-        """Forget the host, which has closed the connection."""
+        """Remove the host, because it has closed the connection."""
 
 
 Accept = Callable[[Bytes], Connection]  #: creates the connection with a host; argument: sends bytes to this host
@@ -139,7 +139,7 @@ class TcpPort:
 
 
 class UdpPort:
-    """Sender of datagrams to a UDP port on loopback, with one sentence or reply in each. It also receives answers."""
+    """Sender of datagrams to a UDP port on loopback. Each datagram contains one sentence or reply. The sender also receives answers."""
 
     def __init__(self, accept: Accept, port: int) -> None:
         self._target, self.dropped = ("127.0.0.1", port), 0

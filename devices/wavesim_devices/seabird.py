@@ -11,7 +11,7 @@ Commands: ``TS`` takes one sample. ``GO`` or ``STARTNOW`` starts sampling, every
 ``OUTPUTSV=Y/N`` (SBE 45) add salinity and sound speed.
 
 Like the real instruments, the device reports absolute pressure minus the standard atmosphere. The device uses
-conductivity and temperature from the newest value of the sensor ``ctd`` of the body. Time is simulation time.
+conductivity and temperature from the newest value of the body's ``ctd`` sensor. Time is simulation time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from wavesim_sdk.epoch import EPOCH
 from wavesim_world.ocean import seawater, sound
 
 ATMOSPHERE = 10.1325  #: pressure of the standard atmosphere, dbar
-T68 = 1.00024  #: ratio of a temperature on the scale IPTS-68 to that on ITS-90
+T68 = 1.00024  #: ratio of a temperature on the IPTS-68 scale to the same temperature on ITS-90
 PROMPT = b"S>"
 MIN_INTERVAL_S, MAX_INTERVAL_S = 1, 21600
 
@@ -158,7 +158,7 @@ class SeaBirdDevice:
 
 
 def cnv(time_s: Any, values: Any, latitude: float, longitude: float, epoch: datetime = EPOCH) -> str:
-    """Return the text of a CTD file (.cnv) for records of the table ``ctd``. Times are in s, the position in rad."""
+    """Return the text of a CTD file (.cnv) for records of the ``ctd`` table. Times are in s, the position in rad."""
     time = np.asarray(time_s, float)
     gauge = np.asarray(values["pressure"], float) - ATMOSPHERE
     columns = (

@@ -252,7 +252,7 @@ class ServedDevice:
 
     @property
     def title(self) -> str:
-        """Text for the user: what the device is, and where its ports are."""
+        """Text for the user that states the device and its ports."""
         if len(self.ports) == 1:
             return f"{self.device_type.title} of '{{}}' at {next(iter(self.ports.values())).path}"
         return f"{self.device_type.title} of '{{}}' at " + ", ".join(f"{n} {p.path}" for n, p in self.ports.items())
@@ -315,6 +315,7 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapp
                 for s in served:
                     s.step(step)
                 await asyncio.sleep(0)  # let the ports send between steps that arrive together
+            broker.raise_if_shut_down()
     finally:
         traffic.close()
         for s in served:

@@ -1,6 +1,6 @@
-"""Navigation by acoustic ranges: a small extended Kalman filter over round trips.
+"""Navigation by acoustic ranges: a small extended Kalman filter that uses round-trip times.
 
-:mod:`reference` uses the larger reference filter.
+:mod:`reference` navigates with the larger reference filter.
 
 State: north, east, drift of the water (north, east). Between measurements the position follows heading and speed
 through water plus the drift. A round trip measures two paths: out from the position at the query, and back to the

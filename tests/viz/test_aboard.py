@@ -369,7 +369,11 @@ def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Cal
     page = open_page(url)
     chosen(page)
     page.page.locator("button[aria-label='Inject a fault into rudder']").click()
+    # a fault that is repaired has no amount
+    page.page.select_option("select[aria-label='Fault']", label="repair")
+    assert page.page.locator("input[aria-label='Amount']").is_disabled()
     page.page.select_option("select[aria-label='Fault']", "stuck")
+    assert page.page.locator("input[aria-label='Amount']").is_enabled()
     page.page.locator(".fault-form button.on").click()
     page.page.keyboard.press("Shift+L")
     page.page.locator("button[aria-label='Inject a fault into gps']").click()

@@ -53,7 +53,7 @@ from wavesim_viz.page_content import (
 )
 from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCommandRequest
 from wavesim_viz.sea_surface import SeaState, SeaSurface
-from wavesim_world.config import LoadedConfig, load
+from wavesim_world.config import LoadedConfig, Model, load
 
 RETRY_S = 0.5
 GRACE_NS = 500_000_000  #: additional age in ns that a value may have beyond its permitted number of periods
@@ -369,7 +369,7 @@ class LiveSource:
         return {"charges": charges, "missions": self._missions.by_row(driven)}
 
     def _instruments_of(self, row: int) -> list[Any]:
-        """Return a body's records of the table `instruments`, in the order of its instruments."""
+        """Return a body's records of the `instruments` table, in the order of its instruments."""
         table = self.state.vehicles["instruments"].snapshot()[1]
         mine = table[table["body"] == row]
         return list(mine[np.argsort(mine["number"])])
@@ -407,6 +407,11 @@ class LiveSource:
             period = int(e["period"]) * self.state._step_ns * 1e-9
             instruments.append(InstrumentDescription(*which, period, declared.get(which), self._fields(which[1])))
         return body_equipment(row, int(who["generation"]), found, instruments, self._loaded)
+
+    def model_of_body(self, name: str) -> Model | None:
+        """Return the model of a body that the configuration declares; None: unknown."""
+        declared = {b["name"]: b["model"] for b in self._scene["bodies"]}
+        return model_of(self._loaded, declared.get(name, ""))
 
     def _fields(self, type_: str) -> tuple[Field, ...]:
         """Return the fields of a sensor type as the layout in shared memory describes them."""

@@ -385,7 +385,7 @@ def _check_thread(program: HostedProgram) -> None:
     """Refuse a thread of a program whose imports did not show that it has any: the thread would wait for itself."""
     if program.shares_thread and threading.current_thread() is not program.thread:
         raise BrokerError(
-            f"{program.label} uses a broker in a second thread, which its imports do not show: import threading in the "
+            f"{program.label} uses a broker in a second thread, but does not import threading: add `import threading` to the "
             "program's file"
         )
 

@@ -19,7 +19,7 @@ from wavesim_sdk.commander import CommandReply
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import BodyType
 from wavesim_sdk.wire import items
-from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role
+from wavesim_sdk.wire.messages import SHUTDOWN, Join, Refusal, Resumption, Role
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import (
     Actuated,
@@ -377,7 +377,7 @@ class Front:
         """Shut down: end all sessions, publish the tables and close the log."""
         self.now = now
         for session in list(self.sessions.by_token.values()):
-            self.sessions.bye(session, "the server shuts down")
+            self.sessions.bye(session, SHUTDOWN)
         self.broadcast.collect_session_datagrams()
         self.tables.flush(self.clock.tick)
         if self.frame_logger is not None:

@@ -223,7 +223,7 @@ def main(part: ProcessArguments) -> None:
     """Run the front of a server until the supervisor stops it."""
     loaded, options = part.loaded, part.options
     try:
-        log = LogWriter(Path(options.log), loaded, options.seed) if options.log else None
+        log = LogWriter(Path(options.log), loaded, options.seed, options.name) if options.log else None
         front = attach_front(loaded, options.name, options.seed, part.commands_fd, log, part.is_restart)
         queue = CommanderQueue(options.name, loaded.config.shared.group)
     except WaveSimError as error:

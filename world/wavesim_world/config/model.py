@@ -35,7 +35,7 @@ class Mooring:
 
 @dataclass(frozen=True)
 class WaypointConfig(Waypoint):
-    """Waypoint of the mission, for the on-board program."""
+    """Waypoint of the mission that the on-board program follows."""
 
     north: float = key("North coordinate of the waypoint, relative to the origin of the world.", "length")
     east: float = key("East coordinate of the waypoint, relative to the origin of the world.", "length")
@@ -100,7 +100,7 @@ class DeviceConfig:
 class FaultConfig:
     """Scheduled fault of an actuator or a sensor, in simulation time.
 
-    The key `at` specifies its start, `for` its duration, and `every` the interval at which it repeats. After the fault,
+    `at` specifies the start of the fault, `for` its duration, and `every` the interval at which it repeats. After the fault,
     the actuator or sensor works normally again.
     """
 
@@ -160,7 +160,7 @@ class BodyConfig:
         "full",
     )
     instruments: str = choice(
-        "Rights of sessions with the role `instrument` to the transducer of this body. send: they may send and "
+        "Rights of `instrument` sessions to the transducer of this body. send: they may send and "
         "listen. listen: they may only listen.",
         ("send", "listen"),
         "send",
@@ -402,7 +402,7 @@ class LogConfig:
 
 @dataclass(frozen=True)
 class Include:
-    """File whose models are included."""
+    """File from which models are included."""
 
     file: str = text("Path of an XML file with the root element <models>, relative to this configuration file.")
 
