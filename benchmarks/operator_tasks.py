@@ -32,7 +32,7 @@ def choose(desk: Desk, name: str) -> None:
     desk.page.wait(f"wavesim.store.kit && wavesim.store.name(wavesim.store.kit.row) === '{name}'")
 
 
-def mode(desk: Desk, name: str) -> str:
+def mode(name: str) -> str:
     """JavaScript expression: mode in the mission status of a vehicle."""
     return f"(wavesim.store.fleet.missions[wavesim.store.rowOf('{name}')] ?? {{}}).mode"
 
@@ -45,7 +45,7 @@ def command(desk: Desk, name: str, action: str, label: str, then: str) -> None:
         click_chart(desk, 0.0, 0.0)
     expect(page.locator("#command-answer")).to_contain_text(f"{label}: accepted")
     desk.shot(f"command-{action}")
-    desk.page.wait(f"{mode(desk, name)} === '{then}'")
+    desk.page.wait(f"{mode(name)} === '{then}'")
 
 
 def click_chart(desk: Desk, north: float, east: float) -> None:
@@ -152,7 +152,7 @@ def plan_a_mission(desk: Desk) -> None:
     expect(box.locator(".waypoints tbody tr")).to_have_count(6)
     page.click("#mission-send")
     desk.shot("mission-send")
-    desk.page.wait(f"{mode(desk, 'remus')} === 'mission'")
+    desk.page.wait(f"{mode('remus')} === 'mission'")
     box.get_by_role("button", name="plan", exact=True).click()
     page.click("#plan-existing")
     expect(page.locator("#plan-summary")).to_contain_text("3 vehicles")
@@ -369,10 +369,11 @@ def replay_and_back(desk: Desk) -> None:
         state = page.page.locator("#stat-state")
         page.page.keyboard.press("Space")  # a replay plays when it opens
         expect(state).to_have_text("paused")
-        page.see("wavesim.link.control('seek', 5)")
-        page.wait("Math.abs(wavesim.store.time - 5) < 0.2")
+        since = min(20.0, page.see("wavesim.store.weather.replay.end") - 5.0)
+        page.see(f"wavesim.link.control('seek', {since})")
+        page.wait(f"Math.abs(wavesim.store.time - {since}) < 0.2")
         page.page.keyboard.press("Space")
-        page.wait("wavesim.store.time > 7")
+        page.wait(f"wavesim.store.time > {since} + 2")
         page.page.keyboard.press("Space")
         expect(state).to_have_text("paused")
         page.see("wavesim.app.selection.choose(0)")

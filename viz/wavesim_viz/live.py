@@ -230,6 +230,8 @@ class LiveSource:
         self._missions = MissionTracker()
         self._missions.take(_notices(self.state.history("notice", 0)[1]))
         self._kits: dict[int, tuple[Any, BodyEquipment]] = {}
+        #: faults of parts that pages have injected, by row and generation: the tables contain those of instruments only
+        self._faults: dict[tuple[int, int], dict[str, str]] = {}
         self.trouble = ""
         self._identity: Any = self.state.snapshot().identity
         self._roster, self._written = self._list(self._identity), -1
@@ -438,7 +440,10 @@ class LiveSource:
             "identity": to_json_value(view.identity[row]),
             "geometry": to_json_value(view.tables["geometry"][row]),
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
-            "actuation": actuation(view.tables["actuation"][row], len(known["actuators"])),
+            "actuation": {
+                **actuation(view.tables["actuation"][row], len(known["actuators"])),
+                "faults": self._faults.get((row, int(view.identity[row]["generation"])), {}),
+            },
             "effort": effort(vehicles["effort"].snapshot()[1][row]),
             "surroundings": to_json_value(vehicles["surroundings"].snapshot()[1][row]),
             "sensors": sensors,
@@ -453,7 +458,8 @@ class LiveSource:
     def fault(self, request: FaultRequest) -> tuple[bool, str]:
         if (who := self._named(request.row)) is None:
             return False, "the body is not in the simulation"
-        return self._command(
+        generation = int(self._identity["generation"][request.row])
+        ok, text = self._command(
             "fault",
             body=who,
             part=request.part,
@@ -461,6 +467,12 @@ class LiveSource:
             amount=request.amount or None,
             field=request.field or None,
         )
+        if ok:
+            found = self._faults.setdefault((request.row, generation), {})
+            found.pop(request.part, None)
+            if request.kind != "none":
+                found[request.part] = request.kind
+        return ok, text
 
     def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
         if request.row is None:

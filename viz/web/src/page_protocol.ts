@@ -199,6 +199,8 @@ export interface Actuation {
   command: (number | null)[];
   actual: (number | null)[];
   feedback: (number | null)[];
+  /** faults that this viewer has injected, by actuator */
+  faults?: Record<string, string>;
 }
 
 export type FieldValue = number | (number | null)[] | null;
