@@ -1,4 +1,6 @@
-"""Draft of a model from a file: its content, the values that the file lacks, and content that a model cannot represent."""
+"""Draft of a model from a file: its content, the values that the file lacks, and the content that a model cannot
+represent.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from lxml import etree
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 
-#: keys of the option ``--set`` and their meanings
+#: keys of the ``--set`` option and their meanings
 SETTINGS = {
     "mass": "mass in kg",
     "added-mass": "diagonal of the added mass, six numbers",
@@ -46,7 +48,7 @@ class ImportedModel(NamedTuple):
 
 
 class TrackedTable(Mapping[str, Any]):
-    """Table of a file. It records the entries that the reader has not used."""
+    """Table of a file, which records the entries that the reader has not used."""
 
     def __init__(self, table: Mapping[str, Any], where: str = "") -> None:
         self._table, self._where, self._read = table, where, set[str]()
@@ -63,20 +65,20 @@ class TrackedTable(Mapping[str, Any]):
         return len(self._table)
 
     def ignore(self, *keys: str) -> None:
-        """Mark entries that are irrelevant to the model: the original code does not use them, or another entry repeats
-        them.
+        """Mark entries that are irrelevant to the model because the original code does not use them or another entry
+        repeats them.
         """
         self._ignored += [k for k in keys if k in self._table and k not in self._read]
         self._read.update(keys)
 
     @property
     def unread(self) -> list[str]:
-        """Return `where: key = value` of each meaningful entry that was not read."""
+        """Return `where: key = value` for each meaningful entry that was not read."""
         return self._describe(k for k in self._table if k not in self._read)
 
     @property
     def ignored(self) -> list[str]:
-        """Return `where: key = value` of each ignored entry."""
+        """Return `where: key = value` for each ignored entry."""
         return self._describe(self._ignored)
 
     def _describe(self, keys: Iterable[str]) -> list[str]:
@@ -97,7 +99,7 @@ def format_numbers(*numbers: float) -> str:
 
 @dataclass
 class ModelDraft:
-    """Draft of a <model>: its attributes and elements, gaps, and notes."""
+    """Draft of a <model>, with its attributes and elements, gaps and notes."""
 
     name: str
     source: str
