@@ -111,7 +111,8 @@ class ModelDraft:
     unused: list[str] = field(default_factory=list)  #: content of the imported file that a model cannot represent
     notes: list[str] = field(default_factory=list)
     used_settings: set[str] = field(default_factory=set)
-    files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to be written next to it
+    #: tables that the model names, which are to be written next to it
+    files: dict[str, str] = field(default_factory=dict)
 
     def add(self, tag: str, content: str = "", **attributes: str) -> etree._Element:
         """Add an element to the model."""
@@ -136,13 +137,13 @@ class ModelDraft:
                 etree.SubElement(list_, "derivative", name=name, value=f"{value:.12g}")
 
     def record_unused(self, table: TrackedTable) -> None:
-        """Record the entries of a table that the model cannot represent, and those that are irrelevant to it."""
+        """Record the entries of a table that the model cannot represent, and the entries that are irrelevant to it."""
         self.unused += table.unread
         if table.ignored:
             self.notes.append(f"entries that have no meaning for the model: {', '.join(table.ignored)}")
 
     def require_numbers(self, key: str, count: int) -> list[float] | None:
-        """Return the numbers that the user supplied for a value the file lacks; record a gap if there are none."""
+        """Return the numbers that the user supplied for a value that the file lacks; record a gap if there are none."""
         given = self.require_text(key)
         if given is None:
             return None
@@ -152,7 +153,7 @@ class ModelDraft:
         return numbers
 
     def require_text(self, key: str, why: str = "") -> str | None:
-        """Return the text that the user supplied for a value the file lacks; record a gap if there is none."""
+        """Return the text that the user supplied for a value that the file lacks; record a gap if there is none."""
         self.used_settings.add(key)
         if key not in self.settings:
             self.missing.append(f"--set {key}=...  ({SETTINGS[key]}{why})")
@@ -160,7 +161,7 @@ class ModelDraft:
         return self.settings[key].strip()
 
     def angle(self, value: float, where: str) -> float:
-        """Convert an angle from the file to rad, from the unit that the user names."""
+        """Convert an angle from the file to rad, using the unit that the user states."""
         if self.angles is None:
             note = f"--angles deg or --angles rad  (the file states no unit for {where})"
             if note not in self.missing:
