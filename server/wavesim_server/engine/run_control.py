@@ -21,7 +21,7 @@ class RunControl:
         self.lockstep: dict[int, int] = {}  #: period of the pilot in ticks, by row
         #: row and period in ticks of each instrument in lockstep
         self.instrument_steps: tuple[tuple[int, int], ...] = ()
-        self.awaits_release = False  #: True while the engine waits for ReleaseCommand
+        self.awaits_release = False  #: True while the engine is waiting for ReleaseCommand
         self.now = 0.0  #: wall time of the current call of the engine
         self._started = False
 
