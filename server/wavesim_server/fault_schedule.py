@@ -23,7 +23,7 @@ NEVER = sys.maxsize
 
 @dataclass(frozen=True, slots=True)
 class FaultChange:
-    """The fault that an actuator or a sensor has from now on; the kind ``none`` ends all its faults."""
+    """The fault that an actuator or a sensor has from now on; the kind ``none`` ends all of its faults."""
 
     body: str
     part: str  #: name of the actuator or sensor

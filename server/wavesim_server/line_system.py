@@ -144,7 +144,7 @@ class LineSystem:
     def check_reach(self, row: int, position: Floats, q_WB: Floats, fleet: FleetDynamics) -> None:
         """Check that the lines of a body reach from its new position to their other ends.
 
-        Raises ValueError if a line is too short.
+        Raises ValueError if a line is too short to reach its other end.
         """
         for k in self._lines_of(row):
             line, ints = self.declared[self._order[k]], self.arrays.ints[k]
@@ -235,7 +235,7 @@ def _group_lines(ends: Sequence[Sequence[int]]) -> tuple[list[int], list[list[in
 
 
 def _line_row(line: Line, world: World) -> Floats:
-    """Return the parameter row of a line."""
+    """Return the row of the parameters of a line."""
     segment = line.length / line.segments
     displaced = world.density * 0.25 * math.pi * line.diameter * line.diameter * segment
     o = np.zeros(w.LINE)

@@ -1,4 +1,4 @@
-"""Names of a server's shared objects, the lock on its name, and their removal."""
+"""Names of a server's shared objects, the lock on the server's name, and the removal of these objects."""
 
 from __future__ import annotations
 

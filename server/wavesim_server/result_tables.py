@@ -54,7 +54,7 @@ def fill_surroundings(table: Packed, rows: Ints, time: float, out: Floats) -> No
 
 
 class ResultTables:
-    """Fills the tables of the bodies.
+    """Fills the tables that describe the bodies.
 
     ``occupants`` contains the body in each occupied row. ``packed_state`` returns all arrays of a tick for the kernels.
     """

@@ -51,7 +51,7 @@ __all__ = ["Simulation"]
 
 
 class Simulation:
-    """All bodies, the sea and the sound, advanced tick by tick.
+    """All bodies, the sea and the sound, which are advanced tick by tick.
 
     ``threads`` is the number of threads for large fleets; it does not change the results.
     """
@@ -363,7 +363,7 @@ class Simulation:
 
         ``duration`` is the length of the pulse in s; by default, the transducer's pulse length applies.
 
-        Raises InvalidArgument if the node cannot send this pulse.
+        Raises InvalidArgument if the node cannot send the requested pulse.
         """
         self._check_transducer(row)
         self.channel.ping(row, frequency, code, duration, EmissionRequest(level, at, number, self.time_s))

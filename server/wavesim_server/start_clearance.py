@@ -116,7 +116,7 @@ class StartClearance:
 def _next_near_body(blocks: Any, heads: Any, params: Any, place: Any, reach: float, first: int) -> int:
     """Return the first slot, from ``first`` on, whose body is near ``place``, or -1 if there is none.
 
-    A body is near if its bounding sphere meets the sphere with radius ``reach``.
+    A body counts as near if its bounding sphere meets the sphere with the radius ``reach``.
     """
     for seat in range(first, heads.shape[0] * LANES):
         block, lane = seat // LANES, seat % LANES

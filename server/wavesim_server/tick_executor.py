@@ -22,7 +22,7 @@ from wavesim_server.threads import TickThreads
 
 
 class TickExecutor:
-    """Advances all bodies and the sound of a simulation. ``threads`` is the number of threads for large fleets."""
+    """Advances all bodies and the sound in a simulation. ``threads`` is the number of threads for large fleets."""
 
     def __init__(
         self,

@@ -53,7 +53,9 @@ class Waits:
         self._began_s = 0.0  # simulation time at which the window began
 
     def charge(self, name: str, seconds: float, now: float, time_s: float) -> bool:
-        """Charge a wait of ``seconds`` that ended at ``now``; return whether the budget is used up."""
+        """Charge a wait of ``seconds``, which ended at ``now``, to the participant; return whether its budget is used
+        up.
+        """
         account = self.accounts.get(name) or self._new(name, time_s)
         paid = account.spent_s - SHARE * (time_s - account.time_s)
         account.spent_s = paid + seconds if paid > 0.0 else seconds

@@ -211,7 +211,7 @@ def _broadcast_one(typing: Any, array: Any, index: Any) -> Any:
 
 
 load = cast("Callable[[Floats, int], Lanes]", _load)
-#: reads one parameter from an array into all lanes
+#: function that reads one parameter from an array into all lanes
 broadcast = cast("Callable[[Floats, int], Lanes]", _broadcast_one)
 store = cast("Callable[[Floats, int, Lanes | float], None]", _store)
 any_lane = cast("Callable[[Mask], bool]", _any_lane)

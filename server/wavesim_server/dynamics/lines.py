@@ -424,7 +424,7 @@ def _step_group(f: BodyArrays, rig: LineArrays, g: Ints, h: float, tick: int) ->
 
 @device_function
 def advance(f: BodyArrays, rig: LineArrays, h: float, tick: int) -> None:
-    """Advance all lines by the tick in which the bodies moved, and compute their pull."""
+    """Advance all lines by the tick in which the bodies moved, and compute the pull of the lines."""
     _store_bodies(f, rig, B_AFTER)
     for i in range(rig.groups.shape[0]):
         _step_group(f, rig, rig.groups[i], h, tick)

@@ -16,8 +16,8 @@ from wavesim_server.elementary import sin_cos
 
 @device_function
 def _beyond(params: Floats, k: int, angle: Lanes, along: Lanes, wn: Lanes) -> Lanes:
-    """Return the correction of the normal force of fin k. The fin is stalled: its angle in the linear law, delta -
-    w_n/u, exceeds FIN_STALL.
+    """Return the correction of the normal force on fin k. The fin is stalled, because its angle in the linear law,
+    delta - w_n/u, exceeds FIN_STALL.
 
     Between the stall angle a_s and 90 deg, the normal force has the form given by Viterna and Corrigan (1982): CN =
     CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2). Here, a is the true angle of

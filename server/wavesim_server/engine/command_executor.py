@@ -320,7 +320,7 @@ class CommandExecutor:
     def _set_part_fault(self, row: int, part: str, kind: str, amount: float | str, field: str) -> float | str:
         """Set or repair a fault of an actuator or sensor and return its amount.
 
-        Raises ValueError if a name is ambiguous or unknown.
+        Raises ValueError if the name of the actuator or sensor is ambiguous or unknown.
         """
         actuators = self.sim.fleet.actuators(row)
         sensors = {e.instrument.name: e.instrument for e in self.instruments.installed(row)}

@@ -63,7 +63,7 @@ class Emulators(Protocol):
 
     @property
     def pending(self) -> Sequence[str]:
-        """Sensor types whose values for this tick have not been written yet."""
+        """Sensor types whose values for this tick have not yet been written."""
 
     def next_tick(self, tick: int) -> int:
         """Return the next tick after this one at which an emulator is due."""
@@ -75,7 +75,7 @@ class Emulators(Protocol):
         """Return whether all emulators have answered or are no longer awaited."""
 
     def wait(self, timeout: float) -> None:
-        """Wait until all emulators have answered or the timeout has passed."""
+        """Wait until all emulators have answered or the timeout has expired."""
 
     def verdicts(self, now: float, time_s: float) -> list[Verdict]:
         """Return the reports about emulators that became slow, recovered, or are no longer awaited."""
@@ -94,7 +94,7 @@ class SynchronousEmulators:
     ) -> None:
         self.vehicles, self.signals, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
         self._due = DueTicks(instruments, bells)
-        self.pending: list[str] = []  #: sensor types whose values for this tick have not been written yet
+        self.pending: list[str] = []  #: sensor types whose values for this tick have not yet been written
         self.late = 0  #: number of answers that exceeded the time limit
         self._deadline = self._liveness_check_at = self._polled_at = 0.0
         self._unanswered: dict[str, float] = {}  # in real time: types without an answer, and since when
@@ -184,7 +184,7 @@ class SynchronousEmulators:
         return is_process_alive(int(header[OWNER]), int(header[OWNER_START]))
 
     def wait(self, timeout: float) -> None:
-        """Wait until all emulators have answered or the timeout has passed.
+        """Wait until all emulators have answered or the timeout has expired.
 
         The engine waits for the last emulator first. When this one has answered, most others have also answered, so the
         engine wakes only once. Whenever it wakes, it competes with the emulators for a processor.

@@ -50,7 +50,7 @@ class _Piece(NamedTuple):
     """
 
     table: str
-    size: int  #: number of records
+    size: int  #: number of log records
     rows: bytes
     records: bytes
     generations: bytes
@@ -93,7 +93,7 @@ class _SensorValues:
         self._written = -1  # number of writes of the table at the last call
 
     def set_instruments(self, instruments: InstrumentRegistry, generations: Any) -> None:
-        """Set the instruments that are in the simulation."""
+        """Set which instruments are in the simulation."""
         logged = np.zeros(self._table.capacity, np.int64)
         logged[self._places] = self._logged
         self._places, self._made, self._owners = instruments.occupied(self._type)

@@ -25,7 +25,7 @@ def is_panel_output(path: Path) -> bool:
 def read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
     """Return the hull from a Capytaine NetCDF file, a NEMOH folder, or the WAMIT files (``path`` is any one of them).
 
-    Raises ConfigError with the reason if the results cannot be imported.
+    Raises ConfigError, with the reason, if the results cannot be imported.
     """
     try:
         return _read(path, settings, angles)
@@ -124,7 +124,7 @@ def _add_restoring(draft: ModelDraft, g: np.ndarray, depth: float) -> None:
 
 
 def _add_radiation(draft: ModelDraft, memory: retardation.RadiationMemory) -> None:
-    """Add <radiation>, and note the error of its fit."""
+    """Add <radiation>, and a note about the error of its fit."""
     if len(memory.frequencies):
         element = draft.add("radiation")
         for k, w in enumerate(memory.frequencies):

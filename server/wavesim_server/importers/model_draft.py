@@ -87,7 +87,7 @@ class TrackedTable(Mapping[str, Any]):
 
 
 def _is_meaningful(value: Any) -> bool:
-    """Return whether an entry contains information; zeros, `None` and empty values do not."""
+    """Return whether an entry contains information; zeros, `None` and empty values do not contain any."""
     if isinstance(value, Mapping):
         return any(map(_is_meaningful, value.values()))
     return any(map(_is_meaningful, value)) if isinstance(value, list | tuple) else value not in EMPTY_VALUES

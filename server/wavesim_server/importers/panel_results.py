@@ -35,7 +35,7 @@ class RadiationCoefficients:
 
 @dataclass(frozen=True)
 class PanelOperators:
-    """Complex force (N, N m) or motion (m, rad) per m of wave amplitude, (6, frequencies, headings).
+    """Complex force (N, N m) or motion (m, rad) per m of wave amplitude (6, frequencies, headings).
 
     :attr:`headings` are in rad, in equal steps over the full circle, starting at 0 (following sea). :attr:`use` is the
     kind of operator, as named in <rao>.

@@ -201,7 +201,7 @@ def _frequency_weights(w: Array) -> Array:
 
 
 def _infinite(w: Array, a: Array, k: Array, known: Array | None) -> Array:
-    """Return the best-fitting added mass at infinite frequency, or the known one."""
+    """Return the best-fitting added mass at infinite frequency, or the known value."""
     if known is not None:
         return known
     at = w[:, None, None]

@@ -75,7 +75,7 @@ class Trial:
 
     @property
     def simulation(self) -> Simulation:
-        """The live simulation."""
+        """The live simulation, as it is at the moment."""
         return self._trial.server.simulation
 
     @property

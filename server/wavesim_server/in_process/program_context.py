@@ -42,7 +42,7 @@ def _copy_of_library(name: str) -> ModuleType:
     return module
 
 
-_generators: weakref.WeakSet[Any] = weakref.WeakSet()  #: global generators of the copies
+_generators: weakref.WeakSet[Any] = weakref.WeakSet()  #: global random generators of the copied modules
 
 
 def _seed_after_fork() -> None:

@@ -57,7 +57,7 @@ class InProcessTrial(Trial):
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
-        """Start all participants, and end them afterwards."""
+        """Start all participants of the trial, and end them afterwards."""
         self._prepare_folder()
         terminal, outside = sys.stderr, outside_participants(self)
 

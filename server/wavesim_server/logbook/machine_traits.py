@@ -49,7 +49,7 @@ def _libc() -> str:
 
 
 def _simd() -> list[str]:
-    """Return the instruction sets that NumPy found and uses."""
+    """Return the instruction sets that NumPy has found and uses."""
     config: Any = np.show_config(mode="dicts")
     simd = config.get("SIMD Extensions", {}) if isinstance(config, dict) else {}
     return [*simd.get("baseline", ()), *simd.get("found", ())]

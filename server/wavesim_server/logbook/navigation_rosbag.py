@@ -31,7 +31,7 @@ from wavesim_server.logbook.sonar_rosbag import CdrWriter, message_definition
 #: time at which the message became available (simulation time in ns), and the message itself
 Message = tuple[int, bytes]
 _HALF = math.sqrt(0.5)
-_UNKNOWN_COVARIANCE = (-1.0, *[0.0] * 8)  #: covariance of a quantity that is not measured
+_UNKNOWN_COVARIANCE = (-1.0, *[0.0] * 8)  #: covariance that marks a quantity as not measured
 IMU, ODOMETRY, TWIST = (
     "sensor_msgs/msg/Imu",
     "nav_msgs/msg/Odometry",

@@ -46,7 +46,7 @@ def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
 
 
 def delivery_fates(receptions: Any) -> Any:
-    """Return one reception per signal and node.
+    """Return one reception for each pair of signal and node.
 
     For each pair, this is the reception whose outcome is "received" or, if there is none, the one along the most direct
     path.

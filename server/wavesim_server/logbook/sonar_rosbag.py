@@ -1,11 +1,10 @@
 """Export sonar and camera frames as an MCAP file with ROS 2 messages of marine_acoustic_msgs and sensor_msgs.
 
-- Images (forward-looking, side-scan, scanning): ProjectedSonarImage, with all beams of one range, then those of the
-  next range.
-- Soundings: SonarDetections and, under `/points`, PointCloud2 in the frame `map` (east, north, up).
-- Scanning sonars: in addition, each step as a SonarEcho (`/echo`, ping360_sonar_msgs; angles to starboard), and each turn as
-  a LaserScan (`/scan`) with the range of the strongest sample per step, counter-clockwise as ROS counts angles.
-- Cameras: Image, and their depths also as Image (`/depth`).
+- Images (forward-looking, side-scan, scanning): ProjectedSonarImage, with all beams of one range, followed by those of
+the next range. - Soundings: SonarDetections and, under `/points`, PointCloud2 in the frame `map` (east, north, up). -
+Scanning sonars: in addition, each step as a SonarEcho (`/echo`, ping360_sonar_msgs; angles to starboard), and each turn
+as a LaserScan (`/scan`) with the range of the strongest sample in each step, counter-clockwise as ROS counts angles. -
+Cameras: images as Image, and depths also as Image (`/depth`).
 
 Stamps are transmission times. The axes of a sonar are z ahead, x up and y to starboard; its beams are in the y-z plane.
 """
@@ -123,7 +122,7 @@ class CdrWriter:
 
     @property
     def message(self) -> bytes:
-        """The complete message."""
+        """The complete message in bytes."""
         return CDR_HEADER + bytes(self._out)
 
 
@@ -137,7 +136,7 @@ def _begin_message(frame: ImagingFrame) -> CdrWriter:
 def sonar_echo_message(frame: ImagingFrame) -> bytes:
     """Return a step of a scanning sonar as a SonarEcho, in whole metres, kilohertz and metres per second.
 
-    The gain is unknown (0).
+    The gain of the sonar is unknown and given as 0.
     """
     r, out = frame.record, _begin_message(frame)
     line = frame.samples[0] >> (8 * (int(r["sample_bytes"]) - 1))

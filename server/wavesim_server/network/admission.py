@@ -91,7 +91,7 @@ class AdmissionPolicy:
         """Return the actuators and sensors of a body, which are found by its configured name or, otherwise, by its
         model.
 
-        Both results are empty for an unknown body.
+        For an unknown body, both lists are empty.
         """
         if name in self.reserved_rows:
             model = self.config.fleet.bodies[self.reserved_rows[name]].model

@@ -178,7 +178,7 @@ class Crews:
     def request_tag(member: CrewMember, number: int) -> int:
         """Combine the number of a request with the number of its session, for use in records.
 
-        The answer to the request contains this number, which identifies the session.
+        The answer to the request contains this combined number, which identifies the session.
         """
         return number | member.ordinal << 32 | member.epoch << 48
 

@@ -222,7 +222,7 @@ class Front:
         self.stood_still_s = 0.0  #: total wall time during which the front had work to do but did not run
 
     def set_time(self, now: float) -> None:
-        """Set the current time.
+        """Set the current time on the front's clock.
 
         Exclude the time during which the front itself stalled from all limits. The front was stopped, or had no
         processor.

@@ -25,7 +25,7 @@ class Barrier:
     replies: dict[int, StepDone] = field(default_factory=dict)
     dismissed: set[int] = field(default_factory=set)
     deadline: float = math.inf
-    since: float = 0.0  #: time at which the engine reached this tick
+    since: float = 0.0  #: time at which the engine reached the current tick
 
     def begin(self, tick: int, clients: Iterable[int], now: float) -> None:
         """Start to wait for these clients at a tick."""
