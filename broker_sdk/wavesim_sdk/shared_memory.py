@@ -37,7 +37,7 @@ MAGIC = b"WVSMAREA"
 HEADER_BYTES = 64
 TABLE_HEADER_BYTES = 64
 ORDERED_MACHINES = ("x86_64", "AMD64")  #: processors that preserve the order of stores and of loads
-MEMORY = Path("/dev/shm")  #: folder in which Linux lists the segments
+MEMORY = Path("/dev/shm")  #: folder in which Linux lists shared-memory segments
 MAX_NAMED_SERVERS = 5  #: maximum number of servers that a message lists
 BEGUN, DONE, TICK_0, TICK_1, OWNER, OWNER_START, DUE, SYNCHRONOUS = range(8)
 

@@ -192,7 +192,7 @@ class Resumed:
 
 @dataclass(frozen=True)
 class PilotReturned:
-    """A suspended pilot drives again, because the session that took over has ended."""
+    """A suspended pilot drives again, because the session that had taken over has ended."""
 
     session: Session
     previous: Session

@@ -6,9 +6,9 @@ sines sa and sb,
 
     dx = p dz (ca + cb)/(sa + sb),   dt = (2/g) asinh(g d / (2 sqrt(ca cb))),   ds = d h / sin h
 
-where d is the chord and h is half the angle turned. These forms avoid cancellation for small gradients and flat rays.
-Two numbers identify a path: its first direction (up or down) and its number of reversals. A reversal is a turning
-point, or a bounce off the surface or the bottom.
+where d is the chord and h is half the angle through which the ray turns. These forms avoid cancellation for small
+gradients and flat rays. Two numbers identify a path: its first direction (up or down) and its number of reversals. A
+reversal is a turning point, or a bounce off the surface or the bottom.
 """
 
 from __future__ import annotations
