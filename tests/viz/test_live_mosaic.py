@@ -226,6 +226,10 @@ def test_the_page_shows_the_mosaic(
         page.page.locator("#shown summary").click()
         page.page.locator("#do-show-mosaic").click()
         page.until(lambda: "mosaic" in page.protocol.seen)
+        # nothing is wrong: it has not begun
+        page.wait(
+            "document.querySelector('.toast:not(.bad)')?.textContent.startsWith('the mosaic begins with the next frames')"
+        )
         page.page.keyboard.press("Escape")
         for source.now in (3.0, 9.9, *((5.0,) if replay else ())):
             for name in ("side", "bed"):

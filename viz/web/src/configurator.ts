@@ -24,6 +24,7 @@ function none(): XmlTree {
 
 export class Configurator {
   private readonly root = h("div", { id: "configure" });
+  private readonly bar = h("div", { id: "bar" });
   private readonly bench: ModelEditor3D;
   private readonly form = h("div", { class: "form" });
   private readonly side = h("div", { class: "side" });
@@ -90,27 +91,20 @@ export class Configurator {
       },
       "turn",
     );
+    this.bar.append(
+      h("div", { class: "brand" }, h("img", { src: "/static/icon.svg", alt: "" }), "WaVeSim", h("small", {}, "models")),
+      this.list,
+      h("button", { onclick: () => open.click() }, "import…"),
+      open,
+      h("button", { id: "undo", title: "Undo last change (Ctrl+Z)", onclick: () => this.undo() }, "undo"),
+      h("span", { class: "grow" }),
+      h("label", { class: "row" }, "save as", file),
+      h("label", { class: "row" }, replace, "replace"),
+      h("button", { class: "on", id: "save", onclick: () => void this.save(file.value, replace.checked) }, "save"),
+      this.back,
+    );
     this.root.append(
-      h(
-        "div",
-        { id: "bar" },
-        h(
-          "div",
-          { class: "brand" },
-          h("img", { src: "/static/icon.svg", alt: "" }),
-          "WaVeSim",
-          h("small", {}, "models"),
-        ),
-        this.list,
-        h("button", { onclick: () => open.click() }, "import…"),
-        open,
-        h("button", { id: "undo", title: "Undo last change (Ctrl+Z)", onclick: () => this.undo() }, "undo"),
-        h("span", { class: "grow" }),
-        h("label", { class: "row" }, "save as", file),
-        h("label", { class: "row" }, replace, "replace"),
-        h("button", { class: "on", id: "save", onclick: () => void this.save(file.value, replace.checked) }, "save"),
-        this.back,
-      ),
+      this.bar,
       h("div", { class: "form-holder" }, this.verdict, this.form),
       h(
         "div",
@@ -161,6 +155,17 @@ export class Configurator {
   show(on: boolean): void {
     this.visible = on;
     this.root.classList.toggle("hidden", !on);
+  }
+
+  /** Take the buttons that each view of the page has while it is shown. */
+  prefer(preferences: HTMLElement): void {
+    this.bar.append(preferences);
+  }
+
+  /** Redraw in the colours of the theme. */
+  recolour(): void {
+    this.bench.redraw();
+    this.tries.recolour();
   }
 
   private async start(file: HTMLInputElement): Promise<void> {

@@ -128,7 +128,7 @@ function handlers(p: MessageTargets): Handlers {
     picture: (m) => p.sonars.setStatus(m.row, m.name, m.trouble, m.epoch),
     mosaic: (m) => {
       if (!m.layers.length && !s.mosaic.layers.size && s.mosaic.shown)
-        toast("no mosaic yet: no side-scan sonar or multibeam echosounder has sent frames", true);
+        toast("the mosaic begins with the next frames of a side-scan sonar or multibeam echosounder");
       s.mosaic.list(m.layers);
     },
     trouble: (m) => p.connection.source(m.text),
