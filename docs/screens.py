@@ -74,7 +74,7 @@ BAY = """<wavesim files="FILES" name="looks" seed="18">
     <fence name="harbour"><corner north="-400 m" east="-400 m"/><corner north="400 m" east="-400 m"/><corner north="400 m" east="400 m"/><corner north="-400 m" east="400 m"/></fence>
   </fleet>
 </wavesim>"""
-MOMENT = 110.0  # s of simulation time at which the trial slows down
+MOMENT = 60.0  # s of simulation time at which the trial slows down
 
 
 # -- what is looked at ---------------------------------------------------------------------------------------------

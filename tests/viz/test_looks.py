@@ -13,6 +13,7 @@ from tests.viz.browser import Page, Viewer
 from tests.viz.sea import READY, Opener
 from tests.viz.stage import on_stage
 from tests.viz.test_looking import Bay, loaded
+from wavesim_world.sonars.presets import PRESETS
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 #: texts that a function draws on a canvas, with their boxes: left, right, baseline
@@ -166,6 +167,33 @@ def test_the_configurator_has_both_themes(view: Callable[..., Viewer], open_page
     page.wait("configure.tree().model.attributes.name === 'remus100'")
     page.page.wait_for_selector("#verdict.good")
     assert page.see("document.querySelector('#way')") is None
+    page.clean()
+
+
+def test_a_new_sonar_has_a_preset_that_exists(view: Callable[..., Viewer], open_page: Opener) -> None:
+    """A preset is chosen from a list, and no text has the marks of its source."""
+    page = open_page(view(command="configure").url)
+    page.page.wait_for_selector("#verdict.good")
+    page.page.locator("select[aria-label='Add to sensors']").select_option(label="sonar")
+    preset = page.page.locator(".side select[data-key='sonar.preset']")
+    assert preset.input_value() in PRESETS
+    assert preset.locator("option").all_text_contents() == sorted(PRESETS)
+    assert "`" not in page.page.locator(".side").inner_text() and page.page.locator(".side code").count() > 1
+    page.clean()
+
+
+def test_the_legend_follows_the_theme(bay: str, open_page: Opener) -> None:
+    """Corners of the selected body are light on dark and dark on light."""
+    page = open_page(bay)
+    page.wait(READY)
+    page.page.click("#do-help")
+    corner = (
+        "(() => { const d = document.querySelectorAll('#legend canvas')[2].getContext('2d').getImageData(0, 0, 88, 48).data;"
+        " for (let k = 0; k < d.length; k += 4) if (d[k + 3] === 255) return `rgb(${d[k]}, ${d[k + 1]}, ${d[k + 2]})` })()"
+    )
+    for _ in range(2):
+        assert dark(page, corner) == (page.see(THEME) == "light")
+        page.page.keyboard.press("Shift+L")
     page.clean()
 
 

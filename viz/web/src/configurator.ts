@@ -18,6 +18,11 @@ import type {
   XmlTree,
 } from "./page_protocol";
 
+/** A text whose words between backticks are code. */
+function marked(text: string): (string | HTMLElement)[] {
+  return text.split("`").map((part, k) => (k % 2 ? h("code", {}, part) : part));
+}
+
 function none(): XmlTree {
   return { tag: "sensors", attributes: {}, text: "", children: [] };
 }
@@ -372,7 +377,8 @@ export class Configurator {
       key.required ? "Required." : `Default: ${key.default || "none"}.`,
     ]
       .filter(Boolean)
-      .join("\n");
+      .join("\n")
+      .replaceAll("`", "");
     const set = (v: string): void => {
       if (numbers) t.text = v;
       else if (v === "") delete t.attributes[key.name];
@@ -385,7 +391,7 @@ export class Configurator {
       const s = h(
         "select",
         { title: about, onchange: () => set(s.value) },
-        ...(key.required ? [] : [h("option", { value: "" }, `(${key.default})`)]),
+        ...(key.required ? [] : [h("option", { value: "" }, `(${key.default || "none"})`)]),
         ...key.choices.map((c) => h("option", { value: c, selected: c === value }, c)),
       );
       input = s;
@@ -446,7 +452,7 @@ export class Configurator {
     setChildren(
       this.chosenBox,
       h("h3", {}, `${t.tag} ${t.attributes["name"] ?? ""}`),
-      h("div", { class: "soft" }, rule.doc),
+      h("div", { class: "soft" }, ...marked(rule.doc)),
       ...rule.keys.filter((k) => k.kind !== "numbers").map((k) => this.field(t, k)),
     );
   }

@@ -12,6 +12,7 @@ import { h, toggleClass } from "./dom";
 import { Dock } from "./dock";
 import { DrawingLoop } from "./drawing_loop";
 import { ErrorBanner } from "./error_banner";
+import { recolourKeyHelp } from "./keyboard";
 import { LayoutMenu } from "./layouts";
 import { ManualControl } from "./manual_control";
 import { messageHandler } from "./message_handlers";
@@ -61,6 +62,7 @@ const theme = new Theme((dark) => {
   details.recolour();
   bottom.charts.recolour();
   configurator?.recolour();
+  recolourKeyHelp();
 });
 const preferences = h(
   "div",
