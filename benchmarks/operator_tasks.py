@@ -306,8 +306,10 @@ def fail_and_repair(desk: Desk) -> None:
     choose(desk, "remus")
     desk.provoked |= {("notice", "remus"), ("notice", "")}
     desk.provoked_for_long.add(("navigation", "remus"))
-    parts = (("speedlog", "bias", "#instruments details[data-name='speedlog'] summary"),)
-    parts += (("rudder-top", "stuck", "#actuators tr[data-name='rudder-top']"),)
+    parts = (
+        ("speedlog", "bias", "#instruments details[data-name='speedlog'] summary"),
+        ("rudder-top", "stuck", "#actuators tr[data-name='rudder-top']"),
+    )
     for name, kind, place in parts:
         for choice in (kind, "repair"):
             page.get_by_label(f"Inject a fault into {name}").click()
@@ -384,6 +386,7 @@ def replay_and_back(desk: Desk) -> None:
         assert not faults, faults
     finally:
         page.requests.clear()
+        desk.requests.clear()  # the browser reports no end of the requests of a page that it leaves
         page.origin = origin
         page.page.goto(desk.world.url)
         page.wait("window.wavesim && wavesim.view && wavesim.store.rows.length === 7")
