@@ -18,7 +18,6 @@ from wavesim_world.config.ranging_sensors import SonarConfig
 from wavesim_world.config.schema import child_elements, keys, type_name
 from wavesim_world.sonars import presets
 
-
 #: Names of the presets of an element.
 LISTED: dict[type, Iterable[str]] = {TransducerConfig: modem_presets.PRESETS, SonarConfig: presets.PRESETS}
 
