@@ -102,6 +102,10 @@ export class LogCharts {
     for (const wanted of this.kept()) this.chart(wanted);
   }
 
+  get empty(): boolean {
+    return this.charts.length === 0;
+  }
+
   /** Fields of the selected body. */
   get fields(): ChartField[] {
     return this.picker.fields;

@@ -128,7 +128,7 @@ const recorder = new ViewRecorder(
   () => stage.drawStill(),
   () => store.hello?.name || "wavesim",
 );
-const helm = new ManualControl(store, stage.element, (body, shares) => link.drive(body, shares), choose);
+const helm = new ManualControl(store, stage.element, (body, axes) => link.drive(body, axes), choose);
 const link = new ViewerSocket(
   takeFrame,
   (message) => take(message),

@@ -283,11 +283,15 @@ export class Stage {
     this.view?.goTo(row);
   }
 
-  /** Show or hide a layer, and remember the choice for the next visit. */
   toggle(layer: Layer): void {
     this.show[layer] = !this.show[layer];
-    localStorage.setItem(STORED_LAYERS, JSON.stringify(this.show));
+    this.storeLayers();
     this.changed();
+  }
+
+  /** Remember the shown layers for the next visit. */
+  private storeLayers(): void {
+    localStorage.setItem(STORED_LAYERS, JSON.stringify(this.show));
   }
 
   private restoreLayers(): void {
@@ -397,6 +401,7 @@ export class Stage {
 
   showLayers(layers: string[]): void {
     for (const [layer] of LAYERS) this.show[layer] = layers.includes(layer);
+    this.storeLayers();
   }
 
   /** Restore the view of a link. */

@@ -8,7 +8,6 @@ import { DEEP, scaleColour, VIRIDIS } from "../src/colour_scales";
 import { formatNumber, formatTime } from "../src/dom";
 import { formatHeading, wrapDegrees, euler, fromThree, toThree } from "../src/coordinate_frames";
 import { formatDegrees, formatOffset, depthAt, geodetic, distanceAndBearing } from "../src/geodesy";
-import { actuatorShares } from "../src/manual_control";
 import { viewLink, parseViewLink } from "../src/url_state";
 import { normalisedKey, nextSpeed, SPEEDS } from "../src/keyboard";
 import { decodeFrame } from "../src/websocket";
@@ -20,7 +19,7 @@ import { circlePoints, distancesAndTimes, parallelLegs, type Point } from "../sr
 import { zoomOf } from "../src/text_size";
 import { placeLabel } from "../src/traffic_list";
 import { axisRange, axisWidth, displayUnit, tickTexts, formatValue } from "../src/units";
-import { type ActuatorInfo, BODY_WIDTH, INVALID, type ModelInfo, type SignalReception } from "../src/page_protocol";
+import { BODY_WIDTH, INVALID, type SignalReception } from "../src/page_protocol";
 
 test("the next speed is the next one, whatever the last was; 0 is the fastest", () => {
   assert.equal(nextSpeed(0, -1, SPEEDS), 30);
@@ -325,53 +324,6 @@ test("two-way and one-way ranges are compared with the true ranges", () => {
     [90, 90, 90],
   );
   assert.equal(rangeMeasurements(events, 1, "range", 6.5, asked).length, 1);
-});
-
-test("the helm uses each actuator for what it does", () => {
-  const act = (kind: string, part: number, maximum = 1): ActuatorInfo =>
-    ({ kind, part, maximum, minimum: -maximum }) as ActuatorInfo;
-  const thruster = (position: number[], direction: number[], deflector = false): object => ({
-    position,
-    direction,
-    deflector,
-  });
-  const model = (thrusters: object[], fins: object[] = []): ModelInfo =>
-    ({ shape: { size: [2, 0.3, 0.3] }, thrusters, fins }) as unknown as ModelInfo;
-  // a torpedo: a propeller, a rudder and a plane at its stern; up and down are the planes'
-  const torpedo = model(
-      [thruster([-1, 0, 0], [2, 0, 0])],
-      [
-        { position: [-0.9, 0, -0.1], normal: [0, 1, 0] },
-        { position: [-0.9, 0.1, 0], normal: [0, 0, 1] },
-      ],
-    ),
-    parts = [act("thruster", 0), act("fin", 0), act("fin", 1), act("ballast", 0)];
-  assert.deepEqual(
-    actuatorShares(parts, torpedo, [1, 0, 0, 0]).map((v) => v && +v.toFixed(2)),
-    [1, 0, 0, null],
-  );
-  const [still, rudder, plane] = actuatorShares(parts, torpedo, [0, 0, 1, 1]);
-  // force to port at the stern turns to starboard; upward there dives
-  assert.ok(still === 0 && rudder! < -0.9 && plane! < -0.9, `${rudder} ${plane}`);
-  // two thrusters side by side turn by their difference; a vertical one dives
-  const pair = model([
-      thruster([-0.5, -0.3, 0], [1, 0, 0]),
-      thruster([-0.5, 0.3, 0], [1, 0, 0]),
-      thruster([0, 0, 0], [0, 0, -1]),
-    ]),
-    three = [0, 1, 2].map((k) => act("thruster", k));
-  assert.deepEqual(actuatorShares(three, pair, [0, 0, 0, 1]), [1, -1, 0]);
-  assert.deepEqual(actuatorShares(three, pair, [1, 0, 1, 0]), [1, 1, -1]);
-  assert.deepEqual(actuatorShares(three, pair, [1, 0, 0, 1]), [1, 0, 0], "no more than all of it");
-  // a jet goes astern by its bucket, and turns by its nozzle
-  assert.deepEqual(
-    actuatorShares(
-      [act("thruster", 0), act("angle", 0, 0.5), act("deflector", 0)],
-      model([thruster([-2, 0, 0], [1, 0, 0], true)]),
-      [-1, 0, 0, 0.5],
-    ),
-    [1, -0.5, -1],
-  );
 });
 
 const WAVES = [
