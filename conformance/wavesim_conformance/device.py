@@ -267,7 +267,8 @@ class PortChecker(ConformanceChecker):
                         host.send(part)
             self.is_alive()  # by the end of the second step, it has processed the bytes
             self.is_alive()
-            closed.append(not all(tuple(h.send(b"\r\n") for h in hosts)))
+            served = [h.send(b"\r\n") for h in hosts]
+            closed.append(not all(served))
         return "one host keeps its connection, but of two hosts one loses it" if closed == [False, True] else ""
 
 

@@ -39,6 +39,7 @@ TUTORIALS = "docs/tutorials/"
 NAMES = {
     "vehicle": "firstdive",
     "sensor": "pond",
+    "own-device": "basin",
     "trial": "lake",
     "study": "",
     "hil": "harbour",
