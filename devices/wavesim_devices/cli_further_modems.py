@@ -82,3 +82,34 @@ def m64(role: str, channel: int) -> Any:
     return DeviceType(
         f"M64 modem (role {role})", lambda b, send, _: M64Modem(b, send, role, channel), uses_acoustics=True
     )
+
+
+@device_command(
+    """Emulate a Teledyne Benthos ATM-900 modem. The device uses the transducer of body NAME, which needs a `modem` with a
+    payload of 256 bytes and `recharge="0 s"`.
+
+    Command mode and online mode, packets of up to 4096 bytes at rate codes 2 to 13, ranges. LocalAddr can only be
+    --address.
+
+    Not emulated: low power and wake-up tones, acknowledgements and repetitions (DataRetry is 0), bad data, multipath
+    delay, gain and channel errors of received packets (0), output other than hexadecimal, the clock. P1Prompt, Verbose,
+    WakeTones, ShowBadData and OpMode are stored, but have no effect.""",
+    click.option(
+        "--address", type=click.IntRange(1, 254), required=True, help="Address of the modem, as in the configuration."
+    ),
+    click.option(
+        "--carrier",
+        type=Quantity("frequency", low=1.0),
+        default="11.5 kHz",
+        show_default=True,
+        help="Carrier of the modem, as in the configuration.",
+    ),
+    modem=True,
+)
+def benthos(address: int, carrier: float) -> Any:
+    from wavesim_devices.benthos import BenthosModem
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType(
+        f"Benthos modem {address}", lambda b, send, _: BenthosModem(b, send, address, carrier), uses_acoustics=True
+    )
