@@ -23,8 +23,10 @@ from wavesim_sdk.errors import WaveSimError
 #: options of each device that needs some, and valid commands of its protocol
 MODEM = "--address 3"
 DEVICES: dict[str, tuple[str, tuple[bytes, ...]]] = {
+    "benthos": (f"{MODEM} --tcp 0", (b"AT\r", b"@TxRate=5\r", b"ATR4\r")),
     "boat": ("--nmea0183 tcp:0 --nmea2000 tcp:0 --signalk tcp:0", ()),
     "dvl": ("--tcp 0", (b"CS\r", b"===\r", b"PD4\r")),
+    "m64": ("--tcp 0", (b"wcv\n", b"wcq,8,12345678\n")),
     "micromodem": (f"{MODEM} --tcp 0", (b"$CCMPC,3,4*00\r\n", b"$CCCFQ,ALL\r\n")),
     "nanomodem": (f"{MODEM} --tcp 0", (b"$?", b"$P005", b"$B05hello", b"$XTG")),
     "nmea": ("--tcp 0", ()),
@@ -32,6 +34,7 @@ DEVICES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     "omniscan": ("--tcp 0", (b"BR\x02\x00\x06\x00\x00\x00\x05\x00\x9f\x00",)),
     "ping1d": ("--tcp 0", (b"BR\x02\x00\x06\x00\x00\x00\x05\x00\x9f\x00",)),
     "ping360": ("--tcp 0", (b"BR\x02\x00\x06\x00\x00\x00\x05\x00\x9f\x00",)),
+    "popoto": (f"{MODEM} --command tcp:0", (b'{"Command": "GetValue", "Arguments": "RemoteID 0"}\n',)),
     "s2c": (f"{MODEM} --net tcp:0", (b"AT?S\n", b"AT*SENDIM,5,4,ack,hello\n", b"ATZ0\n")),
     "sbe37": ("--tcp 0", (b"TS\r\n", b"DS\r\n", b"INTERVAL=5\r\n")),
     "sbe45": ("--tcp 0", (b"TS\r\n", b"DS\r\n")),
@@ -39,15 +42,17 @@ DEVICES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     "surveyor": ("--tcp 0", (b"BR\x02\x00\x06\x00\x00\x00\x05\x00\x9f\x00",)),
     "ublox": ("--tcp 0", (b"\xb5\x62\x0a\x04\x00\x00\x0e\x34",)),
     "unet": (f"{MODEM} --fjage tcp:0", (b'{"action": "agents", "id": "1"}\n', b'{"alive": true}\n')),
+    "usbl": ("--beacon 1=4 --tcp 0", ()),
     "vectornav": ("--tcp 0", (b"$VNRRG,01*XX\r\n", b"$VNWRG,06,1*XX\r\n")),
     "waterlinked-dvl": (
         "--json tcp:0 --pd6 tcp:0 --pd4 tcp:0 --http tcp:0 --serial pty:",
         (b'{"command": "get_config"}\r\n', b"wcv\n", b"GET /api/v1/about HTTP/1.1\r\nHost: a\r\n\r\n"),
     ),
+    "waterlinked-ugps": ("--http tcp:0", (b"GET /api/v1/about HTTP/1.1\r\nHost: a\r\n\r\n",)),
     "xsens": ("--tcp 0", (b"\xfa\xff\x30\x00\xd1", b"\xfa\xff\x10\x00\xf1")),
 }
 #: devices that only send: they have no commands
-TALKERS = {"boat", "nmea"}
+TALKERS = {"boat", "nmea", "usbl"}
 
 
 class Served:
