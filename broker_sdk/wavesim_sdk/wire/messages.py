@@ -368,7 +368,7 @@ class Piece:
     data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame, starting at offset `part` x 1120")
 
 
-#: (whether the client sends it, whether it needs a session, record) of each datagram type
+#: for each datagram type, whether the client sends it, whether it needs a session, and its record
 MESSAGES: dict[Type, tuple[bool, bool, type[Any]]] = {
     Type.HELLO: (True, False, Hello),
     Type.CHALLENGE: (False, False, Challenge),
