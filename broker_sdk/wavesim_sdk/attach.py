@@ -309,6 +309,10 @@ class SensorTableClaim:
         """Signal to the engine that the values for the due tick have been written."""
         self._done.release()
 
+    def wake(self) -> None:
+        """End the :meth:`wait_due` of another thread."""
+        self._due.release()
+
     def release(self) -> None:
         """Release the claim on a sensor table. A second call has no effect."""
         if self.is_released:

@@ -27,7 +27,7 @@ from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from wavesim_sdk.errors import SessionLost
+from wavesim_sdk.errors import SessionEnded, SessionLost
 from wavesim_sdk.estimate import Estimate
 from wavesim_sdk.onboard import BrokerBase, Command, Step
 from wavesim_sdk.server_address import DEFAULT_SERVER
@@ -97,9 +97,18 @@ class Broker(BrokerBase):
                 return []
 
     def steps(self) -> Iterator[Step]:
-        """Yield every step until the run has ended."""
+        """Yield every step until the run has ended or the server is shut down.
+
+        Raises SessionEnded if the server ends only this session, and SessionLost if it does not answer any more.
+        """
         while not self.ended or self._kept:
-            for step in self.poll(0.5):
+            try:
+                arrived = self.poll(0.5)
+            except SessionEnded:
+                if self.is_shut_down:
+                    return
+                raise
+            for step in arrived:
                 yield step
                 if self._step is not None and self._step.step:
                     self.answer()  # the caller did not answer
@@ -239,8 +248,10 @@ class AsyncBroker(BrokerBase):
             self._changed.set()
 
     async def _next(self) -> Step | None:
-        """Wait for the next step and return it, or None when the run has ended."""
+        """Wait for the next step and return it, or None when the run has ended or the server is shut down."""
         while not self._waiting:
+            if self._error is not None and self.is_shut_down:
+                return None
             if self._error is not None:
                 raise self._error
             if self.ended:
@@ -255,7 +266,7 @@ class AsyncBroker(BrokerBase):
         return self._waiting.popleft()
 
     async def steps(self) -> AsyncIterator[Step]:
-        """Yield every step until the run has ended."""
+        """Yield every step until the run has ended or the server is shut down; see :meth:`Broker.steps`."""
         while (step := await self._next()) is not None:
             self._step = step.state
             yield step
@@ -274,9 +285,9 @@ class AsyncBroker(BrokerBase):
                 come = self.take_frames()
                 for frame in come:
                     yield frame
-                if self._error is not None:
+                if self._error is not None and not self.is_shut_down:
                     raise self._error
-                if self.ended and not come:
+                if (self.ended or self.is_shut_down) and not come:
                     return
                 if not come and not await self._something(LOOK_S) and is_silent(self.session, time.monotonic()):
                     raise no_answer_error(self.server, self.session)

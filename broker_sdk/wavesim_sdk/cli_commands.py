@@ -91,7 +91,7 @@ def fault(body: str, part: str, kind: str, amount: str, field: str, server: str)
     \b
     Actuators: stuck, frozen (for AMOUNT s), lost, reduced (to the fraction AMOUNT), reversed.
     Sensors:   lost, frozen, bias (AMOUNT with its unit: "5 deg", "-0.2 m/s"), spikes
-               (AMOUNT: probability, 0 to 1), noisy (AMOUNT: factor of the noise),
+               (AMOUNT: probability, 0 to 1), noisy (AMOUNT: noise factor),
                wet (leak detector; AMOUNT: compartment), unlocked (Doppler log).
     """
     _send(server, "fault", body=body, part=part, kind=kind, amount=amount.strip() or None, field=field or None)

@@ -31,7 +31,9 @@ def tables_markdown() -> str:
     ):
         lines += [f"## {title}", ""]
         for t in group:
-            lines += [f"### {t.name}", "", f"{t.doc} Written by: {t.writer}. {t.dtype.itemsize} bytes per row.", ""]
+            sensor = t.writer.removeprefix("emulator ")
+            writer = t.writer if sensor == t.writer else f"`{sensor}` emulator"
+            lines += [f"### {t.name}", "", f"{t.doc} Written by the {writer}. {t.dtype.itemsize} bytes per row.", ""]
             lines += ["| column | type | unit | meaning |", "|---|---|---|---|"]
             for f in t.fields:
                 shape = f" x {f.shape[0]}" if f.shape else ""

@@ -22,7 +22,7 @@ import numpy as np
 from wavesim_sdk import arguments
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.broker import ANSWER_TIMEOUT_S, JOIN_TIMEOUT_S
-from wavesim_sdk.errors import SessionLost
+from wavesim_sdk.errors import SessionEnded, SessionLost
 from wavesim_sdk.onboard import RequestOutcomes
 from wavesim_sdk.privileged_requests import PrivilegedRequests
 from wavesim_sdk.server_address import ServerName, address_of
@@ -37,7 +37,7 @@ from wavesim_sdk.wire.items import (
     SignalSeen,
 )
 from wavesim_sdk.wire.link import open_link
-from wavesim_sdk.wire.messages import FLEET_DTYPE, Fleet, Join, Role
+from wavesim_sdk.wire.messages import FLEET_DTYPE, SHUTDOWN, Fleet, Join, Role
 from wavesim_sdk.wire.schema import Malformed
 
 __all__ = ["FleetFrame", "Observer"]
@@ -166,9 +166,15 @@ class Observer(PrivilegedRequests):
         return said
 
     def frames(self) -> Iterator[FleetFrame]:
-        """Yield every frame until the run has ended."""
+        """Yield every frame until the run has ended or the server is shut down."""
         while self.run_state != 3:
-            yield from self.poll(0.5)
+            try:
+                frames = self.poll(0.5)
+            except SessionEnded:
+                if self.session.end_reason == SHUTDOWN:
+                    return
+                raise
+            yield from frames
 
     def _feed(self, event: SessionEvent) -> FleetFrame | None:
         match event:

@@ -17,7 +17,7 @@ from wavesim_sdk.privileged_requests import PrivilegedRequests
 from wavesim_sdk.server_address import ServerName, address_of
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
-from wavesim_sdk.wire.client import ClientSession, SessionEvent
+from wavesim_sdk.wire.client import ClientSession, SessionClosed, SessionEvent
 from wavesim_sdk.wire.frame_pieces import WholeFrame
 from wavesim_sdk.wire.items import (
     ActuatorDescription,
@@ -33,8 +33,8 @@ from wavesim_sdk.wire.items import (
     SensorDescription,
     SignalSent,
 )
-from wavesim_sdk.wire.link import make_session
-from wavesim_sdk.wire.messages import Join, Role, Welcome
+from wavesim_sdk.wire.link import make_session, raise_if_ended
+from wavesim_sdk.wire.messages import SHUTDOWN, Join, Role, Welcome
 from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.state import Sensors, State, missing_name_text
 
@@ -280,6 +280,21 @@ class BrokerBase(PrivilegedRequests):
         at = self.session.welcome
         late = at is not None and not at.resumed and at.run_state == RunState.ENDED
         return late or self._steps.ended
+
+    @property
+    def end_reason(self) -> str:
+        """Reason why the server ended the session; empty while it lasts, and if the program left or lost the server."""
+        return self.session.end_reason
+
+    @property
+    def is_shut_down(self) -> bool:
+        """True if the server was shut down, which ends the run: with `wavesim shutdown` or Ctrl-C."""
+        return self.session.end_reason == SHUTDOWN
+
+    def raise_if_shut_down(self) -> None:
+        """Raise SessionEnded if the server was shut down, for programs that reconnect to a restarted server."""
+        if self.is_shut_down:
+            raise_if_ended(SessionClosed(self.end_reason))
 
     @property
     def actuators(self) -> tuple[ActuatorDescription, ...]:

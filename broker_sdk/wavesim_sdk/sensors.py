@@ -48,7 +48,7 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
     generation = integer(
         "generation",
         "",
-        "Generation of the instrument in the table `instruments`. If it differs from the current one, the value belongs to a "
+        "Generation of the instrument in the `instruments` table. If it differs from the current one, the value belongs to a "
         "previous instrument.",
     )
     measured = integer("measured_ns", "ns", "Time to which the following values apply.")
@@ -186,7 +186,7 @@ _BUILT_IN = (
             value("x", "m/s", "Velocity of the water along the x axis of frame S.", ADCP_CELLS),
             value("y", "m/s", "Velocity of the water along the y axis of frame S.", ADCP_CELLS),
             value("z", "m/s", "Velocity of the water along the z axis of frame S, which is the axis of the instrument.", ADCP_CELLS),
-            value("error", "m/s", "Error velocity: disagreement of the beams, scaled to the noise of x and y; "
+            value("error", "m/s", "Error velocity: disagreement between the beams, scaled to the noise of x and y; "
                                   "NaN with three beams.", ADCP_CELLS),
             value("ranges", "m", "Range to the bottom, the surface or an obstacle along each beam; NaN = none.", ADCP_BEAMS),
             value("first", "m", "Distance of the centre of the first cell along the axis."),
@@ -246,7 +246,7 @@ _BUILT_IN = (
     ),
     sensor_table(
         "ais",
-        "Newest report of each AIS station, own station first, at the resolution of AIS messages; NaN = no station, "
+        "Latest report from each AIS station, own station first, at the resolution of AIS messages; NaN = no station, "
         "or not available.",
         (
             value("mmsi", "", "MMSI of the station.", AIS_STATIONS),
@@ -256,7 +256,7 @@ _BUILT_IN = (
             value("cog", "rad", "Course over ground, 0..2 pi.", AIS_STATIONS),
             value("heading", "rad", "True heading, 0..2 pi.", AIS_STATIONS),
             value("turn", "rad/s", "Rate of turn, positive to starboard; class A only.", AIS_STATIONS),
-            value("age", "s", "Time since the last report of the station.", AIS_STATIONS),
+            value("age", "s", "Time since the last report from the station.", AIS_STATIONS),
             value("station", "", "1 class A, 2 class B (carrier sense), 3 class B (self-organised), 4 mark, 5 "
                                  "receiver only.", AIS_STATIONS),
             value("kind", "", "Type of ship or of mark.", AIS_STATIONS),

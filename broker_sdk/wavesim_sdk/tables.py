@@ -252,7 +252,7 @@ CLIENTS = Table(
 
 CREW = Table(
     "crew",
-    "Other sessions of bodies: instruments and listeners, one row each. The table `clients` contains the pilots.",
+    "Other sessions of bodies: instruments and listeners, one row each. Pilots are in the `clients` table.",
     "front",
     (
         integer("body", "", "Row of the body; -1 = this row and all following rows are empty."),
@@ -369,7 +369,7 @@ INSTRUMENTS = Table(
         value(
             "fault_amount",
             "",
-            "Size of a bias (in the unit of the components), probability of a spike, factor of the noise, or bit mask "
+            "Size of the bias (in the unit of the components), spike probability, noise factor, or bit mask "
             "of wet compartments.",
         ),
     ),
@@ -459,7 +459,7 @@ SENT = Table(
         integer("to_address", "", "Modem address of the destination; 0 = all."),
         integer("emission_ns", "ns", "Exact time of emission."),
         integer("clock_ns", "ns", "Time of emission according to the sender's clock."),
-        integer("out_of_reach", "", "Number of nodes beyond the signal's reach at emission."),
+        integer("out_of_reach", "", "Number of nodes that were out of range when the signal was emitted."),
         value("frequency", "Hz", "Carrier frequency."),
         value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
         value("duration", "s", "Duration of the signal."),

@@ -77,7 +77,7 @@ PRIVATE_PARTS = {
     "numba.core.base.BaseContext.cast": "number as float64",
     "numba.core.base.BaseContext.make_tuple": "tuple of views",
     "numba.core.callconv.CPUCallConv.call_function": "call of a kernel by its address",
-    "numba.core.callconv.CPUCallConv.return_status_propagate": "passes on exceptions of a kernel that is called by its address",
+    "numba.core.callconv.CPUCallConv.return_status_propagate": "propagates exceptions from a kernel that is called by address",
     # machine code in wheels
     "numba.core.codegen.JITCodeLibrary._finalize_final_module": "extended: keep each module for other processors",
     "numba.np.numpy_support.as_dtype": "dtype of the elements of an array",

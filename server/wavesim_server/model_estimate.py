@@ -76,7 +76,7 @@ def models_file(name: str, length: float, diameter: float, mass: float | None = 
     across = half_rho * CROSS_FLOW_DRAG * diameter
     drag = skin * speed * speed
 
-    draft = ModelDraft(name, "estimated from its dimensions by wavesim vehicles estimate", {}, None)
+    draft = ModelDraft(name, "estimated from its dimensions by `wavesim vehicles estimate`", {}, None)
     draft.attributes |= {
         "type": "underwater",
         "title": f"estimate: {length:g} m, {diameter:g} m across, {mass:.3g} kg",

@@ -30,7 +30,8 @@ class TrialDevice:
     def arguments(self, port: int) -> list[str]:
         """Return the arguments with which Python starts the device; ``port`` is the port of the server."""
         period = ["--lockstep", f"{self.config.period:.9g}"] if self.config.period else []
-        here = ["device", self.config.name, self.body, "--port", str(port), *period]
+        what = ["run", self.config.run] if self.config.run else [self.config.name]
+        here = ["device", *what, self.body, "--port", str(port), *period]
         return ["-m", "wavesim_sdk", *here, *shlex.split(self.config.options)]
 
 
@@ -39,9 +40,9 @@ def devices_of(loaded: LoadedConfig) -> Iterator[TrialDevice]:
     for body in loaded.config.fleet.bodies:
         seen: Counter[str] = Counter()
         for number, device in enumerate(body.device):
-            seen[device.name] += 1
-            again = f"-{seen[device.name]}" if seen[device.name] > 1 else ""
-            yield TrialDevice(f"device-{body.name}-{device.name}{again}", body.name, number, device)
+            seen[device.label] += 1
+            again = f"-{seen[device.label]}" if seen[device.label] > 1 else ""
+            yield TrialDevice(f"device-{body.name}-{device.label}{again}", body.name, number, device)
 
 
 class TrialDevices:

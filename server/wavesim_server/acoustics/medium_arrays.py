@@ -191,7 +191,7 @@ _SOUND = (
     value("query_emission", "s", "For a reply: time at which the query was sent."),
     integer("query", "", "For a reply: signal number of the query; 0 = none."),
     integer("query_source", "", "For a reply: row of the query's sender; -1 = none."),
-    integer("kind", "", "Kind of signal, as in the table `sent`."),
+    integer("kind", "", "Kind of signal, as in the `sent` table."),
     integer("code", "", "0 = none."),
     integer("to_address", "", "0 = all."),
 )
@@ -304,7 +304,7 @@ EVENT = _record(
 
 TICK = _record(
     "tick",
-    "The present tick and its events; between two ticks, the last tick.",
+    "The current tick and its events; between two ticks, the last tick.",
     integer("is_open", "", "1 = the events of the tick are being processed."),
     integer("number", "", "Number of the tick."),
     value("start", "s", "Start of the tick."),

@@ -63,7 +63,7 @@ PRESENT = _rows("PRESENT", "", "", "1 for lanes with a body.")
 ROWS = TABLE.size
 SIZE = ROWS * LANES  #: number of float64 elements in a block
 
-HEAD_TABLE = RowTable("block_heads", "Integers of each block. Compiled code reads column `B.NAME`.")
+HEAD_TABLE = RowTable("block_heads", "Integers of each block. Compiled code reads the `B.NAME` column.")
 HEAD_BODIES = HEAD_TABLE.declare("HEAD_BODIES", "", "", "Number of bodies in the block.")
 HEAD_MODEL = HEAD_TABLE.declare("HEAD_MODEL", "", "", "Index of the model of the bodies.")
 HEAD_MOORED = HEAD_TABLE.declare("HEAD_MOORED", "", "", "Number of bodies with a mooring or lines.")

@@ -251,6 +251,8 @@ class CommandExecutor:
         match command:
             case items.Fault(kind="none"):
                 return f"repaired '{command.part}' of '{command.body}' at {self.sim.time_ns * 1e-9:.3f} s"
+            case items.Fault():
+                return f"{_describe_fault(command)} {since}"
             case items.Push() if not any((*command.force, *command.torque)):
                 return f"ended the push on '{command.body}' at {self.sim.time_ns * 1e-9:.3f} s"
         return f"{verb} '{command.body}' {since}"
@@ -284,7 +286,7 @@ class CommandExecutor:
         if wet:
             self._set_part_fault(row, change.part, change.kind, change.amount, "")
         fault = items.Fault(change.body, change.part, change.kind, amount, field)
-        text = f"fault '{change.body}' from {self.sim.time_ns * 1e-9:.3f} s on"
+        text = f"{_describe_fault(fault)} from {self.sim.time_ns * 1e-9:.3f} s on"
         self.events.emit(ExecutedEvent(0, 1, text, self.sim.time_ns, commands.encode(fault)))
 
     def _control(self, c: items.Control) -> str:
@@ -341,6 +343,10 @@ class CommandExecutor:
     def _weather(self, c: items.Weather) -> None:
         values = {k: v for k, v in commands.to_dict(c).items() if k != "verb"}
         self.sim.set_weather(**values)
+
+
+def _describe_fault(fault: items.Fault) -> str:
+    return f"fault '{fault.kind}' in '{fault.part}' of '{fault.body}'"
 
 
 def _amount_as_number(amount: float | str) -> float:

@@ -61,7 +61,8 @@ class Engine:
         self.sim, self.commands, self.emulators = simulation, commands, emulators
         config = simulation.config
         self.pacer, self.events = pacer, events
-        self.end_tick = round(config.time.duration * 1e9) // simulation.step_ns or None
+        self.end_tick: int | None = None
+        self._set_duration(config.time.duration)
         self.hold_tick: int | None = None  #: tick at which the simulation waits without a change of its run state
         self.log_ticks = max(1, round(1e9 / config.log.state_rate / simulation.step_ns)) if log else 0
         self.view_ticks = max(1, int(VIEW_S * 1e9) // simulation.step_ns)
@@ -91,7 +92,11 @@ class Engine:
         if speed is not None:
             self.pacer.speed = speed
         if duration is not None:
-            self.end_tick = round(duration * 1e9 / self.sim.step_ns) or None
+            self._set_duration(duration)
+
+    def _set_duration(self, duration: float) -> None:
+        """End the run after this simulation time in s, at least one tick; 0 = never."""
+        self.end_tick = max(1, round(duration * 1e9 / self.sim.step_ns)) if duration else None
 
     @property
     def is_over(self) -> bool:
@@ -106,7 +111,7 @@ class Engine:
         self.sim.enter_residents()
         for row, occupant in self.sim.occupants.items():
             self.instruments.enter(row, self.sim.loaded.suite_by_name(occupant.name, occupant.model.name))
-        self.publication.begin()
+        self.publication.begin(self.end_tick)
         self.run.publish()
 
     def poll(self, now: float) -> float:

@@ -37,13 +37,13 @@ class EngineTables:
         self._tick_tables = vehicles["state"], vehicles["actuation"], tables["weather"]
         self._signals_table, self._clock_table = tables["signals"], tables["clock"]
 
-    def begin(self) -> None:
-        """Publish the tables that never change, and the bodies."""
+    def begin(self, end_tick: int | None) -> None:
+        """Publish the tables that never change, and the bodies. ``end_tick`` is the last tick of the run; None = no end."""
         config, a = self.sim.config, self.sim.config.acoustics
         table = self.areas["simulation"]["world"]
         w = table.begin_write()[0]
         w["step_ns"], w["seed"] = self.sim.step_ns, self.sim.seed
-        w["duration_ns"] = round(config.time.duration * 1e9)
+        w["duration_ns"] = (end_tick or 0) * self.sim.step_ns
         w["sound_speed"], w["spreading"], w["ambient_noise"] = a.sound_speed, a.spreading or 20.0, a.ambient_noise
         w["absorption"] = a.absorption if a.absorption_model == "constant" else np.nan
         w["density"], w["gravity"] = config.world.density, config.world.gravity

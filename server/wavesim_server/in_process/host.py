@@ -392,7 +392,7 @@ def _check_thread(program: HostedProgram) -> None:
     """
     if program.shares_thread and threading.current_thread() is not program.thread:
         raise BrokerError(
-            f"{program.label} uses a broker in a second thread, which its imports do not show: import threading in the "
+            f"{program.label} uses a broker in a second thread, but does not import threading: add `import threading` to the "
             "program's file"
         )
 

@@ -88,7 +88,9 @@ class InProcessServer:
         self.engine = Engine(self.simulation, areas, None, self._events, self._emulators, pacer, log=bool(options.log))
         self.engine.override_time(options.speed, options.duration)
         chunk_ns = CHUNK_NS if self.engine.pacer.speed > 0.0 else FAST_CHUNK_NS
-        log = LogWriter(Path(options.log), loaded, options.seed, chunk_ns=chunk_ns) if options.log else None
+        log = (
+            LogWriter(Path(options.log), loaded, options.seed, options.name, chunk_ns=chunk_ns) if options.log else None
+        )
         keys = load_keyring(loaded) if network is not None else None
         self.front = Front(
             loaded, options.name, options.seed, areas, self._commands, log=log, keys=keys, print_line=print_line

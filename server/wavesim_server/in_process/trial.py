@@ -38,7 +38,7 @@ def outside_participants(trial: Trial) -> list[str]:
             found.append(f"{body.name} (<program own_process>)")
         elif body.program is None and body.client == "required":
             found.append(f"{body.name} (its program joins from outside)")
-        found += [f"{body.name} (device {d.name})" for d in body.device]
+        found += [f"{body.name} (device {d.label})" for d in body.device]
     return found
 
 

@@ -17,10 +17,10 @@ from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
 #: counters of a run that should be 0, each with the text that is printed if it is not 0
 TROUBLE_TEXTS = {
-    "contacts_dropped": "contacts of bodies were omitted because there were too many at once",
+    "contacts_dropped": "contacts of bodies were omitted because there were too many at the same time",
     "paths_dropped": "propagation paths were omitted: their node already had enough stronger paths (<acoustics paths>), or they had too many turning points",
     "events_dropped": "records are missing from the log because the front did not keep up",
-    "sensors_late": "times an emulator missed its time limit",
+    "sensors_late": "times an emulator exceeded its time limit",
 }
 
 

@@ -70,10 +70,14 @@ class LogWriter:
     If the server is killed, the log remains readable up to its last complete chunk of ``chunk_ns``.
 
     A part that has reached ``<log part_size>`` or ``part_time`` is finished, and the log continues in another file.
+    ``name`` is the name of the server, by default that of the configuration.
     """
 
-    def __init__(self, place: Path | BinaryIO, loaded: LoadedConfig, seed: int, *, chunk_ns: int = CHUNK_NS) -> None:
+    def __init__(
+        self, place: Path | BinaryIO, loaded: LoadedConfig, seed: int, name: str = "", *, chunk_ns: int = CHUNK_NS
+    ) -> None:
         self._chunk_ns = chunk_ns
+        self._server = name or loaded.config.name
         self._place = place if isinstance(place, Path) else None
         self._loaded, self._seed = loaded, seed
         self._run, self._number, self._since = uuid.uuid4().hex, 1, 0
@@ -106,7 +110,7 @@ class LogWriter:
                 "configuration_file": self._loaded.path.name,
                 "digest": self._loaded.digest,
                 "seed": str(self._seed),
-                "server": config.name,
+                "server": self._server,
                 "origin": json.dumps([config.world.latitude, config.world.longitude]),
                 "step_ns": str(round(config.time.step * 1e9)),
                 "versions": json.dumps(dict(versions()), sort_keys=True),

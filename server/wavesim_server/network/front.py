@@ -19,7 +19,7 @@ from wavesim_sdk.commander import CommandReply
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import BodyType
 from wavesim_sdk.wire import items
-from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role
+from wavesim_sdk.wire.messages import SHUTDOWN, Join, Refusal, Resumption, Role
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import (
     Actuated,
@@ -44,6 +44,7 @@ from wavesim_server.network.broadcast import Address, DatagramRows, StateBroadca
 from wavesim_server.network.commands import COMMANDER, PendingCommands, check_recipient, parse_queue_command
 from wavesim_server.network.crews import CrewMember, Crews
 from wavesim_server.network.data_loss import DataLossReport
+from wavesim_server.network.emulator_sessions import EmulatorSessions
 from wavesim_server.network.engine_queue import EngineCommands
 from wavesim_server.network.event_dispatcher import EngineEventDispatcher
 from wavesim_server.network.frame_streaming import FrameLogger, FrameStreamer
@@ -133,6 +134,7 @@ class Front:
         self._look_at = 0.0
         self.data_loss = DataLossReport(log, self.clock)
         self.observers = Observers(self.sessions.push)
+        self.emulators = EmulatorSessions(name, loaded, areas, self.sessions, lambda: self.now)
         self.pending_commands = PendingCommands(self.engine_queue.execute)
         #: name and model of the bodies that are in the simulation or about to be added, by row
         self.bodies: dict[int, tuple[str, str]] = {
@@ -157,6 +159,8 @@ class Front:
         self.frame_logger = (
             FrameLogger(name, loaded, self.bodies, log, self.data_loss.record) if log is not None else None
         )
+        if self.frame_logger is not None:
+            self.emulators.before_frame = self.frame_logger.poll
         self.event_dispatcher = EngineEventDispatcher(
             self.sessions,
             self.crews,
@@ -178,6 +182,7 @@ class Front:
                 self.sessions,
                 self.crews,
                 self.observers,
+                self.emulators,
                 self.frame_streamer,
                 self.pending_commands,
                 self.vehicle_commands,
@@ -207,6 +212,7 @@ class Front:
             self.clock,
             self.crews,
             self.observers,
+            self.emulators,
             self.steps,
             self.sessions.drops,
             self.request_handler.acoustic_quota.refused,
@@ -381,8 +387,9 @@ class Front:
     def finish(self, now: float) -> None:
         """Shut down: end all sessions, publish the tables and close the log."""
         self.now = now
+        self.emulators.finish()
         for session in list(self.sessions.by_token.values()):
-            self.sessions.bye(session, "the server shuts down")
+            self.sessions.bye(session, SHUTDOWN)
         self.broadcast.collect_session_datagrams()
         self.tables.flush(self.clock.tick)
         if self.frame_logger is not None:
@@ -445,6 +452,8 @@ class Front:
     # -- sessions ------------------------------------------------------------------------------------
 
     def _admit(self, join: Join, previous: Session | None) -> JoinResult:
+        if join.role == Role.EMULATOR:
+            return self.emulators.admit(join, previous)
         result = self.admission_policy.admit(join, self._roster_without(previous))
         if previous is not None and result.id != previous.admission.id:
             raise NotAdmitted(Refusal.EXPIRED, f"'{join.name}' is now a different body; join again without resuming")
@@ -506,6 +515,9 @@ class Front:
         if session.role is Role.OBSERVER:
             self.observers.join(session, self.broadcast.identity(), previous)
             return
+        if session.role is Role.EMULATOR:
+            self.emulators.join(session, previous)
+            return
         former = self.crews.leave(previous.token) if previous is not None else None
         if former is not None and former.session.is_suspended:
             self._suspended[former.session.token] = former
@@ -564,12 +576,17 @@ class Front:
     def _on_session_gone(self, session: Session, reason: str) -> None:
         if self._suspended.pop(session.token, None) is not None:
             self.print_line(f"'{session.name}' (pilot, waiting) {GONE_TEXTS.get(reason, reason)}")
-        if self.crews.by_token.get(session.token) is None and session.token not in self.observers.by_token:
+        is_emulator = self.emulators.leave(session)
+        if (
+            self.crews.by_token.get(session.token) is None
+            and session.token not in self.observers.by_token
+            and not is_emulator
+        ):
             return
         self.print_line(f"'{session.name}' ({session.role.name.lower()}) {GONE_TEXTS.get(reason, reason)}")
         self.observers.leave(session)
         self.request_handler.discard(session)
-        if reason != "left" and session.role in (Role.PILOT, Role.INSTRUMENT):
+        if reason != "left" and session.role in (Role.PILOT, Role.INSTRUMENT, Role.EMULATOR):
             self.data_loss.record(f"'{session.name}' ({session.role.name.lower()}) {GONE_TEXTS.get(reason, reason)}")
         member = self.crews.leave(session.token)
         if member is None:

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,11 @@ class FrontProcess:
         self._address = sock.getsockname()[:2]
         self.udp = await UdpSocket.wrap(sock, self._on_datagram)
         loop = asyncio.get_running_loop()
+
+        def run_soon(action: Callable[[], None]) -> None:
+            loop.call_soon_threadsafe(self._run, action)
+
+        self.front.emulators.run_soon = run_soon
         loop.add_reader(self.events_fd, self._on_events_ready)
         loop.add_reader(self.queue.fd, self._on_commander)
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
@@ -163,6 +169,11 @@ class FrontProcess:
             self.front.command(message, now)
         self._hand_over(now)
 
+    def _run(self, action: Callable[[], None]) -> None:
+        """Run an action that another thread has requested."""
+        action()
+        self._hand_over(time.monotonic())
+
     def _hand_over(self, now: float) -> None:
         self.front.set_time(now)
         self.front.hand_over()
@@ -223,7 +234,7 @@ def main(part: ProcessArguments) -> None:
     """Run the front of a server until the supervisor stops it."""
     loaded, options = part.loaded, part.options
     try:
-        log = LogWriter(Path(options.log), loaded, options.seed) if options.log else None
+        log = LogWriter(Path(options.log), loaded, options.seed, options.name) if options.log else None
         front = attach_front(loaded, options.name, options.seed, part.commands_fd, log, part.is_restart)
         queue = CommanderQueue(options.name, loaded.config.shared.group)
     except WaveSimError as error:

@@ -10,6 +10,7 @@ from typing import Any
 from wavesim_sdk import commands
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.wire import items
+from wavesim_sdk.wire.emulator_items import Attach, FramePart, Serve, Values, Written
 from wavesim_sdk.wire.items import REQUESTS, SensorDescription
 from wavesim_sdk.wire.messages import TEXT_BYTES, Role
 from wavesim_sdk.wire.schema import sanitise_text
@@ -19,6 +20,7 @@ from wavesim_server.network.acoustic_events import RequestAllowance
 from wavesim_server.network.admission import MIN_PERIOD_NS, JoinResult
 from wavesim_server.network.commands import PendingCommands, check_recipient, permit_command
 from wavesim_server.network.crews import CrewMember, Crews
+from wavesim_server.network.emulator_sessions import EmulatorSessions
 from wavesim_server.network.engine_queue import EngineCommands
 from wavesim_server.network.frame_streaming import FrameStreamer
 from wavesim_server.network.observers import Observers
@@ -37,6 +39,7 @@ class RequestAccess:
     sessions: ServerSessions
     crews: Crews
     observers: Observers
+    emulators: EmulatorSessions
     frame_streamer: FrameStreamer
     pending_commands: PendingCommands
     vehicle_commands: VehicleCommands
@@ -64,6 +67,8 @@ class RequestHandler:
             match request:
                 case items.Ping() | items.Send() | items.Range():
                     self._sound(member, number, happening.item)
+                case Attach() | Serve() | Values() | Written() | FramePart():
+                    self._access.emulators.handle(session, number, request)
                 case items.Observe():
                     self._observe(session, request, now)
                     self._answer(session, number, True, "")

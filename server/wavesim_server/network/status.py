@@ -11,6 +11,7 @@ from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire.messages import Role
 from wavesim_server.network.crews import Crews
 from wavesim_server.network.data_loss import DataLossReport
+from wavesim_server.network.emulator_sessions import EmulatorSessions
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.simulation_clock import SimulationClock
 from wavesim_server.network.step_exchange import StepExchange
@@ -28,6 +29,7 @@ class StatusReport:
     clock: SimulationClock
     crews: Crews
     observers: Observers
+    emulators: EmulatorSessions
     steps: StepExchange
     drops: Mapping[str, int]  #: number of dropped datagrams by reason
     acoustic_refused: Counter[str]  #: number of refused acoustic requests by client name
@@ -65,6 +67,10 @@ class StatusReport:
             "slow": self.steps.slow_names,
             "clients_total": len(members),
             "observers": [w.session.name for w in self.observers.by_token.values()],
+            "emulators": [
+                {"sensor": s.name, "address": f"{s.address[0]}:{s.address[1]}"}
+                for s, _ in self.emulators.by_token.values()
+            ],
             "missing": [n for n in required if n not in piloted],
             "drops": dict(self.drops),
             "acoustic_refused": dict(self.acoustic_refused.most_common(24)),
