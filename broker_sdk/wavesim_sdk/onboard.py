@@ -286,12 +286,14 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def end_reason(self) -> str:
-        """Reason why the server ended the session; empty while it lasts, and if the program left or lost the server."""
+        """Reason why the server ended the session; empty while the session lasts, and if the program left or lost the
+        server.
+        """
         return self.session.end_reason
 
     @property
     def is_shut_down(self) -> bool:
-        """True if the server was shut down, which ends the run: with `wavesim shutdown` or Ctrl-C."""
+        """True if the server was shut down with `wavesim shutdown` or Ctrl-C, which ends the run."""
         return self.session.end_reason == SHUTDOWN
 
     def raise_if_shut_down(self) -> None:

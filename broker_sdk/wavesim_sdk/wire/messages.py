@@ -348,7 +348,7 @@ class Fleet:
     )
 
 
-#: reason in the BYE of a server that is shut down, which ends the run
+#: reason given in the BYE of a server that is being shut down, which ends the run
 SHUTDOWN = "the server shuts down"
 
 
