@@ -310,7 +310,7 @@ class SensorTableClaim:
         self._done.release()
 
     def wake(self) -> None:
-        """End the :meth:`wait_due` of another thread."""
+        """End the call of :meth:`wait_due` in another thread."""
         self._due.release()
 
     def release(self) -> None:

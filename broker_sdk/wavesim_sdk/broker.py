@@ -99,7 +99,7 @@ class Broker(BrokerBase):
     def steps(self) -> Iterator[Step]:
         """Yield every step until the run has ended or the server is shut down.
 
-        Raises SessionEnded if the server ends only this session, and SessionLost if it does not answer any more.
+        Raises SessionEnded if the server ends only this session, and SessionLost if the server no longer answers.
         """
         while not self.ended or self._kept:
             try:

@@ -33,7 +33,7 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
 Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand
 
-#: (record, meaning) of each verb, except the verbs of the clock
+#: the record and the meaning of each verb, except the verbs of the clock
 VERBS: dict[str, tuple[type[Any], str]] = {
     "fault": (
         Fault,

@@ -1,7 +1,8 @@
-"""Attachment of an emulator to a server: by shared memory on the same machine, over the network on any other.
+"""Attachment of an emulator to a server, through shared memory on the same machine or over the network from any other
+machine.
 
 An emulator waits for a due tick, takes a snapshot of the bodies, writes the values of its sensor type and reports that it is
-done. Both kinds of attachment have these calls, so an emulator runs on any machine::
+done. Both kinds of attachment have these calls, so that an emulator can run on any machine::
 
     with attach_emulator("10.0.0.2:9750", "depth") as server:
         values = server.values()
@@ -51,9 +52,9 @@ from wavesim_sdk.wire.messages import Join, Role
 
 __all__ = ["EmulatorAttachment", "LocalAttachment", "RemoteAttachment", "attach_emulator", "is_remote"]
 
-MAX_UNACKNOWLEDGED = 1024  #: maximum number of unacknowledged requests before a frame waits
-FRAME_PATIENCE_S = 2.0  #: maximum time in s to wait for the log to read a frame before it is overwritten
-SHUTDOWN = "the server shuts down"  #: reason of the BYE at the end of a run
+MAX_UNACKNOWLEDGED = 1024  #: maximum number of unacknowledged requests before a frame has to wait
+FRAME_PATIENCE_S = 2.0  #: maximum time in s to wait for the log to read a frame before the frame is overwritten
+SHUTDOWN = "the server shuts down"  #: reason given in the BYE at the end of a run
 
 
 class EmulatorAttachment(Protocol):
@@ -61,28 +62,32 @@ class EmulatorAttachment(Protocol):
 
     @property
     def world(self) -> Record:
-        """The record of the table `world`."""
+        """The record in the `world` table."""
 
     def values(self) -> Record:
-        """A copy of the values of all instruments of this type, as the earlier emulator left them."""
+        """A copy of the values from all instruments of this type, as the previous emulator left them."""
 
     def serve(self, lockstep: bool = True) -> None:
-        """Begin to serve. In lockstep, the engine waits for the values; otherwise this emulator has its own pace."""
+        """Begin to serve the sensor type. In lockstep, the engine waits for the values; otherwise, this emulator sets
+        its own pace.
+        """
 
     def wait(self, timeout: float, pause: float = 0.2) -> int | None:
         """Wait until values are due, and return their tick. Return None after ``timeout`` seconds.
 
-        An emulator at its own pace waits ``pause`` seconds; its tick is that of the snapshot.
+        An emulator that sets its own pace waits ``pause`` seconds; its tick is the tick of the snapshot.
         """
 
     def snapshot(self) -> FleetSnapshot:
-        """The bodies at one tick, with `instruments` and the requested tables."""
+        """The bodies at one tick, together with the `instruments` table and the requested tables."""
 
     def write(self, rows: Record, tick: int) -> None:
         """Publish the values of all rows at the tick of the snapshot."""
 
     def write_frame(self, row: int, record: Any, *payload: bytes) -> int:
-        """Publish a frame of the instrument in a row of the values. Return its number, for the column `frame`."""
+        """Publish a frame for the instrument in a row of the values. Return the number of the frame, for the `frame`
+        column.
+        """
 
     def done(self) -> None:
         """Report that the values of the due tick have been written."""
@@ -91,7 +96,7 @@ class EmulatorAttachment(Protocol):
         """Return whether the server is still running."""
 
     def release(self) -> None:
-        """Detach; another emulator can then serve this sensor type."""
+        """Detach the emulator; another emulator can then serve this sensor type."""
 
     def __enter__(self) -> EmulatorAttachment: ...
 
@@ -101,14 +106,14 @@ class EmulatorAttachment(Protocol):
 
 
 def is_remote(server: str) -> bool:
-    """Return whether a server is given by its address, HOST:PORT, instead of its name on this machine."""
+    """Return whether a server is given by its address (HOST:PORT) instead of its name on this machine."""
     return ":" in server
 
 
 def attach_emulator(
     server: str, sensor: str, tables: Sequence[str] = (), all_bodies: bool = True, key: bytes | None = None
 ) -> EmulatorAttachment:
-    """Attach an emulator to a server, by its name on this machine or by HOST:PORT.
+    """Attach an emulator to a server that is given by its name on this machine or as HOST:PORT.
 
     :param server: name of a server on this machine, or ``"HOST:PORT"``
     :param sensor: sensor type that the emulator serves
@@ -133,7 +138,7 @@ class LocalAttachment:
 
     @property
     def claim(self) -> SensorTableClaim:
-        """The claim of the table of values, from the first use on."""
+        """The claim on the table of values; it exists from its first use on."""
         if self._claim is None:
             self._claim = SensorTableClaim(self.state, self.sensor)
         return self._claim
@@ -195,7 +200,7 @@ class LocalAttachment:
 
 
 class RemoteAttachment:
-    """Attachment to a server over the network, as its client with the role emulator."""
+    """Attachment to a server over the network, as a client of the server with the emulator role."""
 
     def __init__(
         self,
@@ -223,7 +228,7 @@ class RemoteAttachment:
         except BaseException:
             self.link.close()
             raise
-        self._sent: Ints = as_words(self._tables[sensor]).copy()  #: values that the server has
+        self._sent: Ints = as_words(self._tables[sensor]).copy()  #: values that the server already has
 
     def __enter__(self) -> RemoteAttachment:
         return self
@@ -311,7 +316,7 @@ class RemoteAttachment:
         self.link.close()
 
     def _request(self, item: Values | Written | FramePart) -> None:
-        """Send a request. If the server acknowledges slowly, wait until it has caught up."""
+        """Send a request. If the server is slow to acknowledge requests, wait until it has caught up."""
         session = self.link.session
         while session.unacknowledged_requests >= MAX_UNACKNOWLEDGED and not self._is_over:
             self._poll(time.monotonic() + 1.0)

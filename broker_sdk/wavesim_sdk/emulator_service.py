@@ -1,7 +1,8 @@
-"""Server side of an emulator on another machine: it claims the table of the sensor type and writes it for the emulator.
+"""Server side of an emulator on another machine. It claims the table of the sensor type and writes to the table for the
+emulator.
 
-The emulator receives the tables that it needs: at first all rows that are not zero, later the rows that have changed. The
-engine sees no difference between such an emulator and one on its own machine.
+The emulator receives the tables that it needs: at first all rows that are not zero, and later the rows that have
+changed. To the engine, such an emulator is no different from one on its own machine.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from wavesim_sdk.wire.emulator_items import (
 __all__ = ["EMULATOR_TABLES", "FRAME_NUMBERS", "EmulatorService", "column_hash"]
 
 EmulatorRequest = Attach | Serve | Values | Written | FramePart
-#: pseudo-table of an emulator of frames: the number of the newest frame of each instrument
+#: pseudo-table for an emulator of frames: the number of the newest frame from each instrument
 FRAME_NUMBERS = "frames"
 BODY_TABLES = frozenset(t.name for t in VEHICLE_TABLES if t is not INSTRUMENTS)  #: tables with a row for each body
-ALWAYS = ("identity", "instruments", "state")  #: tables of the first ATTACH and of each DUE
-#: tables that an emulator may receive, besides those of sensors
+ALWAYS = ("identity", "instruments", "state")  #: tables sent with the first ATTACH and with each DUE
+#: tables that an emulator may receive, in addition to the tables of sensors
 EMULATOR_TABLES: dict[str, Table] = {t.name: t for t in (*VEHICLE_TABLES, WORLD, WEATHER, CLOCK)}
-WATCH_S = 0.5  #: interval in s between checks that the service has not ended
+WATCH_S = 0.5  #: interval in s between two checks whether the service has ended
 
 
 def column_hash(dtype: np.dtype[Any]) -> str:
@@ -51,13 +52,13 @@ def column_hash(dtype: np.dtype[Any]) -> str:
 
 
 class _Feed:
-    """One table of an emulator, with the content that the emulator has."""
+    """One table of an emulator, with the content that the emulator already has."""
 
     def __init__(self, number: int, words: Ints) -> None:
         self.number, self.sent = number, np.zeros_like(words)
 
     def changes(self, words: Ints, wanted: Mask | None = None) -> Iterator[Rows]:
-        """Yield the changed rows, of the wanted ones if given."""
+        """Yield the changed rows, limited to the wanted rows if these are given."""
         differs = (words != self.sent).any(axis=1)
         rows = np.flatnonzero(differs if wanted is None else differs & wanted)
         if not len(rows):
@@ -92,10 +93,10 @@ class DueWatcher:
 
 
 class EmulatorService:
-    """Service for one emulator. ``push`` sends an event to it; ``report_due`` is called in another thread, and its caller
-    then calls :meth:`on_due`. ``before_frame`` is called before a frame is overwritten.
+    """Service for one emulator. ``push`` sends an event to the emulator. ``report_due`` is called in another thread,
+    and its caller then calls :meth:`on_due`. ``before_frame`` is called before a frame is overwritten.
 
-    Methods raise ValueError if the emulator made a mistake, with a message for it.
+    If the emulator made a mistake, the methods raise a ValueError with a message for the emulator.
     """
 
     def __init__(
@@ -116,22 +117,22 @@ class EmulatorService:
         self._tables: tuple[str, ...] = ()
         self._all_bodies = True
         self._lockstep = False
-        self._asked: FleetSnapshot | None = None  #: bodies of the DUE that waits for its answer
+        self._asked: FleetSnapshot | None = None  #: bodies of the DUE that is waiting for its answer
         self._next_due: int | None = None  #: due tick that came while an answer was awaited
         self._version = 0
         self._seen_version: tuple[int, ...] | None = None
-        self._parts: dict[int, bytearray] = {}  #: incomplete frames by row
+        self._parts: dict[int, bytearray] = {}  #: incomplete frames, by row
         self._rings: FrameRings | None = None
 
     def release(self) -> None:
-        """Release the claim."""
+        """Release the claim on the sensor table."""
         self._watcher.end()
         self.claim.release()
 
     # -- requests ------------------------------------------------------------------------------------
 
     def handle(self, request: EmulatorRequest) -> bool:
-        """Handle a request. Return whether it must be answered."""
+        """Handle a request from the emulator. Return whether the request must be answered."""
         match request:
             case Attach():
                 self._attach(request)
@@ -210,7 +211,7 @@ class EmulatorService:
             self.on_due(self._next_due)
 
     def _find_mistake(self, asked: FleetSnapshot) -> str:
-        """Return the reason why the values must not be published; empty if they are valid."""
+        """Return the reason why the values must not be published, or an empty text if they are valid."""
         new, old = self._rows, self.claim.table.latest
         rows = np.flatnonzero((as_words(new) != as_words(old)).any(axis=1))
         changed, before = new[rows], old[rows]
@@ -236,7 +237,7 @@ class EmulatorService:
     # -- due ticks -----------------------------------------------------------------------------------
 
     def on_due(self, due: int) -> None:
-        """Send the tables and a DUE, or remember it until the last one has been answered."""
+        """Send the tables and a DUE. If the last DUE has not been answered, remember the new one until it has been."""
         if not self._lockstep:
             return
         if self._asked is not None:

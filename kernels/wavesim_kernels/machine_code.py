@@ -187,7 +187,7 @@ def _name(function: Any) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
-#: (address, result type) of the kernels that other kernels call by address, by kernel name
+#: address and result type of the kernels that other kernels call by address, by kernel name
 _addresses: dict[Any, int] = {}
 
 

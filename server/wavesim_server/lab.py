@@ -119,7 +119,7 @@ class Lab(Simulation):
         self.instruments = InstrumentRegistry(loaded.sensor_rows, round(loaded.config.time.step * 1e9))
         super().__init__(loaded, seed)
         self._banks = InstrumentBanks(self, self.instruments)
-        #: (time in s, names of the bodies, their rows of the `state` table) for each record made by :meth:`run`
+        #: time in s, names of the bodies, and their rows of the `state` table, for each record made by :meth:`run`
         self.tracks: list[tuple[float, tuple[str, ...], Record]] = []
         self.enter_residents()
 

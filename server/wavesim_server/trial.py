@@ -311,7 +311,7 @@ class Trial:
         """Return the last lines that a participant printed, the line of its own code in a traceback, and its output
         file.
 
-        There are no lines if the participant printed to the terminal.
+        If the participant printed to the terminal, there are no lines.
         """
         path = self.folder / f"{label}.txt"
         lines = program_output.read_last_lines(path)

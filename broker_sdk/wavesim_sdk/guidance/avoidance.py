@@ -4,8 +4,8 @@
     avoider = Avoider(length=2.0, speed=3.0)
     order = avoider.order(place, velocity, wanted, targets, way)       # (course, speed), or None: follow the mission
 
-Call it once a second. It uses only a list of targets with their positions and velocities; it does not know their
-intentions.
+The avoider must be called once a second. It uses only a list of targets with their positions and velocities; it does
+not know their intentions.
 
 A *plan* (:class:`Plans`) is a complete manoeuvre: hold a course and a speed, sail parallel to the mission's leg, return to the
 leg, and continue along it. A plan is free if no target approaches closer than ``clear_distance`` until one horizon after the vessel

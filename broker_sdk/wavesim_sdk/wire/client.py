@@ -104,7 +104,7 @@ class ClientSession:
         self.key = key  #: pre-shared key, if the server requires keys
         self.phase = Phase.HELLO
         self.token = 0
-        self.end_reason = ""  #: why the server ended the session; empty if it did not
+        self.end_reason = ""  #: reason why the server ended the session; empty if it did not end it
         self.drops: Counter[str] = Counter()
         self.last_heard = 0.0
         self.body = Body()  #: actuators and sensors as the server described them
@@ -149,7 +149,7 @@ class ClientSession:
 
     @property
     def unacknowledged_requests(self) -> int:
-        """Number of requests that the server has not acknowledged yet."""
+        """Number of requests that the server has not yet acknowledged."""
         return len(self._outbox)
 
     def estimate(self, values: Sequence[float | None]) -> None:

@@ -1,4 +1,6 @@
-"""The items of a session with the role emulator: tables and due ticks from the server, values and frames to it."""
+"""The items of a session with the emulator role: tables and due ticks from the server, and values and frames to the
+server.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from dataclasses import dataclass
 from wavesim_sdk.wire.messages import FLAG, NAME, TICKS, TIME, UINT32
 from wavesim_sdk.wire.schema import Bin, Int, List, record_field
 
-MAX_TABLES = 32  #: maximum number of tables of one emulator
+MAX_TABLES = 32  #: maximum number of tables that one emulator can receive
 MAX_TABLE_DATA = 1120  #: maximum number of bytes of a table or frame in one item
 TABLE_NUMBER = Int(0, MAX_TABLES - 1)
 _TABLE = "number of the table, as in its TABLE event"
@@ -20,7 +22,7 @@ _BYTES, _DATA = Int(0, 2**40), Bin(1, MAX_TABLE_DATA)
 
 @dataclass(frozen=True, slots=True)
 class TableDescription:
-    """A table that an emulator receives. Its rows are all zero until ROWS events change them."""
+    """A table that an emulator receives. All of its rows are zero until ROWS events change them."""
 
     number: int = record_field(TABLE_NUMBER, "number by which ROWS refers to the table")
     name: str = record_field(NAME, "name, as in docs/SHARED_MEMORY.md")
@@ -31,7 +33,7 @@ class TableDescription:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """New content of a part of a table."""
+    """New content for a part of a table."""
 
     table: int = record_field(TABLE_NUMBER, _TABLE)
     offset: int = record_field(_BYTES, _OFFSET)
@@ -40,7 +42,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The tables now have the content of ``tick``. The emulator answers with VALUES and WRITTEN."""
+    """The tables now have the content at ``tick``. The emulator answers with VALUES and WRITTEN."""
 
     due: int = record_field(TICKS, "tick at which values are due")
     tick: int = record_field(TICKS, "tick of the tables; later than `due` if the emulator is slow in real time")
@@ -53,7 +55,9 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """Select the tables that an emulator receives. Only the role emulator may send it, once and first."""
+    """Select the tables that an emulator receives. Only a session with the emulator role may send this request, once
+    and before all others.
+    """
 
     tables: Sequence[str] = record_field(
         List(NAME, MAX_TABLES),
@@ -75,7 +79,7 @@ class Serve:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """New content of a part of the table of the emulator's sensor type. It is published by WRITTEN."""
+    """New content for a part of the table that belongs to the emulator's sensor type. WRITTEN publishes this content."""
 
     offset: int = record_field(_BYTES, _OFFSET)
     data: bytes = record_field(_DATA, "new bytes, little-endian")
@@ -83,7 +87,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The answer to DUE: publish the values."""
+    """The answer to a DUE event, which publishes the values."""
 
     tick: int = record_field(TICKS, "`tick` of the DUE event")
     written: int = record_field(FLAG, "1 = values changed, 0 = none did")
@@ -91,7 +95,9 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class FramePart:
-    """Part of a frame of a sonar or camera. The parts of a frame are sent in order; WRITTEN publishes complete frames."""
+    """Part of a frame from a sonar or camera. The parts of a frame are sent in order; WRITTEN publishes complete
+    frames.
+    """
 
     row: int = record_field(Int(0, 2**31 - 1), "row of the instrument in the table of the sensor type")
     offset: int = record_field(_BYTES, "position of the first of these bytes in the frame")

@@ -348,7 +348,7 @@ class Fleet:
     )
 
 
-#: reason in the BYE of a server that is shut down, which ends the run
+#: reason given in the BYE of a server that is being shut down, which ends the run
 SHUTDOWN = "the server shuts down"
 
 
@@ -375,7 +375,7 @@ class Piece:
     data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame, starting at offset `part` x 1120")
 
 
-#: (whether the client sends it, whether it needs a session, record) of each datagram type
+#: for each datagram type, whether the client sends it, whether it needs a session, and its record
 MESSAGES: dict[Type, tuple[bool, bool, type[Any]]] = {
     Type.HELLO: (True, False, Hello),
     Type.CHALLENGE: (False, False, Challenge),

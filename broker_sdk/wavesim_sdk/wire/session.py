@@ -133,7 +133,7 @@ class Session:
         self.keepalive_at = now
         self.keepalive_sent: dict[int, float] = {}
         self.ack_at: float | None = None
-        self.unacknowledged_lists = 0  #: lists of requests since the last datagram to the client
+        self.unacknowledged_lists = 0  #: number of request lists received since the last datagram to the client
         self.pending_step: PendingStep | None = None
         self.pending_done: StepDone | None = None  # a DONE that waits for the requests it counts
         self.last_answered_tick = -1  # the last tick with a DONE

@@ -2,10 +2,10 @@
 
     M nu_r' = tau - C(nu_r) nu_r - D(nu_r) nu_r + gravity + buoyancy + ...,   nu' = nu_r' + [v_c x w; 0]
 
-with M = M_RB + M_A and nu_r = nu - nu_c. For a current that is constant in the world, this exactly equals the usual
-form M_RB nu' + C_RB(nu) nu + M_A nu_r' + C_A(nu_r) nu_r (Fossen 2021, sec. 10.3). C_RB is in the form without linear
-velocity, so that one matrix fewer is needed. D = D_L + abs(u_r) L + D_Q abs(nu_r), element by element; the other terms
-are in :mod:`wavesim_server.dynamics.terms`.
+In this equation, M = M_RB + M_A and nu_r = nu - nu_c. For a current that is constant in the world, this exactly equals
+the usual form M_RB nu' + C_RB(nu) nu + M_A nu_r' + C_A(nu_r) nu_r (Fossen 2021, sec. 10.3). C_RB is in the form without
+linear velocity, so that one matrix fewer is needed. D = D_L + abs(u_r) L + D_Q abs(nu_r), element by element; the other
+terms are in :mod:`wavesim_server.dynamics.terms`.
 
 :mod:`wavesim_server.dynamics.integrators` integrates this equation step by step.
 """

@@ -1,15 +1,15 @@
 """Compiled lumped-mass model of lines, such as tethers, moorings and tow cables.
 
 A line is divided into equal segments. Their mass, weight, buoyancy and drag act at the nodes between them (Walton and
-Polachek 1960; Hall and Goupee 2015). For the part of the line that belongs to a node with the tangent t, the equation
-of motion is
+Polachek 1960; Hall and Goupee 2015). For the part of the line that belongs to a node with the tangent t, this equation
+of motion holds:
 
     (m + A) a = T_+ t_+ - T_- t_- + (m - rho V) g + (rho V + A) a_w + D,   T = max(0, EA e + C e')
 
-where e is the strain of a segment and V is its volume. The added mass A is Ca rho V across t and zero along t. a_w is
-the acceleration of the water. D is the drag, 1/2 rho Cd d l across t and 1/2 rho Cdt pi d l along t; each part is
-quadratic in its component of the velocity. Bending and torsion are neglected. Half a segment belongs to each end of the
-line: its weight and drag act on the body, and its mass is neglected.
+In this equation, e is the strain of a segment and V is its volume. The added mass A is Ca rho V across t and zero along
+t. a_w is the acceleration of the water. D is the drag, 1/2 rho Cd d l across t and 1/2 rho Cdt pi d l along t; each
+part is quadratic in its component of the velocity. Bending and torsion are neglected. Half a segment belongs to each
+end of the line: its weight and drag act on the body, and its mass is neglected.
 
 A tick of the bodies is divided into substeps for the lines (semi-implicit Euler, with the drag implicit in the speed).
 Bodies take part in the substeps. The motion of a body in the tick is first computed with the previous force from its

@@ -38,7 +38,9 @@ class EngineTables:
         self._signals_table, self._clock_table = tables["signals"], tables["clock"]
 
     def begin(self, end_tick: int | None) -> None:
-        """Publish the tables that never change, and the bodies. ``end_tick`` is the last tick of the run; None = no end."""
+        """Publish the tables that never change, and the bodies. ``end_tick`` is the last tick of the run; None means
+        that the run has no end.
+        """
         config, a = self.sim.config, self.sim.config.acoustics
         table = self.areas["simulation"]["world"]
         w = table.begin_write()[0]

@@ -23,7 +23,7 @@ from wavesim_world.ocean import surface
 from wavesim_world.ocean.bed import mean_depth
 from wavesim_world.ocean.water import Water
 
-#: (element in <world>, its key) of each value that may change during a run
+#: element in <world> and key in that element, for each value that may change during a run
 CHANGEABLE = {
     "current_north": ("current", "north"),
     "current_east": ("current", "east"),

@@ -4,9 +4,10 @@ Axes follow REP 103. The world is east, north, up, from the origin of the world;
 is published as Odometry (`/NAME/odom`, frames `map` and `NAME/base_link`). Instruments keep their own axes (forward,
 left, up as mounted, frame `NAME/INSTRUMENT`):
 
-- Imu: IMUs (without attitude), and attitude references (in `NAME/base_link`, without acceleration) - FluidPressure (Pa,
-absolute): pressure sensors and CTDs - NavSatFix: receivers - TwistWithCovarianceStamped: Doppler logs (velocity over
-the bottom; omitted without bottom lock)
+- Imu: IMUs (without attitude), and attitude references (in `NAME/base_link`, without acceleration)
+- FluidPressure (Pa, absolute): pressure sensors and CTDs
+- NavSatFix: receivers
+- TwistWithCovarianceStamped: Doppler logs (velocity over the bottom; omitted without bottom lock)
 
 Stamps are the measurement times; bag times are the times at which the values became available. Covariances are marked
 as unknown in the way that each message defines: as zeros, or as -1 for quantities that are not measured.

@@ -1,10 +1,12 @@
 """Export sonar and camera frames as an MCAP file with ROS 2 messages of marine_acoustic_msgs and sensor_msgs.
 
 - Images (forward-looking, side-scan, scanning): ProjectedSonarImage, with all beams of one range, followed by those of
-the next range. - Soundings: SonarDetections and, under `/points`, PointCloud2 in the frame `map` (east, north, up). -
-Scanning sonars: in addition, each step as a SonarEcho (`/echo`, ping360_sonar_msgs; angles to starboard), and each turn
-as a LaserScan (`/scan`) with the range of the strongest sample in each step, counter-clockwise as ROS counts angles. -
-Cameras: images as Image, and depths also as Image (`/depth`).
+  the next range.
+- Soundings: SonarDetections and, under `/points`, PointCloud2 in the frame `map` (east, north, up).
+- Scanning sonars: in addition, each step as a SonarEcho (`/echo`, ping360_sonar_msgs; angles to starboard), and each
+  turn as a LaserScan (`/scan`) with the range of the strongest sample in each step, counter-clockwise as ROS counts
+  angles.
+- Cameras: images as Image, and depths also as Image (`/depth`).
 
 Stamps are transmission times. The axes of a sonar are z ahead, x up and y to starboard; its beams are in the y-z plane.
 """

@@ -70,7 +70,7 @@ class LogWriter:
     If the server is killed, the log remains readable up to its last complete chunk of ``chunk_ns``.
 
     A part that has reached ``<log part_size>`` or ``part_time`` is finished, and the log continues in another file.
-    ``name`` is the name of the server, by default that of the configuration.
+    ``name`` is the name of the server, which is by default the name of the configuration.
     """
 
     def __init__(

@@ -18,13 +18,14 @@ from wavesim_server.network.admission import JoinResult
 from wavesim_server.network.crews import SessionGrant
 from wavesim_world.config import LoadedConfig
 
-RunSoon = Callable[[Callable[[], None]], None]  #: runs a function in the front's thread, soon
+#: type of a function that runs another function in the front's thread as soon as possible
+RunSoon = Callable[[Callable[[], None]], None]
 
 
 class EmulatorSessions:
     """All emulators of a server that have joined over the network.
 
-    ``run_soon`` is None in a server without a network, which refuses emulators.
+    ``run_soon`` is None in a server without a network, because such a server refuses emulators.
     """
 
     run_soon: RunSoon | None = None
@@ -42,9 +43,10 @@ class EmulatorSessions:
         self._now = now
         self._state: SharedState | None = None
         network = loaded.config.network
-        #: datagrams per second: values and frames, at the rates of other sessions
+        #: maximum number of datagrams per second: values and frames, each at the rate that applies to other sessions
         self._rate = network.datagram_rate + network.frame_rate / PIECE_BYTES
-        self.before_frame: Callable[[float], Any] = lambda now: None  #: called before a frame is overwritten
+        #: function that is called before a frame is overwritten
+        self.before_frame: Callable[[float], Any] = lambda now: None
 
     def admit(self, join: Join, previous: Session | None) -> JoinResult:
         """Return the result of a join. Raises NotAdmitted if another emulator serves this sensor type."""
@@ -90,7 +92,7 @@ class EmulatorSessions:
         self.by_token[session.token] = session, service
 
     def _report_due(self, token: int, due: int) -> None:
-        """Continue in the front's thread; this is called in the thread of the claim."""
+        """Continue in the front's thread. This method is called in the thread of the claim."""
         assert self.run_soon is not None
         self.run_soon(lambda: self._on_due(token, due))
 
@@ -104,14 +106,14 @@ class EmulatorSessions:
             self._sessions.fail_session(session, error)
 
     def leave(self, session: Session) -> bool:
-        """Release the claim of a session. Return whether it was an emulator."""
+        """Release the claim of a session. Return whether the session was an emulator."""
         found = self.by_token.pop(session.token, None)
         if found is not None:
             found[1].release()
         return found is not None
 
     def handle(self, session: Session, number: int, request: EmulatorRequest) -> None:
-        """Handle a request. Raises ValueError with the reason if it is refused."""
+        """Handle a request from an emulator. If the request is refused, raise a ValueError with the reason."""
         found = self.by_token.get(session.token)
         if found is None:
             raise ValueError(f"only an emulator may send {type(request).__name__.upper()}")
@@ -122,6 +124,6 @@ class EmulatorSessions:
             raise ValueError(str(error)) from None
 
     def finish(self) -> None:
-        """Release all claims."""
+        """Release the claims of all emulators."""
         for session, _ in list(self.by_token.values()):
             self.leave(session)

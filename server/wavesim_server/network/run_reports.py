@@ -34,7 +34,8 @@ class RunReports:
     def notice(self, name: str, text: str) -> None:
         """Report something about a participant on the console and, as a notice, in every viewer.
 
-        Such notices are not logged, because the log describes the simulation, which does not depend on waiting times.
+        Notices about participants are not logged, because the log describes the simulation, which does not depend on
+        waiting times.
         """
         self.print_line(f"'{name}' is {text}")
         row = next((row for row, (body, _) in self._bodies.items() if body == name), 0)
