@@ -46,7 +46,7 @@ from wavesim_sdk.wire.messages import (
     Type,
     Welcome,
 )
-from wavesim_sdk.wire.reliable import ACK_DELAY_S, PROMPT_ACK_LISTS, Inbox, Outbox, RttEstimator
+from wavesim_sdk.wire.reliable import ACK_DELAY_S, PROMPT_ACK_LISTS, Inbox, RttEstimator, make_outbox
 from wavesim_sdk.wire.schema import Malformed, check, schema_of
 from wavesim_sdk.wire.state import Body, Parts, State
 
@@ -119,7 +119,7 @@ class ClientSession:
         self._tries = 0
         self._latest: dict[Type, int] = {}
         self._rtt_estimator = RttEstimator()
-        self._outbox, self._inbox = Outbox(self._rtt_estimator), Inbox()
+        self._outbox, self._inbox = make_outbox(self._rtt_estimator, join), Inbox()
         self._send: list[Any] = []
         self._ack_at: float | None = None
         self._unacknowledged_lists = 0  # lists of events since the last datagram to the server

@@ -22,7 +22,7 @@ from wavesim_sdk.wire.messages import (
     Role,
     Type,
 )
-from wavesim_sdk.wire.reliable import Inbox, Outbox, RttEstimator
+from wavesim_sdk.wire.reliable import Inbox, RttEstimator, make_outbox
 
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import SessionSeal  # a server without keys does not need the package for sealing
@@ -127,7 +127,7 @@ class Session:
         self.last_heard = now
         self.sequence = self.datagrams_in = self.datagrams_out = 0
         self.rtt_statistics, self.rtt_estimator = RttStatistics(), RttEstimator()
-        self.outbox, self.inbox = Outbox(self.rtt_estimator), Inbox()
+        self.outbox, self.inbox = make_outbox(self.rtt_estimator, join), Inbox()
         self.newest_sequence = 0  #: highest sequence number received from the current address of the session
         self.latest_sequences: dict[Type, int] = {}
         self.keepalive_at = now
