@@ -19,7 +19,7 @@ from wavesim_sdk.wire.items import Reception
 def two_way_range(query_ns: int, reply_ns: int, turn_around: float, sound_speed: float) -> float:
     """Return the range in m from the round-trip time of a query and its reply, minus the turn-around time in s.
 
-    If the interrogator moves, the result is, to first order, its range at the middle of the exchange.
+    If the interrogator moves, the result is, to first order, the range at the middle of the exchange.
     """
     return 0.5 * sound_speed * ((reply_ns - query_ns) * 1e-9 - turn_around)
 
@@ -41,7 +41,7 @@ def usbl_offset(reception: Reception, q_WB: Sequence[float], distance: float | N
     """Return the vector in W from the head to the source: the range (or ``distance``) times the unit vector of the
     direction of arrival.
 
-    Return None if the reception has no angles or no range.
+    Return None if the reception does not have angles or a range.
     """
     r = reception.range if distance is None else distance
     if r is None or reception.azimuth is None or reception.elevation is None:

@@ -37,7 +37,7 @@ class ActuatorKind(IntEnum):
     OTHER = 5  #: actuator whose type comes from another package; its slots follow the slots of the ballast tanks
 
 
-#: first slot of each kind, in a table that has room for every actuator of a model
+#: first slot of each kind of actuator, in a table that has room for every actuator of a model
 FIRST_SLOT = {
     ActuatorKind.THRUSTER: 0,
     ActuatorKind.FIN: MAX_THRUSTERS,

@@ -1,4 +1,4 @@
-"""AIS (ITU-R M.1371-5): the reports of a station, with their interval and resolution."""
+"""AIS (ITU-R M.1371-5): the reports from a station, with their interval and resolution."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def norm(v: Any) -> Any:
 
 
 def dot(a: Any, b: Any) -> Any:
-    """Return inner products of vectors (..., n) -> (...), summed from the first component to the last."""
+    """Return the inner products (...) of vectors (..., n), summed from the first component to the last."""
     total = a[..., 0] * b[..., 0]
     for i in range(1, a.shape[-1]):
         total = total + a[..., i] * b[..., i]

@@ -82,7 +82,7 @@ class FleetSnapshot:
 
     @functools.cached_property
     def level(self) -> float:
-        """Height of the water surface above the mean, m."""
+        """Height of the water surface above its mean level in m."""
         return float(self.weather["level"])
 
 
@@ -243,7 +243,7 @@ class SharedState:
         return record
 
     def values(self, type_: str) -> Record:
-        """The values of all instruments of one sensor type.
+        """The values from all instruments of one sensor type.
 
         The ``instruments`` table gives the index of each instrument in this array of values.
         """
@@ -309,8 +309,12 @@ class SensorTableClaim:
         """Signal to the engine that the values for the due tick have been written."""
         self._done.release()
 
+    def wake(self) -> None:
+        """End the call of :meth:`wait_due` in another thread."""
+        self._due.release()
+
     def release(self) -> None:
-        """Release the claim. A second call has no effect."""
+        """Release the claim on a sensor table. A second call has no effect."""
         if self.is_released:
             return
         self.is_released = True

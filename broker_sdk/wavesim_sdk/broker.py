@@ -58,7 +58,7 @@ KEPT_STEPS = 1024
 
 
 class Broker(BrokerBase):
-    """A blocking broker. Call :meth:`steps` or :meth:`poll` often, because they also answer the keep-alive."""
+    """A blocking broker. Call :meth:`steps` or :meth:`poll` often, because these methods also answer the keep-alive."""
 
     def _create_session(self, key: bytes | None) -> ClientSession:
         self._link = open_link(self.join, self.server, key)
@@ -99,7 +99,7 @@ class Broker(BrokerBase):
     def steps(self) -> Iterator[Step]:
         """Yield every step until the run has ended or the server is shut down.
 
-        Raises SessionEnded if the server ends only this session, and SessionLost if it does not answer any more.
+        Raises SessionEnded if the server ends only this session, and SessionLost if the server no longer answers.
         """
         while not self.ended or self._kept:
             try:
@@ -138,7 +138,7 @@ class Broker(BrokerBase):
 
 
 class AsyncBroker(BrokerBase):
-    """:class:`Broker` for asyncio; it answers the keep-alive whenever the event loop runs."""
+    """:class:`Broker` for asyncio; it answers the keep-alive whenever the event loop is running."""
 
     def _create_session(self, key: bytes | None) -> ClientSession:
         self._udp: UdpSocket | None = None
@@ -275,7 +275,7 @@ class AsyncBroker(BrokerBase):
             self._flush()
 
     async def frames(self, *sonars: str, period: float = 0.0) -> AsyncIterator[ImagingFrame]:
-        """Yield frames of imaging sonars as they arrive, until the run has ended; see :meth:`subscribe_frames`.
+        """Yield frames from imaging sonars as they arrive, until the run has ended; see :meth:`subscribe_frames`.
 
         Another task may receive steps at the same time.
         """

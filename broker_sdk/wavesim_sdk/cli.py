@@ -176,7 +176,7 @@ def unused(why: str, *names: str) -> None:
     """Raise a UsageError for the first of these parameters that is given on the command line, because it would have no
     effect.
 
-    ``why`` completes the message, for example ``without --mosaic``.
+    ``why`` completes the message, for example with ``without --mosaic``.
     """
     context = click.get_current_context()
     for parameter in context.command.params:

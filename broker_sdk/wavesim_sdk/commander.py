@@ -89,7 +89,7 @@ class Commander:
     def mission(self, body: str, waypoints: Sequence[Sequence[float]]) -> CommandReply:
         """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions.
 
-        Raises ValueError if they are invalid.
+        Raises ValueError if the waypoints are invalid.
         """
         number = 1 + time.time_ns() // 10**6 % (
             2**31 - 1

@@ -33,7 +33,7 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
 Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand
 
-#: (record, meaning) of each verb, except the verbs of the clock
+#: the record and the meaning of each verb, except the verbs of the clock
 VERBS: dict[str, tuple[type[Any], str]] = {
     "fault": (
         Fault,
@@ -152,7 +152,7 @@ def _check_vehicle_command(command: VehicleCommand) -> None:
 def split_mission(waypoints: Sequence[Sequence[float]], number: int, body: str = "") -> list[Mission]:
     """Split waypoints (north, east, down in m, W; speed in m/s) into the parts of a mission message.
 
-    Raises ValueError if they are invalid.
+    Raises ValueError if the waypoints are invalid.
     """
     if not 0 < len(waypoints) <= MAX_MISSION_WAYPOINTS or any(len(w) != 4 for w in waypoints):
         raise ValueError(

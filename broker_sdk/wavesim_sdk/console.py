@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 
-INTERRUPTED = 130  #: exit code after Ctrl-C
+INTERRUPTED = 130  #: exit code of the process after Ctrl-C
 
 
 def _leave(_signal: int, _frame: object) -> None:

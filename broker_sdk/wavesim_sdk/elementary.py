@@ -210,8 +210,8 @@ def _wide_logarithm(x: Any, shift: Any) -> tuple[Any, Any]:
 
 
 def _angle(y: Any, y_low: Any, x: Any, x_low: Any, level: Any) -> Any:
-    """Return the angle of (x + x_low, y + y_low). It is the arc tangent of a quotient below tan(pi/8), plus a multiple
-    of pi/4.
+    """Return the angle of (x + x_low, y + y_low). The angle is the arc tangent of a quotient below tan(pi/8), plus a
+    multiple of pi/4.
 
     ``level`` is a power of two that scales both components.
     """
@@ -439,7 +439,7 @@ def hypot(x: Any, y: Any) -> Any:
 
 @_everywhere
 def flush(x: Any) -> Any:
-    """Return 0 where abs(x) is below LEAST, else x.
+    """Return 0 where abs(x) is below LEAST, and x elsewhere.
 
     Decaying values, such as the velocity of a body that is coming to rest, then end at zero instead of at subnormal
     numbers. Subnormal numbers slow processors down, and their inverses overflow. Sums of flushed numbers and products

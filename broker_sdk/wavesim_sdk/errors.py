@@ -51,7 +51,7 @@ class UnknownName(InvalidArgument, KeyError, AttributeError):
     """A body, actuator, sensor, field or other item with this name does not exist; the message suggests or lists the
     valid names.
 
-    It is both a KeyError and an AttributeError because names are used as keys and as attributes.
+    This error is both a KeyError and an AttributeError, because names are used as keys and as attributes.
     """
 
     def __str__(self) -> str:  # a KeyError would print its message in quotes

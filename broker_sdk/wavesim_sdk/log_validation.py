@@ -17,7 +17,7 @@ from wavesim_sdk.tables import RECEPTION, SENT, BodyType, Outcome, RunState, Sig
 
 LATEST_NS = 2**61  #: latest valid time in ns, 73 years of simulation; MCAP times can be as large as 2**64 - 1
 Check = Callable[[Any], bool]
-#: (minimum, maximum) of those integers that readers use as counts, lengths or indices; other integers are not limited
+#: minimum and maximum of those integers that readers use as counts, lengths or indices; other integers are not limited
 _COUNTS: dict[tuple[str, str], tuple[int, int]] = {
     **{(table.name, "outcome"): (0, max(Outcome)) for table in (SENT, RECEPTION)},
     **{(table.name, "kind"): (0, max(SignalKind)) for table in (SENT, RECEPTION)},

@@ -1,4 +1,5 @@
-"""The mailbox: a POSIX message queue that delivers states and events to a program in any language, with an optional signal.
+"""The mailbox: a POSIX message queue that delivers states and events to a program in any language, with an optional
+signal for each message.
 
 A message has an 8-byte header (``int32`` kind, ``int32`` number of following bytes) and one record of
 ``wavesim_sdk.mailbox_tables``. In some kinds of message, more data follow the record. The first messages describe the

@@ -19,7 +19,7 @@ COUNTERS = (
     "commander_bad",
     "commander_unread",
 )
-#: (metric, label of its keys) of each map in the status, by name
+#: for each map in the status, its metric and the label of its keys, by name
 MAPS = {"drops": ("drops", "reason"), "acoustic_refused": ("acoustic_refused", "client")}
 
 

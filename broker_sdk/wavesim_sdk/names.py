@@ -15,7 +15,7 @@ _SERVER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 def server_name(name: str) -> str:
     """Check and return the name of a server, which becomes part of the names of its shared memory, queues and files.
 
-    Raises ConfigError if the name is invalid.
+    Raises ConfigError if the server name is invalid.
     """
     if not _SERVER.fullmatch(name):
         raise ConfigError(

@@ -83,9 +83,9 @@ class Observer(PrivilegedRequests):
         :param name: any name that describes the observer; a grant and a key refer to it
         :param server: name of a server on this machine, ``"HOST:PORT"`` or ``(host, port)``; None: the environment variable
             WAVESIM_SERVER, else port 9750 of this machine
-        :param rate: frames per second of wall time; 0: none
-        :param bodies: rows of the bodies; None: all
-        :param center: center (north, east, down; m, W) of the area of interest; None: everywhere
+        :param rate: frames per second of wall time; 0: no frames
+        :param bodies: rows of the bodies to receive; None: all bodies
+        :param center: center (north, east, down; m, W) of the area of interest; None: no limit
         :param radius: radius of the area of interest in m
         :param sounds: whether to receive all signals and their outcomes
         :param key: pre-shared key of 32 bytes; None: from the file in the environment variable WAVESIM_KEYS, if set
@@ -134,7 +134,7 @@ class Observer(PrivilegedRequests):
         self.link.close()
 
     def connect(self, timeout: float = JOIN_TIMEOUT_S) -> None:
-        """Join the server."""
+        """Join the server as an observer."""
         self.run_state = self.link.connect(timeout).run_state
         self.link.flush(time.monotonic())
 

@@ -223,15 +223,18 @@ class BrokerBase(PrivilegedRequests):
         :param name: name of the body in the configuration
         :param server: name of a server on this machine, ``"HOST:PORT"`` or ``(host, port)``; None: the environment variable
             WAVESIM_SERVER, else port 9750 of this machine
-        :param role: ``"pilot"`` commands the actuators (each body has one pilot); ``"instrument"`` receives sound and
-        selected sensors, and may send sound; ``"listener"`` only receives :param model: model of a new body, if the
-        server accepts new names (``<network newcomers>``); otherwise empty :param position: initial position (north,
-        east, down; m, W) of a new body :param attitude: initial roll, pitch and heading (rad) of a new body :param
-        lockstep: simulation time in s between two steps for which the server waits; 0: the server never waits :param
-        state_period: wall time in s between two states without lockstep; 0: the server's default :param previous:
-        :attr:`token` of an earlier session, which this session resumes after a crash :param sensors: names of the
-        sensors to receive; None: all :param acoustics: whether to receive receptions :param effort: whether the states
-        contain forces and accelerations :param others: whether to receive events about bodies that are added or removed
+        :param role: ``"pilot"`` commands the actuators, one for each body; ``"instrument"`` receives sound and selected
+            sensors, and may send sound; ``"listener"`` only receives
+        :param model: model of a new body, if the server accepts new names (``<network newcomers>``); otherwise empty
+        :param position: initial position (north, east, down; m, W) of a new body
+        :param attitude: initial roll, pitch and heading (rad) of a new body
+        :param lockstep: simulation time in s between two steps for which the server waits; 0: the server never waits
+        :param state_period: wall time in s between two states without lockstep; 0: the server's default
+        :param previous: :attr:`token` of an earlier session, which this session resumes after a crash
+        :param sensors: names of the sensors to receive; None: all
+        :param acoustics: whether to receive receptions
+        :param effort: whether the states contain forces and accelerations
+        :param others: whether to receive events about bodies that are added or removed
         :param key: pre-shared key of 32 bytes; None: from the file in the environment variable WAVESIM_KEYS, if set
         """
         if role not in ROLES:
@@ -283,12 +286,14 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def end_reason(self) -> str:
-        """Reason why the server ended the session; empty while it lasts, and if the program left or lost the server."""
+        """Reason why the server ended the session; empty while the session lasts, and if the program left or lost the
+        server.
+        """
         return self.session.end_reason
 
     @property
     def is_shut_down(self) -> bool:
-        """True if the server was shut down, which ends the run: with `wavesim shutdown` or Ctrl-C."""
+        """True if the server was shut down with `wavesim shutdown` or Ctrl-C, which ends the run."""
         return self.session.end_reason == SHUTDOWN
 
     def raise_if_shut_down(self) -> None:

@@ -311,7 +311,7 @@ def find_columns(table: Table, name: str) -> tuple[int, int, str]:
     """Return (first number, count, unit) of a field such as `heading`, or of one of the numbers in a field, such as
     `rates.2`.
 
-    Raises ValueError with the available names if there is no such field.
+    Raises ValueError with the available names if the sensor does not have this field.
     """
     field_name, dot, element = name.partition(".")
     at = 0

@@ -6,8 +6,8 @@ The writer of a table increments ``begun``, fills the buffer ``begun & 1``, whic
 then sets ``done``. A reader copies the buffer ``done & 1`` and keeps the copy if ``begun`` has not exceeded ``done +
 1`` in the meantime. No process has to wait, and no reader sees a half-written tick.
 
-This requires a processor that makes stores visible in program order, as x86-64 does. On any other machine, attaching
-raises an error, because Python does not have the memory fences that would enforce that order.
+Tables in shared memory require a processor that makes stores visible in program order, as x86-64 does. On any other
+machine, attaching raises an error, because Python does not have the memory fences that would enforce that order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAGIC = b"WVSMAREA"
 HEADER_BYTES = 64
 TABLE_HEADER_BYTES = 64
 ORDERED_MACHINES = ("x86_64", "AMD64")  #: processors that preserve the order of stores and of loads
-MEMORY = Path("/dev/shm")  #: folder in which Linux lists the segments
+MEMORY = Path("/dev/shm")  #: folder in which Linux lists shared-memory segments
 MAX_NAMED_SERVERS = 5  #: maximum number of servers that a message lists
 BEGUN, DONE, TICK_0, TICK_1, OWNER, OWNER_START, DUE, SYNCHRONOUS = range(8)
 

@@ -234,7 +234,9 @@ def commands() -> list[click.Command]:
     return [device, record]
 
 
+from wavesim_devices import cli_further_modems as cli_further_modems  # noqa: E402
 from wavesim_devices import cli_modems as cli_modems  # noqa: E402  # the modules register their commands
 from wavesim_devices import cli_navigation as cli_navigation  # noqa: E402
 from wavesim_devices import cli_own as cli_own  # noqa: E402
+from wavesim_devices import cli_positioning as cli_positioning  # noqa: E402
 from wavesim_devices import cli_tcp_modems as cli_tcp_modems  # noqa: E402

@@ -145,8 +145,14 @@ class Host:
     def forget_device(self) -> None:
         """Close the connection with the device."""
         if self._connection is not None:
+            self.served.counts["errors"] += self.errors
             self._connection.close()
             self._connection = None
+
+    @property
+    def errors(self) -> int:
+        """Number of invalid commands that the connection with the device counted."""
+        return int(getattr(self._connection, "errors", 0))
 
     def close(self) -> None:
         """Forget the host."""
@@ -171,7 +177,7 @@ class ServedDevice:
         self.faults, self.seed = options.faults, options.seed
         self.device: SharedDevice | ConnectingDevice | None = None
         self.hosts: list[Host] = []
-        self.counts: Counter[str] = Counter()  #: bytes received and sent, and failures of the device
+        self.counts: Counter[str] = Counter()  #: bytes received and sent, failures, errors of closed connections
         self._numbers: Counter[str] = Counter()  # of the hosts at each port
         self._make: Callable[[], SharedDevice | ConnectingDevice] | None = None  # None until it has joined
         self._was_disconnected = False
@@ -230,12 +236,16 @@ class ServedDevice:
             self.report(f"{self.device_type.title} failed {occasion}: {place_of(error)}: {error!r}")
 
     @property
+    def errors(self) -> int:
+        """Number of invalid commands that the device and its connections counted; 0 for a device without commands."""
+        return int(getattr(self.device, "errors", 0)) + self.counts["errors"] + sum(h.errors for h in self.hosts)
+
+    @property
     def summary(self) -> str:
         """Text for the user at the end: numbers of bytes, and of what went wrong."""
         unread = sum(port.dropped for port in self.ports.values())
         parts = [f"{self.counts['received']} B received", f"{self.counts['sent']} B sent"]
-        errors = getattr(self.device, "errors", 0)
-        parts += [f"{errors} invalid commands"] if errors else []
+        parts += [f"{self.errors} invalid commands"] if self.errors else []
         parts += [f"{unread} B dropped because no host read them"] if unread else []
         parts += [f"{self.counts['failures']} failures of the device"] if self.counts["failures"] else []
         return f"{self.device_type.title}: {', '.join(parts)}"

@@ -456,7 +456,7 @@ def keep_portable_modules() -> None:
     """Let libraries keep their modules as they are after optimisation. Code generation would change the modules for the
     processor of this machine.
 
-    Call this before any function is compiled.
+    Call this function before any function is compiled.
     """
     finalize = JITCodeLibrary._finalize_final_module
 

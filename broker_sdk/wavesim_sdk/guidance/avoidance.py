@@ -4,8 +4,8 @@
     avoider = Avoider(length=2.0, speed=3.0)
     order = avoider.order(place, velocity, wanted, targets, way)       # (course, speed), or None: follow the mission
 
-Call it once a second. It uses only a list of targets with their positions and velocities; it does not know their
-intentions.
+The avoider must be called once a second. It uses only a list of targets with their positions and velocities; it does
+not know their intentions.
 
 A *plan* (:class:`Plans`) is a complete manoeuvre: hold a course and a speed, sail parallel to the mission's leg, return to the
 leg, and continue along it. A plan is free if no target approaches closer than ``clear_distance`` until one horizon after the vessel
@@ -72,7 +72,7 @@ LONGEST, STOP = (
     0.3,
 )  #: a vessel may stop after LONGEST horizons if the others stay STOP times ``clear_distance`` away
 LATE = 1.5  #: a manoeuvre is planned again after LATE times its planned duration, plus half a horizon
-ABORTED = 0.25  #: margin added to the next stage for each stage that was aborted
+ABORTED = 0.25  #: safety margin added to the next stage for each stage that was aborted
 NEW = math.radians(12.0)  #: minimum change of course that counts as a new turn
 STEADY = math.radians(2.0), 0.04  #: course error in rad and relative speed error below which a turn counts as complete
 FIXED = 3.0  #: distance, in ship lengths, at which the vessel passes charted objects
@@ -100,7 +100,7 @@ class Avoider:
     )  #: turn in rad, relative to the course of the leg, for each decision so far
     turning: Turning = field(default_factory=Turning)  #: turning behaviour measured so far
     _home: float | None = None  #: course of the return, relative to the leg, in rad; 0 during the turn onto the leg
-    _leg: float = 0.0  #: course of the current leg, rad
+    _leg: float = 0.0  #: course of the current leg in rad
     _now: float = 0.0  #: time in s since the first call
     _turn: Turn | None = None
     _unseen: dict[int, float] = field(default_factory=dict)
@@ -300,8 +300,8 @@ class Avoider:
     def _free(self, paths: Paths, place: Place, targets: Sequence[Target], share: float, after: float = 0.0) -> Any:
         """Return, for each plan, whether it stays at least ``share`` times ``clear_distance`` away from all targets.
 
-        A target that is already closer must not approach further. The check covers one horizon. In a manoeuvre, it
-        covers ``after`` horizons beyond the end of the manoeuvre.
+        A target that is already closer must not approach any further. The check covers one horizon. In a manoeuvre, the
+        check continues for ``after`` horizons beyond the end of the manoeuvre.
         """
         free = np.ones(len(paths.back), bool)
         for t in targets:

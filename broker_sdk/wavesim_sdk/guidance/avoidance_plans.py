@@ -25,7 +25,7 @@ ANSWER, RADIUS = (
 )
 REACH, LOSS = (0.3, 10.0), (-6.0, 12.0)  #: limits on the measured `reach` and `loss`
 MEASURED = math.radians(25.0)  #: minimum angle of a turn that is used to estimate :class:`Turning`
-GATHER = 6.0  #: distance in which the vessel reaches full speed or stops, in ship lengths
+GATHER = 6.0  #: distance, in ship lengths, in which the vessel reaches full speed or stops
 SHARPEST = math.radians(120.0)
 NEAR_LEG = 8.0  #: distance from the leg, in ship lengths, below which the return angle decreases in proportion
 FLAT = 0.25  #: return angle of the flattest planned return, as a fraction of RETURN
@@ -75,7 +75,7 @@ class Turn:
     """A turn in progress, with its start (time in s, position, velocity), its ordered course and speed, and its
     predicted end.
 
-    ``off`` is the angle of the turn in rad; 0 = the turn is not measured.
+    ``off`` is the angle of the turn in rad; 0 means that the turn is not measured.
     """
 
     began: float
@@ -170,8 +170,8 @@ class Plans:
         """Return the time in s lost at the end of each of the first five segments (5, K). The first corner is not
         included.
 
-        ``back`` is the course of the return, relative to the leg in rad. A vessel that overtakes a slightly slower one loses
-        up to a minute of its lead at each corner.
+        ``back`` is the course of the return, relative to the leg in rad. A vessel that is overtaking a slightly slower
+        one loses up to a minute of its lead at each corner.
         """
         zero, homeward = np.zeros(len(turn)), self.turning.lost(back)
         held = np.where(hold > 0.0, self.turning.lost(turn - np.where(parallel > 0.0, 0.0, back)), 0.0)

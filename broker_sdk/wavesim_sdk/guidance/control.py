@@ -99,7 +99,8 @@ class DepthController:
 
 
 class LineOfSight:
-    """Line-of-sight guidance along the legs between waypoints, repeated as a loop (Fossen 2021, section 12.4).
+    """Line-of-sight guidance along the legs between waypoints, which are repeated as a loop (Fossen 2021, section
+    12.4).
 
     ``lookahead`` is the distance in m to the target point ahead on the leg. A waypoint counts as reached within
     ``acceptance`` m. If a turning ``radius`` is given, an arc joins each leg to the next; it begins radius tan(turn/2)
@@ -131,12 +132,12 @@ class LineOfSight:
 
     @property
     def target(self) -> Waypoint:
-        """The next waypoint."""
+        """The waypoint to which the current leg leads."""
         return self.waypoints[self._next]
 
     @property
     def target_number(self) -> int:
-        """Number of the next waypoint, from 1."""
+        """Number of the next waypoint, counted from 1."""
         return self._next + 1
 
     @property

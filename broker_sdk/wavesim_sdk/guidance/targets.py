@@ -23,7 +23,7 @@ class Target:
     track_id: int
     place: tuple[float, float]
     velocity: tuple[float, float]
-    length: float = 0.0  #: length of the vessel in m; 0 = unknown
+    length: float = 0.0  #: length of the vessel in m; 0 means unknown
     fixed: bool = False  #: True for a charted object, and False for a vessel
 
 

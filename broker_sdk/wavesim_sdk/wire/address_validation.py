@@ -69,7 +69,7 @@ class AddressValidator:
             raise Dropped("strangers")
 
     def affords(self, host: str, received: int, answer: int) -> bool:
-        """Return whether an answer of ``answer`` bytes may go to an unproven host.
+        """Return whether the server may send an answer of ``answer`` bytes to an unproven host.
 
         The server never sends more bytes than it received, so that no client can use it to flood a third party.
         ``received`` is the size in bytes of the datagram that the server would answer; call :meth:`count_datagram`
@@ -120,7 +120,7 @@ class AddressValidator:
         return int.from_bytes(self._mac(f"prove {token}", address, period)[:8], "big")
 
     def mark_join_used(self, address: Address, nonce: int, now: float) -> None:
-        """Record that the session of this join has ended, so that a copy of the JOIN cannot start it again."""
+        """Record that the session of this join has ended, so that a copy of the JOIN cannot start the session again."""
         while self._used_joins and now - next(iter(self._used_joins.values())) > USED_JOIN_LIFETIME_S:
             del self._used_joins[next(iter(self._used_joins))]
         self._used_joins[address, nonce] = now

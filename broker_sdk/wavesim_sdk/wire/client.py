@@ -46,7 +46,7 @@ from wavesim_sdk.wire.messages import (
     Type,
     Welcome,
 )
-from wavesim_sdk.wire.reliable import ACK_DELAY_S, Inbox, Outbox, RttEstimator
+from wavesim_sdk.wire.reliable import ACK_DELAY_S, PROMPT_ACK_LISTS, Inbox, RttEstimator, make_outbox
 from wavesim_sdk.wire.schema import Malformed, check, schema_of
 from wavesim_sdk.wire.state import Body, Parts, State
 
@@ -104,7 +104,7 @@ class ClientSession:
         self.key = key  #: pre-shared key, if the server requires keys
         self.phase = Phase.HELLO
         self.token = 0
-        self.end_reason = ""  #: why the server ended the session; empty if it did not
+        self.end_reason = ""  #: reason why the server ended the session; empty if it did not end it
         self.drops: Counter[str] = Counter()
         self.last_heard = 0.0
         self.body = Body()  #: actuators and sensors as the server described them
@@ -119,9 +119,10 @@ class ClientSession:
         self._tries = 0
         self._latest: dict[Type, int] = {}
         self._rtt_estimator = RttEstimator()
-        self._outbox, self._inbox = Outbox(self._rtt_estimator), Inbox()
+        self._outbox, self._inbox = make_outbox(self._rtt_estimator, join), Inbox()
         self._send: list[Any] = []
         self._ack_at: float | None = None
+        self._unacknowledged_lists = 0  # lists of events since the last datagram to the server
         self._pending_welcome: Welcome | None = None  # welcome to a body that is not fully described yet
         self._period = math.inf  # keep-alive period, s
         self._parts = Parts()
@@ -145,6 +146,11 @@ class ClientSession:
         """
         self._idle_until = -math.inf
         return self._outbox.push(REQUESTS.encode(check(request)))
+
+    @property
+    def unacknowledged_requests(self) -> int:
+        """Number of requests that the server has not yet acknowledged."""
+        return len(self._outbox)
 
     def estimate(self, values: Sequence[float | None]) -> None:
         """Send the navigator's estimate."""
@@ -268,7 +274,11 @@ class ClientSession:
                 self._parts.add(tick, part, readings)
                 return self._release_state() + self._release_step()
             case Events(first, items):
-                self._ack_at = now + ACK_DELAY_S if self._ack_at is None else self._ack_at
+                self._unacknowledged_lists += 1
+                if self._unacknowledged_lists >= PROMPT_ACK_LISTS:
+                    self._ack_at = now
+                elif self._ack_at is None:
+                    self._ack_at = now + ACK_DELAY_S
                 found: list[SessionEvent] = []
                 for _, item in self._inbox.accept(first, items):
                     found += self._on_event(item)
@@ -373,7 +383,7 @@ class ClientSession:
             elif not out and self._ack_at is not None and now >= self._ack_at:
                 out.append(self._encode(Ack()))
             if out:
-                self._ack_at = None
+                self._ack_at, self._unacknowledged_lists = None, 0
         elif self.phase is Phase.LEAVING and now >= self._retry_at:
             out += [self._encode(message) for message in self._send]
             self._send.clear()

@@ -1,7 +1,7 @@
 """The codec, which converts between bytes and checked messages with pure functions.
 
-Whatever bytes a peer sends, :func:`decode_header` and :func:`decode_payload` raise only :class:`Dropped`. Its reason is
-one of the names in docs/PROTOCOL.md.
+For any bytes that a peer sends, :func:`decode_header` and :func:`decode_payload` raise only :class:`Dropped`. Its
+reason is one of the names in docs/PROTOCOL.md.
 """
 
 from __future__ import annotations

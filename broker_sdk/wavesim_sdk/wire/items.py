@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from wavesim_sdk.tables import MAX_ACTUATORS, MAX_PAYLOAD, MAX_SIGNAL_S
+from wavesim_sdk.wire.emulator_items import Attach, Due, FramePart, Rows, Serve, TableDescription, Values, Written
 from wavesim_sdk.wire.messages import (
     FLAG,
     MAX_SENSORS,
@@ -57,6 +58,9 @@ class EventKind(IntEnum):
     ANSWER = 11
     MISSION = 12
     VEHICLE_COMMAND = 13
+    TABLE = 14
+    ROWS = 15
+    DUE = 16
 
 
 class Request(IntEnum):
@@ -76,6 +80,11 @@ class Request(IntEnum):
     MISSIONS = 14
     VEHICLE_COMMAND = 15
     COMMAND_ANSWER = 16
+    ATTACH = 17
+    SERVE = 18
+    VALUES = 19
+    WRITTEN = 20
+    FRAME_PART = 21
 
 
 class CommandResult(IntEnum):
@@ -275,6 +284,9 @@ EVENTS = TaggedUnion(
         EventKind.ANSWER: Answer,
         EventKind.MISSION: MissionPart,
         EventKind.VEHICLE_COMMAND: CommandReceived,
+        EventKind.TABLE: TableDescription,
+        EventKind.ROWS: Rows,
+        EventKind.DUE: Due,
     },
 )
 AnyEvent = (
@@ -291,6 +303,9 @@ AnyEvent = (
     | Answer
     | MissionPart
     | CommandReceived
+    | TableDescription
+    | Rows
+    | Due
 )
 
 # ------------------------------------------------------------------------------------------------ requests
@@ -537,6 +552,11 @@ REQUESTS = TaggedUnion(
         Request.MISSIONS: Missions,
         Request.VEHICLE_COMMAND: VehicleCommand,
         Request.COMMAND_ANSWER: CommandAnswer,
+        Request.ATTACH: Attach,
+        Request.SERVE: Serve,
+        Request.VALUES: Values,
+        Request.WRITTEN: Written,
+        Request.FRAME_PART: FramePart,
     },
 )
 AnyRequest = (
@@ -556,4 +576,9 @@ AnyRequest = (
     | Missions
     | VehicleCommand
     | CommandAnswer
+    | Attach
+    | Serve
+    | Values
+    | Written
+    | FramePart
 )

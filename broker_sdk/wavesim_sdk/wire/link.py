@@ -132,7 +132,7 @@ class LocalLink(local.LocalConnection):
 
 
 class SessionLink:
-    """Session with a socket of its own."""
+    """Session that has its own socket."""
 
     def __init__(self, join: Join, server: tuple[str, int], key: bytes | None = None) -> None:
         self.server, self.session = server, make_session(join, key)

@@ -88,12 +88,13 @@ class Refusal(IntEnum):
 
 
 class Role(IntEnum):
-    """Roles that a session can have for its body."""
+    """Roles that a session can have for its body or, as an emulator, for its sensor type."""
 
     PILOT = 0
     INSTRUMENT = 1
     LISTENER = 2
     OBSERVER = 3
+    EMULATOR = 4
 
 
 class Resumption(IntEnum):
@@ -139,9 +140,11 @@ class Join:
         Bin(COOKIE_BYTES, COOKIE_BYTES), "cookie of the CHALLENGE", default=bytes(COOKIE_BYTES)
     )
     nonce: int = record_field(UINT64, "any number; the server returns it", default=0)
-    name: str = record_field(NAME, "name of the body; of an observer, any descriptive name", default="")
+    name: str = record_field(
+        NAME, "name of the body; of an observer, any descriptive name; of an emulator, its sensor type", default=""
+    )
     role: int = record_field(
-        UINT8, "role of the session: 0 pilot, 1 instrument, 2 listener, 3 observer", default=Role.PILOT
+        UINT8, "role of the session: 0 pilot, 1 instrument, 2 listener, 3 observer, 4 emulator", default=Role.PILOT
     )
     model: str = record_field(NAME, "model of the new body, if the name is new; otherwise empty", default="")
     position: Sequence[float] = record_field(
@@ -345,7 +348,7 @@ class Fleet:
     )
 
 
-#: reason in the BYE of a server that is shut down, which ends the run
+#: reason given in the BYE of a server that is being shut down, which ends the run
 SHUTDOWN = "the server shuts down"
 
 
@@ -372,7 +375,7 @@ class Piece:
     data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame, starting at offset `part` x 1120")
 
 
-#: (whether the client sends it, whether it needs a session, record) of each datagram type
+#: for each datagram type, whether the client sends it, whether it needs a session, and its record
 MESSAGES: dict[Type, tuple[bool, bool, type[Any]]] = {
     Type.HELLO: (True, False, Hello),
     Type.CHALLENGE: (False, False, Challenge),

@@ -14,7 +14,8 @@ from wavesim_sdk.wire.session import Session
 
 MAX_SESSIONS = 4096
 KEPT_S = 10.0
-MAX_BYES = 3  #: number of times the server sends a BYE without being asked, including the one at the end of the session
+#: number of times that the server sends a BYE without being asked, including the one at the end of the session
+MAX_BYES = 3
 AGAIN_S = 0.2  #: time in s between the first two BYEs; the interval doubles after each BYE
 ANSWER_S = 0.1  #: minimum time in s between two answers to the same client
 

@@ -12,17 +12,19 @@ from typing import Any
 
 import msgpack
 
-from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, MAX_ITEMS, SEAL_BYTES
+from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, MAX_ITEMS, SEAL_BYTES, Join, Role
 
 FIRST_WAIT_S = 0.2  #: timeout in s before the first measurement
 MIN_TIMEOUT_S, MAX_TIMEOUT_S = 0.02, 1.0
 ACK_DELAY_S = 0.02
+PROMPT_ACK_LISTS = 8  #: number of unacknowledged lists after which a receiver no longer delays its acknowledgement
 ITEMS_BYTES = (
     MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES - 10
 )  #: maximum total size in bytes of the items in one datagram; the array around them needs the remaining bytes
 MAX_PENDING = 4096
 WINDOW = 32  #: maximum number of datagrams in flight; after a loss, the window restarts at SMALL_WINDOW
 SMALL_WINDOW = 4
+EMULATOR_WINDOW = 128  #: the same for sessions of emulators, whose states and frames are large
 
 
 class RttEstimator:
@@ -55,7 +57,7 @@ class RttEstimator:
 class Outbox:
     """Items that the peer has not yet acknowledged."""
 
-    def __init__(self, rtt_estimator: RttEstimator) -> None:
+    def __init__(self, rtt_estimator: RttEstimator, window: int = WINDOW) -> None:
         self.last = 0
         self._rtt_estimator = rtt_estimator
         self._pending: deque[tuple[int, Any, int]] = deque()  # number, item, bytes
@@ -63,7 +65,7 @@ class Outbox:
         self._sent = 0  # highest number sent so far
         self._repeat_at = 0.0
         self._repeats = 0
-        self._window = WINDOW
+        self._window = self._full_window = window
         self._timed: tuple[int, float] | None = None  # the item whose acknowledgement measures the round trip
         self._under_way: deque[tuple[int, float]] = (
             deque()
@@ -109,7 +111,7 @@ class Outbox:
         while self._under_way and self._under_way[0][0] <= number:
             self._under_way.popleft()
         self._repeats = 0
-        self._window = min(2 * self._window, WINDOW)
+        self._window = min(2 * self._window, self._full_window)
         # The next item may have been lost long ago, so its timeout counts from its own transmission, not from now.
         self._repeat_at = (
             (self._under_way[0][1] if self._under_way else now) + self._rtt_estimator.timeout() + ACK_DELAY_S
@@ -155,6 +157,11 @@ class Outbox:
     def next_timer(self) -> float | None:
         """Return the time at which :meth:`take_due` must be called again, or None if there is no such time."""
         return self._repeat_at if self._pending else None
+
+
+def make_outbox(rtt_estimator: RttEstimator, join: Join) -> Outbox:
+    """Return the outbox of a session."""
+    return Outbox(rtt_estimator, EMULATOR_WINDOW if join.role == Role.EMULATOR else WINDOW)
 
 
 class Inbox:

@@ -48,7 +48,7 @@ from wavesim_sdk.wire.messages import (
     Type,
 )
 from wavesim_sdk.wire.recently_ended import RecentlyEnded
-from wavesim_sdk.wire.reliable import ACK_DELAY_S, MAX_PENDING
+from wavesim_sdk.wire.reliable import ACK_DELAY_S, MAX_PENDING, PROMPT_ACK_LISTS
 from wavesim_sdk.wire.schema import Malformed, sanitise_text, schema_of
 from wavesim_sdk.wire.session import (
     MAX_SEQUENCE,
@@ -393,10 +393,13 @@ class ServerSessions:
                     session.pending_done = StepDone(session, message, payload)
                 return self._release_done(session)
             case Requests(first, items):
+                session.unacknowledged_lists += 1
                 session.ack_at = now + ACK_DELAY_S if session.ack_at is None else session.ack_at
                 new: list[Happening] = []
                 for number, item in session.inbox.accept(first, items):
                     new += self._request(session, number, item)
+                if session.unacknowledged_lists >= PROMPT_ACK_LISTS:
+                    self.send(session, Keepalive(0))
                 return new + self._release_done(session)
             case KeepaliveReply(number):
                 sent = session.keepalive_sent.pop(number, None)
@@ -450,6 +453,7 @@ class ServerSessions:
     def _post(self, session: Session, kind: Type, payload: bytes, address: Address) -> None:
         session.sequence += 1
         session.datagrams_out += 1
+        session.unacknowledged_lists = 0
         data = codec.encode_datagram(
             kind, payload, session.token, session.sequence, session.inbox.received, session.seal
         )

@@ -22,7 +22,7 @@ from wavesim_sdk.wire.messages import (
     Role,
     Type,
 )
-from wavesim_sdk.wire.reliable import Inbox, Outbox, RttEstimator
+from wavesim_sdk.wire.reliable import Inbox, RttEstimator, make_outbox
 
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import SessionSeal  # a server without keys does not need the package for sealing
@@ -127,12 +127,13 @@ class Session:
         self.last_heard = now
         self.sequence = self.datagrams_in = self.datagrams_out = 0
         self.rtt_statistics, self.rtt_estimator = RttStatistics(), RttEstimator()
-        self.outbox, self.inbox = Outbox(self.rtt_estimator), Inbox()
+        self.outbox, self.inbox = make_outbox(self.rtt_estimator, join), Inbox()
         self.newest_sequence = 0  #: highest sequence number received from the current address of the session
         self.latest_sequences: dict[Type, int] = {}
         self.keepalive_at = now
         self.keepalive_sent: dict[int, float] = {}
         self.ack_at: float | None = None
+        self.unacknowledged_lists = 0  #: number of request lists received since the last datagram to the client
         self.pending_step: PendingStep | None = None
         self.pending_done: StepDone | None = None  # a DONE that waits for the requests it counts
         self.last_answered_tick = -1  # the last tick with a DONE
@@ -191,7 +192,7 @@ class Resumed:
 
 @dataclass(frozen=True)
 class PilotReturned:
-    """A suspended pilot drives again, because the session that took over has ended."""
+    """A suspended pilot drives again, because the session that had taken over has ended."""
 
     session: Session
     previous: Session

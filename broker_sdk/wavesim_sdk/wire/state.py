@@ -172,8 +172,8 @@ class State:
     """State of the client's own body.
 
     ``motion`` is None if the configuration does not send the true state; ``effort`` is None unless it was requested.
-    ``step`` is True if the server waits for :meth:`ClientSession.done`. The class is not frozen, because that would
-    triple the cost of each state.
+    ``step`` is True if the server is waiting for :meth:`ClientSession.done`. The class is not frozen, because that
+    would triple the cost of each state.
     """
 
     tick: int = 0

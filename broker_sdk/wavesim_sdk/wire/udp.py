@@ -24,7 +24,7 @@ FEW = 4  #: minimum number of datagrams for which one system call sends all of t
 SOCKET_BUFFER = 4 * 1024 * 1024
 
 
-Taker = Callable[[bytes, Address], None]  #: a function that receives a datagram and its address
+Taker = Callable[[bytes, Address], None]  #: type of a function that receives a datagram and its address
 
 
 class _BoundedQueue(asyncio.Queue[Any]):

@@ -7,6 +7,7 @@ import json
 import struct
 from typing import Any
 
+from wavesim_sdk.wire import emulator_items as e
 from wavesim_sdk.wire import items as i
 from wavesim_sdk.wire import messages as m
 from wavesim_sdk.wire.codec import encode, message_type
@@ -84,6 +85,21 @@ _COMMAND_REQUESTS = _items(
     i.CommandAnswer(5, i.CommandResult.REFUSED, "the point is on land"),
 )
 
+_EMULATOR_EVENTS = _items(
+    i.EVENTS,
+    e.TableDescription(5, "state", 64, 128, "0123456789abcdef"),
+    e.Rows(5, 384, bytes(range(8))),
+    e.Due(250, 251, 1_004_000_000, 2),
+)
+_EMULATOR_REQUESTS = _items(
+    i.REQUESTS,
+    e.Attach(("weather", "actuation"), 0),
+    e.Serve(1),
+    e.Values(144, bytes(range(8))),
+    e.FramePart(3, 1120, 1128, bytes(range(8))),
+    e.Written(251, 1),
+)
+
 #: test vectors, each as (token, sequence, ack, message)
 VECTORS: list[tuple[int, int, int, Any]] = [
     (0, 1, 0, m.Hello(2**63 - 1, bytes(40))),
@@ -132,6 +148,8 @@ VECTORS: list[tuple[int, int, int, Any]] = [
     (TOKEN, 11, 2, m.Requests(16, _COMMAND_REQUESTS)),
     (TOKEN, 11, 1, m.Events(14, _COMMANDS)),
     (TOKEN, 10, 1, m.Piece(1, 3, 2, 8192, bytes(range(8)))),
+    (TOKEN, 12, 1, m.Events(16, _EMULATOR_EVENTS)),
+    (TOKEN, 12, 2, m.Requests(19, _EMULATOR_REQUESTS)),
 ]
 
 

@@ -62,6 +62,11 @@ class UnetDevice:
         arp = AddressAgent(self.container, {broker.name: address, **addresses})
         self.container.agents = {a.name: a for a in (node, self.phy, self.link, *others, self.ranging, arp)}
 
+    @property
+    def errors(self) -> int:
+        """Number of lines that were not valid requests or messages."""
+        return self.container.malformed
+
     def connect(self, port: str, send: Bytes) -> GatewayConnection:
         """Connect a gateway."""
         return GatewayConnection(self.container, send, self.later)

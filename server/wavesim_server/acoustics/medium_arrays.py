@@ -36,7 +36,7 @@ DEGREES = 181  #: number of loss values in a beam pattern, one for each degree o
 PINGER_REQUEST = -1  #: request number of automatic pings
 RETIRE_NODE = -1  #: value that replaces the node in the candidate by which a signal is retired
 
-#: reads small members as 64-bit integers, so that each function is compiled only once
+#: type that reads small members as 64-bit integers, so that each function is compiled only once
 to_row: Any = np.int64
 
 # kinds of events, in the order in which simultaneous events are processed
@@ -461,7 +461,7 @@ def sound_speed_profile(m: Medium) -> SoundSpeedProfile:
 
 
 def make_record(of: Table) -> Records:
-    """Create a single record, (1,)."""
+    """Create an array (1,) with a single record."""
     return np.zeros(1, of.dtype).view(np.recarray)
 
 

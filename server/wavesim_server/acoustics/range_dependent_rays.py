@@ -8,8 +8,8 @@ side, and one above or below. These neighbours are also the edges of the ray tub
 
     |pressure at 1 m / pressure|^2 = |d1 x d2| s_receiver c_source / c_receiver
 
-where d1 and d2 are the displacements of the neighbours at the receiver's depth per rad. The formula includes the
-curvature of the bed. The method neglects diffraction, as well as bed features smaller than 1/128 of the path.
+In this formula, d1 and d2 are the displacements of the neighbours at the receiver's depth per rad. The formula includes
+the curvature of the bed. The method neglects diffraction, as well as bed features smaller than 1/128 of the path.
 """
 
 from __future__ import annotations

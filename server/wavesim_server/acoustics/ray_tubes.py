@@ -1,13 +1,15 @@
 """Sound level along a ray, from the width of its ray tube, and losses and phases at a rough surface and at the
 bottom; compiled.
 
-The rays from a point source between the launch angles a and a + da carry the same power everywhere. If x is the range
-of a ray at the receiver's depth, p is its Snell invariant and s are the sines at both ends, the spreading loss is
+The rays from a point source between the launch angles a and a + da carry the same power everywhere. Let x be the range
+of a ray at the receiver's depth, p its Snell invariant, and s the sines at both ends. The spreading loss is then given
+by this formula:
 
     |pressure at 1 m / pressure|^2 = x s_source s_receiver |dx/dp| / (p c_source c_receiver)
 
-(Jensen, Kuperman, Porter and Schmidt 2011, sec. 3.3.5.2), which is the square of the path length where the sound speed
-is constant. Over a part of a layer from speed ca to speed cb, with the sines sa and sb, the closed form is
+This is the square of the path length where the sound speed is constant (Jensen, Kuperman, Porter and Schmidt 2011, sec.
+3.3.5.2). Over a part of a layer from speed ca to speed cb, with the sines sa and sb, the derivative has this closed
+form:
 
     dx/dp = dz (ca + cb) / (sa sb (sa + sb)),   -1/(|g| p^2 sa) for a part that begins or ends at a turning point
 

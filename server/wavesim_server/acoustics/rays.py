@@ -2,13 +2,13 @@
 
 The profile is linear between its knots, so every ray is a chain of circular arcs. One Snell invariant p = cos(theta)/c
 holds along the whole ray, with theta measured from the horizontal. Over a layer from speed ca to speed cb, with the
-sines sa and sb,
+sines sa and sb, these closed forms apply:
 
     dx = p dz (ca + cb)/(sa + sb),   dt = (2/g) asinh(g d / (2 sqrt(ca cb))),   ds = d h / sin h
 
-where d is the chord and h is half the angle turned. These forms avoid cancellation for small gradients and flat rays.
-Two numbers identify a path: its first direction (up or down) and its number of reversals. A reversal is a turning
-point, or a bounce off the surface or the bottom.
+Here, d is the chord and h is half the angle through which the ray turns. These forms avoid cancellation for small
+gradients and flat rays. Two numbers identify a path: its first direction (up or down) and its number of reversals. A
+reversal is a turning point, or a bounce off the surface or the bottom.
 """
 
 from __future__ import annotations

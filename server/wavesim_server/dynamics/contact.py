@@ -126,7 +126,7 @@ def _finish_contacts(f: BodyArrays, t: ContactMemory, n: int, last: Floats, h: f
 
 @device_function
 def _wake_touched(f: BodyArrays, t: ContactMemory, h: float, tick: int) -> None:
-    """Wake each body that another body touches in this tick, so that its own contacts are found as well."""
+    """Wake each body that another body touches in this tick, so that the contacts of the woken body are found as well."""
     for i in range(t.counters[N_PAIRS]):
         a, b = t.pairs[i, 0], t.pairs[i, 1]
         if b >= 0 and is_asleep(f, a) != is_asleep(f, b) and may_touch(f, t, a, b, h):

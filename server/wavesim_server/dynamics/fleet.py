@@ -137,7 +137,8 @@ class FleetDynamics:
         self.capacity, self.step, self.world = capacity, step, world
         self.integrator = integrators.integrator_index(integrator)
         self.slots = np.full(capacity, -1, np.int64)
-        #: (last command beyond its limits, number of such commands) for each actuator, given as (row, position)
+        #: last command beyond its limits, and the number of such commands, for each actuator, which is given as (row,
+        #: position)
         self._clipped: dict[tuple[int, int], tuple[float, int]] = {}
         self.blocks = np.zeros((0, B.SIZE))
         self.block_heads = np.zeros((0, B.HEAD_SIZE), np.int64)

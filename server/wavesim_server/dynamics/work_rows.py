@@ -1,6 +1,6 @@
-"""Rows of the work array, imported as ``W``: intermediate values of a step.
+"""Rows of the work array, imported as ``W``, which contain the intermediate values of a step.
 
-One array of the same shape as a block serves all blocks, one after the other.
+One array with the same shape as a block serves all blocks, one after the other.
 """
 
 from __future__ import annotations
@@ -63,4 +63,4 @@ LOADS = _rows("LOADS", "N, N m", "B", "Loads on bodies that are partly out of th
 ADDED_MOMENTUM_LEFT = _rows(
     "ADDED_MOMENTUM_LEFT", "N s, N m s", "B", "Momentum that bodies left in the water when they emerged.", 6
 )
-SIZE = TABLE.size * LANES  #: numbers of the work array
+SIZE = TABLE.size * LANES  #: number of float64 elements in the work array

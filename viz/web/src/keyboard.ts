@@ -61,6 +61,13 @@ export function nextSpeed(at: number, by: number, speeds: number[]): number {
   return next ?? at;
 }
 
+/** Show the help again if it is open: its symbols have the colours of the theme. */
+export function recolourKeyHelp(): void {
+  if (!document.querySelector(".help")) return;
+  showKeyHelp();
+  showKeyHelp();
+}
+
 /** Show or hide the help with keys and legend. */
 export function showKeyHelp(): void {
   const old = document.querySelector(".help");

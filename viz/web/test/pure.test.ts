@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { unbrokenSegments } from "../src/cables";
 import { readFileSync } from "node:fs";
 import { DEEP, scaleColour, VIRIDIS } from "../src/colour_scales";
-import { COLOURS, formatNumber, formatTime } from "../src/dom";
+import { formatNumber, formatTime } from "../src/dom";
 import { formatHeading, wrapDegrees, euler, fromThree, toThree } from "../src/coordinate_frames";
 import { formatDegrees, formatOffset, depthAt, geodetic, distanceAndBearing } from "../src/geodesy";
 import { viewLink, parseViewLink } from "../src/url_state";
@@ -48,6 +48,13 @@ test("numbers never push a column off", () => {
     assert.ok(formatNumber(v, 3).length < 10 && formatValue(v, displayUnit("m")).length < 10);
   assert.equal(formatNumber(-0.001, 1), "0.0");
   assert.equal(formatNumber(12.345, 2), "12.35");
+});
+
+test("a count has no decimals, however large", () => {
+  assert.deepEqual(
+    [15, 1000, 6395].map((v) => formatValue(v, displayUnit(""))),
+    ["15", "1000", "6395"],
+  );
 });
 
 test("ticks are written as they are", () => {
@@ -456,14 +463,24 @@ const apart = (a: number[], b: number[], blind: boolean): number => {
 const rgb = (hex: string): number[] => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16) / 255);
 
 test("colours of bodies, and those of heard and lost, differ for a deuteranope too", () => {
-  for (const blind of [false, true])
-    COLOURS.forEach((a, k) => {
-      for (const b of COLOURS.slice(k + 1)) assert.ok(apart(rgb(a), rgb(b), blind) > 20, `${a} ${b} ${blind}`);
-    });
   const css = readFileSync("src/style.css", "utf8"),
-    [good, bad] = ["good", "bad"].map((name) =>
-      [...css.matchAll(new RegExp(`--${name}: (#\\w{6})`, "g"))].map((m) => m[1]!),
-    );
+    inThemes = (name: string): string[] => [...css.matchAll(new RegExp(`--${name}: (#\\w{6})`, "g"))].map((m) => m[1]!),
+    bodies = Array.from({ length: 8 }, (_, k) => inThemes(`body-${k}`)),
+    [good, bad] = ["good", "bad"].map(inThemes);
+  for (const theme of [0, 1])
+    for (const blind of [false, true])
+      bodies.forEach((a, k) => {
+        for (const b of bodies.slice(k + 1))
+          assert.ok(apart(rgb(a[theme]!), rgb(b[theme]!), blind) > 20, `${a[theme]} ${b[theme]} ${blind}`);
+      });
+  // lines and dots stand out from the panels of their theme (WCAG 2.1, 1.4.11)
+  const luminance = (hex: string): number => ((lab(rgb(hex), false)[0]! + 16) / 116) ** 3,
+    panels = inThemes("panel-solid");
+  for (const colours of [...bodies, inThemes("fence")])
+    colours.forEach((c, theme) => {
+      const [low, high] = [luminance(c), luminance(panels[theme]!)].sort((a, b) => a - b) as [number, number];
+      assert.ok((high + 0.05) / (low + 0.05) >= 3, `${c} on ${panels[theme]}`);
+    });
   for (const k of [0, 1]) assert.ok(apart(rgb(good![k]!), rgb(bad![k]!), true) > 30, `${good![k]} ${bad![k]}`);
 });
 
