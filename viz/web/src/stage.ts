@@ -82,6 +82,7 @@ export class Stage {
   private linked: ViewState | null = null; // view of a link that the 3D view has not taken yet
   private readonly clouds = new Set<Object3D>(); // soundings in the 3D view
   private loading = false;
+  private readonly tools = h("div", { class: "tools" });
   private readonly waiting = h("div", { class: "loading", role: "status" }, "the 3D view is loading…");
   private readonly heights: HTMLSelectElement;
   private readonly resolution: HTMLSelectElement;
@@ -144,9 +145,10 @@ export class Stage {
     this.restoreLayers();
   }
 
-  /** Add the canvases, the buttons (the stage's own and others), and what lies above them. */
-  assemble(buttons: HTMLElement[], above: HTMLElement): void {
+  /** Add the canvases, the buttons of the stage, and the banners above them. */
+  assemble(above: HTMLElement): void {
     const home = h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂");
+    this.addTools(...this.modes.values(), this.splitButton, home, this.menu.element);
     this.element.append(
       this.chart.canvas,
       this.chart.pointer.element,
@@ -156,10 +158,15 @@ export class Stage {
         () => this.share ?? EVEN,
         (share) => this.split(share),
       ),
-      h("div", { class: "tools" }, ...this.modes.values(), this.splitButton, home, this.menu.element, ...buttons),
+      this.tools,
       above,
     );
     this.split(Number(localStorage.getItem(STORED_SPLIT)) || null);
+  }
+
+  /** Add buttons to the row over the picture. */
+  addTools(...buttons: HTMLElement[]): void {
+    this.tools.append(...buttons);
   }
 
   /** Load the 3D view, once. Without it, or if this browser cannot draw it, the chart stays. */
