@@ -1,41 +1,63 @@
-// Mission control page: builds its parts and connects them.
+// Mission control page: its first view, which has the bodies in the picture and in the list. `workplace.ts` has the other
+// parts, which are loaded after the first picture.
 
-import { AlarmAnnouncer } from "./alarm_announcer";
-import { Arrangement } from "./arrangement";
-import { BodyDetails } from "./body_details";
-import { BottomPanel } from "./bottom_panel";
-import { listenToChartKeys } from "./chart_keys";
-import { ChartTools } from "./chart_tools";
 import type { Configurator } from "./configurator";
 import { ConnectionBanner } from "./connection_banner";
 import { h, toggleClass } from "./dom";
-import { Dock } from "./dock";
 import { DrawingLoop } from "./drawing_loop";
 import { ErrorBanner } from "./error_banner";
-import { recolourKeyHelp } from "./keyboard";
-import { LayoutMenu } from "./layouts";
-import { ManualControl } from "./manual_control";
-import { messageHandler } from "./message_handlers";
-import { MissionEditor } from "./mission_editor";
-import { OnboardWindow } from "./onboard_window";
-import type { HelloMessage } from "./page_protocol";
+import type { HelloMessage, ServerMessage } from "./page_protocol";
 import { SceneStore } from "./scene_store";
-import { Selection } from "./selection";
-import { SharedView } from "./shared_view";
-import { listenToKeys } from "./shortcuts";
 import { SidePanels } from "./side_panels";
-import { SonarWindows } from "./sonar_windows";
 import { Stage } from "./stage";
 import { TextSize } from "./text_size";
 import { Theme } from "./theme";
 import { Toolbar } from "./toolbar";
-import { ViewRecorder } from "./url_state";
-import { VehicleCommands } from "./vehicle_commands";
 import { FleetList } from "./vehicle_list";
 import { ViewerSocket, type Frame } from "./websocket";
+import type { Workplace } from "./workplace";
 
 // events after which the picture may change
 const WAKING = "resize keydown keyup pointerdown pointermove pointerup wheel hashchange focus input change".split(" ");
+
+// -- the other parts, once they are loaded ---------------------------------------------------------------------------
+
+let workplace: Workplace | null = null,
+  furnishing: Promise<void> | null = null;
+const waiting: ((there: Workplace) => void)[] = []; // what the other parts shall do
+
+/** Let the other parts do something, now or when they are loaded. */
+function later(act: (there: Workplace) => void): void {
+  if (workplace) act(workplace);
+  else waiting.push(act);
+}
+
+/** Load the other parts, once. */
+function furnish(): Promise<void> {
+  return (furnishing ??= import("./workplace").then(
+    (m) => {
+      const there = m.furnish({
+        root,
+        store,
+        errors,
+        loop,
+        stage,
+        toolbar,
+        fleet,
+        theme,
+        connection,
+        panels,
+        link,
+        bottom,
+        right,
+      });
+      workplace = there;
+      for (const act of waiting.splice(0)) errors.part("a message from the viewer's server", () => act(there));
+      wake();
+    },
+    (error: unknown) => errors.fail("the tools and panels", error),
+  ));
+}
 
 // -- parts of the page ---------------------------------------------------------------------------------------------
 
@@ -43,7 +65,7 @@ const root = h("div", { id: "app" }),
   store = new SceneStore(),
   errors = new ErrorBanner();
 const loop = new DrawingLoop({
-  busy: () => stage.busy() || recorder.rolling || !store.settled(),
+  busy: () => stage.busy() || workplace?.isBusy() || !store.settled(),
   picture: () => errors.part("the page", draw),
   tables: () => errors.part("the page", tables),
   rest: () => {
@@ -53,16 +75,13 @@ const loop = new DrawingLoop({
   },
 });
 const wake = (): void => loop.wake(),
-  choose = (row: number | null): void => selection.choose(row),
-  control = (verb: string, value?: number): void => link.control(verb, value);
+  choose = (row: number | null): void => later((w) => w.choose(row));
 let configurator: Configurator | null = null;
 const theme = new Theme((dark) => {
   wake();
   stage.theme(dark);
-  details.recolour();
-  bottom.charts.recolour();
+  workplace?.recolour();
   configurator?.recolour();
-  recolourKeyHelp();
 });
 const preferences = h(
   "div",
@@ -70,112 +89,63 @@ const preferences = h(
   new TextSize(wake).element,
   h("button", { title: "Switch between light and dark (Shift+L)", onclick: () => theme.toggle() }, "◐"),
 );
-const stage = new Stage(store, choose, openOnboard, wake),
-  onboard = new OnboardWindow(stage.element, (canvases) => (stage.onboard = canvases)),
-  sonars = new SonarWindows(stage, new Dock(stage.element), wake),
-  toolbar = new Toolbar(store, control, preferences),
-  fleet = new FleetList(store, choose);
-const commands = new VehicleCommands(
-  store,
-  stage.chart,
-  () => stage.setMode("chart"),
-  (command) => link.command(command),
-);
-const details = new BodyDetails(store, {
-  commands: commands.element,
-  onboard: openOnboard,
-  follow: () => stage.setMode("follow"),
-  goTo: (row) => stage.goTo(row),
-  sonar: (row, name) =>
-    void sonars.toggle(row, store.name(row), name).catch((error: unknown) => errors.fail("the sonar windows", error)),
-  seek: (time) => control("seek", time),
-  changed: wake,
-  fail: (row) =>
-    store.hello?.control && store.hello.kind === "live"
-      ? (part, kind, amount, field) => link.fault(row, part, kind, amount, field)
-      : null,
-});
-const selection = new Selection(
-  store,
-  details,
-  (row) => {
-    link.watch(row);
-    stage.menu.close();
-  },
-  wake,
-);
+const stage = new Stage(store, choose, (row) => later((w) => w.openOnboard(row)), wake),
+  toolbar = new Toolbar(store, (verb, value) => link.control(verb, value), preferences),
+  fleet = new FleetList(store, choose),
+  panels = new SidePanels(root);
 const connection = new ConnectionBanner((lost) => {
   store.lost = lost;
   toolbar.clients();
   toggleClass(root, "lost", lost !== "");
-  details.lose(lost !== "");
-  selection.refresh();
+  later((w) => w.lose(lost !== ""));
   wake();
 });
-const mission = new MissionEditor(
-  store,
-  stage.chart,
-  stage.element,
-  () => stage.showChart(),
-  (verb, row, values) => link.order(verb, row, values),
-  choose,
-);
-const chartTools = new ChartTools(store, stage.chart, () => stage.showChart(), wake);
-listenToChartKeys(stage.chart);
-const recorder = new ViewRecorder(
-  stage.element,
-  () => stage.canvases,
-  () => stage.drawStill(),
-  () => store.hello?.name || "wavesim",
-);
-const helm = new ManualControl(store, stage.element, (body, axes) => link.drive(body, axes), choose);
 const link = new ViewerSocket(
   takeFrame,
-  (message) => take(message),
+  takeMessage,
   (on) => connection.connection(on),
-  (picture) => {
-    sonars.take(picture);
-    wake();
-  },
+  (picture) =>
+    later((w) => {
+      w.picture(picture);
+      wake();
+    }),
   (tile) => {
     store.mosaic.take(tile);
     wake();
   },
   (part, error) => errors.fail(part, error),
 );
-const announcer = new AlarmAnnouncer(),
-  bottom = new BottomPanel(store, link, announcer, choose, wake),
-  panels = new SidePanels(root),
-  arrangement = new Arrangement({ stage, bottom, panels }),
-  layouts = new LayoutMenu(arrangement),
-  shared = new SharedView(store, { stage, arrangement, selection, bookmarks: bottom.events.bookmarks, control });
-const take = messageHandler(
-  {
-    store,
-    stage,
-    toolbar,
-    bottom,
-    details,
-    selection,
-    sonars,
-    shared,
-    announcer,
-    connection,
-    errors,
-    commands,
-    dark: () => theme.dark,
-    greet,
-    showPanel: () => {
-      if (!loop.turning) showPanel();
-    },
-  },
-  wake,
-);
-
 let pictured = false, // bodies have been drawn
   detailed = false; // the details of the scene have been requested
 
 // -- what they do together -----------------------------------------------------------------------------------------
+
+/** Take a message from the server. The first view needs three of them. */
+function takeMessage(m: ServerMessage): void {
+  switch (m.type) {
+    case "hello":
+      store.hello = m;
+      greet(m);
+      later((w) => w.greet(m));
+      break;
+    case "scene":
+      store.scene = m.scene;
+      stage.rebuild(theme.dark);
+      connection.warn(m.scene.warning ?? "");
+      later((w) => w.restore());
+      break;
+    case "roster": {
+      const isFirst = store.bodies.size === 0,
+        { joined, left } = store.roster(m.bodies);
+      later((w) => (isFirst ? w.roster(m.bodies, [], []) : w.roster(m.bodies, joined, left)));
+      break;
+    }
+    default:
+      later((w) => w.take(m));
+      return;
+  }
+  wake();
+}
 
 /** Begin a session with the viewer's server. */
 function greet(hello: HelloMessage): void {
@@ -183,17 +153,12 @@ function greet(hello: HelloMessage): void {
   tiles.info = hello.tiles;
   if (hello.chart && !enc.isLoaded)
     void enc.load().then(wake, (error: unknown) => errors.fail("the electronic chart", error));
-  store.mosaic.shown = false; // requested again
-  store.mosaic.list([]);
   toolbar.permit(hello);
-  mission.permit(hello);
-  helm.permit(hello);
-  bottom.permit(hello);
   permitModels();
   document.title = hello.name ? `${hello.name} – WaVeSim` : "WaVeSim";
-  if (hello.kind === "none") location.hash = "#configure";
-  if (store.chosen !== null) link.watch(store.chosen);
-  sonars.connect(link);
+  if (hello.kind !== "none") return;
+  location.hash = "#configure";
+  void furnish();
 }
 
 /** Take a frame from the server; do not draw if only the server statistics changed. */
@@ -212,107 +177,56 @@ function takeFrame(f: Frame): void {
   else if (!loop.turning) errors.part("the toolbar", numbers);
 }
 
-/** Request mosaics from the server while they are shown. */
-function requestMosaics(): void {
-  if (stage.show.mosaic === store.mosaic.shown) return;
-  store.mosaic.shown = stage.show.mosaic;
-  link.mosaic(store.mosaic.shown);
-}
-
-function openOnboard(row: number): void {
-  choose(row);
-  onboard.show(row, store.name(row));
-}
-
-function showPanel(): void {
-  errors.part("the details of the selected body", () => selection.show());
-}
-
 function draw(): void {
   errors.part("the frame", () => store.now());
-  requestMosaics();
+  workplace?.requestMosaics();
   stage.draw(errors);
   if (store.rows.length && !pictured) {
     pictured = true;
     performance.mark("first picture");
     loadScene();
-  }
-  if (store.last && !detailed) {
+  } else if (store.last) void furnish();
+  if (workplace && store.last && !detailed) {
     detailed = true;
     link.details();
   }
-  recorder.drawn();
-  errors.part("the sonar windows", () => sonars.draw());
-  showPanel();
+  workplace?.drawn();
 }
 
 /** Load what the first picture does not need. */
 function loadScene(): void {
+  void furnish();
   void stage.load().then(wake, (error: unknown) => errors.fail("the 3D view", error));
 }
 
 function numbers(): void {
   toolbar.update(loop.rate);
-  if (store.hello?.kind === "replay") bottom.timeline.update();
+  if (store.hello?.kind === "replay") workplace?.numbers();
 }
 
 function tables(): void {
   errors.update();
   errors.part("the toolbar", numbers);
   errors.part("the fleet list", () => fleet.update());
-  errors.part("the charts", () => details.draw());
-  errors.part("the bottom panel", () => bottom.update());
-  errors.part("the mission editor", () => mission.update());
-  errors.part("the commands", () => commands.update());
+  workplace?.tables();
   stage.updateButtons();
 }
 
 // -- the page ------------------------------------------------------------------------------------------------------
 
-const linkTitle = "Put a link to the current view into the address bar and copy it";
-stage.assemble(
-  [
-    chartTools.menu.element,
-    mission.button,
-    helm.button,
-    layouts.menu.element,
-    ...recorder.buttons,
-    h("button", { id: "link", title: linkTitle, onclick: () => shared.share() }, "link"),
-  ],
-  h("div", { class: "banners" }, connection.element, connection.warning, errors.element),
-);
-stage.element.append(commands.overlay);
-root.append(
-  toolbar.element,
-  h("div", { id: "left" }, fleet.element),
-  stage.element,
-  bottom.element,
-  h("div", { id: "right" }, details.element),
-  announcer.element,
-);
+stage.assemble(h("div", { class: "banners" }, connection.element, connection.warning, errors.element));
+const bottom = h("div", { id: "bottom", class: "coming" }),
+  right = h("div", { id: "right" });
+root.append(toolbar.element, h("div", { id: "left" }, fleet.element), stage.element, bottom, right);
 document.body.append(root);
 stage.theme(theme.dark);
-listenToKeys({
-  toolbar,
-  stage,
-  selection,
-  mission,
-  helm,
-  panels,
-  bottom,
-  theme,
-  pointer: stage.chart.pointer,
-  toggleOnboard: () => {
-    if (onboard.open) onboard.close();
-    else if (store.chosen !== null) openOnboard(store.chosen);
-  },
-});
 for (const what of WAKING) window.addEventListener(what, wake, { passive: true });
 document.addEventListener("visibilitychange", wake);
 new ResizeObserver(wake).observe(stage.element);
 wake();
-// without a picture, the 3D view is loaded later
+// without a picture, the rest is loaded later
 window.setTimeout(() => {
+  void furnish();
   if (!pictured && store.hello && store.hello.kind !== "none") loadScene();
 }, 3000);
 
@@ -344,15 +258,3 @@ function route(): void {
 }
 window.addEventListener("hashchange", route);
 route();
-
-// for tests and for the console of the browser
-(window as unknown as Record<string, unknown>)["wavesim"] = {
-  store,
-  get view() {
-    return stage.view;
-  },
-  chart: stage.chart,
-  link,
-  sonars,
-  app: { root, loop, selection, bottom, details, fleet, helm, arrangement, openOnboard },
-};

@@ -6,49 +6,31 @@ import type { BottomPanel } from "./bottom_panel";
 import type { ConnectionBanner } from "./connection_banner";
 import { toast } from "./dom";
 import type { ErrorBanner } from "./error_banner";
-import type { HelloMessage, RosterMessage, ServerMessage, SoundsMessage } from "./page_protocol";
+import type { HelloMessage, RosterMessage, SceneMessage, ServerMessage, SoundsMessage } from "./page_protocol";
 import type { SceneStore } from "./scene_store";
 import { SeaState } from "./sea_state";
-import type { Selection } from "./selection";
-import type { SharedView } from "./shared_view";
 import type { SonarWindows } from "./sonar_windows";
 import type { Stage } from "./stage";
 import type { Toolbar } from "./toolbar";
 import type { VehicleCommands } from "./vehicle_commands";
 
-type Handlers = { [M in ServerMessage as M["type"]]: (message: M) => void };
+/** Messages other than those of the first view, which main.ts handles. */
+type LaterMessage = Exclude<ServerMessage, HelloMessage | SceneMessage | RosterMessage>;
+type Handlers = { [M in LaterMessage as M["type"]]: (message: M) => void };
 
 export interface MessageTargets {
   store: SceneStore;
-  stage: Pick<Stage, "rebuild" | "showDetails" | "view" | "show">;
+  stage: Pick<Stage, "showDetails" | "view" | "show">;
   toolbar: Pick<Toolbar, "clients">;
   bottom: Pick<BottomPanel, "signals" | "timeline" | "events">;
   details: Pick<BodyDetails, "fit" | "clear">;
-  selection: Pick<Selection, "roster">;
   sonars: Pick<SonarWindows, "setStatus">;
-  shared: Pick<SharedView, "restore">;
   announcer: Pick<AlarmAnnouncer, "take">;
-  connection: Pick<ConnectionBanner, "source" | "warn">;
+  connection: Pick<ConnectionBanner, "source">;
   errors: Pick<ErrorBanner, "there">;
   commands: Pick<VehicleCommands, "answer" | "shows">;
-  dark(): boolean;
-  /** Begin a session with the server. */
-  greet(hello: HelloMessage): void;
   /** Show new data of the selected body, which are not drawn otherwise. */
   showPanel(): void;
-}
-
-function tellRoster(p: MessageTargets, m: RosterMessage): void {
-  const first = p.store.bodies.size === 0,
-    { joined, left } = p.store.roster(m.bodies),
-    list = (names: string[]): string => (names.length > 3 ? `${names.length} bodies` : names.join(", "));
-  if (!first && p.store.hello?.kind !== "replay") {
-    p.bottom.events.roster(joined, left);
-    if (joined.length) toast(`${list(joined)} joined`);
-    else if (left.length) toast(`${list(left)} left`);
-  }
-  p.selection.roster(m.bodies);
-  p.shared.restore();
 }
 
 function tellSounds(p: MessageTargets, m: SoundsMessage): void {
@@ -69,22 +51,10 @@ function tellSounds(p: MessageTargets, m: SoundsMessage): void {
 function handlers(p: MessageTargets): Handlers {
   const s = p.store;
   return {
-    hello: (m) => {
-      s.hello = m;
-      p.greet(m);
-      p.shared.restore();
-    },
-    scene: (m) => {
-      s.scene = m.scene;
-      p.stage.rebuild(p.dark());
-      p.shared.restore();
-      p.connection.warn(m.scene.warning ?? "");
-    },
     details: ({ bed, models }) => {
       if (s.scene) Object.assign(s.scene, { bed, models });
       p.stage.showDetails();
     },
-    roster: (m) => tellRoster(p, m),
     sounds: (m) => tellSounds(p, m),
     tracks: (m) => {
       s.history(m.bodies, m.whole);
@@ -139,11 +109,11 @@ function handlers(p: MessageTargets): Handlers {
 }
 
 /** Return the function that takes each message; `wake` is called for those that change the picture. */
-export function messageHandler(targets: MessageTargets, wake: () => void): (message: ServerMessage) => void {
+export function messageHandler(targets: MessageTargets, wake: () => void): (message: LaterMessage) => void {
   const table = handlers(targets);
   return (m) => {
     // new numbers alone need no new picture
     if (m.type !== "weather" && !(m.type === "panel" && m.panel && m.panel.time === targets.store.panel?.time)) wake();
-    (table[m.type] as (message: ServerMessage) => void)(m);
+    (table[m.type] as (message: LaterMessage) => void)(m);
   };
 }

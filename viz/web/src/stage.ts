@@ -83,6 +83,8 @@ export class Stage {
   private linked: ViewState | null = null; // view of a link that the 3D view has not taken yet
   private readonly clouds = new Set<Object3D>(); // soundings in the 3D view
   private loading = false;
+  private readonly tools = h("div", { class: "tools" });
+  private readonly room = new ResizeObserver(() => this.makeRoom());
   private readonly waiting = h("div", { class: "loading", role: "status" }, "the 3D view is loading…");
   private readonly heights: HTMLSelectElement;
   private readonly resolution: HTMLSelectElement;
@@ -145,18 +147,11 @@ export class Stage {
     this.restoreLayers();
   }
 
-  /** Add the canvases, the buttons (the stage's own and others), and what lies above them. */
-  assemble(buttons: HTMLElement[], above: HTMLElement): void {
+  /** Add the canvases, the buttons of the stage, and the banners above them. */
+  assemble(above: HTMLElement): void {
     const home = h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂");
-    const tools = h(
-      "div",
-      { class: "tools" },
-      ...this.modes.values(),
-      this.splitButton,
-      home,
-      this.menu.element,
-      ...buttons,
-    );
+    this.room.observe(this.tools);
+    this.addTools(...this.modes.values(), this.splitButton, home, this.menu.element);
     this.element.append(
       this.chart.canvas,
       this.chart.pointer.element,
@@ -166,24 +161,27 @@ export class Stage {
         () => this.share ?? EVEN,
         (share) => this.split(share),
       ),
-      tools,
+      this.tools,
       above,
     );
-    const observer = new ResizeObserver(() => this.makeRoom(tools));
-    for (const part of [tools, ...tools.children]) observer.observe(part);
     this.split(Number(localStorage.getItem(STORED_SPLIT)) || null);
   }
 
   /** Let the compass and the mission editor begin beneath the buttons; the compass stays beside them if there is room. */
-  private makeRoom(tools: HTMLElement): void {
-    const right = Math.max(
-        ...[...tools.children].map((b) => (b as HTMLElement).offsetLeft + (b as HTMLElement).offsetWidth),
-      ),
-      bottom = tools.offsetTop + tools.offsetHeight;
-    this.chart.beneath = right + COMPASS_PX > tools.offsetWidth ? bottom : 0;
+  private makeRoom(): void {
+    const buttons = [...this.tools.children] as HTMLElement[],
+      right = Math.max(...buttons.map((b) => b.offsetLeft + b.offsetWidth)),
+      bottom = this.tools.offsetTop + this.tools.offsetHeight;
+    this.chart.beneath = right + COMPASS_PX > this.tools.offsetWidth ? bottom : 0;
     this.element.style.setProperty("--beneath", `${this.chart.beneath}px`);
     this.element.style.setProperty("--tools", `${bottom}px`);
     this.changed();
+  }
+
+  /** Add buttons to the row over the picture. */
+  addTools(...buttons: HTMLElement[]): void {
+    this.tools.append(...buttons);
+    for (const button of buttons) this.room.observe(button);
   }
 
   /** Load the 3D view, once. Without it, or if this browser cannot draw it, the chart stays. */
