@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: verb -> (name of its value, or "" if it has none; meaning)
+#: for each verb, the name of its value (or "" if it has none) and its meaning
 TIMER_VERBS: dict[str, tuple[str, str]] = {
     "start": ("", "start the simulation clock (also after pause or stop)"),
     "stop": ("", "stop the simulation clock; clients stay connected"),

@@ -3,7 +3,8 @@
     wavesim conformance --sensor ctd -- ./my-ctd {name}
 
 The checker provides shared memory without a simulation, requests values and checks what the emulator writes. It fills
-in ``{name}`` with the name of the server; the emulator must be synchronous. Body alpha has the instruments `first` (a
+in ``{name}`` with the name of the server; the emulator must be synchronous. With ``--remote``, the emulator joins over
+the network at 127.0.0.1, port ``{port}``. Body alpha has the instruments `first` (a
 value at each 25th tick) and `second` (at each 50th). Body beta has `first`, and gamma has none. Body delta enters later
 with `first`.
 """
@@ -23,6 +24,7 @@ import numpy as np
 import posix_ipc
 
 from wavesim_conformance.broker import ConformanceChecker, Finding
+from wavesim_conformance.emulator_network import EmulatorServer
 from wavesim_sdk import frames
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.attach import create_semaphores, open_semaphore, remove_semaphores, simulation_tables
@@ -86,7 +88,7 @@ class FakeEngine:
             self.instruments["body"][self.instruments["body"] == row] = -1
 
     def mount_instrument(self, k: int, row: int, instrument: str, place: int) -> None:
-        """Mount an instrument on a body, in row ``k`` of the table ``instruments``."""
+        """Mount an instrument on a body, in row ``k`` of the ``instruments`` table."""
         entry = self.instruments[k]
         entry["body"], entry["number"] = row, int((self.instruments["body"] == row).sum() - (entry["body"] == row))
         entry["type"], entry["name"], entry["place"] = self.sensor.encode(), instrument.encode(), place
@@ -148,10 +150,16 @@ class EmulatorChecker(ConformanceChecker):
     """Checker for one emulator, which runs twice with shared memory and without a simulation."""
 
     def __init__(
-        self, command: Sequence[str], sensor: str, step: float, say: Callable[[Finding], None] = lambda f: None
+        self,
+        command: Sequence[str],
+        sensor: str,
+        step: float,
+        say: Callable[[Finding], None] = lambda f: None,
+        remote: bool = False,
     ) -> None:
         super().__init__(say)
-        self.command, self.sensor, self.step = command, sensor, step
+        self.command, self.sensor, self.step, self.remote = command, sensor, step, remote
+        self._server: EmulatorServer | None = None
 
     def run(self) -> list[Finding]:
         """Check all rules and return the findings in order; stop at a failure that the other rules depend on."""
@@ -182,7 +190,10 @@ class EmulatorChecker(ConformanceChecker):
                 same,
                 "a second run produced different values",
             )
-            engine.simulate_server_death()
+            if self._server is not None:
+                self._server.end()
+            else:
+                engine.simulate_server_death()
             gone = self.wait_until(lambda: process.poll() is not None, 5.0)
             self.record("the emulator ends within 5 s after the server", gone, "the emulator keeps running")
         return self.findings
@@ -190,8 +201,12 @@ class EmulatorChecker(ConformanceChecker):
     @contextlib.contextmanager
     def _stage(self) -> Iterator[tuple[FakeEngine, subprocess.Popen[bytes]]]:
         engine = FakeEngine(f"conformance-{os.getpid()}", self.sensor, self.step)
-        try:
-            command = [part.format(name=engine.name) for part in self.command]
+        with contextlib.ExitStack() as stack:
+            stack.callback(engine.close)
+            if self.remote:
+                self._server = stack.enter_context(EmulatorServer(engine.name, self.sensor))
+            port = self._server.port if self._server is not None else 0
+            command = [part.format(name=engine.name, port=port) for part in self.command]
             try:
                 process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
             except OSError as error:
@@ -202,8 +217,6 @@ class EmulatorChecker(ConformanceChecker):
                 if process.poll() is None:
                     process.kill()
                 process.wait()
-        finally:
-            engine.close()
 
     def _ticks(self) -> list[int]:
         return [PERIODS["first"] * k for k in range(1, 7)]

@@ -15,6 +15,7 @@ latency, drop-outs, faults at run time and hot swap.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,6 +51,9 @@ class Emulator:
     sensor: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()  #: other shared-memory tables that the emulator reads, at the same tick
 
+    #: whether it reads bodies without an instrument of its type; over the network, it receives only the bodies it needs
+    needs_all_bodies: ClassVar[bool] = True
+
     #: kernels of :meth:`measure`, each with arguments of the types that it receives
     kernels: ClassVar[bank_kernels.Kernels] = ()
 
@@ -73,7 +77,12 @@ class Emulator:
         return SensorBank(self, seed, np.zeros(count, sensor_table_of(self.sensor).dtype))
 
     def open(self, server: str) -> None:
-        """Attach to additional tables. A process that serves a running server calls this once."""
+        """Attach to additional tables. A process that serves a server on its own machine calls this once."""
+
+    def open_remote(self, write_frame: Callable[..., int]) -> None:
+        """Prepare to serve a server on another machine; ``write_frame(row, record, *payload)`` sends it a frame. The caller
+        does this instead of :meth:`open`, before it joins.
+        """
 
     def begin(self, view: FleetSnapshot, weather: Any) -> None:
         """Prepare a tick. The caller does this once per tick, before :meth:`measure`."""

@@ -27,6 +27,9 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     SENSORS are sensor types (ctd, gps, ...), or `all` for every type in the configuration. The last argument may be the
     configuration that the server runs; default: config.xml. A single emulator runs in this process. Several emulators
     run in separate processes and are restarted when they fail. Each can be stopped and replaced at any time.
+
+    With --server HOST:PORT, the emulators serve a server on another machine, over the network. They need the same
+    configuration file there. If the server requires keys, WAVESIM_KEYS=FILE names their key file.
     """
     named = sensors[-1].endswith(".xml") or Path(sensors[-1]).is_file()
     *names, config = sensors if named else (*sensors, "config.xml")

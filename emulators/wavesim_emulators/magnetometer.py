@@ -34,6 +34,7 @@ class MagnetometerEmulator(Emulator):
     """
 
     sensor = "magnetometer"
+    needs_all_bodies = False
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)

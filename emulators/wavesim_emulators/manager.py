@@ -15,6 +15,7 @@ from types import FrameType
 from wavesim_sdk import forked_process, termination_signals
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.cli import cli
+from wavesim_sdk.emulator_attachment import is_remote
 from wavesim_sdk.errors import NotRunning, WaveSimError
 
 POLL_S = 0.1
@@ -48,23 +49,33 @@ class EmulatorManager:
 
     def run(self) -> None:
         """Run until the server ends, a signal arrives, or all emulators have ended."""
-        simulation = SharedState(self.server)
+        simulation = None if is_remote(self.server) else SharedState(self.server)
+
+        def is_running() -> bool:
+            return simulation is None or simulation.alive()
+
         for s in termination_signals.termination_signals():
             signal.signal(s, self._on_signal)
+        failed = False
         for sensor in self.early_deaths:
             self._start(sensor)
         self.report(f"{len(self.processes)} emulators: {', '.join(self.processes)}")
         try:
-            while not self._stop and self.processes and simulation.alive():
+            while not self._stop and self.processes and is_running():
                 time.sleep(POLL_S)
                 for sensor, process in list(self.processes.items()):
-                    if (code := process.poll()) is not None and simulation.alive() and not self._stop:
+                    if (code := process.poll()) is None or not is_running() or self._stop:
+                        continue
+                    if simulation is None and code == 0:  # the server on the other machine has ended
+                        del self.processes[sensor]
+                    else:
+                        failed = True
                         self._on_exit(sensor, code)
         except NotRunning:
             pass
         finally:
             self._terminate_all()
-        if not self.processes and not self._stop and simulation.alive():
+        if not self.processes and not self._stop and is_running() and failed:
             raise WaveSimError("no emulator is left")
 
     def _on_exit(self, sensor: str, code: int) -> None:

@@ -24,6 +24,7 @@ class AhrsEmulator(Emulator):
     """
 
     sensor = "ahrs"
+    needs_all_bodies = False
     kernels = motion_kernels.AHRS_KERNELS
 
     def measure(self, now: Batch, out: Record) -> None:
@@ -34,6 +35,7 @@ class SpeedLogEmulator(Emulator):
     """Emulator of a speed log: velocity through the water in B, with white noise of 1 cm/s on each axis."""
 
     sensor = "speedlog"
+    needs_all_bodies = False
     kernels = motion_kernels.SPEED_LOG_KERNELS
 
     def measure(self, now: Batch, out: Record) -> None:
@@ -59,6 +61,7 @@ class ImuEmulator(Emulator):
     """
 
     sensor = "imu"
+    needs_all_bodies = False
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
@@ -143,6 +146,7 @@ class NavigationEmulator(Emulator):
     """Emulator of the navigation reference: true pose, velocity and acceleration of the body's origin."""
 
     sensor = "navigation"
+    needs_all_bodies = False
 
     def measure(self, now: Batch, out: Record) -> None:
         state = now.state

@@ -18,6 +18,7 @@ class GpsEmulator(Emulator):
     """
 
     sensor = "gps"
+    needs_all_bodies = False
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
@@ -47,6 +48,7 @@ class UwbEmulator(Emulator):
     """Emulator of an ultra-wideband receiver: position in W with white noise, above the water only."""
 
     sensor = "uwb"
+    needs_all_bodies = False
 
     def measure(self, now: Batch, out: Record) -> None:
         out["position"] = now.p_WS_W + now.parameters.sigma * now.noise.normals(3)

@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable
 from types import FrameType
 
 from wavesim_emulators.base import Emulator
 from wavesim_emulators.sensor_bank import SensorBank
 from wavesim_sdk import termination_signals
-from wavesim_sdk.attach import SensorTableClaim, SharedState
+from wavesim_sdk.emulator_attachment import EmulatorAttachment, attach_emulator, is_remote
 from wavesim_sdk.errors import AttachError, NotRunning
 
 LOOK_S = 0.2  #: interval in s between checks that the server is alive
 
 
 class EmulatorProcess:
-    """Serve a running server until it ends or a signal arrives."""
+    """Serve a running server, on this machine (NAME) or another one (HOST:PORT), until it ends or a signal arrives."""
 
     def __init__(self, emulator: Emulator, server: str, free_running: bool = False) -> None:
         self.emulator, self.free_running = emulator, free_running
         self._stop = False
-        self.simulation = SharedState(server)
-        world = self.simulation.world()
+        if is_remote(server):  # before joining, because a server removes a silent client
+            emulator.load_kernels()
+            emulator.open_remote(lambda row, record, *payload: self.attachment.write_frame(row, record, *payload))
+        self.attachment: EmulatorAttachment = attach_emulator(
+            server, emulator.sensor, ("weather", *emulator.needs), emulator.needs_all_bodies
+        )
+        world = self.attachment.world
         theirs, ours = bytes(world["digest"]).decode(), emulator.loaded.digest
         if theirs not in ("", ours):
+            self.attachment.release()
             raise AttachError(
                 f"the server '{server}' runs a different configuration (digest {theirs[:12]}) than "
                 f"{emulator.loaded.path} ({ours[:12]}); use the file that the server loaded, unchanged since its "
                 "start"
             )
         self.step_ns = int(world["step_ns"])
-        self.claim = SensorTableClaim(self.simulation, emulator.sensor)
-        emulator.load_kernels()
-        emulator.open(server)
-        self.sensor_bank = SensorBank(emulator, int(world["seed"]), self.simulation.values(emulator.sensor))
-        self._tables = ("instruments", "weather", *emulator.needs)
+        values = self.attachment.values()
+        if not is_remote(server):
+            emulator.load_kernels()
+            emulator.open(server)
+        self.sensor_bank = SensorBank(emulator, int(world["seed"]), values)
 
     def run(self, ready: Callable[[], None] = lambda: None) -> int:
         """Run the emulator. Return the number of writes. ``ready`` is called when the engine starts to wait for values.
@@ -48,36 +53,23 @@ class EmulatorProcess:
             signal.signal(s, self._on_signal)
         written = 0
         try:
-            if not self.free_running:
-                self.claim.request_synchronous()
+            self.attachment.serve(not self.free_running)
             ready()
             while not self._stop:
-                due = self._wait()
+                due = self.attachment.wait(LOOK_S, self.sensor_bank.pause(self.step_ns))
                 if due is not None:
-                    view = self.simulation.snapshot(*self._tables)
+                    view = self.attachment.snapshot()
                     if self.sensor_bank.compute(view, view.tick if self.free_running else due):
-                        self.claim.write(self.sensor_bank.table, view.tick)
+                        self.attachment.write(self.sensor_bank.table, view.tick)
                     written += 1
-                    if not self.free_running:
-                        self.claim.signal_done()
-                elif not self.simulation.alive():
+                    self.attachment.done()
+                elif not self.attachment.alive():
                     break
-                elif (
-                    not self.free_running and not self.claim.is_synchronous
-                ):  # the engine stopped waiting for this emulator: ask it to wait again
-                    self.claim.request_synchronous()
         except NotRunning:
             pass
         finally:
-            self.claim.release()
+            self.attachment.release()
         return written
-
-    def _wait(self) -> int | None:
-        """Wait until values may be due. Return a tick, or None after a time-out."""
-        if not self.free_running:
-            return self.claim.wait_due(LOOK_S)
-        time.sleep(min(LOOK_S, self.sensor_bank.pause(self.step_ns)))
-        return 0 if self.simulation.alive() else None
 
     def _on_signal(self, _signal: int, _frame: FrameType | None) -> None:
         self._stop = True

@@ -27,6 +27,7 @@ class AnemometerEmulator(Emulator):
     """
 
     sensor = "anemometer"
+    needs_all_bodies = False
 
     def measure(self, now: Batch, out: Record) -> None:
         m, wind, p = now.mounted, now.weather, now.parameters
@@ -54,6 +55,7 @@ class ThrusterDrive(NamedTuple):
 class ActuatorEmulator(Emulator):
     """Base class of sensors that use the state of the actuators."""
 
+    needs_all_bodies = False
     needs = ("actuation",)
 
     def __init__(self, loaded: LoadedConfig) -> None:
@@ -108,6 +110,7 @@ class LeakEmulator(Emulator):
     """Emulator of leak detectors. A compartment is dry until the fault `wet` names it."""
 
     sensor = "leak"
+    needs_all_bodies = False
 
     def measure(self, now: Batch, out: Record) -> None:
         wet = np.where(now.fault == SensorFault.WET, now.fault_amount, 0.0).astype(np.int64)

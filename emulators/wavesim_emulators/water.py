@@ -22,6 +22,8 @@ class WaterEmulator(Emulator):
 
     kernels = water_kernels.CONDITIONS_KERNELS
 
+    needs_all_bodies = False
+
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self.water, world = Water(loaded), loaded.config.world

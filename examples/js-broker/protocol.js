@@ -5,9 +5,9 @@ const MOST = Number.MAX_VALUE;
 export const VERSION = 2;
 export const LIMITS = Object.freeze({"datagram_bytes":1200,"header_bytes":24,"seal_bytes":16,"least_hello_bytes":64,"depth":6,"items":256});
 export const Type = Object.freeze({"HELLO":1,"CHALLENGE":2,"JOIN":3,"WELCOME":4,"REFUSE":5,"ACTUATE":16,"REQUESTS":17,"DONE":18,"KEEPALIVE_REPLY":19,"LEAVE":20,"ESTIMATE":21,"ACK":22,"PROOF":23,"STATE":32,"EVENTS":33,"STEP":34,"KEEPALIVE":35,"BYE":36,"FLEET":37,"SENSORS":38,"PROVE":39,"FRAME":40});
-export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11,"MISSION":12,"VEHICLE_COMMAND":13});
-export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"SUBSCRIBE":5,"CONTROL":6,"FAULT":7,"PUSH":8,"POSE":9,"ALLOCATE":10,"WEATHER":11,"FRAMES":12,"MISSION":13,"MISSIONS":14,"VEHICLE_COMMAND":15,"COMMAND_ANSWER":16});
-export const Role = Object.freeze({"PILOT":0,"INSTRUMENT":1,"LISTENER":2,"OBSERVER":3});
+export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11,"MISSION":12,"VEHICLE_COMMAND":13,"TABLE":14,"ROWS":15,"DUE":16});
+export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"SUBSCRIBE":5,"CONTROL":6,"FAULT":7,"PUSH":8,"POSE":9,"ALLOCATE":10,"WEATHER":11,"FRAMES":12,"MISSION":13,"MISSIONS":14,"VEHICLE_COMMAND":15,"COMMAND_ANSWER":16,"ATTACH":17,"SERVE":18,"VALUES":19,"WRITTEN":20,"FRAME_PART":21});
+export const Role = Object.freeze({"PILOT":0,"INSTRUMENT":1,"LISTENER":2,"OBSERVER":3,"EMULATOR":4});
 export const Resumed = Object.freeze({"NEW":0,"RESUMED":1,"TOOK_OVER":2});
 export const Refusal = Object.freeze({"COOKIE":1,"NAME_IN_USE":2,"UNKNOWN_NAME":3,"UNKNOWN_MODEL":4,"FULL":5,"BAD_VALUE":6,"KEY":7,"EXPIRED":8,"ROLE":9,"INTERNAL":10});
 export const Right = Object.freeze({"FAULT":1,"PUSH":2,"POSE":4,"ALLOCATE":8,"WEATHER":16,"CONTROL":32,"MISSION":64});
@@ -559,6 +559,45 @@ export function readCommandReceived(r) {
   return m;
 }
 
+export function readTableDescription(r) {
+  const n = r.list(6, 65535);
+  r.int(14, 14);
+  const m = {
+    number: r.int(0, 31),
+    name: r.text(31),
+    rows: r.int(0, 4294967295),
+    row_bytes: r.int(0, 4294967295),
+    columns: r.text(31),
+  };
+  for (let k = 6; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function readRows(r) {
+  const n = r.list(4, 65535);
+  r.int(15, 15);
+  const m = {
+    table: r.int(0, 31),
+    offset: r.int(0, 1099511627776),
+    data: r.bin(1, 1120),
+  };
+  for (let k = 4; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function readDue(r) {
+  const n = r.list(5, 65535);
+  r.int(16, 16);
+  const m = {
+    due: r.wide(0, 4611686018427387904n),
+    tick: r.wide(0, 4611686018427387904n),
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
+    version: r.int(0, 4294967295),
+  };
+  for (let k = 5; k < n; k++) r.skip(2);
+  return m;
+}
+
 export function readPing(r) {
   const n = r.list(5, 65535);
   r.int(1, 1);
@@ -909,6 +948,98 @@ export function writeCommandAnswer(w, m) {
   w.text(m.text, 400, "CommandAnswer.text");
 }
 
+export function readAttach(r) {
+  const n = r.list(3, 65535);
+  r.int(17, 17);
+  const m = {
+    tables: readList(r, 0, 32, (r) => r.text(31)),
+    all_bodies: r.int(0, 1),
+  };
+  for (let k = 3; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeAttach(w, m) {
+  w.list(3, 0, 65535, "Attach");
+  w.byte(17);
+  writeList(w, m.tables, 0, 32, "Attach.tables", (w, v) => w.text(v, 31, "Attach.tables"));
+  w.int(m.all_bodies, 0, 1, "Attach.all_bodies");
+}
+
+export function readServe(r) {
+  const n = r.list(2, 65535);
+  r.int(18, 18);
+  const m = {
+    lockstep: r.int(0, 1),
+  };
+  for (let k = 2; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeServe(w, m) {
+  w.list(2, 0, 65535, "Serve");
+  w.byte(18);
+  w.int(m.lockstep, 0, 1, "Serve.lockstep");
+}
+
+export function readValues(r) {
+  const n = r.list(3, 65535);
+  r.int(19, 19);
+  const m = {
+    offset: r.int(0, 1099511627776),
+    data: r.bin(1, 1120),
+  };
+  for (let k = 3; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeValues(w, m) {
+  w.list(3, 0, 65535, "Values");
+  w.byte(19);
+  w.int(m.offset, 0, 1099511627776, "Values.offset");
+  w.bin(m.data, 1, 1120, "Values.data");
+}
+
+export function readWritten(r) {
+  const n = r.list(3, 65535);
+  r.int(20, 20);
+  const m = {
+    tick: r.wide(0, 4611686018427387904n),
+    written: r.int(0, 1),
+  };
+  for (let k = 3; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeWritten(w, m) {
+  w.list(3, 0, 65535, "Written");
+  w.byte(20);
+  w.int(m.tick, 0, 4611686018427387904n, "Written.tick");
+  w.int(m.written, 0, 1, "Written.written");
+}
+
+export function readFramePart(r) {
+  const n = r.list(5, 65535);
+  r.int(21, 21);
+  const m = {
+    row: r.int(0, 2147483647),
+    offset: r.int(0, 1099511627776),
+    size: r.int(0, 1099511627776),
+    data: r.bin(1, 1120),
+  };
+  for (let k = 5; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeFramePart(w, m) {
+  w.list(5, 0, 65535, "FramePart");
+  w.byte(21);
+  w.int(m.row, 0, 2147483647, "FramePart.row");
+  w.int(m.offset, 0, 1099511627776, "FramePart.offset");
+  w.int(m.size, 0, 1099511627776, "FramePart.size");
+  w.bin(m.data, 1, 1120, "FramePart.data");
+}
+
 export const MESSAGES = {
   1: { name: "HELLO", fromClient: true, session: false, latestWins: false, read: readHello, write: writeHello },
   2: { name: "CHALLENGE", fromClient: false, session: false, latestWins: false, read: readChallenge },
@@ -948,6 +1079,9 @@ export const EVENTS = {
   11: { name: "ANSWER", read: readAnswer },
   12: { name: "MISSION", read: readMissionPart },
   13: { name: "VEHICLE_COMMAND", read: readCommandReceived },
+  14: { name: "TABLE", read: readTableDescription },
+  15: { name: "ROWS", read: readRows },
+  16: { name: "DUE", read: readDue },
 };
 
 export const REQUESTS = {
@@ -967,4 +1101,9 @@ export const REQUESTS = {
   14: { name: "MISSIONS", read: readMissions, write: writeMissions },
   15: { name: "VEHICLE_COMMAND", read: readVehicleCommand, write: writeVehicleCommand },
   16: { name: "COMMAND_ANSWER", read: readCommandAnswer, write: writeCommandAnswer },
+  17: { name: "ATTACH", read: readAttach, write: writeAttach },
+  18: { name: "SERVE", read: readServe, write: writeServe },
+  19: { name: "VALUES", read: readValues, write: writeValues },
+  20: { name: "WRITTEN", read: readWritten, write: writeWritten },
+  21: { name: "FRAME_PART", read: readFramePart, write: writeFramePart },
 };

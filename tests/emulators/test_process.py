@@ -15,7 +15,7 @@ from wavesim_conformance.emulator import MOUNTED_INSTRUMENTS, FakeEngine
 from wavesim_emulators import water
 from wavesim_emulators.process import EmulatorProcess
 from wavesim_sdk.errors import AttachError
-from wavesim_sdk.shared_memory import SYNCHRONOUS
+from wavesim_sdk.shared_memory import OWNER, SYNCHRONOUS
 from wavesim_sdk.tables import WORLD
 from wavesim_world.config import LoadedConfig
 
@@ -49,9 +49,10 @@ def test_another_configuration_than_the_servers_is_refused(engine: FakeEngine, l
         AttachError, match=r"runs a different configuration \(digest 000000000000\) than .*config.*\.xml"
     ):
         EmulatorProcess(water.PressureEmulator(loaded), engine.name)
-    assert engine.table.header[SYNCHRONOUS] == 0, "it claims nothing"
+    assert engine.table.header[SYNCHRONOUS] == engine.table.header[OWNER] == 0, "it claims nothing"
     run_as(engine, loaded.digest)
-    assert EmulatorProcess(water.PressureEmulator(loaded), engine.name).claim.table is not None
+    EmulatorProcess(water.PressureEmulator(loaded), engine.name)
+    assert engine.table.header[OWNER] == os.getpid()
 
 
 def test_a_comment_more_is_another_configuration(config: Make, engine: FakeEngine, loaded: LoadedConfig) -> None:

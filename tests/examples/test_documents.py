@@ -39,6 +39,7 @@ TUTORIALS = "docs/tutorials/"
 NAMES = {
     "vehicle": "firstdive",
     "sensor": "pond",
+    "own-device": "basin",
     "trial": "lake",
     "study": "",
     "hil": "harbour",
@@ -60,6 +61,7 @@ ELSEWHERE = {
     ("README.md", "server "): "test_readme.py compares it",
     ("README.md", "... s"): "test_readme.py compares it",
     ("docs/PROTOCOL.md", "client     "): "a drawing",
+    ("docs/PROTOCOL.md", "emulator   "): "a drawing",
     ("docs/PROTOCOL.md", "key = 0001"): "tests/protocol opens what is sealed",
     ("docs/PROTOCOL.md", "HELLO 5756"): "written by docs/generate.py; tests/protocol reads the vectors",
     ("docs/PROTOCOL.md", "KEEPALIVE, its"): "written by docs/generate.py; tests/protocol reads the vectors",
@@ -348,7 +350,7 @@ def test_programs_beside_a_server_run(
     assert "frame" in given and given["reader"].last_read > 3
     output = capsys.readouterr().out
     assert re.search(r"^0\.71\d* -0\.15\d*$", output, re.MULTILINE), "the GPS receiver's program, in rad"
-    assert "fault 'jolner' from" in output and "b'lauv'" in output
+    assert "' of 'jolner' from" in output and "b'lauv'" in output
 
 
 # ------------------------------------------------------------------ configurations

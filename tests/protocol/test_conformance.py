@@ -188,8 +188,8 @@ WRONG = {
 }
 
 
-def emulator_findings(sensor: str, *command: str) -> dict[str, bool]:
-    done = wavesim("conformance", "--json", "--sensor", sensor, "--", *command)
+def emulator_findings(sensor: str, *command: str, options: tuple[str, ...] = ()) -> dict[str, bool]:
+    done = wavesim("conformance", "--json", "--sensor", sensor, *options, "--", *command)
     assert "Traceback" not in done.stderr, done.stderr
     found = {f["rule"]: f["ok"] for f in json.loads(done.stdout)}
     assert done.returncode == (0 if all(found.values()) else 5), done.stderr
@@ -201,6 +201,15 @@ def test_our_own_emulators_keep_every_rule(sensor: str, tmp_path: Path) -> None:
     path = tmp_path / "c.xml"
     path.write_text(SENSORS.format(sensor=sensor, mounted=MOUNTED.get(sensor, "")))
     found = emulator_findings(sensor, sys.executable, "-m", "wavesim_sdk", "emulate", sensor, str(path), "-s", "{name}")
+    assert len(found) == 20 and all(found.values()), [r for r, ok in found.items() if not ok]
+
+
+@pytest.mark.parametrize("sensor", ["ctd", "imu", "echosounder"])
+def test_our_own_emulators_keep_every_rule_over_the_network(sensor: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.xml"
+    path.write_text(SENSORS.format(sensor=sensor, mounted=MOUNTED.get(sensor, "")))
+    command = (sys.executable, "-m", "wavesim_sdk", "emulate", sensor, str(path), "-s", "127.0.0.1:{port}")
+    found = emulator_findings(sensor, *command, options=("--remote",))
     assert len(found) == 20 and all(found.values()), [r for r, ok in found.items() if not ok]
 
 

@@ -7,6 +7,7 @@ import json
 import struct
 from typing import Any
 
+from wavesim_sdk.wire import emulator_items as e
 from wavesim_sdk.wire import items as i
 from wavesim_sdk.wire import messages as m
 from wavesim_sdk.wire.codec import encode, message_type
@@ -84,7 +85,22 @@ _COMMAND_REQUESTS = _items(
     i.CommandAnswer(5, i.CommandResult.REFUSED, "the point is on land"),
 )
 
-#: test vectors as (token, sequence, ack, message)
+_EMULATOR_EVENTS = _items(
+    i.EVENTS,
+    e.TableDescription(5, "state", 64, 128, "0123456789abcdef"),
+    e.Rows(5, 384, bytes(range(8))),
+    e.Due(250, 251, 1_004_000_000, 2),
+)
+_EMULATOR_REQUESTS = _items(
+    i.REQUESTS,
+    e.Attach(("weather", "actuation"), 0),
+    e.Serve(1),
+    e.Values(144, bytes(range(8))),
+    e.FramePart(3, 1120, 1128, bytes(range(8))),
+    e.Written(251, 1),
+)
+
+#: test vectors, each as (token, sequence, ack, message)
 VECTORS: list[tuple[int, int, int, Any]] = [
     (0, 1, 0, m.Hello(2**63 - 1, bytes(40))),
     (0, 0, 0, m.Challenge(2**63 - 1, _COOKIE)),
@@ -132,10 +148,12 @@ VECTORS: list[tuple[int, int, int, Any]] = [
     (TOKEN, 11, 2, m.Requests(16, _COMMAND_REQUESTS)),
     (TOKEN, 11, 1, m.Events(14, _COMMANDS)),
     (TOKEN, 10, 1, m.Piece(1, 3, 2, 8192, bytes(range(8)))),
+    (TOKEN, 12, 1, m.Events(16, _EMULATOR_EVENTS)),
+    (TOKEN, 12, 2, m.Requests(19, _EMULATOR_REQUESTS)),
 ]
 
 
-#: alternative encodings of messages; a receiver must accept each
+#: alternative encodings of messages; a receiver must accept all of them
 ALTERNATIVES = {
     "KEEPALIVE, its array as array16 and its number as uint64": (m.Keepalive(12), "dc0001cf000000000000000c"),
     "KEEPALIVE, its array as array32 and its number as uint16": (m.Keepalive(12), "dd00000001cd000c"),
@@ -153,7 +171,7 @@ ALTERNATIVES = {
 
 
 def to_json_value(value: Any) -> Any:
-    """Return a value for JSON; bytes become {"bin": hexadecimal}."""
+    """Return a value in a form that JSON can store; bytes become {"bin": hexadecimal}."""
     if isinstance(value, bytes):
         return {"bin": value.hex()}
     if isinstance(value, list | tuple):
@@ -168,7 +186,7 @@ def _line(name: str, data: bytes, token: int, sequence: int, ack: int, message: 
 
 
 def vectors_markdown() -> str:
-    """Return the vectors, one per line, for docs/PROTOCOL.md."""
+    """Return the test vectors, one per line, for docs/PROTOCOL.md."""
     lines = [
         _line(message_type(message).name, encode(message, token, sequence, ack), token, sequence, ack, message)
         for token, sequence, ack, message in VECTORS
@@ -177,7 +195,7 @@ def vectors_markdown() -> str:
 
 
 def alternatives_markdown() -> str:
-    """Return the alternative encodings, one per line: name, bytes, meaning."""
+    """Return the alternative encodings, one per line, each with name, bytes and meaning."""
     lines = []
     for name, (message, body) in ALTERNATIVES.items():
         header = encode(message, TOKEN, 9, 1)[: m.HEADER_BYTES]
@@ -189,7 +207,7 @@ KEY = bytes(range(32))
 
 
 def sealed_markdown() -> str:
-    """Return sealed datagrams with all inputs from which they are computed, for docs/PROTOCOL.md."""
+    """Return sealed datagrams together with all inputs from which they are computed, for docs/PROTOCOL.md."""
     from wavesim_sdk.wire import seal
 
     client = seal.SessionSeal(KEY, _COOKIE, 7, TOKEN, is_client=True)

@@ -1,4 +1,4 @@
-"""Requests from sessions: sound, subscriptions, an observer's view, commands."""
+"""Requests from sessions: sound, subscriptions, the view of an observer, and commands."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from wavesim_sdk import commands
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.wire import items
+from wavesim_sdk.wire.emulator_items import Attach, FramePart, Serve, Values, Written
 from wavesim_sdk.wire.items import REQUESTS, SensorDescription
 from wavesim_sdk.wire.messages import TEXT_BYTES, Role
 from wavesim_sdk.wire.schema import sanitise_text
@@ -19,6 +20,7 @@ from wavesim_server.network.acoustic_events import RequestAllowance
 from wavesim_server.network.admission import MIN_PERIOD_NS, JoinResult
 from wavesim_server.network.commands import PendingCommands, check_recipient, permit_command
 from wavesim_server.network.crews import CrewMember, Crews
+from wavesim_server.network.emulator_sessions import EmulatorSessions
 from wavesim_server.network.engine_queue import EngineCommands
 from wavesim_server.network.frame_streaming import FrameStreamer
 from wavesim_server.network.observers import Observers
@@ -37,14 +39,15 @@ class RequestAccess:
     sessions: ServerSessions
     crews: Crews
     observers: Observers
+    emulators: EmulatorSessions
     frame_streamer: FrameStreamer
     pending_commands: PendingCommands
     vehicle_commands: VehicleCommands
     engine_queue: EngineCommands
     clock: SimulationClock
-    identity: Callable[[], Record]  #: returns the bodies of all rows
+    identity: Callable[[], Record]  #: returns the bodies in all rows
     describe_sensors: Callable[[Sequence[InstrumentConfig]], Iterable[SensorDescription]]
-    report_notice: Callable[[int, CrewMember, str], None]  #: publishes a notice: time in ns, sender, text
+    report_notice: Callable[[int, CrewMember, str], None]  #: publishes a notice, given its time in ns, sender and text
 
 
 class RequestHandler:
@@ -54,7 +57,7 @@ class RequestHandler:
         self._access = access
         self.acoustic_quota = RequestAllowance(acoustic_rate)
         self.notice_quota = RequestAllowance(NOTICES_PER_S, "notices")
-        #: session -> acoustic requests for the current step: number for the result, item of REQUESTS
+        #: acoustic requests for the current step by session, as (number for the result, item of REQUESTS)
         self.pending_sounds: dict[int, list[tuple[int, bytes]]] = {}
 
     def handle(self, happening: Requested, member: CrewMember | None, now: float) -> None:
@@ -64,6 +67,8 @@ class RequestHandler:
             match request:
                 case items.Ping() | items.Send() | items.Range():
                     self._sound(member, number, happening.item)
+                case Attach() | Serve() | Values() | Written() | FramePart():
+                    self._access.emulators.handle(session, number, request)
                 case items.Observe():
                     self._observe(session, request, now)
                     self._answer(session, number, True, "")
@@ -85,7 +90,7 @@ class RequestHandler:
             self._access.sessions.refuse(session, number, str(error))
 
     def discard(self, session: Session) -> None:
-        """Discard the pending requests of a session that ended."""
+        """Discard the pending requests of a session that has ended."""
         self.pending_sounds.pop(session.token, None)
         self.acoustic_quota.remove(session.token)
         self.notice_quota.remove(session.token)

@@ -1,4 +1,4 @@
-"""Status of the server. The answer can be large, so it is sent in pieces."""
+"""Status of the server. The answer can be large; therefore, it is sent in pieces."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire.messages import Role
 from wavesim_server.network.crews import Crews
 from wavesim_server.network.data_loss import DataLossReport
+from wavesim_server.network.emulator_sessions import EmulatorSessions
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.simulation_clock import SimulationClock
 from wavesim_server.network.step_exchange import StepExchange
@@ -19,7 +20,7 @@ from wavesim_world.config import LoadedConfig
 
 @dataclass(frozen=True)
 class StatusReport:
-    """The objects whose state `status` reports."""
+    """The objects whose state the `status` command reports."""
 
     name: str
     loaded: LoadedConfig
@@ -28,13 +29,16 @@ class StatusReport:
     clock: SimulationClock
     crews: Crews
     observers: Observers
+    emulators: EmulatorSessions
     steps: StepExchange
-    drops: Mapping[str, int]  #: dropped datagrams by reason
-    acoustic_refused: Counter[str]  #: refused acoustic requests by client name
+    drops: Mapping[str, int]  #: number of dropped datagrams by reason
+    acoustic_refused: Counter[str]  #: number of refused acoustic requests by client name
     data_loss: DataLossReport
 
     def make(self, now: float, gauges: Mapping[str, Any], stood_still_s: float) -> dict[str, Any]:
-        """Return the answer to the commander's `status`; ``gauges`` are the values of the surrounding process."""
+        """Return the answer to the commander's `status` command; ``gauges`` are the values from the surrounding
+        process.
+        """
         clock, log = self.clock(), self.data_loss.log
         plain = {k: clock[k].item() for k in clock.dtype.names}
         plain["state"] = RunState(plain["state"]).name.lower()
@@ -63,6 +67,10 @@ class StatusReport:
             "slow": self.steps.slow_names,
             "clients_total": len(members),
             "observers": [w.session.name for w in self.observers.by_token.values()],
+            "emulators": [
+                {"sensor": s.name, "address": f"{s.address[0]}:{s.address[1]}"}
+                for s, _ in self.emulators.by_token.values()
+            ],
             "missing": [n for n in required if n not in piloted],
             "drops": dict(self.drops),
             "acoustic_refused": dict(self.acoustic_refused.most_common(24)),

@@ -1,0 +1,315 @@
+"""Server side of an emulator on another machine. It claims the table of the sensor type and writes to the table for the
+emulator.
+
+The emulator receives the tables that it needs: at first all rows that are not zero, and later the rows that have
+changed. To the engine, such an emulator is no different from one on its own machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.arrays import Ints, Mask, as_numbers, as_words
+from wavesim_sdk.attach import FleetSnapshot, SensorTableClaim, SharedState
+from wavesim_sdk.errors import AttachError, UnknownPart
+from wavesim_sdk.frame_rings import FrameRings
+from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, RECORD, ImagingFrame
+from wavesim_sdk.sensors import HEAD_COLUMNS, all_sensor_tables, sensor_table_of, value_count
+from wavesim_sdk.tables import CLOCK, INSTRUMENTS, VEHICLE_TABLES, WEATHER, WORLD, Table
+from wavesim_sdk.wire.emulator_items import (
+    MAX_TABLE_DATA,
+    Attach,
+    Due,
+    FramePart,
+    Rows,
+    Serve,
+    TableDescription,
+    Values,
+    Written,
+)
+
+__all__ = ["EMULATOR_TABLES", "FRAME_NUMBERS", "EmulatorService", "column_hash"]
+
+EmulatorRequest = Attach | Serve | Values | Written | FramePart
+#: pseudo-table for an emulator of frames: the number of the newest frame from each instrument
+FRAME_NUMBERS = "frames"
+BODY_TABLES = frozenset(t.name for t in VEHICLE_TABLES if t is not INSTRUMENTS)  #: tables with a row for each body
+ALWAYS = ("identity", "instruments", "state")  #: tables sent with the first ATTACH and with each DUE
+#: tables that an emulator may receive, in addition to the tables of sensors
+EMULATOR_TABLES: dict[str, Table] = {t.name: t for t in (*VEHICLE_TABLES, WORLD, WEATHER, CLOCK)}
+WATCH_S = 0.5  #: interval in s between two checks whether the service has ended
+
+
+def column_hash(dtype: np.dtype[Any]) -> str:
+    """Return the hash of the columns of a table; equal hashes mean equal columns."""
+    return hashlib.sha256(repr(dtype.descr).encode()).hexdigest()[:16]
+
+
+class _Feed:
+    """One table of an emulator, with the content that the emulator already has."""
+
+    def __init__(self, number: int, words: Ints) -> None:
+        self.number, self.sent = number, np.zeros_like(words)
+
+    def changes(self, words: Ints, wanted: Mask | None = None) -> Iterator[Rows]:
+        """Yield the changed rows, limited to the wanted rows if these are given."""
+        differs = (words != self.sent).any(axis=1)
+        rows = np.flatnonzero(differs if wanted is None else differs & wanted)
+        if not len(rows):
+            return
+        size = words.shape[1] * 8
+        self.sent[rows] = words[rows]
+        for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
+            data, first = words[run].tobytes(), int(run[0]) * size
+            for at in range(0, len(data), MAX_TABLE_DATA):
+                yield Rows(self.number, first + at, data[at : at + MAX_TABLE_DATA])
+
+
+class DueWatcher:
+    """Thread that waits for the due ticks of a claim, because a semaphore cannot wake an event loop."""
+
+    def __init__(self, claim: SensorTableClaim, report: Callable[[int], None]) -> None:
+        self._claim, self._report, self._is_over = claim, report, False
+        self._thread = threading.Thread(target=self._watch, name=f"due {claim.sensor}", daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._is_over:
+            due = self._claim.wait_due(WATCH_S)
+            if due is not None and not self._is_over:
+                self._report(due)
+
+    def end(self) -> None:
+        """End the thread."""
+        self._is_over = True
+        self._claim.wake()
+        self._thread.join()
+
+
+class EmulatorService:
+    """Service for one emulator. ``push`` sends an event to the emulator. ``report_due`` is called in another thread,
+    and its caller then calls :meth:`on_due`. ``before_frame`` is called before a frame is overwritten.
+
+    If the emulator made a mistake, the methods raise a ValueError with a message for the emulator.
+    """
+
+    def __init__(
+        self,
+        state: SharedState,
+        sensor: str,
+        push: Callable[[TableDescription | Rows | Due], None],
+        report_due: Callable[[int], None],
+        before_frame: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.state, self.sensor, self._push, self._before_frame = state, sensor, push, before_frame
+        self.claim = SensorTableClaim(state, sensor)
+        self._watcher = DueWatcher(self.claim, report_due)
+        self._step_ns = int(state.world()["step_ns"])
+        self._rows = state.values(sensor)  #: values as the emulator has written them so far
+        self._count = value_count(sensor_table_of(sensor))
+        self._feeds: dict[str, _Feed] = {}
+        self._tables: tuple[str, ...] = ()
+        self._all_bodies = True
+        self._lockstep = False
+        self._asked: FleetSnapshot | None = None  #: bodies of the DUE that is waiting for its answer
+        self._next_due: int | None = None  #: due tick that came while an answer was awaited
+        self._version = 0
+        self._seen_version: tuple[int, ...] | None = None
+        self._parts: dict[int, bytearray] = {}  #: incomplete frames, by row
+        self._rings: FrameRings | None = None
+
+    def release(self) -> None:
+        """Release the claim on the sensor table."""
+        self._watcher.end()
+        self.claim.release()
+
+    # -- requests ------------------------------------------------------------------------------------
+
+    def handle(self, request: EmulatorRequest) -> bool:
+        """Handle a request from the emulator. Return whether the request must be answered."""
+        match request:
+            case Attach():
+                self._attach(request)
+                return True
+            case Serve(lockstep):
+                self._serve(bool(lockstep))
+                return True
+            case Values(offset, data):
+                raw = self._rows.view(np.uint8)
+                if offset + len(data) > len(raw):
+                    raise ValueError(
+                        f"values: bytes {offset} .. {offset + len(data)} exceed the table of {len(raw)} bytes"
+                    )
+                raw[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
+            case Written(tick, written):
+                self._written(tick, bool(written))
+            case FramePart():
+                self._frame_part(request)
+        return False
+
+    def _attach(self, request: Attach) -> None:
+        if self._feeds:
+            raise ValueError("ATTACH may be sent only once")
+        for name in request.tables:
+            if name not in EMULATOR_TABLES and name not in all_sensor_tables():
+                raise ValueError(f"an emulator cannot receive the table '{name}'")
+        self._all_bodies = bool(request.all_bodies)
+        named = dict.fromkeys((*ALWAYS, *request.tables))
+        named.pop(WORLD.name, None)
+        self._tables = tuple(named)
+        self._describe(WORLD.name, as_words(self.state.simulation[WORLD.name].snapshot()[1]))
+        for name in dict.fromkeys((self.sensor, *self._tables)):
+            try:
+                self._describe(name, as_words(self.state.table(name).snapshot()[1]), send=name == self.sensor)
+            except UnknownPart as error:
+                self._feeds.clear()
+                raise ValueError(str(error)) from None
+        if self.sensor in FRAME_SENSOR_TYPES:
+            self._rings = FrameRings.attach(self.state.server, writable=True)
+            self._describe(FRAME_NUMBERS, self._frame_numbers())
+
+    def _describe(self, name: str, words: Ints, send: bool = True) -> None:
+        feed = self._feeds[name] = _Feed(len(self._feeds), words)
+        dtype = self.state.table(name).dtype if name != FRAME_NUMBERS else np.dtype([("number", "<i8")])
+        self._push(TableDescription(feed.number, name, len(words), dtype.itemsize, column_hash(dtype)))
+        if send:
+            for event in feed.changes(words):
+                self._push(event)
+
+    def _serve(self, lockstep: bool) -> None:
+        if not self._feeds:
+            raise ValueError("send ATTACH before SERVE")
+        self._lockstep = lockstep
+        if lockstep:
+            self.claim.request_synchronous()
+        elif self._asked is None:
+            self._send_due(None)
+
+    def _written(self, tick: int, written: bool) -> None:
+        asked, self._asked = self._asked, None
+        if asked is None or asked.tick != tick:
+            self._asked = asked
+            raise ValueError(f"WRITTEN names tick {tick}, which is not due")
+        try:
+            if written:
+                wrong = self._find_mistake(asked)
+                if wrong:
+                    raise ValueError(wrong)
+                self.claim.write(self._rows, tick)
+        finally:
+            if self._lockstep:
+                self.claim.signal_done()
+                if not self.claim.is_synchronous:  # the engine stopped waiting: this emulator answers again
+                    self.claim.request_synchronous()
+        if self._next_due is not None:
+            self.on_due(self._next_due)
+
+    def _find_mistake(self, asked: FleetSnapshot) -> str:
+        """Return the reason why the values must not be published, or an empty text if they are valid."""
+        new, old = self._rows, self.claim.table.latest
+        rows = np.flatnonzero((as_words(new) != as_words(old)).any(axis=1))
+        changed, before = new[rows], old[rows]
+        generations = np.full(len(new), -1)
+        instruments = asked.tables["instruments"]
+        mine = instruments[(instruments["type"] == self.sensor.encode()) & (instruments["body"] >= 0)]
+        generations[mine["place"]] = mine["generation"]
+        valid = changed["valid"] == 1
+        values = as_numbers(new)[rows][:, HEAD_COLUMNS : HEAD_COLUMNS + self._count]
+        same = before["generation"] == changed["generation"]
+        for is_wrong, text in (
+            ((changed["valid"] != 1) & (changed["valid"] != 0), "`valid` must be 0 or 1"),
+            (valid & (changed["generation"] != generations[rows]), "the row has no instrument of this generation"),
+            (valid & ((changed["tick"] < 0) | (changed["tick"] > asked.tick)), f"`tick` exceeds {asked.tick}"),
+            (valid & (changed["time_ns"] != changed["tick"] * self._step_ns), "`time_ns` is not the time of `tick`"),
+            (valid & same & (changed["sequence"] < before["sequence"]), "`sequence` decreases"),
+            (valid & np.isinf(values).any(axis=1), "a value is infinite; use NaN for a missing one"),
+        ):
+            if is_wrong.any():
+                return f"invalid values of '{self.sensor}' in row {rows[np.flatnonzero(is_wrong)[0]]}: {text}"
+        return ""
+
+    # -- due ticks -----------------------------------------------------------------------------------
+
+    def on_due(self, due: int) -> None:
+        """Send the tables and a DUE. If the last DUE has not been answered, remember the new one until it has been."""
+        if not self._lockstep:
+            return
+        if self._asked is not None:
+            self._next_due = due
+            return
+        self._next_due = None
+        self._send_due(due)
+
+    def _send_due(self, due: int | None) -> None:
+        view = self._asked = self.state.snapshot(*(t for t in self._tables if t not in ("identity", "state")))
+        if view.version != self._seen_version:
+            self._version, self._seen_version = self._version + 1, view.version
+        instruments = view.tables["instruments"]
+        mine = (instruments["type"] == self.sensor.encode()) & (instruments["body"] >= 0)
+        wanted = np.full(len(view.identity), self._all_bodies)
+        wanted[instruments["body"][mine]] = True
+        for name in self._tables:
+            rows = view.identity if name == "identity" else view.state if name == "state" else view.tables[name]
+            self._send_changes(name, as_words(rows), mine, wanted)
+        if self._rings is not None:
+            self._send_changes(FRAME_NUMBERS, self._frame_numbers(), mine, wanted)
+        self._push(Due(view.tick if due is None else due, view.tick, view.time_ns, self._version))
+
+    def _send_changes(self, name: str, words: Ints, mine: Mask, wanted: Mask) -> None:
+        if name == INSTRUMENTS.name:
+            words = np.where(mine[:, None], words, 0)
+        elif name == "identity":
+            words = np.where(wanted[:, None], words, 0)
+        for event in self._feeds[name].changes(words, wanted if name in BODY_TABLES and name != "identity" else None):
+            self._push(event)
+
+    # -- frames --------------------------------------------------------------------------------------
+
+    def _frame_numbers(self) -> Ints:
+        assert self._rings is not None
+        count = len(self._rows)
+        rings = [self._rings.ring_index(self.sensor, row) for row in range(count)]
+        return self._rings.done[rings].reshape(count, 1).astype(np.int64)
+
+    def _frame_part(self, part: FramePart) -> None:
+        if self._rings is None or self._asked is None:
+            raise ValueError("a frame must belong to a DUE of a sensor type with frames")
+        if not RECORD.itemsize <= part.size <= self._rings.slot_bytes or part.row >= len(self._rows):
+            raise ValueError(f"a frame of {part.size} bytes does not fit into the ring of row {part.row}")
+        if part.offset == 0:
+            self._parts[part.row] = bytearray()
+        data = self._parts.get(part.row)
+        if data is None or part.offset != len(data) or part.offset + len(part.data) > part.size:
+            self._parts.pop(part.row, None)
+            raise ValueError(f"the parts of a frame of row {part.row} are not in order")
+        data += part.data
+        if len(data) == part.size:
+            self._write_frame(part.row, bytes(self._parts.pop(part.row)), self._asked)
+
+    def _write_frame(self, row: int, data: bytes, asked: FleetSnapshot) -> None:
+        assert self._rings is not None
+        frame = ImagingFrame.from_bytes(data)
+        entries = asked.tables["instruments"]
+        found = entries[(entries["type"] == self.sensor.encode()) & (entries["place"] == row) & (entries["body"] >= 0)]
+        if not len(found):
+            raise ValueError(f"row {row} has no instrument of type '{self.sensor}'")
+        r, entry = frame.record, found[0]
+        body = asked.identity["name"][entry["body"]]
+        if (r["generation"], r["body"], r["name"]) != (entry["generation"], body, entry["name"]):
+            raise ValueError(f"the frame does not belong to the instrument of row {row} (body, name or generation)")
+        if not 0 <= r["time_ns"] <= asked.time_ns:
+            raise ValueError(f"`time_ns` of the frame exceeds {asked.time_ns}")
+        self._before_frame()
+        with contextlib.suppress(AttachError):  # its size was checked
+            self._rings.write(self._rings.ring_index(self.sensor, row), r.copy(), frame.payload)
+
+
+def unknown_sensor(sensor: str, there: Sequence[str]) -> str:
+    """Return the message for a sensor type that the run does not have."""
+    return f"no body of this run has a sensor of type '{sensor}'; available: {', '.join(there) or 'none'}"

@@ -1,0 +1,105 @@
+"""The items of a session with the emulator role: tables and due ticks from the server, and values and frames to the
+server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wavesim_sdk.wire.messages import FLAG, NAME, TICKS, TIME, UINT32
+from wavesim_sdk.wire.schema import Bin, Int, List, record_field
+
+MAX_TABLES = 32  #: maximum number of tables that one emulator can receive
+MAX_TABLE_DATA = 1120  #: maximum number of bytes of a table or frame in one item
+TABLE_NUMBER = Int(0, MAX_TABLES - 1)
+_TABLE = "number of the table, as in its TABLE event"
+_OFFSET = "position of the first of these bytes in the rows of the table"
+_BYTES, _DATA = Int(0, 2**40), Bin(1, MAX_TABLE_DATA)
+
+# ------------------------------------------------------------------------------------------------ events
+
+
+@dataclass(frozen=True, slots=True)
+class TableDescription:
+    """A table that an emulator receives. All of its rows are zero until ROWS events change them."""
+
+    number: int = record_field(TABLE_NUMBER, "number by which ROWS refers to the table")
+    name: str = record_field(NAME, "name, as in docs/SHARED_MEMORY.md")
+    rows: int = record_field(UINT32, "number of rows")
+    row_bytes: int = record_field(UINT32, "size of a row in bytes")
+    columns: str = record_field(NAME, "hash of the columns; equal hashes mean equal columns")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """New content for a part of a table."""
+
+    table: int = record_field(TABLE_NUMBER, _TABLE)
+    offset: int = record_field(_BYTES, _OFFSET)
+    data: bytes = record_field(_DATA, "new bytes, little-endian")
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The tables now have the content at ``tick``. The emulator answers with VALUES and WRITTEN."""
+
+    due: int = record_field(TICKS, "tick at which values are due")
+    tick: int = record_field(TICKS, "tick of the tables; later than `due` if the emulator is slow in real time")
+    time_ns: int = record_field(TIME, "simulation time of the tables", "ns")
+    version: int = record_field(UINT32, "increases when bodies or instruments enter, leave or change")
+
+
+# ------------------------------------------------------------------------------------------------ requests
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """Select the tables that an emulator receives. Only a session with the emulator role may send this request, once
+    and before all others.
+    """
+
+    tables: Sequence[str] = record_field(
+        List(NAME, MAX_TABLES),
+        "names of tables, in addition to `world`, `identity`, `state`, `instruments` and its own",
+    )
+    all_bodies: int = record_field(
+        FLAG, "1 = rows of all bodies; 0 = only of bodies with an instrument of this sensor type"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Serve:
+    """Ask for DUE events."""
+
+    lockstep: int = record_field(
+        FLAG, "1 = one at each tick at which values are due, and the engine waits for the answer; 0 = one now"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """New content for a part of the table that belongs to the emulator's sensor type. WRITTEN publishes this content."""
+
+    offset: int = record_field(_BYTES, _OFFSET)
+    data: bytes = record_field(_DATA, "new bytes, little-endian")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The answer to a DUE event, which publishes the values."""
+
+    tick: int = record_field(TICKS, "`tick` of the DUE event")
+    written: int = record_field(FLAG, "1 = values changed, 0 = none did")
+
+
+@dataclass(frozen=True, slots=True)
+class FramePart:
+    """Part of a frame from a sonar or camera. The parts of a frame are sent in order; WRITTEN publishes complete
+    frames.
+    """
+
+    row: int = record_field(Int(0, 2**31 - 1), "row of the instrument in the table of the sensor type")
+    offset: int = record_field(_BYTES, "position of the first of these bytes in the frame")
+    size: int = record_field(_BYTES, "size of the whole frame: its record and its payload (docs/sonars.md)")
+    data: bytes = record_field(_DATA, "bytes of the frame")

@@ -1,0 +1,115 @@
+"""Further commands of `wavesim device` for acoustic modems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from wavesim_devices.cli_devices import device_command, multi_port_command
+from wavesim_devices.cli_tcp_modems import address_option
+from wavesim_sdk.cli_numbers import Quantity
+
+
+@multi_port_command(
+    "Emulate a Popoto modem at its command port. The device uses the transducer of body NAME, which needs a `modem` with "
+    "a payload of 256 bytes.\n\n"
+    "Data packets at the rates of the ten payload modes, ranging, power, parameters, exclusive access.\n\n"
+    "Not emulated: the shell at the serial port, data and audio ports, streaming, recording, range data, precision "
+    "ranging, remote commands, parameters other than LocalID, RemoteID, PayloadMode, TxPowerWatts and CarrierTxMode "
+    "(each is answered with an error). LocalID can only be --address.",
+    {"command": "tcp:17000"},
+    address_option(254),
+    click.option(
+        "--carrier",
+        type=Quantity("frequency", low=1.0),
+        default="30 kHz",
+        show_default=True,
+        help="Carrier of the modem, as in the configuration.",
+    ),
+    click.option(
+        "--source-level",
+        type=Quantity("level"),
+        default="180 dB",
+        show_default=True,
+        help="Source level at full power, as in the configuration.",
+    ),
+    click.option(
+        "--full-power",
+        type=Quantity(low=0.1, high=1000.0),
+        default=10.0,
+        show_default=True,
+        help="Highest TxPowerWatts in W, at which the source level is that of the configuration.",
+    ),
+    modem=True,
+)
+def popoto(**values: Any) -> Any:
+    from wavesim_devices.popoto import PopotoModel, PopotoModem
+    from wavesim_devices.serve import DeviceType
+
+    model = PopotoModel(**values)
+    return DeviceType(f"Popoto modem {model.address}", lambda b, _send, _: PopotoModem(b, model), uses_acoustics=True)
+
+
+@device_command(
+    """Emulate a Water Linked M64 modem. The device uses the transducer of body NAME, which needs a `modem` with a
+    payload of 8 bytes and `recharge="0 s"`.
+
+    Two modems on one channel form a link: role a sends a packet each second, role b answers it, with 8 bytes each.
+
+    Not emulated: change of the channel (another one than --channel is refused), bit errors (0.0; the medium loses whole
+    packets), baud rate, the synchronisation packet of zeros.""",
+    click.option(
+        "--role",
+        type=click.Choice(["a", "b"]),
+        default="b",
+        show_default=True,
+        help="Role at the start; a host can change it.",
+    ),
+    click.option(
+        "--channel",
+        type=click.IntRange(1, 7),
+        default=4,
+        show_default=True,
+        help="Channel, whose band is that of the transducer.",
+    ),
+    modem=True,
+)
+def m64(role: str, channel: int) -> Any:
+    from wavesim_devices.serve import DeviceType
+    from wavesim_devices.waterlinked_m64 import M64Modem
+
+    return DeviceType(
+        f"M64 modem (role {role})", lambda b, send, _: M64Modem(b, send, role, channel), uses_acoustics=True
+    )
+
+
+@device_command(
+    """Emulate a Teledyne Benthos ATM-900 modem. The device uses the transducer of body NAME, which needs a `modem` with a
+    payload of 256 bytes and `recharge="0 s"`.
+
+    Command mode and online mode, packets of up to 4096 bytes at rate codes 2 to 13, ranges. LocalAddr can only be
+    --address.
+
+    Not emulated: low power and wake-up tones, acknowledgements and repetitions (DataRetry is 0), bad data, multipath
+    delay, gain and channel errors of received packets (0), output other than hexadecimal, the clock. P1Prompt, Verbose,
+    WakeTones, ShowBadData and OpMode are stored, but have no effect.""",
+    click.option(
+        "--address", type=click.IntRange(1, 254), required=True, help="Address of the modem, as in the configuration."
+    ),
+    click.option(
+        "--carrier",
+        type=Quantity("frequency", low=1.0),
+        default="11.5 kHz",
+        show_default=True,
+        help="Carrier of the modem, as in the configuration.",
+    ),
+    modem=True,
+)
+def benthos(address: int, carrier: float) -> Any:
+    from wavesim_devices.benthos import BenthosModem
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType(
+        f"Benthos modem {address}", lambda b, send, _: BenthosModem(b, send, address, carrier), uses_acoustics=True
+    )
