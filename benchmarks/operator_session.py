@@ -27,7 +27,7 @@ from docs.pictures import FLAGS
 from playwright.sync_api import expect, sync_playwright
 from tests.viz.browser import Page, chromium
 
-from benchmarks.operator_tasks import TASKS
+from benchmarks.operator_tasks import TASKS, VEHICLES, mode
 from benchmarks.operator_world import World
 
 #: increase of the page's memory between the second and the last round that counts as flat: share, and the noise of a measurement
@@ -39,8 +39,8 @@ PATIENCE_MS = 90_000  #: a busy machine is slow, which is no surprise
 class Desk:
     """The operator's page and what is expected of it."""
 
-    def __init__(self, world: World, page: Page) -> None:
-        self.world, self.page = world, page
+    def __init__(self, world: World, page: Page, shots: Path | None = None) -> None:
+        self.world, self.page, self.shots = world, page, shots
         self.surprises: list[str] = []
         self.provoked: set[tuple[str, str]] = set()  #: (kind of alarm, body) that the present task may raise
         #: the same for alarms that come minutes later: a new current or a wrong speed log misleads the navigators
@@ -51,6 +51,12 @@ class Desk:
             page.page.on(event, lambda r: self.requests.pop(r.url, None))
         page.page.on("response", lambda r: self.surprise(f"{r.status} from {r.url}") if r.status >= 400 else None)
         page.page.on("dialog", lambda d: d.accept())
+
+    def shot(self, name: str) -> None:
+        """Save a picture of the page, if the operator keeps pictures."""
+        if self.shots:
+            self.page.page.wait_for_timeout(500)  # until the page has drawn it
+            self.page.page.screenshot(path=self.shots / f"{name}.png")
 
     def surprise(self, text: str) -> None:
         self.surprises.append(text)
@@ -103,12 +109,14 @@ def rounds(only: str, seed: int) -> Iterator[list[str]]:
         yield dice.sample(names, len(names))
 
 
-def work(desk: Desk, minutes: float, only: str, seed: int, shots: Path | None) -> None:
-    """Do rounds of tasks until the time is over, two rounds at least."""
+def work(desk: Desk, minutes: float, only: str, seed: int) -> None:
+    """Do tasks in rounds until the time is over, two rounds at least."""
     end, memories = time.monotonic() + 60.0 * minutes, []
     for number, tasks in enumerate(rounds(only, seed), 1):
         for task in tasks:
             since = time.monotonic()
+            if since > end and number > 2:
+                break
             try:
                 TASKS[task](desk)
             except Exception as error:  # one surprise, then the next task
@@ -117,8 +125,7 @@ def work(desk: Desk, minutes: float, only: str, seed: int, shots: Path | None) -
                     (f"{Path(x.filename).name}:{x.lineno}" for x in reversed(lines) if "operator_" in x.filename), ""
                 )
                 desk.surprise(f"{task} ({place}): {str(error).splitlines()[0] if str(error) else error!r}")
-                if shots:
-                    desk.page.page.screenshot(path=shots / f"surprise-{len(desk.surprises)}.png")
+                desk.shot(f"surprise-{len(desk.surprises)}")
                 desk.page.page.goto(desk.world.url)
                 desk.page.wait("window.wavesim && wavesim.view && wavesim.store.rows.length")
             desk.check(task)
@@ -141,8 +148,10 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--only", default=".*", help="pattern of task names")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--shots", type=Path, help="folder for pictures of surprises")
+    parser.add_argument("--shots", type=Path, help="folder for pictures of the tasks and of surprises")
     a = parser.parse_args()
+    if a.shots:
+        a.shots.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the processes of the world
     with tempfile.TemporaryDirectory() as folder, World(Path(folder)) as world, sync_playwright() as p:
         browser = p.chromium.launch(executable_path=chromium(), args=FLAGS)
@@ -151,9 +160,11 @@ def main() -> None:
         expect.set_options(timeout=PATIENCE_MS)
         page = Page(context, world.url)
         page.wait("wavesim.store.rows.length === 7 && wavesim.store.time > 5")
+        # a program takes commands when its instruments have values
+        page.wait(" && ".join(mode(name) for name in VEHICLES), timeout=300.0)
         page.page.keyboard.press("4")  # the chart needs the least of the machine
-        desk = Desk(world, page)
-        work(desk, a.minutes, a.only, a.seed, a.shots)
+        desk = Desk(world, page, a.shots)
+        work(desk, a.minutes, a.only, a.seed)
         browser.close()
     for number, text in zip(itertools.count(1), desk.surprises, strict=False):
         print(f"{number}. {text}")

@@ -32,7 +32,7 @@ def choose(desk: Desk, name: str) -> None:
     desk.page.wait(f"wavesim.store.kit && wavesim.store.name(wavesim.store.kit.row) === '{name}'")
 
 
-def mode(desk: Desk, name: str) -> str:
+def mode(name: str) -> str:
     """JavaScript expression: mode in the mission status of a vehicle."""
     return f"(wavesim.store.fleet.missions[wavesim.store.rowOf('{name}')] ?? {{}}).mode"
 
@@ -44,7 +44,8 @@ def command(desk: Desk, name: str, action: str, label: str, then: str) -> None:
     if action == "goto":
         click_chart(desk, 0.0, 0.0)
     expect(page.locator("#command-answer")).to_contain_text(f"{label}: accepted")
-    desk.page.wait(f"{mode(desk, name)} === '{then}'")
+    desk.shot(f"command-{action}")
+    desk.page.wait(f"{mode(name)} === '{then}'")
 
 
 def click_chart(desk: Desk, north: float, east: float) -> None:
@@ -82,8 +83,9 @@ def select(desk: Desk) -> None:
     page = desk.page.page
     page.keyboard.press("b")
     expect(page.locator("#details b").first).to_have_text("lauv")
-    page.keyboard.press("B")
+    page.keyboard.press("Shift+B")
     expect(page.locator("#details b").first).to_have_text("jolner")
+    desk.shot("select")
     page.keyboard.press("Escape")
     expect(page.locator("#fleet tr.chosen")).to_have_count(0)
 
@@ -95,6 +97,7 @@ def look_around(desk: Desk) -> None:
     for key, view in VIEWS.items():
         page.keyboard.press(key)
         expect(page.locator(f"#do-view-{view}")).to_have_class("on")
+        desk.shot(f"view-{view}")
     page.keyboard.press("5")
     expect(page.locator("#stage")).to_have_class(
         "split charting" if "charting" in page.locator("#stage").get_attribute("class") else "split"
@@ -105,9 +108,11 @@ def look_around(desk: Desk) -> None:
         page.keyboard.press(key)
     page.keyboard.press("o")
     expect(page.locator(".window", has_text="onboard remus")).to_be_visible()
+    desk.shot("onboard")
     page.keyboard.press("o")
     page.keyboard.press("?")
     expect(page.locator(".help")).to_be_visible()
+    desk.shot("help")
     page.keyboard.press("?")
     expect(page.locator(".help")).to_have_count(0)
     for _ in range(2):
@@ -146,14 +151,17 @@ def plan_a_mission(desk: Desk) -> None:
     box.get_by_role("button", name="undo").click()
     expect(box.locator(".waypoints tbody tr")).to_have_count(6)
     page.click("#mission-send")
-    desk.page.wait(f"{mode(desk, 'remus')} === 'mission'")
+    desk.shot("mission-send")
+    desk.page.wait(f"{mode('remus')} === 'mission'")
     box.get_by_role("button", name="plan", exact=True).click()
     page.click("#plan-existing")
     expect(page.locator("#plan-summary")).to_contain_text("3 vehicles")
+    desk.shot("plan")
     box.get_by_role("button", name="survey", exact=True).click()
     for north, east in ((0.0, -220.0), (0.0, -180.0), (-60.0, -180.0)):
         click_chart(desk, north, east)
     page.click("#lay-legs")
+    desk.shot("survey")
     box.get_by_role("button", name="fences", exact=True).click()
     for north, east in ((20.0, -220.0), (60.0, -220.0), (60.0, -180.0)):
         click_chart(desk, north, east)
@@ -162,6 +170,7 @@ def plan_a_mission(desk: Desk) -> None:
     page.get_by_label("Name of fence fence1").fill("nets")
     page.keyboard.press("Enter")
     page.get_by_label("Side of fence nets").select_option("outside")
+    desk.shot("fences")
     page.fill("#mission-file", "planned.xml")
     box.get_by_label("replace").check()
     page.click("#mission-save")
@@ -189,6 +198,7 @@ def drive_by_hand(desk: Desk) -> None:
     desk.page.wait(
         "[...document.querySelectorAll('#actuators tr[data-name]')].every(r => parseFloat(r.cells[2].textContent) > 5)"
     )
+    desk.shot("helm")
     page.keyboard.up("ArrowUp")
     expect(page.locator("#helm-status")).to_have_text("Idle: no key held")
     page.click("#take-helm")
@@ -210,6 +220,7 @@ def watch_sonars(desk: Desk) -> None:
     shown(desk, "mosaic")
     desk.page.wait("wavesim.store.mosaic.layers.size === 2")
     desk.page.wait("[...wavesim.store.mosaic.layers.values()].every(l => l.tiles.size > 0)")
+    desk.shot("sonars")
     shown(desk, "mosaic")
     for _ in range(2):
         page.locator(".window.sonars .close").first.click()
@@ -225,11 +236,13 @@ def draw_charts(desk: Desk) -> None:
     expect(page.locator("#log-charts .plot")).to_have_count(1)
     page.check("#statistics")
     expect(page.locator("#log-charts .statistics").first).to_be_visible()
+    desk.shot("charts")
     page.uncheck("#statistics")
     page.locator("#log-charts .plot .title button").first.click()
     expect(page.locator("#log-charts .plot")).to_have_count(0)
     for tab in TABS:
         show(desk, tab)
+        desk.shot(f"tab-{tab}")
 
 
 @task
@@ -241,6 +254,7 @@ def bookmark(desk: Desk) -> None:
     expect(page.locator("#bookmarks tbody tr")).to_have_count(1)
     page.locator("#bookmarks tbody button.num").click()
     toast(desk, "cannot go back")
+    desk.shot("bookmark")
     expect(page.locator("#tab-charts")).to_have_attribute("aria-selected", "true")
     page.click("#tab-charts")  # closes it
     page.locator("#bookmarks tbody button[title^='Delete']").click()
@@ -256,6 +270,7 @@ def change_the_layout(desk: Desk) -> None:
     page.click("#layouts summary")
     page.fill("#layout-name", "sound")
     page.click("#layout-save")
+    desk.shot("layouts")
     page.click("#layout-default")
     expect(page.locator("#tab-signals")).to_have_attribute("aria-selected", "true")
     if not page.locator("#layout-name").is_visible():
@@ -280,6 +295,7 @@ def change_the_weather(desk: Desk) -> None:
         page.get_by_label("Peak period Tp").fill("6")
         page.click("#weather")
         expect(page.locator("#weather-now")).to_contain_text(f"Hs {float(waves):.2f} m")
+        desk.shot("weather")
     show(desk, "signals")
 
 
@@ -290,17 +306,21 @@ def fail_and_repair(desk: Desk) -> None:
     choose(desk, "remus")
     desk.provoked |= {("notice", "remus"), ("notice", "")}
     desk.provoked_for_long.add(("navigation", "remus"))
-    for name, kind, amount in (("speedlog", "bias", "0.1"), ("speedlog", "none", "")):
-        page.get_by_label(f"Inject a fault into {name}").click()
-        form = page.locator(".fault-form")
-        form.get_by_label("Fault").select_option(kind)
-        form.get_by_label("Amount").fill(amount)
-        form.get_by_role("button", name="set").click()
-        at = page.locator(f"#instruments details[data-name='{name}'] summary")
-        if kind == "none":
-            expect(at).not_to_contain_text("bias")
-        else:
-            expect(at).to_contain_text("bias")
+    parts = (("speedlog", "bias", "#instruments details[data-name='speedlog'] summary"),)
+    parts += (("rudder-top", "stuck", "#actuators tr[data-name='rudder-top']"),)
+    for name, kind, place in parts:
+        for choice in (kind, "repair"):
+            page.get_by_label(f"Inject a fault into {name}").click()
+            form = page.locator(".fault-form")
+            form.get_by_label("Fault").select_option(label=choice)
+            if choice == "bias":
+                form.get_by_label("Amount").fill("0.1")
+            desk.shot(f"fault-{name}-{choice}")
+            form.get_by_role("button", name="set").click()
+            if choice == kind:
+                expect(page.locator(place)).to_contain_text(kind)
+            else:
+                expect(page.locator(place)).not_to_contain_text(kind)
 
 
 @task
@@ -309,6 +329,7 @@ def pause_and_resume(desk: Desk) -> None:
     desk.page.page.locator("body").click(position={"x": 700, "y": 22})
     page.keyboard.press("Space")
     expect(page.locator("#stat-state")).to_have_text("paused")
+    desk.shot("paused")
     since = desk.page.see("wavesim.store.last.tick")
     page.keyboard.press("n")
     desk.page.wait(f"wavesim.store.last.tick > {since}")
@@ -329,6 +350,7 @@ def reload_the_page(desk: Desk) -> None:
     desk.page.wait("window.wavesim && wavesim.view && wavesim.store.rows.length === 7")
     expect(page.locator("#tab-ranges")).to_have_attribute("aria-selected", "true")
     desk.page.wait("[...wavesim.store.tracks.values()].some(t => t.time.length > 10)")
+    desk.shot("reloaded")
     show(desk, "signals")
 
 
@@ -337,20 +359,26 @@ def replay_and_back(desk: Desk) -> None:
     """The log of the running server so far, in a viewer of its own; then back to the live page."""
     page = desk.page
     url = desk.world.view("run.mcap")
+    page.clean()
+    page.requests.clear()
     origin, page.origin = page.origin, url.split("//")[1].split("/")[0]
     try:
-        page.clean()
-        page.requests.clear()
         page.page.goto(url)
         page.wait("window.wavesim && wavesim.view && wavesim.store.rows.length === 7")
         expect(page.page.locator("#do-mission")).to_be_disabled()
-        page.see("wavesim.link.control('seek', 5)")
-        page.wait("Math.abs(wavesim.store.time - 5) < 0.2")
+        state = page.page.locator("#stat-state")
+        page.page.keyboard.press("Space")  # a replay plays when it opens
+        expect(state).to_have_text("paused")
+        since = min(20.0, page.see("wavesim.store.weather.replay.end") - 5.0)
+        page.see(f"wavesim.link.control('seek', {since})")
+        page.wait(f"Math.abs(wavesim.store.time - {since}) < 0.2")
         page.page.keyboard.press("Space")
-        page.wait("wavesim.store.time > 7")
+        page.wait(f"wavesim.store.time > {since} + 2")
         page.page.keyboard.press("Space")
+        expect(state).to_have_text("paused")
         page.see("wavesim.app.selection.choose(0)")
         page.wait("wavesim.store.kit?.row === 0")
+        desk.shot("replay")
         page.see("wavesim.app.selection.choose(null)")
         faults = [e for e in page.errors if "truncated" not in e]
         assert not faults, faults
@@ -373,6 +401,7 @@ def lose_an_emulator(desk: Desk) -> None:
     page.wait(f"{stale} === 3", timeout=120.0)
     show(desk, "alarms")
     expect(page.page.locator("#alarms tbody tr[data-kind=stale]").first).to_contain_text("ctd")
+    desk.shot("stale")
     desk.world.start_ctd()
     page.wait(f"{stale} === 0", timeout=120.0)
     page.page.click("#seen-all")

@@ -83,21 +83,29 @@ def trial(config: str) -> Path:
 
 
 @contextlib.contextmanager
-def opened(*arguments: str | Path, hash_: str = "") -> Iterator[Page]:
-    """Open a page of a viewer."""
+def viewed(*arguments: str | Path) -> Iterator[str]:
+    """Run a viewer; its address."""
     viewer = subprocess.Popen([*CLI, *map(str, arguments), "--port", "0"], stderr=subprocess.PIPE, text=True)
     assert viewer.stderr is not None
-    url = "http://" + viewer.stderr.readline().split("http://")[1].split()[0]
-    context = BROWSER.new_context(viewport=SIZE)
-    page = context.new_page()
-    page.set_default_timeout(180_000)
     try:
-        page.goto(url + hash_)
-        yield page
+        yield "http://" + viewer.stderr.readline().split("http://")[1].split()[0]
     finally:
-        context.close()
         viewer.send_signal(signal.SIGTERM)
         viewer.wait(10)
+
+
+@contextlib.contextmanager
+def opened(*arguments: str | Path, hash_: str = "") -> Iterator[Page]:
+    """Open a page of a viewer."""
+    with viewed(*arguments) as url:
+        context = BROWSER.new_context(viewport=SIZE)
+        page = context.new_page()
+        page.set_default_timeout(180_000)
+        try:
+            page.goto(url + hash_)
+            yield page
+        finally:
+            context.close()
 
 
 def at(page: Page, time: float, before: float = 0.0) -> None:

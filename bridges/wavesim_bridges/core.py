@@ -123,6 +123,7 @@ class BridgedVehicle:
                 seat.report(f"'{seat.vehicle}' joined, one step every {1e3 * seat.period:g} ms")
                 async for step in broker.steps():
                     yield broker, step
+                broker.raise_if_shut_down()  # another server may follow
                 return
             except (Refused, SessionLost) as lost:
                 if broker.ended:

@@ -78,6 +78,7 @@ class DuneAcoustics:
                     seat.report(f"'{seat.vehicle}' sends and receives sound with its transducer")
                     async for step in broker.steps():
                         self.advance(broker, step)
+                    broker.raise_if_shut_down()  # another server may follow
                     return
             except (SessionLost, Refused) as lost:
                 if not joined:

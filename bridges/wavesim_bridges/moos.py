@@ -183,7 +183,7 @@ class MoosCommunity:
         if self._stream is None or not messages:
             return
         if self._stream.transport.get_write_buffer_size() > BACKLOG_BYTES:
-            self.vehicle.count_dropped("the MOOSDB does not read the data sent to it")
+            self.vehicle.count_dropped("the MOOSDB is not reading the data sent to it")
         else:
             self._stream.write(self._writer.packet(*messages))
 
@@ -353,7 +353,7 @@ def altitude_of(sensors: Iterable[SensorDescription], values: Sensors) -> float 
     "--output",
     multiple=True,
     metavar="VARIABLE=ACTUATOR",
-    help="Actuator that a MOOS variable moves, instead of the presets. Repeatable.",
+    help="MOOS variable that commands an actuator. Replaces the presets. Repeatable.",
 )
 @click.option("--sensors", is_flag=True, help="Also post the measurements of the vehicle's sensors.")
 @click.option(

@@ -1,6 +1,6 @@
 """WaVeSim SDK, the library of brokers, emulators and viewers.
 
-The names below are imported from their own modules when they are first used.
+The names below are imported from their modules on first use.
 """
 
 from importlib import import_module
@@ -27,7 +27,7 @@ __all__ = [
     "read_log",
 ]
 
-#: exported name -> module, and the name in that module if it differs
+#: map from each exported name to its module, and to its name in that module if that differs
 _PLACES = {
     "AsyncBroker": ("broker",),
     "Broker": ("broker",),

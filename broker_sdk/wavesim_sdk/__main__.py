@@ -1,4 +1,4 @@
-"""``python -m wavesim_sdk`` is the command ``wavesim``."""
+"""``python -m wavesim_sdk`` runs the ``wavesim`` command."""
 
 from wavesim_sdk.console import main
 

@@ -1,6 +1,6 @@
 """Compute ranges, bearings and positions from receptions, for on-board software.
 
-Times are in ns by the node's own clock, like the times of receptions. Angles are in rad, in frame B or W as stated.
+Times are in ns of the node's own clock, like the times of receptions. Angles are in rad, in frame B or W as stated.
 """
 
 from __future__ import annotations
@@ -17,28 +17,31 @@ from wavesim_sdk.wire.items import Reception
 
 
 def two_way_range(query_ns: int, reply_ns: int, turn_around: float, sound_speed: float) -> float:
-    """Return the range in m from the round trip of a query and its reply, minus the turn-around time in s.
+    """Return the range in m from the round-trip time of a query and its reply, minus the turn-around time in s.
 
-    If the interrogator moves, the result is, to first order, its range at the middle of the exchange.
+    If the interrogator moves, the result is, to first order, the range at the middle of the exchange.
     """
     return 0.5 * sound_speed * ((reply_ns - query_ns) * 1e-9 - turn_around)
 
 
 def one_way_range(sent_ns: int, received_ns: int, sound_speed: float) -> float:
-    """Return the range in m between nodes with synchronised clocks. ``sent_ns`` is known from a schedule or the payload."""
+    """Return the range in m between nodes with synchronised clocks, from the one-way travel time. ``sent_ns`` is known
+    from a schedule or the payload.
+    """
     return sound_speed * (received_ns - sent_ns) * 1e-9
 
 
 def direction_of_arrival(azimuth: float, elevation: float) -> Floats:
-    """Return the unit vector in B towards the source of a reception, from the angles of the receiving head."""
+    """Return the unit vector in B towards the source of a reception, from the angles that the receiving head measured."""
     (s, c), (east, north) = sin_cos(elevation), sin_cos(azimuth)
     return np.array([c * north, c * east, s])
 
 
 def usbl_offset(reception: Reception, q_WB: Sequence[float], distance: float | None = None) -> Floats | None:
-    """Return the vector in W from the head to the source: the range (or ``distance``) along the direction of arrival.
+    """Return the vector in W from the head to the source: the range (or ``distance``) times the unit vector of the
+    direction of arrival.
 
-    Return None if the reception has no angles or no range.
+    Return None if the reception does not have angles or a range.
     """
     r = reception.range if distance is None else distance
     if r is None or reception.azimuth is None or reception.elevation is None:
@@ -49,14 +52,17 @@ def usbl_offset(reception: Reception, q_WB: Sequence[float], distance: float | N
 
 
 def doppler_speed(reception: Reception, carrier: float, sound_speed: float) -> float:
-    """Return the closing speed of source and receiver in m/s, from the Doppler shift of a known carrier in Hz."""
+    """Return the speed in m/s at which source and receiver approach each other, from the Doppler shift of a known
+    carrier in Hz.
+    """
     return sound_speed * (reception.frequency / carrier - 1.0)
 
 
 def position_from_ranges(beacons: Floats, ranges: Floats, depth: float, near: Sequence[float]) -> Floats | None:
     """Return the least-squares position (north, east, depth) from ranges to beacons (n, 3) at a known depth.
 
-    ``near`` (north, east) starts the search and selects one of two possible positions. Return None if the search fails.
+    ``near`` (north, east) is the start of the search and selects one of the two possible positions. Return None if the
+    search fails.
     """
     p = np.array(near[:2], float)
     for _ in range(50):

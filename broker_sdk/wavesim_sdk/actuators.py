@@ -2,7 +2,7 @@
 
 Everywhere except in the equations of motion, the actuators of a body are numbered in the *order of its model*:
 thrusters, fins, the angles of swivels (``NAME-angle`` of the thruster NAME), deflectors (``NAME-deflector``), ballast
-tanks, and actuators of types that other packages provide. Within each group, actuators are in the order of their
+tanks, and actuators whose types other packages provide. Within each group, actuators are in the order of their
 declaration. A command refers to an actuator by its position in this order or by its name.
 """
 
@@ -21,8 +21,8 @@ from wavesim_sdk.names import shorten, suggest_name
 
 MAX_THRUSTERS = 12  #: maximum number of thrusters of a model
 MAX_FINS = 8  #: maximum number of fins
-MAX_SWIVELS = 4  #: number of thrusters, counted from a model's first, that may have a swivel or a deflector
-MAX_BALLASTS = 4  #: maximum number of ballast tanks and actuators of other types together
+MAX_SWIVELS = 4  #: number of thrusters, counted from the first of a model, that may have a swivel or a deflector
+MAX_BALLASTS = 4  #: maximum number of ballast tanks and other-type actuators together
 MAX_ACTUATORS = MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS + MAX_BALLASTS
 
 
@@ -31,13 +31,13 @@ class ActuatorKind(IntEnum):
 
     THRUSTER = 0
     FIN = 1
-    ANGLE = 2  #: angle of a thruster with a swivel: azimuth drive or nozzle
-    DEFLECTOR = 3  #: deflector of a jet, from -1 (full astern) to 1 (deflector up)
+    ANGLE = 2  #: angle of a thruster with a swivel: an azimuth drive or a nozzle
+    DEFLECTOR = 3  #: deflector of a water jet, from -1 (full astern) to 1 (deflector up)
     BALLAST = 4
-    OTHER = 5  #: actuator of a type from another package; its slots follow the slots of the ballast tanks
+    OTHER = 5  #: actuator whose type comes from another package; its slots follow the slots of the ballast tanks
 
 
-#: first slot of each kind, in a table that has room for every actuator of a model
+#: first slot of each kind of actuator, in a table that has room for every actuator of a model
 FIRST_SLOT = {
     ActuatorKind.THRUSTER: 0,
     ActuatorKind.FIN: MAX_THRUSTERS,
@@ -53,8 +53,8 @@ class Actuator:
     """One actuator, with the unit and the range of its command.
 
     ``unit`` and the limits apply to the command: N, 1/s, rad, kg, or empty for a fraction. ``actual_unit`` is the unit
-    of the actual value. It differs from ``unit`` for a thruster with a motor law. ``slot`` is the index of the actuator
-    in a table that has room for every actuator of a model.
+    of the actual value, which differs from ``unit`` for a thruster with a motor law. ``slot`` is the index of the
+    actuator in a table that has room for every actuator of a model.
     """
 
     name: str
@@ -67,31 +67,31 @@ class Actuator:
 
     @property
     def rest_value(self) -> float:
-        """Value before any command."""
+        """Value of the actuator before any command."""
         return 1.0 if self.kind is ActuatorKind.DEFLECTOR else 0.0
 
 
-CLIPPED = "command beyond its range: "  #: prefix of the notice of a clipped command
+CLIPPED = "command beyond its range: "  #: prefix of the notice that a command was clipped
 
 
 def clipped_text(actuator: Actuator, value: float, count: int) -> str:
-    """Return the notice for a command outside the range of an actuator; ``count`` is the number of such commands."""
+    """Return the notice about commands outside the range of an actuator; ``count`` is the number of such commands."""
     low, high, unit = actuator.minimum, actuator.maximum, f" {actuator.unit}" if actuator.unit else ""
     times = f", for the {count}th time" if count > 1 else ""
     return f"{CLIPPED}{actuator.name} accepts {low:.6g} to {high:.6g}{unit}; {value:.6g} was limited to {high if value > high else low:.6g}{times}"
 
 
 _FLOATS = frozenset({float})
-#: faults of an actuator: stuck = it keeps its value forever; frozen = for a time; lost = no force; reduced = less force;
-#: reversed = it acts in the opposite direction; none = it works normally
+#: faults of an actuator: stuck = it keeps its value forever; frozen = it keeps its value for a time; lost = it has no
+#: force; reduced = it has less force; reversed = it acts in the opposite direction; none = it works normally
 ACTUATOR_FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
 
 
 def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> float:
-    """Return the amount of a fault as a number.
+    """Return the amount of an actuator fault as a number.
 
     For ``frozen``, the number is the duration in seconds (an empty string means forever). For ``reduced``, it is the
-    remaining fraction of the force. For every other fault it is 0. If ``amount`` is a string, it may have a unit.
+    remaining fraction of the force. For every other fault it is 0. If ``amount`` is a string, it may contain a unit.
     Raises ValueError if the actuator cannot have this fault.
     """
     if fault not in ACTUATOR_FAULTS:
@@ -137,10 +137,10 @@ def actuator_index(actuators: Sequence[Actuator], which: object) -> int:
 
 
 def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[float | None]:
-    """Return the commands by position, with None for each actuator that keeps its command.
+    """Return the commands in the order of the actuators, with None for each actuator that keeps its command.
 
-    ``values`` is a mapping from names or numbers to values, or a sequence by position, which may be shorter than the
-    number of actuators. Raises ValueError for anything but finite numbers.
+    ``values`` is a mapping from names or numbers to values, or a sequence in the order of the actuators, which may be
+    shorter than their number. Raises ValueError for anything but finite numbers.
     """
     if isinstance(values, tuple) and len(values) <= len(actuators) and _FLOATS.issuperset(map(type, values)):
         plain: tuple[float, ...] = values  # from the network, with each step
@@ -169,7 +169,9 @@ def _number(name: str, value: Any) -> float | None:
 
 
 def parse_command(actuators: Sequence[Actuator], text: str) -> Sequence[float | None]:
-    """Parse a command text separated by spaces: numbers by position (``8 0.1``), or one ``NAME=VALUE`` for each."""
+    """Parse a command text separated by spaces: either numbers in the order of the actuators (``8 0.1``), or one
+    ``NAME=VALUE`` for each actuator.
+    """
     words = text.split()
     pairs = [w.partition("=") for w in words]
     named = [bool(equals) for _, equals, _ in pairs]

@@ -1,4 +1,4 @@
-"""AIS (ITU-R M.1371-5): the reports of a station, with their interval and resolution."""
+"""AIS (ITU-R M.1371-5): the reports from a station, with their interval and resolution."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from wavesim_sdk.sensors import AIS_STATIONS
 from wavesim_sdk.wire.state import Value
 
 KNOT = 1852.0 / 3600.0
-CLASS_A, CLASS_B, CLASS_B_SO, AID_TO_NAVIGATION, RECEIVER = range(1, 6)  #: types of station
+CLASS_A, CLASS_B, CLASS_B_SO, AID_TO_NAVIGATION, RECEIVER = range(1, 6)  #: types of AIS station
 STATION_CLASSES = {"A": CLASS_A, "B": CLASS_B, "B-SO": CLASS_B_SO, "mark": AID_TO_NAVIGATION, "receiver": RECEIVER}
-ANCHORED = 1  #: navigational status: at anchor
+ANCHORED = 1  #: navigational status "at anchor"
 
 # resolution of the position reports
-STEP_ANGLE = math.radians(1.0 / 600_000.0)  #: in rad; 1/10 000 minute of arc, or 0.185 m of latitude
+#: resolution of AIS positions in rad: 1/10 000 minute of arc, or 0.185 m of latitude
+STEP_ANGLE = math.radians(1.0 / 600_000.0)
 STEP_SPEED = 0.1 * KNOT
 STEP_COURSE = math.radians(0.1)
 STEP_HEADING = math.radians(1.0)
@@ -22,7 +23,9 @@ STEP_HEADING = math.radians(1.0)
 
 @dataclass(frozen=True)
 class AisReport:
-    """Report of a station. Angles in rad, speed in m/s, turn in rad/s to starboard, lengths in m; None = unknown."""
+    """Report from an AIS station. Angles in rad, speed in m/s, rate of turn in rad/s to starboard, lengths in m; None =
+    unknown.
+    """
 
     mmsi: int
     kind: int = CLASS_A
@@ -32,7 +35,7 @@ class AisReport:
     cog: float | None = None
     heading: float | None = None
     turn: float | None = None
-    time: float = 0.0  #: time in s; the message contains only the second within the minute
+    time: float = 0.0  #: time of the report in s; the AIS message contains only the second within the minute
     status: int = 0
     name: str = ""
     callsign: str = ""
@@ -43,7 +46,9 @@ class AisReport:
 
 
 def reporting_interval(kind: int, sog: float, turning: bool, status: int = 0) -> float:
-    """Return the interval of position reports in s (ITU-R M.1371-5, table 1), or 0 for a receiver, which sends none."""
+    """Return the interval of position reports in s (ITU-R M.1371-5, table 1), or 0 for a receiver, which sends no
+    reports.
+    """
     knots = sog / KNOT
     if kind == RECEIVER:
         return 0.0
@@ -61,17 +66,19 @@ def reporting_interval(kind: int, sog: float, turning: bool, status: int = 0) ->
 
 
 def quantise(value: float, step: float) -> float:
-    """Round to the resolution of a report; halves round up, so that results are the same on every machine."""
+    """Round a value to the resolution of a report; halves round up, so that results are the same on every machine."""
     return math.floor(value / step + 0.5) * step
 
 
 def six_bit_text(text: str) -> str:
-    """Return a text in the characters of AIS (ASCII 32 to 95, in upper case). Other characters become blanks."""
+    """Return a text in the AIS character set (ASCII 32 to 95, upper case). Other characters become blanks."""
     return "".join(c if 32 <= ord(c) < 96 else " " for c in text.upper())
 
 
 def packed(text: str) -> tuple[float, float, float]:
-    """Pack a name of twenty characters into three integers of 42 bits (seven characters each), for a sensor value."""
+    """Pack a name of twenty characters into three integers of 42 bits (seven characters each), which fit into a sensor
+    value.
+    """
     codes = [ord(c) & 63 for c in six_bit_text(text)[:20].ljust(21, "@")]
     numbers = []
     for k in (0, 7, 14):
@@ -97,7 +104,7 @@ def _known(value: float) -> float | None:
 
 
 def reports(value: Value) -> list[AisReport | None]:
-    """Return the reports of a sensor `ais` by slot, with the own station first and None for an empty slot."""
+    """Return the reports of an `ais` sensor by slot, with own station first and None for an empty slot."""
     found: list[AisReport | None] = []
     for i in range(AIS_STATIONS):
         if not math.isfinite(value.mmsi[i]):

@@ -1,7 +1,7 @@
 """Operations on small vectors and matrices with a fixed order of summation, so that results are the same on every machine.
 
-NumPy's ``@``, ``dot``, ``einsum`` and ``linalg`` use a library that selects, for each processor, the order of summation
-and whether to use fused multiply-add.
+NumPy's ``@``, ``dot``, ``einsum`` and ``linalg`` call a library that selects the order of summation, and whether to use
+fused multiply-add, for each processor.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from wavesim_sdk.arrays import Floats
 
 
 def norm(v: Any) -> Any:
-    """Return the length of vectors (..., n) -> (...)."""
+    """Return the lengths (...) of vectors (..., n)."""
     v = np.asarray(v, float)
     return np.sqrt(dot(v, v))
 
 
 def dot(a: Any, b: Any) -> Any:
-    """Return inner products of vectors (..., n) -> (...), summed from the first component to the last."""
+    """Return the inner products (...) of vectors (..., n), summed from the first component to the last."""
     total = a[..., 0] * b[..., 0]
     for i in range(1, a.shape[-1]):
         total = total + a[..., i] * b[..., i]
@@ -30,7 +30,7 @@ def dot(a: Any, b: Any) -> Any:
 
 
 def matvec(m: Any, v: Any) -> Any:
-    """Multiply matrices (..., n, k) by vectors (..., k) -> (..., n)."""
+    """Multiply matrices (..., n, k) by vectors (..., k); the result is (..., n)."""
     total = m[..., 0] * v[..., 0, None]
     for i in range(1, m.shape[-1]):
         total = total + m[..., i] * v[..., i, None]
@@ -38,7 +38,9 @@ def matvec(m: Any, v: Any) -> Any:
 
 
 def vecmat(v: Any, m: Any) -> Any:
-    """Multiply vectors (..., n) by matrices (..., n, k) -> (..., k): the transposed matrices times the vectors."""
+    """Multiply vectors (..., n) by matrices (..., n, k); the result is (..., k). This is the product of the transposed
+    matrices and the vectors.
+    """
     total = v[..., 0, None] * m[..., 0, :]
     for i in range(1, m.shape[-2]):
         total = total + v[..., i, None] * m[..., i, :]
@@ -46,7 +48,7 @@ def vecmat(v: Any, m: Any) -> Any:
 
 
 def matmul(a: Any, b: Any) -> Any:
-    """Multiply matrices (..., n, k) by matrices (..., k, m) -> (..., n, m)."""
+    """Multiply matrices (..., n, k) by matrices (..., k, m); the result is (..., n, m)."""
     total = a[..., :, 0, None] * b[..., 0, None, :]
     for i in range(1, a.shape[-1]):
         total = total + a[..., :, i, None] * b[..., i, None, :]
@@ -76,7 +78,9 @@ def inverse(matrix: Any) -> Floats:
 
 
 def symmetric_eigen(matrix: Any) -> tuple[Floats, Floats]:
-    """Return eigenvalues (n,), descending, and eigenvectors as rows (n, n), of a symmetric matrix by Jacobi rotations."""
+    """Return the eigenvalues (n,), in descending order, and the eigenvectors, as rows (n, n), of a symmetric matrix by
+    Jacobi rotations.
+    """
     a, v = np.array(matrix, float), np.eye(len(matrix))
     for _ in range(60):
         apart = [(abs(a[p, q]), p, q) for p in range(len(a)) for q in range(p + 1, len(a))]
@@ -95,10 +99,10 @@ def symmetric_eigen(matrix: Any) -> tuple[Floats, Floats]:
 
 
 def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Floats, int, Floats]:
-    """Return the pseudo-inverse (k, n) of a matrix (n, k), the rank of the matrix, and its directions (k, k), for small
-    k.
+    """Return the pseudo-inverse (k, n) of a matrix (n, k), the rank of the matrix, and its singular directions (k, k),
+    for small k.
 
-    The function keeps the eigenvectors of M^T M whose singular values are above ``tolerance`` times the largest one.
+    The function keeps the eigenvectors of M^T M whose singular values exceed ``tolerance`` times the largest one.
     The last directions span the null space.
     """
     m = np.asarray(points, float)
@@ -111,7 +115,9 @@ def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Floats, int, F
 
 
 def interpolate(x: Any, at: Sequence[float] | Floats, values: Sequence[float] | Floats) -> Floats:
-    """Interpolate linearly between values at ascending points ``at``; beyond them, use the end values."""
+    """Interpolate linearly between values at ascending points ``at``; outside these points, use the first or last
+    value.
+    """
     x, at, values = (np.asarray(a, float) for a in (x, at, values))
     if len(at) == 1:
         return np.full(x.shape, values[0])

@@ -1,4 +1,4 @@
-"""Check the arguments of calls, and report an invalid one in the caller's terms."""
+"""Check the arguments of calls, and report an invalid argument in the caller's terms."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from wavesim_sdk.wire.messages import MAX_COORDINATE, NAME_BYTES
 from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.value_types import describe_value
 
-KEY_BYTES = 32  #: size of a pre-shared key
-MAX_SECONDS = 1e9  #: maximum period in s
-#: fields of requests whose argument in Python has another name
+KEY_BYTES = 32  #: size of a pre-shared key in bytes
+MAX_SECONDS = 1e9  #: maximum value of a period in s
+#: fields of requests that have another name as a Python argument
 _RENAMED = {"at_ns": "at", "points": "waypoints", "period_ns": "period", "state_period_ns": "state_period"}
 
 
 def number(name: str, value: Any, unit: str = "") -> float:
-    """Return a finite number."""
+    """Check and return a finite number."""
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -31,7 +31,7 @@ def number(name: str, value: Any, unit: str = "") -> float:
 
 
 def at_least_zero(name: str, value: Any, unit: str) -> float:
-    """Return a finite number that is not negative."""
+    """Check and return a finite number that is not negative."""
     found = number(name, value, unit)
     if found < 0.0:
         raise InvalidArgument(f"{name} must be at least 0 {unit}, got {shown(value)}")
@@ -39,7 +39,7 @@ def at_least_zero(name: str, value: Any, unit: str) -> float:
 
 
 def numbers(name: str, values: Any, count: int, unit: str, limit: float = math.inf) -> tuple[float, ...]:
-    """Return ``count`` finite numbers within +-``limit``."""
+    """Check and return ``count`` finite numbers within +-``limit``."""
     try:
         found = tuple(float(v) for v in values)
     except (TypeError, ValueError, OverflowError):
@@ -52,7 +52,7 @@ def numbers(name: str, values: Any, count: int, unit: str, limit: float = math.i
 
 
 def whole(name: str, value: Any, unit: str = "") -> int:
-    """Return an integer."""
+    """Check and return an integer."""
     try:
         return operator.index(value)
     except TypeError:
@@ -62,7 +62,7 @@ def whole(name: str, value: Any, unit: str = "") -> int:
 
 
 def seconds(name: str, value: Any, zero: str) -> int:
-    """Return a period in ns. ``zero`` states the meaning of 0."""
+    """Convert a period to ns. ``zero`` states what a period of 0 means."""
     try:
         found = number(name, value)
     except InvalidArgument:
@@ -73,14 +73,14 @@ def seconds(name: str, value: Any, zero: str) -> int:
 
 
 def short_name(name: str, value: Any) -> str:
-    """Return a name of a body or of another part that fits into a message."""
+    """Check and return the name of a body or of a part; it must fit into a message."""
     if not isinstance(value, str) or len(value.encode("utf-8", "replace")) > NAME_BYTES or not _is_printable(value):
         raise InvalidArgument(f"{name} must be printable text of at most {NAME_BYTES} bytes, got {shown(value)}")
     return value
 
 
 def names(name: str, values: Any) -> tuple[str, ...] | None:
-    """Return names, or None for all."""
+    """Check and return names, or None for all names."""
     if values is None:
         return None
     if isinstance(values, str) or not hasattr(values, "__iter__"):
@@ -89,17 +89,17 @@ def names(name: str, values: Any) -> tuple[str, ...] | None:
 
 
 def position(name: str, values: Any) -> tuple[float, ...]:
-    """Return an initial position in W, in m."""
+    """Check and return an initial position in W, in m."""
     return numbers(name, values, 3, "m: north, east, down", MAX_COORDINATE)
 
 
 def attitude(name: str, values: Any) -> tuple[float, ...]:
-    """Return an initial attitude in rad."""
+    """Check and return an initial attitude in rad."""
     return numbers(name, values, 3, "rad: roll, pitch, heading", MAX_COORDINATE)
 
 
 def payload_bytes(value: Any) -> bytes:
-    """Return the payload of a packet."""
+    """Check and return the payload of a packet."""
     if not isinstance(value, bytes | bytearray | memoryview):
         hint = "; use payload.encode()" if isinstance(value, str) else ""
         raise InvalidArgument(f"payload must be bytes, got {shown(value)}{hint}")
@@ -107,7 +107,7 @@ def payload_bytes(value: Any) -> bytes:
 
 
 def request_error(request: Any, error: Malformed) -> InvalidArgument:
-    """Return the error for a request that cannot be sent, in terms of the arguments from which it was made."""
+    """Return the error for a request that cannot be sent, described by the arguments from which the request was made."""
     field, bracket, rest = error.path.partition("[")
     argument = "address" if isinstance(request, Range) else _RENAMED.get(field, field)
     unit = next((f" ({f.unit})" for f in schema_of(type(request)).fields if f.name == field and f.unit), "")
@@ -120,7 +120,7 @@ def request_error(request: Any, error: Malformed) -> InvalidArgument:
 
 
 def key_bytes(value: Any) -> bytes | None:
-    """Return a pre-shared key, or None."""
+    """Check and return a pre-shared key, or None."""
     if value is None or (isinstance(value, bytes) and len(value) == KEY_BYTES):
         return value
     raise InvalidArgument(f"key must be {KEY_BYTES} bytes, got {describe_value(value)}")  # without the key itself
@@ -131,5 +131,5 @@ def _is_printable(text: str) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Return a value of a caller as short text."""
+    """Return a short text for a value that a caller passed."""
     return repr(shorten(value)) if isinstance(value, str) else shorten(value, 60)

@@ -1,4 +1,4 @@
-"""Types of arrays, for readers and type checkers, and the view of a table as numbers."""
+"""Array types, for readers and type checkers, and the view of a table as numbers."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]  #: numbers of any type
+Array = np.ndarray[Any, np.dtype[Any]]  #: array of numbers of any type
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
-Keys = np.ndarray[Any, np.dtype[np.uint64]]  #: keys of random number streams
-Record = np.ndarray[Any, np.dtype[np.void]]  #: rows of a table
+Keys = np.ndarray[Any, np.dtype[np.uint64]]  #: array of keys of random number streams
+Record = np.ndarray[Any, np.dtype[np.void]]  #: array of the rows of a table
 
 
 def as_numbers(rows: Record) -> Floats:
-    """Return a view (rows, numbers) of a table with columns of 8 bytes; see ``Table.first_columns``."""
+    """Return a view (rows, numbers) of the columns of a table that have 8 bytes; see ``Table.first_columns``."""
     return rows.view(np.float64).reshape(len(rows), rows.dtype.itemsize // 8)
 
 
 def as_words(rows: Record) -> Ints:
-    """Return a view (rows, words of 8 bytes) of a table."""
+    """Return a view (rows, 8-byte words) of a table."""
     return rows.view(np.int64).reshape(len(rows), rows.dtype.itemsize // 8)

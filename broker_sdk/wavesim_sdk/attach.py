@@ -1,4 +1,4 @@
-"""Access the shared memory of a running server: read consistent snapshots, write sensor tables."""
+"""Access the shared memory of a running server: read consistent snapshots and write sensor tables."""
 
 from __future__ import annotations
 
@@ -49,15 +49,16 @@ START_LIMIT_S = 180.0
 
 
 EACH_TICK = frozenset(("state", "actuation", "weather"))  #: tables that the engine writes at each published tick
-AGREE_S = 1.0  #: time limit in s for reading tables of one tick; the engine needs only microseconds to publish them all
+AGREE_S = 1.0  #: time limit in s for reading all tables at one tick; the engine needs only microseconds to publish them
 
 
 @dataclass(frozen=True)
 class FleetSnapshot:
-    """All bodies at one tick. The arrays have all rows of their tables; ``rows`` lists the rows with a body.
+    """All bodies at one tick. The arrays have as many rows as their tables; ``rows`` lists the rows that contain a
+    body.
 
-    ``tables`` has the other requested tables at the same tick. Snapshots with an equal ``version`` have the same bodies and
-    instruments; None = unknown.
+    ``tables`` contains the other requested tables at the same tick. Snapshots with the same ``version`` have the same
+    bodies and instruments; None = unknown.
     """
 
     tick: int
@@ -70,26 +71,26 @@ class FleetSnapshot:
 
     @functools.cached_property
     def state_numbers(self) -> Floats:
-        """The table `state` as a matrix of numbers, for kernels."""
+        """The `state` table as a matrix of numbers, for kernels."""
         return as_numbers(self.state)
 
     @functools.cached_property
     def weather(self) -> Record:
-        """The record of the table `weather`."""
+        """The record in the `weather` table."""
         record: Record = self.tables["weather"][0]
         return record
 
     @functools.cached_property
     def level(self) -> float:
-        """Height of the water surface above the mean, m."""
+        """Height of the water surface above its mean level in m."""
         return float(self.weather["level"])
 
 
 class SharedState:
-    """Reader of both shared-memory areas of a server, which it maps read-only.
+    """Reader of a server's two shared-memory areas, which it maps read-only.
 
     ``SharedState("wavesim")`` attaches to the server of that name. Raises :class:`~wavesim_sdk.errors.NotRunning` if no such
-    server runs.
+    server is running.
     """
 
     def __init__(self, server: str = "wavesim") -> None:
@@ -101,7 +102,7 @@ class SharedState:
 
     @classmethod
     def from_areas(cls, simulation: SharedMemoryArea, vehicles: SharedMemoryArea) -> SharedState:
-        """Create a reader of areas that this process owns."""
+        """Create a reader of shared-memory areas that this process owns."""
         reader = cls.__new__(cls)
         reader.server = ""
         reader._map(simulation, vehicles)
@@ -127,7 +128,7 @@ class SharedState:
         return is_process_alive(*self.simulation.server)
 
     def clock(self) -> Record:
-        """The record of the simulation clock (table ``clock``)."""
+        """The record of the simulation clock (``clock`` table)."""
         clock: Record = self.simulation["clock"].snapshot()[1][0]
         return clock
 
@@ -135,21 +136,21 @@ class SharedState:
         return RunState(int(self.clock()["state"]))
 
     def world(self) -> Record:
-        """The parameters of the world (table ``world``)."""
+        """The parameters of the world (``world`` table)."""
         world: Record = self.simulation["world"].snapshot()[1][0]
         return world
 
     def weather(self) -> Record:
-        """Current, wind and water level at the last tick."""
+        """Current, wind and water level at the last published tick."""
         weather: Record = self.simulation["weather"].snapshot()[1][0]
         return weather
 
     def clients(self) -> Record:
-        """All rows of the table of clients."""
+        """All rows of the client table."""
         return self.simulation["clients"].snapshot()[1]
 
     def crew(self) -> Record:
-        """The sessions of bodies other than their pilots, in the order of the bodies."""
+        """The sessions of bodies, except their pilots, in the order of the bodies."""
         rows = self.simulation["crew"].snapshot()[1]
         return rows[rows["role"] > 0]
 
@@ -159,31 +160,31 @@ class SharedState:
         return rows[rows["id"] > 0]
 
     def history(self, table: str, seen: int) -> tuple[int, Record]:
-        """Return the total number of records of a table, and the records after the first ``seen``.
+        """Return the total number of records ever written to a table, and those records that follow the first ``seen``.
 
         The table is ``sent``, ``reception`` or ``notice``. It keeps only the newest records. If the total grew by more than
-        the number returned, the reader missed the others.
+        the number of records returned, the reader has missed the others.
         """
         total, rows = self.simulation[table].snapshot()
         first = max(seen, total - len(rows))
         return total, rows[np.arange(first, total) % len(rows)]
 
     def estimates(self) -> Record:
-        """The estimates of on-board navigators, by row; zeros for bodies without an estimate."""
+        """The estimates of on-board navigators, by row; bodies without an estimate have zeros."""
         return self.vehicles["estimate"].snapshot()[1]
 
     def table(self, name: str) -> TableView:
-        """A table of either area, by name."""
+        """A table in either area, by name."""
         for area in (self.vehicles, self.simulation):
             if name in area.tables:
                 return area.tables[name]
         raise UnknownPart(f"this run has no table '{name}'")
 
     def snapshot(self, *more: str) -> FleetSnapshot:
-        """Return the identity and motion of all bodies at one tick, and the tables with the given names.
+        """Return the identity and motion of all bodies at one tick, together with the tables named.
 
-        All tables that the engine writes at each tick have values of the same tick. While the tables were copied, no
-        body or instrument entered or left, and no fault changed.
+        All tables that the engine writes at each tick contain values from the same tick. While they were being copied,
+        no body or instrument was added or removed, and no fault changed.
         """
         names = dict.fromkeys(("identity", *more, "state"))
         limit = time.monotonic() + AGREE_S
@@ -198,7 +199,7 @@ class SharedState:
             time.sleep(0.0)
 
     def _together(self, views: dict[str, TableView]) -> FleetSnapshot | None:
-        """Try once to read all tables. Return None if the engine wrote in the meantime."""
+        """Try once to read all tables. Return None if the engine was writing to them in the meantime."""
         steady = {n: v for n, v in views.items() if n not in EACH_TICK}
         before = {n: v.header[DONE] for n, v in steady.items()}
         copies, ticks = {}, set()
@@ -222,14 +223,16 @@ class SharedState:
         return int(found[0])
 
     def instruments(self, name: str) -> dict[str, Record]:
-        """The instruments of a body: name -> record of the table ``instruments``, in the order of its configuration."""
+        """The instruments of a body, by name: their records in the ``instruments`` table, in the order of the
+        configuration.
+        """
         row = self.row(name)
         table = self.vehicles["instruments"].snapshot()[1]
         mine = table[table["body"] == row]
         return {bytes(r["name"]).decode(): r for r in mine[np.argsort(mine["number"])]}
 
     def sensor(self, body: str, name: str) -> Record:
-        """The newest value of an instrument of a body; ``valid`` is 0 if it has none yet."""
+        """The newest value of an instrument on a body; ``valid`` is 0 if it has no value yet."""
         suite = self.instruments(body)
         if name not in suite:
             raise UnknownPart(f"'{body}' has no sensor '{name}'; available: {', '.join(suite) or 'none'}")
@@ -240,9 +243,9 @@ class SharedState:
         return record
 
     def values(self, type_: str) -> Record:
-        """The values of all instruments of one sensor type.
+        """The values from all instruments of one sensor type.
 
-        The table ``instruments`` states the index of each instrument among these values.
+        The ``instruments`` table gives the index of each instrument in this array of values.
         """
         if type_ not in self.vehicles.tables:
             raise UnknownPart(f"this run has no sensor of type '{type_}'; add it under <sensors>")
@@ -250,10 +253,10 @@ class SharedState:
 
 
 class SensorTableClaim:
-    """Exclusive right to write the table of one sensor type.
+    """Exclusive right to write to the table of one sensor type.
 
-    A POSIX semaphore with a time limit guards the claim. A claim fails while another running process owns the table; a claim
-    of an ended process is taken over.
+    A POSIX semaphore with a time limit guards the claim. A claim fails while another running process owns the table; if
+    the owner has exited, the claim is taken over.
     """
 
     def __init__(self, simulation: SharedState, sensor: str) -> None:
@@ -278,18 +281,18 @@ class SensorTableClaim:
                     s.acquire(0)
 
     def request_synchronous(self) -> None:
-        """Request that the engine wait for this table at each tick at which one of its instruments has a value."""
+        """Ask the engine to wait for this table at each tick at which one of its instruments is due to have a value."""
         self.table.header[SYNCHRONOUS] = 1
 
     @property
     def is_synchronous(self) -> bool:
-        """Return whether the engine still waits for this table."""
+        """Return whether the engine is still waiting for this table at its due ticks."""
         return bool(self.table.header[SYNCHRONOUS])
 
     def wait_due(self, timeout: float) -> int | None:
-        """Wait until the engine requests values, and return their tick.
+        """Wait until the engine requests values, and return the tick for which it does.
 
-        Return None after ``timeout`` seconds or on a signal.
+        Return None after ``timeout`` seconds or when interrupted by a signal.
         """
         try:
             self._due.acquire(timeout)
@@ -299,11 +302,11 @@ class SensorTableClaim:
         return due
 
     def write(self, rows: Record, tick: int) -> None:
-        """Publish the values of all rows at a tick."""
+        """Publish the values of all rows for a tick."""
         self.table.publish(rows, tick)
 
     def signal_done(self) -> None:
-        """Signal to the engine that the values of the due tick have been written."""
+        """Signal to the engine that the values for the due tick have been written."""
         self._done.release()
 
     def wake(self) -> None:
@@ -311,7 +314,7 @@ class SensorTableClaim:
         self._due.release()
 
     def release(self) -> None:
-        """Release the claim. A second call has no effect."""
+        """Release the claim on a sensor table. A second call has no effect."""
         if self.is_released:
             return
         self.is_released = True
@@ -324,14 +327,16 @@ class SensorTableClaim:
 
 
 def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:
-    """The tables of the area *simulation* with their number of rows."""
+    """The tables of the *simulation* area with their numbers of rows."""
     rows = {t.name: HISTORY_ROWS for t in (SENT, RECEPTION, NOTICE)}
     rows |= {CLIENTS.name: vehicles, CREW.name: vehicles + CREW_ROWS, SIGNALS.name: signals}
     return [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
 
 
 def create_semaphores(server: str, sensors: Iterable[str], group: bool = False) -> None:
-    """Create the semaphores that guard claims and pace synchronous sensors. :func:`remove_semaphores` removes them."""
+    """Create the semaphores that guard claims and pace synchronous sensors. :func:`remove_semaphores` removes these
+    semaphores.
+    """
     mode, before = (0o660, os.umask(0)) if group else (0o600, os.umask(0o077))  # the mode cannot be changed later
     try:
         posix_ipc.Semaphore(_claim_name(server), posix_ipc.O_CREX, mode=mode, initial_value=1).close()
@@ -343,7 +348,7 @@ def create_semaphores(server: str, sensors: Iterable[str], group: bool = False) 
 
 
 def remove_semaphores(server: str, sensors: Iterable[str]) -> list[str]:
-    """Remove the semaphores of :func:`create_semaphores` that exist and return their names."""
+    """Remove those semaphores of :func:`create_semaphores` that exist, and return their names."""
     found = []
     for name in (_claim_name(server), *(_semaphore_name(server, s, what) for s in sensors for what in ("due", "done"))):
         with contextlib.suppress(posix_ipc.ExistentialError):
@@ -377,7 +382,9 @@ def open_semaphore(server: str, sensor: str, what: str) -> posix_ipc.Semaphore:
 
 
 class ClaimLock:
-    """Context manager of the semaphore that guards claims. A killed holder loses it after ``timeout`` seconds."""
+    """Context manager for the semaphore that guards claims. A killed process that holds it loses it after ``timeout``
+    seconds.
+    """
 
     def __init__(self, server: str, timeout: float = 2.0) -> None:
         self._guard, self._timeout = _open(server, _claim_name(server)), timeout

@@ -9,12 +9,13 @@ A broker joins a body by its name and then works step by step::
             print(step.sensors.ctd.temperature)
             broker.answer({"propeller": 8.0, "rudder-top": 0.1})
 
-The default server is the one that WAVESIM_SERVER names, or port 9750 of this machine. ``Broker("lauv", "demo")`` selects a
-server on this machine by name, and ``Broker("lauv", "10.0.0.5:9750")`` one on another machine.
+The default server is the one named in WAVESIM_SERVER or, without this variable, port 9750 on this machine.
+``Broker("lauv", "demo")`` selects a server on this machine by name, and ``Broker("lauv", "10.0.0.5:9750")`` selects a
+server on another machine.
 
-In lockstep the server waits for each answer; with ``lockstep=0`` each new state is a step. ``broker.actuators`` and
-``broker.sensors`` describe the body. Additional programs of the body join with ``role="instrument"``, or with
-``role="listener"``, which only receives. :class:`AsyncBroker` is the same for asyncio programs.
+In lockstep, the server waits for each answer; with ``lockstep=0``, each new state is a step. ``broker.actuators`` and
+``broker.sensors`` describe the body. Additional programs for the body join with ``role="instrument"``, or with
+``role="listener"`` if they only receive. :class:`AsyncBroker` is the same for asyncio programs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from wavesim_sdk.errors import SessionLost
+from wavesim_sdk.errors import SessionEnded, SessionLost
 from wavesim_sdk.estimate import Estimate
 from wavesim_sdk.onboard import BrokerBase, Command, Step
 from wavesim_sdk.server_address import DEFAULT_SERVER
@@ -51,12 +52,13 @@ __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Estimate", "St
 
 JOIN_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0
-LOOK_S = 0.5  #: maximum time in s between two checks that the server still answers
-KEPT_STEPS = 1024  #: number of steps kept for a slow program; the oldest kept step also contains the events of the discarded steps
+LOOK_S = 0.5  #: maximum time in s between two checks whether the server is still answering
+#: number of steps kept for a slow program; the oldest of them also contains the events of steps that were discarded
+KEPT_STEPS = 1024
 
 
 class Broker(BrokerBase):
-    """A blocking broker. Call :meth:`steps` or :meth:`poll` often, because they also answer the keep-alive."""
+    """A blocking broker. Call :meth:`steps` or :meth:`poll` often, because these methods also answer the keep-alive."""
 
     def _create_session(self, key: bytes | None) -> ClientSession:
         self._link = open_link(self.join, self.server, key)
@@ -73,7 +75,7 @@ class Broker(BrokerBase):
         self.close()
 
     def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
-        """Join the server; return when the server has described the body."""
+        """Join the server; return when it has sent the description of the body."""
         return self._link.connect(timeout)
 
     def _poll_once(self, limit: float) -> list[Step]:
@@ -81,7 +83,7 @@ class Broker(BrokerBase):
         return [step for event in self._link.poll(limit) if (step := self._feed(event)) is not None]
 
     def poll(self, timeout: float = 0.0) -> list[Step]:
-        """Wait for steps for at most ``timeout`` seconds. Return immediately when one arrives or the run ends."""
+        """Wait for steps for at most ``timeout`` seconds. Return immediately when a step arrives or the run ends."""
         limit, over = time.monotonic() + timeout, self.ended
         while True:
             finished, self._kept = self._kept, []
@@ -95,19 +97,30 @@ class Broker(BrokerBase):
                 return []
 
     def steps(self) -> Iterator[Step]:
-        """Yield every step until the run has ended."""
+        """Yield every step until the run has ended or the server is shut down.
+
+        Raises SessionEnded if the server ends only this session, and SessionLost if it does not answer any more.
+        """
         while not self.ended or self._kept:
-            for step in self.poll(0.5):
+            try:
+                arrived = self.poll(0.5)
+            except SessionEnded:
+                if self.is_shut_down:
+                    return
+                raise
+            for step in arrived:
                 yield step
                 if self._step is not None and self._step.step:
                     self.answer()  # the caller did not answer
                 self._link.flush(time.monotonic())
 
     def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
-        """Wait for the answer to a request and return its text. Raises Refused, or SessionLost after ``timeout`` seconds.
+        """Wait for the answer to a request and return its text. Raises Refused if the server refuses it, or SessionLost
+        after ``timeout`` seconds.
 
         The server answers all requests except ping, send and range_to. Steps that arrive in the meantime are kept for :meth:`poll`.
-        In lockstep, a request's answer may arrive only after you have answered the current step: call :meth:`answer` first.
+        In lockstep, the server may answer a request only after you have answered the current step; therefore, call
+        :meth:`answer` first.
         """
         limit = time.monotonic() + timeout
         while True:
@@ -125,7 +138,7 @@ class Broker(BrokerBase):
 
 
 class AsyncBroker(BrokerBase):
-    """:class:`Broker` for asyncio; it answers the keep-alive whenever the event loop runs."""
+    """:class:`Broker` for asyncio; it answers the keep-alive whenever the event loop is running."""
 
     def _create_session(self, key: bytes | None) -> ClientSession:
         self._udp: UdpSocket | None = None
@@ -147,7 +160,7 @@ class AsyncBroker(BrokerBase):
         await self.close()
 
     async def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
-        """Join the server; return when the server has described the body."""
+        """Join the server; return when it has sent the description of the body."""
         if self._local is not None:
             self._local.join()
         else:
@@ -166,7 +179,7 @@ class AsyncBroker(BrokerBase):
         return self.welcome
 
     async def _something(self, seconds: float) -> bool:
-        """Wait at most ``seconds`` for a change; return whether one occurred."""
+        """Wait at most ``seconds`` for a change; return whether a change occurred."""
         if self._local is not None:
             return await self._something_local(self._local, seconds)
         try:
@@ -178,7 +191,7 @@ class AsyncBroker(BrokerBase):
         return True
 
     async def _something_local(self, local: LocalConnection, seconds: float) -> bool:
-        """Let the simulation in this process advance, in a thread, so that other tasks of the program can run meanwhile."""
+        """Let the simulation in this process advance in a thread, so that other tasks of the program can run meanwhile."""
         if not self._changed.is_set():
             await asyncio.to_thread(local.wait, time.monotonic() + min(max(seconds, 0.0), LOOK_S))
             if events := local.take_received():
@@ -188,7 +201,7 @@ class AsyncBroker(BrokerBase):
         return has_changed
 
     def _take(self, data: bytes, address: Address) -> None:
-        """Process a datagram immediately. Waking a task for each datagram would cost more than the processing itself."""
+        """Process a datagram immediately. Waking a task for each datagram would cost more than processing it."""
         if address == self.server:
             self._take_events(self.session.receive(data, time.monotonic()))
 
@@ -210,7 +223,9 @@ class AsyncBroker(BrokerBase):
             self._waiting.popleft().merge_into(self._waiting[0])
 
     def _flush(self) -> None:
-        """Send what is due. Schedule the next call for the next timer, or for the next check whether the server answers."""
+        """Send everything that is due. Schedule the next call for the next timer, or for the next check whether the
+        server is answering.
+        """
         if self._local is not None:
             self._local.session.flush()
         if self._udp is None:
@@ -233,8 +248,10 @@ class AsyncBroker(BrokerBase):
             self._changed.set()
 
     async def _next(self) -> Step | None:
-        """Wait for the next step and return it, or None when the run has ended."""
+        """Wait for the next step and return it, or None when the run has ended or the server is shut down."""
         while not self._waiting:
+            if self._error is not None and self.is_shut_down:
+                return None
             if self._error is not None:
                 raise self._error
             if self.ended:
@@ -249,7 +266,7 @@ class AsyncBroker(BrokerBase):
         return self._waiting.popleft()
 
     async def steps(self) -> AsyncIterator[Step]:
-        """Yield every step until the run has ended."""
+        """Yield every step until the run has ended or the server is shut down; see :meth:`Broker.steps`."""
         while (step := await self._next()) is not None:
             self._step = step.state
             yield step
@@ -258,7 +275,7 @@ class AsyncBroker(BrokerBase):
             self._flush()
 
     async def frames(self, *sonars: str, period: float = 0.0) -> AsyncIterator[ImagingFrame]:
-        """Yield frames of imaging sonars as they arrive, until the run has ended; see :meth:`subscribe_frames`.
+        """Yield frames from imaging sonars as they arrive, until the run has ended; see :meth:`subscribe_frames`.
 
         Another task may receive steps at the same time.
         """
@@ -268,9 +285,9 @@ class AsyncBroker(BrokerBase):
                 come = self.take_frames()
                 for frame in come:
                     yield frame
-                if self._error is not None:
+                if self._error is not None and not self.is_shut_down:
                     raise self._error
-                if self.ended and not come:
+                if (self.ended or self.is_shut_down) and not come:
                     return
                 if not come and not await self._something(LOOK_S) and is_silent(self.session, time.monotonic()):
                     raise no_answer_error(self.server, self.session)
@@ -280,7 +297,8 @@ class AsyncBroker(BrokerBase):
                 self._flush()
 
     async def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
-        """Wait for the answer to a request and return its text. Raises Refused, or SessionLost after ``timeout`` seconds.
+        """Wait for the answer to a request and return its text. Raises Refused if the server refuses it, or SessionLost
+        after ``timeout`` seconds.
 
         The server answers all requests except ping, send and range_to.
         """

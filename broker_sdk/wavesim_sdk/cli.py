@@ -1,4 +1,4 @@
-"""The command ``wavesim``. Each installed package adds its commands through an entry point."""
+"""The ``wavesim`` command. Each installed package adds its subcommands through an entry point."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ORDER = ("serve", "trial", "servers", "start", "stop", "pause", "resume", "step
 
 
 class _Group(click.Group):
-    """Command group that lists the most used commands first and reports a WaVeSimError in one line."""
+    """Command group that lists the most frequently used commands first and reports a WaVeSimError in one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self.commands, key=lambda c: (_ORDER.index(c) if c in _ORDER else 99, c))
@@ -173,9 +173,10 @@ def mailbox(
 
 
 def unused(why: str, *names: str) -> None:
-    """Raise a UsageError for the first of these parameters on the command line: it would have no effect.
+    """Raise a UsageError for the first of these parameters that is given on the command line, because it would have no
+    effect.
 
-    ``why`` completes the message, for example ``without --mosaic``.
+    ``why`` completes the message, for example with ``without --mosaic``.
     """
     context = click.get_current_context()
     for parameter in context.command.params:
@@ -184,7 +185,7 @@ def unused(why: str, *names: str) -> None:
 
 
 def whole(log: Log) -> None:
-    """Raise a LogError if a log is incomplete. Call this last, after all output of the part that can be read."""
+    """Raise a LogError if a log is incomplete. Call this last, after all output from its readable part."""
     if log.damage_notice:
         raise LogError(log.damage_notice)
 

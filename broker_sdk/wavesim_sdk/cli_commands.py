@@ -19,7 +19,9 @@ server_option = click.option(
 
 
 def address_options(function: Any) -> Any:
-    """Add ``--server``, ``--host`` and ``--port`` to a command that joins over the network; it receives the address ``server``."""
+    """Add ``--server``, ``--host`` and ``--port`` to a command that joins over the network. The command receives the
+    address as ``server``.
+    """
 
     @functools.wraps(function)
     def run(server: str | None, host: str | None, port: int | None, **own: Any) -> Any:
@@ -53,7 +55,7 @@ def _send(server: str, verb: str, **arguments: Any) -> None:
 
 
 def _verb(verb: str, argument: str, meaning: str) -> click.Command:
-    """Make the command for a verb of the simulation clock."""
+    """Make the command for one verb of the simulation clock."""
     if not argument:
 
         def run(server: str) -> None:
@@ -89,7 +91,7 @@ def fault(body: str, part: str, kind: str, amount: str, field: str, server: str)
     \b
     Actuators: stuck, frozen (for AMOUNT s), lost, reduced (to the fraction AMOUNT), reversed.
     Sensors:   lost, frozen, bias (AMOUNT with its unit: "5 deg", "-0.2 m/s"), spikes
-               (AMOUNT: probability, 0 to 1), noisy (AMOUNT: factor of the noise),
+               (AMOUNT: probability, 0 to 1), noisy (AMOUNT: noise factor),
                wet (leak detector; AMOUNT: compartment), unlocked (Doppler log).
     """
     _send(server, "fault", body=body, part=part, kind=kind, amount=amount.strip() or None, field=field or None)
@@ -279,6 +281,6 @@ def servers(as_json: bool) -> None:
 
 
 def commands() -> list[click.Command]:
-    """Return all commands of this module."""
+    """Return all commands in this module."""
     verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in TIMER_VERBS.items()]
     return [servers, *verbs, fault, push, pose, allocate, weather, mission, command]

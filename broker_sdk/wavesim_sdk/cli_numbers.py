@@ -1,4 +1,4 @@
-"""Numbers on the command line: with or without a unit, and negative."""
+"""Parameter types for numbers on the command line, which may have a unit or be negative."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _NEGATIVE = re.compile(r"-\.?\d")
 class Quantity(click.FloatRange):
     """A number with an optional unit of a quantity (see :data:`wavesim_sdk.units.QUANTITIES`), converted to ``unit``.
 
-    ``unit`` is also that of a number without one; by default it is the first unit of the quantity. Without a quantity, the number
-    has no unit. ``low`` and ``high`` are bounds in ``unit``; with ``infinite``, `inf` is allowed.
+    A number without a unit is in ``unit``, which is by default the first unit of the quantity. Without a quantity, the
+    number has no unit. ``low`` and ``high`` are bounds in ``unit``; with ``infinite``, `inf` is allowed.
     """
 
     name = "number"
@@ -64,7 +64,7 @@ class Quantity(click.FloatRange):
 
 
 class NumbersCommand(click.Command):
-    """Command whose arguments may be negative numbers. Everything else that begins with - is an option."""
+    """Command whose arguments may be negative numbers. Any other argument that begins with - is an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # a leading space: the parser of options does not take the number apart

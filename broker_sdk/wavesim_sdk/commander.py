@@ -1,8 +1,8 @@
 """The commander: commands for a running server through a POSIX message queue.
 
 A command is one JSON object: ``{"verb": "start", "reply": "/wavesim.SERVER.reply...", "id": 1, ...}``.
-The server replies with ``{"id": 1, "ok": true, "text": "...", "data": {...}}`` on a queue that the sender created, split into pieces
-(:mod:`wavesim_sdk.reply_queue`).
+The server replies with ``{"id": 1, "ok": true, "text": "...", "data": {...}}`` on a queue that the sender created. The
+reply is split into pieces (:mod:`wavesim_sdk.reply_queue`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from wavesim_sdk.shared_memory import no_such_server
 
 __all__ = ["CommandReply", "Commander", "CommanderQueue", "parse_command", "queue_name"]
 
-COMMAND_BYTES = 4096  #: maximum size of a command; an allocation matrix of twelve thrusters fits
+#: maximum size of a command in bytes; the allocation matrix of a vehicle with twelve thrusters fits
+COMMAND_BYTES = 4096
 QUEUE_LENGTH = 8
 SWEEP_S = 10.0
 _ids = itertools.count(1)
@@ -47,7 +48,7 @@ class CommandReply:
 
 
 class Commander:
-    """A client of the commander queue; use as a context manager."""
+    """A client of the commander queue; use it as a context manager."""
 
     def __init__(self, server: str = "wavesim") -> None:
         self.server = server
@@ -88,7 +89,7 @@ class Commander:
     def mission(self, body: str, waypoints: Sequence[Sequence[float]]) -> CommandReply:
         """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions.
 
-        Raises ValueError if they are invalid.
+        Raises ValueError if the waypoints are invalid.
         """
         number = 1 + time.time_ns() // 10**6 % (
             2**31 - 1
@@ -101,9 +102,11 @@ class Commander:
         return reply
 
     def vehicle_command(self, body: str, action: str, point: Sequence[float] | None = None) -> CommandReply:
-        """Command the program that drives a body (:data:`wavesim_sdk.commands.VEHICLE_ACTIONS`) and return its answer.
+        """Send a command to the program that drives a body (:data:`wavesim_sdk.commands.VEHICLE_ACTIONS`) and return
+        its answer.
 
-        ``point`` is north, east, down in m (W) and the speed in m/s, where 0 is the vehicle's own.
+        ``point`` consists of north, east and down in m (W), and the speed in m/s; a speed of 0 selects the vehicle's
+        own speed.
         """
         return self.send("command", body=body, action=action, point=None if point is None else list(point))
 
@@ -120,7 +123,7 @@ class Commander:
 
 
 def parse_command(data: bytes) -> dict[str, Any] | None:
-    """Return the command in these bytes, or None if it is malformed."""
+    """Return the command encoded in these bytes, or None if it is malformed."""
     try:
         command = json.loads(data)
     except (ValueError, RecursionError):
@@ -157,11 +160,11 @@ class CommanderQueue:
 
     @property
     def fd(self) -> int:
-        """File descriptor that is readable while a command waits."""
+        """File descriptor that is readable while a command is waiting."""
         return int(self._queue.mqd)
 
     def receive(self) -> Iterator[dict[str, Any]]:
-        """Yield the waiting commands. Malformed ones are skipped and counted in ``malformed_count``."""
+        """Yield the waiting commands. Malformed commands are skipped and counted in ``malformed_count``."""
         while True:
             try:
                 data = self._queue.receive(0)[0]
@@ -179,7 +182,7 @@ class CommanderQueue:
         return self._outbox.abandoned_count
 
     def reply(self, command: dict[str, Any], reply: CommandReply) -> None:
-        """Reply to a command if its sender created a queue. Pieces that do not fit now are sent by :meth:`poll`."""
+        """Reply to a command if its sender created a queue. Pieces that do not fit now are sent later by :meth:`poll`."""
         name = str(command.get("reply"))
         if not reply_queue.is_reply_queue_name(self.server, name):
             return
@@ -189,7 +192,7 @@ class CommanderQueue:
             self._outbox.abandoned_count += 1
 
     def poll(self, now: float) -> None:
-        """Continue sending replies, and occasionally remove the queues of ended senders."""
+        """Continue sending replies, and occasionally remove the queues of senders that have exited."""
         self._outbox.poll(now)
         if now >= self._sweep_at:
             self._sweep_at = now + SWEEP_S

@@ -1,8 +1,9 @@
-"""Commands for a running server. The commander queue, sessions with rights, and the engine use the same set of
+"""Commands for a running server. The commander queue, sessions with rights, and the engine all use the same
 commands.
 
-Each command is a request of the wire protocol (:mod:`wavesim_sdk.wire.items`), which declares its checks, units and bounds.
-This module adds the verbs, their descriptions for the command line, and the conversion from the JSON of the queue.
+Each command is a request of the wire protocol (:mod:`wavesim_sdk.wire.items`), where its checks, units and bounds are
+declared. This module adds the verbs, their descriptions for the command line, and the conversion from the JSON in the
+queue.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
 Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand
 
-#: (record, meaning) by verb, without the verbs of the clock
+#: (record, meaning) of each verb, except the verbs of the clock
 VERBS: dict[str, tuple[type[Any], str]] = {
     "fault": (
         Fault,
@@ -47,7 +48,7 @@ VERBS: dict[str, tuple[type[Any], str]] = {
     "command": (VehicleCommand, "command a vehicle: goto, loiter, return, pause, resume, abort; its program answers"),
 }
 
-#: command -> right that a session needs for it
+#: the right that a session needs for each command
 RIGHTS: dict[type[Any], Right] = {
     Control: Right.CONTROL,
     Fault: Right.FAULT,
@@ -69,19 +70,19 @@ def verb_of(command: Command) -> str:
 
 
 def target_body(command: Command) -> str | None:
-    """Return the name of the body that a command acts on: None if there is none, "" for the sender's own body."""
+    """Return the name of the body that a command acts on: None if it acts on no body, "" for the sender's own body."""
     return None if isinstance(command, Control | Weather) else command.body
 
 
 def for_body(command: Command, body: str) -> Command:
-    """Return a copy of the command that is addressed to the body of this name."""
+    """Return a copy of the command, addressed to the body with this name."""
     if isinstance(command, Control | Weather):
         return command
     return replace(command, body=body)
 
 
 def make_command(verb: str, arguments: Mapping[str, Any]) -> Command:
-    """Make a command from a verb and values by name, as in JSON. Raises ValueError with a message for the user."""
+    """Make a command from a verb and named values, as in JSON. Raises ValueError with a message for the user."""
     if verb in TIMER_VERBS:
         name = TIMER_VERBS[verb][0]
         value = arguments.get(name) if name else None
@@ -109,7 +110,9 @@ def _checked(verb: str, command: Command) -> Command:
 
 
 def check_plausible(command: Command) -> Command:
-    """Check the combinations of values in a command and return it. Raises ValueError if one is invalid."""
+    """Check the combinations of values in a command and return the command. Raises ValueError if a combination is
+    invalid.
+    """
     if isinstance(command, Control):
         _sensible_control(command)
     if isinstance(command, Allocate) and (not command.matrix or len(command.matrix) % 6):
@@ -147,9 +150,9 @@ def _check_vehicle_command(command: VehicleCommand) -> None:
 
 
 def split_mission(waypoints: Sequence[Sequence[float]], number: int, body: str = "") -> list[Mission]:
-    """Split waypoints (north, east, down in m, W; speed in m/s) into the parts of a mission.
+    """Split waypoints (north, east, down in m, W; speed in m/s) into the parts of a mission message.
 
-    Raises ValueError if they are invalid.
+    Raises ValueError if the waypoints are invalid.
     """
     if not 0 < len(waypoints) <= MAX_MISSION_WAYPOINTS or any(len(w) != 4 for w in waypoints):
         raise ValueError(
@@ -174,7 +177,7 @@ def _sensible_control(command: Control) -> None:
 
 
 def to_dict(command: Command) -> dict[str, Any]:
-    """Return the verb of a command and its values by name, for the log."""
+    """Return the verb of a command and its named values, for the log."""
     named = schema_of(type(command)).to_dict(command)
     named.pop("verb", None)
     return {"verb": verb_of(command), **{k: _plain(v) for k, v in named.items() if v is not None and v != ""}}

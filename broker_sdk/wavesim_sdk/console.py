@@ -1,7 +1,7 @@
-"""Entry point of the command ``wavesim``. Until its modules are loaded, an interrupt ends it immediately.
+"""Entry point of the ``wavesim`` command. Until its modules are loaded, an interrupt ends the process immediately.
 
 This module imports only small modules of the standard library, because an interrupt before its handler is installed
-prints a traceback.
+would print a traceback.
 """
 
 import contextlib
@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 
-INTERRUPTED = 130  #: exit code after Ctrl-C
+INTERRUPTED = 130  #: exit code of the process after Ctrl-C
 
 
 def _leave(_signal: int, _frame: object) -> None:
@@ -18,7 +18,7 @@ def _leave(_signal: int, _frame: object) -> None:
 
 
 def main() -> None:
-    """Run the command ``wavesim``."""
+    """Run the ``wavesim`` command."""
     usual = signal.getsignal(signal.SIGINT)
     if usual is signal.default_int_handler:  # if SIGINT is ignored, it stays ignored
         signal.signal(signal.SIGINT, _leave)

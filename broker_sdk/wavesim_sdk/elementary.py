@@ -1,16 +1,17 @@
 """Elementary functions with bit-identical results on every machine.
 
-The functions of a C library or of NumPy differ in the last bit between processors.  These use only ``+ - * /``, square roots,
-comparisons and powers of two, for which IEEE 754 defines the rounding.  The same source therefore produces the same numbers for a
-float, for an array, and compiled (:mod:`wavesim_kernels.compiled_elementary`) for a scalar or a SIMD vector.
+The functions of a C library or of NumPy differ in the last bit between processors. The functions here use only ``+ - *
+/``, square roots, comparisons and powers of two, for which IEEE 754 defines the rounding. The same source therefore
+produces the same numbers for a float, for an array, and, when compiled (:mod:`wavesim_kernels.compiled_elementary`),
+for a scalar or a SIMD vector.
 
-Measured against mpmath, errors are below one unit in the last place, or below two where a docstring says so. This holds
-for every finite argument, including zeros of either sign, subnormal numbers and huge numbers. A result too large for a
-float is infinite.
+Compared with mpmath, the errors are below one unit in the last place, or below two where a docstring says so. This
+holds for every finite argument, including zeros of either sign, subnormal numbers and huge numbers. A result too large
+for a float is infinite.
 
 The functions use argument reduction with split constants whose products are exact (Cody & Waite 1980), and error-free
-sums and products (Knuth; Veltkamp & Dekker 1971). Their minimax polynomials (Remez) were computed with 60 digits for
-this module. See Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed. 2018, ch. 10.
+sums and products (Knuth; Veltkamp & Dekker 1971). Their minimax polynomials (Remez) were computed for this module with
+60 digits. See Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed. 2018, ch. 10.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from typing import Any
 import numpy as np
 
 _ARRAYS = (np.ndarray, list, tuple)
-_SMALL = 16  #: arrays up to this size are computed element by element, which is faster
-_NEAREST = 6755399441055744.0  #: 1.5 2^52: adding and subtracting it rounds to an integer
-_SPLIT = 134217729.0  #: 2^27 + 1: multiplying by it splits a number into two halves (Veltkamp)
-_NORMAL = 2.2250738585072014e-308  #: smallest normal number; smaller ones are subnormal
-#: magnitude below which states, actuators and filters of the simulation become zero, see :func:`flush`
+_SMALL = 16  #: arrays up to this size are computed element by element, because that is faster
+_NEAREST = 6755399441055744.0  #: 1.5 2^52: adding and then subtracting this number rounds a float to an integer
+_SPLIT = 134217729.0  #: 2^27 + 1: multiplying by this number splits a float into two halves (Veltkamp)
+_NORMAL = 2.2250738585072014e-308  #: smallest normal number; smaller numbers are subnormal
+#: magnitude below which states, actuators and filters of the simulation are set to zero, see :func:`flush`
 LEAST = 1e-60
 
 # ------------------------------------------------------------------ primitives that the compiler replaces
@@ -79,8 +80,8 @@ def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _sine_cosine(x: Any) -> tuple[Any, Any]:
-    """Return (sin x, cos x) from x = n pi/2 + y + tail. pi/2 is split into three parts of 33 bits and a remainder,
-    which is exact up to n = 2^20.
+    """Return (sin x, cos x) from x = n pi/2 + y + tail. pi/2 is split into three parts of 33 bits and a remainder; this
+    is exact up to n = 2^20.
     """
     x = _where(abs(x) > 1125899906842624.0, 0.0, x)  # above 2^50, adjacent floats differ by 0.25 or more
     n = (0.6366197723675814 * x + _NEAREST) - _NEAREST
@@ -142,7 +143,7 @@ def _scaled(x: Any, n: Any) -> Any:
 
 
 def _normal(x: Any) -> tuple[Any, Any]:
-    """Write a positive number as normal times 2^-shift, and return (normal, shift). Other numbers count as 1."""
+    """Write a positive number as a normal number times 2^-shift, and return (normal, shift). Other numbers count as 1."""
     small = x < _NORMAL
     return _where(x > 0.0, x * _where(small, 18014398509481984.0, 1.0), 1.0), _where(small, 54.0, 0.0)
 
@@ -174,7 +175,7 @@ def _logarithm(x: Any, shift: Any) -> Any:
 
 
 def _wide_logarithm(x: Any, shift: Any) -> tuple[Any, Any]:
-    """Return log(x 2^-shift) as a sum of two numbers, to 2^-65.
+    """Return log(x 2^-shift) as a sum of two numbers, accurate to 2^-65.
 
     The logarithm is 2 s + 2/3 s^3 + ... with s = f/(2 + f); the sum includes the errors of the first two terms.
     """
@@ -209,8 +210,8 @@ def _wide_logarithm(x: Any, shift: Any) -> tuple[Any, Any]:
 
 
 def _angle(y: Any, y_low: Any, x: Any, x_low: Any, level: Any) -> Any:
-    """Return the angle of (x + x_low, y + y_low). It is the arc tangent of a quotient below tan(pi/8), plus a multiple
-    of pi/4.
+    """Return the angle of (x + x_low, y + y_low). The angle is the arc tangent of a quotient below tan(pi/8), plus a
+    multiple of pi/4.
 
     ``level`` is a power of two that scales both components.
     """
@@ -266,7 +267,7 @@ def _beside(x: Any) -> tuple[Any, Any]:
 
 
 class _ForFloats(ast.NodeTransformer):
-    """The rewriting replaces ``_where`` by conditional expressions, and removes the decorator of the functions."""
+    """The rewriting replaces ``_where`` by conditional expressions, and removes the decorators of the functions."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -282,7 +283,7 @@ class _ForFloats(ast.NodeTransformer):
 
 @functools.cache
 def _functions_of_floats() -> dict[str, Callable[..., Any]]:
-    """Return the functions of this module, rewritten from the same source for floats only. They take half the time."""
+    """Return the functions of this module, rewritten from the same source for floats only. They take half as long."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[__name__]))
     except OSError:  # without its source, for example in a frozen program
@@ -332,8 +333,8 @@ def _everywhere(f: Callable[..., Any]) -> Any:
 def sin_cos(x: Any) -> tuple[Any, Any]:
     """Return (sin x, cos x), for abs(x) below 1e6.
 
-    For larger arguments, the error grows, at most to that caused by rounding x to the nearest float. Above 2^50, where
-    adjacent floats differ by 0.25 or more, the results are those for 0.
+    For larger arguments, the error grows, at most to the error caused by rounding x to the nearest float. Above 2^50,
+    where adjacent floats differ by 0.25 or more, the results are those for 0.
     """
     return _sine_cosine(x)
 
@@ -366,21 +367,21 @@ def expm1(x: Any) -> Any:
 
 @_everywhere
 def log(x: Any) -> Any:
-    """Return the natural logarithm of positive numbers; NaN for others."""
+    """Return e^x - 1, also accurate for small x."""
     y, shift = _normal(x)
     return _where(x > 0.0, _logarithm(y, shift), math.nan)
 
 
 @_everywhere
 def log10(x: Any) -> Any:
-    """Return the logarithm to base 10 with an error below 2 units in the last place."""
+    """Return the logarithm of x to base 10, with an error below 2 units in the last place."""
     y, shift = _normal(x)
     return _where(x > 0.0, 0.4342944819032518 * _logarithm(y, shift), math.nan)
 
 
 @_everywhere
 def asinh(x: Any) -> Any:
-    """Return the inverse hyperbolic sine with an error below 2 units in the last place."""
+    """Return the inverse hyperbolic sine of x, with an error below 2 units in the last place."""
     a = abs(x)
     large = a > 1e9  # log 2a
     b = _where(large, 1.0, a)
@@ -412,7 +413,7 @@ def atan2(y: Any, x: Any) -> Any:
 
 @_everywhere
 def asin(x: Any) -> Any:
-    """Return the arc sine in rad; arguments beyond +-1 count as +-1."""
+    """Return the arc sine of x in rad; arguments beyond +-1 count as +-1."""
     x = _where(x > 1.0, 1.0, _where(x < -1.0, -1.0, x))
     c, c_low = _beside(x)
     return _angle(x, 0.0 * x, c, c_low, 1.0)
@@ -420,7 +421,7 @@ def asin(x: Any) -> Any:
 
 @_everywhere
 def acos(x: Any) -> Any:
-    """Return the arc cosine in rad; arguments beyond +-1 count as +-1."""
+    """Return the arc cosine of x in rad; arguments beyond +-1 count as +-1."""
     x = _where(x > 1.0, 1.0, _where(x < -1.0, -1.0, x))
     c, c_low = _beside(x)
     return _angle(c, c_low, x, 0.0 * x, 1.0)
@@ -438,16 +439,16 @@ def hypot(x: Any, y: Any) -> Any:
 
 @_everywhere
 def flush(x: Any) -> Any:
-    """Return 0 where abs(x) is below LEAST, else x.
+    """Return 0 where abs(x) is below LEAST, and x elsewhere.
 
-    Decaying values, such as the velocity of a body coming to rest, then end at zero instead of subnormal numbers.
-    Subnormal numbers slow processors down, and their inverses overflow. Sums of flushed numbers and products of up to
-    four of them are never subnormal.
+    Decaying values, such as the velocity of a body that is coming to rest, then end at zero instead of at subnormal
+    numbers. Subnormal numbers slow processors down, and their inverses overflow. Sums of flushed numbers and products
+    of up to four of them are never subnormal.
     """
     return _where(abs(x) < LEAST, 0.0, x)
 
 
-#: internal functions that the compiled version needs, in addition to the primitives that it replaces
+#: internal functions that the compiled version needs in addition to the primitives, which it replaces
 INTERNAL_FUNCTIONS = (
     _two_sum,
     _two_product,

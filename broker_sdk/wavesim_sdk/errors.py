@@ -48,9 +48,10 @@ class InvalidArgument(WaveSimError, ValueError):
 
 
 class UnknownName(InvalidArgument, KeyError, AttributeError):
-    """A body, actuator, sensor, field or other name does not exist; the message suggests or lists the valid names.
+    """A body, actuator, sensor, field or other item with this name does not exist; the message suggests or lists the
+    valid names.
 
-    It is a KeyError and an AttributeError because names are used as keys and as attributes.
+    It is both a KeyError and an AttributeError because names are used as keys and as attributes.
     """
 
     def __str__(self) -> str:  # a KeyError would print its message in quotes
@@ -58,7 +59,7 @@ class UnknownName(InvalidArgument, KeyError, AttributeError):
 
 
 class ConfigError(WaveSimError):
-    """The configuration or an option is invalid; the message begins with file and line, if known."""
+    """The configuration or an option is invalid; the message begins with the file and line, if known."""
 
     exit_code = 2
 
@@ -75,17 +76,17 @@ class AttachError(WaveSimError):
 
 
 class NotRunning(AttachError):
-    """No server of that name runs."""
+    """No server of that name is running."""
 
 
 class UnknownPart(AttachError):
-    """The server or the configuration has no such body, sensor or emulator."""
+    """The server or the configuration does not have this body, sensor or emulator."""
 
     exit_code = 18
 
 
 class CommanderError(WaveSimError):
-    """The commander queue is absent or full, the server refused the command, or it did not answer."""
+    """The commander queue does not exist or is full, the server refused the command, or the server did not answer."""
 
     exit_code = 4
 
@@ -97,7 +98,7 @@ class BrokerError(WaveSimError):
 
 
 class Refused(BrokerError):
-    """The server refused the session or a request; the message has its reason."""
+    """The server refused the session or a request; the message gives its reason."""
 
 
 class SessionLost(BrokerError):
@@ -105,7 +106,7 @@ class SessionLost(BrokerError):
 
 
 class SessionEnded(SessionLost):
-    """The server ended the session; the message has its reason."""
+    """The server ended the session; the message gives its reason."""
 
 
 class LogError(WaveSimError):

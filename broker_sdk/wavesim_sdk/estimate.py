@@ -15,21 +15,21 @@ __all__ = ["Estimate"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Estimate:
-    """Position of a vehicle as its navigator estimates it, in m in frame W; None = unknown.
+    """Position of a vehicle as estimated by its navigator, in m in frame W; None = unknown.
 
-    The log, the table of a trial and the viewer compare it with the true position.
+    The log, the trial table and the viewer compare this estimate with the true position.
     """
 
     north: float | None = None
     east: float | None = None
     depth: float | None = None
-    sigma_north: float | None = None  #: standard deviation of ``north``
-    sigma_east: float | None = None  #: standard deviation of ``east``
-    sigma_depth: float | None = None  #: standard deviation of ``depth``
-    dead_reckoning_north: float | None = None  #: by heading and speed through the water only
+    sigma_north: float | None = None  #: standard deviation of ``north`` in m
+    sigma_east: float | None = None  #: standard deviation of ``east`` in m
+    sigma_depth: float | None = None  #: standard deviation of ``depth`` in m
+    dead_reckoning_north: float | None = None  #: position from heading and speed through the water only
     dead_reckoning_east: float | None = None
     dead_reckoning_depth: float | None = None
-    innovation: float | None = None  #: innovation of the last range
+    innovation: float | None = None  #: innovation of the last range measurement
 
 
 NAMES = tuple(Estimate.__dataclass_fields__)
@@ -37,7 +37,7 @@ _all_values = operator.attrgetter(*NAMES)
 
 
 def estimate_numbers(estimate: Any) -> list[float | None]:
-    """Return the ten numbers of an estimate, given as :class:`Estimate` or as these numbers in its order."""
+    """Return the ten numbers of an estimate, given as an :class:`Estimate` or as these numbers in the same order."""
     named = isinstance(estimate, Estimate)
     values = _all_values(estimate) if named else estimate
     if isinstance(values, str | bytes) or not hasattr(values, "__len__") or len(values) != len(NAMES):

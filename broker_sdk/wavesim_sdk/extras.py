@@ -1,4 +1,4 @@
-"""Optional packages: which extra of the distribution ``wavesim`` installs them, if one does."""
+"""Optional packages, and the extra of the ``wavesim`` distribution, if any, that installs each of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wavesim_sdk.errors import WaveSimError
 
 EXTRAS = {"embreex": "scenes", "matplotlib": "plots", "PIL": "plots", "scipy": "scenes", "trimesh": "scenes"}
 
-#: commands of packages that need not be installed, and what installs them
+#: commands of packages that are optional, and what installs these packages
 COMMANDS = dict.fromkeys(("campaign", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
     (
         *(
@@ -32,13 +32,13 @@ COMMANDS = dict.fromkeys(("campaign", "nav", "traffic"), "wavesim[studies]") | d
 
 
 class MissingPackage(WaveSimError, ImportError):
-    """An optional package is needed, but not installed."""
+    """An optional package is needed but is not installed."""
 
     exit_code = 19
 
 
 def check_installed(package: str) -> None:
-    """Raise MissingPackage with the command that installs a package, unless it is installed."""
+    """Raise MissingPackage, with the command that installs the package, unless the package is installed."""
     if sys.modules.get(package) is None and importlib.util.find_spec(package) is None:
         requirement = f"'wavesim[{EXTRAS[package]}]'" if package in EXTRAS else package
         raise MissingPackage(f"this needs the package '{package}': run pip install {requirement}")

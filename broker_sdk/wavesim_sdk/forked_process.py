@@ -1,10 +1,10 @@
-"""Child processes by fork, which start with everything that their parent has imported.
+"""Child processes created by fork, which start with everything that their parent has imported.
 
-A new interpreter needs a third of a second or more of processor time for imports. A fork starts with the imported
+A new interpreter needs at least a third of a second of processor time for imports. A fork starts with the imported
 modules and shares all memory that neither process writes. The child first releases everything else that it inherits
-(lock, sockets, signal handlers, session), so that it behaves like a new program.
+(lock, sockets, signal handlers, session), and therefore behaves like a new program.
 
-The parent must not have other threads: a lock that another thread holds would stay locked in the child forever.
+The parent must not have other threads, because a lock that another thread holds would stay locked in the child forever.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ NAME_BYTES = 15  #: maximum length of a process name in Linux
 
 
 class ForkedProcess:
-    """A child process with the interface of :class:`subprocess.Popen` for waiting and ending."""
+    """A child process with the same interface for waiting and ending as :class:`subprocess.Popen`."""
 
     def __init__(self, pid: int, name: str) -> None:
         self.pid, self.name = pid, name
-        self.returncode: int | None = None  #: exit code, or -signal; None while it runs
+        self.returncode: int | None = None  #: exit code, or -signal; None while the process is running
 
     def poll(self) -> int | None:
-        """Return the exit code or -signal, or None while the process runs."""
+        """Return the exit code or -signal, or None while the process is running."""
         if self.returncode is None:
             with contextlib.suppress(ChildProcessError):
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -44,7 +44,9 @@ class ForkedProcess:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the end; return the exit code or -signal. Raises subprocess.TimeoutExpired after ``timeout`` seconds."""
+        """Wait for the process to exit; return the exit code or -signal. Raises subprocess.TimeoutExpired after
+        ``timeout`` seconds.
+        """
         limit = None if timeout is None else time.monotonic() + timeout
         while (code := self.poll()) is None:
             left = None if limit is None else limit - time.monotonic()
@@ -75,12 +77,12 @@ class ForkedProcess:
 def fork_process(
     name: str, run: Callable[[], object], keep: Iterable[int] = (), output: int | None = None
 ) -> ForkedProcess:
-    """Fork a process that calls ``run`` and ends. It has its own session, so that Ctrl-C does not reach it.
+    """Fork a process that calls ``run`` and then exits. It has its own session, so that Ctrl-C does not reach it.
 
-    ``name`` (15 bytes) appears in lists of processes. The child has an empty standard input and the descriptors in
+    ``name`` (at most 15 bytes) appears in process lists. The child has an empty standard input and the descriptors in
     ``keep``. Its standard output and standard error go to the descriptor ``output``, if given. It prints exceptions;
-    SystemExit sets the exit code as in Python. Functions registered with :mod:`atexit` are not called. Raises OSError
-    if the system cannot fork.
+    SystemExit sets the exit code as usual in Python. Functions registered with :mod:`atexit` are not called. Raises
+    OSError if the system cannot fork.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()  # otherwise the child would write it again
@@ -97,7 +99,7 @@ def fork_process(
 
 
 def _child(name: str, run: Callable[[], object], keep: set[int], output: int | None, mask: set[int]) -> None:
-    """Run the child process. Does not return."""
+    """Run the child process. This function does not return."""
     code = 1
     try:
         os.setsid()
@@ -123,7 +125,7 @@ def _child(name: str, run: Callable[[], object], keep: set[int], output: int | N
 
 
 def _let_go(keep: set[int], output: int | None) -> None:
-    """Release the parent's signal handlers and descriptors."""
+    """Release the signal handlers and descriptors inherited from the parent."""
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals():
         if callable(signal.getsignal(number)):
@@ -140,7 +142,7 @@ def _let_go(keep: set[int], output: int | None) -> None:
 
 
 def _meaning(code: object) -> int:
-    """Return the exit code of a SystemExit."""
+    """Return the exit code for a SystemExit."""
     if code is None:
         return 0
     if isinstance(code, int):

@@ -1,14 +1,15 @@
-"""Shared-memory rings that contain the newest frames of each imaging sonar and camera of a server on this machine.
+"""Shared-memory rings with the newest frames from each imaging sonar and camera of a server on this machine.
 
-A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the table ``sonar``. One ring for each row of the
-table ``camera`` follows, in reverse order. The segment begins like the other segments: the magic ``WAVESONR``, version,
-16 bytes of the record hash, size, PID and start time of the server. The number of rings, slots per ring and bytes per
+A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the ``sonar`` table. One ring for each row of the
+``camera`` table follows, in reverse order. The segment begins like the other segments: magic ``WAVESONR``, version, 16
+bytes of the record hash, and size, PID and start time of the server. The number of rings, slots per ring and bytes per
 slot follow (8 bytes each).
 
-Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with three numbers. ``begun`` is the number of the frame being
-written. ``done`` is the number of the last complete frame. ``logged`` is one more than the number of the last logged
-frame (0 = no log). Frame n is in slot ``(n - 1) % slots``: a record (:data:`FRAME`) followed by ``bytes`` of payload. A
-reader copies the frame and then checks ``begun``: the copy is valid if ``begun`` is at most ``n + slots - 1``.
+Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with three numbers. ``begun`` is the number of the frame that
+is being written. ``done`` is the number of the last complete frame. ``logged`` is the number of the last logged frame
+plus one (0 = no log). Frame n is in slot ``(n - 1) % slots``: a record (:data:`FRAME`) followed by ``bytes`` of
+payload. A reader copies the frame and then checks ``begun``: the copy is valid if ``begun`` is at most ``n + slots -
+1``.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class FrameRings:
 
     @classmethod
     def create(cls, server: str, rings: int, size: int, group: bool = False) -> None:
-        """Create the segment of a server. Raises OSError on failure."""
+        """Create the segment of frame rings for a server. Raises OSError on failure."""
         total = HEADER + rings * (RING + SLOTS * size)
         memory = create_memory(segment_name(server, "sonars"), total, group)
         header = np.frombuffer(memory, np.int64, 10, 0)
@@ -69,7 +70,7 @@ class FrameRings:
 
     @classmethod
     def attach(cls, server: str, writable: bool = False) -> FrameRings:
-        """Map the rings of a server. Raises NotRunning or AttachError with the reason on failure."""
+        """Map the frame rings of a server. Raises NotRunning or AttachError, with the reason, on failure."""
         name = segment_name(server, "sonars")
         try:
             memory = map_memory(name, MAGIC, HEADER, "ring of sonars", writable)
@@ -99,7 +100,8 @@ class FrameRings:
     def write(self, ring: int, record: Any, *payload: bytes, patience: float = 0.0) -> int:
         """Append a frame and return its number. Only one writer may call this at a time.
 
-        The call waits up to ``patience`` s of wall-clock time until the log has read the frame that is overwritten.
+        The call waits up to ``patience`` s of wall-clock time until the log has read the frame that is to be
+        overwritten.
         """
         body = b"".join(payload)
         if RECORD.itemsize + len(body) > self.slot_bytes:
@@ -118,7 +120,7 @@ class FrameRings:
         return number
 
     def read(self, ring: int, number: int) -> ImagingFrame | None:
-        """Return a frame by its number, or None if it is not yet written or already overwritten."""
+        """Return a frame by its number, or None if it has not been written yet or has already been overwritten."""
         if not 0 < number <= int(self.done[ring]):
             return None
         at = self._slot(ring, number)
@@ -132,7 +134,7 @@ class FrameRings:
 
 
 class FrameReader:
-    """Sequential reader of the frames of one instrument. ``dropped`` counts the frames that were overwritten before
+    """Sequential reader of the frames from one instrument. ``dropped`` counts the frames that were overwritten before
     they were read.
     """
 
@@ -142,7 +144,7 @@ class FrameReader:
 
     @classmethod
     def open(cls, server: str, body: str, name: str) -> FrameReader:
-        """Open the frames of a sonar or camera on a body of a running server."""
+        """Open the frames from a sonar or camera on a body of a running server."""
         from wavesim_sdk.attach import SharedState
 
         suite = SharedState(server).instruments(body)
@@ -169,7 +171,7 @@ class FrameReader:
 
 
 def remove_rings(server: str) -> list[str]:
-    """Remove the segment of a server if it exists. Returns the names of the removed segments."""
+    """Remove the segment of a server if it exists. Return the names of the removed segments."""
     name = segment_name(server, "sonars")
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_shared_memory(name)

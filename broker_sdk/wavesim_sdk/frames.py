@@ -1,4 +1,6 @@
-"""Rotations and angles: NED world W, forward-starboard-down body B, scalar-first quaternions."""
+"""Rotations and angles, for the NED world frame W, the forward-starboard-down body frame B and scalar-first
+quaternions.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from wavesim_sdk.elementary import asin, atan2, sin_cos
 
 
 def quaternion(roll: Any, pitch: Any, heading: Any) -> Floats:
-    """Return q_WB (..., 4) for roll, pitch, heading in rad, numbers or arrays (Fossen 2021, eq. 2.79)."""
+    """Return q_WB (..., 4) for roll, pitch and heading in rad, given as numbers or arrays (Fossen 2021, eq. 2.79)."""
     (sr, cr), (sp, cp), (sy, cy) = sin_cos(roll / 2), sin_cos(pitch / 2), sin_cos(heading / 2)
     return np.array(
         [
@@ -25,7 +27,7 @@ def quaternion(roll: Any, pitch: Any, heading: Any) -> Floats:
 
 
 def _parts(q: Any) -> Any:
-    """Return the four components of quaternions (..., 4), or of one quaternion in a list or tuple of floats."""
+    """Return the four components of quaternions (..., 4), or of one quaternion given as a list or tuple of floats."""
     if isinstance(q, tuple | list) and type(q[0]) is float:
         return q
     q = np.asarray(q)
@@ -33,7 +35,9 @@ def _parts(q: Any) -> Any:
 
 
 def rotation_elements(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Return R_WB of the unit quaternion q_WB, row by row, for numbers or arrays. Kernels compile this function."""
+    """Return R_WB of the unit quaternion q_WB, row by row. The components are numbers or arrays. Kernels compile this
+    function.
+    """
     return (
         1.0 - 2.0 * (y * y + z * z),
         2.0 * (x * y - z * w),
@@ -57,19 +61,19 @@ def rotation(q_WB: Floats) -> Floats:
 
 
 def roll(q_WB: Any) -> Any:
-    """Return roll (...) in rad of unit quaternions (..., 4); of one quaternion, a float."""
+    """Return the roll (...) in rad of unit quaternions (..., 4); for one quaternion, return a float."""
     w, x, y, z = _parts(q_WB)
     return atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
 
 
 def pitch(q_WB: Any) -> Any:
-    """Return pitch (...) in rad of unit quaternions (..., 4); of one quaternion, a float."""
+    """Return the pitch (...) in rad of unit quaternions (..., 4); for one quaternion, return a float."""
     w, x, y, z = _parts(q_WB)
     return asin(2 * (w * y - z * x))
 
 
 def heading(q_WB: Any) -> Any:
-    """Return heading (...) in rad, in (-pi, pi], of unit quaternions (..., 4); of one quaternion, a float."""
+    """Return the heading (...) in rad, in (-pi, pi], of unit quaternions (..., 4); for one quaternion, return a float."""
     w, x, y, z = _parts(q_WB)
     return atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
 
@@ -78,7 +82,7 @@ ANGLES = {"roll": roll, "pitch": pitch, "heading": heading}
 
 
 def euler(q_WB: Floats) -> Floats:
-    """Return (..., 3) roll, pitch, heading in rad; heading in (-pi, pi]."""
+    """Return roll, pitch and heading (..., 3) in rad, with the heading in (-pi, pi]."""
     return np.stack([angle(q_WB) for angle in ANGLES.values()], axis=-1)
 
 

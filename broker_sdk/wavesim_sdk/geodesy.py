@@ -1,4 +1,4 @@
-"""Geodetic positions: W is the tangent plane of the WGS84 ellipsoid at the world's origin."""
+"""Geodetic positions. The world frame W is the tangent plane of the WGS84 ellipsoid at the world's origin."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from wavesim_sdk.elementary import atan2, sin_cos
 
 __all__ = ["Origin"]
 
-A, E2 = 6378137.0, 6.69437999014131699e-3  #: WGS84: semi-major axis in m, square of the eccentricity
+A, E2 = 6378137.0, 6.69437999014131699e-3  #: WGS84 ellipsoid: semi-major axis in m, and square of the eccentricity
 
 
 class Origin:
-    """Origin of a world: latitude and longitude of its point (0, 0, 0) in rad."""
+    """Origin of a world: latitude and longitude in rad of its point (0, 0, 0)."""
 
     def __init__(self, latitude: float, longitude: float) -> None:
         self.latitude, self.longitude = latitude, longitude
@@ -25,7 +25,9 @@ class Origin:
         self._radius = A / math.sqrt(1.0 - E2 * sine * sine)
 
     def geodetic(self, p_W: Any) -> tuple[Floats, Floats, Floats]:
-        """Return latitude and longitude in rad and height above the ellipsoid in m of points (..., 3) in W (Bowring 1976, by tangents)."""
+        """Return the latitude and longitude in rad and the height above the ellipsoid in m of points (..., 3) in W
+        (Bowring 1976, computed with tangents).
+        """
         north, east, down = np.moveaxis(np.asarray(p_W, float), -1, 0)
         (s, c), (sl, cl) = self._latitude, self._longitude
         radius = self._radius
@@ -50,7 +52,9 @@ class Origin:
         return np.degrees(latitude), np.degrees(longitude)
 
     def ned(self, latitude: float, longitude: float, height: float = 0.0) -> Floats:
-        """Return the position in W (3,), m, of a latitude and longitude in rad and a height above the ellipsoid in m."""
+        """Return the position (3,) in W, in m, of a latitude and longitude in rad and a height above the ellipsoid in
+        m.
+        """
         (s, c), (sl, cl) = sin_cos(latitude), sin_cos(longitude)
         (s0, c0), (sl0, cl0) = self._latitude, self._longitude
         radius = A / math.sqrt(1.0 - E2 * s * s)

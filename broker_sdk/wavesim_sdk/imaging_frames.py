@@ -1,4 +1,4 @@
-"""Frames of imaging sonars and cameras: the record of a frame and its payload."""
+"""Frames from imaging sonars and cameras: the record of a frame and its payload."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from wavesim_sdk.tables import Field, Table, integer, value
 
-#: columns of a sounding: first measured values, then true values
+#: columns of a sounding: measured values first, then true values
 SOUNDING_COLUMNS = (
     "angle",
     "time",
@@ -29,8 +29,8 @@ SOUNDING_COLUMNS = (
     "material",
     "object",
 )
-SONAR_KINDS = ("forward", "sidescan", "bathymetry", "scanning")  #: types of sonars
-FRAME_KINDS = (*SONAR_KINDS, "camera")  #: types of frames; the column ``kind`` of a frame is an index into this tuple
+SONAR_KINDS = ("forward", "sidescan", "bathymetry", "scanning")  #: types of imaging sonars
+FRAME_KINDS = (*SONAR_KINDS, "camera")  #: types of frames; the ``kind`` column of a frame is an index into this tuple
 FRAME_SENSOR_TYPES = ("sonar", "camera")  #: sensor types that produce frames
 
 
@@ -46,7 +46,7 @@ FRAME = Table(
         integer("number", "", "Frame number, from 1."),
         integer("ping_ns", "ns", "Simulation time of the transmission."),
         integer("time_ns", "ns", "Simulation time at which the last echo arrives and the frame is published."),
-        integer("generation", "", "Generation of the instrument, as in the table `instruments`."),
+        integer("generation", "", "Generation of the instrument, as in the `instruments` table."),
         _text("body", "Name of the body."),
         _text("name", "Name of the instrument."),
         _text("preset", "Name of the preset of the instrument."),
@@ -102,13 +102,13 @@ RECORD = FRAME.dtype
 
 
 def no_such_source(body: str, name: str, available: Iterable[str]) -> str:
-    """Return the message for a body without a sonar or camera of this name."""
+    """Return the message for a body that does not have a sonar or camera with this name."""
     return f"'{body}' has no sonar or camera named '{name}'; available: {', '.join(available) or 'none'}"
 
 
 @dataclass(frozen=True)
 class ImagingFrame:
-    """Frame of a sonar or camera: its record, and its payload of samples (beams, bins) or soundings (beams,
+    """Frame from a sonar or camera: its record, and its payload of samples (beams, bins) or soundings (beams,
     SOUNDING_COLUMNS).
     """
 
@@ -117,7 +117,7 @@ class ImagingFrame:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ImagingFrame:
-        """Parse the bytes of a record and its payload. Raises ValueError if they are inconsistent."""
+        """Parse the bytes of a frame's record and of its payload. Raises ValueError if they are inconsistent."""
         if len(data) < RECORD.itemsize:
             raise ValueError("the frame is shorter than its record")
         r, payload = np.frombuffer(data, RECORD, 1)[0], data[RECORD.itemsize :]
@@ -130,11 +130,11 @@ class ImagingFrame:
 
     @property
     def data(self) -> bytes:
-        """Bytes of the record and the payload, as :meth:`from_bytes` reads them."""
+        """Bytes of the record and the payload, in the form that :meth:`from_bytes` reads."""
         return bytes(self.record.tobytes()) + self.payload
 
     def without_truth(self) -> ImagingFrame:
-        """Return the frame for a client without access to true values: without pose, labels and true points."""
+        """Return the frame as sent to a client that has no access to true values: without pose, labels and true points."""
         r = self.record.copy()
         r["p_WS_W"], r["euler"], r["v_WS_W"] = np.nan, np.nan, np.nan
         if self.kind == "bathymetry":
@@ -169,13 +169,13 @@ class ImagingFrame:
 
     @property
     def image(self) -> Any:
-        """Camera image (rows, columns, 3) with red, green and blue."""
+        """Camera image (rows, columns, 3) with red, green and blue channels."""
         return self.samples.reshape(int(self.record["beams"]), -1, 3)
 
     @property
     def depth(self) -> Any:
-        """Depth image of a camera (rows, columns): distance along the x axis of S in m (inf = nothing hit), or None if
-        the camera has no depth.
+        """Depth image of a camera (rows, columns): distance along the x axis of S in m (inf = the pixel hits nothing),
+        or None if the camera does not measure depth.
         """
         r = self.record
         if not r["labels"] or self.kind != "camera":
@@ -186,7 +186,7 @@ class ImagingFrame:
 
     @property
     def labels(self) -> Any:
-        """Labels (beams, bins, 2) of the samples: material and object; or None if the frame has no labels."""
+        """Labels (beams, bins, 2) of the samples, which give material and object, or None if the frame has no labels."""
         r = self.record
         if not r["labels"] or self.kind == "camera":
             return None
@@ -207,7 +207,7 @@ class ImagingFrame:
 
     @property
     def points(self) -> Any:
-        """Measured soundings (beams, 3) in frame W in m, placed with the true position and heading of the ping; NaN
+        """Measured soundings (beams, 3) in frame W in m, placed with the true position and heading at the ping; NaN
         where a sounding is lost.
         """
         r, (x, y, z) = self.record, (self.samples[:, SOUNDING_COLUMNS.index(k)] for k in "xyz")
@@ -225,7 +225,7 @@ class ImagingFrame:
 
 
 def _truth_bytes(r: Any) -> int:
-    """Return the number of bytes of true data after the samples: 4 per sample, or per pixel of a camera."""
+    """Return the number of bytes of true data that follow the samples: 4 per sample, or 4 per pixel of a camera."""
     if not r["labels"]:
         return 0
     return 4 * int(r["beams"]) * int(r["bins"]) // (3 if int(r["kind"]) == FRAME_KINDS.index("camera") else 1)

@@ -1,4 +1,6 @@
-"""The layout of all tables of shared memory: the hash by which two releases recognise each other, and the document."""
+"""The layout of all shared-memory tables, the hash by which two releases recognise the same layout, and the document
+about it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from wavesim_sdk.tables import LAYOUT_VERSION, SIMULATION_TABLES, VEHICLE_TABLES
 
 
 def layout_hash() -> str:
-    """Return the hash of the columns of all built-in tables. It is part of the header of every segment."""
+    """Return the hash of the columns of all built-in tables. It is part of each segment's header."""
     tables = (*SIMULATION_TABLES, *VEHICLE_TABLES, *SENSORS.values())
     layout = [
         (t.name, t.writer, [(f.name, f.type, f.unit, f.shape, f.hidden) for f in t.fields]) for t in tables
@@ -29,7 +31,9 @@ def tables_markdown() -> str:
     ):
         lines += [f"## {title}", ""]
         for t in group:
-            lines += [f"### {t.name}", "", f"{t.doc} Written by: {t.writer}. {t.dtype.itemsize} bytes per row.", ""]
+            sensor = t.writer.removeprefix("emulator ")
+            writer = t.writer if sensor == t.writer else f"`{sensor}` emulator"
+            lines += [f"### {t.name}", "", f"{t.doc} Written by the {writer}. {t.dtype.itemsize} bytes per row.", ""]
             lines += ["| column | type | unit | meaning |", "|---|---|---|---|"]
             for f in t.fields:
                 shape = f" x {f.shape[0]}" if f.shape else ""

@@ -1,4 +1,4 @@
-"""Reader of logs, both complete ones and those cut off when their server was killed."""
+"""Reader of complete logs, and of logs that were cut off when their server was killed."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ __all__ = ["Log", "LogTable", "Series", "decode_cdr_text", "encode_cdr_text", "f
 TABLES: dict[str, Table] = {
     t.message: t.visible for t in (*VEHICLE_TABLES, SENT, RECEPTION, FRAME, *all_sensor_tables().values())
 }
-#: first parts of the topics that contain a body's name as their second part
+#: first parts of those topics whose second part is the name of a body
 OWNED = (*(t.name for t in VEHICLE_TABLES if t is not LINES), "sensor", "sonar")
 _FRAME_END = len(CDR_HEADER) + FRAME.dtype.itemsize
 
 
 @dataclass(repr=False)
 class Log:
-    """A log in memory. ``log.table("/state/lauv").to_pandas()`` has the columns of one topic; :attr:`topics` lists them."""
+    """A log in memory. ``log.table("/state/lauv").to_pandas()`` has the columns of one topic; :attr:`topics` lists the
+    topics.
+    """
 
     path: Path
     metadata: dict[str, str] = field(default_factory=dict)
@@ -70,11 +72,11 @@ class Log:
 
     @property
     def topics(self) -> dict[str, int]:
-        """Number of rows of each table topic and text topic."""
+        """Number of rows of each topic with a table or texts."""
         return {t: len(s.time_ns) for t, s in self.series.items()} | {t: len(m) for t, m in self.json.items()}
 
     def table(self, topic: str) -> LogTable:
-        """Return a topic as columns, for example of ``/state/lauv``, ``/sensor/lauv/ctd`` or ``/notices``.
+        """Return a topic as columns, for example ``/state/lauv``, ``/sensor/lauv/ctd`` or ``/notices``.
 
         Raises UnknownName if the log has no messages on this topic.
         """
@@ -88,20 +90,20 @@ class Log:
 
     @property
     def damage_notice(self) -> str:
-        """Notice that the log is cut off or damaged; empty if it is complete."""
+        """Notice that the log is cut off or damaged; empty if the log is complete."""
         until = f"it was read up to {self.end_ns * 1e-9:.2f} s; later data is missing or incomplete"
         return "" if self.complete else f"{self.path.name} is truncated or damaged: {until}"
 
     @property
     def bodies(self) -> dict[int, dict[str, Any]]:
-        """Map from a row to the last body in that row, with the body's actuators and instruments."""
+        """Map from each row to the last body in that row, with the actuators and instruments of the body."""
         found: dict[int, dict[str, Any]] = {}
         for _, b in self.json.get("/bodies", []):
             found[int(b["row"])] = {**({} if b.get("present") else found.get(int(b["row"]), {})), **b}
         return found
 
     def names_at(self, rows: Any, time_ns: Any) -> list[str]:
-        """Return the names of the bodies in these rows at these times; an empty name for an unoccupied row."""
+        """Return the names of the bodies in these rows at these times; the name is empty for an unoccupied row."""
         came: dict[int, list[tuple[int, str]]] = defaultdict(list)
         for t, b in self.json.get("/bodies", []):
             if b.get("present"):
@@ -114,13 +116,15 @@ class Log:
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of all bodies of the run and of all bodies that any topic names."""
+        """The names of all bodies in the run and of all bodies that any topic names."""
         bodies = [str(b["name"]) for _, b in self.json.get("/bodies", [])]
         parts = (topic.split("/")[1:] for topic in self.series)
         return tuple(dict.fromkeys([*bodies, *(p[1] for p in parts if len(p) > 1 and p[0] in OWNED)]))
 
     def _body(self, name: str) -> str:
-        """Return the name of a body if it is among :attr:`names`, else raise an UnknownName that suggests or lists names."""
+        """Return the name of a body if it is among :attr:`names`; otherwise, raise an UnknownName that suggests or
+        lists names.
+        """
         if name not in self.names:
             raise UnknownName(
                 f"{self.path} has no body '{name}'{suggest_name(name, self.names) or '; it has no bodies'}"
@@ -128,12 +132,16 @@ class Log:
         return name
 
     def sensors(self, body: str) -> dict[str, Series]:
-        """Return the values of a body's instruments by name. Raises UnknownName if the log has no such body."""
+        """Return the values from a body's instruments, by name. Raises UnknownName if the log does not contain this
+        body.
+        """
         prefix = f"/sensor/{self._body(body)}/"
         return {topic.removeprefix(prefix): s for topic, s in self.series.items() if topic.startswith(prefix)}
 
     def by_type(self, type_: str) -> dict[tuple[str, str], Series]:
-        """Return the values of all instruments of a type, by (body, instrument). Raises UnknownName if the type is unknown."""
+        """Return the values from all instruments of a type, by (body, instrument). Raises UnknownName if the type is
+        unknown.
+        """
         if type_ not in all_sensor_tables():
             raise UnknownName(f"unknown sensor type '{type_}'{suggest_name(type_, all_sensor_tables())}")
         found = {}
@@ -144,10 +152,11 @@ class Log:
         return found
 
     def navigation_errors(self, name: str) -> tuple[Any, Any, Any]:
-        """Return horizontal errors of a vehicle: times in s, errors of its estimate in m, errors of dead reckoning in m.
+        """Return the horizontal errors of a vehicle: times in s, errors of its estimate in m, and errors of dead
+        reckoning in m.
 
         The errors cover the times with both an estimate and a true position. They are empty for a vehicle without
-        estimates. Raises UnknownName if the log has no such body.
+        estimates. Raises UnknownName if the log does not contain this body.
         """
         self._body(name)
         estimate, state = self.get(f"/estimate/{name}", ESTIMATE), self.get(f"/state/{name}", STATE)
@@ -159,9 +168,10 @@ class Log:
         return both[good] * 1e-9, nav, dead
 
     def get(self, topic: str, table: Table) -> Series:
-        """Return the series of a topic; empty if the topic has no messages.
+        """Return the series of a topic; it is empty if the topic has no messages.
 
-        Raises UnknownName if this log cannot have the topic: its kind is unknown, or the log has no such body or instrument.
+        Raises UnknownName if this log cannot have the topic: its kind is unknown, or the log does not contain the body
+        or instrument.
         """
         if (found := self.series.get(topic)) is not None:
             return found
@@ -183,7 +193,7 @@ class Log:
 def read(path: str | Path | Log) -> Log:
     """Read a log into memory, from this part to the last one.
 
-    Messages that WaVeSim cannot have written are omitted. A :class:`Log` as argument is returned unchanged.
+    Messages that WaVeSim cannot have written are omitted. A :class:`Log` passed as the argument is returned unchanged.
     """
     if isinstance(path, Log):
         return path
@@ -242,7 +252,7 @@ def read(path: str | Path | Log) -> Log:
 
 
 def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:
-    """Yield the frames of imaging sonars in a log. Select all bodies, one body, or one sonar of a body."""
+    """Yield the frames from imaging sonars in a log. Select all bodies, one body, or one sonar on a body."""
     wanted: set[int] = set()
     for r in records(Path(path)):
         kind = type(r).__name__
@@ -260,7 +270,9 @@ def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Imaging
 
 @contextlib.contextmanager
 def usable(path: str | Path | Log) -> Iterator[None]:
-    """Raise a LogError if values of a log are well-formed but impossible, such as a range of zero or an infinite position."""
+    """Raise a LogError if a log has values that are well-formed but impossible, such as a range of zero or an infinite
+    position.
+    """
     try:
         yield
     except InvalidArgument:  # a mistake of the caller

@@ -1,4 +1,4 @@
-"""Tables of a log as columns, for pandas, xarray, polars and Arrow."""
+"""Log tables as columns, for pandas, xarray, polars and Arrow."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ __all__ = ["LogTable", "Series"]
 
 @dataclass
 class Series:
-    """All messages of one topic, with their times (ns) and records."""
+    """All messages of one topic, with their times (ns) and their records."""
 
     time_ns: Ints
     records: Record
-    type: str = ""  #: name of the table that declares the records
+    type: str = ""  #: name of the table whose columns the records have
 
 
 class LoggedBodies(Protocol):
-    """Part of a log that columns need: the texts about its bodies, and the names in its rows."""
+    """Those parts of a log that columns need: the texts about its bodies, and the names of the bodies in its rows."""
 
     json: dict[str, list[tuple[int, dict[str, Any]]]]
 
@@ -45,17 +45,18 @@ class LoggedBodies(Protocol):
         """Return the names of the bodies in these rows at these times."""
 
 
-#: column suffixes by array length: axes of a vector, components of a quaternion; arrays of other lengths have indices
+#: column suffixes by array length, for the axes of a vector and the components of a quaternion; arrays of other lengths
+#: have indices
 _AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
 _ENUM_COLUMNS: dict[str, type[IntEnum]] = {"outcome": Outcome, "kind": SignalKind}
-_SENT = "sent"  #: text that replaces the outcome HEARD (received) in rows of sent signals
+_SENT = "sent"  #: text that replaces the outcome HEARD (received) in rows for sent signals
 _NODE_COLUMNS = ("source", "receiver", "query_source")
 
 
 def topic_columns(log: LoggedBodies, topic: str, series: Series) -> dict[str, list[Any]]:
     """Return the columns of a topic by name.
 
-    The columns contain words instead of codes, names of nodes and actuators, and Euler angles in addition to
+    The columns contain words instead of codes, the names of nodes and actuators, and Euler angles in addition to
     quaternions.
     """
     found: dict[str, list[Any]] = {"time_ns": series.time_ns.tolist()}
@@ -110,7 +111,7 @@ def arrays_and_units(
 
 
 def text_columns(messages: Sequence[tuple[int, Mapping[str, Any]]]) -> dict[str, Array]:
-    """Return the columns of a topic of texts: ``time_ns``, and one for each key; lists and objects as JSON."""
+    """Return the columns of a text topic: ``time_ns``, and one for each key. Lists and objects are given as JSON."""
     keys = dict.fromkeys(key for _, message in messages for key in message)
     found: dict[str, Array] = {"time_ns": np.array([t for t, _ in messages], np.int64)}
     for key in keys:
@@ -121,10 +122,10 @@ def text_columns(messages: Sequence[tuple[int, Mapping[str, Any]]]) -> dict[str,
 
 
 class LogTable:
-    """One topic of a log as columns of equal length: ``table["v_WB_B_x"]`` is an array.
+    """One log topic as columns of equal length: ``table["v_WB_B_x"]`` is an array.
 
-    Vectors have one column for each axis, in the frame of their name, as in the exported CSV files. ``columns`` has all
-    arrays by name, and ``units`` the units of those that have one.
+    Vectors have one column for each axis, in the frame that their name states, as in the exported CSV files.
+    ``columns`` contains all arrays by name, and ``units`` the units of those that have one.
     """
 
     def __init__(self, topic: str, columns: dict[str, Array], units: Mapping[str, str]) -> None:
@@ -154,7 +155,9 @@ class LogTable:
         return [f"{name} ({self.units[name]})" if name in self.units else name for name in self.columns]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a DataFrame; ``frame.attrs["units"]`` has the units. Raises MissingPackage without pandas."""
+        """Return a DataFrame; ``frame.attrs["units"]`` contains the units. Raises MissingPackage if pandas is not
+        installed.
+        """
         check_installed("pandas")
         import pandas
 
@@ -163,7 +166,7 @@ class LogTable:
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """Return a DataFrame of polars, which keeps no units. Raises MissingPackage without polars."""
+        """Return a polars DataFrame, which does not keep units. Raises MissingPackage if polars is not installed."""
         check_installed("polars")
         import polars
 
@@ -171,7 +174,7 @@ class LogTable:
 
     def to_xarray(self) -> xarray.Dataset:
         """Return a Dataset along ``time_ns``; each variable has its unit in ``attrs["units"]``. Raises MissingPackage
-        without xarray.
+        if xarray is not installed.
         """
         check_installed("xarray")
         import xarray
@@ -182,7 +185,9 @@ class LogTable:
         return xarray.Dataset(found, {"time_ns": time}, {"topic": self.topic})
 
     def to_arrow(self) -> pyarrow.Table:
-        """Return an Arrow table; the metadata of each field has its unit. Raises MissingPackage without pyarrow."""
+        """Return an Arrow table; the metadata of each field contains its unit. Raises MissingPackage if pyarrow is not
+        installed.
+        """
         check_installed("pyarrow")
         import pyarrow
 

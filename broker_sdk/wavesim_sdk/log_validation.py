@@ -1,6 +1,6 @@
 """Validation of the messages and metadata in a log.
 
-Another program may have written them, so they are checked before use.
+Messages and metadata are checked before use, because another program may have written them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 from wavesim_sdk.imaging_frames import FRAME, FRAME_KINDS, ImagingFrame
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, Outcome, RunState, SignalKind, Table
 
-LATEST_NS = 2**61  #: latest valid time in ns, 73 years of simulation; the times of MCAP go up to 2**64 - 1
+LATEST_NS = 2**61  #: latest valid time in ns, 73 years of simulation; MCAP times can be as large as 2**64 - 1
 Check = Callable[[Any], bool]
-#: (minimum, maximum) of integers that readers use as counts, lengths or indices; other integers are not limited
+#: (minimum, maximum) of those integers that readers use as counts, lengths or indices; other integers are not limited
 _COUNTS: dict[tuple[str, str], tuple[int, int]] = {
     **{(table.name, "outcome"): (0, max(Outcome)) for table in (SENT, RECEPTION)},
     **{(table.name, "kind"): (0, max(SignalKind)) for table in (SENT, RECEPTION)},
     (SENT.name, "payload_bytes"): (0, SENT.dtype["payload"].itemsize),
     (FRAME.name, "kind"): (0, len(FRAME_KINDS) - 1),
 }
-_LONG = ("configuration", "versions")  #: metadata that may have many lines
-_CLOCKS = ("clock_ns", "reported_ns")  #: times of bodies' clocks, which may be negative
+_LONG = ("configuration", "versions")  #: metadata values that may have many lines
+_CLOCKS = ("clock_ns", "reported_ns")  #: columns with times on bodies' clocks, which may be negative
 
 
 def is_short_text(value: Any) -> bool:
@@ -39,7 +39,9 @@ def _one_of(words: Iterable[str]) -> Check:
 
 
 def _grid(value: Any) -> bool:
-    """Return whether a value is a list of rows of numbers or None, with at least one number."""
+    """Return whether a value is a list of rows, each of which contains numbers or None, with at least one number in
+    total.
+    """
     rows = value if isinstance(value, list) else []
     cells = [c for row in rows if isinstance(row, list) for c in row]
     return (
@@ -62,7 +64,7 @@ def _row(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a finite number that a float can represent."""
+    """Return whether a value is a finite number that fits into a float."""
     return isinstance(value, int | float) and not _flag(value) and abs(value) < 1e300  # false for NaN, too
 
 
@@ -71,7 +73,7 @@ def _texts(value: Any) -> bool:
 
 
 def _each(**checks: Check) -> Check:
-    """Return a check for a list of objects with these fields."""
+    """Return a check that accepts a list of objects with these fields."""
     return lambda value: isinstance(value, list) and all(_has(v, checks) for v in value)
 
 
@@ -87,7 +89,7 @@ def _has(value: Any, checks: Mapping[str, Check]) -> bool:
     return isinstance(value, dict) and all(name in value and check(value[name]) for name, check in checks.items())
 
 
-#: topic -> required fields of its messages
+#: required fields of the messages of each topic
 REQUIRED_FIELDS: dict[str, dict[str, Check]] = {
     "/bodies": {
         "row": _row,
@@ -104,7 +106,7 @@ REQUIRED_FIELDS: dict[str, dict[str, Check]] = {
     "/host/damage": {"text": is_short_text},
     "/world/bed": {"north": _axis, "east": _axis, "depth": _grid},
 }
-#: topic -> optional fields of its messages
+#: optional fields of the messages of each topic
 OPTIONAL_FIELDS: dict[str, dict[str, Check]] = {
     "/bodies": {
         "actuators": _each(name=is_short_text, kind=is_short_text, unit=is_short_text),
@@ -116,7 +118,7 @@ OPTIONAL_FIELDS: dict[str, dict[str, Check]] = {
 
 
 def check_message(topic: str, value: Any) -> dict[str, Any]:
-    """Return a message if it is valid for its topic; otherwise raise ValueError."""
+    """Return a message if it is valid for its topic; otherwise, raise ValueError."""
     if not _has(value, REQUIRED_FIELDS.get(topic, {})):
         raise ValueError(f"invalid message of {topic}")
     if not all(check(value[name]) for name, check in OPTIONAL_FIELDS.get(topic, {}).items() if name in value):
@@ -130,7 +132,7 @@ def check_message(topic: str, value: Any) -> dict[str, Any]:
 
 
 def possible(table: Table, records: Any) -> Any:
-    """Return a mask of the plausible records: times within a run, counts within their arrays."""
+    """Return a mask of the plausible records, whose times are within a run and whose counts are within their arrays."""
     good = np.ones(len(records), bool)
     for name in table.dtype.names or ():
         bounds = _COUNTS.get((table.name, name))
@@ -146,7 +148,7 @@ def possible(table: Table, records: Any) -> Any:
 
 
 def _within(values: Any) -> Any:
-    """Return a mask of the sonar values that formats of survey software can represent; NaN means unknown."""
+    """Return a mask of those sonar values that survey software formats can represent; NaN means unknown."""
     return np.isnan(values) | (np.abs(values) <= 1e9)
 
 
@@ -157,7 +159,9 @@ def possible_frame(frame: ImagingFrame) -> bool:
 
 
 def valid_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return the metadata without invalid values and without values that a terminal could interpret as commands."""
+    """Return the metadata without invalid values and without values that a terminal could interpret as control
+    sequences.
+    """
     found = {k: v for k, v in metadata.items() if is_short_text(k) and (k in _LONG or is_short_text(v))}
     for name, check in (("versions", _words), ("origin", _place), ("step_ns", _step)):
         if name in found and not check(_plain(found[name])):

@@ -1,7 +1,8 @@
-"""Reader of the files of a log: all records in order, part after part, within limits that protect against files from other programs.
+"""Reader of log files. It yields all records in order, part after part, within limits that protect against files from
+other programs.
 
-A large log continues in additional files (``run.mcap``, ``run.2.mcap``, ...). Each part can be read on its own: the beginning of
-a later part repeats the messages that its reader needs, with the sequence number 0.
+A large log continues in additional files (``run.mcap``, ``run.2.mcap``, ...). Each part can be read on its own, because
+the beginning of a later part repeats the messages that its reader needs. These messages have the sequence number 0.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from wavesim_sdk.errors import LogError
 CDR_HEADER = b"\x00\x01\x00\x00"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 METADATA = "wavesim"
-RUN, PART = "run", "part"  #: keys of the metadata: the run, and the number of the part, from 1
-RECORD_BYTES = 64 * 1024 * 1024  #: maximum size of a record in the file
-CHUNK_BYTES = 64 * 1024 * 1024  #: maximum size of an unpacked chunk
+RUN, PART = "run", "part"  #: metadata keys for the run and for the number of the part, which counts from 1
+RECORD_BYTES = 64 * 1024 * 1024  #: maximum size in bytes of a record in the file
+CHUNK_BYTES = 64 * 1024 * 1024  #: maximum size in bytes of an unpacked chunk
 _RECORD, _MESSAGE = (
     struct.Struct("<BQ"),
     struct.Struct("<HIQQ"),
-)  #: binary formats of the headers of records and messages
+)  #: binary formats of the record header and the message header
 ROOM_BYTES, RATIO = (
     256 * 1024 * 1024,
     200,
-)  #: maximum size of an unpacked file: the larger of ROOM_BYTES and RATIO times its own size
+)  #: maximum size of an unpacked file: the larger of ROOM_BYTES and RATIO times the size of the file
 
 
 def encode_cdr_text(text: str) -> bytes:
@@ -39,21 +40,21 @@ def encode_cdr_text(text: str) -> bytes:
 
 
 def decode_cdr_text(message: bytes) -> str:
-    """Decode a message of :func:`encode_cdr_text`. Raises ValueError if it is not such a message or is cut off."""
+    """Decode a message made by :func:`encode_cdr_text`. Raises ValueError if it is not such a message or is cut off."""
     if len(message) < 9 or struct.unpack_from("<I", message, 4)[0] != len(message) - 8:
         raise ValueError("the message is not a ROS string")
     return message[8:-1].decode()
 
 
 def part_path(first: Path, number: int) -> Path:
-    """Return the file of part ``number`` of a log; parts count from 1."""
+    """Return the file that contains part ``number`` of a log; parts count from 1."""
     return first if number == 1 else first.with_name(f"{first.stem}.{number}{first.suffix}")
 
 
 def records(path: Path) -> Iterator[Any]:
     """Yield every readable record of a log, from this part to the last one; stop without an error at a truncated end.
 
-    Raises LogError if the file is not a log or unpacks to more than the limits.
+    Raises LogError if the file is not a log or unpacks to more data than the limits allow.
     """
     run, number, whole = "", 1, False
     for r in _records_of(path):
@@ -76,11 +77,11 @@ def records(path: Path) -> Iterator[Any]:
 
 
 class LogComplete:
-    """Marker that follows the last record if the last part is complete."""
+    """Marker that follows the last record of a log whose last part is complete."""
 
 
 def _identity(record: Any) -> tuple[str, int] | None:
-    """Return (run, number of the part) from a metadata record, or None."""
+    """Return (run, number of the part) from a metadata record, or None if the record does not contain them."""
     if type(record).__name__ != "Metadata" or record.name != METADATA:
         return None
     number = str(record.metadata.get(PART, "1"))
@@ -88,7 +89,7 @@ def _identity(record: Any) -> tuple[str, int] | None:
 
 
 def _continues(path: Path, run: str, number: int) -> bool:
-    """Return whether a file is part ``number`` of the log of a run."""
+    """Return whether a file is part ``number`` of a run's log."""
     if not path.is_file():
         return False
     with contextlib.suppress(LogError):
@@ -137,7 +138,7 @@ def _records_of(path: Path) -> Iterator[Any]:
 
 
 def _skip_indices(reader: Any) -> None:
-    """Let a reader of mcap pass over the indices, on which it spends a fifth of its time. Their bytes still count in the
+    """Make the mcap reader skip the indices, on which it spends a fifth of its time. Their bytes still count in the
     checksum of the file.
     """
     from mcap.opcode import Opcode
@@ -154,10 +155,10 @@ def _skip_indices(reader: Any) -> None:
 
 
 def _broken_up(chunk: Any) -> list[Any]:
-    """Return the records in an unpacked chunk; raises ValueError or EOFError if it is damaged.
+    """Return the records in an unpacked chunk. Raises ValueError or EOFError if the chunk is damaged.
 
-    This function replaces ``breakup_chunk`` of mcap, which used half of the time to read a log, because it reads each number
-    separately.
+    This function replaces ``breakup_chunk`` of mcap, which took half of the time needed to read a log because it reads
+    each number separately.
     """
     from mcap.data_stream import ReadDataStream
     from mcap.opcode import Opcode
@@ -185,7 +186,7 @@ def _broken_up(chunk: Any) -> list[Any]:
 
 
 def _unpacked(chunk: Any, path: Path) -> bytes:
-    """Return the unpacked bytes of a chunk, limited to CHUNK_BYTES whatever size its header states."""
+    """Return the unpacked bytes of a chunk, limited to CHUNK_BYTES regardless of the size stated in its header."""
     if chunk.compression == "zstd":
         import zstandard
 

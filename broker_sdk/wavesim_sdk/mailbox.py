@@ -1,11 +1,12 @@
-"""The mailbox: a POSIX message queue that delivers states and events to a program in any language, with an optional signal.
+"""The mailbox: a POSIX message queue that delivers states and events to a program in any language, with an optional
+signal for each message.
 
-A message has an 8-byte head (``int32`` kind, ``int32`` number of following bytes) and one record of
+A message has an 8-byte header (``int32`` kind, ``int32`` number of following bytes) and one record of
 ``wavesim_sdk.mailbox_tables``. In some kinds of message, more data follow the record. The first messages describe the
-body: each actuator (kind 4, ``mailbox_actuator``) and each sensor (kind 5, ``mailbox_sensor`` and its fields). Then
-follow states (kind 1, ``mailbox_state`` and the readings of the sensors). Readings that do not fit are sent in messages
-of kind 6 (``mailbox_values``). Receptions are kind 2 (``mailbox_reception``), and run states are kind 3 (an ``int64``).
-``c_header`` writes the C structs; see ``examples/mailbox-c``.
+body: each actuator (kind 4, ``mailbox_actuator``) and each sensor (kind 5, ``mailbox_sensor`` and its fields). They are
+followed by states (kind 1, ``mailbox_state`` and the readings of the sensors). Readings that do not fit are sent in
+messages of kind 6 (``mailbox_values``). Receptions are of kind 2 (``mailbox_reception``), and run states are of kind 3
+(an ``int64``). ``c_header`` writes the C structs; see ``examples/mailbox-c``.
 """
 
 from __future__ import annotations
@@ -49,15 +50,15 @@ _HEAD = struct.Struct("<ii")
 
 
 def _record(table: Table, *values: object) -> bytes:
-    """Return the bytes of a record."""
+    """Return the bytes of a mailbox record."""
     return np.array([values], table.dtype).tobytes()
 
 
 class Mailbox:
     """A message queue and the process that receives a signal for each message. Use it as a context manager.
 
-    If the reader is slow, states are dropped, since only the latest matters; ``dropped`` counts them. Receptions and run
-    states wait here, in order, until the queue has room.
+    If the reader is slow, states are dropped, since only the latest matters; ``dropped`` counts the dropped states.
+    Receptions and run states wait here, in order, until the queue has room.
     """
 
     def __init__(self, queue: str, signal_name: str = "", pid: int = 0) -> None:
@@ -105,7 +106,7 @@ class Mailbox:
                 posix_ipc.unlink_message_queue(self.queue_name)
 
     def put(self, kind: int, record: bytes) -> None:
-        """Put a message into the queue as soon as there is room, and signal the reader."""
+        """Put a message into the queue as soon as there is room, and send the signal to the reader."""
         if len(self._backlog) >= MAX_BACKLOG:
             self._backlog.popleft()
             self.dropped += 1
@@ -113,7 +114,7 @@ class Mailbox:
         self.flush()
 
     def put_latest(self, messages: list[tuple[int, bytes]]) -> None:
-        """Put the messages of a state into the queue: all of them or none."""
+        """Put the messages of a state into the queue, either all of them or none."""
         room = self.flush() and self._queue.max_messages - self._queue.current_messages
         if room < min(len(messages), self._queue.max_messages):
             self.dropped += 1
@@ -124,7 +125,7 @@ class Mailbox:
                 return
 
     def flush(self) -> bool:
-        """Send waiting messages; return whether none is left."""
+        """Send the waiting messages; return whether none is left."""
         while self._backlog and self._send(self._backlog[0]):
             self._backlog.popleft()
         return not self._backlog
@@ -140,7 +141,7 @@ class Mailbox:
         return True
 
     def put_body(self, actuators: Sequence[ActuatorDescription], sensors: Sequence[SensorDescription]) -> None:
-        """Send the description of the body: its actuators and sensors."""
+        """Send the description of the body, with its actuators and sensors."""
         for a in actuators:
             values = (a.number, a.name.encode(), a.kind, a.unit.encode(), a.minimum, a.maximum)
             self.put(ACTUATOR, _record(MAILBOX_ACTUATOR, *values))
@@ -169,7 +170,9 @@ class Mailbox:
         self.put_latest([(STATE, bytes(raw) + b"".join(first)), *more])
 
     def _readings(self, state: State) -> list[list[bytes]]:
-        """Split readings into the messages of a state; a sensor that is larger than a message is divided."""
+        """Split readings into the messages of a state; the reading of a sensor that is larger than a message is
+        divided.
+        """
         found: list[list[bytes]] = [[]]
         room = _ROOM - MAILBOX_STATE.dtype.itemsize
         for name, value in state.sensors.items():
@@ -189,7 +192,7 @@ class Mailbox:
         return found
 
     def run(self, broker: Broker) -> None:
-        """Put steps into the queue until the run has ended."""
+        """Put the steps of a run into the queue until the run has ended."""
         self.put_body(broker.actuators, broker.sensors)
         for step in broker.steps():
             self.put_step(step)

@@ -1,4 +1,6 @@
-"""Declare the records in the messages of the mailbox. examples/mailbox-c has the same records as C structs."""
+"""Declare the records in the messages of the mailbox. The example examples/mailbox-c contains the same records as C
+structs.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Export of a server's status in the text format of Prometheus."""
+"""Export of a server's status in the Prometheus text format."""
 
 from __future__ import annotations
 
 from typing import Any
 
-#: numbers of the status that are counters; all others are gauges
+#: status numbers that are counters; all others are gauges
 COUNTERS = (
     "tick",
     "ticks_late",
@@ -19,12 +19,12 @@ COUNTERS = (
     "commander_bad",
     "commander_unread",
 )
-#: name of a map in the status -> (metric, label of its keys)
+#: (metric, label of its keys) of each map in the status, by name
 MAPS = {"drops": ("drops", "reason"), "acoustic_refused": ("acoustic_refused", "client")}
 
 
 def prometheus_text(status: dict[str, Any]) -> str:
-    """Return all numbers of a status as lines ``wavesim_NAME{server="..."} VALUE``."""
+    """Return all numbers in a status as lines of the form ``wavesim_NAME{server="..."} VALUE``."""
     server = f'server="{status["name"]}"'
     lines: list[str] = []
     for key, value in status.items():

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 __all__ = ["MISSION_ACCEPTED", "STATUS_PREFIX", "VEHICLE_ACTIONS", "MissionStatus", "is_routine"]
 
-#: actions of a vehicle command
+#: names of the actions of vehicle commands
 VEHICLE_ACTIONS = ("goto", "loiter", "return", "pause", "resume", "abort")
 STATUS_PREFIX = "mission: "
-MISSION_ACCEPTED = "accepts a mission of "  #: begin of the notice of a program that takes a new mission
+MISSION_ACCEPTED = "accepts a mission of "  #: beginning of the notice from a program that accepts a new mission
 _TEXT = re.compile(
     re.escape(STATUS_PREFIX) + r"(?P<mode>[^;]{1,40})"
     r"(?:; waypoint (?P<waypoint>\d{1,6}) of (?P<count>\d{1,6}))?"
@@ -26,12 +26,14 @@ def is_routine(text: str) -> bool:
 
 @dataclass(frozen=True)
 class MissionStatus:
-    """Present activity of a vehicle, published as a notice: ``mission: survey; waypoint 3 of 8; to 100.0 m north, -50.0 m east``."""
+    """Current activity of a vehicle, published as a notice: ``mission: survey; waypoint 3 of 8; to 100.0 m north, -50.0
+    m east``.
+    """
 
-    mode: str  #: one or two words, such as "mission", "loiter" or "paused"
+    mode: str  #: name of the activity, one or two words, such as "mission", "loiter" or "paused"
     waypoint: int = 0  #: number of the current waypoint, from 1; 0 = none
-    count: int = 0  #: number of waypoints of the mission; 0 = none
-    target: tuple[float, float] | None = None  #: where it goes: north and east in m (W)
+    count: int = 0  #: number of waypoints in the mission; 0 = none
+    target: tuple[float, float] | None = None  #: point towards which the vehicle is going: north and east in m (W)
 
     def __str__(self) -> str:
         text = STATUS_PREFIX + self.mode
@@ -43,7 +45,7 @@ class MissionStatus:
 
     @classmethod
     def parse(cls, text: str) -> MissionStatus | None:
-        """Return the status in the text of a notice, or None if the notice is something else."""
+        """Return the mission status in the text of a notice, or None if the notice is something else."""
         found = _TEXT.fullmatch(text)
         if found is None:
             return None

@@ -13,9 +13,9 @@ _SERVER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 
 
 def server_name(name: str) -> str:
-    """Return a valid name of a server, which is part of the names of its shared memory, queues and files.
+    """Check and return the name of a server, which becomes part of the names of its shared memory, queues and files.
 
-    Raises ConfigError if the name is invalid.
+    Raises ConfigError if the server name is invalid.
     """
     if not _SERVER.fullmatch(name):
         raise ConfigError(
@@ -25,7 +25,7 @@ def server_name(name: str) -> str:
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?``, or a list of the allowed names."""
+    """Return ``; did you mean 'x'?``, or a list of the valid names."""
     known = list(known)
     close = difflib.get_close_matches(name, known, 1)
     if close:
@@ -34,7 +34,7 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
 
 
 def shorten(value: object, most: int = 40) -> str:
-    """Return an untrusted value as a short text for a message. Never raises."""
+    """Return an untrusted value as a short text for a message. This function never raises an exception."""
     try:
         text = value if isinstance(value, str) else reprlib.repr(value)
     except Exception:  # a number with thousands of digits, or an object whose repr fails

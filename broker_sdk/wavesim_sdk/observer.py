@@ -1,12 +1,13 @@
-"""Observers, which receive all bodies of a server over the network and have no body themselves.
+"""Observers, which receive all bodies of a server over the network but have no body themselves.
 
     with Observer("monitor", ("127.0.0.1", 9750), rate=20.0) as observer:
         for frame in observer.frames():
             for body in frame.bodies:
                 print(observer.names[int(body["id"])], body["p_WB_W"])
 
-A slow viewer loses frames but never events. The server ends the session of an observer that acknowledges nothing. An observer
-with rights in the configuration can also send commands: ``observer.wait(observer.push((50.0, 0.0, 0.0), body="auv"))``.
+A slow viewer loses frames but never events. The server ends the session of an observer that sends no acknowledgements.
+An observer with rights in the configuration can also send commands: ``observer.wait(observer.push((50.0, 0.0, 0.0),
+body="auv"))``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from wavesim_sdk import arguments
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.broker import ANSWER_TIMEOUT_S, JOIN_TIMEOUT_S
-from wavesim_sdk.errors import SessionLost
+from wavesim_sdk.errors import SessionEnded, SessionLost
 from wavesim_sdk.onboard import RequestOutcomes
 from wavesim_sdk.privileged_requests import PrivilegedRequests
 from wavesim_sdk.server_address import ServerName, address_of
@@ -36,18 +37,18 @@ from wavesim_sdk.wire.items import (
     SignalSeen,
 )
 from wavesim_sdk.wire.link import open_link
-from wavesim_sdk.wire.messages import FLEET_DTYPE, Fleet, Join, Role
+from wavesim_sdk.wire.messages import FLEET_DTYPE, SHUTDOWN, Fleet, Join, Role
 from wavesim_sdk.wire.schema import Malformed
 
 __all__ = ["FleetFrame", "Observer"]
 
 _KEPT = 4  #: maximum number of ticks for which incomplete frames are kept
-KEPT_FRAMES = 256  #: maximum number of frames kept during wait()
+KEPT_FRAMES = 256  #: maximum number of frames kept during :meth:`Observer.wait`
 
 
 @dataclass
 class FleetFrame:
-    """The requested bodies at one tick; ``is_complete`` is False if a part was lost."""
+    """The requested bodies at one tick; ``is_complete`` is False if a part of the frame was lost."""
 
     tick: int
     time_ns: int
@@ -61,8 +62,8 @@ class FleetFrame:
 class Observer(PrivilegedRequests):
     """A blocking observer.
 
-    The observer receives frames ``rate`` times a second (wall time). A frame covers all bodies, the rows in ``bodies``,
-    or the bodies within ``radius`` (m) of ``center`` (W).
+    The observer receives frames ``rate`` times a second (wall time). A frame covers all bodies, or only those in the
+    rows ``bodies``, or only those within ``radius`` (m) of ``center`` (W).
     """
 
     def __init__(
@@ -82,17 +83,15 @@ class Observer(PrivilegedRequests):
         :param name: any name that describes the observer; a grant and a key refer to it
         :param server: name of a server on this machine, ``"HOST:PORT"`` or ``(host, port)``; None: the environment variable
             WAVESIM_SERVER, else port 9750 of this machine
-        :param rate: frames per second of wall time; 0: none
-        :param bodies: rows of the bodies; None: all
-        :param center: center (north, east, down; m, W) of the area of interest; None: everywhere
-        :param radius: radius of the area of interest in m
-        :param sounds: whether to receive all signals and their outcomes
+        :param rate: frames per second of wall time; 0: no frames :param bodies: rows of the bodies to receive; None:
+        all bodies :param center: center (north, east, down; m, W) of the area of interest; None: no limit :param
+        radius: radius of the area of interest in m :param sounds: whether to receive all signals and their outcomes
         :param key: pre-shared key of 32 bytes; None: from the file in the environment variable WAVESIM_KEYS, if set
         """
         join = Join(name=arguments.short_name("name", name), role=Role.OBSERVER)
         self.link = open_link(join, address_of(server), arguments.key_bytes(key))
         self.session = self.link.session
-        self.names: dict[int, str] = {}  #: names of the bodies that are present, by row
+        self.names: dict[int, str] = {}  #: names of the bodies in the simulation, by row
         self.models: dict[int, str] = {}
         self.run_state = 0
         self._parts: dict[int, dict[int, Fleet]] = {}
@@ -133,12 +132,14 @@ class Observer(PrivilegedRequests):
         self.link.close()
 
     def connect(self, timeout: float = JOIN_TIMEOUT_S) -> None:
-        """Join the server."""
+        """Join the server as an observer."""
         self.run_state = self.link.connect(timeout).run_state
         self.link.flush(time.monotonic())
 
     def poll(self, timeout: float = 0.0) -> list[FleetFrame]:
-        """Wait for frames for at most ``timeout`` seconds. Return immediately when one is complete or a newer one has begun."""
+        """Wait for frames for at most ``timeout`` seconds. Return immediately when a frame is complete or a newer one
+        has begun.
+        """
         limit = time.monotonic() + timeout
         while True:
             found, self._kept = self._kept, []
@@ -151,9 +152,10 @@ class Observer(PrivilegedRequests):
         return [f for event in self.link.poll(limit) if (f := self._feed(event)) is not None]
 
     def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
-        """Wait for the answer to a request and return its text. Raises Refused, or SessionLost after ``timeout`` seconds.
+        """Wait for the answer to a request and return its text. Raises Refused if the server refuses it, or SessionLost
+        after ``timeout`` seconds.
 
-        Frames that arrive in the meantime are kept for :meth:`poll`.
+        Frames that arrive while waiting are kept for :meth:`poll`.
         """
         limit = time.monotonic() + timeout
         while (said := self._outcomes.take(request)) is None:
@@ -164,9 +166,15 @@ class Observer(PrivilegedRequests):
         return said
 
     def frames(self) -> Iterator[FleetFrame]:
-        """Yield every frame until the run has ended."""
+        """Yield every frame until the run has ended or the server is shut down."""
         while self.run_state != 3:
-            yield from self.poll(0.5)
+            try:
+                frames = self.poll(0.5)
+            except SessionEnded:
+                if self.session.end_reason == SHUTDOWN:
+                    return
+                raise
+            yield from frames
 
     def _feed(self, event: SessionEvent) -> FleetFrame | None:
         match event:

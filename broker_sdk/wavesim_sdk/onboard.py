@@ -1,4 +1,4 @@
-"""Steps and requests of on-board programs: the common part of the blocking and the asyncio broker."""
+"""Steps and requests of on-board programs: the code shared by the blocking and the asyncio broker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wavesim_sdk.privileged_requests import PrivilegedRequests
 from wavesim_sdk.server_address import ServerName, address_of
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
-from wavesim_sdk.wire.client import ClientSession, SessionEvent
+from wavesim_sdk.wire.client import ClientSession, SessionClosed, SessionEvent
 from wavesim_sdk.wire.frame_pieces import WholeFrame
 from wavesim_sdk.wire.items import (
     ActuatorDescription,
@@ -33,8 +33,8 @@ from wavesim_sdk.wire.items import (
     SensorDescription,
     SignalSent,
 )
-from wavesim_sdk.wire.link import make_session
-from wavesim_sdk.wire.messages import Join, Role, Welcome
+from wavesim_sdk.wire.link import make_session, raise_if_ended
+from wavesim_sdk.wire.messages import SHUTDOWN, Join, Role, Welcome
 from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.state import Sensors, State, missing_name_text
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["BrokerBase", "Command", "ReceivedMission", "RequestOutcomes", "Step"]
 
 KEPT_ANSWERS = 256
-KEPT_FRAMES = 4  #: number of frames kept for each sonar if the program is slow
+KEPT_FRAMES = 4  #: number of frames kept for each sonar if the program is slow to take them
 Command = Mapping[str, float] | Sequence[float | None]
 ROLES = {"pilot": Role.PILOT, "instrument": Role.INSTRUMENT, "listener": Role.LISTENER}
 
@@ -54,13 +54,17 @@ class Step:
     """One state of the body, with all events since the previous state. Each list is in the order of arrival."""
 
     state: State  #: motion, actuation, sensors and forces of the body at one tick
-    receptions: list[Reception] = field(default_factory=list)  #: signals that the transducer received
-    sent: list[SignalSent] = field(default_factory=list)  #: own signals that left the transducer, with their times
-    refused: list[RequestRefused] = field(default_factory=list)  #: requests that the server refused, with the reason
-    answers: list[Answer] = field(default_factory=list)  #: results of other requests
-    run_states: list[RunStateChanged] = field(default_factory=list)  #: starts, pauses and end of the simulation clock
-    notices: list[Notice] = field(default_factory=list)  #: texts for people: watchdog, fence, fault, contact
-    others: list[BodyChanged] = field(default_factory=list)  #: bodies that entered or left (``others=True``)
+    receptions: list[Reception] = field(default_factory=list)  #: signals that the body's transducer received
+    #: own signals that left the body's transducer, with the times at which they did
+    sent: list[SignalSent] = field(default_factory=list)
+    #: requests that the server refused, with the reason for each
+    refused: list[RequestRefused] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)  #: results of all other requests
+    #: starts and pauses of the simulation clock, and its end
+    run_states: list[RunStateChanged] = field(default_factory=list)
+    #: texts for people, for example from the watchdog or about fences, faults and contacts
+    notices: list[Notice] = field(default_factory=list)
+    others: list[BodyChanged] = field(default_factory=list)  #: bodies that were added or removed (``others=True``)
     missions: list[ReceivedMission] = field(default_factory=list)  #: missions for a pilot that accepts them
     commands: list[CommandReceived] = field(default_factory=list)  #: vehicle commands for a pilot that accepts them
 
@@ -76,11 +80,11 @@ class Step:
 
     @property
     def sensors(self) -> Sensors:
-        """The sensors with a valid value: ``step.sensors.ctd.temperature``."""
+        """The sensors that have a valid value, for example ``step.sensors.ctd.temperature``."""
         return self.state.sensors
 
     def merge_into(self, later: Step) -> None:
-        """Move the events of this step into a later step, because the program was too slow to process this step."""
+        """Move the events of this step into a later step, because the program was too slow to process this one."""
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
@@ -89,10 +93,12 @@ class Step:
 
 @dataclass(frozen=True)
 class ReceivedMission:
-    """Mission for a pilot that accepts missions. It replaces the earlier one; its sender has the right ``mission``."""
+    """Mission for a pilot that accepts missions. It replaces any earlier mission. The sender must have the ``mission``
+    right.
+    """
 
     number: int
-    points: tuple[tuple[float, ...], ...]  #: for each waypoint: north, east, down (m, W), speed (m/s)
+    points: tuple[tuple[float, ...], ...]  #: for each waypoint: north, east, down (m, W), and speed (m/s)
 
     @property
     def waypoints(self) -> list[Waypoint]:
@@ -101,7 +107,7 @@ class ReceivedMission:
 
 
 class MissionAssembler:
-    """Assembler of missions from parts that arrive in order. It drops parts that do not fit, because they come from
+    """Assembler of missions from parts that arrive in order. It drops parts that do not fit because they come from
     another sender.
     """
 
@@ -110,7 +116,7 @@ class MissionAssembler:
         self._numbers: list[float] = []  # its numbers so far
 
     def add(self, part: MissionPart) -> ReceivedMission | None:
-        """Add a part and return the mission that it completes, or None."""
+        """Add a part of a mission and return the mission that the part completes, or None."""
         if part.first == 0:
             self._current, self._numbers = (part.number, part.count), []
         if (part.number, part.count) != self._current or 4 * part.first != len(self._numbers) or len(part.points) % 4:
@@ -123,7 +129,7 @@ class MissionAssembler:
 
 
 class RequestOutcomes:
-    """Store of the newest answers and refusals of requests; each is returned once."""
+    """Store of the newest answers and refusals of requests; it returns each of them once."""
 
     def __init__(self) -> None:
         self._said: dict[int, Answer | RequestRefused] = {}
@@ -132,7 +138,7 @@ class RequestOutcomes:
         return len(self._said)
 
     def add(self, event: Answer | RequestRefused) -> None:
-        """Add the answer to a request, or its refusal."""
+        """Add an answer to a request, or the refusal of a request."""
         self._said[event.request] = event
         while len(self._said) > KEPT_ANSWERS:
             del self._said[next(iter(self._said))]
@@ -158,7 +164,7 @@ class StepCollector:
         self.pending = Step(State())
 
     def feed(self, event: SessionEvent) -> Step | None:
-        """Add an event and return the step that it completes, or None."""
+        """Add an event to the current step and return the step that the event completes, or None."""
         step = self.pending
         match event:
             case State():
@@ -192,7 +198,7 @@ class StepCollector:
 
 
 class BrokerBase(PrivilegedRequests):
-    """Common part of both brokers: the session and the calls that do not wait."""
+    """Base class of both brokers: the session, and all calls that do not wait."""
 
     def __init__(
         self,
@@ -217,18 +223,15 @@ class BrokerBase(PrivilegedRequests):
         :param name: name of the body in the configuration
         :param server: name of a server on this machine, ``"HOST:PORT"`` or ``(host, port)``; None: the environment variable
             WAVESIM_SERVER, else port 9750 of this machine
-        :param role: ``"pilot"`` commands the actuators, one for each body; ``"instrument"`` receives sound and selected
-            sensors, and may send sound; ``"listener"`` only receives
-        :param model: model of a new body, if the server accepts new names (``<network newcomers>``); otherwise empty
-        :param position: initial position (north, east, down; m, W) of a new body
-        :param attitude: initial roll, pitch and heading (rad) of a new body
-        :param lockstep: simulation time in s between two steps for which the server waits; 0: it never waits
-        :param state_period: wall time in s between two states without lockstep; 0: the server's default
-        :param previous: :attr:`token` of an earlier session, which this session resumes after a crash
-        :param sensors: names of the sensors to receive; None: all
-        :param acoustics: whether to receive receptions
-        :param effort: whether the states contain forces and accelerations
-        :param others: whether to receive events about bodies that enter and leave
+        :param role: ``"pilot"`` commands the actuators (each body has one pilot); ``"instrument"`` receives sound and
+        selected sensors, and may send sound; ``"listener"`` only receives :param model: model of a new body, if the
+        server accepts new names (``<network newcomers>``); otherwise empty :param position: initial position (north,
+        east, down; m, W) of a new body :param attitude: initial roll, pitch and heading (rad) of a new body :param
+        lockstep: simulation time in s between two steps for which the server waits; 0: the server never waits :param
+        state_period: wall time in s between two states without lockstep; 0: the server's default :param previous:
+        :attr:`token` of an earlier session, which this session resumes after a crash :param sensors: names of the
+        sensors to receive; None: all :param acoustics: whether to receive receptions :param effort: whether the states
+        contain forces and accelerations :param others: whether to receive events about bodies that are added or removed
         :param key: pre-shared key of 32 bytes; None: from the file in the environment variable WAVESIM_KEYS, if set
         """
         if role not in ROLES:
@@ -261,7 +264,7 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def welcome(self) -> Welcome:
-        """The server's WELCOME."""
+        """The WELCOME message from the server."""
         if self.session.welcome is None:
             raise BrokerError("the broker has not joined")
         return self.session.welcome
@@ -273,14 +276,29 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def ended(self) -> bool:
-        """True if the run has ended, even if it ended before this program joined."""
+        """True if the run has ended, also if it ended before this program joined."""
         at = self.session.welcome
         late = at is not None and not at.resumed and at.run_state == RunState.ENDED
         return late or self._steps.ended
 
     @property
+    def end_reason(self) -> str:
+        """Reason why the server ended the session; empty while it lasts, and if the program left or lost the server."""
+        return self.session.end_reason
+
+    @property
+    def is_shut_down(self) -> bool:
+        """True if the server was shut down, which ends the run: with `wavesim shutdown` or Ctrl-C."""
+        return self.session.end_reason == SHUTDOWN
+
+    def raise_if_shut_down(self) -> None:
+        """Raise SessionEnded if the server was shut down, for programs that reconnect to a restarted server."""
+        if self.is_shut_down:
+            raise_if_ended(SessionClosed(self.end_reason))
+
+    @property
     def actuators(self) -> tuple[ActuatorDescription, ...]:
-        """The actuators of the body in the model's order, with name, unit and limits."""
+        """The actuators of the body, in the order of the model, with names, units and limits."""
         return self.session.body.ordered_actuators
 
     @property
@@ -290,12 +308,14 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def frames_lost(self) -> int:
-        """Number of sonar frames that the network lost, or that were dropped because :meth:`take_frames` was called too late."""
+        """Number of sonar frames that were lost in the network, or dropped because :meth:`take_frames` was called too
+        late.
+        """
         return self.session.frames.lost_frames + self._frames_late
 
     @property
     def since(self) -> Step:
-        """The events since the last returned step, in a :class:`Step` with the state of that step."""
+        """The events since the last returned step, in a :class:`Step` with the same state as that step."""
         return self._steps.pending
 
     # -- requests --------------------------------------------------------------------------
@@ -309,11 +329,11 @@ class BrokerBase(PrivilegedRequests):
         code: int | None = None,
         duration: float | None = None,
     ) -> int:
-        """Request a pulse of the transducer (Hz, dB re 1 uPa at 1 m) and return the number of the request.
+        """Request a pulse from the transducer (Hz, dB re 1 uPa at 1 m) and return the number of the request.
 
-        In lockstep, the transducer emits the pulse at the time of the current step; otherwise, at the next tick. ``at``
-        requests another time, on the node's clock (ns). ``duration`` is the length of the pulse in s, by default that of
-        the transducer. ``Step.refused`` reports a refusal, for example because the
+        In lockstep, the transducer emits the pulse at the time of the current step; otherwise, it does so at the next
+        tick. ``at`` requests another time, on the node's clock (ns). ``duration`` is the length of the pulse in s; by
+        default, the transducer's pulse length applies. ``Step.refused`` reports a refusal, for example because the
         transducer is still recharging.
         """
         hertz = arguments.number("frequency", frequency, "Hz")
@@ -330,10 +350,10 @@ class BrokerBase(PrivilegedRequests):
         at: int | None = None,
         duration: float | None = None,
     ) -> int:
-        """Send a packet with the modem to one address, or to all (0); otherwise like :meth:`ping`.
+        """Send a packet with the modem to one address, or to all modems (0). Timing is as in :meth:`ping`.
 
-        ``duration`` is the length of the packet in s, by default that of the modem's preamble and bit rate. Modems with
-        several data rates use it.
+        ``duration`` is the length of the packet in s; by default, it follows from the modem's preamble and bit rate. It
+        is useful for modems with several data rates.
         """
         data, address = arguments.payload_bytes(payload), arguments.whole("to", to)
         return self.request(items.Send(address, data, _level(level), _whole("at", at), _seconds(duration)))
@@ -347,7 +367,8 @@ class BrokerBase(PrivilegedRequests):
         payload: bytes = b"",
         duration: float | None = None,
     ) -> int:
-        """Request a reply from the modem with an address. A reception of kind 3 contains the ``range`` (m).
+        """Request a reply from the modem with this address. The reply arrives as a reception of kind 3, which contains
+        the ``range`` (m).
 
         The modem replies to a request with a ``payload`` only if it has received the payload. ``duration`` is the length
         of the request, as in :meth:`send`.
@@ -364,16 +385,18 @@ class BrokerBase(PrivilegedRequests):
         others: bool = False,
         state_period: float = 0.0,
     ) -> int:
-        """Change what this session receives: sensors by name (None = all), receptions, forces, bodies that enter or leave."""
+        """Change what this session receives: sensors by name (None = all), receptions, forces, and the addition and
+        removal of bodies.
+        """
         names = arguments.names("sensors", sensors)
         period = arguments.seconds("state_period", state_period, "unchanged")
         return self.request(items.Subscribe(names, int(bool(acoustics)), int(bool(effort)), int(bool(others)), period))
 
     def subscribe_frames(self, *sonars: str, period: float = 0.0) -> int:
-        """Request frames of imaging sonars by name (no name = all), at least ``period`` s of wall time apart.
+        """Request frames from imaging sonars by name (no name = all sonars), at least ``period`` s of wall time apart.
 
-        Frames arrive independently of steps, each once or not at all; see :meth:`take_frames`. On the machine of the
-        server, its rings in shared memory have every frame.
+        Frames arrive independently of steps, and each frame arrives once or not at all; see :meth:`take_frames`. On the
+        server's machine, every frame is available in the rings in shared memory.
         """
         names = arguments.names("sonars", sonars) or None
         return self.request(items.Frames(names, arguments.seconds("period", period, "every frame")))
@@ -382,39 +405,41 @@ class BrokerBase(PrivilegedRequests):
         """Announce that this pilot accepts missions; they arrive in ``Step.missions``. ``take=False`` withdraws the
         announcement.
 
-        ``text`` is published as a notice; it states what the pilot does with missions. A later call may publish
-        another text. Call this method again after the session is resumed.
+        ``text`` is published as a notice that states what the pilot does with missions. A later call may publish
+        another text. Call this method again after the session has been resumed.
         """
         self._takes_missions = take
         return self.request(items.Missions(int(take), text))
 
     def report_mission(self, status: MissionStatus) -> int:
-        """Publish what the vehicle does: mode, waypoint and target. Viewers show it; the log keeps it as a notice."""
+        """Publish what the vehicle is doing: mode, waypoint and target. Viewers show this status, and the log keeps it
+        as a notice.
+        """
         return self.request(items.Missions(int(self._takes_missions), str(status)))
 
     def take_commands(self, *, take: bool = True) -> None:
         """Accept vehicle commands, which arrive in ``Step.commands``: go to, loiter, return, pause, resume, abort.
 
-        Answer each with :meth:`accept_command` or :meth:`refuse_command`. A program that does not call this method answers
-        each command automatically with *not supported*.
+        Answer each command with :meth:`accept_command` or :meth:`refuse_command`. If a program does not call this
+        method, each command is answered automatically with *not supported*.
         """
         self._takes_commands = take
 
     def accept_command(self, command: CommandReceived, text: str = "") -> int:
-        """Answer a vehicle command: the vehicle carries it out. ``text`` states how."""
+        """Accept a vehicle command, which the vehicle then carries out. ``text`` states how."""
         return self.request(items.CommandAnswer(command.number, CommandResult.ACCEPTED, text))
 
     def refuse_command(self, command: CommandReceived, reason: str, *, supported: bool = True) -> int:
-        """Answer a vehicle command: the vehicle cannot carry it out now, or never (``supported=False``)."""
+        """Refuse a vehicle command because the vehicle cannot carry it out now, or never can (``supported=False``)."""
         result = CommandResult.REFUSED if supported else CommandResult.NOT_SUPPORTED
         return self.request(items.CommandAnswer(command.number, result, reason))
 
     def stop_frames(self) -> int:
-        """Stop receiving frames of imaging sonars."""
+        """Stop receiving frames from imaging sonars."""
         return self.request(items.Frames((), 0))
 
     def take_frames(self) -> list[ImagingFrame]:
-        """Return the frames received since the last call, at most four of each sonar."""
+        """Return the frames received since the last call, at most four from each sonar."""
         found = [frame for frames in self._frames.values() for frame in frames]
         self._frames.clear()
         return found
@@ -432,7 +457,7 @@ class BrokerBase(PrivilegedRequests):
         kept.append(frame)
 
     def _feed(self, event: SessionEvent) -> Step | None:
-        """Process an event and return the step that it completes, or None."""
+        """Process an event and return the step that the event completes, or None."""
         if isinstance(event, WholeFrame):
             self._frame(event)
             return None
@@ -442,7 +467,9 @@ class BrokerBase(PrivilegedRequests):
         return self._steps.feed(event)
 
     def on_reception(self, call: Callable[[Reception], None]) -> None:
-        """Register a function that is called with every reception, before the step of the reception is returned."""
+        """Register a function that is called with every reception, before the step that contains the reception is
+        returned.
+        """
         if not callable(call):
             raise InvalidArgument(f"call must be a function of one reception, got {arguments.shown(call)}")
         self._steps.listeners.append(call)
@@ -450,7 +477,9 @@ class BrokerBase(PrivilegedRequests):
     # -- commands --------------------------------------------------------------------------
 
     def command(self, wanted: Command) -> list[float | None]:
-        """Return actuator commands by position, from commands by name or by position. Raises InvalidArgument if one is invalid."""
+        """Return actuator commands in the order of the actuators, from commands given by name or in that order. Raises
+        InvalidArgument if a command is invalid.
+        """
         actuators = self.actuators
         if isinstance(wanted, Mapping):
             positions = self.session.body.positions
@@ -475,11 +504,11 @@ class BrokerBase(PrivilegedRequests):
         return values
 
     def answer(self, command: Command | None = None, estimate: Estimate | Sequence[float | None] | None = None) -> None:
-        """Send actuator commands and the navigator's estimate; in lockstep, this answers the step.
+        """Send actuator commands and the navigator's estimate; in lockstep, this answers the current step.
 
         Commands are given by name, or in the order of ``actuators``; None = unchanged. ``estimate`` is an
-        :class:`Estimate`, or its ten numbers in order. Raises InvalidArgument if a value is invalid. In that case nothing is
-        sent, and the step still needs an answer.
+        :class:`Estimate`, or its ten numbers in the same order. Raises InvalidArgument if a value is invalid. In that
+        case, nothing is sent, and the step still needs an answer.
         """
         values = None if command is None else self.command(command)
         estimated = None if estimate is None else estimate_numbers(estimate)
@@ -497,7 +526,7 @@ class BrokerBase(PrivilegedRequests):
 
 
 def _is_sendable(value: Any) -> bool:
-    """Return whether a value is a finite float or None, and can be sent as it is."""
+    """Return whether a value is either a finite float or None, so that it can be sent as it is."""
     return value is None or (type(value) is float and isfinite(value))
 
 

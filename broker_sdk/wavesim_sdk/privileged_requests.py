@@ -1,4 +1,4 @@
-"""Requests that need a right. Brokers and observers share this code."""
+"""Requests that need a right, for brokers and observers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ __all__ = ["PrivilegedRequests"]
 
 
 class PrivilegedRequests:
-    """Requests that need a right (`<network><grant>`). Each method returns the number that the answer or refusal names."""
+    """Requests that need a right (`<network><grant>`). Each method returns the number by which the answer or the
+    refusal identifies the request.
+    """
 
     session: ClientSession
 
@@ -30,18 +32,20 @@ class PrivilegedRequests:
             raise BrokerError(f"cannot send this request: {error}") from None
 
     def control(self, verb: str, value: float | None = None) -> int:
-        """Control the simulation clock (right `control`).
+        """Control the simulation clock (requires the `control` right).
 
-        Verbs: start, pause, step (ticks), speed (factor; 0 = as fast as possible), stop, shutdown.
+        The verbs are start, pause, step (ticks), speed (factor; 0 = as fast as possible), stop and shutdown.
         """
         return self.request(items.Control(verb, None if value is None else arguments.number("value", value)))
 
     def fault(self, part: str, kind: str, amount: float = 0.0, *, field: str = "", body: str = "") -> int:
-        """Set a fault of an actuator, a sensor or one field of a sensor, or clear it (kind ``none``); right `fault`."""
+        """Set a fault of an actuator, a sensor or one field of a sensor, or clear it (kind ``none``). Requires the
+        `fault` right.
+        """
         return self.request(items.Fault(body, part, kind, arguments.number("amount", amount), field))
 
     def push(self, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0), *, body: str = "") -> int:
-        """Apply an external force (N) and moment (N m) in B until the next push (right `push`)."""
+        """Apply an external force (N) and moment (N m) in B until the next push (requires the `push` right)."""
         wrench = arguments.numbers("force", force, 3, "N"), arguments.numbers("torque", torque, 3, "N m")
         return self.request(items.Push(body, *wrench))
 
@@ -53,8 +57,8 @@ class PrivilegedRequests:
         *,
         body: str = "",
     ) -> int:
-        """Set position (m, W), attitude (rad) and velocity (m/s, rad/s, B) of a body; None = unchanged. Requires the
-        right `pose`.
+        """Set the position (m, W), attitude (rad) and velocity (m/s, rad/s, B) of a body; None = unchanged. Requires
+        the `pose` right.
         """
         p = None if position is None else arguments.position("position", position)
         a = None if attitude is None else arguments.attitude("attitude", attitude)
@@ -62,15 +66,17 @@ class PrivilegedRequests:
         return self.request(items.Pose(body, p, a, v))
 
     def allocate(self, matrix: Sequence[Sequence[float]], *, body: str = "") -> int:
-        """Replace the thruster allocation matrix: six rows of one value per thruster (right `allocate`)."""
+        """Replace the thruster allocation matrix, which has six rows with one value per thruster (requires the
+        `allocate` right).
+        """
         rows = tuple(v for row in matrix for v in arguments.numbers("each row of matrix", row, len(row), "N, N m"))
         return self.request(items.Allocate(body, rows))
 
     def weather(self, **values: float) -> int:
-        """Change current, wind and waves (right `weather`).
+        """Change the current, wind and waves (requires the `weather` right).
 
-        Values: current_north, current_east, wind_speed (m/s), wind_direction (rad), wave_height (m), wave_peak (rad/s),
-        wave_direction (rad).
+        The values are current_north, current_east, wind_speed (m/s), wind_direction (rad), wave_height (m), wave_peak
+        (rad/s) and wave_direction (rad).
         """
         try:
             return self.request(items.Weather(**values))
@@ -82,9 +88,10 @@ class PrivilegedRequests:
     _missions = 0
 
     def mission(self, waypoints: Sequence[Sequence[float]], *, body: str = "") -> int:
-        """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions (right `mission`).
+        """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions
+        (requires the `mission` right).
 
-        A long mission requires several requests; the number of the last request is returned.
+        A long mission requires several requests; the method returns the number of the last one.
         """
         self._missions += 1
         try:
@@ -94,10 +101,11 @@ class PrivilegedRequests:
         return [self.request(part) for part in parts][-1]
 
     def vehicle_command(self, action: str, point: Sequence[float] | None = None, *, body: str = "") -> int:
-        """Command the program that drives a body: goto, loiter, return, pause, resume or abort (right `mission`).
+        """Send a command to the program that drives a body: goto, loiter, return, pause, resume or abort (requires the
+        `mission` right).
 
-        ``point`` is north, east, down in m (W) and the speed in m/s, where 0 is the vehicle's own; ``goto`` needs it. The answer
-        to this request is that of the program.
+        ``point`` consists of north, east and down in m (W), and the speed in m/s; a speed of 0 selects the vehicle's
+        own speed. Only ``goto`` needs a point. The answer to this request comes from the program.
         """
         at = None if point is None else arguments.numbers("point", point, 4, "m, m/s")
         try:

@@ -1,10 +1,11 @@
-"""Replies of the commander: JSON texts of any size, in numbered pieces, on a queue that the sender of the command created.
+"""Replies of the commander: JSON texts of any size, sent in numbered pieces on a queue that the sender of the command
+created.
 
-A piece is one message: ``NUMBER PART PARTS\\n`` in ASCII, then its part of the text; NUMBER is the command's ``id``,
-and PART counts from 0. A queue remains when its process is killed, and a user can have only about fifty. The name of a
-queue therefore includes the PID of its process, and every process removes the queues of ended processes. Message queues
-can be listed only if /dev/mqueue is mounted. An empty shared memory object of the same name therefore makes each queue
-discoverable.
+A piece is one message: ``NUMBER PART PARTS\n`` in ASCII, followed by its part of the text; NUMBER is the ``id`` of the
+command, and PART counts from 0. A queue remains when its process is killed, and a user can have only about fifty
+queues. Therefore, the name of a queue includes the PID of its process, and every process removes the queues of
+processes that have exited. Message queues can be listed only if /dev/mqueue is mounted. Therefore, an empty
+shared-memory object of the same name makes each queue discoverable.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ import posix_ipc
 
 from wavesim_sdk.shared_memory import is_process_alive, process_start
 
-PIECE_BYTES = 8192  #: size of a message with its head in bytes; the default limit of Linux
+PIECE_BYTES = 8192  #: size in bytes of a message, including its header; this is the default limit of Linux
 HEAD_BYTES = 48
-ROOM_BYTES = 16 * 1024 * 1024  #: maximum size of all waiting replies in bytes
+ROOM_BYTES = 16 * 1024 * 1024  #: maximum total size of all waiting replies in bytes
 WAITING = 64  #: maximum number of waiting replies
-PATIENCE_S = 5.0  #: time in s after which a reply is dropped if its receiver reads no piece
+PATIENCE_S = 5.0  #: time in s after which a reply is dropped if its receiver has not read any piece of it
 SHARED_MEMORY = Path("/dev/shm")
 _END = re.compile(r"[A-Za-z0-9.]{1,60}")
 _numbers = itertools.count(1)
@@ -37,7 +38,9 @@ def queue_prefix(server: str) -> str:
 
 
 def is_reply_queue_name(server: str, name: object) -> bool:
-    """Return whether this is a valid name of a reply queue. A name with a zero byte makes posix_ipc end the process."""
+    """Return whether this is a valid name of a reply queue. A name that contains a zero byte would make posix_ipc end
+    the process.
+    """
     return (
         isinstance(name, str)
         and name.startswith(queue_prefix(server))
@@ -46,7 +49,7 @@ def is_reply_queue_name(server: str, name: object) -> bool:
 
 
 def split_reply(number: int, text: bytes) -> deque[bytes]:
-    """Split a reply into its messages."""
+    """Split a reply into the messages that carry it."""
     share = PIECE_BYTES - HEAD_BYTES
     parts = max(1, -(-len(text) // share))
     return deque(
@@ -62,7 +65,9 @@ class ReplyAssembler:
         self._shares: list[bytes] = []
 
     def add(self, message: bytes) -> bytes | None:
-        """Add a piece and return the text that it completes, or None. Pieces of an earlier, late reply are ignored."""
+        """Add a piece and return the text that the piece completes, or None. Pieces of an earlier reply that arrive
+        late are ignored.
+        """
         head, _, share = message.partition(b"\n")
         number, _, place = head.partition(b" ")
         if number != self._number or place.split(b" ")[0] != str(len(self._shares)).encode():
@@ -75,11 +80,12 @@ class ReplyAssembler:
 
 
 class ReplyQueue:
-    """Queue of this process for the replies of one server."""
+    """Queue of this process for the replies from one server."""
 
     def __init__(self, server: str, commands: int) -> None:
-        """Create the queue. If a group may use the command queue (descriptor ``commands``), it may use this queue too,
-        because the server may then run as another user."""
+        """Create the queue. If a group may use the command queue (descriptor ``commands``), the same group may use this
+        queue, because the server may then run as another user.
+        """
         pid = os.getpid()
         self.name = f"{queue_prefix(server)}{pid}.{process_start(pid)}.{next(_numbers)}"
         remove_stale_queues(server)
@@ -104,13 +110,13 @@ class ReplyQueue:
             raise
 
     def receive(self, timeout: float) -> bytes:
-        """Wait for the next piece. Raises posix_ipc.BusyError after ``timeout`` seconds."""
+        """Wait for the next piece of a reply. Raises posix_ipc.BusyError after ``timeout`` seconds."""
         while True:
             with contextlib.suppress(posix_ipc.SignalError):  # a signal handler ran; continue to wait
                 return bytes(self._queue.receive(timeout)[0])
 
     def close(self) -> None:
-        """Remove the queue."""
+        """Remove the reply queue."""
         self._queue.close()
         _remove(self.name)
 
@@ -123,7 +129,7 @@ def _remove(name: str) -> None:
 
 
 def remove_stale_queues(server: str = "*") -> list[str]:
-    """Remove this user's reply queues of ended processes, for one server or for all, and return their names."""
+    """Remove this user's reply queues of processes that have exited, for one server or for all, and return their names."""
     found = []
     for entry in SHARED_MEMORY.glob(f"wavesim.{server}.reply.*"):
         *_, pid, start, number = entry.name.split(".")
@@ -138,7 +144,7 @@ def remove_stale_queues(server: str = "*") -> list[str]:
 
 @dataclass
 class _PendingReply:
-    """Reply with pieces that have not been sent yet."""
+    """Reply with pieces that have not all been sent yet."""
 
     queue: posix_ipc.MessageQueue
     unsent: deque[bytes]
@@ -147,14 +153,16 @@ class _PendingReply:
 
 
 class ReplyOutbox:
-    """Replies that are waiting to be sent. No method blocks: pieces that do not fit into a queue wait for the next :meth:`poll`."""
+    """Replies that are waiting to be sent. No method blocks, because pieces that do not fit into a queue wait for the
+    next :meth:`poll`.
+    """
 
     def __init__(self) -> None:
         self._waiting: list[_PendingReply] = []
         self.abandoned_count = 0  #: number of replies that their receivers did not read
 
     def send(self, name: str, number: int, text: bytes) -> bool:
-        """Send as many pieces as fit and keep the others. Return False if there is no room to keep them."""
+        """Send as many pieces of a reply as fit, and keep the others. Return False if there is no room to keep them."""
         if len(self._waiting) >= WAITING or sum(r.size for r in self._waiting) + len(text) > ROOM_BYTES:
             return False
         with contextlib.suppress(
@@ -170,7 +178,7 @@ class ReplyOutbox:
         self._waiting = [r for r in self._waiting if not self._push(r, now)]
 
     def _push(self, reply: _PendingReply, now: float | None = None) -> bool:
-        """Send as many pieces as fit. Return True when the reply is sent or abandoned."""
+        """Send as many pieces of a reply as fit. Return True when the reply has been sent or abandoned."""
         try:
             while reply.unsent:
                 reply.queue.send(reply.unsent[0], 0)
@@ -188,7 +196,7 @@ class ReplyOutbox:
         return True
 
     def close(self) -> None:
-        """Discard the waiting replies."""
+        """Discard all waiting replies."""
         for reply in self._waiting:
             reply.queue.close()
         self._waiting.clear()

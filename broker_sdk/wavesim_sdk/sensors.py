@@ -1,8 +1,8 @@
-"""Declare the tables of all sensors, both WaVeSim's own and those of other packages.
+"""Declare the tables of all sensors, both those of WaVeSim and those of other packages.
 
-A package provides a sensor by two entry points of the same name: under ``wavesim.sensors`` its
-:class:`~wavesim_sdk.tables.Table` (made by :func:`sensor_table`), and under ``wavesim.emulators`` the class that
-computes its values. Frame B is the body frame, and S the frame of the sensor as mounted.
+A package provides a sensor through two entry points of the same name: in the group ``wavesim.sensors``, its
+:class:`~wavesim_sdk.tables.Table` (made by :func:`sensor_table`), and in the group ``wavesim.emulators``, the class
+that computes its values. Frame B is the body frame, and S is the frame of the sensor as mounted.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from wavesim_sdk.actuators import MAX_THRUSTERS
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import MAX_ACTUATORS, TICK, TIME, Field, Table, integer, value
 
-HEAD_COLUMNS = 4  #: first columns of each sensor's table, before its values
-MULTIBEAM_BEAMS = 256  #: maximum beams of a multibeam
-MAX_SCALARS = 4  #: maximum quantities of the water that a sensor measures
-LEAK_COMPARTMENTS = 4  #: maximum compartments of a leak detector
-RANGER_BEAMS = 8  #: maximum beams of a ranger
-DVL_BEAMS = 4  #: maximum beams of a Doppler log
+HEAD_COLUMNS = 4  #: first columns of each sensor table, before the values
+MULTIBEAM_BEAMS = 256  #: maximum number of beams of a multibeam echosounder
+MAX_SCALARS = 4  #: maximum number of water quantities that a sensor measures
+LEAK_COMPARTMENTS = 4  #: maximum number of compartments of a leak detector
+RANGER_BEAMS = 8  #: maximum number of beams of a ranger
+DVL_BEAMS = 4  #: maximum number of beams of a Doppler log
 ADCP_BEAMS = 4  #: number of beams of a current profiler
-ADCP_CELLS = 64  #: maximum cells of a current profile
+ADCP_CELLS = 64  #: maximum number of cells of a current profile
 RADAR_TARGETS = 16  #: maximum number of tracks of a radar
-AIS_STATIONS = 16  #: maximum stations listed by an AIS receiver, its own first
+AIS_STATIONS = 16  #: maximum number of stations listed by an AIS receiver, with its own station first
 
 
 def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[Field] = ()) -> Table:
-    """Make the table of a sensor. Each row contains tick, time, validity, sequence number and values.
+    """Make the table of a sensor. Each row contains the tick, time, validity, sequence number and values.
 
-    ``state`` contains the columns that an emulator needs from the past, such as a bias that walks or the energy used.
-    They are hidden, so that a process that takes over continues where the other one ended.
+    ``state`` contains the columns that an emulator needs from the past, such as a bias that follows a random walk, or
+    the energy used. They are hidden columns. With them, a process that takes over can continue where the previous one
+    stopped.
     """
     head = (
         TICK,
@@ -47,7 +48,7 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
     generation = integer(
         "generation",
         "",
-        "Generation of the instrument in the table `instruments`. If it differs from the current one, the value belongs to a "
+        "Generation of the instrument in the `instruments` table. If it differs from the current one, the value belongs to a "
         "previous instrument.",
     )
     measured = integer("measured_ns", "ns", "Time to which the following values apply.")
@@ -185,7 +186,7 @@ _BUILT_IN = (
             value("x", "m/s", "Velocity of the water along the x axis of frame S.", ADCP_CELLS),
             value("y", "m/s", "Velocity of the water along the y axis of frame S.", ADCP_CELLS),
             value("z", "m/s", "Velocity of the water along the z axis of frame S, which is the axis of the instrument.", ADCP_CELLS),
-            value("error", "m/s", "Error velocity: disagreement of the beams, scaled to the noise of x and y; "
+            value("error", "m/s", "Error velocity: disagreement between the beams, scaled to the noise of x and y; "
                                   "NaN with three beams.", ADCP_CELLS),
             value("ranges", "m", "Range to the bottom, the surface or an obstacle along each beam; NaN = none.", ADCP_BEAMS),
             value("first", "m", "Distance of the centre of the first cell along the axis."),
@@ -245,7 +246,7 @@ _BUILT_IN = (
     ),
     sensor_table(
         "ais",
-        "Newest report of each AIS station, own station first, at the resolution of AIS messages; NaN = no station, "
+        "Latest report from each AIS station, own station first, at the resolution of AIS messages; NaN = no station, "
         "or not available.",
         (
             value("mmsi", "", "MMSI of the station.", AIS_STATIONS),
@@ -255,7 +256,7 @@ _BUILT_IN = (
             value("cog", "rad", "Course over ground, 0..2 pi.", AIS_STATIONS),
             value("heading", "rad", "True heading, 0..2 pi.", AIS_STATIONS),
             value("turn", "rad/s", "Rate of turn, positive to starboard; class A only.", AIS_STATIONS),
-            value("age", "s", "Time since the last report of the station.", AIS_STATIONS),
+            value("age", "s", "Time since the last report from the station.", AIS_STATIONS),
             value("station", "", "1 class A, 2 class B (carrier sense), 3 class B (self-organised), 4 mark, 5 "
                                  "receiver only.", AIS_STATIONS),
             value("kind", "", "Type of ship or of mark.", AIS_STATIONS),
@@ -268,7 +269,7 @@ _BUILT_IN = (
     ),
 )  # fmt: skip
 
-#: sensors of WaVeSim itself
+#: tables of WaVeSim's own sensors
 SENSORS: dict[str, Table] = {t.name: t for t in _BUILT_IN}
 
 
@@ -297,20 +298,20 @@ def sensor_table_of(name: str) -> Table:
 
 
 def value_count(table: Table) -> int:
-    """Return the number of elements of a value, without the head and the hidden columns."""
+    """Return the number of elements in the value of a sensor, without the head and the hidden columns."""
     return table.visible.dtype.itemsize // 8 - HEAD_COLUMNS
 
 
 def value_fields(table: Table) -> tuple[Field, ...]:
-    """Return the fields of a value, without the head and the hidden columns."""
+    """Return the fields of a sensor value, without the head and the hidden columns."""
     return table.visible.fields[HEAD_COLUMNS:]
 
 
 def find_columns(table: Table, name: str) -> tuple[int, int, str]:
-    """Return (first number, count, unit) of a field such as `heading`, or of one number of several, such as
+    """Return (first number, count, unit) of a field such as `heading`, or of one of the numbers in a field, such as
     `rates.2`.
 
-    Raises ValueError with the available names if there is no such field.
+    Raises ValueError with the available names if the sensor does not have this field.
     """
     field_name, dot, element = name.partition(".")
     at = 0

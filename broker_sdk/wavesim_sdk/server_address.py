@@ -1,4 +1,4 @@
-"""Resolution of a server's NAME (on this machine) or HOST:PORT to its address."""
+"""Resolution of a server's NAME (on this machine) or HOST:PORT to a network address."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ __all__ = ["DEFAULT_PORT", "DEFAULT_SERVER", "SERVER_VARIABLE", "ServerName", "a
 
 DEFAULT_PORT = 9750
 DEFAULT_SERVER = ("127.0.0.1", DEFAULT_PORT)
-SERVER_VARIABLE = "WAVESIM_SERVER"  #: environment variable with the default server
+SERVER_VARIABLE = "WAVESIM_SERVER"  #: environment variable that selects the default server
 
 ServerName = str | tuple[str, int]
 
 
 def address_of(server: ServerName | None) -> tuple[str, int]:
-    """Return the address of a server, given as ``(host, port)``, ``"host:port"`` or the name of a server on this machine.
+    """Return the address of a server that is given as ``(host, port)``, as ``"host:port"``, or as the name of a server
+    on this machine.
 
-    With None, the variable WAVESIM_SERVER selects the server; if it is not set, port 9750 of this machine is used.
-    Raises ConfigError if the text is invalid, and NotRunning if no server of that name runs here.
+    If None is given, the WAVESIM_SERVER variable selects the server; if this variable is not set, port 9750 on this
+    machine is used. Raises ConfigError if the text is invalid, and NotRunning if no server of that name is running
+    here.
     """
     server = server if server is not None else os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
     if not isinstance(server, str):

@@ -1,13 +1,13 @@
 """Shared-memory areas: tables that one process writes and many processes read, one whole tick at a time.
 
-docs/SHARED_MEMORY.md defines the layout of a segment and of its tables.
+docs/SHARED_MEMORY.md defines the layout of a shared-memory segment and of its tables.
 
-The writer of a table increments ``begun``, fills the buffer ``begun & 1``, which readers do not use, and sets ``done``.
-A reader copies the buffer ``done & 1`` and keeps the copy if ``begun`` has not exceeded ``done + 1`` in the meantime. No
-process waits, and no reader sees a half-written tick.
+The writer of a table increments ``begun``, fills the buffer ``begun & 1``, which readers do not use at that time, and
+then sets ``done``. A reader copies the buffer ``done & 1`` and keeps the copy if ``begun`` has not exceeded ``done +
+1`` in the meantime. No process has to wait, and no reader sees a half-written tick.
 
-This requires a processor that makes stores visible in program order, as x86-64 does. Python has no memory fences to enforce
-that order on other processors, so other machines are refused.
+This requires a processor that makes stores visible in program order, as x86-64 does. On any other machine, attaching
+raises an error, because Python does not have the memory fences that would enforce that order.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from wavesim_sdk.tables import LAYOUT_VERSION, Table
 MAGIC = b"WVSMAREA"
 HEADER_BYTES = 64
 TABLE_HEADER_BYTES = 64
-ORDERED_MACHINES = ("x86_64", "AMD64")  #: processors that keep the order of stores and of loads
-MEMORY = Path("/dev/shm")  #: folder in which Linux lists the segments
-MAX_NAMED_SERVERS = 5  #: maximum number of servers in a message
+ORDERED_MACHINES = ("x86_64", "AMD64")  #: processors that preserve the order of stores and of loads
+MEMORY = Path("/dev/shm")  #: folder in which Linux lists shared-memory segments
+MAX_NAMED_SERVERS = 5  #: maximum number of servers that a message lists
 BEGUN, DONE, TICK_0, TICK_1, OWNER, OWNER_START, DUE, SYNCHRONOUS = range(8)
 
 
 def segment_name(server: str, area: str) -> str:
-    """Return the POSIX name of an area's segment."""
+    """Return the POSIX name of the segment for an area."""
     return f"/wavesim.{server_name(server)}.{area}"
 
 
 def process_start(pid: int) -> int:
-    """Return the start time of a process in clock ticks since boot; 0 if the process does not exist.
+    """Return the start time of a process in clock ticks since boot, or 0 if the process does not exist.
 
-    Together with the PID it identifies a process uniquely, although PIDs are reused.
+    Together with the PID, the start time identifies a process uniquely, although PIDs are reused.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -77,7 +77,7 @@ def running_servers() -> Iterator[tuple[str, int]]:
 
 
 def no_such_server(server: str) -> NotRunning:
-    """Return the error for a name that no running server has. It suggests a server, or how to start one."""
+    """Return the error for a name that no running server has. It suggests another server, or how to start one."""
     found = [name for name, _ in running_servers() if name != server]
     if not found:
         hint = "start one with: wavesim serve CONFIG"
@@ -94,7 +94,7 @@ def server_of(segment: str) -> str:
 
 
 def require_ordered_stores() -> None:
-    """Raise AttachError on a machine whose processor does not keep the order of stores."""
+    """Raise AttachError on a machine whose processor does not preserve the order of stores."""
     if platform.machine() not in ORDERED_MACHINES:
         raise AttachError(
             f"shared memory requires an x86-64 processor, which keeps the order of stores; this one is '{platform.machine()}', "
@@ -109,7 +109,7 @@ def _format(dtype: np.dtype[Any]) -> str:
 
 
 class TableView:
-    """Table inside a mapped segment. Rows consist of whole 8-byte words, so that they can be copied as numbers."""
+    """Table inside a mapped segment. Its rows consist of whole 8-byte words, so that they can be copied as numbers."""
 
     def __init__(self, buffer: memoryview, offset: int, capacity: int, dtype: np.dtype[np.void]) -> None:
         self.capacity, self.dtype = capacity, dtype
@@ -120,16 +120,17 @@ class TableView:
             np.frombuffer(buffer, dtype, capacity, start),
             np.frombuffer(buffer, dtype, capacity, start + size),
         )
-        #: the buffers as whole numbers (rows, words): NumPy copies these ten times faster than rows with columns
+        #: the buffers as whole numbers (rows, words), which NumPy copies ten times faster than rows with columns
         self.words: tuple[Ints, Ints] = (as_words(self.buffers[0]), as_words(self.buffers[1]))
-        self.numbers: tuple[Floats, Floats] = (as_numbers(self.buffers[0]), as_numbers(self.buffers[1]))  #: for kernels
-        #: the columns of a row for :mod:`struct`, which packs a row ten times faster than NumPy
+        #: the same buffers for kernels
+        self.numbers: tuple[Floats, Floats] = (as_numbers(self.buffers[0]), as_numbers(self.buffers[1]))
+        #: the columns of a row for the :mod:`struct` module, which packs a row ten times faster than NumPy
         self.row_format = struct.Struct("<" + "".join(_format(dtype[name]) for name in dtype.names or ()))
 
     def snapshot(self, tries: int = 1_000_000) -> tuple[int, Record]:
-        """Copy the last finished write and return (tick, all rows). Never blocks the writer.
+        """Copy the last finished write and return (tick, all rows). This never blocks the writer.
 
-        Raises AttachError after ``tries`` attempts: the table changes too often, or its header is damaged.
+        Raises AttachError after ``tries`` attempts, because the table changes too often or its header is damaged.
         """
         header = self.header
         for _ in range(tries):
@@ -151,7 +152,7 @@ class TableView:
 
     @property
     def latest(self) -> Record:
-        """Return the rows of the last finished write without copying them. Only for the writer."""
+        """Return the rows of the last finished write without copying them. Only the writer may use this method."""
         return self.buffers[self.header[DONE] & 1]
 
     @property
@@ -160,7 +161,9 @@ class TableView:
         return self.words[self.header[DONE] & 1]
 
     def begin_write(self) -> Record:
-        """Begin a write and return the rows to fill. These rows still contain the values of the last write but one."""
+        """Begin a write and return the rows to fill. They still contain the values of the write before the previous
+        one.
+        """
         return self.buffers[self._begin()]
 
     def begin_numbers(self) -> Floats:
@@ -173,13 +176,15 @@ class TableView:
         return begun & 1
 
     def end_write(self, tick: int) -> None:
-        """Publish the rows filled since :meth:`begin_write`."""
+        """Publish the rows that were filled since :meth:`begin_write`."""
         begun = self.header[BEGUN]
         self.header[TICK_0 + (begun & 1)] = tick
         self.header[DONE] = begun
 
     def publish_row(self, tick: int, *numbers: float | bytes) -> None:
-        """Publish a table of one row from the numbers and texts of its columns; a column of three numbers takes three."""
+        """Publish a table with one row from the numbers and texts of its columns; a column of three numbers takes three
+        values.
+        """
         self.row_format.pack_into(self.words[self._begin()].data, 0, *numbers)
         self.end_write(tick)
 
@@ -197,7 +202,8 @@ class TableView:
 def create_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
     """Create and allocate a shared-memory segment. Raises OSError if this fails.
 
-    All pages are allocated now, because an access to a page that the system cannot provide would kill the process.
+    All pages are allocated immediately, because a later access to a page that the system cannot provide would kill the
+    process.
     """
     require_ordered_stores()
     with contextlib.suppress(posix_ipc.ExistentialError):
@@ -219,10 +225,11 @@ def create_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
 
 
 def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writable: bool = False) -> mmap.mmap:
-    """Map a segment that another process created. It must start with ``magic`` and have at least ``min_bytes`` bytes.
+    """Map a segment that another process created. It must start with ``magic`` and be at least ``min_bytes`` bytes
+    long.
 
     ``description`` names the segment in messages. Raises posix_ipc.ExistentialError if the segment does not exist, and
-    NotRunning if another process is just creating it. Raises AttachError if permission is missing or if the segment is
+    NotRunning if another process is still creating it. Raises AttachError if permission is missing or if the segment is
     of another kind.
     """
     require_ordered_stores()
@@ -247,7 +254,7 @@ def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writab
 
 
 def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], int]:
-    """Return the layout (offset and columns of each table, as in the header) and the size of the segment."""
+    """Return the layout of a segment (offset and columns of each table, as in the header) and its size."""
     layout: list[dict[str, Any]] = []
     for table, capacity in tables:
         fields = [
@@ -273,7 +280,9 @@ def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], 
 
 
 def _write_header(memory: mmap.mmap | bytearray, layout: list[dict[str, Any]], size: int) -> None:
-    """Write the header of a new area. The magic is written last, so that no process attaches to an incomplete header."""
+    """Write the header of a new area. The magic is written last, so that no process can attach while the header is
+    incomplete.
+    """
     text = json.dumps(layout).encode()
     header = np.frombuffer(memory, np.int64, 8, 0)
     memory[HEADER_BYTES : HEADER_BYTES + len(text)] = text
@@ -310,7 +319,7 @@ class SharedMemoryArea:
 
     @classmethod
     def create(cls, name: str, tables: Sequence[tuple[Table, int]], group: bool = False) -> SharedMemoryArea:
-        """Create a segment. The caller must ensure that no other server owns the name."""
+        """Create a shared-memory segment. The caller must ensure that no other server owns the name."""
         layout, size = _layout(tables)
         memory = create_memory(name, size, group)
         _write_header(memory, layout, size)
@@ -346,7 +355,7 @@ class SharedMemoryArea:
         return area
 
     def unlink(self) -> None:
-        """Remove the name of the segment, if it has one; existing mappings stay valid."""
+        """Remove the name of the segment, if it has a name; existing mappings stay valid."""
         if self.name:
             with contextlib.suppress(posix_ipc.ExistentialError):
                 posix_ipc.unlink_shared_memory(self.name)

@@ -1,10 +1,10 @@
-"""A server's status as text: a summary for people, and all values."""
+"""A server's status as text: as a summary for people, and as a list of all values."""
 
 from __future__ import annotations
 
 from typing import Any
 
-#: counters that are 0 in a run without trouble, and their text
+#: counters that are 0 in a run without problems, and the text for each of them
 TROUBLE = {
     "events_dropped": "records are missing from the log",
     "sensors_late": "values of an emulator were late",
@@ -16,7 +16,7 @@ TROUBLE = {
 
 
 def summary(status: dict[str, Any]) -> list[str]:
-    """Return the lines of a summary: state, address, bodies, clients, missing programs and problems."""
+    """Return the lines of a status summary: state, address, bodies, clients, missing programs and problems."""
     pace = f", {status['realtime_factor']:.1f} x real time" if status["state"] == "running" else ""
     address = "{}:{}".format(*status["address"]) if status.get("address") else "not reported"
     lines = [
@@ -43,7 +43,7 @@ def summary(status: dict[str, Any]) -> list[str]:
 
 
 def all_values(status: dict[str, Any]) -> list[str]:
-    """Return one line per value of the status, without the clients."""
+    """Return one line for each value of a server's status, without the clients."""
     shown = {k: v for k, v in status.items() if k != "clients"}
     return [f"{key:18} {value if value != {} and value != [] else '-'}" for key, value in shown.items()]
 

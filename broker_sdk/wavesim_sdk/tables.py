@@ -1,10 +1,11 @@
-"""Declare every table and record of the system, once.
+"""Declare every table and record of the system, each in one place.
 
 These declarations define the layout of shared memory, the schemas of the log, the structs of the mailbox and
-``docs/SHARED_MEMORY.md``. A number has 8 bytes (``i8`` or ``f8``), and a text column a multiple of 8 bytes. A record
-therefore has the same bytes in C, NumPy and CDR, without padding.
+``docs/SHARED_MEMORY.md``. A number takes 8 bytes (``i8`` or ``f8``), and a text column takes a multiple of 8 bytes. A
+record therefore consists of the same bytes in C, NumPy and CDR, without padding.
 
-Frames: W north-east-down, B forward-starboard-down, F the water at the body. Quaternions are scalar first.
+The frames are W (north-east-down), B (forward-starboard-down) and F (the water at the body). Quaternions are
+scalar-first.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from wavesim_sdk.actuators import MAX_ACTUATORS as MAX_ACTUATORS
 LAYOUT_VERSION = 1
 
 NAME_BYTES = 32
-MAX_PAYLOAD = 256  #: maximum payload of an acoustic packet, bytes
-MAX_SIGNAL_S = 60.0  #: maximum length of a signal whose sender states it, s
-MAX_SEGMENTS = 64  #: maximum number of segments of a line
+MAX_PAYLOAD = 256  #: maximum payload of an acoustic packet in bytes
+MAX_SIGNAL_S = 60.0  #: maximum length in s of a signal whose sender states its length
+MAX_SEGMENTS = 64  #: maximum number of segments of a mooring or tether line
 
 
 class RunState(IntEnum):
@@ -43,52 +44,53 @@ class BodyType(IntEnum):
 
 
 class Outcome(IntEnum):
-    """Outcome of a signal at one node. Every value except HEARD is a reason for loss."""
+    """Outcome of a signal at one node. Every outcome except HEARD is a reason for loss."""
 
     HEARD = 0
     BELOW_THRESHOLD = 1
-    FADED = 2  #: the signal fell below the ambient noise before it arrived
+    FADED = 2  #: the signal became weaker than the ambient noise before it arrived
     OUT_OF_BAND = 3
-    TRANSMITTING = 4  #: the node was sending (half duplex)
-    RECHARGING = 5  #: the node could not receive during its recharge time
+    TRANSMITTING = 4  #: the node was transmitting (half duplex)
+    RECHARGING = 5  #: the node could not receive while it was recharging
     RECEIVER_LEFT = 6
     NOT_SENT = 7  #: the transmitter was still recharging
-    COLLISION = 8  #: this reception overlapped another in time and band, and did not exceed it by the capture ratio
+    #: another reception overlapped this one in time and band, and this one did not exceed it by the capture ratio
+    COLLISION = 8
     BLOCKED = 9  #: an obstacle or a hill of the sea bed blocked the path
     SHADOW = 10  #: no ray of the sound-speed profile reaches the node
-    ECHO = 11  #: a later path of a signal that was already detected; not reported
-    DROPPED = 12  #: lost at random by the instrument (key `drop_out`)
-    CORRUPT = 13  #: bit errors in the packet
-    FOREIGN = 14  #: a packet with the modulation of another make
+    ECHO = 11  #: a later path of a signal that had already been detected; not reported
+    DROPPED = 12  #: the instrument lost the signal at random (`drop_out` key)
+    CORRUPT = 13  #: the packet had bit errors
+    FOREIGN = 14  #: the packet had the modulation of another make
 
 
 class SensorFault(IntEnum):
     """Fault of a sensor."""
 
     NONE = 0
-    LOST = 1  #: no valid values
+    LOST = 1  #: the sensor has no valid values
     FROZEN = 2  #: the last value is repeated as if it were new
-    BIAS = 3  #: the amount is added to every value
-    SPIKES = 4  #: the amount is the probability of a value with a large error
-    NOISY = 5  #: the noise is multiplied by the amount
-    WET = 6  #: leak detectors: bit k of the amount is set for a wet compartment k
-    UNLOCKED = 7  #: Doppler log: no bottom lock
+    BIAS = 3  #: the amount of the fault is added to every value
+    SPIKES = 4  #: the amount of the fault is the probability of a value with a large error
+    NOISY = 5  #: the noise is multiplied by the amount of the fault
+    WET = 6  #: for a leak detector, bit k of the amount is set if compartment k is wet
+    UNLOCKED = 7  #: the Doppler log has no bottom lock
 
 
 class SignalKind(IntEnum):
     """Content of an acoustic signal."""
 
-    PULSE = 0  #: pulse of a pinger, transponder or responder
+    PULSE = 0  #: pulse from a pinger, transponder or responder
     DATA = 1  #: packet with a payload
-    RANGE_REQUEST = 2  #: request of a modem; the addressed modem replies
+    RANGE_REQUEST = 2  #: request from a modem, to which the addressed modem replies
     RANGE_REPLY = 3
 
 
 @dataclass(frozen=True)
 class Field:
-    """Column of a table: NumPy type, shape, unit, and meaning with its frame.
+    """Column of a table: its NumPy type, shape, unit, and meaning, including its frame.
 
-    A hidden column is only for an emulator that takes over from another one. Logs and clients do not receive it.
+    A hidden column exists only for an emulator that takes over from another one. Logs and clients do not receive it.
     """
 
     name: str
@@ -101,7 +103,9 @@ class Field:
 
 @dataclass(frozen=True)
 class Table:
-    """Table with its columns and its writer. ``tail`` describes the bytes that follow a record in the log, if any."""
+    """Table with its columns and its writer. ``tail`` describes the bytes that follow a record in the log, if there are
+    any.
+    """
 
     name: str
     doc: str
@@ -111,14 +115,14 @@ class Table:
 
     @property
     def message(self) -> str:
-        """Name of the log's message type, in the style of ROS 2."""
+        """Name of the message type in the log, in ROS 2 style."""
         return "wavesim/msg/" + "".join(part.capitalize() for part in self.name.split("_"))
 
     @functools.cached_property
     def visible(self) -> Table:
         """The table without its hidden columns.
 
-        Hidden columns are at the end, so the first bytes of a row are a row of this table.
+        Hidden columns are at the end, so the first bytes of a row in the full table form a row of this table.
         """
         return Table(self.name, self.doc, self.writer, tuple(f for f in self.fields if not f.hidden), self.tail)
 
@@ -128,7 +132,9 @@ class Table:
 
     @property
     def first_columns(self) -> dict[str, int]:
-        """Index of the first number of each column in the view (rows, numbers) of a table with columns of 8 bytes."""
+        """Index of the first number of each column in the view (rows, numbers) of a table whose columns consist of
+        8-byte values.
+        """
         return {name: offset // 8 for name, (_, offset, *_) in (self.dtype.fields or {}).items()}
 
 
@@ -246,7 +252,7 @@ CLIENTS = Table(
 
 CREW = Table(
     "crew",
-    "Other sessions of bodies: instruments and listeners, one row each. The table `clients` contains the pilots.",
+    "Other sessions of bodies: instruments and listeners, one row each. Pilots are in the `clients` table.",
     "front",
     (
         integer("body", "", "Row of the body; -1 = this row and all following rows are empty."),
@@ -260,7 +266,9 @@ CREW = Table(
         integer("datagrams_out", "", "Datagrams sent to the session."),
     ),
 )
-CREW_ROWS = 64  #: additional rows of the table `crew`, besides one per body; sessions for which no row is left appear only in the status
+#: additional rows in the `crew` table, beyond one row per body; sessions for which no row is left appear only in the
+#: status
+CREW_ROWS = 64
 
 SIGNALS = Table(
     "signals",
@@ -361,7 +369,7 @@ INSTRUMENTS = Table(
         value(
             "fault_amount",
             "",
-            "Size of a bias (in the unit of the components), probability of a spike, factor of the noise, or bit mask "
+            "Size of the bias (in the unit of the components), spike probability, noise factor, or bit mask "
             "of wet compartments.",
         ),
     ),
@@ -451,7 +459,7 @@ SENT = Table(
         integer("to_address", "", "Modem address of the destination; 0 = all."),
         integer("emission_ns", "ns", "Exact time of emission."),
         integer("clock_ns", "ns", "Time of emission according to the sender's clock."),
-        integer("out_of_reach", "", "Number of nodes beyond the signal's reach at emission."),
+        integer("out_of_reach", "", "Number of nodes that were out of range when the signal was emitted."),
         value("frequency", "Hz", "Carrier frequency."),
         value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
         value("duration", "s", "Duration of the signal."),
@@ -549,11 +557,13 @@ ESTIMATE = Table(
 
 SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, CREW, SIGNALS, SENT, RECEPTION, NOTICE)
 VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, EFFORT, SURROUNDINGS, INSTRUMENTS, ESTIMATE, LINES)
-HISTORY_ROWS = 512  #: number of records of SENT, RECEPTION and NOTICE kept in shared memory
+HISTORY_ROWS = 512  #: number of SENT, RECEPTION and NOTICE records kept in shared memory
 
 
 def ros2_definition(table: Table) -> str:
-    """Return the table as a ROS 2 message definition. The CDR body of such a message is the bytes of the record."""
+    """Return the table as a ROS 2 message definition. The CDR body of such a message consists of the bytes of the
+    record.
+    """
     lines = []
     for f in table.fields:
         kind = {"i": "int64", "f": "float64", "S": "uint8"}[f.type[0]]

@@ -1,4 +1,4 @@
-"""Signals that request a program to end: Ctrl-C, kill, a closed terminal."""
+"""Signals that ask a program to end: Ctrl-C, kill, or a closed terminal."""
 
 import signal
 

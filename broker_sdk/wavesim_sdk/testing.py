@@ -1,4 +1,4 @@
-"""Tools to test programs that use the wire protocol: a lossy network, sessions in memory and a scripted server.
+"""Tools for testing programs that use the wire protocol: a lossy network, sessions in memory and a scripted server.
 
 Examples::
 
@@ -34,7 +34,7 @@ from wavesim_sdk.wire.state_parts import split_readings
 Address = tuple[str, int]
 STEP_NS = 4_000_000
 
-#: body of the tests: two actuators and two sensors
+#: body used in the tests, with two actuators and two sensors
 ACTUATORS = (
     ActuatorDescription(0, "propeller", 0, "1/s", -25.0, 25.0),
     ActuatorDescription(1, "rudder", 1, "rad", -0.5, 0.5),
@@ -55,21 +55,23 @@ SENSORS = (
 
 
 def admit_all(join: Join, _old: Session | None = None) -> Admission:
-    """Admission for tests: row 3, ticks of 4 ms, states every 50 ms; observers have no body."""
+    """Admission for tests: each client is admitted to row 3, with ticks of 4 ms and states every 50 ms; observers have
+    no body.
+    """
     if join.role == Role.OBSERVER:
         return Admission(-1, STEP_NS, 1500.0)
     return Admission(3, STEP_NS, 1500.0, 50_000_000, actuators=ACTUATORS, sensors=SENSORS)
 
 
 def stopped_clock() -> tuple[int, int]:
-    """Return tick and run state of a simulation clock that is stopped at tick 0."""
+    """Return the tick and the run state of a simulation clock that is stopped at tick 0."""
     return 0, 0
 
 
 def sessions_for_tests(
     admit: Callable[[Join, Session | None], Admission] = admit_all, keepalive: float = 0.5, **options: Any
 ) -> ServerSessions:
-    """Server sessions with reproducible secrets."""
+    """Sessions on the server's side, with reproducible secrets."""
     options.setdefault("rng", random.Random(7))
     return ServerSessions(admit, options.pop("clock", stopped_clock), keepalive, 5.0, **options)
 
@@ -80,11 +82,12 @@ class InMemoryLink:
 
     client: ClientSession
     sessions: ServerSessions = field(default_factory=sessions_for_tests)
-    loss: float = 0.0  #: probability that a datagram is lost; it is duplicated with half that probability
+    loss: float = 0.0  #: probability that a datagram is lost; the probability that it is duplicated is half as large
     seed: int = 0
     now: float = 100.0
     address: Address = ("127.0.0.1", 4000)
-    delay: float = 0.0  #: maximum delay of a datagram, s; 0 = 0.1 s with loss, else 0.001 s
+    #: maximum delay of a datagram in s; 0 selects 0.1 s if datagrams are lost, and 0.001 s otherwise
+    delay: float = 0.0
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
@@ -121,12 +124,12 @@ class InMemoryLink:
 
     @property
     def session(self) -> Session:
-        """The session on the server side."""
+        """The server's side of the session."""
         return next(iter(self.sessions.by_token.values()))
 
 
 class _LoopThread(ABC):
-    """Asyncio loop in a separate thread, for the duration of a ``with`` block."""
+    """Asyncio loop in a separate thread, which runs for the duration of a ``with`` block."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -162,7 +165,7 @@ class _Port(asyncio.DatagramProtocol):
         self._received(data, address[:2])
 
     def error_received(self, _error: Exception) -> None:
-        """Ignore the error. If the peer does not run (yet), the datagram counts as lost."""
+        """Ignore the error. If the peer is not running (yet), the datagram counts as lost."""
 
 
 async def _bind(received: Callable[[bytes, Address], None]) -> asyncio.DatagramTransport:
@@ -172,7 +175,9 @@ async def _bind(received: Callable[[bytes, Address], None]) -> asyncio.DatagramT
 
 
 class LossyProxy(_LoopThread):
-    """UDP proxy on loopback that loses, duplicates, delays and reorders datagrams of both directions, reproducibly by seed."""
+    """UDP proxy on loopback that loses, duplicates, delays and reorders datagrams in both directions, reproducibly for
+    a given seed.
+    """
 
     def __init__(
         self,
@@ -235,8 +240,9 @@ class LossyProxy(_LoopThread):
 class FakeServer(_LoopThread):
     """Server side of the protocol over real UDP, without a simulation.
 
-    ``server_events`` lists what happened in the sessions, and ``raw`` every received datagram. Set ``drop_datagram`` to a
-    function that selects incoming datagrams to lose, and ``answer`` to one that returns the answer to a request.
+    ``server_events`` lists what happened in the sessions, and ``raw`` lists every received datagram. Set
+    ``drop_datagram`` to a function that selects which incoming datagrams to lose, and ``answer`` to a function that
+    returns the answer to a request.
     """
 
     def __init__(
@@ -318,7 +324,7 @@ class FakeServer(_LoopThread):
         self._do(lambda: self.sessions.push(session, check(event)))
 
     def item(self, name: str, item: Any) -> None:
-        """Send an event as plain values, valid or not."""
+        """Send an event made from plain values, whether valid or not."""
         session = self.session(name)
 
         def push() -> None:
@@ -327,7 +333,7 @@ class FakeServer(_LoopThread):
         self._do(push)
 
     def step(self, name: str, tick: int, sensors: Mapping[str, Sequence[float | None]] | None = None) -> None:
-        """Send a STEP to a lockstep client; ``sensors`` are values by name."""
+        """Send a STEP to a lockstep client; ``sensors`` contains values by name."""
         session = self.session(name)
         step, parts = make_step(session, tick, sensors or {})
         self._do(lambda: self.sessions.step(session, step, parts, time.monotonic()))
@@ -338,14 +344,14 @@ class FakeServer(_LoopThread):
         self._do(lambda: self.sessions.bye(session, text))
 
     def events_of(self, kind: type[Happening], name: str) -> list[Any]:
-        """Return the events of one type in a client's sessions."""
+        """Return all events of one type in the sessions of a client."""
         return [h for h in list(self.server_events) if isinstance(h, kind) and h.session.name == name]
 
 
 def make_step(
     session: Session, tick: int, sensors: Mapping[str, Sequence[float | None]]
 ) -> tuple[StepMessage, list[SensorsMessage]]:
-    """Return a STEP of the body of the tests, and SENSORS datagrams with the readings that do not fit into it."""
+    """Return a STEP for the test body, and SENSORS datagrams with the readings that do not fit into the STEP."""
     sensor_numbers = {s.name: s.number for s in session.admission.sensors}
     readings = [Reading(sensor_numbers[name], tick * STEP_NS, 0, tuple(values)) for name, values in sensors.items()]
     count = len(session.admission.actuators)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: verb -> (name of its value, or "" if it has none; meaning)
+#: (name of the verb's value, or "" if it has none; meaning) of each verb
 TIMER_VERBS: dict[str, tuple[str, str]] = {
     "start": ("", "start the simulation clock (also after pause or stop)"),
     "stop": ("", "stop the simulation clock; clients stay connected"),

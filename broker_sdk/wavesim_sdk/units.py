@@ -1,7 +1,7 @@
-"""Convert quantities at the edge: text with a unit in, SI numbers out.
+"""Convert quantities at the edge of the system: text with a unit comes in, SI numbers go out.
 
-Inside the project everything is SI and radians. Other units appear only in a configuration file, on the command line,
-or in a name that ends in the unit (``_deg``, ``_dbar``).
+Inside the project, everything is in SI units and radians. Other units appear only in a configuration file, on the
+command line, or in a name that ends in the unit (``_deg``, ``_dbar``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numbers import Real
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
-#: quantity -> {unit: factor to SI}. Documents print the first unit.
+#: the units of each quantity, as {unit: factor to SI}. Documents print the first unit.
 QUANTITIES: dict[str, dict[str, float]] = {
     "length": {"m": 1.0, "km": 1e3, "cm": 1e-2, "mm": 1e-3},
     "area": {"m2": 1.0, "cm2": 1e-4},
@@ -51,15 +51,16 @@ QUANTITIES: dict[str, dict[str, float]] = {
 
 
 def unit_names(quantity: str) -> str:
-    """Return the units of a quantity, for a message."""
+    """Return the units of a quantity as text for a message."""
     return ", ".join(QUANTITIES[quantity])
 
 
 def parse(text: str, quantity: str, count: int = 1) -> tuple[float, ...]:
-    """Parse numbers followed by one unit, and return them in SI.
+    """Parse numbers followed by one unit, and return the numbers in SI units.
 
     ``parse("15 ms", "time")`` is ``(0.015,)``; ``parse("1 2 3 m", "length", 3)`` is ``(1, 2, 3)``. An empty
-    ``quantity`` means pure numbers. Raises ValueError with a message that states what was found and what is allowed.
+    ``quantity`` means numbers without a unit. Raises ValueError with a message that states what was found and what is
+    allowed.
     """
     match = re.fullmatch(rf"\s*((?:{_NUMBER}[\s,]*)+?)\s*([A-Za-z/][A-Za-z0-9/ ]*|1/[A-Za-z]+)?\s*", text)
     if match is None:
@@ -83,7 +84,7 @@ def parse(text: str, quantity: str, count: int = 1) -> tuple[float, ...]:
 def to_real(value: object) -> float:
     """Return a received value as a real number, or NaN.
 
-    NaN replaces booleans, values that are not numbers, and integers too large for a float.
+    NaN replaces booleans, values that are not numbers, and integers that are too large for a float.
     """
     if type(value) is float:  # the usual case
         return value
@@ -96,7 +97,7 @@ def to_real(value: object) -> float:
 
 
 def format_quantity(value: float, quantity: str) -> str:
-    """Return a number in the first unit of its quantity, for documents and messages."""
+    """Return a number as text in the first unit of its quantity, for documents and messages."""
     if not quantity:
         return f"{value:g}"
     unit, factor = next(iter(QUANTITIES[quantity].items()))

@@ -1,4 +1,4 @@
-"""``wavesim conformance``: check a broker, an emulator or a server of others."""
+"""``wavesim conformance``: check a broker, an emulator or a server that others wrote."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ from wavesim_sdk.cli_numbers import Quantity
 @click.command(context_settings={"allow_interspersed_args": False})  # options after COMMAND belong to it
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--sensor", help="Sensor type of the emulator that COMMAND starts; without it, COMMAND starts a broker.")
+@click.option("--device", is_flag=True, help="COMMAND starts a virtual device (`wavesim device`).")
+@click.option(
+    "--send",
+    "samples",
+    multiple=True,
+    help="With --device: a valid command of its protocol, with escapes such as \\r\\n or \\x01. Repeatable.",
+)
 @click.option(
     "--at", "server", metavar="HOST:PORT", help="Address of a running server to check; do not specify a COMMAND."
 )
@@ -35,21 +42,25 @@ from wavesim_sdk.cli_numbers import Quantity
 def conformance(
     command: tuple[str, ...],
     sensor: str | None,
+    device: bool,
+    samples: tuple[str, ...],
     server: str | None,
     body: str,
     step: float,
     remote: bool,
     as_json: bool,
 ) -> None:
-    """Check that a broker, emulator or server conforms. It may be written in any language.
+    """Check that a broker, emulator, device or server conforms. It may be written in any language.
 
     A broker or server must follow docs/PROTOCOL.md, and an emulator docs/SHARED_MEMORY.md. COMMAND starts the
     broker or emulator; the checker fills in its placeholders {port} and {name}. A broker must join at 127.0.0.1 under that
     name with a lockstep period of 100 ms. An emulator must serve the server of that name in lockstep, or with --remote
-    join with the role `emulator`. A server (--at, --body) must already be running, without keys. The exit code is 5 if
-    a rule is broken.
+    join with the role `emulator`. A server (--at, --body) must already be running, without keys. A device (--device)
+    joins with a lockstep period of 100 ms; the checker sends invalid bytes to its ports, and is a host that never
+    reads. The exit code is 5 if a rule is broken.
     """
     from wavesim_conformance.broker import BrokerChecker, ConformanceChecker, Finding
+    from wavesim_conformance.device import DeviceChecker
     from wavesim_conformance.emulator import EmulatorChecker
     from wavesim_conformance.server import ServerChecker
     from wavesim_sdk.errors import BrokerError
@@ -61,11 +72,15 @@ def conformance(
             )
 
     if server is not None:
-        unused("with --at, which checks a server", "sensor", "step", "remote")
+        unused("with --at, which checks a server", "sensor", "step", "remote", "device")
+    elif device:
+        unused("with --device", "sensor", "remote")
     elif not sensor:
         unused("without --sensor", "step", "remote")
     if server is None:
         unused("without --at", "body")
+    if not device:
+        unused("without --device", "samples")
     checker: ConformanceChecker
     if server is not None:
         host, _, port = server.rpartition(":")
@@ -73,7 +88,9 @@ def conformance(
             raise click.UsageError("to check a server, use --at HOST:PORT --body NAME without COMMAND")
         checker = ServerChecker((host.strip("[]"), int(port)), body, say)
     elif not command:
-        raise click.UsageError("COMMAND is missing: specify the command that starts the broker or the emulator")
+        raise click.UsageError("COMMAND is missing: specify the command that starts the broker, emulator or device")
+    elif device:
+        checker = DeviceChecker(command, [_bytes(text) for text in samples], say)
     else:
         checker = EmulatorChecker(command, sensor, step, say, remote) if sensor else BrokerChecker(command, say)
     findings = checker.run()
@@ -82,6 +99,17 @@ def conformance(
     broken = sum(not f.ok for f in findings)
     if broken:
         raise BrokerError(f"{broken} of {len(findings)} rules broken")
+
+
+def _bytes(text: str) -> bytes:
+    """Return the bytes of a text with escapes, as in Python."""
+    try:
+        data = text.encode("latin-1", "backslashreplace").decode("unicode_escape").encode("latin-1")
+    except (UnicodeDecodeError, UnicodeEncodeError):
+        raise click.BadParameter(f"invalid escape in '{text}'", param_hint="--send") from None
+    if not data:
+        raise click.BadParameter("the command is empty", param_hint="--send")
+    return data
 
 
 def commands() -> list[click.Command]:

@@ -88,7 +88,7 @@ class FakeEngine:
             self.instruments["body"][self.instruments["body"] == row] = -1
 
     def mount_instrument(self, k: int, row: int, instrument: str, place: int) -> None:
-        """Mount an instrument on a body, in row ``k`` of the table ``instruments``."""
+        """Mount an instrument on a body, in row ``k`` of the ``instruments`` table."""
         entry = self.instruments[k]
         entry["body"], entry["number"] = row, int((self.instruments["body"] == row).sum() - (entry["body"] == row))
         entry["type"], entry["name"], entry["place"] = self.sensor.encode(), instrument.encode(), place

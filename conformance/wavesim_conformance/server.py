@@ -311,7 +311,9 @@ class ServerChecker(ConformanceChecker):
         self.port.send_values(Type.KEEPALIVE_REPLY, [0], self.token, self.received)
         acks = [got[1].ack for _ in range(40) if (got := self.port.receive(0.02)) and got[1].token == self.token]
         self.record(
-            "requests are acknowledged in order, and none after a gap", set(acks) <= {6} or not acks, f"{set(acks)}"
+            "requests are acknowledged in order, and no request after a gap is acknowledged",
+            set(acks) <= {6} or not acks,
+            f"{set(acks)}",
         )
 
     def _three_periods(self) -> float:

@@ -1,4 +1,4 @@
-"""AIS sentences for the reports that a sensor `ais` lists, encoded by pyais.
+"""AIS sentences for the reports that an `ais` sensor lists, encoded by pyais.
 
 Messages according to ITU-R M.1371-5: 1 (class A), 18 (class B), 21 (aids to navigation), 5 and 24 (name, call sign, type,
 size). An unknown value becomes the code for "not available".
@@ -31,7 +31,7 @@ EPFD_GPS = 1  #: type of the positioning device
 
 
 class VoyageData(MessageType5):
-    """Message 5. It keeps reserved types of ships, which pyais would replace by others."""
+    """Message 5 that keeps reserved ship types, which pyais would replace with other types."""
 
     @classmethod
     def fields(cls) -> tuple[Any, ...]:

@@ -72,9 +72,14 @@ class _CeruleanDevice:
 
     def __init__(self, send: Callable[[bytes], None], new: Callable[[], list[ImagingFrame]]) -> None:
         self.send, self._new = send, new
-        self.parser = PingParser()
+        self.parser, self.refused = PingParser(), 0
         self.enabled, self.sound_speed = False, 0.0  #: sound speed set by the host, m/s; 0 = sound speed of the sonar
         self.last = b""
+
+    @property
+    def errors(self) -> int:
+        """Number of invalid frames and refused requests."""
+        return self.parser.bad + self.refused
 
     def receive(self, data: bytes) -> None:
         """Process bytes received from the host."""
@@ -89,6 +94,7 @@ class _CeruleanDevice:
                 self._refuse(message, trouble)
 
     def _refuse(self, message: int, text: str) -> None:
+        self.refused += 1
         self.send(encode_frame(NACK, struct.pack("<H", message) + text.encode() + b"\0"))
 
     def _send_message(self, message: int) -> None:

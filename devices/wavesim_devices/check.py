@@ -1,8 +1,9 @@
-"""The devices' part of `wavesim check`: the elements <device> of a configuration."""
+"""Check the <device> elements of a configuration, for `wavesim check`."""
 
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,28 +17,33 @@ if TYPE_CHECKING:
 
 STARTING_OPTIONS = ("pilot", "lockstep", "server", "host", "port")  #: parameters that the trial itself sets
 
+WITHOUT_NAME = ("run", "replay")  #: commands that are not devices
+
 
 def check_devices(loaded: LoadedConfig) -> None:
     """Raise ConfigError for a device that is unknown or has invalid options."""
     for body in loaded.config.fleet.bodies:
         for device in body.device:
             try:
-                _check(body.name, device)
+                _check(body.name, device, loaded.path.parent)
             except ValueError as error:
-                fail_at(device.place, f"'{body.name}': device '{device.name}': {error}")
+                fail_at(device.place, f"'{body.name}': device '{device.label}': {error}")
 
 
-def _check(body: str, device: DeviceConfig) -> None:
+def _check(body: str, device: DeviceConfig, folder: Path) -> None:
     from wavesim_devices.cli import commands
 
     (group,) = (c for c in commands() if isinstance(c, click.Group))
-    command = group.commands.get(device.name)
+    devices = {name: c for name, c in group.commands.items() if name not in WITHOUT_NAME}
+    if device.run and not (folder / device.run).is_file():
+        raise ValueError(f"there is no file {folder / device.run}")
+    command = group.commands["run"] if device.run else devices.get(device.name)
     if command is None:
-        raise ValueError(f"unknown device{suggest_name(device.name, group.commands)}")
+        raise ValueError(f"unknown device{suggest_name(device.name, devices)}")
     context = click.Context(command, info_name=device.name)
     try:
         with context:
-            command.parse_args(context, [body, *shlex.split(device.options)])
+            command.parse_args(context, [*([device.run] if device.run else []), body, *shlex.split(device.options)])
     except click.exceptions.Exit:
         raise ValueError("remove --help from `options`") from None
     except click.ClickException as error:

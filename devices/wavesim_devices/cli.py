@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavesim_devices.cli_devices import at_body, device, device_command, outlet_option, sensor_option, where
+from wavesim_devices.cli_devices import at_body, device, device_command, outlet_option, sensor_option
+from wavesim_devices.cli_traffic import PLACES, where
 from wavesim_sdk.cli_commands import server_option
 
 if TYPE_CHECKING:
@@ -167,8 +168,8 @@ def dvl(form: str, beam_angle: int) -> Any:
 
 
 @device.command(
-    help="Serve NMEA 0183, NMEA 2000 and Signal K for boat NAME.\n\nWHERE is tcp:PORT (listen on), udp:PORT (send to) or "
-    "pty:LINK, all on loopback. Default: NMEA 0183 on tcp:10111 and udp:10110, NMEA 2000 on tcp:1457, Signal K on tcp:8376."
+    help=f"Serve NMEA 0183, NMEA 2000 and Signal K for boat NAME.\n\nWHERE is {PLACES}, all on loopback. "
+    "Default: NMEA 0183 on tcp:10111 and udp:10110, NMEA 2000 on tcp:1457, Signal K on tcp:8376."
     " A Signal K server on the same machine itself listens on tcp:10110 and tcp:8375."
 )
 @at_body
@@ -205,7 +206,8 @@ def boat(
         (DeviceType("NMEA 2000", lambda _, send, p: n2k.Nmea2000Device(send, p, now), n2k.TYPES), nmea2000),
         (DeviceType("Signal K", lambda _, send, p: sk.SignalKDevice(send, p, now), sk.TYPES), signalk),
     )
-    asyncio.run(serve_devices(place, *((kind, {"port": port}) for kind, ports in kinds for port in ports)))
+    outlets = [(kind, port) for kind, ports in kinds for port in ports]
+    asyncio.run(serve_devices(place, *((kind, {f"port{n}": port}) for n, (kind, port) in enumerate(outlets, start=1))))
 
 
 @click.command()
@@ -232,6 +234,9 @@ def commands() -> list[click.Command]:
     return [device, record]
 
 
+from wavesim_devices import cli_further_modems as cli_further_modems  # noqa: E402
 from wavesim_devices import cli_modems as cli_modems  # noqa: E402  # the modules register their commands
 from wavesim_devices import cli_navigation as cli_navigation  # noqa: E402
+from wavesim_devices import cli_own as cli_own  # noqa: E402
+from wavesim_devices import cli_positioning as cli_positioning  # noqa: E402
 from wavesim_devices import cli_tcp_modems as cli_tcp_modems  # noqa: E402

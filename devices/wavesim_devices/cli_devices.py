@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wavesim_devices.cli_traffic import PLACES, traffic_options, where
 from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.cli_numbers import Quantity
 
 if TYPE_CHECKING:
-    from wavesim_devices.ports import OpenPort
-    from wavesim_devices.serve import DeviceOptions
+    from wavesim_devices.serve import DeviceOptions, TrafficOptions
 
 
 @click.group()
@@ -24,14 +24,20 @@ def at_body(function: Any) -> Any:
     """Add the options of a command whose device belongs to body NAME; the function receives them as its first argument."""
 
     def run(
-        name: str, server: tuple[str, int], pilot: bool, lockstep: float, sensor: tuple[str, ...] = (), **own: Any
+        name: str,
+        server: tuple[str, int],
+        pilot: bool,
+        lockstep: float,
+        traffic: TrafficOptions,
+        sensor: tuple[str, ...] = (),
+        **own: Any,
     ) -> None:
         from wavesim_devices.serve import DeviceOptions
 
-        function(DeviceOptions(name, server, pilot, lockstep, sensor, click.echo), **own)
+        function(DeviceOptions(name, server, pilot, lockstep, sensor, traffic, click.echo), **own)
 
     run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # its own options
-    run.__name__ = function.__name__
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
     for option in (
         click.option(
             "--lockstep",
@@ -44,6 +50,7 @@ def at_body(function: Any) -> Any:
             is_flag=True,
             help="Join as the pilot: no other program drives the body, which enters and leaves the simulation with this command.",
         ),
+        traffic_options,
         address_options,
         click.argument("name"),
     ):
@@ -101,20 +108,6 @@ def device_command(meaning: str, *more: Any, talks: bool = False, modem: bool = 
     return make
 
 
-def where(text: str) -> OpenPort:
-    """Return the function that opens the port named by `tcp:PORT`, `udp:PORT` or `pty:LINK`."""
-    from wavesim_devices import ports
-
-    kind, _, at = text.partition(":")
-    if kind == "pty" and at:
-        return lambda accept: ports.PtyPort(accept, at)
-    if kind == "tcp" and at.isdigit() and int(at) <= 65535:
-        return lambda accept: ports.TcpPort(accept, int(at))
-    if kind == "udp" and at.isdigit() and 0 < int(at) <= 65535:
-        return lambda accept: ports.UdpPort(accept, int(at))
-    raise click.BadParameter(f"invalid output '{text}': use tcp:PORT (listen on), udp:PORT (send to) or pty:LINK")
-
-
 def outlet_option(option: str, title: str) -> Any:
     return click.option(
         option,
@@ -159,7 +152,7 @@ def multi_port_command(meaning: str, default_ports: Mapping[str, str], *more: An
         ]
         for option in (*reversed(options), *(() if modem else (sensor_option,)), *reversed(more)):
             run = option(run)
-        text = f"{meaning}\n\nWHERE is tcp:PORT (listen on), udp:PORT (send to), pty:LINK, all on loopback, or off."
+        text = f"{meaning}\n\nWHERE is {PLACES}, all on loopback, or off."
         return device.command(name, help=text)(at_body(run))
 
     return make

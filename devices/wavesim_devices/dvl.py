@@ -4,7 +4,7 @@
 Velocities are in ship axes: starboard, forward, up; -32768 marks a bad value. PD0 reports the velocity of the bottom
 relative to the instrument. PD4 and PD6 report the velocity of the vehicle, which has the opposite sign. Beams 1 to 4
 have azimuths of 315, 135, 45 and 225 degrees from forward to starboard. Beam 3 therefore points 45 degrees to starboard
-of forward, as with a 45 degree mount. Heading, pitch and roll come from the sensor ``ahrs``, and temperature, salinity
+of forward, as with a 45 degree mount. Heading, pitch and roll come from the ``ahrs`` sensor, and temperature, salinity
 and depth from ``ctd``, if the body has these sensors.
 
 Commands end with CR: ``===`` (break: stop pinging), ``CS`` (start), ``PD0 PD4 PD6``, ``CR1``, ``CK``, ``ES35``
@@ -204,13 +204,18 @@ class DvlDevice:
             beam_angle,
             picked,
         )
-        self.lines = LineSplitter()
+        self.lines, self.refused = LineSplitter(), 0
         self.pinging, self.max_range_depth = True, math.inf
         self.salinity: float | None = None
         self.number = 0
         self._last: int | None = None
         self._good: float | None = None
         self._way = [0.0, 0.0, 0.0]
+
+    @property
+    def errors(self) -> int:
+        """Number of invalid commands and lines."""
+        return self.refused + self.lines.dropped
 
     def receive(self, data: bytes) -> None:
         """Process bytes received from the host."""
@@ -234,6 +239,7 @@ class DvlDevice:
         elif verb == "CR" and value in ("0", "1"):
             self.salinity, self.max_range_depth, self.output_format = None, math.inf, "PD0"
         elif not (verb == "CK" and not value) and not (verb == "EX" and value[:2] == "10"):
+            self.refused += 1
             return b" ERR: unknown command or invalid value\r\n"
         return b""
 

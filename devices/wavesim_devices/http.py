@@ -1,4 +1,4 @@
-"""HTTP/1.1 port of a device: requests become calls of a handler, whose answers are JSON."""
+"""HTTP/1.1 port of a device. A handler is called for each request and returns a JSON answer."""
 
 from __future__ import annotations
 

@@ -96,27 +96,33 @@ class NanoModemDevice:
 
     def __init__(self, broker: AsyncBroker, address: int, sound_speed: float, send: Callable[[bytes], None]) -> None:
         self.broker, self.address, self.sound_speed, self.send = broker, address, sound_speed, send
-        self.parser = NanoModemParser()
+        self.parser, self.errors = NanoModemParser(), 0
         self.time: float | None = None  # None until the first state arrives
         self._asked: tuple[int, int] | None = None  # address and request of the pending ping
         self._timer_runs, self._timer_start_ns = False, 0
         self._deadline: float | None = None
-        broker.on_reception(self._heard)
 
     def receive(self, data: bytes) -> None:
         """Process bytes received from the host."""
         for command in self.parser.feed(data):
             if command is None:
-                self.send(b"E\r\n")
+                self._refuse()
             else:
                 self._handle_command(command)
+
+    def _refuse(self) -> None:
+        self.errors += 1
+        self.send(b"E\r\n")
 
     def _handle_command(self, command: bytes) -> None:
         letter, rest = command[:1], command[1:]
         if letter == b"?":
             self.send(b"#A%03dV%05d\r\n" % (self.address, VOLTAGE))
         elif letter == b"A":
-            self.send(b"#A%03d\r\n" % self.address if int(rest) == self.address else b"E\r\n")
+            if int(rest) == self.address:
+                self.send(b"#A%03d\r\n" % self.address)
+            else:
+                self._refuse()
         elif letter == b"P":
             self.send(b"$P%s\r\n" % rest)
             request = self.broker.range_to(int(rest))
@@ -172,6 +178,8 @@ class NanoModemDevice:
     def step(self, step: Step) -> None:
         """Process a new simulation state."""
         self.time = step.time
+        for reception in step.receptions:
+            self._heard(reception)
         if self._asked is not None:
             if self._deadline is None:  # the ping came before the first state
                 self._deadline = self.time + TIMEOUT_S

@@ -184,7 +184,7 @@ def tll(number: int, latitude: float, longitude: float, status: str, time: datet
 
 
 def target_sentences(value: Value, gps: Value | None, clock: Clock = utc) -> Iterator[bytes]:
-    """Yield TTM for each target of a sensor `radar`. With a GPS value, TTM includes the closest approach, and TLL
+    """Yield TTM for each target of a `radar` sensor. With a GPS value, TTM includes the closest approach, and TLL
     follows.
     """
     time = clock(value.time_ns)

@@ -93,7 +93,7 @@ class Ping1DDevice:
         self, send: Callable[[bytes], None], true_sound_speed: float, echosounder: str = "echosounder"
     ) -> None:
         self.send, self.true_sound_speed, self.echosounder = send, true_sound_speed, echosounder
-        self.parser = PingParser()
+        self.parser, self.refused = PingParser(), 0
         self.device, self.gain, self.automatic, self.enabled, self.interval = 1, 3, 1, 1, 100
         self.scan_start, self.scan_length, self.sound_speed = 0, 30_000, 1_500_000
         self.number = self.distance = self.confidence = 0
@@ -101,6 +101,11 @@ class Ping1DDevice:
         self._next = 0.0
 
     # -- host -> instrument ----------------------------------------------------------------------
+
+    @property
+    def errors(self) -> int:
+        """Number of invalid frames and refused requests."""
+        return self.parser.bad + self.refused
 
     def receive(self, data: bytes) -> None:
         """Process bytes received from the host."""
@@ -140,6 +145,7 @@ class Ping1DDevice:
         self.send(encode_frame(ACK, struct.pack("<H", message), self.device))
 
     def _refuse(self, message: int, text: str) -> None:
+        self.refused += 1
         self.send(encode_frame(NACK, struct.pack("<H", message) + text.encode() + b"\0", self.device))
 
     def _send_message(self, message: int) -> None:

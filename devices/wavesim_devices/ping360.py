@@ -1,6 +1,6 @@
 """Virtual Blue Robotics Ping360 scanning sonar (Ping protocol, device type 2).
 
-The device reads the sensor `scanner` of a body, or the frames of a scanning `sonar`. With frames, each sample of the
+The device reads the `scanner` sensor of a body, or the frames of a scanning `sonar`. With frames, each sample of the
 device is the maximum of the echoes within its range interval.
 
 The head turns in gradians (400 per turn) from the x axis of the instrument towards its y axis. For each transmission it
@@ -105,7 +105,7 @@ class Ping360Device:
         """
         self.send, self.sound_speed, self.scanner, self._new = send, sound_speed, scanner, take_frames
         self._pictures: dict[int, tuple[list[int], float]] = {}  # strengths and metres per sample, by gradian
-        self.parser = PingParser()
+        self.parser, self.refused = PingParser(), 0
         self.device, self.head, self.sector = 2, Ping360Settings(), Ping360Sector()
         self.automatic = False
         self._seen: dict[int, float] = {}  # range in m by gradian
@@ -114,6 +114,11 @@ class Ping360Device:
         self._due: deque[tuple[float, bool]] = deque()  # pending replies: time, and whether the head transmits
 
     # -- host -> instrument ----------------------------------------------------------------------
+
+    @property
+    def errors(self) -> int:
+        """Number of invalid frames and refused requests."""
+        return self.parser.bad + self.refused
 
     def receive(self, data: bytes) -> None:
         """Process bytes received from the host."""
@@ -191,6 +196,7 @@ class Ping360Device:
         self.send(encode_frame(ACK, struct.pack("<H", message), self.device))
 
     def _refuse(self, message: int, text: str) -> None:
+        self.refused += 1
         self.send(encode_frame(NACK, struct.pack("<H", message) + text.encode() + b"\0", self.device))
 
     def _send_message(self, message: int) -> None:

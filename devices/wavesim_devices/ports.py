@@ -1,6 +1,7 @@
 """Ports of virtual devices: a pseudo-terminal, or a TCP or UDP port on loopback.
 
-Each host program that uses a port has its own connection. A port calls ``accept`` when a host connects and passes
+Each host program that uses a port has its own connection. ``path`` is the place of an open port for people, ``where``
+the one in the syntax of the command line. A port calls ``accept`` when a host connects and passes
 it the function that sends bytes to this host alone.
 """
 
@@ -27,7 +28,7 @@ class Connection(Protocol):
         """Process bytes received from the host."""
 
     def close(self) -> None:
-        """Forget the host, which has closed the connection."""
+        """Remove the host, because it has closed the connection."""
 
 
 Accept = Callable[[Bytes], Connection]  #: creates the connection with a host; argument: sends bytes to this host
@@ -62,6 +63,7 @@ class PtyPort:
                 os.close(self._slave)
                 raise WaveSimError(f"cannot create the symbolic link {link}: {error.strerror}") from None
             self.path = link
+        self.where = f"pty:{link}"
         self._connection = accept(self.send)
 
     async def open(self) -> None:
@@ -95,7 +97,7 @@ class TcpPort:
         self._accept, self._port, self.dropped = accept, port, 0
         self._writers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None  # None until it listens
-        self.path = ""
+        self.path = self.where = ""
 
     async def open(self) -> None:
         """Start listening for clients."""
@@ -104,6 +106,7 @@ class TcpPort:
         except OSError as error:
             raise _taken(self._port, error) from None
         self.path = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self.where = f"tcp:{self.path.rpartition(':')[2]}"
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._writers) >= MAX_CLIENTS:
@@ -136,13 +139,13 @@ class TcpPort:
 
 
 class UdpPort:
-    """Sender of datagrams to a UDP port on loopback, with one sentence or reply in each. It also receives answers."""
+    """Sender of datagrams to a UDP port on loopback. Each datagram contains one sentence or reply. The sender also receives answers."""
 
     def __init__(self, accept: Accept, port: int) -> None:
         self._target, self.dropped = ("127.0.0.1", port), 0
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
-        self.path = f"udp 127.0.0.1:{port}"
+        self.path, self.where = f"udp 127.0.0.1:{port}", f"udp:{port}"
         self._connection = accept(self.send)
 
     async def open(self) -> None:
@@ -155,6 +158,8 @@ class UdpPort:
 
     def send(self, data: bytes) -> None:
         """Send one datagram. If no program is listening, drop and count it."""
+        if not data:  # closes a connection; here there is none
+            return
         try:
             self._socket.sendto(data, self._target)
         except (BlockingIOError, ConnectionRefusedError):
@@ -178,7 +183,8 @@ class UdpServerPort:
         except OSError as error:
             self._socket.close()
             raise _taken(port, error) from None
-        self.path = f"udp 127.0.0.1:{self._socket.getsockname()[1]}"
+        number = self._socket.getsockname()[1]
+        self.path, self.where = f"udp 127.0.0.1:{number}", f"udp-server:{number}"
         self._connection = accept(self.send)
 
     async def open(self) -> None:
@@ -192,6 +198,8 @@ class UdpServerPort:
 
     def send(self, data: bytes) -> None:
         """Send one datagram to the client. If there is no client, drop and count it."""
+        if not data:  # closes a connection; here there is none
+            return
         if not self._peer[1]:
             self.dropped += len(data)
             return

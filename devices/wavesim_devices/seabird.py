@@ -11,7 +11,7 @@ Commands: ``TS`` takes one sample. ``GO`` or ``STARTNOW`` starts sampling, every
 ``OUTPUTSV=Y/N`` (SBE 45) add salinity and sound speed.
 
 Like the real instruments, the device reports absolute pressure minus the standard atmosphere. The device uses
-conductivity and temperature from the newest value of the sensor ``ctd`` of the body. Time is simulation time.
+conductivity and temperature from the newest value of the body's ``ctd`` sensor. Time is simulation time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from wavesim_sdk.epoch import EPOCH
 from wavesim_world.ocean import seawater, sound
 
 ATMOSPHERE = 10.1325  #: pressure of the standard atmosphere, dbar
-T68 = 1.00024  #: ratio of a temperature on the scale IPTS-68 to that on ITS-90
+T68 = 1.00024  #: ratio of a temperature on the IPTS-68 scale to the same temperature on ITS-90
 PROMPT = b"S>"
 MIN_INTERVAL_S, MAX_INTERVAL_S = 1, 21600
 
@@ -64,7 +64,7 @@ class SeaBirdDevice:
 
     def __init__(self, model: int, send: Bytes, ctd: str = "ctd", epoch: datetime = EPOCH) -> None:
         self.model, self.send, self.ctd, self.epoch = model, send, ctd, epoch
-        self.lines = LineSplitter()
+        self.lines, self.refused = LineSplitter(), 0
         self.interval, self.logging = (10, False) if model == 37 else (1, True)
         self.salinity = self.sound = True
         self.time = 0.0
@@ -84,11 +84,16 @@ class SeaBirdDevice:
             self._verbs["OUTPUTSAL"] = lambda v: self._flag("salinity", v)
             self._verbs["OUTPUTSV"] = lambda v: self._flag("sound", v)
 
+    @property
+    def errors(self) -> int:
+        """Number of invalid commands and lines."""
+        return self.refused + self.lines.dropped
+
     def receive(self, data: bytes) -> None:
         """Process bytes received from the host."""
         for line in self.lines.feed(data):
             verb, _, value = (part.strip() for part in line.upper().partition("="))
-            answer = self._verbs[verb](value) if verb in self._verbs else b"?CMD\r\n"
+            answer = self._verbs[verb](value) if verb in self._verbs else self._refuse("?CMD")
             self.send(line.encode("ascii", errors="replace") + b"\r\n" + answer + PROMPT)
 
     def step(self, step: Step) -> None:
@@ -103,6 +108,10 @@ class SeaBirdDevice:
             self._next = (self.time // self.interval + 1) * self.interval
             if self._values is not None:
                 self.send(self._sample())
+
+    def _refuse(self, text: str) -> bytes:
+        self.refused += 1
+        return f"{text}\r\n".encode()
 
     def _sample(self) -> bytes:
         if self._values is None:  # out of the water, or without an emulator
@@ -128,13 +137,13 @@ class SeaBirdDevice:
 
     def _set_interval(self, value: str) -> bytes:
         if not value.isdigit() or not MIN_INTERVAL_S <= int(value) <= MAX_INTERVAL_S:
-            return f"invalid interval, {MIN_INTERVAL_S} to {MAX_INTERVAL_S} s\r\n".encode()
+            return self._refuse(f"invalid interval, {MIN_INTERVAL_S} to {MAX_INTERVAL_S} s")
         self.interval = int(value)
         return b""
 
     def _flag(self, name: str, value: str) -> bytes:
         if value not in ("Y", "N"):
-            return b"Y or N\r\n"
+            return self._refuse("Y or N")
         setattr(self, name, value == "Y")
         return b""
 
@@ -149,7 +158,7 @@ class SeaBirdDevice:
 
 
 def cnv(time_s: Any, values: Any, latitude: float, longitude: float, epoch: datetime = EPOCH) -> str:
-    """Return the text of a CTD file (.cnv) for records of the table ``ctd``. Times are in s, the position in rad."""
+    """Return the text of a CTD file (.cnv) for records of the ``ctd`` table. Times are in s, the position in rad."""
     time = np.asarray(time_s, float)
     gauge = np.asarray(values["pressure"], float) - ATMOSPHERE
     columns = (

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from wavesim_devices.line_faults import DISCONNECTED, RESTARTED, FaultyLine, LineFault, is_active
 from wavesim_devices.ports import Bytes, Connection, OpenPort
 from wavesim_devices.sensor_selection import select_sensors
+from wavesim_devices.traffic import CLOSED, OPENED, RECEIVED, SENT, Traffic
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError
 
 SOUND_PERIOD_S = 0.02  #: wall time in s between two steps of devices that use sound, so that they answer promptly
+
+MAX_REPORTED = 10  #: failures of a device that are reported one by one
 
 
 class Device(Protocol):
@@ -66,67 +73,195 @@ class DeviceOptions:
     pilot: bool = False
     lockstep: float = 0.0
     sensors: tuple[str, ...] = ()  #: names of the sensors to use; required if the body has several sensors of a type
+    traffic: TrafficOptions = field(default_factory=lambda: TrafficOptions())
     report: Callable[[str], None] = print
+
+
+@dataclass(frozen=True)
+class TrafficOptions:
+    """Options for the traffic between a device and its hosts."""
+
+    record: Path | None = None  #: file that records the traffic
+    is_printed: bool = False
+    faults: tuple[LineFault, ...] = ()
+    seed: int = 0  #: of the faults
 
 
 class Host:
     """Host program at a port of a device. Its bytes are dropped until the device has joined the body."""
 
-    def __init__(self, served: ServedDevice, port: str, send: Bytes) -> None:
-        self._served, self._port, self.send = served, port, send
+    def __init__(self, served: ServedDevice, port: str, number: int, send: Bytes) -> None:
+        self.served, self.port, self.number, self._send = served, port, number, send
         self._connection: Connection | None = None
+        self._inward, self._outward = (
+            FaultyLine(deliver, served.faults, f"{served.seed} {port} {number} {what}", lambda: served.traffic.time)
+            for deliver, what in ((self._to_device, RECEIVED), (self._to_host, SENT))
+        )
+        self._note(OPENED)
+
+    def _note(self, what: str, data: bytes = b"") -> None:
+        self.served.traffic.note(self.port, self.number, what, data)
 
     def connect(self) -> None:
         """Connect the host with the device, if both exist."""
-        if isinstance(self._served.device, ConnectingDevice):
-            self._connection = self._served.device.connect(self._port, self.send)
+        if isinstance(self.served.device, ConnectingDevice):
+            self._connection = self.served.device.connect(self.port, self.send)
 
     def receive(self, data: bytes) -> None:
         """Process bytes received from the host."""
+        self.served.counts["received"] += len(data)
+        self._note(RECEIVED, data)
+        self._inward.put(data)
+
+    def send(self, data: bytes) -> None:
+        """Send bytes of the device to the host. No bytes close the connection."""
+        self._outward.put(data)
+
+    def _to_device(self, data: bytes) -> None:
+        try:
+            if self._connection is not None:
+                self._connection.receive(data)
+            elif isinstance(self.served.device, SharedDevice):
+                self.served.device.receive(data)
+        except Exception as error:  # a device's defect: it must not end the other hosts' service
+            self.served.report_failure(error, f"on {len(data)} bytes from host {self.number} of '{self.port}'")
+
+    def _to_host(self, data: bytes) -> None:
+        if data:
+            self.served.counts["sent"] += len(data)
+            self._note(SENT, data)
+        self._send(data)
+
+    def step(self) -> None:
+        """Deliver the bytes that a fault has delayed."""
+        self._inward.step()
+        self._outward.step()
+
+    def disconnect(self) -> None:
+        """Close the connection with the host, if the port has connections, and with the device."""
+        self._send(b"")
+        self.forget_device()
+
+    def forget_device(self) -> None:
+        """Close the connection with the device."""
         if self._connection is not None:
-            self._connection.receive(data)
-        elif isinstance(self._served.device, SharedDevice):
-            self._served.device.receive(data)
+            self.served.counts["errors"] += self.errors
+            self._connection.close()
+            self._connection = None
+
+    @property
+    def errors(self) -> int:
+        """Number of invalid commands that the connection with the device counted."""
+        return int(getattr(self._connection, "errors", 0))
 
     def close(self) -> None:
         """Forget the host."""
-        self._served.hosts.remove(self)
-        if self._connection is not None:
-            self._connection.close()
+        self.served.hosts.remove(self)
+        self._note(CLOSED)
+        self.forget_device()
 
 
 class ServedDevice:
     """Virtual device together with its ports and hosts."""
 
-    def __init__(self, device_type: DeviceType, open_ports: Mapping[str, OpenPort]) -> None:
-        self.device_type = device_type
+    def __init__(
+        self,
+        device_type: DeviceType,
+        open_ports: Mapping[str, OpenPort],
+        traffic: Traffic | None = None,
+        options: TrafficOptions | None = None,
+        report: Callable[[str], None] = print,
+    ) -> None:
+        options = options or TrafficOptions()
+        self.device_type, self.traffic, self.report = device_type, traffic or Traffic(), report
+        self.faults, self.seed = options.faults, options.seed
         self.device: SharedDevice | ConnectingDevice | None = None
         self.hosts: list[Host] = []
+        self.counts: Counter[str] = Counter()  #: bytes received and sent, failures, errors of closed connections
+        self._numbers: Counter[str] = Counter()  # of the hosts at each port
+        self._make: Callable[[], SharedDevice | ConnectingDevice] | None = None  # None until it has joined
+        self._was_disconnected = False
         self.ports = {name: open_port(partial(self._accept, name)) for name, open_port in open_ports.items()}
 
     def _accept(self, port: str, send: Bytes) -> Host:
-        host = Host(self, port, send)
+        self._numbers[port] += 1
+        host = Host(self, port, self._numbers[port], send)
         self.hosts.append(host)
-        host.connect()
+        if self._was_disconnected:
+            host.disconnect()
+        else:
+            host.connect()
         return host
 
     def create(self, broker: AsyncBroker, sensors: dict[str, str]) -> None:
         """Create the device, and connect the hosts that came before it."""
-        self.device = self.device_type.create(broker, self.send, sensors)
-        for host in self.hosts:
-            host.connect()
+        self._make = partial(self.device_type.create, broker, self.send, sensors)
+        self._start()
+
+    def _start(self) -> None:
+        if self._make is not None:
+            self.device = self._make()
+            for host in self.hosts:
+                host.connect()
 
     def send(self, data: bytes) -> None:
         """Send bytes to all hosts."""
         for host in self.hosts:
             host.send(data)
 
+    def step(self, step: Step) -> None:
+        """Process a new simulation state."""
+        now = step.time
+        is_disconnected = is_active(self.faults, (DISCONNECTED, RESTARTED), now)
+        if is_disconnected and not self._was_disconnected:
+            for host in list(self.hosts):
+                host.disconnect()
+        if is_active(self.faults, (RESTARTED,), now):
+            self.device = None
+        elif self.device is None:
+            self._start()
+        elif self._was_disconnected and not is_disconnected:
+            for host in self.hosts:
+                host.connect()
+        self._was_disconnected = is_disconnected
+        for host in self.hosts:
+            host.step()
+        if self.device is not None:
+            self.device.step(step)
+
+    def report_failure(self, error: Exception, occasion: str) -> None:
+        """Count a failure of the device, and report the first ones."""
+        self.counts["failures"] += 1
+        if self.counts["failures"] <= MAX_REPORTED:
+            self.report(f"{self.device_type.title} failed {occasion}: {place_of(error)}: {error!r}")
+
+    @property
+    def errors(self) -> int:
+        """Number of invalid commands that the device and its connections counted; 0 for a device without commands."""
+        return int(getattr(self.device, "errors", 0)) + self.counts["errors"] + sum(h.errors for h in self.hosts)
+
+    @property
+    def summary(self) -> str:
+        """Text for the user at the end: numbers of bytes, and of what went wrong."""
+        unread = sum(port.dropped for port in self.ports.values())
+        parts = [f"{self.counts['received']} B received", f"{self.counts['sent']} B sent"]
+        parts += [f"{self.errors} invalid commands"] if self.errors else []
+        parts += [f"{unread} B dropped because no host read them"] if unread else []
+        parts += [f"{self.counts['failures']} failures of the device"] if self.counts["failures"] else []
+        return f"{self.device_type.title}: {', '.join(parts)}"
+
     @property
     def title(self) -> str:
-        """Text for the user: what the device is, and where its ports are."""
+        """Text for the user that states the device and its ports."""
         if len(self.ports) == 1:
             return f"{self.device_type.title} of '{{}}' at {next(iter(self.ports.values())).path}"
         return f"{self.device_type.title} of '{{}}' at " + ", ".join(f"{n} {p.path}" for n, p in self.ports.items())
+
+
+def place_of(error: BaseException) -> str:
+    """Return the file and line at which an error was raised, for a message."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(last.filename).name}:{last.lineno}"
 
 
 async def _read_ports() -> None:
@@ -144,11 +279,14 @@ def _state_period(broker: AsyncBroker, sensors: Collection[str], acoustics: bool
 async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapping[str, OpenPort]]) -> None:
     """Join a body and serve its devices, each on its own ports, until the run ends."""
     served: list[ServedDevice] = []
+    traffic = Traffic(options.traffic.record, options.report if options.traffic.is_printed else None)
     try:
         for device_type, open_ports in devices:
-            served.append(ServedDevice(device_type, open_ports))
+            served.append(ServedDevice(device_type, open_ports, traffic, options.traffic, options.report))
             for port in served[-1].ports.values():
                 await port.open()
+        places = {name: port.where for s in served for name, port in s.ports.items()}
+        traffic.begin(", ".join(dict.fromkeys(s.device_type.title for s in served)), options.body, places)
         role = "pilot" if options.pilot else "instrument"
         async with AsyncBroker(options.body, options.server, role=role, lockstep=options.lockstep) as broker:
             taken = set().union(*(s.device_type.types for s in served))
@@ -173,11 +311,15 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapp
             async for step in broker.steps():
                 if options.lockstep:
                     await _read_ports()
+                traffic.time = step.time
                 for s in served:
-                    if s.device is not None:
-                        s.device.step(step)
+                    s.step(step)
                 await asyncio.sleep(0)  # let the ports send between steps that arrive together
+            broker.raise_if_shut_down()
     finally:
+        traffic.close()
         for s in served:
             for port in s.ports.values():
                 await port.close()
+            if s.device is not None:
+                options.report(s.summary)

@@ -18,7 +18,7 @@ def _nothing(*_: object) -> None: ...
 
 @dataclass
 class SignalTrain:
-    """The signals to send, and what the modem does as the signals leave and when the last one has ended."""
+    """Signals to send, and functions to call when they are sent and when the last one has ended."""
 
     emit: list[Emit]
     on_start: Callable[[SignalSent], None] = _nothing  #: called with the first signal
@@ -42,7 +42,7 @@ class TrainTransmitter:
 
     @property
     def busy(self) -> bool:
-        """Whether a train is under way."""
+        """Whether a train is being sent."""
         return self._current is not None
 
     def start(self, train: SignalTrain) -> None:

@@ -1,4 +1,4 @@
-"""Splitters of the bytes that a host sends into commands. They drop and count what is too long or no command."""
+"""Split the bytes that a host sends into commands. Drop and count bytes that are not a command or exceed its maximum length."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Transmitter of a virtual modem: it sends signals one after the other, because a transducer sends one at a time.
 
-If the transducer refuses a signal because it recharges, the transmitter repeats the request until its patience ends. It
+If the transducer refuses a signal because it is recharging, the transmitter repeats the request until a timeout. It
 does not repeat a signal whose time the host has set.
 """
 

@@ -283,6 +283,11 @@ class UbloxReceiver:
         self._start_ns: int | None = None  # None until the first state
         self._first_fix_ms = 0
 
+    @property
+    def errors(self) -> int:
+        """Number of damaged frames and refused commands."""
+        return self.splitter.dropped + self.refused
+
     def _restart(self) -> None:
         """Load the settings of the start."""
         self.settings = ReceiverSettings()

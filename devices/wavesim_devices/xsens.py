@@ -1,4 +1,4 @@
-"""Virtual Xsens MTi with MTData2 messages, from the sensors ``ahrs`` and ``imu`` of a body, and what else it has.
+"""Virtual Xsens MTi with MTData2 messages, from the ``ahrs`` and ``imu`` sensors of a body and its other sensors.
 
 A message is FA FF, identifier, length (FF and a u16 above 254), content, check byte: the sum of all bytes after FA is 0.
 Numbers are big endian. An answer has the identifier of the command plus 1. The housing is mounted upright: its frame S
@@ -180,7 +180,7 @@ def is_known(identifier: int) -> bool:
 
 
 def block(identifier: int, measured: _Measurement) -> bytes:
-    """Return the block of a data identifier in MTData2; empty if it is not measured."""
+    """Return the MTData2 block of a data identifier, or nothing if its quantity is not measured."""
     group = identifier & 0xFFF0
     content = measured.integers(group)
     if content is None:
@@ -192,7 +192,7 @@ def block(identifier: int, measured: _Measurement) -> bytes:
 
 
 class XsensMti:
-    """Virtual MTi. After it starts, it measures. All hosts share its port, as with a serial line."""
+    """Virtual MTi, which measures after it starts. All hosts share its port, as with a serial line."""
 
     def __init__(self, send: Bytes, sensors: Mapping[str, str]) -> None:
         self.send, self.sensors, self.splitter, self.errors = send, sensors, MessageSplitter(), 0

@@ -1,4 +1,4 @@
-"""AIS: the times at which stations report, and the reception of the reports by a station."""
+"""AIS: the times at which stations report, and the reports that a station receives."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class AisEmulator(Emulator):
         self._stations: dict[int, list[AisStation]] = {}  # by period
 
     def stations(self, period: int) -> list[AisStation]:
-        """Return all AIS stations. The state of each station contains whether it was due to report within the last
+        """Return all AIS stations. The state of each station tells whether it was due to report within the last
         ``period`` ticks.
         """
         if period not in self._stations:

@@ -1,6 +1,6 @@
-"""Kernels that instruments of all types use: random numbers, poses of sensors, and the publication of values.
+"""Kernels used by instruments of all types: random numbers, poses of sensors, and the publication of values.
 
-Arrays have one row per instrument, or a single row if it is the same for all. Tables are flat views (rows, numbers).
+Arrays have one row per instrument, or a single row if all instruments share the same values. Tables are flat views (rows, numbers).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def turned_velocity(body: Floats, column: int, lever: Floats) -> tuple[float, fl
 def fill_poses(
     state: Floats, bodies: Ints, levers: Floats, rotations: Floats, is_rotated: bool, level: float, out: Floats
 ) -> None:
-    """Fill the poses of sensors (n, POSE_COLUMNS) from the table `state`.
+    """Fill the poses of sensors (n, POSE_COLUMNS) from the `state` table.
 
     ``levers`` are positions in B and ``rotations`` (1 or n, 9) R_BS, row by row. ``level`` is the height in m of the
     water surface above the mean.
@@ -143,7 +143,7 @@ def fill_poses(
 def publish(values: Ints, places: Ints, generations: Ints, generation: int, end: int, table: Ints) -> int:
     """Copy rows of values, up to the column ``end``, to the table, and increment the sequence number of each row.
 
-    ``generations`` contains the generation of the present instrument of each row. If the column ``generation`` of a
+    ``generations`` contains the generation of the current instrument in each row. If the column ``generation`` of a
     value differs from it, the instrument was removed, and the value is skipped. Return the number of copied rows.
     """
     count = 0

@@ -80,7 +80,7 @@ class Noise:
         return found
 
     def for_purpose(self, purpose: str) -> Noise:
-        """Return the random numbers for another purpose, which are independent of these."""
+        """Return random numbers for another purpose; they are independent of these."""
         return Noise(self.streams, self.tick, self.scale, purpose)
 
 
@@ -95,7 +95,7 @@ class SensorKinematics(NamedTuple):
 
 
 class Mounting:
-    """Mounts of sensors on their bodies: one mount if all are equal, otherwise one row for each sensor."""
+    """Mounts of sensors on their bodies: a single row if all mounts are equal, otherwise one row per sensor."""
 
     def __init__(self, declared: Sequence[SensorConfig]) -> None:
         places, attitudes = ([getattr(s, name) for s in declared] for name in ("position", "attitude"))
@@ -131,7 +131,7 @@ class Batch:
     """
 
     view: FleetSnapshot
-    weather: Any  #: record of the table `weather`
+    weather: Any  #: record of the `weather` table
     level: float  #: height of the water surface above the mean, m
     tick: int
     time_ns: int
@@ -148,7 +148,7 @@ class Batch:
     ) -> None:
         """Create a batch of the instruments ``fitted``, each with the key of its random numbers.
 
-        ``entries`` are their rows in the table `instruments`, ``values`` (n,) their newest values.
+        ``entries`` are their rows in the `instruments` table, ``values`` (n,) their newest values.
         """
         self.parameters, self.prepared = parameters, prepared
         self.period = period  #: number of ticks from one value to the next
@@ -178,7 +178,7 @@ class Batch:
 
     @property
     def state_numbers(self) -> Floats:
-        """The table `state` as a matrix of numbers, for kernels; its rows are those of the bodies (``rows``)."""
+        """The `state` table as a matrix of numbers, for kernels; its rows are those of the bodies (``rows``)."""
         return self.view.state_numbers
 
     @property

@@ -1,4 +1,4 @@
-"""Kernels of motion sensors: AHRS, speed log and Doppler log. The tests have a readable twin of each."""
+"""Kernels of motion sensors: AHRS, speed log and Doppler log. The tests contain a readable twin of each kernel."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def atan2(y: float, x: float) -> float:
 
 @kernel
 def fill_ahrs(state: Floats, bodies: Ints, noise: Floats, out: Floats) -> None:
-    """Fill the values of AHRS from the table `state` and normal numbers (n, 6)."""
+    """Fill the values of AHRS from the `state` table and normal numbers (n, 6)."""
     for i in range(len(bodies)):
         b = state[bodies[i]]
         w, x, y, z = b[ATTITUDE], b[ATTITUDE + 1], b[ATTITUDE + 2], b[ATTITUDE + 3]
@@ -64,7 +64,7 @@ def fill_ahrs(state: Floats, bodies: Ints, noise: Floats, out: Floats) -> None:
 
 @kernel
 def fill_speed_log(state: Floats, bodies: Ints, noise: Floats, out: Floats) -> None:
-    """Fill the values of speed logs from the table `state` and normal numbers (n, 3)."""
+    """Fill the values of speed logs from the `state` table and normal numbers (n, 3)."""
     for i in range(len(bodies)):
         for k in range(3):
             out[i, _LOG_SPEED + k] = state[bodies[i], VELOCITY_THROUGH_WATER + k] + SPEED_SIGMA * noise[i, k]
@@ -72,7 +72,7 @@ def fill_speed_log(state: Floats, bodies: Ints, noise: Floats, out: Floats) -> N
 
 @device_function
 def solve_velocity(inverse: Floats, along: Floats, row: Floats, first: int) -> None:
-    """Write the velocity in S that belongs to velocities along beams. ``inverse`` is a matrix (3, beams)."""
+    """Compute the velocity in S from the velocities along the beams. ``inverse`` is a matrix (3, beams)."""
     for j in range(3):
         total = inverse[j, 0] * along[0]
         for k in range(1, inverse.shape[1]):

@@ -1,4 +1,4 @@
-"""Kernels of ray casting against the fixed world. :mod:`wavesim_world.ocean.scene` is the readable twin of these."""
+"""Kernels that cast rays against the fixed world. :mod:`wavesim_world.ocean.scene` is their readable twin."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def distance_to_slab(p: float, v: float, half: float) -> tuple[float, float]:
 
 @device_function
 def is_towards(x: float, y: float, z: float, ray: Floats, square: float) -> bool:
-    """Return whether a ray passes the origin of relative coordinates within a squared distance."""
+    """Return whether a ray passes the origin of relative coordinates at less than a squared distance."""
     ahead = -(x * ray[DIRECTION] + y * ray[DIRECTION + 1] + z * ray[DIRECTION + 2])
     far = x * x + y * y + z * z
     return bool(far - ahead * ahead <= square + 1e-6 and (ahead > 0.0 or far <= square))
@@ -172,7 +172,7 @@ def cast_rays(
 def may_hit_bodies(rays: Floats, own: Ints, state: Floats, bodies: Ints, radii: Floats, limit: float) -> bool:
     """Return whether any ray may hit another body than its own, within its range and ``limit``.
 
-    ``own`` (n,) contains the row of each instrument's body in the table `state`. ``bodies`` contains the rows of all
+    ``own`` (n,) contains the row of each instrument's body in the `state` table. ``bodies`` contains the rows of all
     bodies, and ``radii`` the radii of their bounding spheres.
     """
     for i in range(rays.shape[0]):

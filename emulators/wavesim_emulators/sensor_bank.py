@@ -39,7 +39,7 @@ class InstrumentGroup:
 
     def set_instruments(self, entries: Record, fitted: Sequence[KeyedInstrument], newest: Record) -> None:
         """Set the instruments of the group. ``newest`` contains their last values, or those of earlier instruments."""
-        self.entries = entries  # rows of the table `instruments`
+        self.entries = entries  # rows of the `instruments` table
         self.batch = Batch(self.parameters, self.prepared, self.period, entries, fitted, newest)
         #: newest value of each, published or not
         self.values, self.table_rows, fresh = newest, self.batch.table_rows, self.batch.fresh
@@ -55,7 +55,7 @@ class InstrumentGroup:
 
 
 class SensorBank:
-    """All instruments of a sensor type. ``table`` contains their values, at the rows given by the table `instruments`."""
+    """All instruments of a sensor type. ``table`` contains their values, at the rows given by the `instruments` table."""
 
     def __init__(self, emulator: Measuring, seed: int, table: Record) -> None:
         self.emulator, self.seed, self.table = emulator, seed, table

@@ -1,4 +1,4 @@
-"""Kernels of sensors of the water. :mod:`wavesim_world.ocean` has a readable twin of each formula."""
+"""Kernels of water sensors. :mod:`wavesim_world.ocean` contains a readable twin of each formula."""
 
 from __future__ import annotations
 

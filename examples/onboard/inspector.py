@@ -50,7 +50,7 @@ class Axis:
 
 
 class Inspector:
-    """Compute forces ahead, to starboard and down, and a yaw moment, from the picture."""
+    """Compute the forces ahead, to starboard and down, and the yaw moment, from the sonar image."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         thrusters = loaded.model(body.model).thruster

@@ -1,6 +1,6 @@
-"""Navigation by acoustic ranges: a small extended Kalman filter over round trips.
+"""Navigation by acoustic ranges: a small extended Kalman filter that uses round-trip times.
 
-:mod:`reference` uses the larger reference filter.
+:mod:`reference` navigates with the larger reference filter.
 
 State: north, east, drift of the water (north, east). Between measurements the position follows heading and speed
 through water plus the drift. A round trip measures two paths: out from the position at the query, and back to the
@@ -31,6 +31,8 @@ class Navigator:
     """Navigation filter of one vehicle. Its matrices are lists: for so few numbers, they are much faster than arrays."""
 
     HISTORY = 400
+    GAP = 1.0  # s without instruments after which the motion in between counts as unknown
+    GAP_SPEED = 1.0  # m/s, standard deviation of the velocity in a gap
 
     def __init__(self, place: tuple[float, float], sound_speed: float, lever: Sequence[float]) -> None:
         """Create the filter at ``place`` (north, east); ``lever`` is the position of the transducer in B."""
@@ -94,6 +96,9 @@ class Navigator:
             row[0] += dt * row[2]
             row[1] += dt * row[3]
             row[k] += self.Q[k] * dt
+        if dt > self.GAP:  # otherwise the filter would reject the ranges that could correct its position
+            for k in (0, 1):
+                self.P[k][k] += (self.GAP_SPEED * dt) ** 2
         self._times.append(time)
         self._track.append(
             (

@@ -22,7 +22,7 @@ KNOT = 1852.0 / 3600.0
 
 
 class NmeaBoat(Boat):
-    """A boat whose navigation is the last sentences RMC (position and track) and HDT (heading)."""
+    """A boat that navigates by the latest RMC (position and track) and HDT (heading) sentences."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         super().__init__(loaded, body)

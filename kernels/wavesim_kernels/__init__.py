@@ -1,1 +1,1 @@
-"""Elementary functions compiled, the kernel compiler and keyed random numbers: the same bits on every machine."""
+"""Compiled elementary functions, the kernel compiler and keyed random numbers, with the same bits on every machine."""

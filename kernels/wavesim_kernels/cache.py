@@ -2,10 +2,10 @@
 Numba.
 
 Each kernel is stored under a digest of everything that is compiled into it (:mod:`wavesim_kernels.compiler`). It is
-compiled again when one of its sources has changed. Importing a kernel creates neither the folder nor a file.
+compiled again when any of its sources has changed. Importing a kernel does not create the folder or any file.
 
-A program that has compiled all kernels that another program needs can record this (:class:`CompletionRecord`). The
-other program then knows it without loading the kernels.
+A program that has compiled all kernels that another program needs can record this fact (:class:`CompletionRecord`). The
+other program then knows that all kernels are stored, without loading them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from wavesim_sdk.errors import WaveSimError
 
 
 def cache_folder() -> Path:
-    """Return the folder of compiled kernels: NUMBA_CACHE_DIR, or `wavesim` in the user's cache folder."""
+    """Return the folder of compiled kernels: NUMBA_CACHE_DIR if it is set, otherwise `wavesim` in the user's cache
+    folder.
+    """
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(chosen)
     if base := os.environ.get("XDG_CACHE_HOME"):
@@ -37,7 +39,7 @@ def cache_folder() -> Path:
 
 
 def folder_for(source: Path) -> Path:
-    """Return the folder of the kernels that are defined in the folder ``source``. Each checkout has its own folder."""
+    """Return the folder of those kernels that are defined in the folder ``source``. Each checkout has its own folder."""
     return cache_folder() / f"{source.name}_{hashlib.sha256(os.fsencode(source)).hexdigest()[:16]}"
 
 
@@ -56,14 +58,14 @@ def file_digest(path: str) -> str:
 
 
 class CompletionRecord:
-    """File that states that all kernels of a program are stored, and for which sources.
+    """File that states that all kernels of a program are stored, and from which sources they were compiled.
 
     The record names the files whose functions are compiled into the kernels. It also names the files of all other
-    modules of WaVeSim and of its extensions, because these may define constants of the kernels.
+    modules of WaVeSim and its extensions, because these modules may define constants that the kernels use.
     """
 
     def __init__(self, name: str, source: Path, plugins: str) -> None:
-        """``source`` is the folder of the package; entry points of the group ``plugins`` add functions to kernels."""
+        """``source`` is the folder of the package; entry points in the group ``plugins`` add functions to kernels."""
         self.path = folder_for(source) / f"{name}.{sys.implementation.cache_tag}.json"
         self._plugins = plugins
 
@@ -79,17 +81,19 @@ class CompletionRecord:
         return found if found.get("installed") == self._installed() else {}
 
     def is_current(self) -> bool:
-        """Return whether all kernels are stored, and no source has changed since then."""
+        """Return whether all kernels are stored and no source has changed since then."""
         found = self._read()
         return bool(found) and all(_unchanged(found[kind]) for kind in ("functions", "imports"))
 
     def has_current_functions(self) -> bool:
-        """Return whether all functions of the kernels are unchanged. Probably nothing then needs to be compiled."""
+        """Return whether all functions of the kernels are unchanged. If they are, probably nothing needs to be
+        compiled.
+        """
         found = self._read()
         return bool(found) and _unchanged(found["functions"])
 
     def write(self, functions: Iterable[str]) -> None:
-        """Record that all kernels are stored, which are compiled from these files."""
+        """Record that all kernels compiled from these files are stored."""
         functions = set(functions)
         roots = {name.partition(".")[0] for name, path in _loaded_files().items() if path in functions}
         imports = {p for n, p in _loaded_files().items() if n.startswith("wavesim_") or n.partition(".")[0] in roots}
@@ -111,6 +115,6 @@ def _unchanged(files: dict[str, str]) -> bool:
 
 
 def _loaded_files() -> dict[str, str]:
-    """Return the source files of all loaded modules by the name of the module."""
+    """Return the source files of all loaded modules, by module name."""
     found = {name: getattr(module, "__file__", None) for name, module in sys.modules.items()}
     return {name: path for name, path in found.items() if path is not None and path.endswith(".py")}

@@ -1,7 +1,7 @@
 """Compiled functions of :mod:`wavesim_sdk.elementary`, :mod:`wavesim_kernels.randomness` and :mod:`wavesim_sdk.frames`.
 
-Their results are bit-identical. Where kernels are compiled, importing this module registers the elementary functions
-and the hash of the random numbers with Numba.
+The results of the compiled functions are bit-identical to those of the originals. Where kernels are compiled, importing
+this module registers the elementary functions and the random-number hash with Numba.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if MODE is Mode.COMPILE:
     from wavesim_kernels import elementary_intrinsics as elementary_intrinsics
 
 _cos, _log = elementary.cos, elementary.log
-#: R_WB of a unit quaternion, row by row; numbers or vectors of all lanes
+#: R_WB of a unit quaternion, row by row; the components are numbers or vectors of all lanes
 rotation_elements = always_inline(frames.rotation_elements)
 
 

@@ -1,16 +1,16 @@
-"""Kernels, which Python calls, and device functions, which are compiled only into kernels.
+"""Kernels, which are called from Python, and device functions, which are only compiled into kernels.
 
 Numba builds a separate library for every compiled function: it optimises the function, generates machine code and
-caches the result. Numba then links the function into each caller and repeats all of these steps there. For functions
-called only by kernels, this accounted for most of the compile time. A device function is translated once and linked
-unoptimised into the kernels that call it; only kernels are optimised and turned into machine code. The resulting code
-of a kernel is the same.
+caches the result. It then links the function into each caller and repeats all of these steps there. For functions that
+only kernels call, this accounted for most of the compile time. A device function is translated once and linked, without
+optimisation, into the kernels that call it; only kernels are optimised and turned into machine code. The resulting
+kernel code is the same.
 
-A device function called from Python, as in tests, is compiled as a kernel at that time.  With compilation off it is the plain
-function.  How Numba is made to do this is in :mod:`wavesim_kernels.numba_internals`.
+A device function that is called from Python, for example in a test, is compiled as a kernel at that time. With
+compilation off, it is the plain function. The module :mod:`wavesim_kernels.numba_internals` makes Numba do this.
 
-Wheels contain the machine code of all kernels (:mod:`wavesim_kernels.machine_code`). Where that is used, Numba is not
-imported.
+Wheels contain the machine code of all kernels (:mod:`wavesim_kernels.machine_code`). When that code is used, Numba is
+not imported.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ JIT_DISABLED = MODE is Mode.PYTHON
 
 
 def kernel(function: Function | None = None, **options: Any) -> Any:
-    """Decorate a kernel, which Python calls. It is cached on disk until any source compiled into it changes.
+    """Decorate a kernel, which is called from Python. It is cached on disk until any source that is compiled into it
+    changes.
 
-    Applied to a device function, it makes a separate kernel. ``options`` are passed to ``numba.njit``.
+    When applied to a device function, this decorator makes a separate kernel. ``options`` are passed to ``numba.njit``.
     """
     if function is None:
         return lambda given: kernel(given, **options)
@@ -65,7 +66,7 @@ def device_function(function: Function) -> Function:
 
 
 def always_inline(function: Function) -> Function:
-    """Decorate a device function that is inlined at each call."""
+    """Decorate a device function that is inlined wherever it is called."""
     made: Function = _make_device_function(function, forceinline=True)
     return made
 
@@ -73,7 +74,7 @@ def always_inline(function: Function) -> Function:
 def compile_for_types(function: Any, *arguments: Any) -> None:
     """Compile or load a kernel for arguments of these types.
 
-    A device function is translated together with everything it calls, so that kernels that call it compile sooner.
+    A device function is translated together with everything that it calls, so that kernels that call it compile faster.
     """
     if MODE is Mode.COMPILE:
         function.compile(tuple(map(nb.typeof, arguments)))
@@ -82,8 +83,8 @@ def compile_for_types(function: Any, *arguments: Any) -> None:
 def kernel_address(kernel: Any, *arguments: Any) -> Any:
     """Return the machine-code address of a kernel for arguments of these types, for kernels that call it.
 
-    The kernel is compiled or loaded first if needed. With compilation off, the kernel takes the place of its address.
-    Raises TypeError if the kernel does not return a 64-bit integer.
+    The kernel is compiled or loaded first if necessary. With compilation off, the kernel itself is returned instead of
+    its address. Raises TypeError if the kernel does not return a 64-bit integer.
     """
     if MODE is Mode.PYTHON:
         return kernel

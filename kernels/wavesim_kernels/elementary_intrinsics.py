@@ -1,6 +1,7 @@
 """LLVM code of the elementary functions and of the random-number hash.
 
-Importing this module registers them with Numba, for kernels. Only :mod:`wavesim_kernels.compiled_elementary` imports it.
+Importing this module registers the functions with Numba for use in kernels. Only
+:mod:`wavesim_kernels.compiled_elementary` imports it.
 """
 
 from __future__ import annotations
@@ -15,35 +16,35 @@ from wavesim_kernels import numba_internals, randomness
 from wavesim_sdk import elementary
 
 _options: Any = numba_internals.OPTIONS
-#: options of functions that are inlined at each call, so that loops can be vectorised
+#: options for functions that are inlined wherever they are called, so that loops can be vectorised
 _ALWAYS_INLINE: Any = {**_options, "forceinline": True, "pipeline_class": numba_internals.DeviceFunctionCompiler}
 _DOUBLE, _LONG = ir.DoubleType(), ir.IntType(64)
 
 
 def lane_type(kind: Any, of: Any) -> Any:
-    """Return an LLVM type or, if ``of`` is a vector, a vector of this type with the same number of lanes."""
+    """Return an LLVM type or, if ``of`` is a vector, a vector of this type with the same number of lanes as ``of``."""
     return ir.VectorType(kind, of.count) if isinstance(of, ir.VectorType) else kind
 
 
 def lane_constant(kind: Any, value: float) -> Any:
-    """Return a constant, repeated in all lanes of a vector type."""
+    """Return a constant, repeated in all lanes if the type is a vector."""
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
 
 
 def declared_function(builder: Any, name: str, kind: Any) -> Any:
-    """Return a function of LLVM, which is declared at its first use in a module."""
+    """Return an LLVM function, which is declared when a module first uses it."""
     return builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
 
 
 def mantissa_code(builder: Any, x: Any) -> Any:
-    """Build code that keeps the fraction bits of a number and gives it the exponent of 0.5."""
+    """Build code that keeps the fraction bits of a number and gives the number the exponent of 0.5."""
     long = lane_type(_LONG, x.type)
     bits = builder.and_(builder.bitcast(x, long), lane_constant(long, 0x000FFFFFFFFFFFFF))
     return builder.bitcast(builder.or_(bits, lane_constant(long, 0x3FE0000000000000)), x.type)
 
 
 def exponent_code(builder: Any, x: Any) -> Any:
-    """Build code that reads the exponent through a number near 2^52, because integer conversions of vectors are slow."""
+    """Build code that reads the exponent by way of a number near 2^52, because integer conversions of vectors are slow."""
     long = lane_type(_LONG, x.type)
     bits = builder.lshr(builder.bitcast(x, long), lane_constant(long, 52))
     found = builder.bitcast(builder.or_(bits, lane_constant(long, 0x4330000000000000)), x.type)
@@ -51,7 +52,7 @@ def exponent_code(builder: Any, x: Any) -> Any:
 
 
 def power_code(builder: Any, n: Any) -> Any:
-    """Build code for 2^n. The last bits of n + 1.5 2^52 are the bits of n."""
+    """Build code for 2^n. The lowest bits of n + 1.5 2^52 are the bits of n."""
     long = lane_type(_LONG, n.type)
     bits = builder.bitcast(builder.fadd(n, lane_constant(n.type, 1.5 * 2.0**52 + 1023.0)), long)
     return builder.bitcast(builder.shl(bits, lane_constant(long, 52)), n.type)
@@ -92,7 +93,7 @@ def _where(mask: Any, a: Any, b: Any) -> Any:
 
 
 def root_code(builder: Any, x: Any) -> Any:
-    """Build the square-root instruction; ``math.sqrt`` would be a call that sets ``errno``."""
+    """Build the square-root instruction, because ``math.sqrt`` would be a call that sets ``errno``."""
     name = f"llvm.sqrt.v{x.type.count}f64" if isinstance(x.type, ir.VectorType) else "llvm.sqrt.f64"
     return builder.call(declared_function(builder, name, ir.FunctionType(x.type, [x.type])), [x])
 
@@ -101,7 +102,7 @@ define_intrinsic(elementary._root, root_code)
 
 
 def _define(function: Any) -> None:
-    """Let Numba inline a function into its callers, so that loops vectorise and no status check is needed."""
+    """Let Numba inline a function into its callers, so that loops can be vectorised and no status check is needed."""
     source = getattr(function, "__wrapped__", function)
     overload(function, jit_options=_ALWAYS_INLINE, strict=False)(lambda *args: source)
 

@@ -1,4 +1,4 @@
-"""Entry points of kernels for callers without Numba: LLVM code and a description of the arguments, for wheels.
+"""Entry points of kernels for callers without Numba, as LLVM code with a description of the arguments, for wheels.
 
 An entry point has the signature ``int32_t entry(const int64_t *arguments, int64_t *result)``. It receives an array as
 its address, lengths and strides, a tuple as its members, and a number as one word. It returns 0 or an error code.
@@ -36,7 +36,7 @@ def _number_kind(kind: Any) -> str:
 
 
 def describe(kind: Any) -> Any:
-    """Return the description of an argument type that the table in a wheel contains."""
+    """Return the description of an argument type, as the table in a wheel contains it."""
     if isinstance(kind, types.BaseTuple):
         return [describe(member) for member in kind.types]
     if isinstance(kind, types.Array):
@@ -46,7 +46,7 @@ def describe(kind: Any) -> Any:
 
 
 class _Words:
-    """Values read from consecutive words."""
+    """Values that are read from consecutive words."""
 
     def __init__(self, context: Any, builder: Any, address: Any) -> None:
         self._context, self._builder, self._address, self._next = context, builder, address, 0
@@ -97,7 +97,7 @@ def entry_point(kernel: Any, kinds: tuple[Any, ...], symbol: str) -> EntryPoint:
 
 def link(entry: EntryPoint, exported: set[str]) -> Any:
     """Return a module with the kernel and its entry point. Only the ``exported`` symbols are visible, and code that they
-    do not reach is removed.
+    do not use is removed.
     """
     whole = entry.module.clone()
     code = binding.parse_assembly(entry.code)

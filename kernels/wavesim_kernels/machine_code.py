@@ -1,12 +1,14 @@
-"""Machine code of kernels in wheels, for processors of several levels. This module does not import Numba, and
+"""Machine code of kernels in wheels, for several processor levels. This module does not import Numba, and it imports
 NumPy only when a kernel is loaded.
 
-``make wheels`` compiles the kernels of each package into shared libraries, one for each level of processor, and writes a
+``make wheels`` compiles the kernels of each package into shared libraries, one for each processor level, and writes a
 table of their entry points. The extension module ``_caller`` passes the arguments of a Python call to an entry point.
-Both are only in wheels, so a checkout compiles its kernels. All levels compute the same bits.
+Because only wheels contain the libraries, the table and this module, a checkout compiles its kernels. All levels
+compute the same bits.
 
-Kernels are compiled here too if the tested version of Numba is installed, because only then can functions of other
-packages be compiled into them. WAVESIM_KERNELS chooses between ``compile`` and ``machine-code``.
+An installation from wheels also compiles kernels if the tested version of Numba is installed, because only then can
+functions from other packages be compiled into them. The WAVESIM_KERNELS variable chooses between ``compile`` and
+``machine-code``.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _CALLER = "wavesim_kernels._caller"
 
 
 class Mode(enum.Enum):
-    """How kernels run: compiled from their sources, as machine code of the wheels, or as plain Python functions."""
+    """How kernels run: compiled from their sources, as machine code from the wheels, or as plain Python functions."""
 
     COMPILE, MACHINE_CODE, PYTHON = range(3)
 
@@ -62,7 +64,7 @@ def _has_compiler() -> bool:
 
 MODE = _choose_mode()
 
-#: processor features that each level adds to the level below, as Linux names them
+#: processor features that each level has in addition to the level below, as Linux names them
 _X86_64 = {
     "x86-64": set[str](),
     "x86-64-v3": {"avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "abm", "sse4_2", "popcnt", "cx16"},
@@ -73,7 +75,7 @@ LEVELS: dict[str, dict[str, set[str]]] = {"x86_64": _X86_64, "aarch64": {"aarch6
 
 @functools.cache
 def level() -> str:
-    """Return the highest level of this processor, or WAVESIM_CPU_LEVEL if it is set."""
+    """Return the highest level that this processor supports, or WAVESIM_CPU_LEVEL if it is set."""
     levels = LEVELS.get(platform.machine(), {})
     chosen = os.environ.get("WAVESIM_CPU_LEVEL")
     if chosen is not None:
@@ -98,7 +100,7 @@ def _features() -> set[str]:
 
 
 def description() -> str:
-    """Return how kernels run in this process, for the log of a run."""
+    """Return a text that states how kernels run in this process, for the log of a run."""
     return f"machine code for {level()}" if MODE is Mode.MACHINE_CODE else MODE.name.lower()
 
 
@@ -135,7 +137,9 @@ def _library(package: str) -> _Library:
 
 
 def check_sources(package: str) -> None:
-    """Raise WaveSimError if a file that is compiled into the kernels of a package was changed after its installation."""
+    """Raise WaveSimError if a file that is compiled into the kernels of a package has been changed since its
+    installation.
+    """
     from wavesim_kernels.cache import file_digest
 
     site = _folder(package).parents[1]
@@ -153,7 +157,7 @@ def _dtype(text: Any) -> Any:
 
 
 def _tuples(value: Any) -> Any:
-    """Restore the tuples of a description of a dtype, which JSON stores as lists."""
+    """Restore the tuples in the description of a dtype, which JSON stores as lists."""
     if not isinstance(value, list):
         return value
     if value and isinstance(value[0], list):
@@ -167,7 +171,7 @@ def _shape(member: Any) -> Any:
 
 
 def _steps(kinds: list[Any]) -> list[tuple[Any, ...]]:
-    """Return how the caller reads arguments: (kind, number of members or dimensions, dtype, layout)."""
+    """Return a description of how the caller reads arguments: (kind, number of members or dimensions, dtype, layout)."""
     found: list[tuple[Any, ...]] = []
     for kind in kinds:
         if isinstance(kind, str):
@@ -183,12 +187,12 @@ def _name(function: Any) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
-#: kernels that other kernels call by address: name -> (address, type of the result)
+#: (address, result type) of the kernels that other kernels call by address, by kernel name
 _addresses: dict[Any, int] = {}
 
 
 def _bind(function: Any) -> Callable[..., Any] | None:
-    """Return a function that calls the machine code of a kernel, or None if the package has none for it."""
+    """Return a function that calls the machine code of a kernel, or None if the package has no machine code for it."""
     library = _library(function.__module__.partition(".")[0])
     made = library.table["kernels"].get(_name(function))
     if made is None:
@@ -206,7 +210,7 @@ def _bind(function: Any) -> Callable[..., Any] | None:
 def kernel(function: Any) -> Callable[..., Any]:
     """Return a function that calls the machine code of a kernel.
 
-    Raises WaveSimError if there is none, because the kernel belongs to another package.
+    Raises WaveSimError if there is no machine code, because the kernel belongs to another package.
     """
     function = getattr(function, "py_func", function)
     try:
@@ -217,13 +221,13 @@ def kernel(function: Any) -> Callable[..., Any]:
 
 
 def device_function(function: Any) -> Any:
-    """Return a function that is compiled into kernels. Python can call it if the wheel has machine code for that."""
+    """Return a function that is compiled into kernels. Python can call it if the wheel has machine code for such calls."""
     found = _bind(function) if _folder(function.__module__.partition(".")[0]).is_dir() else None
     return found or _Uncallable(function, f"'{_name(function)}' is compiled only into kernels")
 
 
 class _Uncallable:
-    """Function that has no machine code; a call reports how to compile it."""
+    """Function that has no machine code; a call raises an error that states how to compile it."""
 
     def __init__(self, function: Any, reason: str) -> None:
         self.py_func, self._reason = function, reason
@@ -234,7 +238,9 @@ class _Uncallable:
 
 
 def address(kernel: Any) -> int:
-    """Return the address of a kernel, for kernels that call it. Raises TypeError if the wheel does not have it."""
+    """Return the address of a kernel, for kernels that call it. Raises TypeError if the wheel does not contain the
+    address.
+    """
     try:
         return _addresses[kernel]
     except KeyError:

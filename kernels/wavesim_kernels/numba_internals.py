@@ -1,8 +1,9 @@
 # mypy: disallow-untyped-calls=False, disallow-subclassing-any=False, disable-error-code="call-overload"
-"""Everything that relies on private parts of Numba. No other module uses them.
+"""Everything that relies on private parts of Numba. No other module uses such parts.
 
-:data:`PRIVATE_PARTS` lists them. They may change in any release of Numba, so importing this module with a version that
-it was not tested with raises :class:`wavesim_kernels.numba_version.UnsupportedNumba`.
+:data:`PRIVATE_PARTS` lists the parts of Numba that this module uses. They may change in any release of Numba;
+therefore, importing this module with an untested version of Numba raises
+:class:`wavesim_kernels.numba_version.UnsupportedNumba`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from numba.core.registry import CPUDispatcher, cpu_target  # noqa: E402
 from numba.core.typing.templates import AttributeTemplate as AttributeTemplate  # noqa: E402
 from numba.np import arrayobj  # noqa: E402
 
-#: private parts of Numba, and what they are used for
+#: private parts of Numba, and what each of them is used for
 PRIVATE_PARTS = {
     # device functions are linked into kernels before any machine code is generated
     "numba.core.codegen.JITCodeLibrary.finalize": "overridden: link device functions, or generate no machine code",
@@ -76,7 +77,7 @@ PRIVATE_PARTS = {
     "numba.core.base.BaseContext.cast": "number as float64",
     "numba.core.base.BaseContext.make_tuple": "tuple of views",
     "numba.core.callconv.CPUCallConv.call_function": "call of a kernel by its address",
-    "numba.core.callconv.CPUCallConv.return_status_propagate": "passes on exceptions of a kernel that is called by its address",
+    "numba.core.callconv.CPUCallConv.return_status_propagate": "propagates exceptions from a kernel that is called by address",
     # machine code in wheels
     "numba.core.codegen.JITCodeLibrary._finalize_final_module": "extended: keep each module for other processors",
     "numba.np.numpy_support.as_dtype": "dtype of the elements of an array",
@@ -90,7 +91,8 @@ _DEVICE_FUNCTION_OPTIONS = {**OPTIONS, "nopython": True, "no_cpython_wrapper": T
 class _DeviceFunctionLibrary(JITCodeLibrary):
     """Code library of a device function. No machine code is generated from it.
 
-    Each function is simplified separately, because Numba removes only those reference counts that it sees before inlining.
+    Each function is simplified separately, because Numba removes only those reference counts that are visible before
+    inlining.
     """
 
     def finalize(self) -> None:
@@ -102,7 +104,7 @@ class _DeviceFunctionLibrary(JITCodeLibrary):
         self._finalized = True
 
     def _get_module_for_linking(self) -> Any:
-        """Return the module with everything that it calls, for a library that is not a kernel."""
+        """Return the module together with everything that it calls, for a library that is not a kernel."""
         self._ensure_finalized()
         if self._shared_module is None:
             self._shared_module = self._final_module.clone()
@@ -123,7 +125,7 @@ class _DeviceFunctionLibrary(JITCodeLibrary):
 
 
 class _KernelLibrary(JITCodeLibrary):
-    """Library of a kernel: each device function that it reaches is linked into it once."""
+    """Library of a kernel. Each device function that the kernel calls directly or indirectly is linked into it once."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -142,9 +144,9 @@ class _KernelLibrary(JITCodeLibrary):
 
 
 def _whole(libraries: Iterable[Any]) -> list[Any]:
-    """Return these libraries and the libraries of all device functions that they call.
+    """Return these libraries together with the libraries of all device functions that they call.
 
-    Callers are first, because linking keeps only called code.
+    Callers come first, because linking keeps only code that is called.
     """
     found = dict.fromkeys(libraries)
     todo = list(found)
@@ -162,8 +164,8 @@ def _module(library: Any) -> Any:
 class _SharedFlags(Flags):
     """Compiler flags of a device function or a kernel.
 
-    When Numba compiles a function for a caller, it caches it under the caller's flags. With one common set of flags,
-    each function is compiled once, and is not force-inlined merely because a caller is.
+    When Numba compiles a function for a caller, it caches the function under the caller's flags. With one common set of
+    flags, each function is compiled once, and it is not force-inlined merely because a caller is.
     """
 
     __slots__ = ()
@@ -184,9 +186,10 @@ _signatures: dict[Any, Any] = {}
 
 
 class _CachingTypingContext:
-    """Numba's typing context with a cache of resolved operators.
+    """Numba's typing context, extended by a cache of resolved operators.
 
-    Numba tries every overload of an operator at every use, and most of them fail. This class reuses earlier results.
+    Numba tries every overload of an operator at every use, and most of these attempts fail. This class reuses earlier
+    results.
     """
 
     def __init__(self, context: Any) -> None:
@@ -207,7 +210,8 @@ class _CachingTypingContext:
         return found
 
 
-#: compiler passes that have no effect on kernels, because kernels lack the constructs that these passes handle
+#: compiler passes that have no effect on kernels, because kernels do not contain the constructs that these passes
+#: handle
 _NEEDLESS = {
     "WithLifting",
     "GenericRewrites",
@@ -225,7 +229,7 @@ _NEEDLESS = {
 
 
 class _Compiler(Compiler):
-    """Compiler of Numba with fewer passes."""
+    """Numba compiler with fewer passes."""
 
     def _compile(self, function: Any, library: type[JITCodeLibrary]) -> Any:
         self.state.library = library(self.state.targetctx.codegen(), function.__qualname__)
@@ -241,7 +245,7 @@ class _Compiler(Compiler):
 
 
 class DeviceFunctionCompiler(_Compiler):
-    """Compiler of device functions."""
+    """Numba compiler for device functions."""
 
     def compile_extra(self, function: Any) -> Any:
         return self._compile(function, _DeviceFunctionLibrary)
@@ -253,7 +257,7 @@ class _KernelCompiler(_Compiler):
 
 
 class _Locator(UserProvidedCacheLocator):
-    """Folder of a kernel. It is created when the kernel is stored."""
+    """Cache folder of a kernel. It is created when the kernel is stored."""
 
     def __init__(self, function: Any) -> None:
         self._py_file, self._lineno = function.__code__.co_filename, function.__code__.co_firstlineno
@@ -269,18 +273,20 @@ class _Implementation(CompileResultCacheImpl):
 
 #: the files whose functions are compiled into the kernels that this process has loaded or stored
 used_sources: set[str] = set()
-#: sources that every kernel depends on, in addition to those that it reaches by name
+#: sources on which every kernel depends, in addition to those that it reaches by name
 _ALWAYS = [
     str(Path(__file__).with_name(f"{name}.py"))
     for name in ("compiled_elementary", "elementary_intrinsics", "compiler", "sources", "numba_internals")
 ]
-_KEPT_S = 86_400.0  #: files of earlier sources that were used within this time are kept: another process may use them
+#: files of earlier sources that were used within this time are kept, because another process may be using them
+_KEPT_S = 86_400.0
 
 
 class _Cache(FunctionCache):
     """Cache of a kernel, in files named by the digest of everything that is compiled into it.
 
-    Numba's own cache checks only the file of the function, and selects its folder when the function is defined.
+    Numba's own cache checks only the file that contains the function, and it selects its folder when the function is
+    defined.
     """
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
@@ -294,8 +300,8 @@ class _Cache(FunctionCache):
 
     @functools.cached_property
     def _cache_file(self) -> Any:  # type: ignore[override]  # an attribute of the base class
-        """Index of the stored signatures. It is computed when the kernel is first used, because all functions exist
-        only then.
+        """Index of the stored signatures. It is computed when the kernel is first used, because only then do all
+        functions exist.
         """
         files, constants = kernel_sources.reachable_sources(self._py_func)
         always = {path: kernel_cache.file_digest(path) for path in _ALWAYS}
@@ -306,7 +312,7 @@ class _Cache(FunctionCache):
 
     @property
     def _family(self) -> str:
-        """First part of the names of the files of all versions of this function."""
+        """First part of the file names for all versions of this function."""
         name = f"{Path(self._py_func.__code__.co_filename).stem}.{self._py_func.__qualname__}"
         return name.replace("<", "").replace(">", "")
 
@@ -325,7 +331,7 @@ class _Cache(FunctionCache):
             self._remove_earlier()
 
     def _remove_earlier(self) -> None:
-        """Remove the files of this function for sources that no process used lately."""
+        """Remove the cached files of this function for sources that no process has used lately."""
         folder, kept = Path(self._cache_path), Path(self._cache_file._index_path)
         for index in folder.glob(f"{self._family}-????????????????.{sys.implementation.cache_tag}.nbi"):
             if index != kept and index.stat().st_mtime < time.time() - _KEPT_S:
@@ -337,13 +343,13 @@ class _Cache(FunctionCache):
         return (*own, kernel_sources.named_tuple_members(signature), str(self._options))
 
 
-#: all kernels of this process, and those that other kernels call by address
+#: all kernels of this process, and the kernels that other kernels call by address
 kernels: list[Any] = []
 kernels_with_address: list[Any] = []
 
 
 def make_kernel(function: Any, options: dict[str, Any]) -> Any:
-    """Return a function compiled as a kernel and stored on disk."""
+    """Return a function that is compiled as a kernel and stored on disk."""
     made: Any = nb.njit(**OPTIONS, no_cfunc_wrapper=True, pipeline_class=_KernelCompiler, **options)(function)
     made._cache = _Cache(function, options)
     kernels.append(made)
@@ -354,7 +360,7 @@ class _DeviceFunction(CPUDispatcher):
     _whole: Any = None
 
     def get_call_template(self, arguments: Any, named: Any) -> Any:
-        """Ignore the values of literals, so that a literal number in a call does not need its own translation."""
+        """Ignore the values of literals, so that a call with a literal number does not need its own translation."""
         plain = {name: types.unliteral(kind) for name, kind in named.items()}
         return super().get_call_template([types.unliteral(kind) for kind in arguments], plain)
 
@@ -382,7 +388,7 @@ def llvm_type(context: Any, kind: Any) -> Any:
 
 
 def array_struct(context: Any, builder: Any, kind: Any, array: Any) -> Any:
-    """Return the structure of an array in LLVM code, with the members ``data``, ``shape`` and ``strides``."""
+    """Return the LLVM structure of an array, with the members ``data``, ``shape`` and ``strides``."""
     return context.make_array(kind)(context, builder, array)
 
 
@@ -428,7 +434,7 @@ def machine_code_address(kernel: Any, kinds: tuple[Any, ...]) -> tuple[Any, int]
 
 
 def call_address(context: Any, builder: Any, result: Any, address: Any, kinds: Any, arguments: Any) -> Any:
-    """Return the result of a kernel that is called by its address; an exception in it ends the caller."""
+    """Return the result of a kernel that is called by its address; an exception in the kernel ends the caller."""
     convention = context.call_conv
     function = builder.inttoptr(address, convention.get_function_type(result, kinds).as_pointer())
     status, value = convention.call_function(builder, function, result, kinds, arguments)
@@ -438,7 +444,7 @@ def call_address(context: Any, builder: Any, result: Any, address: Any, kinds: A
 
 
 def call_kernel(context: Any, builder: Any, made: Any, arguments: list[Any]) -> tuple[Any, Any]:
-    """Return status and result of a compiled kernel of another module, called by its symbol."""
+    """Return the status and the result of a compiled kernel from another module, which is called by its symbol."""
     convention, signature = context.call_conv, made.signature
     kind = convention.get_function_type(signature.return_type, signature.args)
     function = ir.Function(builder.module, kind, made.fndesc.llvm_func_name)
@@ -447,9 +453,10 @@ def call_kernel(context: Any, builder: Any, made: Any, arguments: list[Any]) -> 
 
 
 def keep_portable_modules() -> None:
-    """Let libraries keep their modules as optimised. Code generation changes them for the processor of this machine.
+    """Let libraries keep their modules as they are after optimisation. Code generation would change the modules for the
+    processor of this machine.
 
-    Call this before any function is compiled.
+    Call this function before any function is compiled.
     """
     finalize = JITCodeLibrary._finalize_final_module
 

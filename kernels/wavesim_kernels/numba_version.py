@@ -1,7 +1,7 @@
-"""Versions of the compiler that the kernels were tested with. This module does not import Numba.
+"""Versions of the compiler with which the kernels were tested. This module does not import Numba.
 
-The kernels use private parts of Numba (:data:`wavesim_kernels.numba_internals.PRIVATE_PARTS`), which may change in any of
-its releases. Any other version is therefore refused.
+The kernels use private parts of Numba (:data:`wavesim_kernels.numba_internals.PRIVATE_PARTS`), which may change in any
+Numba release. Therefore, any other version is rejected.
 """
 
 from importlib import metadata
@@ -12,7 +12,7 @@ TESTED_VERSIONS = {"numba": "0.68.1", "llvmlite": "0.50.0"}
 
 
 class UnsupportedNumba(WaveSimError):
-    """Numba or llvmlite is missing or has a version that the kernels were not tested with."""
+    """Numba or llvmlite is missing, or has a version with which the kernels were not tested."""
 
 
 def check_numba_version() -> None:

@@ -1,8 +1,8 @@
-"""Random numbers that depend on entity and purpose, not on the order of calls.
+"""Random numbers that depend on the entity and the purpose, but not on the order of calls.
 
-A stream is a 64-bit key made of (seed, entity, purpose); a number is a hash of key and counter.  A restarted process can
-therefore draw the same numbers again, and streams are independent of each other.  The hash is SplitMix64 (Steele, Lea & Flood
-2014); normal numbers use the method of Box & Muller (1958).
+A stream is a 64-bit key made from (seed, entity, purpose); a random number is a hash of the key and a counter.
+Therefore, a restarted process can draw the same numbers again, and streams are independent of each other. The hash is
+SplitMix64 (Steele, Lea & Flood 2014); normal numbers use the method of Box & Muller (1958).
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from wavesim_sdk.elementary import cos, log
 
 
 def key(seed: int, entity: str, purpose: str) -> int:
-    """Return the stream key of an entity for a purpose."""
+    """Return the random-stream key of an entity for a purpose."""
     digest = hashlib.blake2b(f"{seed}\0{entity}\0{purpose}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 
 
 def splitmix64(x: Any) -> Any:
-    """Return the output function of SplitMix64 for a 64-bit number or an array of them.
+    """Return the output of the SplitMix64 function for a 64-bit number or an array of them.
 
-    Kernels call this function and :func:`random_bits` too, once :mod:`wavesim_kernels.compiled_elementary` is imported.
+    Kernels can also call this function and :func:`random_bits`, once :mod:`wavesim_kernels.compiled_elementary` is
+    imported.
     """
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -33,16 +34,16 @@ def splitmix64(x: Any) -> Any:
 
 
 def random_bits(key: Any, counter: Any, index: Any) -> Any:
-    """Return 64 random bits of a key; ``index`` separates several draws at one counter. All numbers are uint64."""
+    """Return 64 random bits from a key; ``index`` separates several draws at one counter. All numbers are uint64."""
     tick = (np.uint64(2) * counter + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     n = tick + index * np.uint64(0xD1342543DE82EF95)
     return splitmix64(splitmix64(key + n) + np.uint64(0x9E3779B97F4A7C15))
 
 
 def stream(keys: Keys, purpose: str) -> Keys:
-    """Return, for each key, the key of a separate stream for a purpose.
+    """Return, for each key, the key of a separate random stream for a purpose.
 
-    That stream never shares a random number with the stream of the original key.
+    The separate stream never shares a random number with the stream of the original key.
     """
     digest = hashlib.blake2b(purpose.encode(), digest_size=8).digest()
     with np.errstate(over="ignore"):
@@ -50,7 +51,7 @@ def stream(keys: Keys, purpose: str) -> Keys:
 
 
 def uniform(keys: Keys, counter: Any, index: Any = 0) -> Floats:
-    """Return one uniform number in (0, 1) for each key; ``index`` separates several draws at one counter.
+    """Return one uniform random number in (0, 1) for each key; ``index`` separates several draws at one counter.
 
     ``counter`` and ``index`` may be arrays, which are broadcast against the keys.
     """
@@ -62,9 +63,9 @@ def uniform(keys: Keys, counter: Any, index: Any = 0) -> Floats:
 
 
 def normal(keys: Keys, counter: Any, index: Any = 0) -> Floats:
-    """Return one standard normal number for each key.
+    """Return one standard normal random number for each key.
 
-    This function uses two numbers of :func:`uniform`, so do not call :func:`uniform` with the same keys.
+    This function uses two numbers from :func:`uniform`, so do not call :func:`uniform` with the same keys.
     """
     u = uniform(keys, counter, 2 * index)
     v = uniform(keys, counter, 2 * index + 1)

@@ -1,8 +1,10 @@
-"""Sources of a compiled function: the files of all functions that it reaches, and the constants that they name.
+"""Sources of a compiled function: the files of all functions that it reaches, and the constants that these functions
+name.
 
-Numba caches a compiled function until its own file changes, although code from other files is compiled into it. This
-module finds the reached functions as the compiler does, through the names in their code. The digest of a file is
-computed from its content when its functions were defined, not when this module is called.
+Numba caches a compiled function until the function's own file changes, although code from other files is compiled into
+it. This module finds the functions that are reached in the same way as the compiler does, through the names in their
+code. The digest of a file is computed from its content at the time when its functions were defined, not when this
+module is called.
 """
 
 from __future__ import annotations
@@ -19,20 +21,20 @@ from numba import types
 
 from wavesim_kernels.cache import file_digest
 
-#: modules that are not followed, because the cache key already includes Numba's version
+#: modules in which names are not followed, because the cache key already includes Numba's version
 _OUTSIDE = frozenset({*sys.stdlib_module_names, "numba", "numpy", "llvmlite"})
 _PLAIN = (int, float, complex, str, bytes, bool, np.generic, np.dtype, types.Type)
-#: digest of each source file, recorded when a function of the file became a device function or a kernel
+#: digest of each source file, recorded when a function in the file became a device function or a kernel
 _noted: WeakKeyDictionary[FunctionType, str] = WeakKeyDictionary()
 
 
 def record_digest(function: Any) -> None:
-    """Record the digest of the current content of a function's file."""
+    """Record the digest of the current content of the file that contains a function."""
     _noted[function] = file_digest(function.__code__.co_filename)
 
 
 def _names(code: CodeType) -> set[str]:
-    """Return all names used by a code object and the code nested in it."""
+    """Return all names used by a code object and by the code nested in it."""
     found = {*code.co_names, *code.co_freevars}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -41,8 +43,8 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _named(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield the name and value of each object that a function reaches: globals, variables of enclosing functions, and
-    module members.
+    """Yield the name and the value of each object that a function reaches: globals, variables of enclosing functions,
+    and module members.
     """
     names = _names(function.__code__)
     around = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
@@ -57,14 +59,16 @@ def _named(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _functions(value: Any) -> Iterator[FunctionType]:
-    """Yield the Python functions behind a value: compiled functions, intrinsics, decorated functions."""
+    """Yield the Python functions behind a value, which may be a compiled function, an intrinsic or a decorated
+    function.
+    """
     for behind in (value, *(getattr(value, a, None) for a in ("py_func", "_defn", "__wrapped__"))):
         if isinstance(behind, FunctionType) and (behind.__module__ or "").partition(".")[0] not in _OUTSIDE:
             yield behind
 
 
 def _text(value: Any) -> str:
-    """Return a constant as text; empty for any other value."""
+    """Return a constant as text, or an empty text for any other value."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
     if isinstance(value, tuple):
@@ -75,7 +79,7 @@ def _text(value: Any) -> str:
 
 
 def reachable_sources(function: FunctionType) -> tuple[dict[str, str], set[str]]:
-    """Return the file digests, by path, of all functions compiled into one, and the constants as strings."""
+    """Return the file digests, by path, of all functions compiled into this one, and the constants as strings."""
     files: dict[str, str] = {}
     constants: set[str] = set()
     seen, todo = {function}, [function]
@@ -92,7 +96,7 @@ def reachable_sources(function: FunctionType) -> tuple[dict[str, str], set[str]]
 
 
 def named_tuple_members(kinds: Iterable[Any]) -> str:
-    """Return the members of all named tuples among argument types, because a signature holds only their classes."""
+    """Return the members of all named tuples among the argument types, because a signature contains only their classes."""
     found = ""
     for kind in kinds:
         if issubclass(type(kind), types.BaseNamedTuple):

@@ -1,4 +1,4 @@
-"""WaVeSim server: engine, network front, logger, models."""
+"""WaVeSim server, with engine, network front, logger and models."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,9 @@ __all__ = ["Lab", "Simulation", "Trial"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``Simulation``, ``Lab`` and ``Trial`` on first use: front and supervisor do not need their kernels."""
+    """Import ``Simulation``, ``Lab`` and ``Trial`` on first use, because front and supervisor do not need their
+    kernels.
+    """
     if name == "Simulation":
         from wavesim_server.simulation import Simulation
 

@@ -2,7 +2,7 @@
 
 A processor predicts branches by their addresses. Linux gives each process different addresses (address space layout
 randomisation). In a lockstep run, a dozen processes run the same interpreter in turn and displace each other's
-predictions. Processes with the same layout reuse the predictions; docs/performance.md states the gain.
+predictions. Processes with the same layout reuse the predictions; docs/performance.md states how much time this saves.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ QUERY_ONLY = 0xFFFFFFFF
 def same_address_layout() -> Iterator[None]:
     """Start the programs inside this context with the same memory layout, if the system permits it.
 
-    Some containers forbid it; then nothing changes. The calling process keeps its own layout. Without random addresses,
-    memory errors in native code are easier to exploit, so use this only for your own programs on your own machine.
+    Some containers forbid this; in that case, nothing changes. The calling process keeps its own layout. Without random
+    addresses, memory errors in native code are easier to exploit, so use this function only for your own programs on
+    your own machine.
     """
     personality = ctypes.CDLL(None).personality
     before = personality(ctypes.c_ulong(QUERY_ONLY))

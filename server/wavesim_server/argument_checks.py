@@ -1,5 +1,5 @@
-"""Check numbers from callers of the simulation: count, finiteness, bounds. Invalid numbers raise an InvalidArgument with the
-reason.
+"""Check numbers from callers of the simulation: their count, finiteness and bounds. Invalid numbers raise an
+InvalidArgument with the reason.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from wavesim_sdk.errors import InvalidArgument
 from wavesim_sdk.names import shorten
 from wavesim_server.acoustics.medium_arrays import MAX_SPEED
 
-MAX_COORDINATE = 1e7  #: largest distance from the origin along each axis, m
-MAX_ANGULAR_RATE = 100.0  #: largest angular rate of a body, rad/s
-MAX_FORCE = 1e9  #: largest external force and torque, N and N m
+MAX_COORDINATE = 1e7  #: largest distance from the origin along each axis in m
+MAX_ANGULAR_RATE = 100.0  #: largest angular rate of a body in rad/s
+MAX_FORCE = 1e9  #: largest external force in N, and largest external torque in N m
 
 
 def checked_ticks(ticks: int) -> int:
-    """Return a number of ticks. Raises InvalidArgument if it is negative."""
+    """Check and return a number of ticks. Raises InvalidArgument if it is negative."""
     if arguments.whole("ticks", ticks) < 0:
         raise InvalidArgument(f"invalid number of ticks {ticks}: use 0 or more")
     return ticks
 
 
 def checked_velocity(values: Any) -> Floats:
-    """Check velocity and angular velocity of a body: u v w p q r."""
+    """Check the velocity and the angular velocity of a body: u, v, w, p, q, r."""
     nu = checked_numbers("a velocity", values, 6, max(MAX_SPEED, MAX_ANGULAR_RATE))
     if np.abs(nu[:3]).max() > MAX_SPEED:
         raise InvalidArgument(f"invalid velocity: u, v and w must be within +-{MAX_SPEED:g} m/s")
@@ -36,8 +36,8 @@ def checked_velocity(values: Any) -> Floats:
 
 
 def checked_numbers(quantity: str, values: Any, count: int, limit: float, shape: tuple[int, ...] = ()) -> Floats:
-    """Return ``count`` finite numbers within +-``limit``, with values below LEAST set to zero. Raises InvalidArgument for
-    any other input.
+    """Check and return ``count`` finite numbers within +-``limit``, with values below LEAST set to zero. Raises
+    InvalidArgument for any other input.
     """
     try:
         array = np.asarray(values)

@@ -1,4 +1,4 @@
-"""Views of arrays from their addresses, in kernels, for :mod:`wavesim_server.array_tables`."""
+"""Views of arrays, made from their addresses, in kernels, for :mod:`wavesim_server.array_tables`."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def _lower_member(context: Any, builder: Any, kind: Any, pointer: Any, name: str
 
 def _view(context: Any, builder: Any, of: Any, word: Any) -> Any:
     """Return a view of an array that does not count references. ``word(0)`` is the address of the array, and
-    ``word(1)`` its first length.
+    ``word(1)`` is its first length.
     """
     shape = [word(1 + k) for k in range(of.ndim)]
     return numba_internals.array_view(context, builder, of, word(0), shape)
 
 
 def make_views(name: str, arrays: Mapping[str, tuple[Any, int]]) -> Any:
-    """Return a kernel function that creates the tuple of these arrays from its table.
+    """Return a kernel function that creates the tuple of these arrays from its address table.
 
     ``arrays`` states the element type and the number of dimensions of each array.
     """
@@ -85,10 +85,10 @@ def make_views(name: str, arrays: Mapping[str, tuple[Any, int]]) -> Any:
 
 
 def make_unpacker(of: Any) -> Any:
-    """Return a kernel function that creates the tuples of a class from their table."""
+    """Return a kernel function that creates the tuples of a class from their address table."""
 
     def members(record: Any, kind: Any, name: str = "") -> Any:
-        """Return the type of a tuple, and the instructions that read its members."""
+        """Return the type of a tuple, together with the instructions that read its members."""
         kinds, reads = [], []
         hints = get_type_hints(kind)
         for member in kind._fields:

@@ -1,14 +1,14 @@
-"""Arrays passed to kernels by address.
+"""Arrays that are passed to kernels by address.
 
 Passing a tuple of many arrays to a kernel has two costs. At each call, the caller looks up and unboxes every array (85
 us per call, measured with forty arrays). Inside the kernel, the references to every array are counted at each function
 boundary (2 us per call). Here, the caller fills a table of addresses and shapes once, and the kernel receives only a
 pointer to that table. Where the kernel uses an array, it creates a view without a reference count. Passing the tuple to
-another function therefore costs nothing. The owner of the arrays must keep them alive and refill the table when one is
-replaced; kernels never change the table.
+another function therefore costs nothing. The owner of the arrays must keep them alive and must refill the table when
+one of them is replaced; kernels never change the table.
 
-For functions that work on nested tuples, :func:`pack` and :func:`make_unpacker` do the same: the kernel that Python
-calls rebuilds the tuples from uncounted views.
+For functions that work on nested tuples, :func:`pack` and :func:`make_unpacker` do the same: the kernel that is called
+from Python rebuilds the tuples from uncounted views.
 
 If compilation is disabled, the tuple itself takes the place of the table.
 """
@@ -52,14 +52,14 @@ def address_table(arrays: Any) -> Any:
 def record_argument(array: Any) -> Any:
     """Return an array of records as a kernel argument.
 
-    With compilation on, this is a plain NumPy array, whose type Numba recognises quickly. With compilation off, it is
-    an array whose members are attributes.
+    With compilation on, the argument is a plain NumPy array, whose type Numba recognises quickly. With compilation off,
+    it is an array whose members are attributes.
     """
     return array.view(np.recarray) if JIT_DISABLED else np.asarray(array)
 
 
 def _named_leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
-    """Return (dotted member path, array or number) of each leaf of nested tuples."""
+    """Return (dotted member path, array or number) for each leaf of nested tuples."""
     if not isinstance(value, tuple):
         return [(name, value)]
     names = value._fields  # type: ignore[attr-defined]  # of named tuples
@@ -67,10 +67,10 @@ def _named_leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
 
 
 def pack(value: Any) -> Any:
-    """Return the table (1,) of nested tuples of arrays and numbers, for :func:`make_unpacker`.
+    """Return the table (1,) for nested tuples of arrays and numbers, for use by :func:`make_unpacker`.
 
-    The table holds the address and lengths of each array, and each number. The types of the arrays are part of the type
-    of the table, and therefore of the signature of the kernel.
+    The table contains the address and the lengths of each array, and each number. The types of the arrays are part of
+    the type of the table, and therefore of the signature of the kernel.
     """
     if JIT_DISABLED:
         return value
@@ -92,6 +92,6 @@ def pack(value: Any) -> Any:
 def _shared_dtype(columns: tuple[Any, ...]) -> Any:
     """Return the same dtype object for the same columns.
 
-    Numba recognises the same object at once; an equal copy costs 7 us per call.
+    Numba recognises the same object immediately, whereas an equal copy costs 7 us per call.
     """
     return np.dtype(list(columns))

@@ -1,4 +1,4 @@
-"""The server's part of `wavesim check`: refuse every configuration that `wavesim serve` would refuse."""
+"""The server's part of `wavesim check`: reject every configuration that `wavesim serve` would reject."""
 
 from __future__ import annotations
 

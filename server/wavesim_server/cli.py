@@ -1,4 +1,4 @@
-"""The server's commands ``serve``, ``trial``, ``log`` and ``compile``; ``cli_vehicles`` has the others."""
+"""The server's commands ``serve``, ``trial``, ``log`` and ``compile``; the other commands are in ``cli_vehicles``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ port_option = click.option(
     default=1,
     help="Number of threads that compute a tick, at most one per processor; useful for thousands of bodies. Results do not depend on it.",
 )
-@click.option("--start", is_flag=True, help="Start the clock at once, without waiting for `wavesim start`.")
+@click.option("--start", is_flag=True, help="Start the clock immediately, without waiting for `wavesim start`.")
 def serve(
     config: Path,
     name: str | None,
@@ -123,7 +123,7 @@ def log() -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def info(file: Path, as_json: bool) -> None:
-    """Show seed, versions, topics and content hash of a log."""
+    """Show the seed, versions, topics and content hash of a log."""
     from wavesim_sdk.log import read
 
     found = read(file)

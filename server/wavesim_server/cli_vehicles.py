@@ -1,4 +1,4 @@
-"""The commands ``vehicles`` and ``replay-actuators``."""
+"""The ``vehicles`` and ``replay-actuators`` commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def find_model(name: str, models: Path | None = None) -> Model:
 
 
 def _load_models(path: Path) -> dict[str, Model]:
-    """Read and check the models of a file with a <models> or a <wavesim> root."""
+    """Read and check the models in a file whose root is <models> or <wavesim>."""
     from wavesim_world.config.build import read_models
     from wavesim_world.config.validation import check_model
 

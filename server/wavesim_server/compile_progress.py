@@ -1,4 +1,4 @@
-"""Bar that shows how far the compiler of the kernels is."""
+"""Bar that shows the progress of the kernel compiler."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import click  # tqdm is not yet installed when `make` compiles
 
 from wavesim_kernels.cache import cache_folder
 
-KERNELS = 33  #: number of kernels that the first compilation stores, approximately
+KERNELS = 33  #: approximate number of kernels that the first compilation stores
 LOOK_S = 0.3
 
 
 def follow(program: subprocess.Popen[bytes]) -> int:
-    """Wait for the compiler and return its exit code. On a terminal, show how many kernels it has stored."""
+    """Wait for the compiler and return its exit code. On a terminal, show how many kernels it has stored so far."""
     since = time.time()
     with click.progressbar(
         length=KERNELS,
@@ -33,7 +33,7 @@ def follow(program: subprocess.Popen[bytes]) -> int:
 
 
 def _stored_since(since: float) -> int:
-    """Return the number of kernels that were stored after this time."""
+    """Return the number of kernels that have been stored since this time."""
     count = 0
     for path in cache_folder().glob("*/*.nbc"):
         with contextlib.suppress(OSError):  # removed meanwhile

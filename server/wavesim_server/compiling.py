@@ -1,7 +1,8 @@
 """Compile all kernels of a server before they are needed (:func:`ensure_compiled`).
 
-The compiler is a program, ``python -m wavesim_server.compiling THREADS``, which compiles in parallel. One process compiles the sound kernels while this one compiles motion. This process then forks a copy, which already has
-the motion kernels. The copy compiles the kernels of single bodies, while this process compiles the tick. A final pass
+The compiler is a program, ``python -m wavesim_server.compiling THREADS``, which compiles in parallel. One process
+compiles the sound kernels while this one is compiling motion. This process then forks a copy, which already has the
+motion kernels. The copy compiles the kernels of single bodies while this process compiles the tick. A final pass
 compiles each kernel that one of the processes failed to compile, or reports the error.
 """
 
@@ -35,7 +36,7 @@ def completion_record(threads: int) -> CompletionRecord:
 
 
 def print_to_stderr(text: str) -> None:
-    """Print a message of :func:`ensure_compiled` to standard error."""
+    """Print a message from :func:`ensure_compiled` to standard error."""
     sys.stderr.write(f"wavesim: {text}\n")
 
 
@@ -45,8 +46,8 @@ def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: in
 
     ``report`` receives a message when compilation starts. The compiler runs in a separate program, because the caller
     may have threads and must not keep the compiler in memory.
-    Raises WaveSimError if that program fails; the program has then already reported the reason. Raises WaveSimError also
-    if a source of the kernels in a wheel has been changed.
+    Raises WaveSimError if that program fails; in that case, the program has already reported the reason. Also raises
+    WaveSimError if a source of the kernels in a wheel has been changed.
     """
     if machine_code.MODE is machine_code.Mode.MACHINE_CODE:
         machine_code.check_sources("wavesim_server")
@@ -86,7 +87,7 @@ def _make_folder(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """Pause garbage collection: the compiler creates millions of objects and keeps most of them until it ends."""
+    """Pause garbage collection, because the compiler creates millions of objects and keeps most of them until it ends."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -124,10 +125,10 @@ def exercise_small_functions(world: Simulation) -> None:
 
 
 def exercise_all(threads: int = 1) -> None:
-    """Use all compiled functions, so that each is compiled or loaded before the clock starts.
+    """Use all compiled functions, so that each of them is compiled or loaded before the clock starts.
 
-    A kernel first needed during the run would make all participants wait for its compilation. With ``threads`` > 1 this
-    includes multi-threaded ticks; small fleets use one thread.
+    If a kernel were first needed during the run, all participants would have to wait for its compilation. With
+    ``threads`` > 1, the kernels include those of multi-threaded ticks; small fleets use one thread.
     """
     world = make_empty_world(threads)
     exercise_small_functions(world)
@@ -139,7 +140,7 @@ def exercise_all(threads: int = 1) -> None:
 
 
 def compile_in_parallel() -> None:
-    """Compile the kernels in three processes, of which two are busy at a time."""
+    """Compile the kernels in three processes, two of which are busy at any time."""
     world = make_empty_world()
     begun = [forked_process.fork_process("wavesim-sound", world.tick_executor.compile_sound)]
     try:

@@ -1,4 +1,4 @@
-"""Contacts of a simulation: their memory for the kernels, the order of the rows, and the contacts that have begun."""
+"""Contacts of a simulation, with their memory for the kernels, the order of the rows, and the contacts that have begun."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Contacts:
     ) -> None:
         self._fleet, self._occupants, self._scratch = fleet, occupants, scratch
         self._step_ns = round(fleet.step * 1e9)
-        self.obstacle_names = exposure.obstacle_names(loaded)  #: obstacle of each fixed geometry
+        self.obstacle_names = exposure.obstacle_names(loaded)  #: obstacle to which each fixed geometry belongs
         self._obstacles = list(dict.fromkeys(self.obstacle_names))
         number = {name: k for k, name in enumerate(self._obstacles)}
         owners = [number[name] for name in self.obstacle_names]
@@ -63,20 +63,20 @@ class Contacts:
     # -- changes of the fleet ------------------------------------------------------------------
 
     def add(self, row: int) -> None:
-        """Add a body, which has touched nothing yet."""
+        """Add a body, which has not touched anything yet."""
         self._order_stale = True
         self.memory.events.last_contacts[row, :, contact_events.LAST_TICK] = -np.inf
 
     def remove(self) -> None:
-        """Note that a body has left."""
+        """Record that a body has been removed."""
         self._order_stale = True
 
     def wake(self, row: int) -> None:
-        """Wake a body after a change that no contact caused."""
+        """Wake a body after a change that was not caused by a contact."""
         sleep.wake(self.memory.sleep, row)
 
     def relist(self) -> None:
-        """List the pairs of bodies that can meet again in the next tick, because a body was moved."""
+        """List the pairs of bodies that can meet in the next tick again, because a body was moved."""
         self.memory.counters[contact_memory.N_STALE] = 1
 
     def sort_rows(self) -> None:

@@ -1,4 +1,4 @@
-"""The elementary functions for kernels; importing this module registers the functions with Numba."""
+"""The elementary functions for kernels; importing this module registers these functions with Numba."""
 
 from wavesim_kernels import compiled_elementary as _compiled  # noqa: F401  # registers them with Numba
 from wavesim_sdk.elementary import (

@@ -1,4 +1,4 @@
-"""Preparation of a body's entry: everything is checked before the simulation changes."""
+"""Preparation for adding a body. Everything is checked before the simulation changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wavesim_world.config.validation import fail_at
 
 @dataclass(frozen=True)
 class PreparedEntry:
-    """Everything needed to add a body, checked in full before the simulation changes."""
+    """Everything that is needed to add a body, checked in full before the simulation changes."""
 
     vehicle_type: VehicleType
     transducer: TransducerConfig | None
@@ -48,7 +48,7 @@ class EntryChecker:
         self._trims: dict[tuple[int, float], list[float | None]] = {}
 
     def check_configuration(self) -> None:
-        """Refuse a model or a body that cannot be simulated now, before the first tick. Raises ConfigError."""
+        """Reject a model or a body that cannot be simulated, before the first tick. Raises ConfigError."""
         for model in self._loaded.models.values():
             self._fleet.vehicle_type(model)
             self._weather_model.operators(model)
@@ -56,7 +56,7 @@ class EntryChecker:
             self.prepare_configured(body)
 
     def check_common_start(self) -> None:
-        """Raise ConfigError if two bodies of the configuration start inside each other."""
+        """Raise ConfigError if two bodies in the configuration overlap at the start."""
         together = [b for b in self._loaded.config.fleet.bodies if b.client != "optional"]
         pair = self._clearance.overlapping_pair(
             [(self._loaded.model(b.model), b.position, b.attitude) for b in together]
@@ -66,7 +66,7 @@ class EntryChecker:
             fail_at(second.place, f"'{second.name}' starts inside '{first.name}'")
 
     def prepare_configured(self, body: BodyConfig) -> PreparedEntry:
-        """Check a body of the configuration and prepare its entry. Raises ConfigError if the body cannot enter."""
+        """Check a body in the configuration and prepare to add it. Raises ConfigError if the body cannot be added."""
         model = self._loaded.model(body.model)
         try:
             p, e = (
@@ -88,7 +88,7 @@ class EntryChecker:
     def prepare_new(
         self, model: Model, position: Sequence[float], attitude: Sequence[float], shared: bool
     ) -> PreparedEntry:
-        """Check a body that is absent from the configuration. Raises ValueError or ConfigError if it cannot enter.
+        """Check a body that is not in the configuration. Raises ValueError or ConfigError if it cannot be added.
 
         ``shared`` states whether other bodies may have the same model.
         """

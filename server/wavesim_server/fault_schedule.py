@@ -1,4 +1,4 @@
-"""Scheduled faults: the start and end of each configured fault, in ticks, so that runs are repeatable.
+"""Scheduled faults: the start and the end of each configured fault in ticks, so that runs are repeatable.
 
     schedule = FaultSchedule(loaded, step_ns)
     schedule.next_tick(tick)      # the next tick after this one at which a fault begins or ends
@@ -6,7 +6,7 @@
     for change in schedule.active_faults("auv", tick): ...    # for a body that enters at this tick
 
 A change states the fault that an actuator or sensor has from that tick on. Where one fault ends while another fault of
-the same actuator or sensor continues, the schedule repairs it and begins the other fault again.
+the same actuator or sensor continues, the schedule repairs the actuator or sensor and begins the other fault again.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ NEVER = sys.maxsize
 
 @dataclass(frozen=True, slots=True)
 class FaultChange:
-    """The fault that an actuator or a sensor has from now on; the kind ``none`` ends all its faults."""
+    """The fault that an actuator or a sensor has from now on; the kind ``none`` ends all of its faults."""
 
     body: str
     part: str  #: name of the actuator or sensor
     kind: str
-    amount: str  #: amount as in the configuration, with its unit; empty = none
-    field: str  #: affected field of a sensor; empty = all fields
+    amount: str  #: amount as in the configuration, with its unit; an empty text means no amount
+    field: str  #: affected field of a sensor; an empty name means all fields
 
 
 @dataclass(frozen=True, slots=True)
 class _ScheduledFault:
-    """A fault in ticks: active from ``begins_at`` for ``duration``, repeated every ``period`` (0: once)."""
+    """A fault in ticks. It is active from ``begins_at`` for ``duration``, and repeated every ``period`` (0 means once)."""
 
     body: str
     fault: FaultConfig
@@ -81,7 +81,7 @@ class FaultSchedule:
         return min((p.next_change(tick) for p in self._scheduled), default=NEVER)
 
     def changes_at(self, tick: int) -> Iterator[FaultChange]:
-        """Yield the changes at a tick, in the order of bodies and of their faults in the configuration."""
+        """Yield the changes at a tick, in the order of the bodies and of their faults in the configuration."""
         changed = [p for p in self._scheduled if p.is_active(tick) != (tick > 0 and p.is_active(tick - 1))]
         repaired: set[tuple[str, str]] = set()
         for p in changed:
@@ -94,5 +94,5 @@ class FaultSchedule:
                 yield p.change
 
     def active_faults(self, body: str, tick: int) -> Iterator[FaultChange]:
-        """Return the faults of a body that enters at this tick."""
+        """Return the faults of a body that is added at this tick."""
         return (p.change for p in self._scheduled if p.body == body and p.is_active(tick))

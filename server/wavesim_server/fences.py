@@ -1,4 +1,4 @@
-"""Fences: report crossings, at ticks that depend only on the simulation."""
+"""Fences. Crossings are reported at ticks that depend only on the simulation."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ CHECK_PERIOD_NS = 200_000_000
 
 
 def is_inside(corners: Floats, p: Floats) -> Mask:
-    """Return which of the points (n, 2) lie in the polygon (m, 2). A point is inside if an odd number of edges lies to
-    its east.
+    """Return which of the points (n, 2) are inside the polygon (m, 2). A point is inside if the number of edges to its
+    east is odd.
     """
     a, b = corners, np.roll(corners, -1, axis=0)
     north, east = p[:, 0, None], p[:, 1, None]
@@ -27,7 +27,7 @@ def is_inside(corners: Floats, p: Floats) -> Mask:
 
 
 class Fences:
-    """All fences of a run, and the side of each fence on which each body is."""
+    """All fences of a run, and the side of each fence on which each body is located."""
 
     def __init__(self, fences: Sequence[Fence], capacity: int, step_ns: int) -> None:
         self.fences = fences
@@ -40,11 +40,11 @@ class Fences:
         return (tick // self._period + 1) * self._period if self.fences else NEVER
 
     def remove(self, row: int) -> None:
-        """Remove a body that left."""
+        """Remove a body that has been removed from the simulation."""
         self._violating[:, row] = False
 
     def crossings(self, tick: int, rows: Ints, p_WB_W: Floats) -> Iterator[tuple[int, str]]:
-        """Yield (row, notice) for each body of ``rows`` that changed sides since the last check."""
+        """Yield (row, notice) for each body in ``rows`` that has changed sides since the last check."""
         if not self.fences or tick % self._period:
             return
         for fence, corners, wrong in zip(self.fences, self._corners, self._violating, strict=True):

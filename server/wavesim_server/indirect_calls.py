@@ -1,9 +1,9 @@
 """Kernels that other kernels call by address.
 
-A kernel called by name is compiled again as part of each caller. A kernel called by address is compiled only once. The
-cost of the call is negligible for a large kernel, and the caller can be compiled first.
+A kernel that is called by name is compiled again as part of each caller. A kernel that is called by address is compiled
+only once. The cost of the call is negligible for a large kernel, and the caller can be compiled first.
 
-If compilation is disabled, the function itself takes the place of its address.
+If compilation is disabled, the function itself is used instead of its address.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Instruments computed in the process of the engine, by the same classes as in the processes of the emulators."""
+"""Instruments computed in the process of the engine, by the same classes as in the emulator processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wavesim_sdk.tables import ACTUATION, STATE, WEATHER
 from wavesim_server.instruments import DueTicks, InstrumentRegistry, installed_emulators
 from wavesim_server.simulation import Simulation
 
-#: types whose values are frames, which only a running server stores
+#: sensor types whose values are frames, which only a running server stores
 FRAME_TYPES = ("sonar", "camera")
 
 
@@ -25,13 +25,13 @@ def _with_numbers(table: Record) -> tuple[Record, Floats]:
 class InstrumentBanks:
     """The instruments of a simulation by sensor type, for callers that have no emulator processes.
 
-    Instruments measure at the ticks of :meth:`next_due`. ``registry`` contains the instruments of all bodies.
+    Instruments measure at the ticks that :meth:`next_due` returns. ``registry`` contains the instruments of all bodies.
     """
 
     def __init__(self, simulation: Simulation, registry: InstrumentRegistry) -> None:
         loaded = simulation.loaded
         self._simulation, self._registry = simulation, registry
-        #: by sensor type: a bank with its table of values
+        #: for each sensor type, a bank and its table of values
         self.by_type: dict[str, Any] = {
             name: installed_emulators()[name].load()(loaded).sensor_bank(simulation.seed, count)
             for name, count in loaded.sensor_rows.items()
@@ -48,16 +48,16 @@ class InstrumentBanks:
         self._due = DueTicks(registry, self.by_type)
 
     def next_due(self, end: int) -> int:
-        """Return the next tick at which an instrument measures or publishes, at most ``end``."""
+        """Return the next tick at which an instrument measures or publishes, but at most ``end``."""
         return min(self._due.next_tick(self._simulation.tick), end)
 
     def measure_due(self) -> None:
-        """Compute the values that are due at the present tick."""
+        """Compute the values that are due at the current tick."""
         if types := self._due.take(self._simulation.tick):
             self.measure(types)
 
     def measure(self, types: Sequence[str]) -> None:
-        """Compute the values of some types that are due at or before the present tick."""
+        """Compute the values of some sensor types that are due at or before the current tick."""
         s = self._simulation
         if self._version != self._registry.version:
             self._version = self._registry.version

@@ -1,6 +1,7 @@
-"""The instruments of all bodies: rows of the table `instruments` and of the value tables, periods, faults.
+"""The instruments of all bodies: their rows in the `instruments` table and in the value tables, their periods, and
+their faults.
 
-This module does not use shared memory: the engine publishes :attr:`InstrumentRegistry.rows` when
+This module does not use shared memory. Instead, the engine publishes :attr:`InstrumentRegistry.rows` when
 :attr:`InstrumentRegistry.is_changed` is True.
 """
 
@@ -29,7 +30,7 @@ from wavesim_world.sensor_faults import parse_fault
 
 @functools.cache  # reading the entry points takes longer than building a simulation
 def installed_emulators() -> dict[str, EntryPoint]:
-    """Return the emulators of the installed packages by sensor type."""
+    """Return the emulators of the installed packages, by sensor type."""
     return {e.name: e for e in entry_points(group="wavesim.emulators")}
 
 
@@ -52,7 +53,7 @@ class MeasurementSchedule(NamedTuple):
 
 @dataclass(frozen=True)
 class InstalledInstrument:
-    """An instrument on board a body, and its row in the table `instruments`."""
+    """An instrument on board a body, and its row in the `instruments` table."""
 
     instrument: InstrumentConfig
     row: int
@@ -61,7 +62,7 @@ class InstalledInstrument:
 
 
 def describe_instrument(number: int, instrument: InstrumentConfig, step_ns: int) -> SensorDescription:
-    """Describe an instrument for clients: number in the suite, name, type, period, fields."""
+    """Describe an instrument for clients: its number in the suite, name, type, period and fields."""
     fields = (FieldDescription(f.name, f.unit, f.shape[0] if f.shape else 1) for f in value_fields(instrument.table))
     period_ns = instrument.period(step_ns * 1e-9) * step_ns
     return SensorDescription(number, instrument.name, instrument.type, period_ns, tuple(fields))
@@ -77,23 +78,26 @@ class InstrumentRegistry:
         self.rows: Record = np.zeros(total, INSTRUMENTS.dtype)
         self.rows["body"] = -1
         self.is_changed = True
-        self.version = 0  #: incremented when an instrument is added or removed, or a fault changes
+        self.version = 0  #: number that is incremented when an instrument is added or removed, or when a fault changes
         self._free = list(range(total))
         self._places = {name: list(range(count)) for name, count in capacity.items()}
         self._generations = {name: np.zeros(count, np.int64) for name, count in capacity.items()}
         # row in `instruments` by row of the value table
         self._row_at_place = {name: np.full(count, -1) for name, count in capacity.items()}
-        #: by sensor type: occupied rows of the value table, generations, owners; cached until a body enters or leaves
+        #: for each sensor type, the occupied rows of the value table with their generations and owners; cached until a
+        #: body is added or removed
         self._owners_by_type: dict[str, tuple[Ints, Ints, Ints]] = {}
         self._suites: dict[int, dict[str, InstalledInstrument]] = {}
         self._schedules: dict[str, Counter[MeasurementSchedule]] = {name: Counter() for name in capacity}
 
     def installed(self, body: int) -> Sequence[InstalledInstrument]:
-        """Return the instruments of the body in a row, in the order of its suite."""
+        """Return the instruments on the body in a row, in the order of its suite."""
         return tuple(self._suites.get(body, {}).values())
 
     def enter(self, body: int, suite: Iterable[InstrumentConfig]) -> None:
-        """Add a body with its instruments. Raises InvalidArgument, without any change, if the tables have no room for them."""
+        """Add a body with its instruments. If the tables have no room for them, raise an InvalidArgument without
+        changing anything.
+        """
         suite = tuple(suite)
         if body in self._suites:
             raise InvalidArgument(f"the body in row {body} already has its instruments")
@@ -140,7 +144,7 @@ class InstrumentRegistry:
             self.is_changed = True
 
     def set_fault(self, body: int, name: str, kind: str, amount: float | str = 0.0, field: str = "") -> None:
-        """Set a fault of an instrument, or clear it (`none`). Raises InvalidArgument for an invalid fault."""
+        """Set a fault of an instrument, or clear it (`none`). Raises InvalidArgument if the fault is invalid."""
         suite = self._suites.get(body, {})
         if name not in suite:
             raise UnknownName(f"no sensor named '{name}'{suggest_name(name, suite) or '; this body has no sensors'}")
@@ -155,10 +159,11 @@ class InstrumentRegistry:
         self.version += 1
 
     def occupied(self, type_: str) -> tuple[Ints, Ints, Ints]:
-        """Return the rows of the value table whose instrument is in the simulation, their generations and owners.
+        """Return those rows of the value table whose instruments are in the simulation, with their generations and
+        owners.
 
-        The owners are an array (n, 2): row of the body and number in its suite. A value of another generation belongs
-        to an earlier instrument.
+        The owners are an array (n, 2) with the row of the body and the number of the instrument in the body's suite. A
+        value of another generation belongs to an earlier instrument.
         """
         if type_ not in self._owners_by_type:
             places = np.flatnonzero(self._row_at_place[type_] >= 0)
@@ -171,7 +176,9 @@ class InstrumentRegistry:
         return tuple({pace.period: None for pace in self._schedules[type_]})
 
     def next_due(self, type_: str, tick: int) -> int | None:
-        """Return the next tick after this one at which the emulator must run; None without instruments of the type."""
+        """Return the next tick after this one at which the emulator must run; None if there are no instruments of its
+        type.
+        """
         return min([pace.next_tick(tick) for pace in self._schedules[type_]], default=None)
 
 
@@ -184,7 +191,7 @@ class DueTicks:
         self._by_type: dict[str, int] = {}
 
     def after(self, tick: int) -> Mapping[str, int]:
-        """Return the next tick after this one, by type. Types without an instrument are missing."""
+        """Return the next tick after this one for each sensor type. Types without an instrument have no entry."""
         if self._version != self._registry.version or self._next <= tick:
             self._version = self._registry.version
             due = {s: self._registry.next_due(s, tick) for s in self._types}
@@ -193,12 +200,12 @@ class DueTicks:
         return self._by_type
 
     def next_tick(self, tick: int) -> int:
-        """Return the next tick after this one at which any type is due."""
+        """Return the next tick after this one at which any sensor type is due."""
         self.after(tick)
         return self._next
 
     def take(self, tick: int) -> list[str]:
-        """Return the types that are due at a tick."""
+        """Return the sensor types that are due at a tick."""
         due = [s for s, at in self.after(tick - 1).items() if at == tick]
         for s in due:
             self._by_type[s] = self._registry.next_due(s, tick) or NEVER

@@ -1,4 +1,4 @@
-"""The engine for programs and notebooks: bodies by name, instruments in this process, recorded tracks.
+"""The engine for programs and notebooks, with bodies by name, instruments in this process, and recorded tracks.
 
     from wavesim_server import Lab
     lab = Lab('<wavesim><fleet><sensors><ctd/><ahrs/></sensors></fleet></wavesim>')
@@ -10,8 +10,8 @@
     print(lab.states(), lab.sensors("auv3").ctd.temperature, lab.heard())
     lab.plot()
 
-The values equal those that emulators would send to a broker in lockstep: same models, same random numbers. Imaging
-sonars are omitted, because their frames are in shared memory.
+The values equal those that emulators would send to a broker in lockstep, because the models and the random numbers are
+the same. Imaging sonars are omitted, because their frames are in shared memory.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["Lab", "States"]
 
 Command = Sequence[float | None] | Mapping[Any, float]
-#: unit and number of digits of each column of :class:`States`
+#: unit and number of digits for each column of :class:`States`
 STATE_COLUMNS = {
     "north": ("m", 2),
     "east": ("m", 2),
@@ -56,9 +56,9 @@ STATE_COLUMNS = {
 
 
 class States(Mapping[str, Any]):
-    """Current states of the bodies by name: ``states["lauv"]["depth"]``.
+    """Current states of the bodies by name, for example ``states["lauv"]["depth"]``.
 
-    ``table`` holds the complete rows of the table `state`, one per body.
+    ``table`` contains the complete rows of the `state` table, one for each body.
     """
 
     def __init__(self, names: Sequence[str], table: Record) -> None:
@@ -104,8 +104,8 @@ class States(Mapping[str, Any]):
 class Lab(Simulation):
     """A simulation with instruments.
 
-    ``configuration`` is a file, its text (``<wavesim>...``), or a loaded configuration. ``folder`` contains the files
-    that a configuration given as text names.
+    ``configuration`` is a file, the text of a configuration (``<wavesim>...``), or a loaded configuration. ``folder``
+    contains the files that a configuration given as text names.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Lab(Simulation):
         self.instruments = InstrumentRegistry(loaded.sensor_rows, round(loaded.config.time.step * 1e9))
         super().__init__(loaded, seed)
         self._banks = InstrumentBanks(self, self.instruments)
-        #: (time in s, names of the bodies, their rows of the table `state`), recorded by :meth:`run`
+        #: (time in s, names of the bodies, their rows of the `state` table) for each record made by :meth:`run`
         self.tracks: list[tuple[float, tuple[str, ...], Record]] = []
         self.enter_residents()
 
@@ -131,11 +131,11 @@ class Lab(Simulation):
 
     @property
     def names(self) -> list[str]:
-        """The names of the bodies in the simulation, in row order."""
+        """The names of the bodies in the simulation, in the order of the rows."""
         return [self.occupants[row].name for row in self.rows]
 
     def row(self, name: str) -> int:
-        """Return the row of a body. Raises UnknownName with the nearest name if the body is unknown."""
+        """Return the row of a body. If the body is unknown, raise an UnknownName with the nearest name."""
         found = self.row_of(name)
         if found is None:
             raise UnknownName(f"unknown body '{name}'{suggest_name(name, self.names)}")
@@ -179,7 +179,7 @@ class Lab(Simulation):
             self._initial_entries = [e for e in self._initial_entries if e["name"] != name]
 
     def reset(self, seed: int | None = None) -> None:
-        """Reset the simulation to its beginning. The bodies that entered before the first tick are at their initial
+        """Reset the simulation to its beginning. The bodies that were added before the first tick are at their initial
         poses again.
 
         With the same ``seed``, the run that follows is identical to the last bit. Another ``seed`` changes only the
@@ -194,9 +194,9 @@ class Lab(Simulation):
     # -- commands, time ------------------------------------------------------------------------
 
     def commands(self, values: Mapping[str, Command]) -> None:
-        """Set actuator commands of many bodies by name; see :meth:`command`.
+        """Set actuator commands for many bodies by name; see :meth:`command`.
 
-        Raises InvalidArgument if any command is invalid. In this case, no command changes.
+        Raises InvalidArgument if any command is invalid. In that case, no command changes.
         """
         rows = [self.row(name) for name in values]
         found = [order_command(self.occupants[row].actuators, v) for row, v in zip(rows, values.values(), strict=True)]
@@ -245,10 +245,11 @@ class Lab(Simulation):
         return States(self.names, self.state()[self.rows])
 
     def sensors(self, name: str) -> Sensors:
-        """Return the newest values of a body's instruments by name: ``lab.sensors("lauv").ctd.temperature``.
+        """Return the newest values from a body's instruments by name, for example
+        ``lab.sensors("lauv").ctd.temperature``.
 
         The result is empty before the first :meth:`advance`. ``advance(0)`` computes the initial values, which a broker
-        receives with its first state.
+        would receive with its first state.
         """
         found: dict[str, Value] = {}
         for k, entry in enumerate(self.instruments.installed(self.row(name))):
@@ -264,9 +265,9 @@ class Lab(Simulation):
         return Sensors(found)
 
     def records(self, name: str) -> Iterator[tuple[int, str, Record]]:
-        """Yield the newest record of each instrument on a body; skip instruments without a measurement.
+        """Yield the newest record from each instrument on a body; skip instruments without a measurement.
 
-        Each item is (number in the suite, type, one-row slice of the table of that type).
+        Each item is (number in the suite, type, one-row slice of the table for that type).
         """
         for k, entry in enumerate(self.instruments.installed(self.row(name))):
             station = self._banks.by_type.get(entry.instrument.type)
@@ -274,9 +275,9 @@ class Lab(Simulation):
                 yield k, entry.instrument.type, station.table[entry.place : entry.place + 1]
 
     def heard(self) -> list[dict[str, Any]]:
-        """Return the signals received since the last call of this method or :meth:`take_signals`, in order of time.
+        """Return the signals received since the last call of this method or of :meth:`take_signals`, in order of time.
 
-        Keys: ``time`` (s), ``receiver``, ``source`` (names), ``kind``, ``distance`` (m, true).
+        The keys are ``time`` (s), ``receiver`` and ``source`` (names), ``kind``, and ``distance`` (m, true).
         """
         _, receptions = self.take_signals()
         name = {row: o.name for row, o in self.occupants.items()}
@@ -292,8 +293,8 @@ class Lab(Simulation):
         ]
 
     def plot(self) -> Figure:
-        """Plot the tracks from above, and depth over time (needs matplotlib). Raises InvalidArgument if no tracks were
-        recorded.
+        """Plot the tracks from above, and the depth over time (needs matplotlib). Raises InvalidArgument if no tracks
+        were recorded.
         """
         check_installed("matplotlib")
         from matplotlib.figure import Figure

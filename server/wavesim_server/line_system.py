@@ -1,4 +1,4 @@
-"""The lines of a run: read from the configuration, laid out when their bodies enter, and published."""
+"""The lines of a run, which are read from the configuration, laid out when their bodies are added, and published."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from wavesim_world.config.world import World
 
 MAX_SUBSTEPS = 1000  #: maximum number of substeps per tick
 STABILITY_MARGIN = 0.9  #: substep as a fraction of the largest stable step
-CURVE_POINTS = 64  #: number of points of the curve along which a line is laid out
-BedDepthFunction = Callable[[Any, Any], Any]  #: bed depth at (north, east)
+CURVE_POINTS = 64  #: number of points on the curve along which a line is laid out
+BedDepthFunction = Callable[[Any, Any], Any]  #: function that returns the depth of the bed at (north, east)
 
 
 class LineSystem:
-    """All lines. ``rows`` maps names of configured bodies to rows; ``params`` returns the model parameters of a row."""
+    """All lines of a run. ``rows`` maps the names of configured bodies to rows; ``params`` returns the model parameters
+    for a row.
+    """
 
     def __init__(
         self,
@@ -74,13 +76,13 @@ class LineSystem:
             group[w.G_STEPS] = max(group[w.G_STEPS], line.substeps or needed)
 
     def has_lines(self, row: int) -> bool:
-        """Return whether any line is attached to the body of a row."""
+        """Return whether any line is attached to the body in a row."""
         return bool((self.arrays.rows == row).any())
 
     # -- bodies enter and leave -----------------------------------------------------------------
 
     def enter(self, row: int, fleet: FleetDynamics) -> None:
-        """Lay out the lines of a body that has entered or been moved."""
+        """Lay out the lines of a body that has been added or moved."""
         self._present_rows.add(row)
         for k in self._lines_of(row):
             if all(
@@ -92,13 +94,13 @@ class LineSystem:
             fleet.body(row)[B.LINE_WRENCH : B.LINE_WRENCH + 6] = 0.0
 
     def lay_anchored_lines(self, fleet: FleetDynamics) -> None:
-        """Lay out the lines between two anchors, which exist from the start."""
+        """Lay out those lines between two anchors, which exist from the start."""
         for k, ints in enumerate(self.arrays.ints):
             if (ints[w.I_BODY : w.I_BODY + 2] < 0).all():
                 self._lay_line(k, fleet)
 
     def leave(self, row: int) -> None:
-        """Remove the lines of a body that leaves."""
+        """Remove the lines of a body that is being removed."""
         self._present_rows.discard(row)
         for k in self._lines_of(row):
             self.arrays.ints[k, w.I_BOTH_PRESENT] = 0
@@ -110,7 +112,7 @@ class LineSystem:
         return np.flatnonzero((self.arrays.ints[:, w.I_BODY : w.I_BODY + 2] == body[0]).any(axis=1)).tolist()
 
     def _lay_line(self, k: int, fleet: FleetDynamics) -> None:
-        """Lay out a line as a parabola of its length, or straight, above the bed."""
+        """Lay out a line above the bed, as a parabola with the length of the line or as a straight line."""
         ints, line = self.arrays.ints[k], self.declared[self._order[k]]
         places, speeds = zip(*(self._end_motion(k, j, fleet) for j in range(2)), strict=True)
         first, n = int(ints[w.I_FIRST]), line.segments
@@ -130,7 +132,7 @@ class LineSystem:
         self._reported[k] = False
 
     def _end_motion(self, k: int, j: int, fleet: FleetDynamics) -> tuple[Floats, Floats]:
-        """Return position and velocity of an end, in W."""
+        """Return the position and velocity of a line's end in W."""
         body, place = int(self.arrays.ints[k, w.I_BODY + j]), self.arrays.ends[2 * k + j, w.E_AT : w.E_AT + 3]
         if body < 0:
             return place.copy(), np.zeros(3)
@@ -142,7 +144,7 @@ class LineSystem:
     def check_reach(self, row: int, position: Floats, q_WB: Floats, fleet: FleetDynamics) -> None:
         """Check that the lines of a body reach from its new position to their other ends.
 
-        Raises ValueError if a line is too short.
+        Raises ValueError if a line is too short to reach its other end.
         """
         for k in self._lines_of(row):
             line, ints = self.declared[self._order[k]], self.arrays.ints[k]
@@ -182,7 +184,7 @@ class LineSystem:
         return [(tick * self._step_ns, self.declared[k].name, row, load) for tick, k, row, load in sorted(found)]
 
     def publish(self, table: Any) -> None:
-        """Fill the table `lines` in the order of the configuration."""
+        """Fill the `lines` table in the order of the configuration."""
         nodes, ints = self.arrays.nodes, self.arrays.ints
         number = np.arange(MAX_SEGMENTS + 1)
         at_node = ints[:, w.I_FIRST, None] + np.minimum(number, ints[:, w.I_SEGMENTS, None])
@@ -206,7 +208,7 @@ class LineSystem:
 
 
 def _group_lines(ends: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]], list[int]]:
-    """Order the lines so that lines connected through bodies are adjacent and form a group.
+    """Sort the lines so that those connected through bodies are adjacent and form a group.
 
     Returns (line order, groups, body rows in the same order).
     """
@@ -233,7 +235,7 @@ def _group_lines(ends: Sequence[Sequence[int]]) -> tuple[list[int], list[list[in
 
 
 def _line_row(line: Line, world: World) -> Floats:
-    """Return the parameter row of a line."""
+    """Return the row of the parameters of a line."""
     segment = line.length / line.segments
     displaced = world.density * 0.25 * math.pi * line.diameter * line.diameter * segment
     o = np.zeros(w.LINE)
@@ -249,7 +251,7 @@ def _line_row(line: Line, world: World) -> Floats:
 
 
 def _point_mobility(params: Floats, arm: Sequence[float]) -> float:
-    """Return the maximum acceleration of a point of a body per unit force at that point, 1/kg."""
+    """Return the maximum acceleration of a point on a body per unit force at that point, in 1/kg."""
     x, y, z = arm
     jacobian = np.hstack([np.eye(3), np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])])
     inverse = params[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6)
@@ -257,11 +259,11 @@ def _point_mobility(params: Floats, arm: Sequence[float]) -> float:
 
 
 def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float) -> int:
-    """Return the substeps per tick for which the stretching of a line is stable.
+    """Return the number of substeps per tick for which the stretching of a line is stable.
 
-    Raises ConfigError if a line needs too many substeps, or more than configured.
+    Raises ConfigError if a line needs too many substeps, or more than are configured.
 
-    No motion is faster than the oscillation of a single segment with its share of the mass of its two end nodes.
+    No motion is faster than the oscillation of a single segment with its share of the mass at its two end nodes.
     """
     stiffness = numbers[w.L_EA] / numbers[w.L_LENGTH]
     shares = [2.0 / numbers[w.L_MASS]] * (2 * line.segments)

@@ -1,11 +1,11 @@
-"""Standard manoeuvres: push and release, Dieudonne's spiral, zig-zags and turning circle, each at three speeds.
+"""Standard manoeuvres: push and release, Dieudonne's spiral, zig-zags and a turning circle, each at three speeds.
 
     from wavesim_server.manoeuvres import trials
     for trial in trials(library().values()):
         print(trial.model, trial.manoeuvre, trial.share, trial.residual)
 
 The manoeuvres follow IMO MSC/Circ.1053 and ITTC 7.5-04-02-01. All bodies are in one simulation of calm water. Rudders,
-planes and nozzles turn by degrees. For twin screws, 35 deg of helm means that the inner screw loses all its thrust.
+planes and nozzles are set in degrees. For twin screws, 35 deg of helm means that the inner screw loses all its thrust.
 """
 
 from __future__ import annotations
@@ -25,28 +25,29 @@ from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_world.config import Model
 from wavesim_world.config.primitives import shape_of
 
-#: fractions of the full shaft speed, which are also approximate fractions of the full speed of the vehicle
+#: fractions of the full shaft speed, which are also approximate fractions of the vehicle's full speed
 SPEEDS = 0.35, 0.65, 1.0
-STEP, EVERY = 0.02, 0.2  #: time step, and interval between records, s
-RUN_IN, END = 120.0, 480.0  #: time to accelerate before each manoeuvre, and end of the manoeuvre, s
-PUSH = 2.0  #: duration of the push, s
-HARD = math.radians(35.0)  #: full helm of nozzles and twin screws, rad
-SPIRAL = (1.0, 0.5, 0.2, 0.0, -0.5, -1.0, -0.5, 0.0, 0.5)  #: fractions of full helm, each held for 40 s
+STEP, EVERY = 0.02, 0.2  #: time step, and interval between records, in s
+RUN_IN, END = 120.0, 480.0  #: time to accelerate before each manoeuvre, and time at which the manoeuvre ends, in s
+PUSH = 2.0  #: duration of the push in s
+HARD = math.radians(35.0)  #: full helm of nozzles and twin screws in rad
+#: helm angles of the spiral as fractions of full helm, each held for 40 s
+SPIRAL = (1.0, 0.5, 0.2, 0.0, -0.5, -1.0, -0.5, 0.0, 0.5)
 MANOEUVRES = ("push", "spiral", "zig-zag 10/10", "zig-zag 20/20", "circle")
-STABLE = math.radians(0.1)  #: maximum yaw rate that may remain after a push, rad/s
-TOWED = {"sookshma": 1.28}  #: forward force (N) at full speed for models without a thruster
+STABLE = math.radians(0.1)  #: maximum yaw rate in rad/s that may remain after a push
+TOWED = {"sookshma": 1.28}  #: forward force in N at full speed for models without a thruster
 
 
 @dataclass(frozen=True)
 class ManoeuvreTrial:
-    """One manoeuvre of one model."""
+    """One manoeuvre with one model."""
 
     model: str
     manoeuvre: str
-    share: float  #: fraction of the full speed, approximately
-    length: float  #: length of the model, m
+    share: float  #: approximate fraction of the full speed
+    length: float  #: length of the model in m
     times: Floats
-    track: Floats  #: (times, 13): the rigid-body rows of the state
+    track: Floats  #: rigid-body rows of the state (times, 13)
     helm: Floats  #: fraction of full helm at each time
 
     @property
@@ -56,29 +57,29 @@ class ManoeuvreTrial:
 
     @property
     def residual(self) -> float:
-        """Difference (rad/s) between the mean yaw rates of the last 20 s and of the 20 s before the push."""
+        """Difference in rad/s between the mean yaw rate in the last 20 s and that in the 20 s before the push."""
         before = self.track[(self.times > RUN_IN - 20.0) & (self.times < RUN_IN), 12].mean()
         return float(abs(self.track[self.times > END - 20.0, 12].mean() - before))
 
     @property
     def rates(self) -> Floats:
-        """Steady yaw rate in each step of the spiral, rad/s."""
+        """Steady yaw rate in rad/s in each step of the spiral."""
         step = (END - RUN_IN) / len(SPIRAL)
         ends = [RUN_IN + step * (k + 1) for k in range(len(SPIRAL))]
         return np.array([self.track[(self.times > e - 5.0) & (self.times < e), 12].mean() for e in ends])
 
     @property
     def loop(self) -> float:
-        """Difference of the yaw rates with the helm amidships, approached from both sides, rad/s.
+        """Difference in rad/s between the yaw rates with the helm amidships when approached from both sides.
 
-        The difference is 0 for stable vehicles.
+        The difference is 0 for straight-line stable vehicles.
         """
         amidships = [k for k, share in enumerate(SPIRAL) if share == 0.0]
         return float(abs(self.rates[amidships[0]] - self.rates[amidships[1]]))
 
     @property
     def overshoots(self) -> tuple[float, float]:
-        """First and second overshoot angle of a zig-zag, rad; infinite if the vehicle does not turn back."""
+        """First and second overshoot angles of a zig-zag in rad; infinite if the vehicle does not turn back."""
         heading = np.unwrap(headings(self.track[:, 3:7]))
         switches = np.flatnonzero(np.diff(np.sign(self.helm)) != 0)
         found = []
@@ -94,7 +95,7 @@ class ManoeuvreTrial:
 
     @property
     def circle(self) -> tuple[float, float, float]:
-        """Steady turn: (diameter in lengths, yaw rate in rad/s, remaining fraction of the approach speed)."""
+        """Steady turn, as (diameter in vehicle lengths, yaw rate in rad/s, remaining fraction of the approach speed)."""
         speed = np.hypot(self.track[:, 7], self.track[:, 8])
         before = speed[(self.times > RUN_IN - 10.0) & (self.times < RUN_IN)].mean()
         late = self.times > END - 60.0
@@ -104,12 +105,12 @@ class ManoeuvreTrial:
 
 
 def headings(q: Floats) -> Floats:
-    """Return the headings of quaternions (n, 4), rad."""
+    """Return the headings of quaternions (n, 4) in rad."""
     return np.arctan2(2.0 * (q[:, 0] * q[:, 3] + q[:, 1] * q[:, 2]), 1.0 - 2.0 * (q[:, 2] ** 2 + q[:, 3] ** 2))
 
 
 def ahead(model: Model, share: float) -> dict[str, float]:
-    """Return commands of the forward thrusters that result in about the fraction ``share`` of the full speed."""
+    """Return commands for the forward thrusters that result in about the fraction ``share`` of the full speed."""
     found = {}
     for k in sailing.forward_thrusters(model):
         t = model.thruster[k]
@@ -119,7 +120,7 @@ def ahead(model: Model, share: float) -> dict[str, float]:
 
 
 def steer(model: Model, share: float, helm: float) -> dict[str, float]:
-    """Return commands for a fraction of full helm (+ to starboard) at a fraction of the full speed."""
+    """Return commands for a fraction of full helm (positive to starboard) at a fraction of the full speed."""
     commands = ahead(model, share)
     for name, value in sailing.hard_turn(model, math.copysign(1.0, helm)).items():
         if name in commands:  # the screw on the inner side
@@ -193,7 +194,7 @@ def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> l
 
 
 def _helm(model: Model, manoeuvre: str, time: float, turned: float, now: float) -> float:
-    """Return the fraction of full helm from now on."""
+    """Return the fraction of full helm to use from now on."""
     if time < RUN_IN - 1e-9 or manoeuvre == "push":
         return 0.0
     if manoeuvre == "circle":

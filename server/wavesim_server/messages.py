@@ -1,7 +1,7 @@
 """Records that engine and front exchange through the two rings.
 
-Messages of clients are forwarded as the bytes of the wire. The row of the body and the number of the session or request
-precede these bytes (:func:`forward`). The server's own records are declared like the wire messages
+Messages from clients are forwarded as the bytes of the wire protocol. The row of the body and the number of the session
+or request precede these bytes (:func:`forward`). The server's own records are declared like the wire messages
 (:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals) travel as raw bytes.
 """
 
@@ -32,14 +32,14 @@ from wavesim_sdk.wire.value_types import Checker
 
 COMMANDS_BYTES = 4 * 1024 * 1024
 EVENTS_BYTES = 32 * 1024 * 1024
-MAX_RECORD_BYTES = 1024 * 1024  #: maximum size of a block in an event; larger data is split into several blocks
-NO_BODY = -1  #: generation of a record that belongs to no body
+MAX_RECORD_BYTES = 1024 * 1024  #: maximum size of a block in an event; larger data are split into several blocks
+NO_BODY = -1  #: generation of a record that does not belong to any body
 EXIT_NO_RESOURCE = 10  #: exit code of a process that could not obtain a system resource
-EXIT_FAILED = 70  #: exit code of an engine that failed at a tick and has reported it
+EXIT_FAILED = 70  #: exit code of an engine that failed at a tick and has already reported it
 
 
 class _SanitisedText(Text):
-    """Human-readable text that may quote any input. It is sanitised and truncated when it is encoded."""
+    """Text for people that may quote any input. It is sanitised and truncated when it is encoded."""
 
     def make_encoder(self) -> Checker | None:
         return lambda text: sanitise_text(text, self.max_bytes)
@@ -61,7 +61,7 @@ _GENERATION = Int(0, 2**62)
 
 @dataclass(frozen=True, slots=True)
 class EnterCommand:
-    """A pilot joined: add its body. A body that is already in the simulation stays at its position."""
+    """A pilot joined, so its body must be added. A body that is already in the simulation stays at its position."""
 
     row: int = record_field(_ROW, "row")
     session: int = record_field(_REQUEST, "session number of the pilot, which identifies the session in the reply")
@@ -75,7 +75,9 @@ class EnterCommand:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseCommand:
-    """The answers to a step have been sent: all participants have answered, or the server no longer waits for them."""
+    """The answers to a step have been sent: either all participants have answered, or the server no longer waits for
+    them.
+    """
 
     tick: int = record_field(_TICK, "tick of the step")
 
@@ -95,16 +97,18 @@ class InstrumentStepsCommand:
     periods: Sequence[int] = record_field(List(_TICK, 2**20), "lockstep periods", "ticks")
 
 
-#: kinds of the server's own records; forwarded messages keep the kind of their datagram, which is higher
+#: kinds of the server's own records; forwarded messages keep the kind of their datagram, which is a higher number
 COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: EffortCommand, 4: InstrumentStepsCommand})
 
 
 @dataclass(slots=True)  # not frozen: that would triple the cost of making one for each command
 class ClientMessage:
-    """A message of a client, or a command of the commander, which crosses the ring as the bytes of the wire."""
+    """A message from a client, or a command from the commander, which crosses the ring as the bytes of the wire
+    protocol.
+    """
 
     row: int  #: row of the body; -1 for a command
-    number: int  #: session number; for a request, the number that its result contains
+    number: int  #: number of the session or, for a request, the number that its result contains
     message: Actuate | Done | Leave | AnyRequest
     payload: bytes  #: payload of ACTUATE, DONE or LEAVE, or one item of REQUESTS
 
@@ -121,7 +125,7 @@ LEAVE_PAYLOAD = codec.encode_payload(Leave())[1]
 
 @dataclass(frozen=True, slots=True)
 class SignalsEvent:
-    """Records of the tables ``sent`` and ``reception``."""
+    """Records of the ``sent`` and ``reception`` tables."""
 
     sent: bytes = record_field(_BLOCK, "records")
     receptions: bytes = record_field(_BLOCK, "records")
@@ -182,7 +186,7 @@ class SoundRefusedEvent:
 
 @dataclass(frozen=True, slots=True)
 class BodyPresenceEvent:
-    """A body entered or left."""
+    """A body was added or removed."""
 
     time_ns: int = record_field(_TIME, "simulation time", "ns")
     row: int = record_field(_ROW, "row")
@@ -207,7 +211,7 @@ class BodiesFrozenEvent:
 
 @dataclass(frozen=True, slots=True)
 class NoticeEvent:
-    """A human-readable notice."""
+    """A notice for people."""
 
     time_ns: int = record_field(_TIME, "simulation time", "ns")
     row: int = record_field(_ROW, "row of the body")
@@ -218,7 +222,7 @@ class NoticeEvent:
 
 @dataclass(frozen=True, slots=True)
 class SessionFailedEvent:
-    """A session must end: its body cannot enter, or the engine failed while executing its request."""
+    """A session must end because its body cannot be added, or because the engine failed while executing its request."""
 
     row: int = record_field(_ROW, "row of the session's body")
     session: int = record_field(_REQUEST, "session number")
@@ -270,7 +274,7 @@ class RecordQueue(Protocol):
     """A bounded queue of records in one direction; see :class:`~wavesim_server.ring.Ring`."""
 
     def push(self, kind: int, payload: bytes) -> int:
-        """Append a record; returns 0 when the queue is full."""
+        """Append a record; return 0 if the queue is full."""
 
     def pop_all(self) -> Iterator[tuple[int, bytes]]:
         """Yield (kind, payload) of every record in the queue."""
@@ -284,12 +288,12 @@ class RecordQueue(Protocol):
 
 
 def forward(kind: Type, row: int, number: int, content: bytes) -> tuple[int, bytes]:
-    """Return kind and payload under which a client's message enters a queue unchanged; see :class:`ClientMessage`."""
+    """Return the kind and payload under which a client's message enters a queue unchanged; see :class:`ClientMessage`."""
     return kind, _ADDRESS.pack(row, number) + content
 
 
 def encode(record: FrontCommand | EngineEvent) -> tuple[int, bytes]:
-    """Return kind and payload for a queue."""
+    """Return the kind and payload of a record for a queue."""
     family = COMMANDS if type(record) in COMMANDS.numbers else EVENTS
     kind, *values = family.encode(record)
     return kind, msgpack.packb(values)
@@ -303,7 +307,7 @@ def _decode(family: TaggedUnion, kind: int, payload: bytes) -> Any:
 
 
 def decode_command(kind: int, payload: bytes) -> EngineCommand:
-    """Decode a command that :func:`encode` or :func:`forward` produced."""
+    """Decode a command that was produced by :func:`encode` or :func:`forward`."""
     if kind in _FORWARDED:
         row, number = _unpack_address(payload)
         content = payload[_ADDRESS_BYTES:]
@@ -314,6 +318,6 @@ def decode_command(kind: int, payload: bytes) -> EngineCommand:
 
 
 def decode_event(kind: int, payload: bytes) -> EngineEvent:
-    """Decode an event that :func:`encode` produced."""
+    """Decode an event that was produced by :func:`encode`."""
     event: EngineEvent = _decode(EVENTS, kind, payload)
     return event

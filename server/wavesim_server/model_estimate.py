@@ -1,15 +1,16 @@
-"""Estimate a first model of a torpedo-shaped vehicle from its dimensions, by published formulas without measurements.
+"""Estimate a first model of a torpedo-shaped vehicle from its dimensions, with published formulas and without
+measurements.
 
-Added mass: prolate spheroid of the same slenderness (Lamb, Hydrodynamics, 1932, art. 114 and 373; Fossen 2021, section
-8.2). The factors k1 (along) and k2 (across) apply to the displaced mass, and k' (about a transverse axis) to its moment
-of inertia. Axial drag: ITTC 1957 friction line on the surface of the cylinder, with Hoerner's form factor for streamlined
-bodies (1965, 6-28). Cross-flow drag: strips of a circular cylinder with the coefficient 1.1 (Hoerner, 3-9). Mass is
-distributed evenly. The four fins have the same area relative to the hull as those of the LAUV. At half its thrust,
-the propeller maintains the stated speed.
+The added mass is that of a prolate spheroid of the same slenderness (Lamb, Hydrodynamics, 1932, art. 114 and 373;
+Fossen 2021, section 8.2). The factors k1 (along the axis) and k2 (across it) apply to the displaced mass, and k' (about
+a transverse axis) to its moment of inertia. The axial drag uses the ITTC 1957 friction line on the surface of the
+cylinder, with Hoerner's form factor for streamlined bodies (1965, 6-28). The cross-flow drag is that of strips of a
+circular cylinder with the coefficient 1.1 (Hoerner, 3-9). Mass is distributed evenly. The four fins have the same area
+relative to the hull as those of the LAUV. At half its thrust, the propeller maintains the stated speed.
 
 The estimate does not include body lift, sails, antennas or the actual hull lines. Expect errors of 20 to 30 % in added
-mass and cross-flow, and of a factor of two in axial drag. To reduce these errors, fit the model to a towing test or a
-speed trial with ``wavesim_server.study.varied`` and ``batch``.
+mass and cross-flow drag, and of a factor of two in axial drag. To reduce these errors, fit the model to a towing test
+or a speed trial with ``wavesim_server.study.varied`` and ``batch``.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 
 DENSITY, VISCOSITY = 1025.0, 1.19e-6  #: density in kg/m3 and kinematic viscosity in m2/s of sea water at 15 C
 CROSS_FLOW_DRAG = 1.1  #: drag coefficient of a cylinder across the flow
-FIN_AREA_SHARE = 0.033  #: area of a fin divided by (length times diameter) of the hull, as on the LAUV
-#: displaced mass divided by the mass of the vehicle; above 1, so that the vehicle surfaces after a failure
+FIN_AREA_SHARE = 0.033  #: area of a fin divided by the product of hull length and hull diameter, as on the LAUV
+#: displaced mass divided by the mass of the vehicle; the ratio is above 1, so that the vehicle surfaces after a failure
 BUOYANCY_RESERVE = 1.005
 CENTRE_OF_MASS_OFFSET = 0.05  #: distance of the centre of mass below the axis, in hull diameters
 
 
 def spheroid_added_mass(slenderness: float) -> tuple[float, float, float]:
-    """Return (k1, k2, k') of a prolate spheroid whose length is ``slenderness`` (> 1) times its diameter.
+    """Return (k1, k2, k') for a prolate spheroid whose length is ``slenderness`` (> 1) times its diameter.
 
     k1 and k2 are the added masses along and across the axis, divided by the displaced mass. k' is the added moment of
     inertia about a transverse axis, divided by the moment of inertia of the displaced water.
@@ -44,7 +45,7 @@ def spheroid_added_mass(slenderness: float) -> tuple[float, float, float]:
 
 
 def friction_coefficient(length: float, diameter: float, speed: float) -> float:
-    """Return the drag coefficient on the wetted surface: ITTC 1957 line times the form factor."""
+    """Return the drag coefficient on the wetted surface, which is the ITTC 1957 line times the form factor."""
     reynolds = max(speed * length / VISCOSITY, 1e4)
     d = diameter / length
     form = 1.0 + 1.5 * float(d**1.5) + 7.0 * d**3
@@ -54,8 +55,8 @@ def friction_coefficient(length: float, diameter: float, speed: float) -> float:
 def models_file(name: str, length: float, diameter: float, mass: float | None = None, speed: float = 1.5) -> str:
     """Return the text of a models file.
 
-    Lengths in m, ``mass`` in kg (None: the mass of water that the cylinder displaces), ``speed`` in m/s, for friction
-    and propeller. Raises ConfigError if the hull is outside the range of the formulas.
+    Lengths are in m, ``mass`` is in kg (None means the mass of the water that the cylinder displaces), and ``speed`` is
+    in m/s, for friction and propeller. Raises ConfigError if the hull is outside the range of the formulas.
     """
     volume = 0.25 * math.pi * diameter**2 * length
     if not (diameter > 0.0 and 2.0 <= length / diameter <= 20.0):
@@ -75,7 +76,7 @@ def models_file(name: str, length: float, diameter: float, mass: float | None = 
     across = half_rho * CROSS_FLOW_DRAG * diameter
     drag = skin * speed * speed
 
-    draft = ModelDraft(name, "estimated from its dimensions by wavesim vehicles estimate", {}, None)
+    draft = ModelDraft(name, "estimated from its dimensions by `wavesim vehicles estimate`", {}, None)
     draft.attributes |= {
         "type": "underwater",
         "title": f"estimate: {length:g} m, {diameter:g} m across, {mass:.3g} kg",

@@ -1,4 +1,4 @@
-"""Properties of a model: its source, and figures derived from its matrices and from simulated runs."""
+"""Properties of a model: its source, and figures that are derived from its matrices and from simulated runs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ STEP = 0.01
 
 
 def derived_properties(model: Model) -> dict[str, Any]:
-    """Derive displacement, natural periods, draft, full speed and turning circle in still sea water.
+    """Derive the displacement, natural periods, draft, full speed and turning circle in still sea water.
 
-    `natural_periods_s`: periods of small heave, roll and pitch motions. For models with linear restoring, they are
-    computed from the matrices. For roll and pitch of submerged bodies, they are computed from the righting moment, and
-    for floating primitives from a lightly damped free decay. `full_speed_m_s`: speed over ground after ten minutes with
-    all forward thrusters at their limits and the helm amidships. `turning_diameter_m`: diameter of the turning circle
-    with the fins or nozzles hard over, or with the thrusters of one side. The vehicle is neither trimmed nor controlled
-    (:mod:`wavesim_server.sailing`). `straight_line_stable`: whether a push in yaw decays under thrust at three speeds.
-    Models without a helm are tested in the horizontal plane (:mod:`wavesim_server.manoeuvres`).
+    `natural_periods_s` contains the periods of small heave, roll and pitch motions. For models with linear restoring,
+    they are computed from the matrices. For the roll and pitch of submerged bodies, they are computed from the righting
+    moment, and for floating primitives, from a lightly damped free decay. `full_speed_m_s` is the speed over ground
+    after ten minutes with all forward thrusters at their limits and the helm amidships. `turning_diameter_m` is the
+    diameter of the turning circle with the fins or nozzles hard over, or with the thrusters on one side. The vehicle is
+    neither trimmed nor controlled (:mod:`wavesim_server.sailing`). `straight_line_stable` states whether a push in yaw
+    decays under thrust at three speeds. Models without a helm are tested in the horizontal plane
+    (:mod:`wavesim_server.manoeuvres`).
     """
     shape = shape_of(model)
     found: dict[str, Any] = {"mass_kg": model.mass.value}
@@ -70,7 +71,7 @@ def _track(sim: Simulation, seconds: float, every: float = 0.05) -> Any:
 
 
 def _period(values: Any, every: float = 0.05) -> float | None:
-    """Return the mean time between upward crossings of the mean; None without oscillation."""
+    """Return the mean time between upward crossings of the mean; None if there is no oscillation."""
     v = values - values.mean()
     up = np.flatnonzero((v[:-1] < 0) & (v[1:] >= 0))
     return round(float(np.diff(up).mean() * every), 2) if len(up) > 1 else None
@@ -128,7 +129,7 @@ def _floating_properties(model: Model) -> dict[str, Any]:
 
 
 def _driven_properties(model: Model) -> dict[str, Any]:
-    """Simulate full speed and turning circle of the unmodified model."""
+    """Simulate the full speed and the turning circle of the unmodified model."""
     runs = {run.manoeuvre: run for run in sailing.run_manoeuvres([model], manoeuvres=("ahead", "starboard"))}
     found: dict[str, Any] = {}
     ahead, turn = runs.get("ahead"), runs.get("starboard")
@@ -155,7 +156,7 @@ def published(model: Model) -> dict[str, Any]:
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """Return a model as plain data: identity, geometry, actuators, derived properties."""
+    """Return a model as plain data: identity, geometry, actuators, and derived properties."""
     size = shape_of(model).size
     return {
         "name": model.name,

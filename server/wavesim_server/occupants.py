@@ -25,7 +25,7 @@ class Occupant:
 
 
 class Occupants:
-    """The occupied rows. The first rows are reserved for the bodies of the configuration, in its order."""
+    """The occupied rows. The first rows are reserved for the bodies in the configuration, in the same order."""
 
     def __init__(self, bodies: Sequence[BodyConfig], capacity: int) -> None:
         self.by_row: dict[int, Occupant] = {}
@@ -39,7 +39,7 @@ class Occupants:
         self._lowest_free_row = 0  # all rows below this one are taken
 
     def row_for(self, name: str) -> int | None:
-        """Return the row that a body of this name would occupy, or None if all are in use."""
+        """Return the row that a body with this name would occupy, or None if all rows are in use."""
         if name in self.reserved:
             return self.reserved[name][0]
         if self._lowest_free_row < self._capacity:
@@ -49,7 +49,7 @@ class Occupants:
         return None
 
     def row_of(self, name: str) -> int | None:
-        """Return the row of a body, or None if it is absent."""
+        """Return the row of a body, or None if the body is absent."""
         return self._rows.get(name)
 
     def free_row(self, name: str, row: int | None) -> int:
@@ -72,7 +72,7 @@ class Occupants:
         return row
 
     def add(self, row: int, occupant: Occupant) -> None:
-        """Add a body in a row that :meth:`free_row` returned."""
+        """Add a body in a row that was returned by :meth:`free_row`."""
         self.by_row[row] = occupant
         self._rows[occupant.name], self._row_taken[row] = row, True
 
@@ -83,7 +83,7 @@ class Occupants:
             self._row_taken[row], self._lowest_free_row = False, min(self._lowest_free_row, row)
 
     def in_row(self, row: int) -> Occupant:
-        """Return the body in a row. Raises InvalidArgument if there is none."""
+        """Return the body in a row. Raises InvalidArgument if the row has no body."""
         try:
             return self.by_row[row]
         except (KeyError, TypeError):

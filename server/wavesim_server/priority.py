@@ -1,4 +1,6 @@
-"""Real-time priority for the engine while it keeps up with wall time, if the user may request it (root, or `ulimit -r`)."""
+"""Real-time priority for the engine while it keeps up with wall time, if the user may request such priority (root, or
+`ulimit -r`).
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,10 @@ MAX_SLIPS = 3
 
 
 class RealTimePriority:
-    """The scheduling of this process: real-time (SCHED_FIFO) at real time or slower, otherwise the default scheduling.
+    """The scheduling of this process: real-time (SCHED_FIFO) if the simulation runs in real time or slower, otherwise
+    the default scheduling.
 
-    An engine that runs as fast as possible, or cannot keep up, would starve all other processes. It therefore never
+    An engine that runs as fast as possible, or cannot keep up, would starve all other processes. Therefore, it never
     receives real-time priority. The same applies to an engine that has lost wall time several times, and to any engine
     on a single-processor machine.
     """
@@ -20,7 +23,7 @@ class RealTimePriority:
         self._is_realtime, self._slips = False, 0
 
     def set_realtime(self, realtime: bool) -> None:
-        """Request real-time priority, or release it."""
+        """Request or release real-time priority."""
         if realtime == self._is_realtime or not self._possible:
             return
         try:
@@ -33,9 +36,9 @@ class RealTimePriority:
         self._is_realtime = realtime
 
     def count_slip(self) -> None:
-        """Count a slip: the simulation lost wall time.
+        """Count a slip, that is, an occasion on which the simulation lost wall time.
 
-        After several losses, real-time priority is released permanently. (The first tick may lose time: it
+        After several losses, real-time priority is released permanently. (The first tick may lose time because it
         loads kernels.)
         """
         self._slips += 1

@@ -1,4 +1,4 @@
-"""The end of a participant's output file: its last lines, and the user's own line in a traceback."""
+"""The end of a participant's output file: its last lines, and the line of the user's program in a traceback."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LIBRARY = Path(wavesim_sdk.__file__).parent
 
 
 def read_last_lines(path: Path) -> list[str]:
-    """Return the lines at the end of an output file, which may be large; none if there is no file."""
+    """Return the lines at the end of an output file, which may be large; return no lines if there is no file."""
     if not path.exists():
         return []
     with path.open("rb") as file:
@@ -24,7 +24,8 @@ def read_last_lines(path: Path) -> list[str]:
 def own_line(lines: list[str], folder: Path) -> str:
     """Return the innermost line of a user's program in the last traceback, such as ``auv.py:12: turn(rudder)``.
 
-    ``folder`` is that of the program. The result is empty if there is no traceback, or none through the program.
+    ``folder`` is the folder of the program. The result is empty if there is no traceback, or if no frame of it is in
+    the program.
     """
     found = ""
     for k, line in enumerate(lines):
@@ -39,6 +40,6 @@ def own_line(lines: list[str], folder: Path) -> str:
 
 
 def final_words(lines: list[str]) -> str:
-    """Return the last line, which states the exception after a traceback; without the frame of an exception group."""
+    """Return the last line, which states the exception after a traceback, without the frame of an exception group."""
     said = [text for line in lines if (text := line.strip(" |+-"))]
     return said[-1][:LINE_LENGTH] if said else "no output"

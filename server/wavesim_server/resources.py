@@ -1,4 +1,4 @@
-"""Names of a server's shared objects, the lock on its name, and their removal."""
+"""Names of a server's shared objects, the lock on the server's name, and the removal of these objects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wavesim_world.config import LoadedConfig
 
 
 def attach_areas(server: str) -> dict[str, SharedMemoryArea]:
-    """Attach to the shared-memory areas of a server, to write them."""
+    """Attach to the shared-memory areas of a server in order to write to them."""
     return {a: SharedMemoryArea.attach(segment_name(server, a), writable=True) for a in ("simulation", "vehicles")}
 
 
@@ -38,7 +38,7 @@ class AlreadyRunning(WaveSimError):
 
 
 class NameLock:
-    """An advisory lock on a name. The kernel releases it when its holder ends; release() also removes the file."""
+    """An advisory lock on a name. The kernel releases the lock when its holder exits; release() also removes the file."""
 
     def __init__(self, server: str) -> None:
         folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
@@ -76,7 +76,7 @@ class NameLock:
 
 
 def _open_own_file(path: Path) -> IO[str]:
-    """Open a regular file that belongs to this user; refuse links and files of other users."""
+    """Open a regular file that belongs to this user; reject links and files of other users."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -101,19 +101,19 @@ def area_tables(loaded: LoadedConfig) -> dict[str, list[tuple[Table, int]]]:
 
 
 def exit_without_resource(part: str, error: Exception) -> NoReturn:
-    """End a process that cannot obtain a system resource (descriptors, memory, queues), with a one-line message."""
+    """Exit, with a one-line message, from a process that cannot obtain a system resource (descriptors, memory, queues)."""
     sys.stderr.write(f"wavesim: the {part} could not get a system resource: {error}\n")
     sys.stderr.flush()
     os._exit(EXIT_NO_RESOURCE)  # a normal exit prints tracebacks of the half-initialised event loop
 
 
 def ring_names(server: str) -> tuple[str, str]:
-    """Return the ring names: (commands to the engine, events from the engine)."""
+    """Return the names of the rings: (commands to the engine, events from the engine)."""
     return segment_name(server, "commands"), segment_name(server, "events")
 
 
 def remove_leftovers(server: str) -> list[str]:
-    """Remove all objects that an earlier server of this name has left, and return the names of these objects."""
+    """Remove all objects that an earlier server with this name has left behind, and return the names of these objects."""
     found: list[str] = []
     areas = [segment_name(server, a) for a in ("simulation", "vehicles")]
     for name in (*areas, *ring_names(server)):

@@ -1,4 +1,4 @@
-"""Tables that publish the state of a simulation, filled from its arrays."""
+"""Tables that publish the state of a simulation and are filled from its arrays."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from wavesim_server.environment.flow import uniform_flow
 from wavesim_server.line_system import LineSystem
 from wavesim_server.occupants import Occupant
 
-NO_WEATHER = np.zeros((0, 0))  #: for callers that need only the motion
+NO_WEATHER = np.zeros((0, 0))  #: empty array for callers that need only the motion
 
 
 @kernel
 def fill_tables(
     table: Packed, places: Ints, counts: Ints, time: float, state: Floats, actuation: Floats, weather: Floats
 ) -> None:
-    """Fill the tables `state`, `actuation` and `weather`, given as matrices of numbers. Tables without rows are omitted."""
+    """Fill the `state`, `actuation` and `weather` tables, given as matrices of numbers. Tables without rows are
+    omitted.
+    """
     now = tick.unpack_tick_state(table)
     order = now.scratch.order
     for k in range(now.scratch.counters[0]):
@@ -46,15 +48,15 @@ def fill_tables(
 
 @kernel
 def fill_surroundings(table: Packed, rows: Ints, time: float, out: Floats) -> None:
-    """Fill rows of the table `surroundings`, given as a matrix of numbers."""
+    """Fill rows of the `surroundings` table, given as a matrix of numbers."""
     now = tick.unpack_tick_state(table)
     w.fill_surroundings(now.weather, now.environment.flow, now.bodies.blocks, now.bodies.slots, rows, time, out)
 
 
 class ResultTables:
-    """Fills the tables of the bodies.
+    """Fills the tables that describe the bodies.
 
-    ``occupants`` holds the body in each occupied row. ``packed_state`` returns all arrays of a tick for the kernels.
+    ``occupants`` contains the body in each occupied row. ``packed_state`` returns all arrays of a tick for the kernels.
     """
 
     def __init__(
@@ -71,23 +73,25 @@ class ResultTables:
         self._effort_scratch = effort.make_scratch(fleet.work)
 
     def motion(self) -> tuple[Record, Record]:
-        """Return new tables `state` and `actuation` of all rows."""
+        """Return new `state` and `actuation` tables with all rows."""
         capacity = self._fleet.capacity
         state, actuation = np.zeros(capacity, STATE.dtype), np.zeros(capacity, ACTUATION.dtype)
         self.fill(0.0, as_numbers(state), as_numbers(actuation), NO_WEATHER)
         return state, actuation
 
     def fill(self, time: float, state: Floats, actuation: Floats, weather: Floats) -> None:
-        """Fill the tables `state`, `actuation` and `weather` in place, given as matrices of numbers.
+        """Fill the `state`, `actuation` and `weather` tables in place, given as matrices of numbers.
 
-        ``time`` is the simulation time in s. Without rows, `actuation` or `weather` is omitted.
+        ``time`` is the simulation time in s. If `actuation` or `weather` has no rows, it is omitted.
         """
         self._contacts.sort_rows()
         packed, f = self._packed_state(), self._fleet
         fill_tables(packed, f.actuator_slots, f.actuator_counts, time, state, actuation, weather)
 
     def effort(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
-        """Return the table `effort`, or a new one, with accelerations and forces of the given rows (default: all)."""
+        """Return the `effort` table, or a new one, with the accelerations and forces in the given rows (default: all
+        rows).
+        """
         f, asked = self._fleet, self._present_rows(rows)
         table = np.zeros(len(f.slots), EFFORT.dtype) if table is None else table
         effort.fill_efforts(
@@ -103,7 +107,7 @@ class ResultTables:
         return table
 
     def surroundings(self, time: float, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
-        """Return the table `surroundings`, or a new one, with water and air at the given rows (default: all).
+        """Return the `surroundings` table, or a new one, with the water and air at the given rows (default: all rows).
 
         ``time`` is the simulation time in s.
         """
@@ -112,7 +116,7 @@ class ResultTables:
         return table
 
     def fill_surroundings(self, time: float, rows: Ints, table: Floats) -> None:
-        """Fill rows of the table `surroundings` in place, given as a matrix of numbers."""
+        """Fill rows of the `surroundings` table in place, given as a matrix of numbers."""
         fill_surroundings(self._packed_state(), rows, time, table)
 
     @property
@@ -123,7 +127,7 @@ class ResultTables:
         return rows
 
     def lines(self, table: Record | None = None) -> Record:
-        """Write the lines of the configuration to the table `lines`, or to a new one, and return it."""
+        """Write the lines of the configuration to the `lines` table, or to a new one, and return the table."""
         table = np.zeros(max(1, len(self._line_system.declared)), LINES.dtype) if table is None else table
         self._line_system.publish(table)
         return table

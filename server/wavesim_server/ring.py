@@ -1,8 +1,9 @@
-"""A bounded ring of records in shared memory, from one process to another.
+"""A bounded ring of records in shared memory, which leads from one process to another.
 
-Header: the magic "WVSMRING", then seven int64 (written, read, capacity, dropped, three unused); the data follow. A
-record is an int32 length, an int32 kind, the payload, and padding to 8 bytes. There is one writer and one reader. Each
-changes only its own counter, and only after the bytes are in place (x86-64 and Python keep that order).
+The header consists of the magic "WVSMRING" and seven int64 (written, read, capacity, dropped, three unused); the data
+follow. A record consists of an int32 length, an int32 kind, the payload, and padding to 8 bytes. There is one writer
+and one reader. Each changes only its own counter, and only after the bytes are in place (x86-64 and Python keep that
+order).
 
 A record larger than a quarter of the ring is split into pieces, which the writer appends as the reader makes room. The
 upper half of the kind states the position of the piece. The reader skips a piece that arrives without its predecessors,
@@ -29,16 +30,16 @@ WRITTEN, READ, CAPACITY, DROPPED = range(1, 5)
 _WHOLE_PIECE, _FIRST_PIECE, _MIDDLE_PIECE, _LAST_PIECE = (piece << 16 for piece in range(4))
 _KIND = (1 << 16) - 1
 
-MAX_RECORD_BYTES = 256 * 1024 * 1024  #: larger records are refused, to bound the reader's memory
+MAX_RECORD_BYTES = 256 * 1024 * 1024  #: size above which records are rejected, to limit the memory of the reader
 
 
 class PushResult(IntEnum):
-    """The result of a push. In a condition, only FULL counts as false."""
+    """The result of a push. As a condition, only FULL counts as false."""
 
-    #: there is currently no room for the record or its remaining pieces: push the same record again, or drop it
+    #: there is currently no room for the record or its remaining pieces; push the same record again, or drop it
     FULL = 0
     DONE = 1
-    REFUSED = 2  #: too large for the ring; counted as dropped
+    REFUSED = 2  #: the record is too large for the ring; it is counted as dropped
 
 
 class Ring:
@@ -60,8 +61,8 @@ class Ring:
 
     @classmethod
     def attach(cls, name: str) -> Ring:
-        """Attach to a ring of another process. Raises NotRunning if the ring no longer exists, and AttachError if it is
-        damaged.
+        """Attach to the ring of another process. Raises NotRunning if the ring no longer exists, and AttachError if it
+        is damaged.
         """
         try:
             memory = map_memory(name, MAGIC, _BASE, "ring of WaVeSim", writable=True)
@@ -77,7 +78,7 @@ class Ring:
 
     @classmethod
     def create_private(cls, capacity: int) -> Ring:
-        """Create a ring in private memory, for an engine and a front that share the object in one process."""
+        """Create a ring in private memory, for an engine and a front in one process that share the object."""
         return cls(_initialise(bytearray(_BASE + capacity), capacity))
 
     @property
@@ -104,7 +105,7 @@ class Ring:
         return PushResult.DONE
 
     def count_dropped(self) -> None:
-        """Drop the record that did not fit, and count it."""
+        """Drop the record that did not fit, and count it as dropped."""
         self._record_begun, self._sent = None, 0
         self._header[DROPPED] += 1
 

@@ -10,10 +10,10 @@ import numpy as np
 
 
 class RowPool:
-    """Rows in use; the lowest free row is used first."""
+    """Pool of rows in use; the lowest free row is used first."""
 
     def __init__(self) -> None:
-        self.size = 0  #: maximum number of rows in use at one time so far
+        self.size = 0  #: maximum number of rows that have been in use at the same time so far
         self._free: list[int] = []
 
     def acquire(self) -> int:
@@ -32,10 +32,10 @@ CACHE_LINE = 64  #: size of a cache line in bytes, which is also the width of th
 
 
 def aligned_zeros(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
-    """Return zeros that begin on a cache line.
+    """Return an array of zeros that begins on a cache line.
 
-    NumPy's arrays may begin anywhere in a cache line. Every row of eight numbers may then span two cache lines. In one
-    kernel, this took a sixth of the run time.
+    NumPy arrays may begin anywhere in a cache line, in which case every row of eight numbers may span two cache lines.
+    In one kernel, this took a sixth of the run time.
     """
     kind, count = np.dtype(dtype), math.prod(shape) if isinstance(shape, tuple) else shape
     room = np.zeros(count * kind.itemsize + CACHE_LINE, np.uint8)
@@ -44,7 +44,9 @@ def aligned_zeros(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
 
 
 def grown_to(array: Any, rows: int) -> Any:
-    """Return the array if it has at least ``rows`` rows, otherwise a copy at least twice as long, padded with zeros."""
+    """Return the array itself if it has at least ``rows`` rows; otherwise, return a copy at least twice as long, padded
+    with zeros.
+    """
     if len(array) >= rows:
         return array
     longer = aligned_zeros((max(rows, 2 * len(array)), *array.shape[1:]), array.dtype)

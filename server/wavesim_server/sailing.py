@@ -1,4 +1,5 @@
-"""Run every model at sea: full ahead, hard turns, full astern, zig-zag, a push, beam waves; side by side in one simulation.
+"""Run every model at sea: full ahead, hard turns, full astern, zig-zag, a push, and beam waves. All runs are side by
+side in one simulation.
 
 from wavesim_server.sailing import run_manoeuvres
 for run in run_manoeuvres(library().values()):
@@ -29,11 +30,12 @@ POWERED = (*AHEAD, "astern")
 #: manoeuvres in beam waves of the sea state that the model declares: adrift, and full ahead
 IN_WAVES = ("waves", "seaway")
 MANOEUVRES = (*POWERED, "push", *IN_WAVES)
-SPACING = 8000.0  #: distance between bodies, m: greater than the distance that any of them travels
-SEA = 1.0, 0.8881  #: height (m) and peak (rad/s) of a reference sea; other seas have the same steepness
-STEP, EVERY = 0.02, 1.0  #: time step, and interval between records, s
+SPACING = 8000.0  #: distance between bodies in m, which is greater than the distance that any of them travels
+SEA = 1.0, 0.8881  #: height (m) and peak frequency (rad/s) of a reference sea; other seas have the same steepness
+STEP, EVERY = 0.02, 1.0  #: time step, and interval between records, in s
 MAX_TILT = math.radians(60.0)  #: maximum tilt of a vehicle or buoy at the surface
-ZIG_ZAG_ANGLE, PUSH = math.radians(20.0), 2.0  #: heading at which the helm is reversed, rad; duration of the push, s
+#: heading in rad at which the helm is reversed, and duration of the push in s
+ZIG_ZAG_ANGLE, PUSH = math.radians(20.0), 2.0
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,18 @@ class ManoeuvreRun:
 
     @property
     def speeds(self) -> Floats:
-        """Speed over ground, m/s."""
+        """Speed over ground in m/s."""
         return np.asarray(np.linalg.norm(self.track[:, 7:10], axis=1))
 
     @property
     def tilts(self) -> Floats:
-        """Angle between the body's z axis and down, rad."""
+        """Angle in rad between the body's z axis and the downward vertical."""
         q = self.track[:, 3:7]
         return np.asarray(np.arccos(np.clip(1.0 - 2.0 * (q[:, 1] ** 2 + q[:, 2] ** 2), -1.0, 1.0)))
 
     @property
     def end_speed(self) -> float:
-        """Mean speed over the last quarter of the run, m/s."""
+        """Mean speed in m/s over the last quarter of the run."""
         return float(self.speeds[-len(self.track) // 4 :].mean())
 
     @property
@@ -111,7 +113,7 @@ def hard_turn(model: Model, side: float) -> dict[str, float]:
 
 
 def full_astern(model: Model) -> dict[str, float]:
-    """Return commands for full astern: thrusters at their minimum, jets with their deflectors down."""
+    """Return commands for full astern, with thrusters at their minimum and jet deflectors down."""
     commands: dict[str, float] = {}
     for k in forward_thrusters(model):
         t = model.thruster[k]
@@ -131,7 +133,7 @@ def is_surface_model(model: Model) -> bool:
 def run_manoeuvres(
     models: Iterable[Model], seconds: float = 600.0, manoeuvres: Sequence[str] = MANOEUVRES
 ) -> list[ManoeuvreRun]:
-    """Run models through manoeuvres: once in calm water, and once per sea state that models declare (`valid_sea`)."""
+    """Run models through manoeuvres, once in calm water and once for each sea state that models declare (`valid_sea`)."""
     pairs = [(m, name) for m in models for name in manoeuvres if _can_perform(m, name)]
     calm = [pair for pair in pairs if pair[1] not in IN_WAVES]
     runs = _run_in_world(calm, seconds, '<bed depth="3000 m"/>') if calm else []
@@ -190,7 +192,7 @@ def _run_in_world(pairs: list[tuple[Model, str]], seconds: float, world: str) ->
 
 
 def order(sim: Simulation, row: int, model: Model, commands: dict[str, float]) -> None:
-    """Send actuator commands by name, if there are any."""
+    """Send actuator commands by name, if there are any commands."""
     if commands:
         sim.command(row, {actuator_position(model, name): value for name, value in commands.items()})
 

@@ -1,4 +1,4 @@
-"""Compiled sea bed for the tick: bodies rest on it and sound reflects from it.
+"""Sea bed for the tick, compiled. Bodies rest on it, and sound is reflected from it.
 
 ``wavesim_world.ocean`` contains a simpler version of the same functions.
 """
@@ -18,7 +18,7 @@ from wavesim_world.ocean.bed import max_slope, triangulated_bed
 
 
 class BedParameters(NamedTuple):
-    """Parameters of the bed: plane, bumps (n, 5), maximum slope of the bed, and whether soundings are used."""
+    """Parameters of the bed: the plane, the bumps (n, 5), the maximum slope of the bed, and whether soundings are used."""
 
     plane: Floats
     bumps: Floats
@@ -27,7 +27,7 @@ class BedParameters(NamedTuple):
 
 
 class SoundingsMesh(NamedTuple):
-    """Soundings as triangles: points (n, 3), corners (m, 3), neighbours (m, 3)."""
+    """Soundings as triangles, with points (n, 3), corners (m, 3) and neighbours (m, 3)."""
 
     points: Floats
     corners: Ints
@@ -35,7 +35,7 @@ class SoundingsMesh(NamedTuple):
 
 
 class SeaBed(NamedTuple):
-    """The sea bed, and the triangle under each of the bodies, at which the next search begins."""
+    """The sea bed, and the triangle below each body, at which the next search begins."""
 
     parameters: BedParameters
     mesh: SoundingsMesh
@@ -43,7 +43,7 @@ class SeaBed(NamedTuple):
 
 
 def make_bed(loaded: LoadedConfig) -> tuple[BedParameters, SoundingsMesh]:
-    """Build the bed of a configuration for the kernels."""
+    """Build the bed of a configuration in the form that the kernels use."""
     t, slope = triangulated_bed(loaded), max_slope(loaded)
     if t is not None:
         return BedParameters(np.zeros(3), np.zeros((0, 5)), slope, True), SoundingsMesh(
@@ -62,7 +62,7 @@ def make_bed(loaded: LoadedConfig) -> tuple[BedParameters, SoundingsMesh]:
 
 @device_function
 def bed_depth(bed: BedParameters, net: SoundingsMesh, cursor: Ints, row: int, x: float, y: float) -> float:
-    """Return the depth of the bed under (x, y); NaN outside the soundings."""
+    """Return the depth of the bed below (x, y); NaN outside the soundings."""
     if not bed.has_soundings:
         depth = bed.plane[0] + bed.plane[1] * x + bed.plane[2] * y
         for i in range(bed.bumps.shape[0]):

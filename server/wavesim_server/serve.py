@@ -1,4 +1,4 @@
-"""The supervisor: creates the shared objects, starts and watches engine and front, and cleans up."""
+"""The supervisor, which creates the shared objects, starts and watches engine and front, and cleans up."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from wavesim_world.sonars import frame_sizes
 
 
 class PortTaken(WaveSimError):
-    """The UDP port is in use."""
+    """The UDP port is already in use."""
 
     exit_code = 8
 
 
 class EngineNotStarted(WaveSimError):
-    """The engine refused the configuration and has reported the reason."""
+    """The engine rejected the configuration and has reported the reason."""
 
     exit_code = ConfigError.exit_code
 
@@ -50,14 +50,14 @@ RESTART_WINDOW_S = 60.0
 
 
 class ProcessCrashed(WaveSimError):
-    """Engine or front ended unexpectedly."""
+    """The engine or the front exited unexpectedly."""
 
     exit_code = 9
 
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Options of a server from the command line."""
+    """Options of a server that are given on the command line."""
 
     name: str
     seed: int
@@ -76,14 +76,14 @@ class ProcessArguments:
     options: ServerOptions
     commands_fd: int  #: descriptor that wakes the engine when commands are waiting
     events_fd: int  #: descriptor that wakes the front when events are waiting
-    supervisor_pid: int  #: process id of the supervisor; the processes end when the supervisor no longer exists
+    supervisor_pid: int  #: process ID of the supervisor; the processes exit when the supervisor no longer exists
     socket: int = -1  #: descriptor of the front's UDP socket
-    is_restart: bool = False  #: True for a front that replaces one that crashed
+    is_restart: bool = False  #: True for a front that replaces a crashed one
 
 
 @contextlib.contextmanager
 def shared_objects(loaded: LoadedConfig, name: str) -> Iterator[None]:
-    """Create areas, rings and semaphores of a server, and always remove them at the end."""
+    """Create the areas, rings and semaphores of a server, and always remove them at the end."""
     group = loaded.config.shared.group
     try:
         try:
@@ -127,9 +127,9 @@ def is_ready(name: str) -> bool:
 
 
 def reserve_log_path(log: str) -> str:
-    """Create the log file at once, so that no other server takes it.
+    """Create the log file immediately, so that no other server claims its name.
 
-    An existing log is kept; a number is appended to the new name.
+    An existing log is kept; in that case, a number is appended to the name of the new log.
     """
     path = Path(log)
     if not log or (path.exists() and not path.is_file()):  # no log, or a device
@@ -149,7 +149,7 @@ def reserve_log_path(log: str) -> str:
 
 
 class Supervisor:
-    """A running server, as represented in the process that started it."""
+    """A running server as seen by the process that started it."""
 
     def __init__(self, loaded: LoadedConfig, options: ServerOptions, sock: socket.socket) -> None:
         self.options, self.restarts_left = options, loaded.config.network.restarts
@@ -169,14 +169,14 @@ class Supervisor:
             self._close()
 
     def _close(self) -> None:
-        """Close the descriptors that the processes inherited."""
+        """Close the descriptors that the processes have inherited."""
         for fd in self._fds[:2]:
             os.close(fd)
         self._fds = ()
         self._socket.close()
 
     def _restart_front(self, cause: str) -> bool:
-        """Restart the front with a new log file; False if it crashed too often."""
+        """Restart the front with a new log file; return False if the front has crashed too often."""
         now = time.monotonic()
         self._crashes = [t for t in self._crashes if now - t < RESTART_WINDOW_S] + [now]
         if len(self._crashes) > self.restarts_left:
@@ -194,7 +194,9 @@ class Supervisor:
 
     @staticmethod  # in a session of its own: Ctrl-C reaches only the supervisor, which stops the process in order
     def _start(name: str, module: str, part: ProcessArguments, fds: tuple[int, ...]) -> forked_process.ForkedProcess:
-        """Fork a process. It imports its own modules (for example the kernels), so that the others need not load them."""
+        """Fork a process. The process itself imports the modules that it needs (for example the kernels), so that the
+        other processes need not load them.
+        """
         return forked_process.fork_process(name, lambda: importlib.import_module(module).main(part), fds)
 
     def wait_ready(self, name: str, timeout: float = 3600.0) -> bool:
@@ -214,7 +216,7 @@ class Supervisor:
         raise ProcessCrashed(f"the server was not ready within {timeout:g} s")
 
     def check(self) -> int | None:
-        """Return None while both processes run, and 0 after an orderly end of the engine.
+        """Return None while both processes are running, and 0 after the engine has exited in an orderly way.
 
         Raises ProcessCrashed or EngineNotStarted in all other cases.
         """
@@ -237,9 +239,9 @@ class Supervisor:
         return None
 
     def finish(self, timeout: float = 10.0) -> None:
-        """After a shutdown command, wait for the engine to end, then end the front with a complete log.
+        """After a shutdown command, wait for the engine to exit, then end the front with a complete log.
 
-        Raises ProcessCrashed on failure.
+        Raises ProcessCrashed if a process fails.
         """
         limit = time.monotonic() + timeout
         # A front that ended before the engine never forwarded the command, so report the front, not the engine's
@@ -260,7 +262,7 @@ class Supervisor:
                 raise _crashed(name, code)
 
     def terminate(self, timeout: float = 10.0) -> None:
-        """Stop both processes, the engine first, so that the front logs its last records."""
+        """Stop both processes, the engine first, so that the front can log the engine's last records."""
         for process in (self.engine, self.front):
             if process.poll() is None:
                 process.terminate()
@@ -276,7 +278,7 @@ class Supervisor:
 def _crashed(name: str, code: int) -> ProcessCrashed:
     """Return the error for a process that failed at or before the end of the run.
 
-    In that case, the log may lack its last records.
+    If a process failed, the log may lack its last records.
     """
     cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
     return ProcessCrashed(f"the {name} process {cause} at the end of the run; the log may lack its last records")
@@ -312,9 +314,9 @@ def serve(loaded: LoadedConfig, options: ServerOptions, on_start: Callable[[Supe
 
 
 def _configured_log_path(loaded: LoadedConfig) -> str:
-    """Return the log path of the configuration.
+    """Return the path of the log that the configuration names.
 
-    The path must lie below the working folder or in the folder allowed for its files.
+    The path must be below the working folder or in the folder that the configuration may use for its files.
     """
     file = loaded.config.log.file
     places = (Path(), loaded.path.parent / loaded.config.files)
@@ -336,7 +338,7 @@ def default_options(
     threads: int = 1,
     duration: float | None = None,
 ) -> ServerOptions:
-    """Combine command-line values with the configuration; the command line takes precedence."""
+    """Combine the values from the command line with those from the configuration; the command line takes precedence."""
     config = loaded.config
     file = _configured_log_path(loaded) if log is None else log
     return ServerOptions(

@@ -1,4 +1,4 @@
-"""The engine as a library: advances bodies, water and sound together, without network or files.
+"""The engine as a library. It advances bodies, water and sound together, without a network or files.
 
     from wavesim_server import Simulation
     sim = Simulation.from_config("config.xml")
@@ -51,7 +51,7 @@ __all__ = ["Simulation"]
 
 
 class Simulation:
-    """All bodies, the sea and the sound, advanced tick by tick.
+    """All bodies, the sea and the sound, which are advanced tick by tick.
 
     ``threads`` is the number of threads for large fleets; it does not change the results.
     """
@@ -116,31 +116,31 @@ class Simulation:
 
     @classmethod
     def from_config(cls, path: str | Path, seed: int | None = None) -> Simulation:
-        """Create a simulation from a configuration file and add all bodies that need no client."""
+        """Create a simulation from a configuration file and add all bodies that do not need a client."""
         simulation = cls(load(path), seed)
         simulation.enter_residents()
         return simulation
 
     @property
     def time_ns(self) -> int:
-        """Simulation time in nanoseconds."""
+        """Current simulation time in nanoseconds."""
         return self.tick * self.step_ns
 
     @property
     def time_s(self) -> float:
-        """Simulation time in seconds."""
+        """Current simulation time in seconds."""
         return self.time_ns * 1e-9
 
     # -- bodies ------------------------------------------------------------------------------
 
     def enter_residents(self) -> None:
-        """Add all bodies of the configuration that have no client."""
+        """Add all bodies in the configuration that do not have a client."""
         for name, (_, body) in self._occupants.reserved.items():
             if body.client == "none":
                 self.enter(name)
 
     def row_of(self, name: str) -> int | None:
-        """Return the row of a body in the simulation, or None."""
+        """Return the row of a body in the simulation, or None if the body is absent."""
         return self._occupants.row_of(name)
 
     def enter(
@@ -153,12 +153,12 @@ class Simulation:
         variant: Model | None = None,
         generation: int = 0,
     ) -> int:
-        """Add a body and return its row. The body is either one of the configuration, by its name, or a new one of a
-        model.
+        """Add a body and return its row. The body is either one in the configuration, selected by name, or a new body
+        with a given model.
 
         ``variant`` is a model object to use instead of a model name, for example one of many in a study (see
         :mod:`wavesim_server.study`). ``generation`` numbers the bodies that have used a row; 0 selects the next number.
-        Raises InvalidArgument or ConfigError if the body cannot enter; the simulation is then unchanged.
+        Raises InvalidArgument or ConfigError if the body cannot be added; in that case, the simulation is unchanged.
         """
         row = self._occupants.free_row(name, row)
         if name in self._occupants.reserved:
@@ -205,7 +205,7 @@ class Simulation:
             raise UnknownName(error.message) from None
 
     def _set_initial_motion(self, row: int, body: BodyConfig, commands: list[float | None] | None) -> None:
-        """Set the initial motion of a body of the configuration."""
+        """Set the initial motion of a body in the configuration."""
         b = self.fleet.body(row)
         if commands is None:
             b[B.NU : B.NU + 6] = *body.velocity, *body.angular_velocity
@@ -220,7 +220,7 @@ class Simulation:
         self.fleet.settle_actuators(row)
 
     def leave(self, row: int) -> None:
-        """Remove a body. Its transducer falls silent; its signals in transit continue."""
+        """Remove a body. Its transducer stops sending; its signals in transit continue to travel."""
         occupant = self._occupants.in_row(row)
         self.line_system.leave(row)
         self.fleet.remove(row)
@@ -235,15 +235,15 @@ class Simulation:
         self.weather_model.refresh(row, self.fleet, self.tick, self.time_s)
 
     def _reset_last_finite(self, row: int) -> None:
-        """Reset the last finite state of a body to the current one after a change that no contact caused, and wake the
-        body.
+        """Reset the last finite state of a body to the current state after a change that was not caused by a contact,
+        and wake the body.
         """
         self._scratch.last_finite[row] = self.fleet.body(row)[: B.RIGID_ROWS]
         self.contacts.wake(row)
 
     def _place_transducer(self, row: int) -> None:
-        """Set the transducer's position in this and in the previous tick to its current position, so that its path
-        contains no jump.
+        """Set the transducer's position in this tick and in the previous one to its current position, so that its path
+        does not contain a jump.
         """
         self._single_scratch.order[0] = row
         tick.update_transducers(self.fleet.arrays, self._single_scratch, self.channel.table, self.tick)
@@ -258,18 +258,18 @@ class Simulation:
     # -- client actions ----------------------------------------------------------------------
 
     def command(self, row: int, values: Sequence[float | None] | Mapping[Any, float]) -> None:
-        """Set actuator commands by position or by name; None keeps the previous command.
+        """Set actuator commands, given by position in the model's order or by name; None keeps the previous command.
 
-        Raises InvalidArgument if any command is invalid; then no command has any effect.
+        Raises InvalidArgument if any command is invalid; in that case, no command has any effect.
         """
         occupant = self._occupants.in_row(row)
         self.fleet.command(row, order_command(occupant.actuators, values))
 
     def fail(self, row: int, actuator: int | str, fault: str, amount: float | str = 0.0) -> None:
-        """Set a fault of an actuator, given by name or position.
+        """Set a fault of an actuator, which is given by name or position.
 
-        Faults: ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the fraction ``amount``, ``reversed``,
-        or ``none`` to repair it. A text amount may carry a unit (`5 s`).
+        The faults are ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the fraction ``amount``,
+        ``reversed``, or ``none`` to repair the actuator. An amount given as text may contain a unit (`5 s`).
         """
         occupant = self._occupants.in_row(row)
         try:
@@ -281,7 +281,9 @@ class Simulation:
             raise kind(f"'{occupant.name}': {error}") from None
 
     def allocate(self, row: int, matrix: Any) -> None:
-        """Set the thruster allocation matrix (6, thrusters) of one body: force and torque per unit thrust, in B."""
+        """Set the thruster allocation matrix (6, thrusters) of one body, which contains the force and torque per unit
+        thrust in B.
+        """
         count = len(self._occupants.in_row(row).model.thruster)
         if not count:
             raise InvalidArgument(f"'{self.occupants[row].name}' has no thrusters")
@@ -290,7 +292,7 @@ class Simulation:
         self.contacts.wake(row)
 
     def push(self, row: int, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
-        """Apply an external force (N) and torque (N m) in B at the origin of B. They act until changed."""
+        """Apply an external force (N) and torque (N m) in B at the origin of B. They act until they are changed."""
         self._occupants.in_row(row)
         values = *checked_numbers("a force", force, 3, MAX_FORCE), *checked_numbers("a torque", torque, 3, MAX_FORCE)
         self.fleet.body(row)[B.EXTERNAL_WRENCH : B.EXTERNAL_WRENCH + 6] = values
@@ -302,7 +304,8 @@ class Simulation:
         attitude: Sequence[float] | None = None,
         velocity: Sequence[float] | None = None,
     ) -> None:
-        """Move a body: position in W (m), roll, pitch, yaw (rad), velocity over ground u v w p q r (m/s, rad/s).
+        """Move a body by setting its position in W (m), its roll, pitch and yaw (rad), and its velocity over ground u v
+        w p q r (m/s, rad/s).
 
         None keeps the current value. A body that was frozen because its state diverged (NaN or infinity) moves again.
         """
@@ -328,12 +331,12 @@ class Simulation:
         self._place_transducer(row)
 
     def set_weather(self, **values: float | None) -> None:
-        """Set mean current, wind and waves from now on.
+        """Set the mean current, wind and waves from now on.
 
-        ``current_north``, ``current_east``, ``wind_speed`` in m/s; ``wind_direction`` (rad, the direction from which it
-        blows); ``wave_height`` (m, significant); ``wave_peak`` (rad/s); ``wave_direction`` (rad, the direction in which
-        the waves travel). Raises InvalidArgument if a value is invalid, or if a body would be numerically unstable in this
-        current with this time step.
+        ``current_north``, ``current_east`` and ``wind_speed`` are in m/s; ``wind_direction`` is in rad, the direction
+        from which the wind blows; ``wave_height`` is the significant height in m; ``wave_peak`` is in rad/s; and
+        ``wave_direction`` is in rad, the direction in which the waves travel. Raises InvalidArgument if a value is
+        invalid, or if a body would be numerically unstable in this current with this time step.
         """
         current, wind, waves = self.weather_model.with_changes(**values)
         try:
@@ -358,9 +361,9 @@ class Simulation:
     ) -> None:
         """Send a pulse at the start of the next tick, or when the node's own clock shows ``at`` (ns).
 
-        ``duration`` is the length of the pulse in s, by default that of the transducer.
+        ``duration`` is the length of the pulse in s; by default, the transducer's pulse length applies.
 
-        Raises InvalidArgument if the node cannot send this pulse.
+        Raises InvalidArgument if the node cannot send the requested pulse.
         """
         self._check_transducer(row)
         self.channel.ping(row, frequency, code, duration, EmissionRequest(level, at, number, self.time_s))
@@ -376,9 +379,9 @@ class Simulation:
         *,
         number: int = 0,
     ) -> None:
-        """Send a packet to a modem address (0 = all). Raises InvalidArgument if the node cannot send it.
+        """Send a packet to a modem address (0 = all modems). Raises InvalidArgument if the node cannot send it.
 
-        ``duration`` is the length of the packet in s, by default that of the modem's preamble and bit rate.
+        ``duration`` is the length of the packet in s; by default, it follows from the modem's preamble and bit rate.
         """
         self._check_transducer(row)
         self.channel.send(row, payload, to, duration, EmissionRequest(level, at, number, self.time_s))
@@ -394,7 +397,8 @@ class Simulation:
         *,
         number: int = 0,
     ) -> None:
-        """Query the modem with address ``to`` for its range. Raises InvalidArgument if the node cannot send the query.
+        """Query the modem with the address ``to`` for its range. Raises InvalidArgument if the node cannot send the
+        query.
 
         The query may have a payload, which the reply acknowledges. ``duration`` is as in :meth:`send`.
         """
@@ -402,10 +406,10 @@ class Simulation:
         self.channel.range_request(row, to, payload, duration, EmissionRequest(level, at, number, self.time_s))
 
     def listen(self, row: int, on: bool = True) -> None:
-        """Let a transducer receive from the start of the next tick, or stop receiving now.
+        """Let a transducer receive from the start of the next tick, or stop receiving immediately.
 
-        A transducer that does not receive does not answer either, and its receptions cost no time. When it starts, it
-        receives the signals in transit whose front has not passed it.
+        A transducer that does not receive does not answer either, and its receptions cost no computing time. When it
+        starts to receive, it also receives those signals in transit whose wavefront has not yet passed it.
         """
         self._check_transducer(row)
         self.channel.listen(row, on, self.time_ns * 1e-9)
@@ -417,7 +421,7 @@ class Simulation:
     # -- time --------------------------------------------------------------------------------
 
     def advance(self, ticks: int = 1) -> None:
-        """Advance by whole ticks.
+        """Advance the simulation by whole ticks.
 
         Signals are collected; see :meth:`take_signals`. Raises InvalidArgument if the number of ticks is negative.
         """
@@ -436,8 +440,8 @@ class Simulation:
     def _hold_diverged(self) -> None:
         """Freeze bodies whose state diverged (NaN or infinity) in a contact.
 
-        The tick checks for such bodies only before contacts, so the next tick would freeze them. Readers must not see
-        the diverged state until then.
+        The tick checks for such bodies only before contacts, so that they would be frozen only in the next tick.
+        Readers must not see the diverged state until then.
         """
         if np.isfinite(self.fleet.blocks[:, : B.STATE_ROWS * LANES].sum()):
             return
@@ -458,7 +462,7 @@ class Simulation:
     def take_meetings(self) -> list[tuple[int, int, str, float]]:
         """Return the contacts that have begun since the last call, in chronological order.
 
-        Each item is (time in ns, row, partner, speed of approach in m/s along the normal). A contact that resumes
+        Each item is (time in ns, row, partner, approach speed in m/s along the normal). A contact that resumes
         within one second is not reported again.
         """
         return self.contacts.take_meetings()

@@ -1,4 +1,4 @@
-"""Check that a body has room at its start position: outside the bed, obstacles and other bodies."""
+"""Check that a body has room at its start position, outside the bed, the obstacles and other bodies."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from wavesim_world.config import Model
 from wavesim_world.config.primitives import shape_of
 
 Vector = Sequence[float] | Floats
-OVERLAP_TOLERANCE = 0.01  #: overlap that contact resolves without visible motion, m
+OVERLAP_TOLERANCE = 0.01  #: overlap in m that contacts resolve without visible motion
 
 
 class StartClearance:
-    """The bed and the obstacles of a configuration, to check bodies that are about to start."""
+    """The bed and the obstacles of a configuration, for checking bodies that are about to start."""
 
     def __init__(self, names: Sequence[str], bed: BedParameters, net: SoundingsMesh, fixed: Floats) -> None:
-        """``names`` are the names of the obstacles, one for each row of ``fixed``."""
+        """``names`` contains the names of the obstacles, one for each row of ``fixed``."""
         self.bed, self.soundings_mesh, self.obstacles, self._names = bed, net, fixed, names
         self._cursor = np.zeros(1, np.int64)
         self._work, self._points = np.zeros((16, 3)), np.zeros((3, 3))
@@ -38,8 +38,8 @@ class StartClearance:
         self._reach = np.where(fixed[:, shapes.SHAPE_CODE] == shapes.TRIANGLE, cores[:, 0], norm(cores))
 
     def check(self, model: Model, position: Vector, attitude: Vector) -> None:
-        """Check that a body starts outside the bed and all obstacles. Raises ValueError, with the depth or the
-        obstacle, if it does not.
+        """Check that a body starts outside the bed and all obstacles. If it does not, raise a ValueError with the depth
+        or the obstacle.
         """
         g, reach = model_geometry(model, position, attitude), shape_of(model).bounding_radius
         self._check_bed(g, reach)
@@ -52,7 +52,7 @@ class StartClearance:
                 raise ValueError(f"start position inside {what} (at {place} m): {_place_text(g)}")
 
     def overlapping_row(self, model: Model, position: Vector, attitude: Vector, fleet: FleetDynamics) -> int | None:
-        """Return the row of a body of the fleet inside which this body would start, or None."""
+        """Return the row of the body in the fleet that this body would overlap at its start, or None."""
         g, reach = model_geometry(model, position, attitude), shape_of(model).bounding_radius
         seat = -1
         while (
@@ -70,7 +70,7 @@ class StartClearance:
         return None
 
     def overlapping_pair(self, starts: Sequence[tuple[Model, Vector, Vector]]) -> tuple[int, int] | None:
-        """Return the indices of two of these (model, position, attitude) that would start inside each other, or None."""
+        """Return the indices of two of these (model, position, attitude) that would overlap at the start, or None."""
         shape = [model_geometry(m, p, a) for m, p, a in starts]
         reach = [shape_of(m).bounding_radius for m, _, _ in starts]
         order = sorted(range(len(starts)), key=lambda k: shape[k][shapes.POSE] - reach[k])
@@ -104,7 +104,7 @@ class StartClearance:
             )
 
     def _is_under_bed(self, x: float, y: float, z: float) -> bool:
-        """Return whether a point is under the bed; False where the bed is unknown."""
+        """Return whether a point is below the bed; False where the bed is unknown."""
         return bool(bed_depth(self.bed, self.soundings_mesh, self._cursor, 0, x, y) < z)
 
     def _overlap(self, a: Floats, b: Floats) -> float:
@@ -114,9 +114,9 @@ class StartClearance:
 
 @kernel
 def _next_near_body(blocks: Any, heads: Any, params: Any, place: Any, reach: float, first: int) -> int:
-    """Return the first slot, from ``first`` on, whose body is near ``place``, or -1.
+    """Return the first slot, from ``first`` on, whose body is near ``place``, or -1 if there is none.
 
-    A body is near if its bounding sphere meets the sphere with radius ``reach``.
+    A body counts as near if its bounding sphere meets the sphere with the radius ``reach``.
     """
     for seat in range(first, heads.shape[0] * LANES):
         block, lane = seat // LANES, seat % LANES
@@ -132,7 +132,9 @@ def _next_near_body(blocks: Any, heads: Any, params: Any, place: Any, reach: flo
 
 
 def model_geometry(model: Model, position: Vector, attitude: Vector) -> Floats:
-    """Return a body as a row of :mod:`wavesim_server.dynamics.shapes`; position in m; roll, pitch, yaw in rad."""
+    """Return a body as a row of :mod:`wavesim_server.dynamics.shapes`; the position is in m, and roll, pitch and yaw
+    are in rad.
+    """
     shape = shape_of(model)
     return _geometry(shape.code, shape.half_size, contact_margin(shape), position, frames.quaternion(*attitude))
 

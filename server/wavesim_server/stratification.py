@@ -1,9 +1,9 @@
-"""Difference between the buoyancy in stratified water and the buoyancy in water of the world's constant density.
+"""Difference between the buoyancy in stratified water and the buoyancy in water with the world's constant density.
 
 At the pressure p, a hull loses the fraction k p of its volume. Let r be the EOS-80 density at the local temperature,
-conductivity and pressure, and r_0 the constant density. The buoyancy then changes by the fraction r/r_0 (1 - k p) - 1.
-This fraction is updated every half second, together with its change per metre of depth. Between two updates, the
-buoyancy therefore follows the body's depth.
+conductivity and pressure, and let r_0 be the constant density. The buoyancy then changes by the fraction r/r_0 (1 - k
+p) - 1. This fraction is updated every half second, together with its change per metre of depth. Therefore, the buoyancy
+follows the body's depth between two updates.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from wavesim_world.ocean import seawater
 from wavesim_world.ocean.water import Water
 
 PERIOD_S = 0.5
-SPAN_M = 1.0  #: depth interval over which the gradient is computed
+SPAN_M = 1.0  #: depth interval over which the density gradient is computed
 
 
 def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
-    """Return the density of the water at positions (..., 3) in W, kg/m3. Above the surface, return the density at the
+    """Return the density of the water in kg/m3 at positions (..., 3) in W. Above the surface, return the density at the
     surface.
     """
     p = np.array(p_W, float)
@@ -41,7 +41,7 @@ class Stratification:
     """Computes the displaced volumes of bodies. It writes them to ``volumes``, the buoyancy rows of
     :class:`~wavesim_server.environment.weather.WeatherArrays`.
 
-    The class does nothing in unstratified worlds.
+    In unstratified worlds, the class does nothing.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Stratification:
     ) -> None:
         self.world, self.water = world, water
         self._fleet, self._occupants, self._volumes = fleet, occupants, volumes
-        #: ticks between updates; 0 = no updates
+        #: number of ticks between two updates; 0 means that there are no updates
         self.period = max(1, round(PERIOD_S / fleet.step)) if world.is_stratified else 0
 
     def refresh(self, rows: Sequence[int], time_s: float) -> None:

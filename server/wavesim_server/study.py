@@ -1,4 +1,4 @@
-"""Studies without a server: simulate many variants of a model at once, or drive a model with recorded commands.
+"""Studies without a server. Simulate many variants of a model together, or drive a model with recorded commands.
 
 from wavesim_server.study import batch, varied
 models = [varied("remus100", mass=m) for m in (29.0, 30.0, 31.0)]
@@ -31,10 +31,10 @@ _MATRICES = ("added_mass", "linear_drag", "quadratic_drag", "lift")
 
 
 def varied(model: str | Model, **changes: Any) -> Model:
-    """Return a model with some values changed.
+    """Return a copy of a model with some values changed.
 
-    ``mass`` in kg and ``volume`` in m3; ``added_mass``, ``linear_drag``, ``quadratic_drag`` and ``lift`` as factors or
-    6x6 arrays; any other attribute of the model as its new value.
+    ``mass`` is in kg and ``volume`` in m3; ``added_mass``, ``linear_drag``, ``quadratic_drag`` and ``lift`` are factors
+    or 6x6 arrays; any other attribute of the model is given as its new value.
     """
     base = library()[model] if isinstance(model, str) else model
     values: dict[str, Any] = {}
@@ -53,9 +53,9 @@ def varied(model: str | Model, **changes: Any) -> Model:
 
 
 def empty_sea(vehicles: int, step: float, world: str = "", models: Sequence[Model] = ()) -> Simulation:
-    """Create a simulation of deep still water.
+    """Create a simulation with deep still water.
 
-    ``world`` is XML inside <world> that replaces the deep bed. ``models`` are available in it by name.
+    ``world`` is XML inside <world> that replaces the deep bed. ``models`` are available in the simulation by name.
     """
     inner = world or '<bed depth="11000 m"/>'
     loaded = load_text(
@@ -65,17 +65,17 @@ def empty_sea(vehicles: int, step: float, world: str = "", models: Sequence[Mode
 
 
 def track_row(sim: Simulation, state: Any) -> Floats:
-    """Return one row of a track (see ``TRACK``) from a row of the state table."""
+    """Return one row of a track (see ``TRACK``) from a row of the `state` table."""
     return np.array(
         [sim.time_ns * 1e-9, *state["p_WB_W"], *frames.euler(state["q_WB"]), *state["v_WB_B"], *state["w_WB_B"]]
     )
 
 
 def equilibrium_depth(model: Model, density: float) -> float:
-    """Return the depth of the origin, in m, at which a body rests upright in still water.
+    """Return the depth of the origin in m at which a body rests upright in still water.
 
-    The depth is 1000 m for underwater vehicles and the equilibrium for hulls with linear restoring. Other bodies float
-    if they are lighter than water; heavier bodies start at the surface.
+    The depth is 1000 m for underwater vehicles, and the equilibrium depth for hulls with linear restoring. Other bodies
+    float if they are lighter than water; heavier bodies start at the surface.
     """
     if model.restoring is not None:
         return model.restoring.z
@@ -108,11 +108,12 @@ def batch(
     velocity: Sequence[float] | None = None,
     world: str = "",
 ) -> Floats:
-    """Simulate variants side by side from rest (or ``velocity``) under constant commands (actuator name -> value, SI).
+    """Simulate variants side by side, from rest (or from ``velocity``), with constant commands (SI value by actuator
+    name).
 
-    Each variant is computed in its own block. Variants do not touch: each starts 1 km from the next, at ``depth`` (m)
-    or, by default, at 1000 m for underwater vehicles and afloat for others. Returns tracks of shape (models, times,
-    len(TRACK)) that start at time 0 and are NaN from the time at which a state diverged.
+    Each variant is computed in its own block. Variants do not touch each other, because each starts 1 km from the next,
+    at ``depth`` (m) or, by default, at 1000 m for underwater vehicles and afloat for other vehicles. Returns tracks of
+    shape (models, times, len(TRACK)) that start at time 0. The values are NaN from the time at which a state diverged.
     """
     sim = empty_sea(len(models), step, world)
     for k, model in enumerate(models):
@@ -148,9 +149,10 @@ def replay(
     every: float = 0.1,
     world: str = "",
 ) -> Floats:
-    """Drive a model with recorded commands (position -> values at ``times``), each held until the next.
+    """Drive a model with recorded commands (values at ``times``, by actuator position), each of which is held until the
+    next.
 
-    Returns a track.
+    Returns the track of the model.
     """
     sim = empty_sea(1, step, world)
     row = sim.enter("v", position=tuple(position), attitude=(0.0, 0.0, yaw), variant=model)
@@ -172,7 +174,7 @@ def replay(
 
 
 def compare(track: Floats, times: Floats, north: Floats, east: Floats) -> dict[str, float]:
-    """Compare a track with a measured one: horizontal distances in m at the measured times."""
+    """Compare a track with a measured one. Returns the horizontal distances in m at the measured times."""
     d = np.hypot(np.interp(times, track[:, 0], track[:, 1]) - north, np.interp(times, track[:, 0], track[:, 2]) - east)
     length = float(np.hypot(np.diff(north), np.diff(east)).sum())
     return {

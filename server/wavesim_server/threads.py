@@ -1,13 +1,13 @@
-"""A tick with several threads, for large fleets: independent work is divided among them; coupled work runs on one
+"""A tick with several threads for large fleets. Independent work is divided among the threads; coupled work runs on one
 thread.
 
-The computation of the water at a body, the integration step and the check of the state are independent for each body;
-the update of a transducer is independent as well. Contacts, lines, sleep, weather and sound couple bodies, and are
-computed one after the other. Each thread works on its own blocks with its own scratch, and uses the same functions as
-the tick with one thread. Integer sums and a maximum combine the results, so states are bit-identical for any number of
+The computation of the water at a body, the integration step and the check of the state are independent for each body,
+and so is the update of a transducer. Contacts, lines, sleep, weather and sound couple bodies, so they are computed one
+after the other. Each thread works on its own blocks with its own scratch space, and uses the same functions as the tick
+with one thread. The results are combined by integer sums and a maximum, so states are bit-identical for any number of
 threads.
 
-A thread processes a few blocks at a time through all stages, while they are in its cache.
+A thread takes a few blocks at a time through all stages, while they are in its cache.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from wavesim_server.tick import TickState, advance_acoustics, unpack_tick_state,
 
 MIN_BODIES_PER_THREAD = 2500  #: minimum number of bodies per thread for which threads are worthwhile
 BLOCKS_AT_A_TIME = 16  #: number of blocks that a thread processes at a time
-#: stages that threads run independently; coupled work is done between them
+#: stages that threads run independently; coupled work is done between these stages
 STAGE_WEATHER, STAGE_STEP, STAGE_SURVEY, STAGE_TRANSDUCERS = 1, 2, 4, 8
 COUPLED_WEATHER, COUPLED_BEFORE_STEP, COUPLED_LINES, COUPLED_CONTACTS = 1, 2, 4, 8
 
@@ -52,7 +52,7 @@ unpack_share = array_tables.make_unpacker(ThreadShare)
 
 @kernel(nogil=True)
 def advance_independent(table: Packed, own: Packed, step_ns: int, tick: int, stages: int) -> None:
-    """Run the independent stages for one thread's bodies, from ``tick`` to the next tick. ``table`` describes all
+    """Run the independent stages for the bodies of one thread, from ``tick`` to the next tick. ``table`` describes all
     arrays, and ``own`` describes the work of this thread.
     """
     f, machine, integrator, _, air, sea, _, _, sound, _ = unpack_tick_state(table)
@@ -125,7 +125,7 @@ class TickThreads:
         self, of: TickState, table: Any, step_ns: int, tick: int, last_tick: int, half: bool
     ) -> tuple[int, int, bool]:
         """Run ticks like :func:`wavesim_server.tick.run_ticks`, but with several threads. ``table`` is the packed form
-        of the arrays ``of``.
+        of the arrays in ``of``.
         """
         if of.fleet.sequence is not self._sequence:
             self._sequence, self._shares = (
@@ -160,7 +160,7 @@ class TickThreads:
         return tick, medium_arrays.OK, False
 
     def _run_all_shares(self, table: Any, step_ns: int, tick: int, stages: int) -> None:
-        """Run all threads; the calling thread does the work of the first."""
+        """Run all threads; the calling thread does the work of the first thread."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.count - 1, "wavesim-tick")
         first, *others = self._tables
@@ -175,7 +175,9 @@ class TickThreads:
 
 
 def divide_blocks(f: BodyArrays, sequence: Ints, work: TickScratch, count: int) -> list[ThreadShare]:
-    """Divide the blocks among the threads, a few of every model, with the bodies in them."""
+    """Divide the blocks, together with the bodies in them, among the threads, so that each thread receives a few blocks
+    of every model.
+    """
     rows = work.order[: work.counters[0]]
     place = np.full(len(f.block_heads), -1)
     place[sequence] = np.arange(len(sequence))

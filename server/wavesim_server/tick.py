@@ -1,4 +1,4 @@
-"""The tick, compiled: environment, dynamics, contacts and sound of all bodies in one call."""
+"""The tick, compiled. One call computes the environment, dynamics, contacts and sound of all bodies."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from wavesim_server.seabed import SeaBed
 
 
 class Environment(NamedTuple):
-    """Arrays of the environment for the tick."""
+    """Arrays of the environment that the tick uses."""
 
     sea_bed: SeaBed
     flow: FlowField
 
 
 class FleetArrays(NamedTuple):
-    """Arrays of the fleet for the tick; see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
+    """Arrays of the fleet that the tick uses; see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     models: ModelArrays
     sequence: Ints
@@ -56,7 +56,7 @@ class TickState(NamedTuple):
     scene: medium.AcousticScene
 
 
-#: rows of a block, each with the column of the table `state` into which it is published
+#: rows of a block, each with the column of the `state` table in which it is published
 _PUBLISHED_ROWS = B.TABLE.published_rows(tables.STATE)
 _VELOCITY_THROUGH_WATER = tables.STATE.first_columns["v_FB_B"]
 _COMMAND, _ACTUAL, _FEEDBACK = (tables.ACTUATION.first_columns[name] for name in ("command", "actual", "feedback"))
@@ -66,7 +66,7 @@ unpack_tick_state = array_tables.make_unpacker(TickState)
 
 @device_function
 def update_transducers(f: BodyArrays, scratch: TickScratch, medium_table: Ints, tick: int) -> None:
-    """Update all transducers at the end of a tick: position and velocity in W, attitude."""
+    """Update all transducers at the end of a tick: their positions and velocities in W, and their attitudes."""
     m = medium_arrays.unpack_medium(medium_table)
     for k in range(scratch.counters[0]):
         row = scratch.order[k]
@@ -94,7 +94,7 @@ def update_transducers(f: BodyArrays, scratch: TickScratch, medium_table: Ints, 
 
 @always_inline
 def advance_motion(state: TickState, step_ns: int, tick: int) -> None:
-    """Advance the motion of all bodies from ``tick`` to the next, and update their transducers."""
+    """Advance the motion of all bodies from ``tick`` to the next tick, and update their transducers."""
     f, fleet_arrays, integrator, contacts, weather_arrays, environment, line_arrays, scratch, medium_table, _ = state
     sea_bed = environment.sea_bed
     h, start, n = step_ns * 1e-9, tick * step_ns * 1e-9, scratch.counters[0]
@@ -129,7 +129,7 @@ def advance_motion(state: TickState, step_ns: int, tick: int) -> None:
 
 @kernel(nogil=True)
 def advance_acoustics(table: Packed, tick: int, start: float, end: float) -> int:
-    """Advance the sound of a tick from ``start`` to ``end``, s: :func:`wavesim_server.acoustics.medium.advance`."""
+    """Advance the sound of a tick from ``start`` to ``end`` in s with :func:`wavesim_server.acoustics.medium.advance`."""
     state = unpack_tick_state(table)
     return medium.advance(state.medium_table, state.scene, tick, start, end, state.bodies.slots.shape[0])
 
@@ -138,11 +138,11 @@ def advance_acoustics(table: Packed, tick: int, start: float, end: float) -> int
 def run_ticks(
     table: Packed, acoustics_address: int, step_ns: int, tick: int, last_tick: int, is_half_done: bool
 ) -> tuple[int, int, bool]:
-    """Run ticks from ``tick`` to ``last_tick`` with the table of :class:`TickState`. ``acoustics_address`` is the
+    """Run ticks from ``tick`` to ``last_tick`` with the table of a :class:`TickState`. ``acoustics_address`` is the
     address of :func:`advance_acoustics`.
 
-    Returns (tick reached, code, whether a tick is half done). A tick is half done when its sound needs more room: the
-    caller then enlarges the arrays and calls again.
+    Returns (tick reached, code, whether a tick is half done). A tick is half done when its sound needs more room; in
+    that case, the caller enlarges the arrays and calls the function again.
     """
     state = unpack_tick_state(table)
     while tick < last_tick or is_half_done:
@@ -160,7 +160,7 @@ def run_ticks(
 
 @always_inline
 def publish_state(f: BodyArrays, row: int, state: Floats) -> None:
-    """Fill a row of the table `state`, given as a flat view (capacity, numbers of a row)."""
+    """Fill a row of the `state` table, given as a flat view (capacity, numbers in a row)."""
     b, l = f.blocks[f.slots[row] // LANES], f.slots[row] % LANES
     for i in range(_PUBLISHED_ROWS.shape[0]):
         state[row, _PUBLISHED_ROWS[i, 1]] = b[_PUBLISHED_ROWS[i, 0] * LANES + l]
@@ -175,9 +175,10 @@ def publish_state(f: BodyArrays, row: int, state: Floats) -> None:
 
 @always_inline
 def publish_actuation(f: BodyArrays, row: int, feedback: Floats, places: Ints, counts: Ints, actuation: Floats) -> None:
-    """Fill a row of the table `actuation`, given as a flat view (capacity, numbers of a row).
+    """Fill a row of the `actuation` table, given as a flat view (capacity, numbers in a row).
 
-    Actuators are in the order of the model: the k-th of a row has the slot ``places[row, k]``, k < ``counts[row]``.
+    Actuators are in the order of the model: the k-th actuator in a row has the slot ``places[row, k]``, for k <
+    ``counts[row]``.
     """
     b, l = f.blocks[f.slots[row] // LANES], f.slots[row] % LANES
     for i in range(counts[row]):

@@ -1,4 +1,4 @@
-"""Execution of the compiled tick: the arrays it works on, its kernels, and its threads."""
+"""Execution of the compiled tick, with the arrays on which it works, its kernels, and its threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from wavesim_server.threads import TickThreads
 
 
 class TickExecutor:
-    """Advances all bodies and the sound of a simulation. ``threads`` is the number of threads for large fleets."""
+    """Advances all bodies and the sound in a simulation. ``threads`` is the number of threads for large fleets."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class TickExecutor:
         self._acoustics_address: Any = None
 
     def advance(self, now: int, last: int) -> int:
-        """Advance from tick ``now`` to tick ``last``, which is returned; collect the records of the sound."""
+        """Advance from tick ``now`` to tick ``last``, and return ``last``; collect the records of the sound."""
         is_half_done = False
         shared = self.threads.is_worthwhile(int(self._scratch.counters[0]))
         while now < last or is_half_done:
@@ -64,7 +64,7 @@ class TickExecutor:
         return now
 
     def state(self) -> tuple[tick.TickState, Any]:
-        """Return all arrays that a tick works on, and their table for the kernels.
+        """Return all arrays on which a tick works, and the table of them for the kernels.
 
         The table is rebuilt when one of the arrays has been replaced.
         """
@@ -80,11 +80,13 @@ class TickExecutor:
         return self._state
 
     def packed_state(self) -> Any:
-        """Return the table of all arrays that a tick works on, for the kernels."""
+        """Return the table of all arrays on which a tick works, for the kernels."""
         return self.state()[1]
 
     def _acoustics_kernel(self, table: Any) -> Any:
-        """Return the address of the kernel for a tick's sound. It stays valid: replaced arrays have the same types."""
+        """Return the address of the kernel for the sound of a tick. The address stays valid, because replaced arrays
+        have the same types.
+        """
         if self._acoustics_address is None:
             self._acoustics_address = indirect_calls.kernel_address(tick.advance_acoustics, table, 0, 0.0, 0.0)
         return self._acoustics_address

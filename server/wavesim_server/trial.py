@@ -1,4 +1,6 @@
-"""Run a whole trial: server, emulators and on-board programs as processes; then generate the table and the pictures."""
+"""Run a whole trial, with server, emulators and on-board programs as processes, and then generate the table and the
+pictures.
+"""
 
 from __future__ import annotations
 
@@ -35,24 +37,27 @@ from wavesim_world.config.model import Program
 
 JOIN_TIMEOUT_S = 300.0  #: time limit for joining; programs may compile kernels before they join
 EMULATOR_PREFIX = "emulator-"  #: prefix of the labels of emulators
-EXIT_GRACE_S = 0.3  #: time limit for programs to end on their own
-LOSS_COUNTERS = ("events_dropped", "sensors_late")  #: counters of the table `clock`; all are 0 if no data was lost
+EXIT_GRACE_S = 0.3  #: time limit within which programs must end on their own
+#: counters in the `clock` table; all of them are 0 if no data were lost
+LOSS_COUNTERS = ("events_dropped", "sensors_late")
 
 
 class TrialDataLost(WaveSimError):
-    """The trial ended, but some of its data was lost."""
+    """The trial ended, but some of its data were lost."""
 
     exit_code = 12
 
 
 class Diverged(WaveSimError):
-    """The trial ended, but a body was frozen because its state diverged (NaN or infinity): its results are meaningless."""
+    """The trial ended, but a body was frozen because its state diverged (NaN or infinity), so the results for this body
+    are meaningless.
+    """
 
     exit_code = 13
 
 
 class ParticipantFailed(WaveSimError):
-    """A participant did not start, or a program failed and ended the trial."""
+    """A participant did not start, or a program failed and thus ended the trial."""
 
     exit_code = 10
 
@@ -62,7 +67,9 @@ def _interrupt(_signal: int, _frame: object) -> None:
 
 
 def progress_bar(name: str, duration: float, quiet: bool) -> Any:
-    """Return a progress bar of simulated seconds: animated on a terminal, occasional lines in a file."""
+    """Return a progress bar of simulated seconds, which is animated on a terminal and consists of occasional lines in a
+    file.
+    """
     tqdm.monitor_interval = 0  # no monitor thread: the process forks again when the front crashes
     terminal, digits = sys.stderr.isatty(), 0 if duration >= 10.0 else 1
     return tqdm(
@@ -78,7 +85,7 @@ def progress_bar(name: str, duration: float, quiet: bool) -> Any:
 class Trial:
     """One run of a configuration with all its participants.
 
-    If a program ends with an error, the trial ends; with ``keep_going`` it continues without the program.
+    If a program ends with an error, the trial ends; with ``keep_going``, it continues without the program.
     """
 
     keep_going = False
@@ -109,15 +116,17 @@ class Trial:
         self.options = ServerOptions(self.name, self.seed, port, str(self.log), speed, self.duration)
         self.processes: dict[str, subprocess.Popen[bytes] | forked_process.ForkedProcess] = {}
         self.lost: dict[str, int] = {}  # exit code of each participant that ended before the run
-        self.damage: list[str] = []  #: losses of the run
+        self.damage: list[str] = []  #: data losses of the run
         self.recorded: Log | None = None  #: content of the log, for the table
-        self.frozen: list[str] = []  #: bodies whose state diverged, and when
+        self.frozen: list[str] = []  #: bodies whose state diverged, and when each of them did
         self._former_log_time = 0  # of the previous run
         self._devices = TrialDevices(loaded)
         self.failure = ""  #: which program ended the run, and why
 
     def run(self, plots: bool = True) -> str:
-        """Run the trial and return its table as text. The table includes losses, which are also in :attr:`damage`."""
+        """Run the trial and return its table as text. The table includes the losses, which are also available in
+        :attr:`damage`.
+        """
         lock = NameLock(self.name)
         handlers = {s: signal.signal(s, _interrupt) for s in termination_signals.termination_signals()}
         try:
@@ -167,7 +176,7 @@ class Trial:
     # -- participants ----------------------------------------------------------------------------
 
     def _load_emulators(self) -> None:
-        """Load the emulators and their kernels once, for all of their processes, while the server starts."""
+        """Load the emulators and their kernels once for all emulator processes while the server is starting."""
         for sensor, entry in installed_emulators().items():
             if sensor in self.loaded.sensor_rows:
                 with contextlib.suppress(ImportError):  # the emulator reports it in its own output
@@ -185,7 +194,7 @@ class Trial:
             )
 
     def _start_emulator(self, sensor: str) -> None:
-        """Start an emulator in the same way as `wavesim emulate` does."""
+        """Start an emulator in the same way as `wavesim emulate`."""
 
         def run() -> None:
             os.chdir(self.loaded.path.parent)
@@ -248,7 +257,7 @@ class Trial:
             time.sleep(0.02)
 
     def _missing_devices(self, status: Mapping[str, Any], port: int) -> list[str]:
-        """Start the devices that are due; return those that have not joined."""
+        """Start the devices that are due; return those devices that have not joined."""
         for device in self._devices.take_due(status):
             self._start(device.label, device.arguments(port))
         return self._devices.missing(status)
@@ -259,18 +268,18 @@ class Trial:
         )
 
     def _exit_codes(self) -> dict[str, int]:
-        """Return the exit codes of the participants that have ended."""
+        """Return the exit codes of the participants that have exited."""
         return {label: code for label, p in self.processes.items() if (code := p.poll()) is not None}
 
     def _check_running(self) -> None:
-        """Raise ParticipantFailed if a participant has ended."""
+        """Raise ParticipantFailed if a participant has exited."""
         for label, code in self._exit_codes().items():
             raise ParticipantFailed(self._describe_end(label, code, "before the trial started"))
 
     def _report_ended(self, codes: dict[str, int], time_s: float) -> bool:
-        """Report the participants that have ended since the last call. Return whether one of them ends the trial.
+        """Report the participants that have exited since the last call. Return whether one of them ends the trial.
 
-        ``codes`` are the exit codes of the participants that have ended, and ``time_s`` is the simulation time.
+        ``codes`` contains the exit codes of the participants that have exited, and ``time_s`` is the simulation time.
         """
         for label, code in codes.items():
             if label in self.lost:
@@ -290,16 +299,19 @@ class Trial:
         bar.update(0)
 
     def _describe_end(self, label: str, code: int, when: str) -> str:
-        """Return which participant ended, where in its own code, its last words, and the file with its whole output."""
+        """Return which participant exited, where in its own code it did, its last output, and the file that contains
+        all of its output.
+        """
         lines, own, output = self._output_of(label)
         where = f"{own}: " if own else ""
         end = f"{label} ended with code {code} {when}: {where}{program_output.final_words(lines)}"
         return f"{end}; all output: {output}" if lines else end
 
     def _output_of(self, label: str) -> tuple[list[str], str, Path]:
-        """Return the last lines that a participant printed, its own line in a traceback, and the file of its output.
+        """Return the last lines that a participant printed, the line of its own code in a traceback, and its output
+        file.
 
-        There are no lines if it printed on the terminal.
+        There are no lines if the participant printed to the terminal.
         """
         path = self.folder / f"{label}.txt"
         lines = program_output.read_last_lines(path)
@@ -310,7 +322,7 @@ class Trial:
         return lines, program_output.own_line(lines, self.loaded.data_file(program.run).parent), path
 
     def _last_words(self, label: str) -> list[str]:
-        """Return the lines about the end of a participant in the table."""
+        """Return the lines about the end of a participant for the table."""
         lines, own, path = self._output_of(label)
         last = [line[: program_output.LINE_LENGTH] for line in lines[-program_output.LAST_LINES :]]
         if own:
@@ -340,9 +352,9 @@ class Trial:
         ]
 
     def _end_participants(self) -> None:
-        """Stop the emulators, which run until terminated.
+        """Stop the emulators, which run until they are terminated.
 
-        The server reports the end to the programs, which then have a short time to exit.
+        The server reports the end of the run to the programs, which then have a short time to exit.
         """
         stopped = {
             label for label, p in self.processes.items() if label.startswith(EMULATOR_PREFIX) and p.poll() is None
@@ -370,7 +382,9 @@ class Trial:
     # -- results ---------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise ParticipantFailed if a program ended the run, and Diverged or TrialDataLost if its results are not to be trusted."""
+        """Raise ParticipantFailed if a program ended the run, and Diverged or TrialDataLost if the results cannot be
+        trusted.
+        """
         if self.failure:
             raise ParticipantFailed(self.failure)
         if self.frozen:
@@ -393,7 +407,7 @@ class Trial:
         return "\n".join([text, "", f"log       {self.log}", *pictures, again])
 
     def _start_plotting(self) -> subprocess.Popen[str]:
-        """Start a process that draws the pictures."""
+        """Start a process that draws the pictures of the run."""
         self._print("drawing pictures")
         return subprocess.Popen(
             [sys.executable, "-m", "wavesim_sdk", "plot", str(self.log)],
@@ -404,7 +418,7 @@ class Trial:
         )
 
     def _plot_lines(self, drawing: subprocess.Popen[str]) -> list[str]:
-        """Return one line per picture when all have been drawn, with the reason if drawing failed."""
+        """Return one line for each picture when all have been drawn; if drawing failed, the line gives the reason."""
         out, error = drawing.communicate()
         lines = [f"picture   {path}" for path in out.splitlines()]
         if drawing.returncode:

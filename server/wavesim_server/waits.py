@@ -1,9 +1,9 @@
 """Measure how long each participant keeps the simulation waiting. The result shows which participants are slow, and
 which have used up their budget.
 
-Each participant whose answer the engine awaits (a lockstep client, a synchronous emulator) can delay all others. The
-engine may wait :data:`SHARE` wall seconds per simulated second for each participant without a charge. Longer waits add
-up; shorter waits reduce the sum. This module reads no clock: callers pass ``now`` (wall time) and ``time_s``
+Each participant whose answer the engine awaits (a lockstep client or a synchronous emulator) can delay all others. For
+each participant, the engine may wait :data:`SHARE` wall seconds per simulated second without a charge. Longer waits add
+up; shorter waits reduce the sum. This module does not read a clock; callers pass ``now`` (wall time) and ``time_s``
 (simulation time).
 """
 
@@ -13,11 +13,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: wall seconds per simulated second that the engine may wait for a participant without charging its budget
+#: wall seconds per simulated second for which the engine may wait for a participant without charging its budget
 SHARE = 50.0
-WINDOW_S = 5.0  #: wall time between checks for slow participants
-SLOW = 0.5  #: fraction of the check period spent waiting for a participant that makes that participant slow
-MOST = 1024  #: maximum number of participants remembered
+WINDOW_S = 5.0  #: wall time between two checks for slow participants
+SLOW = 0.5  #: fraction of the check period beyond which waiting for a participant makes that participant count as slow
+MOST = 1024  #: maximum number of participants whose accounts are kept
 
 
 @dataclass
@@ -25,16 +25,16 @@ class Account:
     """The waiting account of one participant."""
 
     time_s: float  #: simulation time of the participant's last answer
-    waited_s: float = 0.0  #: total waiting time
+    waited_s: float = 0.0  #: total time spent waiting for the participant
     spent_s: float = 0.0  #: waiting time charged to the participant's budget
-    window_s: float = 0.0  #: waiting time since the window began
+    window_s: float = 0.0  #: waiting time since the current window began
     slow: bool = False
     last: float = -math.inf  #: wall time of the participant's last answer
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A participant became slow, or is no longer slow. ``text`` is the human-readable notice."""
+    """A participant became slow, or is no longer slow. ``text`` is the notice for people."""
 
     name: str
     slow: bool
@@ -42,8 +42,8 @@ class Verdict:
 
 
 class Waits:
-    """Time for which the engine waited for each participant of a run, by name. A participant that joins again with the
-    same name keeps its account.
+    """Time for which the engine has waited for each participant of a run, by name. A participant that joins again with
+    the same name keeps its account.
     """
 
     def __init__(self, budget_s: float) -> None:
@@ -53,7 +53,9 @@ class Waits:
         self._began_s = 0.0  # simulation time at which the window began
 
     def charge(self, name: str, seconds: float, now: float, time_s: float) -> bool:
-        """Charge a wait of ``seconds`` that ended at ``now``; return whether the budget is used up."""
+        """Charge a wait of ``seconds``, which ended at ``now``, to the participant; return whether its budget is used
+        up.
+        """
         account = self.accounts.get(name) or self._new(name, time_s)
         paid = account.spent_s - SHARE * (time_s - account.time_s)
         account.spent_s = paid + seconds if paid > 0.0 else seconds
@@ -82,8 +84,8 @@ class Waits:
         return sorted(name for name, account in self.accounts.items() if account.slow)
 
     def look(self, now: float, time_s: float, waiting: Mapping[str, float]) -> list[Verdict]:
-        """Return the participants that became slow, or are no longer slow, since the last check. A check takes place
-        once per window.
+        """Return the participants that have become slow, or are no longer slow, since the last check. There is one
+        check per window.
 
         ``waiting`` maps the participants for which the engine is waiting to the wall time at which the wait began.
         """
@@ -108,5 +110,5 @@ class Waits:
         return found
 
     def forgive(self, seconds: float) -> None:
-        """Exclude a stall of this process, which is not the participants' fault."""
+        """Exclude a stall of this process, for which the participants are not responsible."""
         self._began += seconds

@@ -1,4 +1,4 @@
-"""The actuator watchdog sets a body's commands when its program falls silent.
+"""The actuator watchdog, which sets the commands of a body when its program falls silent.
 
 Watchdogs count ticks, so that runs are repeatable.
 """
@@ -32,12 +32,12 @@ class Watchdog:
             self.note_command(row, tick)
 
     def note_command(self, row: int, tick: int) -> None:
-        """Restart the watchdog after a command."""
+        """Restart the watchdog of a body after a command."""
         if row in self._names:
             self._due[row] = tick + self._ticks[self._names[row]]
 
     def remove(self, row: int) -> None:
-        """Remove a body that left."""
+        """Remove a body that has been removed from the simulation."""
         self._names.pop(row, None)
         self._due.pop(row, None)
 
@@ -46,7 +46,9 @@ class Watchdog:
         return min(self._due.values(), default=NEVER)
 
     def take_due(self, tick: int) -> Iterator[tuple[int, str, Sequence[float | None] | None, str]]:
-        """Yield (row, name, command or None to hold, notice) for each expired watchdog, only once until the next command."""
+        """Yield (row, name, command or None to hold, notice) for each expired watchdog; each of them is yielded only
+        once until the next command.
+        """
         for row in sorted(r for r, due in self._due.items() if tick >= due):
             name = self._names[row]
             body = self._bodies[name]
@@ -58,7 +60,9 @@ class Watchdog:
 
 
 def _failsafe_command(body: BodyConfig, loaded: LoadedConfig) -> Sequence[float | None] | None:
-    """Return the failsafe command of a body by position; None to hold the current commands."""
+    """Return the failsafe command of a body in the order of its actuators; None means that the current commands are
+    held.
+    """
     actuators = actuators_of(loaded.model(body.model))
     commands: dict[str, Sequence[float | None] | None] = {
         "zero": [0.0] * len(actuators),

@@ -132,7 +132,7 @@ def test_every_order_is_answered_and_logged_with_its_sender(run: Run) -> None:
         "push": "push 'boat' from 0.500 s on",
         "pose": "pose 'boat' from 3.000 s on",
         "allocate": "allocate 'boat' from 3.000 s on",
-        "fault": "fault 'boat' from 4.000 s on",
+        "fault": "fault 'lost' in 'starboard' of 'boat' from 4.000 s on",
         "shutdown": "the server shuts down at 5.000 s",
     }
     assert run.refused == 'this session may command its own body only; to allow others, set <grant others="yes">'

@@ -38,7 +38,9 @@ def run_trial(config: Path, out: Path, name: str, *arguments: str, **machine: st
     assert done.returncode == 0, done.stderr
     assert remove_leftovers(name) == [], "nothing is left in shared memory"
     folder = out / name
-    return read(folder / "run.mcap"), json.loads((folder / "table.json").read_text()), done.stdout
+    log = read(folder / "run.mcap")
+    assert log.metadata["server"] == name, "the name of the server, not that of the configuration"
+    return log, json.loads((folder / "table.json").read_text()), done.stdout
 
 
 @pytest.fixture(scope="module")

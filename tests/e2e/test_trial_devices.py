@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import run_trial, wavesim
+from wavesim_devices.traffic import read_recording
 from wavesim_sdk.log import Log, read
 from wavesim_world.config import LoadedConfig
 
@@ -83,6 +84,10 @@ def test_a_trial_with_devices_and_a_driver_repeats(
         ('name="nmea" options="--tcp"', "--tcp"),
         ('name="nmea" options="--lockstep 1"', "remove --lockstep from `options`: the trial sets it; set `period`"),
         ('name="nmea" options="\'"', "No closing quotation"),
+        ('name="run"', "device 'run': unknown device"),
+        ('options="--tcp 0"', "<device>: set either `name` or `run`"),
+        ('run="mine.py"', "device 'mine': there is no file"),
+        ('name="nmea" options="--fault lots"', "unknown fault 'lots'"),
         ('name="nmea" period="15 ms"', "period 0.015 s is not a multiple of the time step 0.01 s"),
     ],
 )
@@ -108,3 +113,21 @@ def test_a_device_that_fails_ends_the_trial_with_its_last_words(
     assert done.returncode == 10
     assert "device-c-nmea ended with code 1 before the trial started: " in done.stderr
     assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in done.stderr
+
+
+def test_a_device_of_ones_own_is_part_of_a_trial_and_recorded(
+    root: Path, config: Callable[..., LoadedConfig], tmp_path: Path
+) -> None:
+    (tmp_path / "gauge.py").write_text((root / "tests/devices/gauge.py").read_text())
+    device = '<device run="gauge.py" options="--option interval=0.5 --record gauge.jsonl --print"/>'
+    loaded = config(
+        f'<time step="10 ms" duration="2 s" pace="fast"/><fleet><buoy name="c" model="buoy" position="0 0 2 m">'
+        f'<sensors><pressure rate="10 Hz"/></sensors>{device}</buoy></fleet>'
+    )
+    done = run_trial(loaded.path, tmp_path / "out", f"own{os.getpid()}", "--no-plots")
+    assert done.returncode == 0, done.stderr
+    events = [e for e in read_recording(loaded.path.parent / "gauge.jsonl").events if e.what == "sent"]
+    assert [e.time for e in events] == pytest.approx([0.1, 0.6, 1.1, 1.6], abs=0.11)
+    assert all(e.data.endswith(b" dbar\r\n") for e in events) and float(events[-1].data.split()[0]) > 10.0
+    (output,) = (tmp_path / "out").rglob("device-c-gauge.txt")
+    assert str(events[-1]) in output.read_text().splitlines()

@@ -349,7 +349,7 @@ def test_programs_beside_a_server_run(
     assert "frame" in given and given["reader"].last_read > 3
     output = capsys.readouterr().out
     assert re.search(r"^0\.71\d* -0\.15\d*$", output, re.MULTILINE), "the GPS receiver's program, in rad"
-    assert "fault 'jolner' from" in output and "b'lauv'" in output
+    assert "' of 'jolner' from" in output and "b'lauv'" in output
 
 
 # ------------------------------------------------------------------ configurations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import os
 import socket
@@ -17,7 +18,7 @@ import pytest
 from wavesim_devices.ports import Accept, PtyPort
 from wavesim_devices.serve import DeviceOptions, DeviceType, serve_devices
 from wavesim_sdk.broker import AsyncBroker, Broker
-from wavesim_sdk.errors import BrokerError, InvalidArgument, Refused, SessionLost, UnknownName
+from wavesim_sdk.errors import BrokerError, InvalidArgument, Refused, SessionEnded, SessionLost, UnknownName
 from wavesim_sdk.estimate import Estimate
 from wavesim_sdk.observer import Observer
 from wavesim_sdk.onboard import StepCollector
@@ -25,7 +26,7 @@ from wavesim_sdk.testing import ACTUATORS, SENSORS, FakeServer, admit_all
 from wavesim_sdk.wire import items, session
 from wavesim_sdk.wire.items import Answer, BodyChanged, Notice, RequestRefused, RunStateChanged, SignalSent
 from wavesim_sdk.wire.link import FAREWELL_S
-from wavesim_sdk.wire.messages import FLEET_DTYPE, Fleet, Join, Refusal, Role
+from wavesim_sdk.wire.messages import FLEET_DTYPE, SHUTDOWN, Fleet, Join, Refusal, Role
 from wavesim_sdk.wire.session import Admission, Session
 from wavesim_sdk.wire.state import State
 
@@ -468,6 +469,34 @@ def test_the_end_sent_by_the_server_is_reported(server: FakeServer) -> None:
         server.bye("a", "enough")
         with pytest.raises(SessionLost, match="the server ended the session: enough"):
             broker.poll(5.0)
+
+
+async def test_steps_end_when_the_server_shuts_down(server: FakeServer) -> None:
+    """A program's own loop of polls gets the exception; an end of this session alone always raises it."""
+    with Broker("a", server.address) as broker, Observer("o", server.address) as observer:
+        for name in ("a", "o"):
+            server.bye(name, SHUTDOWN)
+        assert not any(True for _ in broker.steps()) and not any(True for _ in observer.frames())
+        assert (broker.is_shut_down, broker.end_reason) == (True, "the server shuts down")
+        with pytest.raises(SessionEnded, match="the server ended the session: the server shuts down"):
+            broker.raise_if_shut_down()
+    with Broker("a", server.address) as broker:
+        server.bye("a", SHUTDOWN)
+        with pytest.raises(SessionEnded):
+            broker.poll(5.0)
+    with Broker("a", server.address) as broker:
+        server.bye("a", "enough")
+        with pytest.raises(SessionEnded, match="enough"):
+            list(broker.steps())
+        assert (broker.is_shut_down, broker.end_reason) == (False, "enough")
+        broker.raise_if_shut_down()
+    for reason in (SHUTDOWN, "enough"):
+        async with AsyncBroker("a", server.address) as later:
+            server.bye("a", reason)
+            with contextlib.nullcontext() if reason == SHUTDOWN else pytest.raises(SessionEnded, match="enough"):
+                async for _ in later.steps():
+                    pass
+            assert later.end_reason == reason
 
 
 def test_the_end_of_a_run_is_not_waited_out(server: FakeServer) -> None:

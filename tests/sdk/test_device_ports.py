@@ -120,7 +120,7 @@ async def test_a_terminal_and_a_udp_port_are_one_host() -> None:
         DeviceType("an echo", lambda *_: Echo([])),
         {"pty": lambda accept: PtyPort(accept), "udp": lambda accept: UdpServerPort(accept, 0)},
     )
-    assert [h.send.__self__ for h in device.hosts] == list(device.ports.values())  # type: ignore[attr-defined]
+    assert [h.port for h in device.hosts] == list(device.ports)
     for port in device.ports.values():
         await port.open()
         await port.close()

@@ -216,7 +216,13 @@ class Harbour:
     """Engine and front on private memory; :meth:`run` lets time pass in steps of a millisecond."""
 
     def __init__(
-        self, loaded: LoadedConfig, *, speed: float | None = None, log: bool = False, limit: float = 1.0
+        self,
+        loaded: LoadedConfig,
+        *,
+        speed: float | None = None,
+        duration: float | None = None,
+        log: bool = False,
+        limit: float = 1.0,
     ) -> None:
         self.loaded = loaded
         self.now = 100.0
@@ -232,8 +238,7 @@ class Harbour:
         pacer = TickPacer.from_config(loaded.config.time)
         events = EventQueue(self.events, pacer)
         self.engine = Engine(simulation, self.areas, self.commands, events, emulators, pacer, log=log)
-        if speed is not None:
-            self.engine.pacer.speed = speed
+        self.engine.override_time(speed, duration)
         self.said: list[str] = []
         self.replies: dict[int, tuple[bool, str]] = {}
         self.front = Front(

@@ -88,6 +88,20 @@ def test_the_run_ends_at_its_end(harbour: Harbour) -> None:
     assert harbour.order("shutdown")[0] and harbour.engine.is_over
 
 
+@pytest.mark.parametrize(
+    ("duration", "ticks"),
+    [(None, 90_000), (0.0, 0), (0.25, 25), (0.001, 1)],
+    ids=["configured", "never", "set", "short"],
+)
+def test_the_end_of_the_run_in_shared_memory(
+    config: Callable[..., LoadedConfig], duration: float | None, ticks: int
+) -> None:
+    """The duration of the command line replaces that of the configuration everywhere; a short one is not *never*."""
+    sea = Harbour(config(FLEET.replace('<time step="10 ms"', '<time step="10 ms" duration="900 s"')), duration=duration)
+    assert sea.engine.end_tick == (ticks or None)
+    assert int(sea.areas["simulation"]["world"].snapshot()[1][0]["duration_ns"]) == ticks * 10_000_000
+
+
 def test_verbs_of_the_timer(harbour: Harbour) -> None:
     assert harbour.order("start")[0] and harbour.state is RunState.RUNNING
     assert harbour.order("step", ticks=3) == (False, "the simulation is running; pause it before you step")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from tests.viz.browser import Page
 from tests.viz.stage import Stage, on_stage
@@ -156,9 +157,14 @@ class Aboard(Stage):
 
     def panel(self, row: int) -> dict[str, Any]:
         feedback = [None] * 6
-        actuation = {"command": [25.0, 60.0, 0.3, -0.3, -1.0, 5.0], "actual": self.actual, "feedback": feedback}
+        actuation: dict[str, Any] = {
+            "command": [25.0, 60.0, 0.3, -0.3, -1.0, 5.0],
+            "actual": self.actual,
+            "feedback": feedback,
+        }
         silent = {"valid": False, "age": None, "fault": "", "fields": {}}
         sensors = {s["name"]: self.values.get(s["name"], silent) for s in self.kits[0]["sensors"]}
+        actuation["faults"] = {f.part: f.kind for f in self.faults}
         return super().panel(row) | {"actuation": actuation, "sensors": sensors, "effort": self.effort}
 
 
@@ -369,8 +375,14 @@ def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Cal
     page = open_page(url)
     chosen(page)
     page.page.locator("button[aria-label='Inject a fault into rudder']").click()
+    # a fault that is repaired has no amount
+    page.page.select_option("select[aria-label='Fault']", label="repair")
+    assert page.page.locator("input[aria-label='Amount']").is_disabled()
     page.page.select_option("select[aria-label='Fault']", "stuck")
+    assert page.page.locator("input[aria-label='Amount']").is_enabled()
     page.page.locator(".fault-form button.on").click()
+    row = page.page.locator("#actuators tr[data-name='rudder'] td.name")
+    expect(row).to_have_text("rudder stuck")
     page.page.keyboard.press("Shift+L")
     page.page.locator("button[aria-label='Inject a fault into gps']").click()
     page.page.select_option("select[aria-label='Fault']", "bias")

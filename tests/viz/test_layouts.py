@@ -170,6 +170,25 @@ def test_layouts_have_names_and_travel(url: str, open_page: Opener, tmp_path: Pa
     page.clean()
 
 
+def test_the_next_visit_finds_the_layout_that_was_chosen_last(url: str, open_page: Opener) -> None:
+    """Also what a key had hidden or split before."""
+    page = open_page(url)
+    at_rest(page, 12.0)
+    arranged(page)
+    for key in ("[", "]", "l"):
+        page.page.keyboard.press(key)
+    hidden = page.see("wavesim.app.arrangement.layout")
+    assert hidden["panels"] == [False, False] and hidden["split"] == 0.5 and "labels" not in hidden["show"]
+    open_layout(page, "default")
+    page.wait(f"{PANES}.join() === 'signals'")
+    chosen = page.see("wavesim.app.arrangement.layout")
+    assert chosen["panels"] == [True, True] and chosen["split"] is None and "labels" in chosen["show"]
+    page.page.reload()
+    at_rest(page, 12.0)
+    assert page.see("wavesim.app.arrangement.layout") == chosen
+    page.clean()
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -225,7 +225,11 @@ def test_the_page_shows_the_mosaic(
         source.now = -1.0
         page.page.locator("#shown summary").click()
         page.page.locator("#do-show-mosaic").click()
-        page.until(lambda: "mosaic" in page.protocol.seen)
+        # its sonars have sent nothing, so the page promises a mosaic and reports no error
+        page.wait(
+            "document.querySelector('.toast')?.textContent === 'the mosaic starts with the next frame of a sonar'"
+        )
+        assert page.see("document.querySelectorAll('.toast.bad').length") == 0
         page.page.keyboard.press("Escape")
         for source.now in (3.0, 9.9, *((5.0,) if replay else ())):
             for name in ("side", "bed"):
@@ -235,4 +239,16 @@ def test_the_page_shows_the_mosaic(
         page.page.reload()  # a page that opens later gets the whole mosaic
         page.wait(f"{READY} === 1")
         page.until(lambda: not differ(cells_of_page(page, "bed"), wanted))
+        page.clean()
+
+
+@pytest.mark.system
+@pytest.mark.xdist_group("browser")
+def test_without_sonars_the_page_says_that_there_is_no_mosaic(tmp_path: Path, open_page: Opener) -> None:
+    with on_stage(Stage(), tmp_path) as url:
+        page = open_page(url)
+        page.wait(f"{READY} === 1")
+        page.page.locator("#shown summary").click()
+        page.page.locator("#do-show-mosaic").click()
+        page.wait("document.querySelector('.toast.bad')?.textContent.startsWith('no mosaic:')")
         page.clean()

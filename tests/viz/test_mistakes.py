@@ -15,6 +15,7 @@ from tests.faults.test_mistakes import clear
 from wavesim_world.config import LoadedConfig
 
 pytestmark = pytest.mark.system
+ONE_BOAT = '<fleet><vehicle name="boat" model="jolner" position="0 0 0 m"/></fleet>'
 EMPTY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
 
 
@@ -130,3 +131,27 @@ def test_a_viewer_could_not_write(config: Callable[..., LoadedConfig], serve: Ca
     for area in (live.state.simulation, live.state.vehicles):
         with pytest.raises(TypeError, match="read-only"):
             area["clock" if "clock" in area.tables else "state"].header[0] = 1
+
+
+def test_a_fault_of_an_actuator_is_shown_until_it_is_repaired(
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], name: str
+) -> None:
+    """A refused one is not. The answer names part, kind and body."""
+    from wavesim_viz.live import LiveSource
+    from wavesim_viz.page_protocol import FaultRequest
+
+    serve(config(ONE_BOAT).path)
+    live = LiveSource(name)
+
+    def faults() -> dict[str, str]:
+        panel = live.panel(0)
+        assert panel is not None and panel["actuation"] is not None
+        return panel["actuation"]["faults"]
+
+    assert faults() == {}
+    ok, text = live.fault(FaultRequest(0, "starboard", "stuck", "", ""))
+    assert ok and text.startswith("fault 'stuck' in 'starboard' of 'boat' from"), text
+    assert not live.fault(FaultRequest(0, "port", "no such fault", "", ""))[0]
+    assert faults() == {"starboard": "stuck"}
+    assert live.fault(FaultRequest(0, "starboard", "none", "", ""))[0]
+    assert faults() == {}

@@ -190,6 +190,16 @@ def test_missions_are_of_the_selected_vehicle_and_start_where_it_is(bay: tuple[B
     assert page.see(after) == "1:40.0 3:20.0"
     assert pixels(page, 100, 10, TEAL), "the first leg, from the vehicle"
     assert not pixels(page, 150, 75, TEAL), "none from where it started"
+    # its buttons stay in view, however many waypoints there are
+    points = "wavesim.chart.draft.waypoints.get('remus')"
+    page.see(f"Array.from({{length: 30}}, (_, k) => {points}.push([k, 0, 5, 1]))")
+    page.page.get_by_role("button", name="undo").click()
+    for button in ("#mission-send", "#mission-save"):
+        seen, box = (page.page.locator(s).bounding_box() for s in (button, "#mission"))
+        assert seen is not None and box is not None and seen["y"] + seen["height"] <= box["y"] + box["height"], button
+    page.see(f"{points}.splice(3)")
+    page.page.get_by_role("button", name="undo").click()
+    assert page.see(DRAFT) == "remus 2"
     page.shot("mission-selected")
     page.page.select_option("#mission-vehicle", "lauv")
     page.wait("wavesim.store.chosen === 0 && document.querySelector('#mission-send').textContent === 'send to lauv'")

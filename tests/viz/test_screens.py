@@ -113,6 +113,19 @@ def test_sizes_follow_the_screen_and_the_setting(bay: str, open_page: Opener) ->
     page.clean()
 
 
+def test_no_button_of_the_bar_is_cut_off(bay: str, open_page: Opener) -> None:
+    """However long its values are: of an old link and a slow simulation."""
+    page = open_page(bay)
+    page.page.set_viewport_size({"width": 1280, "height": 720})
+    page.wait(READY)
+    right = (
+        "(() => { for (const [k, v] of [['link', '120 s old'], ['factor', '0.001 ×'], ['time', '12:34:56.7']])"
+        " document.querySelector(`#stat-${k}`).textContent = v;"
+        " return Math.max(...[...document.querySelectorAll('#bar button')].map(b => b.getBoundingClientRect().right)) })()"
+    )
+    assert page.see(right) <= 1280
+
+
 def overlap(page: Any, a: str, b: str) -> bool:
     return page.see(
         f"(() => {{ const [p, q] = [{a!r}, {b!r}].map(s => document.querySelector(s).getBoundingClientRect());"
@@ -131,6 +144,9 @@ def test_windows_of_sonars_dock(bay: str, open_page: Opener, width: int) -> None
     page.wait("wavesim.view.over.width === Math.round(wavesim.view.canvas.clientWidth * devicePixelRatio)")
     for covered in ("#stage > canvas.space", "#stage canvas.compass", ".tools"):
         assert not overlap(page, ".dock", covered), covered
+    # each names its sonar in full, beside its buttons
+    cut = "[...document.querySelectorAll('.window.sonars .head b')].filter(b => b.scrollWidth > b.clientWidth).length"
+    assert page.see(cut) == 0
     page.page.click("#do-view-chart")
     assert not overlap(page, ".dock", "#stage > canvas.chart")
     page.shot(f"docked-{width}")

@@ -257,7 +257,7 @@ def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: 
     look = "[document.querySelector('#stat-state').textContent, document.querySelector('#stat-factor').textContent, document.querySelector('#instruments .num').textContent]"
     page.page.keyboard.press("j")
     page.see("wavesim.app.helm.driving = 'a'")  # somebody drives
-    page.wait("document.querySelector('#helm-status').textContent === 'select this body to drive it'")
+    page.wait("document.querySelector('#helm-status').textContent === 'Idle: no key held'")
     source.trouble = "the server 'baltic' has ended"
     page.wait(f"({look}).join() === 'no data,–,○ no data'")
     page.wait(

@@ -19,15 +19,12 @@ from lxml import etree
 from tests.viz.protocol import Listener, faults
 from tests.viz.stage import Stage
 from wavesim_sdk.tables import SIGNALS
-from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_viz import hub as hubs
 from wavesim_viz.configurator import Configurator, preset
 from wavesim_viz.frame import HeldBodyDetector, ViewerFrame, bodies, signals, to_json_value
-from wavesim_viz.manual_control import command
 from wavesim_viz.page_content import BodyEquipment
 from wavesim_viz.page_protocol import (
     ChartData,
-    DriveRequest,
     ElementRule,
     ErrorAnswer,
     ModelCheck,
@@ -40,7 +37,6 @@ from wavesim_viz.page_protocol import (
     VehicleInstruments,
     XmlTree,
 )
-from wavesim_viz.requests import InvalidRequest, parse_request
 from wavesim_viz.web import HUB, AccessPolicy, make_app
 from wavesim_viz.xml_trees import RequestFailed, to_element, to_text, to_tree
 from wavesim_world.config import LoadedConfig, library, load
@@ -446,16 +442,3 @@ async def test_files_are_touched_with_control_only(client: TestClient[Any, Any])
     for path in ("/api/fit", "/api/mount", "/api/save", "/api/mission", "/api/test", "/api/import", "/api/check"):
         answer = await client.post(path, json={}, headers={"Origin": origin(client)})
         assert answer.status == 400 and "--control" in (await answer.json())["error"]
-
-
-def test_commands_of_the_helm() -> None:
-    """Shares of a range on either side of rest, which is what stands next to nothing."""
-    ranges = ((-10.0, 20.0), (2.0, 4.0), (-0.5, 0.5))
-    actuators = [ActuatorDescription(k, f"a{k}", 0, "N", low, high) for k, (low, high) in enumerate(ranges)]
-    assert command([], actuators) == [0.0, 2.0, 0.0]
-    assert command([1.0, 0.5, -2.0], actuators) == [20.0, 3.0, -0.5]
-    assert command([-0.5, None, 0.25, 1.0], actuators) == [-5.0, None, 0.125]
-    for wrong in ('"a"', "[1e99]", "[" + "0," * 40 + "0]", '{"0":1}', "[true]"):
-        with pytest.raises(InvalidRequest):
-            parse_request(f'{{"do":"drive","body":"a","shares":{wrong}}}')
-    assert parse_request('{"do":"drive","body":"a","shares":[0.5,null]}') == DriveRequest("a", (0.5, None))

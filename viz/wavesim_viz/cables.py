@@ -11,7 +11,7 @@ from wavesim_viz.page_content import CableInfo
 
 
 def cable_messages(records: Any) -> list[CableInfo]:
-    """Return the current lines from records of the table ``lines``: name, maximum tension (N), broken segment (-1:
+    """Return the current lines from records of the ``lines`` table: name, maximum tension (N), broken segment (-1:
     none), and node positions (m, W) one after the other.
     """
     return [

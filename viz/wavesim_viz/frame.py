@@ -130,7 +130,7 @@ class HeldBodyDetector:
 
 
 def signals(table: Any) -> Array:
-    """Build the signal rows of a frame from records with the columns of the table ``signals``."""
+    """Build the signal rows of a frame from records with the columns of the ``signals`` table."""
     out = np.empty((len(table), SIGNAL), np.float32)
     out[:, 0] = table["id"] % (1 << 24)
     out[:, 1] = table["source"]

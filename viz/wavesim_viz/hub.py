@@ -26,7 +26,7 @@ from wavesim_viz.error_registry import ErrorRegistry, LogThrottle, print_line
 from wavesim_viz.frame import ViewerFrame
 from wavesim_viz.history import History, HistorySource
 from wavesim_viz.image_streams import ImageStream
-from wavesim_viz.live import ViewerSource
+from wavesim_viz.live import LiveSource, ViewerSource
 from wavesim_viz.live_mosaic import LiveMosaic
 from wavesim_viz.manual_control import ManualControlSession
 from wavesim_viz.page_content import (
@@ -197,8 +197,7 @@ class Hub:
         viewer.mosaics = {} if on else None
         if on and self.source is not None and self._mosaic is None:
             self._mosaic = LiveMosaic(self.source)
-        if on and self._mosaic is not None:
-            viewer.send(self._mosaic.to_message())
+        self._mosaic_message = ""  # the next reading sends the list: a new mosaic has none before
 
     def _read_mosaic(self, mosaic: LiveMosaic, now: float) -> None:
         mosaic.read(self._listed or [], now)
@@ -258,25 +257,25 @@ class Hub:
     def drive(self, viewer: Viewer, request: DriveRequest) -> None:
         """Drive a body from a page: join with the first command, and leave on request."""
         source, helm = self.source, viewer.manual_control
-        if helm is not None and (request.shares is None or helm.is_over or helm.body != request.body):
+        if helm is not None and (request.axes is None or helm.is_over or helm.body != request.body):
             helm.leave()
             viewer.manual_control = helm = None
-        if request.shares is None:
+        if request.axes is None:
             return
-        if source is None or source.kind != "live":
-            viewer.send(
-                {
-                    "type": "reply",
-                    "ok": False,
-                    "text": "you can drive only a body of a server that runs on this machine",
-                }
-            )
+
+        def reply(ok: bool, text: str) -> None:
+            viewer.send({"type": "reply", "ok": ok, "text": text})
+
+        if not isinstance(source, LiveSource):
+            reply(False, "you can drive only a body of a server that runs on this machine")
             return
         if helm is None:
-            viewer.manual_control = helm = ManualControlSession(
-                source.name, request.body, lambda ok, text: viewer.send({"type": "reply", "ok": ok, "text": text})
-            )
-        helm.set_shares(request.shares)
+            model = source.model_of_body(request.body)
+            if model is None:
+                reply(False, f"cannot drive {request.body}: its configuration or its model is not on this machine")
+                return
+            viewer.manual_control = helm = ManualControlSession(source.name, request.body, model, reply)
+        helm.set_axes(request.axes)
 
     async def run(self) -> None:
         """Read the source at the set rate while a page is connected, and otherwise rarely, for the history."""

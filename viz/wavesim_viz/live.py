@@ -53,7 +53,7 @@ from wavesim_viz.page_content import (
 )
 from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCommandRequest
 from wavesim_viz.sea_surface import SeaState, SeaSurface
-from wavesim_world.config import LoadedConfig, load
+from wavesim_world.config import LoadedConfig, Model, load
 
 RETRY_S = 0.5
 GRACE_NS = 500_000_000  #: additional age in ns that a value may have beyond its permitted number of periods
@@ -230,6 +230,8 @@ class LiveSource:
         self._missions = MissionTracker()
         self._missions.take(_notices(self.state.history("notice", 0)[1]))
         self._kits: dict[int, tuple[Any, BodyEquipment]] = {}
+        #: faults of parts that pages have injected, by row and generation: the tables contain those of instruments only
+        self._faults: dict[tuple[int, int], dict[str, str]] = {}
         self.trouble = ""
         self._identity: Any = self.state.snapshot().identity
         self._roster, self._written = self._list(self._identity), -1
@@ -369,7 +371,7 @@ class LiveSource:
         return {"charges": charges, "missions": self._missions.by_row(driven)}
 
     def _instruments_of(self, row: int) -> list[Any]:
-        """Return a body's records of the table `instruments`, in the order of its instruments."""
+        """Return a body's records of the `instruments` table, in the order of its instruments."""
         table = self.state.vehicles["instruments"].snapshot()[1]
         mine = table[table["body"] == row]
         return list(mine[np.argsort(mine["number"])])
@@ -408,6 +410,11 @@ class LiveSource:
             instruments.append(InstrumentDescription(*which, period, declared.get(which), self._fields(which[1])))
         return body_equipment(row, int(who["generation"]), found, instruments, self._loaded)
 
+    def model_of_body(self, name: str) -> Model | None:
+        """Return the model of a body that the configuration declares; None: unknown."""
+        declared = {b["name"]: b["model"] for b in self._scene["bodies"]}
+        return model_of(self._loaded, declared.get(name, ""))
+
     def _fields(self, type_: str) -> tuple[Field, ...]:
         """Return the fields of a sensor type as the layout in shared memory describes them."""
         layout = next((t for t in self.state.vehicles.layout if t["name"] == type_), None)
@@ -433,7 +440,10 @@ class LiveSource:
             "identity": to_json_value(view.identity[row]),
             "geometry": to_json_value(view.tables["geometry"][row]),
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
-            "actuation": actuation(view.tables["actuation"][row], len(known["actuators"])),
+            "actuation": {
+                **actuation(view.tables["actuation"][row], len(known["actuators"])),
+                "faults": self._faults.get((row, int(view.identity[row]["generation"])), {}),
+            },
             "effort": effort(vehicles["effort"].snapshot()[1][row]),
             "surroundings": to_json_value(vehicles["surroundings"].snapshot()[1][row]),
             "sensors": sensors,
@@ -448,7 +458,8 @@ class LiveSource:
     def fault(self, request: FaultRequest) -> tuple[bool, str]:
         if (who := self._named(request.row)) is None:
             return False, "the body is not in the simulation"
-        return self._command(
+        generation = int(self._identity["generation"][request.row])
+        ok, text = self._command(
             "fault",
             body=who,
             part=request.part,
@@ -456,6 +467,12 @@ class LiveSource:
             amount=request.amount or None,
             field=request.field or None,
         )
+        if ok:
+            found = self._faults.setdefault((request.row, generation), {})
+            found.pop(request.part, None)
+            if request.kind != "none":
+                found[request.part] = request.kind
+        return ok, text
 
     def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
         if request.row is None:

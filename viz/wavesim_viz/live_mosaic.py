@@ -155,7 +155,8 @@ class LiveMosaic:
         return [layer for layer in self.layers.values() if layer.mosaic is not None]
 
     def to_message(self) -> MosaicMessage:
-        return {"type": "mosaic", "layers": [layer.to_message() for layer in self.shown()]}
+        waiting = sum(layer.mosaic is None and not layer.ignored for layer in self.layers.values())
+        return {"type": "mosaic", "layers": [layer.to_message() for layer in self.shown()], "waiting": waiting}
 
     def close(self) -> None:
         for layer in self.layers.values():

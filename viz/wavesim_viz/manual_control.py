@@ -14,31 +14,32 @@ from collections.abc import Callable, Sequence
 from wavesim_sdk.broker import AsyncBroker
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.server_address import address_of
-from wavesim_sdk.wire.items import ActuatorDescription
+from wavesim_world.config import Model
+from wavesim_world.mixing import Mixer
 
 DEADMAN_S = 0.5  #: wall time in s for which a command from a page is valid
 PERIOD_S = 0.05  #: interval between two commands to the server, s
+NEUTRAL = (0.0, 0.0, 0.0, 0.0)  #: ahead, starboard, down, turn
 
 
-def command(shares: Sequence[float | None], actuators: Sequence[ActuatorDescription]) -> list[float | None]:
-    """Convert fractions of the actuators' ranges to commands: 1 = maximum, -1 = minimum, 0 = neutral (0, or the nearest
-    permitted value), None = unchanged.
+def command(mixer: Mixer, axes: Sequence[float]) -> dict[str, float]:
+    """Return commands by actuator for the demands ahead, to starboard, down and to turn to starboard, each from -1 to 1.
+
+    A model without heave dives by its planes. Ballast tanks keep their commands.
     """
-    found: list[float | None] = []
-    for k, a in enumerate(actuators):
-        share = shares[k] if k < len(shares) else 0.0
-        rest = min(max(0.0, a.minimum), a.maximum)
-        end = a.maximum if (share or 0.0) > 0.0 else a.minimum
-        found.append(None if share is None else rest + min(abs(share), 1.0) * (end - rest))
-    return found
+    ahead, starboard, down, turn = axes
+    demands = {"surge": ahead, "sway": starboard, "heave": down, "yaw": turn}
+    if "heave" not in mixer.axes:
+        demands["pitch"] = -down
+    return mixer(**{axis: demand for axis, demand in demands.items() if axis in mixer.axes})
 
 
 class ManualControlSession:
     """Session of a page as the pilot of a body. ``notify`` sends (success, text) to the page."""
 
-    def __init__(self, server: str, body: str, notify: Callable[[bool, str], None]) -> None:
-        self.server, self.body, self.notify = server, body, notify
-        self._shares: Sequence[float | None] = ()
+    def __init__(self, server: str, body: str, model: Model, notify: Callable[[bool, str], None]) -> None:
+        self.server, self.body, self.model, self.notify = server, body, model, notify
+        self._axes: Sequence[float] = NEUTRAL
         self._until = 0.0  # monotonic time until which they hold
         self._task = asyncio.create_task(self._drive())
 
@@ -47,9 +48,9 @@ class ManualControlSession:
         """Return whether the session has ended."""
         return self._task.done()
 
-    def set_shares(self, shares: Sequence[float | None]) -> None:
-        """Set the fractions that the page commands, which are valid for a short time."""
-        self._shares, self._until = shares, time.monotonic() + DEADMAN_S
+    def set_axes(self, axes: Sequence[float]) -> None:
+        """Set the demands of the page, which are valid for a short time."""
+        self._axes, self._until = axes, time.monotonic() + DEADMAN_S
 
     def leave(self) -> None:
         """Leave the body, with its actuators at neutral."""
@@ -60,11 +61,12 @@ class ManualControlSession:
             where = await asyncio.to_thread(address_of, self.server)
             async with AsyncBroker(self.body, where, state_period=PERIOD_S) as broker:
                 self.notify(True, f"you are driving {self.body}: hold a key or a shoulder button")
-                rest = command([], broker.actuators)
+                mixer = Mixer(self.model)
+                rest = command(mixer, NEUTRAL)
                 try:
                     async for _ in broker.steps():
                         alive = time.monotonic() < self._until
-                        broker.answer(command(self._shares, broker.actuators) if alive else rest)
+                        broker.answer(command(mixer, self._axes) if alive else rest)
                 finally:
                     with contextlib.suppress(WaveSimError):
                         broker.answer(rest)

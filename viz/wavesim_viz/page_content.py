@@ -209,6 +209,7 @@ class Actuation(TypedDict):
     command: Numbers
     actual: Numbers
     feedback: Numbers
+    faults: NotRequired[Annotated[dict[str, str], "faults that this viewer has injected, by actuator"]]
 
 
 FieldValue = float | list[float | None] | None

@@ -185,6 +185,7 @@ class MosaicMessage(TypedDict):
 
     type: Literal["mosaic"]
     layers: list[MosaicLayer]
+    waiting: Annotated[int, "number of sonars that have sent no frame yet"]
 
 
 class SourceErrorMessage(TypedDict):
@@ -371,10 +372,12 @@ class VehicleCommandRequest:
 
 @dataclass(frozen=True, slots=True)
 class DriveRequest:
-    """Drive a body from a page. The values are fractions of the actuators' ranges, -1 to 1; None: leave the body."""
+    """Drive a body from a page: ahead, to starboard, down and turn to starboard, as fractions of the largest effect, -1
+    to 1; None: leave the body.
+    """
 
     body: str
-    shares: tuple[float | None, ...] | None
+    axes: tuple[float, ...] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import json
 import math
 from typing import Any
 
-from wavesim_sdk.actuators import MAX_ACTUATORS
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.mission_status import VEHICLE_ACTIONS
 from wavesim_viz.page_protocol import (
@@ -30,7 +29,7 @@ MOST_LETTERS, MOST_WORD, MOST_VALUES = 32, 64, 8
 MOST_WAYPOINTS = 1000  #: maximum number of waypoints of a mission
 MOST_PICTURES = 8  #: maximum number of sonars and cameras that a page may show
 MOST_SHELVED_S = 86_400.0  #: maximum simulation time in s for which a page may shelve an alarm
-POINT_NUMBERS = 4  #: north, east, down and speed
+FOUR = 4  #: numbers of a point (north, east, down, speed) and of the axes of a helm (ahead, starboard, down, turn)
 COMMANDER_VERBS = ("push", "pose", "weather")
 
 
@@ -72,11 +71,9 @@ def parse_request(text: str) -> PageRequest:
         case {"do": "command", "row": row, "number": number, "action": str() as action, "point": point} if (
             action in VEHICLE_ACTIONS
         ):
-            return VehicleCommandRequest(_row(row), _row(number), action, _point(point))
-        case {"do": "drive", "body": body, "shares": None}:
-            return DriveRequest(_word(body), None)
-        case {"do": "drive", "body": body, "shares": list() as shares} if len(shares) <= MAX_ACTUATORS:
-            return DriveRequest(_word(body), tuple(_value(v) for v in shares))
+            return VehicleCommandRequest(_row(row), _row(number), action, _four(point, "point"))
+        case {"do": "drive", "body": body, "axes": axes}:
+            return DriveRequest(_word(body), _four(axes, "axes"))
         case {"do": "acknowledge", "alarm": number}:
             return AcknowledgeRequest(None if number is None else _row(number))
         case {"do": "shelve", "alarm": number, "seconds": seconds}:
@@ -110,12 +107,12 @@ def _row(value: Any) -> int:
     return value
 
 
-def _point(value: Any) -> tuple[float, ...] | None:
+def _four(value: Any, what: str) -> tuple[float, ...] | None:
     if value is None:
         return None
-    numbers = [_value(v) for v in value] if isinstance(value, list) and len(value) == POINT_NUMBERS else []
+    numbers = [_value(v) for v in value] if isinstance(value, list) and len(value) == FOUR else []
     if not numbers or None in numbers:
-        raise InvalidRequest("number", f"invalid point: expected {POINT_NUMBERS} numbers")
+        raise InvalidRequest("number", f"invalid {what}: expected {FOUR} numbers")
     return tuple(v for v in numbers if v is not None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,15 @@ from lxml import etree
 from wavesim_sdk import units
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_viz.page_protocol import ElementRule, XmlTree
+from wavesim_world import modem_presets
 from wavesim_world.config import xml
+from wavesim_world.config.acoustics import TransducerConfig
+from wavesim_world.config.ranging_sensors import SonarConfig
 from wavesim_world.config.schema import child_elements, keys, type_name
+from wavesim_world.sonars import presets
+
+#: Names of the presets of an element.
+LISTED: dict[type, Iterable[str]] = {TransducerConfig: modem_presets.PRESETS, SonarConfig: presets.PRESETS}
 
 
 class RequestFailed(WaveSimError):
@@ -59,7 +67,7 @@ def declared(of: type) -> ElementRule:
                 "default": None if k.required else written(k.default, k.quantity, k.kind),
                 "low": None if k.low is None else units.format_quantity(k.low, k.quantity),
                 "high": None if k.high is None else units.format_quantity(k.high, k.quantity),
-                "choices": list(k.choices) or (["yes", "no"] if k.kind == "flag" else []),
+                "choices": _choices(of, k.name) or list(k.choices) or (["yes", "no"] if k.kind == "flag" else []),
             }
             for _, k in keys(of)
         ],
@@ -68,6 +76,11 @@ def declared(of: type) -> ElementRule:
             for _, c in child_elements(of)
         ],
     }
+
+
+def _choices(of: type, key: str) -> list[str]:
+    """Return the names that a text key accepts, where a library lists them."""
+    return sorted(LISTED.get(of, ())) if key == "preset" else []
 
 
 def written(value: Any, quantity: str, kind: str) -> str:

@@ -61,7 +61,7 @@ class Hull:
             raise ValueError("the surface is inside out: faces must be counter-clockwise when seen from outside")
 
     def wetted_part(self, down: Sequence[float], level: float) -> WettedVolume:
-        """Return the part with ``down . p > level``; ``down`` is the unit vector in body axes that points down in the world."""
+        """Return the part of the hull with ``down . p > level``; ``down`` is the unit vector in body axes that points down in the world."""
         n = np.asarray(down, float)
         return self._volume_and_centre(self._cut(n, level)[0], n * level)
 

@@ -131,7 +131,7 @@ def _columns(model: Model) -> Floats:
 
 
 def _axis_thrusts(columns: Floats, limits: Floats, length: float) -> dict[str, tuple[Floats, Floats]]:
-    """Return for each axis the thrusts of full demand in either direction, which act on no other axis of the result.
+    """For each axis, return the thrusts for full demand in either direction. They act on no other controllable axis.
 
     A lever below 2 % of the length does not count.
     """
@@ -160,7 +160,7 @@ def _axis_thrusts(columns: Floats, limits: Floats, length: float) -> dict[str, t
 
 
 def _overload(thrusts: Floats, limits: Floats) -> float:
-    """Return the largest ratio of a thrust to its limit in that direction."""
+    """Return the maximum over all thrusters of the thrust divided by its limit in that direction."""
     return float((np.abs(thrusts) / np.maximum(np.where(thrusts > 0.0, limits[:, 1], -limits[:, 0]), 1e-12)).max())
 
 

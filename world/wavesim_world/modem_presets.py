@@ -150,7 +150,7 @@ _ALL = (
         + _values("default of DUNE and goby3", turn_around="20 ms")
         + _values("DUNE's length of the query pulse", pulse="3 ms")
         + _values(ASSUMED, listen_low="24 kHz", listen_high="32 kHz", source_level="190 dB", recharge="1 s"),
-        without="set `reply` of each transponder: 25, 27, 28 ... 31 kHz",
+        without="set `reply` for each transponder: 25, 27, 28 ... 31 kHz",
     ),
     _evologics("7-17", 7.0, 17.0, "6900", "184 dB"),
     _evologics("18-34", 18.0, 34.0, "976", "184 dB"),

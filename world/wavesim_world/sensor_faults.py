@@ -38,7 +38,7 @@ def fault_names_of(type_: str) -> list[str]:
 
 @dataclass(frozen=True)
 class InstrumentFault:
-    """Fault as stored in the table `instruments`: its kind, the numbers that it affects, and its amount in their
+    """Fault as stored in the `instruments` table: its kind, the numbers that it affects, and its amount in their
     unit.
     """
 

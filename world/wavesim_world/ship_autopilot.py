@@ -45,7 +45,7 @@ class ShipMotion:
 
     @classmethod
     def from_state(cls, state: Sequence[float], heading: float) -> ShipMotion:
-        """Make the motion from the thirteen numbers of ``motion`` in a step and a heading in rad."""
+        """Create the motion from the thirteen numbers of ``motion`` in a step and a heading in rad."""
         return cls(state[0], state[1], heading, state[7], state[8], state[12])
 
     @property

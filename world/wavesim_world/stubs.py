@@ -1,4 +1,4 @@
-"""A typed module of the bodies of a configuration, for editors and type checkers (``wavesim stubs``)."""
+"""Typed Python module for the bodies of a configuration, for editors and type checkers (``wavesim stubs``)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def identifier(name: str) -> str:
 
 
 def class_name(name: str, taken: set[str]) -> str:
-    """Return a new name of a class, in CamelCase."""
+    """Return an unused class name in CamelCase."""
     words = re.split(r"[\W_]+", name)
     found = "".join(word[:1].upper() + word[1:] for word in words) or "Body"
     found = f"_{found}" if found[0].isdigit() else found

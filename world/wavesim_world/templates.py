@@ -17,7 +17,7 @@ CONFIG = "config.xml"
 
 @dataclass(frozen=True)
 class Template:
-    """A trial: what it shows, its programs, and the extra of ``wavesim`` that it needs."""
+    """Template of a trial: what it shows, its programs, and the ``wavesim`` extra that it needs."""
 
     title: str
     programs: tuple[str, ...]

@@ -1,16 +1,19 @@
-"""Reference collision avoidance: plans over course and speed, with costs from the collision regulations (COLREG 8, 13 to 17).
+"""Reference collision avoidance, which evaluates plans of course and speed with costs from the collision regulations
+(COLREG 8, 13 to 17).
 
     avoider = Avoider(length=2.0, speed=3.0)
     order = avoider.order(place, velocity, wanted, targets, way)       # (course, speed), or None: follow the mission
 
-Call it once a second. It uses only a target list: positions and velocities, without intentions.
+Call it once a second. It uses only a list of targets with their positions and velocities; it does not know their
+intentions.
 
 A *plan* (:class:`Plans`) is a complete manoeuvre: hold a course and a speed, sail parallel to the mission's leg, return to the
 leg, and continue along it. A plan is free if no target approaches closer than ``clear_distance`` until one horizon after the vessel
-is back on its leg. The vessel acts when the plan "continue" is not free within ``horizon``. It selects the plan of minimum cost;
-only large changes are candidates, because other vessels do not notice small ones. It keeps the course until it can sail
-parallel to the leg, and keeps parallel until it can return. Starting either step needs a margin; keeping it does not. As the
-stand-on vessel it holds course and speed until the other vessel has failed to act for too long.
+is back on its leg. The vessel acts when the plan of continuing is not free within ``horizon``. It selects the plan of
+minimum cost; only large changes are candidates, because other vessels do not notice small ones. It holds its course
+until it can sail parallel to the leg, and sails parallel until it can return. The start of either stage requires a
+margin, but its continuation does not. As the stand-on vessel, it holds course and speed until the other vessel has
+failed to act for too long.
 """
 
 from __future__ import annotations
@@ -42,65 +45,70 @@ HOLD = (
     40.0,
     60.0,
     90.0,
-)  #: distances for which a plan may hold its course, in ship lengths
-PARALLEL = (0.0, *(10.0 * 2.0**k for k in range(9)))  #: distances parallel to the leg, in ship lengths: 0, 10 to 2560
+)  #: distances, in ship lengths, for which a plan may hold its course
+#: distances, in ship lengths, that a plan may sail parallel to the leg: 0, 10 to 2560
+PARALLEL = (0.0, *(10.0 * 2.0**k for k in range(9)))
 STARBOARD_ONLY_ROLES = {
     EncounterRole.HEAD_ON,
     EncounterRole.GIVE_WAY,
-}  #: roles in which the vessel does not turn to port
+}  #: roles in which the vessel may not turn to port
 STAND_ON_ROLES = {EncounterRole.STAND_ON, EncounterRole.OVERTAKEN}
 # costs: a turn of 1 rad, stopping, a port turn against the rules, passing ahead, a changed decision, a delay of one horizon,
 # cutting off a waypoint
 TURN_COST, SLOWDOWN_COST, PORT_TURN_COST, PASS_AHEAD_COST, CHANGE_COST, DELAY, CUT = 1.0, 4.0, 6.0, 2.0, 0.4, 3.0, 2.5
 PATIENCE = (
-    35.0  #: distance before the closest approach at which the stand-on vessel may act (rule 17a ii), in ship lengths
+    35.0  #: distance before the closest approach, in ship lengths, at which the stand-on vessel may act (rule 17a ii)
 )
-CONFLICT_COST = 20.0  #: cost of an imminent conflict
-MARGIN = (
-    3.0  #: cost of a plan that passes at ``clear_distance`` without margin; such a plan could not start its next stage
-)
-#: fractions of ``clear_distance`` needed to select a plan, to start its next stage, and to keep the current stage
+CONFLICT_COST = 20.0  #: cost of a plan with an imminent conflict
+MARGIN = 3.0  #: cost of a plan that passes at exactly ``clear_distance``; such a plan could not start its next stage
+#: fractions of ``clear_distance`` that a plan needs to be selected, to start its next stage, and to continue its
+#: current stage
 PLAN, RESUME, KEEP = 1.25, 1.15, 1.0
-BEYOND = 1.5  #: the next stage must stay free of conflicts for BEYOND horizons after its end, the current stage for 1 horizon
+#: the next stage must stay free of conflicts until BEYOND horizons after its end, the current stage until 1 horizon
+#: after its end
+BEYOND = 1.5
 LONGEST, STOP = (
     4.0,
     0.3,
-)  #: a vessel may stop after LONGEST horizons if others keep STOP times ``clear_distance``
-LATE = 1.5  #: a manoeuvre is planned again after LATE times its planned duration plus half a horizon
-ABORTED = 0.25  #: margin added to the next stage for each stage that was aborted
-NEW = math.radians(12.0)  #: minimum change of the course that starts a new turn
-STEADY = math.radians(2.0), 0.04  #: course error in rad and relative speed error below which a turn is complete
-FIXED = 3.0  #: distance at which the vessel passes charted objects, in ship lengths
-SLOW_TARGET = 0.1  #: fraction of own speed below which a target is not expected to give way
-FORGET = 60.0  #: time in s after which the role towards a lost target is dropped
+)  #: a vessel may stop after LONGEST horizons if the others stay STOP times ``clear_distance`` away
+LATE = 1.5  #: a manoeuvre is planned again after LATE times its planned duration, plus half a horizon
+ABORTED = 0.25  #: safety margin added to the next stage for each stage that was aborted
+NEW = math.radians(12.0)  #: minimum change of course that counts as a new turn
+STEADY = math.radians(2.0), 0.04  #: course error in rad and relative speed error below which a turn counts as complete
+FIXED = 3.0  #: distance, in ship lengths, at which the vessel passes charted objects
+SLOW_TARGET = 0.1  #: fraction of own speed below which the vessel does not expect a target to give way
+FORGET = 60.0  #: time in s after which the vessel drops its role towards a lost target
 
 
 @dataclass
 class Avoider:
-    """Collision avoidance of one vessel. Lengths in m, speeds in m/s, times in s; a value of 0 is derived from length and speed."""
+    """Collision avoidance for one vessel. Lengths in m, speeds in m/s, times in s; a value of 0 is replaced by one
+    derived from length and speed.
+    """
 
     length: float
     speed: float
     clear_distance: float = 0.0  #: minimum passing distance; default: the preferred ship domain
-    horizon: float = 0.0  #: time in which a plan must be free; default: time to sail 60 ship lengths
+    horizon: float = 0.0  #: time for which a plan must be free of conflicts; default: time to sail 60 ship lengths
     patience: float = 0.0  #: TCPA at which the stand-on vessel acts; default: time to sail 35 ship lengths
-    roles: dict[int, EncounterRole] = field(default_factory=dict)  #: role towards each target with a conflict
-    chosen_order: tuple[float, float] | None = None  #: course and speed that the vessel holds now
-    returning: bool = False  #: whether the vessel returns to its leg after a manoeuvre
+    #: role of the vessel towards each target with which it has a conflict
+    roles: dict[int, EncounterRole] = field(default_factory=dict)
+    chosen_order: tuple[float, float] | None = None  #: course and speed that the vessel is holding now
+    returning: bool = False  #: whether the vessel is returning to its leg after a manoeuvre
     chosen_turns: list[float] = field(
         default_factory=list
-    )  #: turn in rad relative to the course of the leg, for each decision so far
+    )  #: turn in rad, relative to the course of the leg, for each decision so far
     turning: Turning = field(default_factory=Turning)  #: turning behaviour measured so far
-    _home: float | None = None  #: course of the return relative to the leg, rad; 0 during the turn onto the leg
-    _leg: float = 0.0  #: course of the current leg, rad
-    _now: float = 0.0  #: time since the first call in s
+    _home: float | None = None  #: course of the return, relative to the leg, in rad; 0 during the turn onto the leg
+    _leg: float = 0.0  #: course of the current leg in rad
+    _now: float = 0.0  #: time in s since the first call
     _turn: Turn | None = None
     _unseen: dict[int, float] = field(default_factory=dict)
     _busy: float = 0.0  #: time in s since the vessel left its leg
-    _aborted: float = 0.0  #: number of aborted stages since the vessel left its leg
-    _until_back: float = 0.0  #: time in s, since the vessel left its leg, at which the manoeuvre should end
-    _until_parallel: float = 0.0  #: time in s at which the current course should end
-    _parallel: float = 0.0  #: planned duration in s of sailing parallel to the leg after the current course
+    _aborted: float = 0.0  #: number of stages aborted since the vessel left its leg
+    _until_back: float = 0.0  #: time in s after leaving the leg at which the manoeuvre should end
+    _until_parallel: float = 0.0  #: time in s at which the current course of the manoeuvre should end
+    _parallel: float = 0.0  #: planned duration in s of the stage parallel to the leg, after the current course
 
     def __post_init__(self) -> None:
         self.clear_distance = self.clear_distance or domain(self.length)[1]
@@ -126,9 +134,11 @@ class Avoider:
         targets: Sequence[Target],
         way: Sequence[Place] = (),
     ) -> tuple[float, float] | None:
-        """Return the (course, speed) of a manoeuvre, or None to keep the (course, speed) ``wanted`` by the mission.
+        """Return the (course, speed) of a manoeuvre, or None if the vessel should keep the (course, speed) ``wanted``
+        by the mission.
 
-        ``way``: start of the leg, next waypoint and the one after it; without it, the leg is the desired course.
+        ``way`` consists of the start of the leg, the next waypoint and the waypoint after it; without it, the desired
+        course defines the leg.
         """
         if wanted[1] <= 0.0:
             return None  # a vessel that must stop does not avoid
@@ -145,7 +155,7 @@ class Avoider:
         return order
 
     def _under_way(self) -> tuple[Place, Place, float] | None:
-        """Return the turn that is in progress, for :class:`Plans`."""
+        """Return the turn in progress, for :class:`Plans`."""
         t = self._turn
         if t is None or t.ends - self._now < 0.5:
             return None
@@ -154,7 +164,8 @@ class Avoider:
     def _turns_to(self, order: tuple[float, float], plans: Plans) -> None:
         """Record the start of a turn.
 
-        During the turn, the momentary speed and course do not show where the turn ends, because the vessel loses speed.
+        During the turn, the current speed and course do not show where the turn will end, because the vessel is losing
+        speed.
         """
         if self.chosen_order is None and not self.returning:
             self._turn = None
@@ -174,7 +185,7 @@ class Avoider:
         return abs(off) < STEADY[0] and abs(float(hypot(*velocity)) - order[1]) < STEADY[1] * order[1]
 
     def _measure(self, place: Place, velocity: Place) -> None:
-        """Update :class:`Turning` from a turn that has just been completed."""
+        """Update :class:`Turning` from a turn that has just finished."""
         t = self._turn
         if t is None or not t.off or not self._steady(velocity, t.order):
             return
@@ -195,7 +206,7 @@ class Avoider:
         wanted: tuple[float, float],
         targets: Sequence[Target],
     ) -> tuple[float, float] | None:
-        """Return the (course, speed) to hold in this second, or None to follow the mission."""
+        """Return the (course, speed) to hold during this second, or None to follow the mission."""
         on = plans.sail(*(np.array([v]) for v in (0.0, 1.0, 0.0, 0.0)))  # continue, or return
         own = float(atan2(velocity[1], velocity[0])) if hypot(*velocity) > 0.1 * self.speed else wanted[0]
         for t in targets:
@@ -233,7 +244,7 @@ class Avoider:
         """Return the (course, speed) for the return after a manoeuvre, or None to follow the mission.
 
         The return is straight, as planned, and ends with one turn onto the leg. Line-of-sight guidance would return along a
-        curve that depends on its lookahead, so the planned distances would not be kept.
+        curve that depends on its lookahead distance, so the planned distances would not be kept.
         """
         if not self.returning:
             return None
@@ -252,7 +263,7 @@ class Avoider:
         return min(self.clear_distance, FIXED * self.length) if t.fixed else self.clear_distance
 
     def _judge(self, t: Target, on: Paths, place: Place, velocity: Place, own: float) -> None:
-        """Record the role towards a target when a conflict begins; drop it when the target is past and clear."""
+        """Record the role towards a target when a conflict begins; drop the role when the target is past and clear."""
         away = t.place[0] - place[0], t.place[1] - place[1]
         approach, _, _ = on.nearest(t, np.maximum(self._until(on, t, 0.0), 2.0 * self.horizon))
         near = approach[0] < 1.2 * self._clear(t)
@@ -267,7 +278,7 @@ class Avoider:
             del self.roles[t.track_id]
 
     def _forget(self, targets: Sequence[Target]) -> None:
-        """Drop the roles of lost targets, because their numbers may be reused."""
+        """Drop the roles towards lost targets, because their numbers may be reused."""
         seen = {t.track_id for t in targets}
         for who in list(self.roles):
             self._unseen[who] = 0.0 if who in seen else self._unseen.get(who, 0.0) + 1.0
@@ -276,7 +287,7 @@ class Avoider:
         self._unseen = {who: n for who, n in self._unseen.items() if who in self.roles}
 
     def _acts_for(self, t: Target, place: Place, velocity: Place) -> bool:
-        """Return whether the vessel must act for a target."""
+        """Return whether the vessel must act because of a target."""
         if self.roles[t.track_id] not in STAND_ON_ROLES or self.chosen_order is not None:
             return True
         n, e = t.place[0] - place[0], t.place[1] - place[1]
@@ -287,10 +298,10 @@ class Avoider:
         return time < self.patience and float(hypot(n + vn * at, e + ve * at)) - 0.5 * t.length < self._clear(t)
 
     def _free(self, paths: Paths, place: Place, targets: Sequence[Target], share: float, after: float = 0.0) -> Any:
-        """Return whether each plan stays at least ``share`` times ``clear_distance`` away from all targets.
+        """Return, for each plan, whether it stays at least ``share`` times ``clear_distance`` away from all targets.
 
-        A target that is already closer must not approach further. The check covers one horizon. In a manoeuvre, it
-        covers ``after`` horizons beyond the end of the manoeuvre.
+        A target that is already closer must not approach any further. The check covers one horizon. In a manoeuvre, the
+        check continues for ``after`` horizons beyond the end of the manoeuvre.
         """
         free = np.ones(len(paths.back), bool)
         for t in targets:
@@ -302,9 +313,9 @@ class Avoider:
         return float(hypot(t.place[0] - place[0], t.place[1] - place[1])) - 0.5 * t.length
 
     def _until(self, paths: Paths, t: Target, after: float) -> Floats:
-        """Return the time until which a target counts.
+        """Return the time until which a target must be considered.
 
-        An overtaken vessel counts until she is finally past and clear (rule 13d).
+        An overtaken vessel must be considered until she is finally past and clear (rule 13d).
         """
         far = (
             2.0 * PARALLEL[-1] * self.length / self.speed
@@ -322,8 +333,8 @@ class Avoider:
         share: float,
         after: float = 1.0,
     ) -> float:
-        """Find the free plans that start with an order. Return the earliest time in s at which one is back on the
-        track, or inf.
+        """Find the free plans that start with an ordered course and speed. Return the earliest time in s at which one
+        of them is back on the track, or inf.
 
         The remainder of the current plan is also a candidate, because it does not lie on the grid of durations.
         """
@@ -347,13 +358,13 @@ class Avoider:
         self._parallel = float(parallel[k])
 
     def _allow(self, back: float) -> None:
-        """Set the time after which the manoeuvre is planned again. Without a limit, a vessel that keeps pace could
-        block it forever.
+        """Set the time after which the manoeuvre is planned again. Without this limit, another vessel that keeps pace
+        could block the return forever.
         """
         self._until_back = self._busy + LATE * back + 0.5 * self.horizon
 
     def _choose(self, plans: Plans, place: Place, targets: Sequence[Target], acting: Sequence[Target]) -> None:
-        """Select the plan of minimum cost."""
+        """Select the plan with the minimum cost."""
         if self.chosen_order is None and not self.returning:
             self._busy = self._aborted = 0.0
         elif self.chosen_order in (None, (plans.course, plans.speed)):

@@ -15,25 +15,27 @@ from wavesim_sdk.frames import wrap
 from wavesim_sdk.guidance.targets import Target
 
 Place = tuple[float, float]
-RETURN = math.radians(60.0)  #: maximum angle to the leg when the vessel returns after a manoeuvre
+RETURN = math.radians(60.0)  #: maximum angle to the leg at which the vessel returns after a manoeuvre
 COTANGENT = math.sqrt(1.0 / 3.0)  #: cotangent of RETURN
 ANSWER, RADIUS = (
     2.3,
     1.6,
-)  #: distance before the vessel answers the helm, and radius of a turn, in ship lengths; multiplied by `reach`
-REACH, LOSS = (0.3, 10.0), (-6.0, 12.0)  #: limits of the measured `reach` and `loss`
-MEASURED = math.radians(25.0)  #: minimum angle of a turn from which :class:`Turning` is estimated
-GATHER = 6.0  #: distance in which the vessel reaches full speed or stops, in ship lengths
+    #: distance before the vessel answers the helm, and radius of a turn, both in ship lengths; both are multiplied by
+    #: `reach`
+)
+REACH, LOSS = (0.3, 10.0), (-6.0, 12.0)  #: limits on the measured `reach` and `loss`
+MEASURED = math.radians(25.0)  #: minimum angle of a turn that is used to estimate :class:`Turning`
+GATHER = 6.0  #: distance, in ship lengths, in which the vessel reaches full speed or stops
 SHARPEST = math.radians(120.0)
-NEAR_LEG = 8.0  #: distance from the leg, in ship lengths, below which the angle of a return decreases in proportion
-FLAT = 0.25  #: angle of the flattest planned return, as a fraction of RETURN
+NEAR_LEG = 8.0  #: distance from the leg, in ship lengths, below which the return angle decreases in proportion
+FLAT = 0.25  #: return angle of the flattest planned return, as a fraction of RETURN
 
 
 @dataclass
 class Turning:
-    """Turning behaviour of a vessel, in ship lengths, measured in each turn that settles on the new course.
+    """Turning behaviour of a vessel, in ship lengths, measured in each turn that ends steady on the new course.
 
-    The model replaces the arc of a turn by a corner. The corner lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead of
+    The model replaces the arc of a turn by a corner, which lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead of
     the start of the turn. The distance lost in the turn is ``loss sin(turn / 2)^1.5`` minus the difference between the
     path through the corner and the arc. For vessels that start and end a turn gently, ``loss`` is negative and
     multiplies the square of the sine. The model is accurate to one ship length for turns of up to 110 deg.
@@ -70,10 +72,10 @@ class Turning:
 
 @dataclass(frozen=True)
 class Turn:
-    """A turn in progress. It has a start (time in s, position, velocity), an ordered course and speed, and a predicted
-    end.
+    """A turn in progress, with its start (time in s, position, velocity), its ordered course and speed, and its
+    predicted end.
 
-    ``off`` is the angle of the turn in rad; 0 = the turn is not measured.
+    ``off`` is the angle of the turn in rad; 0 means that the turn is not measured.
     """
 
     began: float
@@ -86,7 +88,7 @@ class Turn:
 
 
 class Plans:
-    """Candidate manoeuvres from ``place``, evaluated together as straight segments.
+    """Candidate manoeuvres that start at ``place``; they consist of straight segments and are evaluated together.
 
     In each manoeuvre, the vessel turns off the leg and holds that course at a fraction of its speed. It then sails
     parallel to the leg, returns to it at the angle :data:`RETURN`, and continues along ``way``. ``way`` contains the
@@ -103,10 +105,10 @@ class Plans:
         turning: Turning | None = None,
         turn: tuple[Place, Place, float] | None = None,
     ) -> None:
-        """Set up the candidates.
+        """Set up the candidate manoeuvres.
 
-        ``turn`` describes a turn in progress. It contains the ordered course (NaN for a return to the leg), the ordered
-        speed, the position of the turn's end, and the time left in s.
+        ``turn`` describes a turn in progress: the ordered course (NaN for a return to the leg), the ordered speed, the
+        position at which the turn ends, and the time left in s.
         """
         (an, ae), (bn, be) = way[0], way[1]
         self.place, self.velocity, self.speed, self.length = place, velocity, speed, length
@@ -116,7 +118,7 @@ class Plans:
         self.begin, self.corner = (an, ae), (bn, be)
         s, c = sin_cos(self.course)
         self.ahead = float(c), float(s)
-        #: course of a return that starts now or is in progress, relative to the leg, rad
+        #: course of a return that starts now or is in progress, relative to the leg, in rad
         self.home = -RETURN * max(-1.0, min(1.0, self.across / (NEAR_LEG * length)))
         self.next: tuple[Place, float] | None = None  # direction and length of the next leg
         if len(way) > 2 and self.long > 0.0:
@@ -131,12 +133,12 @@ class Plans:
         return _along(np.asarray(self.place[0]), np.asarray(self.place[1]), self.begin, self.ahead)[1].item()
 
     def _corner(self, turn: Floats, share: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the change of course in rad, the lag in s and the delay in s of a turn.
+        """Return the change of course of a turn in rad, its lag in s and its delay in s.
 
-        ``turn`` is the new course relative to the leg in rad; NaN = a return to the leg.
+        ``turn`` is the new course relative to the leg in rad; NaN means a return to the leg.
 
-        The corner that replaces the arc lies one lag ahead, because the vessel answers the helm late and changes its speed
-        slowly. The delay is the time lost in the turn.
+        The corner that replaces the arc of a turn lies one lag ahead, because the vessel answers the helm late and
+        changes its speed slowly. The delay is the time lost in the turn.
         """
         speed = hypot(*self.velocity)
         now = float(atan2(self.velocity[1], self.velocity[0])) - self.course if speed > 0.1 * self.speed else 0.0
@@ -146,7 +148,7 @@ class Plans:
         return off, (self.turning.corner(off) + gather) * way, self.turning.lost(off) * way
 
     def first(self, turn: Floats, share: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the position (north, east) at which the vessel begins to sail straight, and the time until then in s."""
+        """Return the position (north, east) at which the vessel begins to sail straight, and the time in s until then."""
         _, lag, delay = self._corner(turn, share)
         n, e, lasts = self.place[0] + self.velocity[0] * lag, self.place[1] + self.velocity[1] * lag, lag + delay
         if self.turn is not None:
@@ -157,9 +159,10 @@ class Plans:
         return n, e, lasts
 
     def _steep(self, across: Floats, later: Any) -> Floats:
-        """Return the course, relative to the leg in rad, for a return from the distance ``across`` off the leg.
+        """Return the course, relative to the leg in rad, of a return that begins at the distance ``across`` from the
+        leg.
 
-        For a plan that starts with the return, the result is :attr:`home`.
+        For a plan that starts with a return, the result is :attr:`home`.
         """
         return np.where(later, -RETURN * np.clip(across / (NEAR_LEG * self.length), -1.0, 1.0), self.home)
 
@@ -167,8 +170,8 @@ class Plans:
         """Return the time in s lost at the end of each of the first five segments (5, K). The first corner is not
         included.
 
-        ``back`` is the course of the return, relative to the leg in rad. A vessel that overtakes a slightly slower one loses
-        up to a minute of its lead at each corner.
+        ``back`` is the course of the return, relative to the leg in rad. A vessel that is overtaking a slightly slower
+        one loses up to a minute of its lead at each corner.
         """
         zero, homeward = np.zeros(len(turn)), self.turning.lost(back)
         held = np.where(hold > 0.0, self.turning.lost(turn - np.where(parallel > 0.0, 0.0, back)), 0.0)
@@ -176,7 +179,7 @@ class Plans:
         return np.stack([zero, held, sailed, homeward, zero]) * (self.length / self.speed)
 
     def turn_to(self, order: tuple[float, float]) -> tuple[float, Place, float]:
-        """Return the angle in rad of a turn that starts now, the position of its end, and its duration in s."""
+        """Return the angle in rad of a turn that starts now, the position at which it ends, and its duration in s."""
         turn, share = np.array([wrap(order[0] - self.course)]), np.array([order[1] / self.speed])
         off, lag, delay = (float(v[0]) for v in self._corner(turn, share))
         s, c = sin_cos(order[0])
@@ -184,7 +187,9 @@ class Plans:
         return off, (n + order[1] * float(c) * lag, e + order[1] * float(s) * lag), 2.0 * lag + delay
 
     def sail(self, turn: Floats, share: Floats, hold: Floats, parallel: Floats) -> Paths:
-        """Return the plans for turns (rad) and speed fractions, held for ``hold`` s, then parallel to the leg for ``parallel`` s."""
+        """Return the plans with these turns (rad) and speed fractions; each holds its course for ``hold`` s and then
+        sails parallel to the leg for ``parallel`` s.
+        """
         u, (c, s) = self.speed, self.ahead
         st, ct = sin_cos(self.course + turn)
         zero = np.zeros(len(turn))
@@ -231,11 +236,11 @@ class Plans:
 
 @dataclass(frozen=True)
 class Paths:
-    """K plans, each with six segments. The arrays (6, K) contain start positions and velocities (north, east), start
-    times and durations in s.
+    """K plans, each with six segments. The arrays (6, K) contain the start positions and velocities (north, east) of
+    the segments, and their start times and durations in s.
 
-    Arrays (K) contain times in s. ``back`` is the time at which the vessel is back on its track. ``late`` is the delay
-    that the manoeuvre causes. ``ends`` is the time at which the known track ends.
+    The arrays (K) contain times in s. ``back`` is the time at which the vessel is back on its track, ``late`` is the
+    delay that the manoeuvre causes, and ``ends`` is the time at which the known track ends.
     """
 
     starts: tuple[Floats, Floats]
@@ -245,13 +250,13 @@ class Paths:
     back: Floats
     late: Floats
     ends: Floats
-    cut: Any  #: whether a plan cuts off the next waypoint (K)
+    cut: Any  #: whether each plan (K) cuts off the next waypoint
 
     def nearest(self, t: Target, until: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the closest approach of each plan to a target, up to the time ``until``: (distance, time, distance
+        """Return the closest approach of each plan to a target until the time ``until``: (distance, time, distance
         ahead of the target at that time).
 
-        The target keeps its velocity.
+        The target is assumed to keep its velocity.
         """
         vn, ve = t.velocity
         dn = self.starts[0] - (t.place[0] + vn * self.times)
@@ -270,7 +275,7 @@ class Paths:
 
 
 def _along(n: Floats, e: Floats, begin: Place, ahead: Place) -> tuple[Floats, Floats]:
-    """Return (along-track, cross-track) coordinates on a leg."""
+    """Return (along-track, cross-track) coordinates relative to a leg."""
     n, e = n - begin[0], e - begin[1]
     return n * ahead[0] + e * ahead[1], e * ahead[0] - n * ahead[1]
 

@@ -9,8 +9,8 @@
     planes = depth.planes(steer.target.depth, measured_depth, pitch, pitch_rate, dt)
     thrust = speed.thrust(steer.target.speed, surge, dt)
 
-Angles in rad, lengths in m, times in s; ``dt`` is the time since the last call.  The defaults suit torpedo-shaped AUVs one
-or two metres long at 1 to 2 m/s; gains for boats are in ``examples/onboard/usv.py``.
+Angles in rad, lengths in m, times in s; ``dt`` is the time since the previous call. The default values suit
+torpedo-shaped AUVs one or two metres long at 1 to 2 m/s; gains for boats are in ``examples/onboard/usv.py``.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["CrabAngle", "DepthController", "HeadingController", "LineOfSight", "
 
 
 def clamp(value: float, limit: float) -> float:
-    """Limit a value to -limit .. limit."""
+    """Limit a value to the range from -limit to limit."""
     return max(-limit, min(limit, value))
 
 
 @dataclass(frozen=True)
 class Waypoint:
-    """Waypoint in frame W: north, east and depth in m, and the speed through the water in m/s on the leg to it."""
+    """Waypoint in frame W: north, east and depth in m, and the speed through the water in m/s on the leg towards it."""
 
     north: float
     east: float
@@ -42,7 +42,7 @@ class Waypoint:
 
 
 class SpeedController:
-    """PI control of surge speed. The output is a thrust in N. ``start`` is the initial value of the integral part in N."""
+    """PI control of surge speed. The output is a thrust in N. ``start`` is the initial value of the integral term in N."""
 
     def __init__(self, kp: float, ki: float, low: float, high: float, start: float = 0.0) -> None:
         self.kp, self.ki, self.low, self.high = kp, ki, low, high
@@ -50,7 +50,7 @@ class SpeedController:
 
     @property
     def steady_thrust(self) -> float:
-        """Thrust at zero speed error in N: the integral part."""
+        """Thrust in N at zero speed error, which is the integral term."""
         return self.ki * self._integral
 
     def thrust(self, wanted: float, surge: float, dt: float) -> float:
@@ -63,18 +63,18 @@ class SpeedController:
 
 
 class HeadingController:
-    """PD control of heading with the measured yaw rate."""
+    """PD control of heading that uses the measured yaw rate."""
 
     def __init__(self, kp: float, kd: float, limit: float) -> None:
         self.kp, self.kd, self.limit = kp, kd, limit
 
     def control_action(self, wanted: float, heading: float, rate: float) -> float:
-        """Return the control action, positive to starboard, limited to -limit .. limit."""
+        """Return the control action, positive to starboard and limited to the range from -limit to limit."""
         return clamp(self.kp * wrap(wanted - heading) - self.kd * rate, self.limit)
 
 
 class DepthController:
-    """Depth control through pitch: an outer PI loop demands a pitch angle, an inner PD loop moves the planes."""
+    """Depth control through pitch: an outer PI loop demands a pitch angle, and an inner PD loop moves the planes."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class DepthController:
         self._integral = 0.0
 
     def planes(self, wanted: float, depth: float, pitch: float, rate: float, dt: float) -> float:
-        """Return the plane angle in rad, positive for nose up."""
+        """Return the plane angle in rad, positive for bow up."""
         error = wanted - depth
         ask = -self.kz * error - self.ki * self._integral
         if abs(ask) < self.pitch_limit and abs(error) < 3.0:
@@ -99,13 +99,14 @@ class DepthController:
 
 
 class LineOfSight:
-    """Line-of-sight guidance along the legs between waypoints, repeated as a loop (Fossen 2021, section 12.4).
+    """Line-of-sight guidance along the legs between waypoints, which are repeated as a loop (Fossen 2021, section
+    12.4).
 
     ``lookahead`` is the distance in m to the target point ahead on the leg. A waypoint counts as reached within
-    ``acceptance``. With a turning ``radius``, an arc joins each leg to the next; it begins radius tan(turn/2) before
-    the waypoint, and the vessel follows it like a leg. A vessel more than ``acceptance`` off its leg goes to the
-    waypoint first. ``lead`` is the distance in m that a vessel needs before it turns; course and curvature change this
-    distance earlier at both ends of an arc.
+    ``acceptance`` m. If a turning ``radius`` is given, an arc joins each leg to the next; it begins radius tan(turn/2)
+    before the waypoint, and the vessel follows it like a leg. A vessel that is more than ``acceptance`` off its leg
+    goes to the waypoint first. ``lead`` is the distance in m that a vessel needs before it turns; the ordered course
+    and curvature change this distance earlier at both ends of an arc.
     """
 
     def __init__(
@@ -127,21 +128,21 @@ class LineOfSight:
         self._leg: tuple[Waypoint, float, float, float] | None = None
         self._arc: _Arc | None = None
         self.cross_track = 0.0  #: cross-track error in m, positive to starboard of the track
-        self.curvature = 0.0  #: curvature of the track ``lead`` ahead in 1/m, positive to starboard
+        self.curvature = 0.0  #: curvature of the track in 1/m at ``lead`` ahead, positive to starboard
 
     @property
     def target(self) -> Waypoint:
-        """The next waypoint."""
+        """The waypoint to which the current leg leads."""
         return self.waypoints[self._next]
 
     @property
     def target_number(self) -> int:
-        """Number of the next waypoint, from 1."""
+        """Number of the next waypoint, counted from 1."""
         return self._next + 1
 
     @property
     def ahead(self) -> tuple[tuple[float, float], ...]:
-        """Start of the current leg, its waypoint and the waypoint after it (north, east; m)."""
+        """Start of the current leg, its waypoint and the waypoint after it (north, east) in m."""
         after = self.waypoints[(self._next + 1) % len(self.waypoints)]
         ends = [self.target, after] if len(self.waypoints) > 1 else [self.target]
         return self._from, *((w.north, w.east) for w in ends)
@@ -161,7 +162,9 @@ class LineOfSight:
         return float(along - atan2(self.cross_track, self.lookahead))
 
     def _on_arc(self, arc: _Arc, north: float, east: float) -> tuple[float, float]:
-        """Return (direction, curvature) of the arc ``lead`` m ahead; set the cross-track error of the current position."""
+        """Return the (direction, curvature) of the arc at ``lead`` m ahead; set the cross-track error of the current
+        position.
+        """
         dn, de = north - arc.centre[0], east - arc.centre[1]
         at = float(atan2(de, dn))
         self.cross_track = float(arc.side * (arc.radius - hypot(dn, de)))
@@ -170,7 +173,9 @@ class LineOfSight:
         return at + arc.side * 0.5 * math.pi + turned, arc.side / arc.radius if left > self.lead else 0.0
 
     def _on_leg(self, north: float, east: float) -> tuple[float, float]:
-        """Return (direction, curvature) of the leg ``lead`` m ahead; set the cross-track error of the current position."""
+        """Return the (direction, curvature) of the leg at ``lead`` m ahead; set the cross-track error of the current
+        position.
+        """
         target = self.target
         if self._leg is None or self._leg[0] is not target:
             along = atan2(target.east - self._from[1], target.north - self._from[0])
@@ -194,8 +199,8 @@ class LineOfSight:
         return bool(hypot(target.north - north, target.east - east) < self.acceptance) or left < 0.0
 
     def _before(self) -> tuple[float, float]:
-        """Return (distance, turn) of the next waypoint. The arc starts at ``distance`` before the waypoint, at most
-        half of either leg. ``turn`` is in rad.
+        """Return the (distance, turn) at the next waypoint. The arc starts ``distance`` m before the waypoint, but not
+        before the middle of either leg. ``turn`` is in rad.
         """
         a, b, c = self._from, self.target, self.waypoints[(self._next + 1) % len(self.waypoints)]
         n1, e1, n2, e2 = b.north - a[0], b.east - a[1], c.north - b.north, c.east - b.east
@@ -221,10 +226,10 @@ class LineOfSight:
 
 @dataclass(frozen=True)
 class _Arc:
-    """Arc between two legs: to starboard if ``side`` is 1, to port if -1.
+    """Arc between two legs; it turns to starboard if ``side`` is 1, and to port if it is -1.
 
-    The arc begins ``entry_distance`` m before the waypoint and ends at ``end`` in ``exit_direction``; ``exit_angle`` is
-    the bearing of ``end`` from the centre in rad.
+    The arc begins ``entry_distance`` m before the waypoint and ends at the point ``end`` in the direction
+    ``exit_direction``; ``exit_angle`` is the bearing in rad of ``end`` from the centre.
     """
 
     entry_distance: float
@@ -240,9 +245,9 @@ class _Arc:
 
 
 class CrabAngle:
-    """Conversion of a desired course into a heading, using a measured and smoothed crab angle.
+    """Conversion of a desired course into a heading, with a measured and smoothed crab angle.
 
-    The time constant of the smoothing, ``tau`` in s, keeps the sideslip of a turn out of the loop.
+    The time constant ``tau`` (s) of the smoothing keeps the sideslip of a turn out of the control loop.
     """
 
     def __init__(self, tau: float = 10.0) -> None:
@@ -252,7 +257,7 @@ class CrabAngle:
     def heading(
         self, course: float, heading: float, surge: float, sway: float, current: tuple[float, float], dt: float
     ) -> float:
-        """Return the heading for a course, from the velocity through water (B) and the current (W) in m/s."""
+        """Return the heading for a course, given the velocity through water (B) and the current (W) in m/s."""
         s, c = sin_cos(heading)
         vn, ve = surge * c - sway * s + current[0], surge * s + sway * c + current[1]
         if hypot(vn, ve) > 0.2:

@@ -1,4 +1,6 @@
-"""Encounters of bodies: their closest approach, predicted or found in tracks, and their roles under the collision regulations."""
+"""Encounters of bodies: their closest approach, either predicted or found in tracks, and their roles under the
+collision regulations.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +13,22 @@ import numpy as np
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.frames import wrap
 
-ABAFT = math.radians(112.5)  #: angle off the bow at which the sector of the stern light begins: 22.5 deg abaft the beam
+#: angle off the bow in rad at which the sector of the stern light begins: 22.5 deg abaft the beam
+ABAFT = math.radians(112.5)
 MIN_DOMAIN_LENGTHS, PREFERRED_DOMAIN_LENGTHS = (
     2.0,
     10.0,
-)  #: radii of the minimum and the preferred ship domain, in lengths of own ship
-HEAD_ON = math.radians(12.0)  #: angle off the bow, on both vessels, within which courses count as reciprocal
+)  #: radii of the minimum and the preferred ship domain, in own-ship lengths
+HEAD_ON = math.radians(12.0)  #: angle off the bow, seen from both vessels, within which courses count as reciprocal
 
-CONTACT_NOTICE_PREFIX = "contact with "  #: first words of the notice about a contact
+CONTACT_NOTICE_PREFIX = "contact with "  #: first words of a notice about a contact
 
 
 def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
-    """Return (DCPA in m, TCPA in s) of bodies that keep their velocities.
+    """Return (DCPA in m, TCPA in s) for bodies that keep their velocities.
 
     ``p_AB_W`` (..., n) is the position of B relative to A in m. ``v_AB_W`` (..., n) is the velocity of B relative to A
-    in m/s. Both have two axes (ships) or three. TCPA is negative if the closest approach is in the past, 0 if the
+    in m/s. Both have two axes (ships) or three. TCPA is negative if the closest approach is in the past, and 0 if the
     distance is constant.
     """
     p, v = np.asarray(p_AB_W, float), np.asarray(v_AB_W, float)
@@ -35,10 +38,10 @@ def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
 
 
 def domain(length: float) -> tuple[float, float]:
-    """Return the radii in m of the minimum and the preferred ship domain, for own ship of ``length`` m.
+    """Return the radii in m of the minimum and the preferred ship domain for an own ship with a length of ``length`` m.
 
-    Own ship must not enter the first circle around another vessel and should not enter the second. Scores and pictures
-    of encounters use both circles; the reference avoider uses the second.
+    Own ship must not enter the minimum domain around another vessel and should not enter the preferred one. Scores and
+    pictures of encounters use both circles; the reference avoider uses the preferred one.
     """
     return MIN_DOMAIN_LENGTHS * length, PREFERRED_DOMAIN_LENGTHS * length
 
@@ -46,20 +49,22 @@ def domain(length: float) -> tuple[float, float]:
 class EncounterRole(enum.Enum):
     """Role of a power-driven vessel towards another vessel in sight (COLREG rules 13 to 15 and 17)."""
 
-    HEAD_ON = "head-on"  #: rule 14: both vessels alter course to starboard
+    HEAD_ON = "head-on"  #: rule 14: both vessels alter their courses to starboard
     OVERTAKING = "overtaking"  #: rule 13: the vessel overtakes and keeps out of the way
     OVERTAKEN = "overtaken"  #: rules 13, 17: the vessel is overtaken and holds course and speed
-    GIVE_WAY = "give way"  #: rule 15: the other vessel is on the starboard side
+    GIVE_WAY = "give way"  #: rule 15: the other vessel is on the starboard side, and this vessel gives way
     STAND_ON = "stand on"  #: rule 17: the vessel holds course and speed
 
 
 def role(
     p_AB_W: Any, course_A: float, course_B: float, speed_A: float, speed_B: float, head_on: float = HEAD_ON
 ) -> EncounterRole:
-    """Return the role of A towards B. ``p_AB_W``: B relative to A (north, east, m); courses in rad, speeds in m/s.
+    """Return the role of A towards B. ``p_AB_W`` is the position of B relative to A (north, east) in m; courses are in
+    rad and speeds in m/s.
 
-    The result does not depend on the risk of collision and applies to this instant only: a vessel keeps the role with which an
-    encounter began (rule 13d). ``head_on`` is the angle off the bow in rad within which each vessel must see the other.
+    The result does not depend on the risk of collision and applies only at this instant, whereas a vessel keeps the
+    role with which an encounter began (rule 13d). ``head_on`` is the angle off the bow in rad within which each vessel
+    must see the other.
     """
     bearing = math.atan2(p_AB_W[1], p_AB_W[0])
     seen = wrap(bearing - course_A)  # relative bearing of B from A
@@ -76,8 +81,8 @@ def role(
 
 
 def closest_on_track(times: Array, p_AB_W: Array) -> tuple[float, float]:
-    """Return the minimum distance in m of a relative track, and its time in s. The track has positions (n, axes) at
-    ``times`` (n,) and is straight between them.
+    """Return the minimum distance in m of a relative track and the time in s at which it occurs. The track has
+    positions (n, axes) at ``times`` (n,) and is straight between them.
     """
     if len(times) == 1:
         return float(np.linalg.norm(p_AB_W[0])), float(times[0])
@@ -91,10 +96,10 @@ def closest_on_track(times: Array, p_AB_W: Array) -> tuple[float, float]:
 
 
 def closest_passes(tracks: dict[str, tuple[Array, Array]]) -> dict[str, tuple[str, float, float]]:
-    """Return for each track the nearest other track, the distance in m and the time in s.
+    """Return, for each track, the name of the nearest other track, the minimum distance in m and its time in s.
 
-    Each track is given by name, as (times in s, positions in W). Two tracks are compared while both exist, at the times
-    of the first. A track that never overlaps another one in time has no entry.
+    Each named track is given as (times in s, positions in W). Two tracks are compared while both exist, at the times of
+    the first track. A track that never overlaps another one in time has no entry.
     """
     names = list(tracks)
     found: dict[str, tuple[str, float, float]] = {}

@@ -1,4 +1,5 @@
-"""Mission follower for on-board programs: waypoints, missions and commands of an operator, and the vehicle's answers.
+"""Mission follower for on-board programs. It handles waypoints, missions, commands from an operator, and the vehicle's
+answers.
 
     follower = MissionFollower(waypoints, (0.0, 0.0))
     ...
@@ -6,7 +7,7 @@
     course = follower.course(north, east)
     depth, speed = follower.target.depth, follower.target.speed
 
-Without commands, course and target are exactly those of :class:`~.control.LineOfSight`.
+Without commands, the course and the target are exactly those of :class:`~.control.LineOfSight`.
 """
 
 from __future__ import annotations
@@ -26,25 +27,27 @@ if TYPE_CHECKING:
 
 __all__ = ["FollowerSettings", "MissionFollower"]
 
-MAX_DISTANCE_M = 1e5  #: a point farther away than this is refused
+MAX_DISTANCE_M = 1e5  #: maximum distance of a point in m; a command to go farther away is refused
 
 
 @dataclass(frozen=True)
 class FollowerSettings:
-    """Properties of the vehicle that follows a mission."""
+    """Properties of the vehicle that is to follow a mission."""
 
-    lookahead: float = 12.0  #: lookahead distance of the line-of-sight guidance in m
-    acceptance: float = 10.0  #: distance in m within which a waypoint is reached
-    circle: float = 25.0  #: radius in m of the circle on which the vehicle loiters; 0 = it can hold its position
-    is_submersible: bool = False  #: whether it has a depth: it surfaces when its mission is aborted
-    max_depth: float = math.inf  #: maximum depth in m to which it goes
+    lookahead: float = 12.0  #: lookahead distance of line-of-sight guidance in m
+    acceptance: float = 10.0  #: distance in m within which a waypoint counts as reached
+    #: radius in m of the circle on which the vehicle loiters; 0 = the vehicle can hold its position
+    circle: float = 25.0
+    is_submersible: bool = False  #: whether the vehicle can dive; if it can, it surfaces when its mission is aborted
+    max_depth: float = math.inf  #: maximum depth in m to which the vehicle may go
 
 
 class MissionFollower:
-    """Guidance along a mission that an operator may interrupt.
+    """Guidance along a mission that an operator can interrupt.
 
-    Modes: *mission*, *goto* (then *loiter*), *return* (to the start, then *loiter*), *loiter*, *paused* (loiter, with the mission
-    kept), and *aborted* (no mission; stop, at the surface). A vehicle that cannot hold its position loiters on a circle.
+    The modes are *mission*, *goto* (followed by *loiter*), *return* (to the start, followed by *loiter*), *loiter*,
+    *paused* (the vehicle loiters and keeps its mission), and *aborted* (the vehicle has no mission and stops, at the
+    surface). A vehicle that cannot hold its position loiters on a circle.
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class MissionFollower:
 
     @property
     def target(self) -> Waypoint:
-        """Where the vehicle goes, with the wanted depth in m and speed in m/s. The speed is 0 to stop."""
+        """Where the vehicle should go, with the wanted depth in m and speed in m/s. A speed of 0 means stop."""
         if self._hold is None:
             assert self._steer is not None
             return self._steer.target
@@ -109,7 +112,7 @@ class MissionFollower:
     def update(self, step: Step, broker: BrokerBase, place: tuple[float, float], depth: float = 0.0) -> None:
         """Carry out the missions and commands of a step, answer them, and report changes.
 
-        ``place`` is where the vehicle is (north, east; m, W), ``depth`` is in m.
+        ``place`` is the position of the vehicle (north, east) in m in W; ``depth`` is its depth in m.
         """
         self._place, self._depth = place, depth
         if not self._has_joined:
@@ -133,7 +136,7 @@ class MissionFollower:
 
     @property
     def status(self) -> MissionStatus:
-        """Present activity of the vehicle."""
+        """Current activity of the vehicle."""
         if self._hold is None:
             assert self._steer is not None
             target, number = self._steer.target, self._steer.target_number
@@ -143,7 +146,7 @@ class MissionFollower:
         return MissionStatus(self.mode, target=(self._hold.north, self._hold.east))
 
     def _refusal(self, command: CommandReceived) -> str:
-        """Return the reason why the vehicle does not carry out a command; empty = it does."""
+        """Return the reason why the vehicle cannot carry out a command, or an empty text if it can."""
         if command.action == "resume" and self._steer is None:
             return "there is no mission to resume"
         if command.action == "resume" and self._hold is None:
@@ -159,7 +162,7 @@ class MissionFollower:
         return ""
 
     def _execute(self, command: CommandReceived) -> str:
-        """Carry out a command and return what the vehicle does now."""
+        """Carry out a command and return a text that states what the vehicle is doing now."""
         before = self.target
         here = Waypoint(*self._place, self._depth_or_surface(self._depth), self._cruise(before))
         match command.action:
@@ -195,6 +198,6 @@ class MissionFollower:
         return max(0.0, depth) if self.settings.is_submersible else 0.0
 
     def _cruise(self, before: Waypoint) -> float:
-        """Return the vehicle's own speed in m/s: that of its mission."""
+        """Return the vehicle's own speed in m/s, which is the speed of its mission."""
         hold = self._hold.speed if self._hold is not None else before.speed
         return hold or 1.0

@@ -15,22 +15,22 @@ from wavesim_sdk.wire.state import Value
 
 @dataclass(frozen=True)
 class Target:
-    """Tracked vessel: position ``place`` (m) and velocity over ground (m/s), both (north, east).
+    """Tracked vessel with its position ``place`` (m) and its velocity over ground (m/s), both as (north, east).
 
-    ``track_id`` stays the same for as long as the vessel is tracked.
+    ``track_id`` stays the same as long as the vessel is tracked.
     """
 
     track_id: int
     place: tuple[float, float]
     velocity: tuple[float, float]
-    length: float = 0.0  #: length of the vessel in m; 0 = unknown
-    fixed: bool = False  #: True for a charted object, False for a vessel
+    length: float = 0.0  #: length of the vessel in m; 0 means unknown
+    fixed: bool = False  #: True for a charted object, and False for a vessel
 
 
 def from_radar(value: Value, place: tuple[float, float]) -> Iterator[Target]:
-    """Yield the targets of a sensor `radar` that have a course.
+    """Yield those targets of a `radar` sensor that have a course.
 
-    ``place`` is own ship's position (north, east) at the time of the radar image.
+    ``place`` is the position of own ship (north, east) at the time of the radar image.
     """
     for i in range(RADAR_TARGETS):
         if math.isfinite(value.target[i]) and math.isfinite(value.course[i]):
@@ -40,7 +40,8 @@ def from_radar(value: Value, place: tuple[float, float]) -> Iterator[Target]:
 
 
 def from_ais(value: Value, origin: Origin) -> Iterator[Target]:
-    """Yield the stations of a sensor `ais` except own station, extrapolated to the time of the value.
+    """Yield the stations of an `ais` sensor, except own station, with positions extrapolated to the time of the sensor
+    value.
 
     ``origin`` is the origin of own ship's world frame.
     """

@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 Address = tuple[str, int]
 MAX_HOSTS = 4096
 COOKIE_PERIOD_S = 10.0
-TOTAL_HANDSHAKE_RATE = 5000.0  #: HELLO datagrams per second of all hosts together; the same for JOIN
-JOIN_COST = 5.0  #: one JOIN counts as this many datagrams: the server decrypts it, and it may add a body
+TOTAL_HANDSHAKE_RATE = 5000.0  #: HELLO datagrams per second from all hosts together; the same limit applies to JOIN
+JOIN_COST = 5.0  #: one JOIN counts as this many datagrams, because the server decrypts it and may add a body
 USED_JOIN_LIFETIME_S = (
     2.0 * COOKIE_PERIOD_S
-)  #: time in s for which used joins are stored, at least the lifetime of a cookie
+)  #: time in s for which used joins are stored; at least the lifetime of a cookie
 
 
 class TokenBucket:
-    """Rate limit in datagrams per second; a burst may be as large as one second's worth."""
+    """Rate limit in datagrams per second; a burst may be as large as the number of datagrams for one second."""
 
     __slots__ = ("rate", "received", "tokens", "updated_at")
 
     def __init__(self, rate: float) -> None:
         self.rate = self.tokens = rate
         self.updated_at = 0.0
-        self.received = 0  #: bytes received from an unproven host, minus the bytes sent to it
+        self.received = 0  #: number of bytes received from an unproven host, minus the number sent to it
 
     def consume(self, now: float, cost: float = 1.0) -> bool:
-        """Count one more datagram of this cost if the rate allows it; return whether the rate allows it."""
+        """Count another datagram with this cost if the rate permits it; return whether it does."""
         if self.rate == math.inf:
             return True
         self.tokens = min(self.tokens + self.rate * max(now - self.updated_at, 0.0), self.rate)
@@ -57,7 +57,9 @@ class AddressValidator:
         self._secret = rng.randbytes(32)
 
     def count_datagram(self, host: str, now: float, cost: float = 1.0) -> None:
-        """Count a datagram from outside a session against the limit of its host; raise Dropped above the limit."""
+        """Count a datagram from outside a session against the limit of its host; raise Dropped if the limit is
+        exceeded.
+        """
         bucket = self._hosts.get(host)
         if bucket is None:
             if len(self._hosts) >= MAX_HOSTS:
@@ -67,10 +69,11 @@ class AddressValidator:
             raise Dropped("strangers")
 
     def affords(self, host: str, received: int, answer: int) -> bool:
-        """Return whether an answer of ``answer`` bytes may go to an unproven host.
+        """Return whether the server may send an answer of ``answer`` bytes to an unproven host.
 
         The server never sends more bytes than it received, so that no client can use it to flood a third party.
-        ``received`` is the size of the datagram to answer, in bytes; call :meth:`count_datagram` first.
+        ``received`` is the size in bytes of the datagram that the server would answer; call :meth:`count_datagram`
+        first.
         """
         bucket = self._hosts[host]
         bucket.received = min(bucket.received + received, MAX_DATAGRAM)
@@ -80,13 +83,13 @@ class AddressValidator:
         return True
 
     def count_hello(self, now: float) -> None:
-        """Count a HELLO against the limit for all hosts together; raise Dropped if it is exceeded."""
+        """Count a HELLO against the limit for all hosts together; raise Dropped if the limit is exceeded."""
         if not self._hellos.consume(now):
             raise Dropped("strangers")
 
     def count_join(self, now: float) -> None:
-        """Count a JOIN, before its cookie is checked, against the limit for all hosts together; raise Dropped if it is
-        exceeded.
+        """Count a JOIN against the limit for all hosts together, before its cookie is checked; raise Dropped if the
+        limit is exceeded.
         """
         if not self._joins.consume(now):
             raise Dropped("strangers")
@@ -100,7 +103,7 @@ class AddressValidator:
         return self._mac("cookie", address, int(now // COOKIE_PERIOD_S))
 
     def is_valid_cookie(self, cookie: bytes, address: Address, now: float) -> bool:
-        """Return whether an address received this cookie in the current period or in the previous one."""
+        """Return whether this cookie was sent to the address in the current or the previous period."""
         period = int(now // COOKIE_PERIOD_S)
         return any(hmac.compare_digest(cookie, self._mac("cookie", address, p)) for p in (period, period - 1))
 
@@ -117,7 +120,7 @@ class AddressValidator:
         return int.from_bytes(self._mac(f"prove {token}", address, period)[:8], "big")
 
     def mark_join_used(self, address: Address, nonce: int, now: float) -> None:
-        """Record that the session of this join has ended, so that a copy of the JOIN cannot start it again."""
+        """Record that the session of this join has ended, so that a copy of the JOIN cannot start the session again."""
         while self._used_joins and now - next(iter(self._used_joins.values())) > USED_JOIN_LIFETIME_S:
             del self._used_joins[next(iter(self._used_joins))]
         self._used_joins[address, nonce] = now

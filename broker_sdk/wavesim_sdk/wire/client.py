@@ -1,4 +1,4 @@
-"""Client side of a session without socket or clock: bytes and ``now`` in, events and bytes out."""
+"""Client side of a session, without a socket or clock: bytes and ``now`` go in, events and bytes come out."""
 
 from __future__ import annotations
 
@@ -53,14 +53,16 @@ from wavesim_sdk.wire.state import Body, Parts, State
 if TYPE_CHECKING:  # only clients with a key need the package for sealing
     from wavesim_sdk.wire.seal import SessionSeal
 
-RETRY_S = 0.25  #: time in s between two HELLO or JOIN datagrams
+RETRY_S = 0.25  #: time in s between two HELLO or JOIN datagrams of a client
 LEAVE_TRIES = 6
-SEND_QUEUE_LENGTH = 1024  #: maximum number of messages that wait to be sent
+SEND_QUEUE_LENGTH = 1024  #: maximum number of messages that may wait to be sent
 _STATES = frozenset({Type.STATE, Type.STEP})
 _DONE = schema_of(Done)
 ROOM_TO_PROVE = (
     b"\x99" + 9 * b"\xc0"
-)  #: payload of an ACK that is as long as a PROVE, because a server sends no more bytes to an unproven address than it received
+    #: payload that makes an ACK as long as a PROVE, because a server sends no more bytes to an unproven address than it
+    #: received from it
+)
 SILENT_PERIODS = 1.5  #: number of keep-alive periods without a datagram after which a client sends an ACK
 
 
@@ -93,8 +95,8 @@ class Phase(Enum):
 class ClientSession:
     """State machine of one client session.
 
-    Call :meth:`receive` for each datagram, and :meth:`outgoing` after every call and whenever :meth:`next_timer` has passed.
-    Methods raise Malformed if the program passes a message that cannot be sent.
+    Call :meth:`receive` for each datagram. Call :meth:`outgoing` after every other call, and whenever the time returned
+    by :meth:`next_timer` has passed. Methods raise Malformed if the program passes a message that cannot be sent.
     """
 
     def __init__(self, join: Join, key: bytes | None = None, rng: random.Random | None = None) -> None:
@@ -102,10 +104,11 @@ class ClientSession:
         self.key = key  #: pre-shared key, if the server requires keys
         self.phase = Phase.HELLO
         self.token = 0
+        self.end_reason = ""  #: why the server ended the session; empty if it did not
         self.drops: Counter[str] = Counter()
         self.last_heard = 0.0
         self.body = Body()  #: actuators and sensors as the server described them
-        self.welcome: Welcome | None = None  #: set when the body has been described
+        self.welcome: Welcome | None = None  #: set when the server has described the body
         self._rng = rng if rng is not None else secrets.SystemRandom()
         self._nonce = self._rng.getrandbits(63)
         self._seal: SessionSeal | None = None
@@ -123,7 +126,7 @@ class ClientSession:
         self._pending_welcome: Welcome | None = None  # welcome to a body that is not fully described yet
         self._period = math.inf  # keep-alive period, s
         self._parts = Parts()
-        self.frames = FrameAssembler()  #: assembler of the frames of imaging sonars
+        self.frames = FrameAssembler()  #: assembler of the frames from imaging sonars
         self._state: StateMessage | None = None  # a state that waits for its parts
         self._step: StepMessage | None = None
         self._handed = False  # whether the program has received the step
@@ -133,13 +136,13 @@ class ClientSession:
     # -- called by the program -------------------------------------------------------------
 
     def actuate(self, command: Sequence[float | None]) -> None:
-        """Send actuator commands; only the latest ones count."""
+        """Send actuator commands; only the latest commands count."""
         self._queue(check(Actuate(command)))
 
     def request(self, request: AnyRequest) -> int:
-        """Queue a request, which is repeated until the server acknowledges it, and return its number.
+        """Queue a request and return its number. The request is repeated until the server acknowledges it.
 
-        Raises OverflowError if the server acknowledges no requests.
+        Raises OverflowError if the server does not acknowledge requests.
         """
         self._idle_until = -math.inf
         return self._outbox.push(REQUESTS.encode(check(request)))
@@ -179,7 +182,9 @@ class ClientSession:
     # -- called by the socket --------------------------------------------------------------
 
     def receive(self, data: bytes, now: float) -> list[SessionEvent]:
-        """Process a datagram from the server and return its events. Never raises, whatever the bytes are."""
+        """Process a datagram from the server and return its events. This method never raises an exception, whatever the
+        bytes are.
+        """
         try:
             header = codec.decode_header(data, from_client=False)
             live = self.phase is Phase.JOINED or self.phase is Phase.LEAVING
@@ -204,7 +209,7 @@ class ClientSession:
         return self._handle(message, now)
 
     def _opener(self, header: codec.Header) -> codec.Sealer | None:
-        """Return the seal that decrypts a datagram of the server."""
+        """Return the seal that decrypts a datagram from the server."""
         if self.key is None or header.type is Type.CHALLENGE:
             return None
         from wavesim_sdk.wire import seal
@@ -245,7 +250,7 @@ class ClientSession:
             self._rtt_estimator.add_sample(now - self._asked_at)
 
     def _described(self) -> list[SessionEvent]:
-        """Return the welcome, once all actuators and sensors that it announces have been described."""
+        """Return the welcome, once the server has described all actuators and sensors that the welcome announces."""
         w = self._pending_welcome
         if w is None or len(self.body.actuators) < w.actuators or len(self.body.layouts) < w.sensors:
             return []
@@ -263,6 +268,7 @@ class ClientSession:
                 return self._on_state(message)
             case Bye(text):
                 leaving, self.phase = self.phase is Phase.LEAVING, Phase.CLOSED
+                self.end_reason = "" if leaving else text
                 return [] if leaving else [SessionClosed(text)]
             case SensorsMessage(tick, part, readings):
                 self._parts.add(tick, part, readings)
@@ -338,7 +344,7 @@ class ClientSession:
         return self._release_step()
 
     def _release_step(self) -> list[SessionEvent]:
-        """Return a step once, when all its parts and every event before it have arrived."""
+        """Return a step, only once, when all its parts and every event before it have arrived."""
         step = self._step
         if step is None or self._handed or self._inbox.received < step.last_event or not self._parts.is_complete(step):
             return []
@@ -392,7 +398,9 @@ class ClientSession:
         return out
 
     def _silent_at(self) -> float:
-        """Return the time of the next ACK if nothing arrives until then, because the client's address may have changed."""
+        """Return the time of the next ACK if nothing arrives before then, because the client's address may have
+        changed.
+        """
         heard, sent = self.last_heard + SILENT_PERIODS * self._period, self._sent_at + self._period
         return heard if heard > sent else sent
 
@@ -411,7 +419,7 @@ class ClientSession:
         return codec.encode(join, seal.key_id(self.key), self._sequence, 0, closer)
 
     def next_timer(self) -> float | None:
-        """Return the time at which :meth:`outgoing` must be called again, or None."""
+        """Return the time at which :meth:`outgoing` must be called again, or None if there is no such time."""
         if self._idle_until == -math.inf:
             return self._timer()
         return self._idle_until if self._idle_until < math.inf else None

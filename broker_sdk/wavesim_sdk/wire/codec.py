@@ -1,7 +1,7 @@
-"""The codec between bytes and checked messages, as pure functions.
+"""The codec, which converts between bytes and checked messages with pure functions.
 
-For any bytes of a peer, :func:`decode_header` and :func:`decode_payload` raise only :class:`Dropped`. Its reason is one of the
-names in docs/PROTOCOL.md.
+For any bytes that a peer sends, :func:`decode_header` and :func:`decode_payload` raise only :class:`Dropped`. Its
+reason is one of the names in docs/PROTOCOL.md.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wavesim_sdk.wire.messages import HEADER_BYTES, MAGIC, MAX_DATAGRAM, MAX_DEP
 from wavesim_sdk.wire.schema import Malformed, schema_of
 
 _HEADER = struct.Struct("<4sBBHQII")
-SEALED_FLAG = 1  #: flag of a sealed payload
+SEALED_FLAG = 1  #: header flag of a sealed payload
 MAX_HANDSHAKE_ELEMENTS = 160  #: maximum number of elements in a payload from outside a session
 DROP_REASONS = (
     "size",
@@ -39,7 +39,8 @@ DROP_REASONS = (
 )
 
 _DECODE = {kind: schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
-#: check of a payload that the front forwarded to the engine; the fault search in benchmarks/world disables only the front's check
+#: check of a payload that the front forwarded to the engine; the fault search in benchmarks/world disables only the
+#: check in the front
 _DECODE_FORWARDED = {int(kind): schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
 _ENCODE = {record: (int(kind), schema_of(record).encode) for kind, (_, _, record) in MESSAGES.items()}
 _pack = msgpack.Packer().pack  # one packer for all: each packer allocates its own buffer
@@ -48,20 +49,20 @@ _FROM_CLIENT = {kind.value: (kind, from_client) for kind, (from_client, _, _) in
 
 
 class Sealer(Protocol):
-    """Interface of the seals of payloads; see :mod:`wavesim_sdk.wire.seal`."""
+    """Interface of the payload seals; see :mod:`wavesim_sdk.wire.seal`."""
 
     def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
         """Seal a payload and return it."""
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """Decrypt a payload, or raise Dropped. The sequence number counts as received from now on."""
+        """Decrypt a payload, or raise Dropped. From then on, the sequence number counts as received."""
 
     def authenticate(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
         """Decrypt a payload, or raise Dropped, without recording the sequence number."""
 
 
 class Dropped(Exception):
-    """A datagram was dropped for the named ``reason``; ``detail`` is human-readable."""
+    """A datagram was dropped for the named ``reason``; ``detail`` is a text for people."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -90,7 +91,7 @@ def encode_payload(message: Any) -> tuple[Type, bytes]:
 def encode_datagram(
     kind: int, plain: bytes, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None
 ) -> bytes:
-    """Return the datagram of header and payload, sealed if ``seal`` is given."""
+    """Return the datagram that consists of header and payload; the payload is sealed if ``seal`` is given."""
     flags = 0 if seal is None else SEALED_FLAG
     header = _HEADER.pack(MAGIC, VERSION, kind, flags, token, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF)
     data = header + (plain if seal is None else seal.seal(header, plain, sequence))
@@ -106,12 +107,12 @@ def encode(message: Any, token: int = 0, sequence: int = 0, ack: int = 0, seal: 
 
 
 def protocol_version(data: bytes) -> int | None:
-    """Return the version of a datagram that begins like one of this protocol, else None."""
+    """Return the version of a datagram that begins like a datagram of this protocol, or None otherwise."""
     return data[4] if len(data) >= HEADER_BYTES and data[:4] == MAGIC else None
 
 
 def decode_header(data: bytes, from_client: bool) -> Header:
-    """Decode a header by the receive rules 1 to 5 of docs/PROTOCOL.md."""
+    """Decode a header according to the receive rules 1 to 5 in docs/PROTOCOL.md."""
     if not HEADER_BYTES <= len(data) <= MAX_DATAGRAM:
         raise Dropped("size")
     magic, version, kind, flags, token, sequence, ack = _HEADER.unpack_from(data)
@@ -128,7 +129,7 @@ def decode_header(data: bytes, from_client: bool) -> Header:
 
 
 def open_payload(data: bytes, header: Header, seal: Sealer | None = None, record: bool = True) -> bytes:
-    """Return the decrypted payload. Without ``record``, the replay window stays unchanged."""
+    """Return the decrypted payload. If ``record`` is false, the replay window stays unchanged."""
     if header.sealed != (seal is not None):
         raise Dropped("flags")
     plain = data[HEADER_BYTES:]
@@ -141,8 +142,8 @@ def open_payload(data: bytes, header: Header, seal: Sealer | None = None, record
 def unpack_payload(plain: bytes, kind: Type) -> tuple[Any, ...]:
     """Return the unchecked elements of a payload.
 
-    A few bytes can announce a large array. The function therefore checks the limits of a payload from outside a
-    session, or that has large counts, before it allocates memory for it.
+    A few bytes can announce a large array. Therefore, if a payload comes from outside a session or has large counts,
+    the function checks the limits before it allocates memory for it.
     """
     if not MESSAGES[kind][1]:
         good = is_within_limits(plain, MAX_HANDSHAKE_ELEMENTS, MAX_DEPTH)
@@ -162,12 +163,12 @@ def unpack_payload(plain: bytes, kind: Type) -> tuple[Any, ...]:
 
 
 def decode_payload(data: bytes, header: Header, seal: Sealer | None = None) -> Any:
-    """Return the message of a datagram, decrypted and checked."""
+    """Decrypt and check the message in a datagram, and return it."""
     return decode_plain(open_payload(data, header, seal), header.type)
 
 
 def decode_plain(plain: bytes, kind: Type) -> Any:
-    """Return the checked message of a decrypted payload."""
+    """Check the message in a decrypted payload and return it."""
     payload = unpack_payload(plain, kind)
     try:
         return _DECODE[kind](payload)
@@ -177,7 +178,7 @@ def decode_plain(plain: bytes, kind: Type) -> Any:
 
 def decode_forwarded(plain: bytes, kind: int) -> Any:
     """Return the message of a payload that another process of this server received. Raises Malformed if that process
-    forwarded a payload that the schema refuses.
+    forwarded a payload that does not match the schema.
     """
     return _DECODE_FORWARDED[kind](msgpack.unpackb(plain, use_list=False))
 
@@ -192,9 +193,9 @@ _COUNT = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}  # arrays and 
 
 
 def is_within_limits(data: bytes, elements: int, depth: int) -> bool:
-    """Return whether msgpack data is complete and within the limits of elements and nesting.
+    """Return whether msgpack data is complete and within the limits on elements and nesting.
 
-    The function walks over the bytes in at most ``elements`` steps and allocates no values.
+    The function scans the bytes in at most ``elements`` steps and does not allocate any values.
     """
     at, end = 0, len(data)
     left = [1]  # elements still to come at each level

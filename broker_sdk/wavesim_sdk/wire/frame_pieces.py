@@ -1,4 +1,4 @@
-"""Frames of imaging sonars in numbered pieces: the server splits them and a client assembles them."""
+"""Frames from imaging sonars in numbered pieces: the server splits the frames and a client assembles them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from wavesim_sdk.wire.messages import PIECE_BYTES, Piece
 
 @dataclass(frozen=True)
 class WholeFrame:
-    """Complete frame. ``sensor`` is the number of the SENSOR event; docs/sonars.md defines ``data``."""
+    """Complete frame from an imaging sonar. ``sensor`` is the number of the SENSOR event; docs/sonars.md defines
+    ``data``.
+    """
 
     sensor: int
     number: int
@@ -26,7 +28,7 @@ def split_frame(sensor: int, number: int, data: bytes) -> Iterator[Piece]:
 
 @dataclass
 class _PartialFrame:
-    """The incomplete frame of a sonar, and the number of its last complete one."""
+    """The incomplete frame of a sonar, and the number of the last complete frame."""
 
     number: int = 0
     parts: int = 0
@@ -42,10 +44,10 @@ class FrameAssembler:
 
     def __init__(self) -> None:
         self._sonars: dict[int, _PartialFrame] = {}
-        self.lost_frames = 0  #: number of frames that lost at least one piece in the network
+        self.lost_frames = 0  #: number of frames of which at least one piece was lost in the network
 
     def add(self, piece: Piece) -> WholeFrame | None:
-        """Add a piece and return the frame that it completes, or None."""
+        """Add a piece and return the frame that the piece completes, or None."""
         s = self._sonars.setdefault(piece.sensor, _PartialFrame())
         if piece.number > max(s.number, s.last_complete):
             s.number, s.parts, s.pieces = piece.number, piece.parts, {}

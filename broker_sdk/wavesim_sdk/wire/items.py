@@ -1,4 +1,4 @@
-"""The numbered items of EVENTS and REQUESTS, each delivered once and in order; see docs/PROTOCOL.md."""
+"""The numbered items of EVENTS and REQUESTS. Each item is delivered once and in order; see docs/PROTOCOL.md."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ SIGNAL = Int(0, 2**63 - 1)
 HERTZ = Number(0.0, 1e9)
 DECIBEL = Number(-1e4, 1e4)
 POINT = Numbers(exact=3, low=-1e12, high=1e12)
-MAX_OBSERVED_ROWS = 512  #: maximum number of rows in one OBSERVE
+MAX_OBSERVED_ROWS = 512  #: maximum number of rows in one OBSERVE request
 MAX_SENSOR_FIELDS = 32  #: maximum number of fields of one sensor
 MAX_ITEM_WAYPOINTS = 24  #: maximum number of waypoints in one item; a longer mission requires several items
 MAX_MISSION_WAYPOINTS = 4096
-ALLOCATION_NUMBERS = 6 * 12  #: six numbers for each of the twelve thrusters, the most that fit into a datagram
+#: six numbers for each of twelve thrusters, the largest number of thrusters that fits into a datagram
+ALLOCATION_NUMBERS = 6 * 12
 WHICH, PLACE, SIZE = Int(1, 2**31 - 1), Int(0, MAX_MISSION_WAYPOINTS - 1), Int(1, MAX_MISSION_WAYPOINTS)
 POINTS = Numbers(4 * MAX_ITEM_WAYPOINTS, low=-MAX_VALUE, high=MAX_VALUE)
 _MISSION = "number of the mission, selected by its sender; the same in all parts"
@@ -87,7 +88,7 @@ class Request(IntEnum):
 
 
 class CommandResult(IntEnum):
-    """Answers of a pilot to a vehicle command."""
+    """Answers that a pilot gives to a vehicle command."""
 
     ACCEPTED = 0
     REFUSED = 1
@@ -160,7 +161,7 @@ class RunStateChanged:
 
 @dataclass(frozen=True, slots=True)
 class BodyChanged:
-    """A body entered, was already present, or left."""
+    """A body was added, was already present, or was removed."""
 
     id: int = record_field(ROW, "row")
     present: int = record_field(FLAG, "1 = the body entered or was already present, 0 = it left")
@@ -171,7 +172,7 @@ class BodyChanged:
 
 @dataclass(frozen=True, slots=True)
 class SignalSeen:
-    """A node sent a signal, with true time and position; sent to observers."""
+    """A node sent a signal. The event has the true time and position and is sent to observers."""
 
     id: int = record_field(SIGNAL, "number of the signal")
     source: int = record_field(ROW, "row of the sender")
@@ -184,7 +185,7 @@ class SignalSeen:
 
 @dataclass(frozen=True, slots=True)
 class FateSeen:
-    """The outcome of a signal at a node; sent to observers."""
+    """The outcome of a signal at a node. The event is sent to observers."""
 
     id: int = record_field(SIGNAL, "number of the signal")
     source: int = record_field(ROW, "row of the sender")
@@ -197,7 +198,7 @@ class FateSeen:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A human-readable message from the server."""
+    """A message from the server for people."""
 
     time_ns: int = record_field(TIME, "simulation time", "ns")
     text: str = record_field(MESSAGE_TEXT, "human-readable text, for example about an action of the watchdog")
@@ -322,7 +323,7 @@ _BODY = (NAME, "name of the body; empty = the client's own body")
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Send a pulse."""
+    """Request that the transducer send a pulse."""
 
     frequency: float = record_field(HERTZ, "carrier", "Hz")
     level: float | None = record_field(*_LEVEL, default=None)
@@ -333,7 +334,7 @@ class Ping:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send a packet with the modem."""
+    """Request that the modem send a packet."""
 
     to: int = record_field(ADDRESS, "modem address of the destination; 0 = all")
     payload: bytes = record_field(Bin(0, MAX_PAYLOAD), "payload")
@@ -344,7 +345,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Request a reply from the modem with a given address, to measure the range."""
+    """Request a reply from the modem with a given address, to measure the range to it."""
 
     to: int = record_field(ADDRESS, "address of the modem that must reply")
     level: float | None = record_field(*_LEVEL, default=None)
@@ -383,7 +384,7 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Control the simulation clock (right `control`)."""
+    """Control the simulation clock (requires the `control` right)."""
 
     verb: str = record_field(NAME, "start, pause, step, speed, stop or shutdown")
     value: float | None = record_field(
@@ -395,7 +396,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Set or clear a fault of an actuator or a sensor (right `fault`)."""
+    """Set or clear a fault of an actuator or a sensor (requires the `fault` right)."""
 
     body: str = record_field(*_BODY)
     part: str = record_field(NAME, "name of an actuator or a sensor")
@@ -406,7 +407,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """Apply an external force until the next PUSH (right `push`)."""
+    """Apply an external force until the next PUSH (requires the `push` right)."""
 
     body: str = record_field(*_BODY)
     force: Sequence[float] = record_field(Numbers(exact=3, low=-MAX_VALUE, high=MAX_VALUE), "force in B", "N")
@@ -417,7 +418,7 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class Pose:
-    """Set the pose and the velocity of a body (right `pose`)."""
+    """Set the pose and the velocity of a body (requires the `pose` right)."""
 
     body: str = record_field(*_BODY)
     position: Sequence[float] | None = record_field(
@@ -436,7 +437,7 @@ class Pose:
 
 @dataclass(frozen=True, slots=True)
 class Allocate:
-    """Replace the allocation matrix of a body (right `allocate`)."""
+    """Replace the allocation matrix of a body (requires the `allocate` right)."""
 
     body: str = record_field(*_BODY)
     matrix: Sequence[float] = record_field(
@@ -447,7 +448,7 @@ class Allocate:
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """Change current, wind and waves (right `weather`)."""
+    """Change the current, wind and waves (requires the `weather` right)."""
 
     current_north: float | None = record_field(
         Nullable(Number(-100.0, 100.0)), "mean current to the north; nil = unchanged", "m/s", default=None
@@ -477,7 +478,7 @@ class Weather:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Select the imaging sonars that send frames. The selection replaces the earlier one."""
+    """Select the imaging sonars whose frames are sent. The selection replaces the earlier one."""
 
     sensors: Sequence[str] | None = record_field(
         Nullable(List(NAME, MAX_SENSORS)),
@@ -491,7 +492,9 @@ class Frames:
 
 @dataclass(frozen=True, slots=True)
 class Mission:
-    """Send waypoints to the pilot of a body that accepts missions (right `mission`). The parts must be sent in order."""
+    """Send waypoints to the pilot of a body that accepts missions (requires the `mission` right). The parts must be
+    sent in order.
+    """
 
     body: str = record_field(*_BODY)
     number: int = record_field(WHICH, _MISSION)
@@ -512,7 +515,9 @@ class Missions:
 
 @dataclass(frozen=True, slots=True)
 class VehicleCommand:
-    """Command the pilot of a body to do something with its vehicle (right `mission`). ANSWER has the pilot's answer."""
+    """Command the pilot of a body to do something with its vehicle (requires the `mission` right). ANSWER contains the
+    pilot's answer.
+    """
 
     body: str = record_field(*_BODY)
     action: str = record_field(NAME, _ACTION)

@@ -1,4 +1,4 @@
-"""Evaluation of a JOIN and the answers to it, as pure functions."""
+"""Evaluation of a JOIN, and the answers to it, as pure functions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.session import NotAdmitted, Session
 
 _WHOLE = schema_of(Join)
-ANY_CLIENT = "*"  #: name of a key that is valid for every client
+ANY_CLIENT = "*"  #: name of a key that is valid for all clients
 
 
 def cookie_and_nonce(payload: tuple[Any, ...]) -> tuple[bytes, int]:
-    """Return cookie and nonce of a JOIN. Raises Dropped if they are invalid: no answer is possible without them."""
+    """Return the cookie and the nonce of a JOIN. Raises Dropped if they are invalid, because the JOIN cannot be
+    answered without them.
+    """
     if len(payload) < 2 or type(payload[0]) is not bytes or type(payload[1]) is not int or not 0 <= payload[1] < 2**64:
         raise Dropped("fields")
     return payload[0], payload[1]
@@ -33,7 +35,8 @@ def resolve_join(
 ) -> tuple[Join, Session | None, Resumption]:
     """Return the join, the earlier session that it continues (or None), and the kind of continuation.
 
-    Raises NotAdmitted. ``key_name`` is the name that the client's key belongs to, empty if the server uses no keys.
+    Raises NotAdmitted. ``key_name`` is the name to which the client's key belongs, or empty if the server does not use
+    keys.
     """
     try:
         join = _WHOLE.decode(payload)
@@ -92,7 +95,8 @@ def make_welcome(session: Session, clock: tuple[int, int], keepalive: tuple[floa
 
 
 def version_1_refusal(data: bytes) -> bytes:
-    """Return a REFUSE in the format of version 1, the answer to a HELLO of version 1; empty for any other datagram.
+    """Return a REFUSE in the format of version 1 as the answer to a HELLO of version 1; return an empty result for any
+    other datagram.
 
     The REFUSE is never longer than the HELLO.
     """

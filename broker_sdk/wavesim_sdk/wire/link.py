@@ -1,4 +1,4 @@
-"""Session over a blocking socket, used by brokers and observers."""
+"""Session over a blocking socket, for brokers and observers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join, Welcome
 from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.udp import open_socket
 
-KEYS_VARIABLE = "WAVESIM_KEYS"  #: environment variable that names the key file, for programs that pass no key
+KEYS_VARIABLE = "WAVESIM_KEYS"  #: environment variable that names the key file, for programs that do not pass a key
 WAITS_S = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
-RECEIVES_IN_ONE_CALL = hasattr(socket, "MSG_DONTWAIT")  #: whether the socket itself has a time limit; Windows: no
+#: whether the socket itself has a time limit; on Windows it does not
+RECEIVES_IN_ONE_CALL = hasattr(socket, "MSG_DONTWAIT")
 FAREWELL_S = 0.5  #: maximum time in s that a program waits for the server to confirm its LEAVE
 
 
 def make_session(join: Join, key: bytes | None) -> ClientSession:
-    """Return a session, with a key if one is given or if the environment names a key file."""
+    """Return a session, with a key if one is given or if the environment variable names a key file."""
     if key is None and (file := os.environ.get(KEYS_VARIABLE)):
         from wavesim_sdk.wire import seal
 
@@ -49,7 +50,7 @@ def local_address(server: str) -> str:
 
 
 def no_answer_error(server: tuple[str, int], session: ClientSession) -> SessionLost:
-    """Return the error for a server that does not answer, with the probable cause."""
+    """Return the error for a server that does not answer, including the probable cause."""
     host, port = server
     if session.phase is Phase.JOINING:
         why = "check that it has this key" if session.key else f"it may require a key ({KEYS_VARIABLE}=FILE)"
@@ -72,17 +73,17 @@ def is_silent(session: ClientSession, now: float) -> bool:
 
 
 class ServerLink(Protocol):
-    """Session and its connection to the server."""
+    """Session with its connection to the server."""
 
     @property
     def session(self) -> ClientSession:
-        """The session."""
+        """The client side of the session."""
 
     def connect(self, timeout: float) -> Welcome:
         """Join the server. Raises SessionLost after ``timeout`` seconds."""
 
     def poll(self, limit: float) -> list[SessionEvent]:
-        """Send the datagrams that are due, then wait until ``limit`` for one or for a timer. Return the events."""
+        """Send the datagrams that are due, then wait until ``limit`` for a datagram or a timer. Return the events."""
 
     def flush(self, now: float) -> None:
         """Send the datagrams that are due."""
@@ -95,7 +96,7 @@ class ServerLink(Protocol):
 
 
 def open_link(join: Join, server: tuple[str, int], key: bytes | None = None) -> ServerLink:
-    """Return a link to a server: a direct one if the server is in this process, otherwise one with a socket."""
+    """Return a link to a server: a direct link if the server is in this process, otherwise a link with a socket."""
     inside = local.find_local_server(server)
     return SessionLink(join, server, key) if inside is None else LocalLink(join, inside)
 
@@ -113,7 +114,9 @@ class LocalLink(local.LocalConnection):
         return self.session.welcome
 
     def poll(self, limit: float) -> list[SessionEvent]:
-        """Let the simulation advance until something arrives or ``limit`` has passed, and return the events."""
+        """Let the simulation advance until something arrives for this session or ``limit`` has passed, and return the
+        events.
+        """
         self.wait(limit)
         events = self.take_received()
         for event in events:
@@ -121,7 +124,7 @@ class LocalLink(local.LocalConnection):
         return events
 
     def flush(self, now: float) -> None:
-        """Deliver what is queued."""
+        """Deliver everything that is queued."""
         self.session.flush()
 
     def check_alive(self) -> None:
@@ -129,7 +132,7 @@ class LocalLink(local.LocalConnection):
 
 
 class SessionLink:
-    """Session with its socket."""
+    """Session that has its own socket."""
 
     def __init__(self, join: Join, server: tuple[str, int], key: bytes | None = None) -> None:
         self.server, self.session = server, make_session(join, key)
@@ -154,7 +157,7 @@ class SessionLink:
         return self.session.welcome
 
     def poll(self, limit: float) -> list[SessionEvent]:
-        """Send the datagrams that are due, then wait until ``limit`` for one or for a timer. Return the events."""
+        """Send the datagrams that are due, then wait until ``limit`` for a datagram or a timer. Return the events."""
         if self.session.welcome is not None and self._early:
             early, self._early = self._early, []
             return early
@@ -172,8 +175,8 @@ class SessionLink:
     def _receive(self, sock: socket.socket, wait: float) -> bytes:
         """Return the next datagram, or an empty one after about ``wait`` seconds.
 
-        One system call waits and receives, which saves time in lockstep, where for example ten programs wait for one
-        another. The time limit of the socket has only the values of WAITS_S, so that it seldom changes.
+        A single system call both waits and receives. This saves time in lockstep, where for example ten programs wait
+        for one another. The time limit of the socket takes only the values in WAITS_S, so that it seldom changes.
         """
         limit = next((limit for limit in WAITS_S if limit <= wait), 0.0)
         try:

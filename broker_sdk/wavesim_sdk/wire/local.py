@@ -1,8 +1,8 @@
 """Sessions of programs in the server's process. Program and server exchange messages and events as objects, without a
-socket or keep-alive.
+socket or a keep-alive.
 
-A process that contains a server calls :func:`set_local_server`. Brokers and observers created afterwards with this server's
-address connect to it directly; their programs need no change.
+A process that contains a server calls :func:`set_local_server`. Brokers and observers that are created afterwards with
+this server's address connect to it directly, without any change to their programs.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ __all__ = [
 
 
 class LocalServer(Protocol):
-    """Server in this process. All calls come from threads of programs."""
+    """Server in this process. All calls come from the threads of programs."""
 
     name: str
-    address: tuple[str, int]  #: address that the programs know
+    address: tuple[str, int]  #: address by which programs know the server
 
     def join(self, session: LocalSession) -> None:
-        """Start to serve a session."""
+        """Start to serve a session in this process."""
 
     def request(self, session: LocalSession, number: int, item: Any) -> None:
-        """Accept a request and its number. The request is an item of REQUESTS."""
+        """Accept a request with its number. The request is an item of REQUESTS."""
 
     def deliver(self, session: LocalSession, message: Any) -> None:
-        """Take a message."""
+        """Accept a message from a session."""
 
     def wait(self, session: LocalSession, limit: float) -> None:
         """Let the simulation advance until the session has received something, or until the wall time ``limit``."""
@@ -53,7 +53,7 @@ _server: LocalServer | None = None
 
 
 def set_local_server(server: LocalServer | None) -> None:
-    """Set the server of this process, or remove it (None)."""
+    """Set the server of this process, or remove it if None is given."""
     global _server
     _server = server
 
@@ -73,9 +73,9 @@ class LocalSession(ClientSession):
 
     def __init__(self, join: Join, server: LocalServer) -> None:
         super().__init__(join, rng=random.Random(0))
-        self.received: list[SessionEvent] = []  #: events that the program has not taken yet
+        self.received: list[SessionEvent] = []  #: events that the program has not yet taken
         self.deliveries = 0  #: number of messages and events received so far
-        self.waiting_threads = 0  #: number of threads that wait for an event of this session
+        self.waiting_threads = 0  #: number of threads that are waiting for an event of this session
         self._server = server
         self._requests: list[tuple[int, Any]] = []
         self._last_request = 0
@@ -97,8 +97,8 @@ class LocalSession(ClientSession):
         self.phase = Phase.CLOSED
 
     def flush(self) -> None:
-        """Deliver the queued requests, then the queued messages. A DONE is therefore delivered after the requests of
-        its step.
+        """Deliver the queued requests first, and then the queued messages. A DONE is therefore delivered after the
+        requests of its step.
         """
         while self._requests:
             self._server.request(self, *self._requests.pop(0))
@@ -108,7 +108,7 @@ class LocalSession(ClientSession):
     # -- called by the server --------------------------------------------------------------
 
     def take_message(self, message: Any) -> None:
-        """Receive a message."""
+        """Receive a message from the server."""
         if self.phase is Phase.CLOSED:
             return
         self.deliveries += 1
@@ -123,13 +123,13 @@ class LocalSession(ClientSession):
                 self.received += self._handle(message, 0.0)
 
     def take_state(self, state: State) -> None:
-        """Receive a state."""
+        """Receive a state from the server."""
         if self.phase is not Phase.CLOSED:
             self.deliveries += 1
             self.received.append(state)
 
     def take_event(self, event: AnyEvent) -> None:
-        """Receive an event."""
+        """Receive an event from the server."""
         self.deliveries += 1
         self.received += self._apply_event(event)
 

@@ -1,4 +1,6 @@
-"""Declarations of every datagram of the wire protocol; see docs/PROTOCOL.md. :mod:`.items` has the events and requests."""
+"""Declarations of every datagram of the wire protocol; see docs/PROTOCOL.md. The events and requests are in
+:mod:`.items`.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +18,22 @@ MAGIC = b"WVSM"
 VERSION = 2
 HEADER_BYTES = 24
 MAX_DATAGRAM = 1200
-SEAL_BYTES = 16  #: bytes that sealing adds to a payload
+SEAL_BYTES = 16  #: number of bytes that sealing adds to a payload
 MIN_HELLO = 64
-MAX_DEPTH = 6  #: maximum nesting of arrays in a payload from outside a session
+MAX_DEPTH = 6  #: maximum nesting depth of arrays in a payload from outside a session
 COOKIE_BYTES = 16
 
 NAME_BYTES = 31
 TEXT_BYTES = 400
 MAX_SENSORS = 64  #: maximum number of sensors of one body
 MAX_ITEMS = 256  #: maximum number of events or requests in a datagram
-PIECE_BYTES = 1120  #: bytes of a frame in one datagram; the last piece may have fewer
+PIECE_BYTES = 1120  #: number of frame bytes in one datagram; the last piece may have fewer
 MAX_PIECES = 8192  #: maximum number of pieces of one frame
 MOTION_NUMBERS = 16
 EFFORT_NUMBERS = 48
 ESTIMATE_NUMBERS = 10
-MAX_COORDINATE = 1e6  #: maximum coordinate of an initial position in m
-MAX_VALUE = 1e9  #: maximum of a command, force or value
+MAX_COORDINATE = 1e6  #: maximum absolute value of an initial coordinate in m
+MAX_VALUE = 1e9  #: maximum absolute value of a command, force or sensor value
 UINT64 = Int(0, 2**64 - 1)
 UINT32 = Int(0, 2**32 - 1)
 UINT8 = Int(0, 255)
@@ -86,7 +88,7 @@ class Refusal(IntEnum):
 
 
 class Role(IntEnum):
-    """Roles of a session towards its body or, of an emulator, its sensor type."""
+    """Roles that a session can have for its body or, as an emulator, for its sensor type."""
 
     PILOT = 0
     INSTRUMENT = 1
@@ -96,7 +98,7 @@ class Role(IntEnum):
 
 
 class Resumption(IntEnum):
-    """Ways in which a session was joined to its body."""
+    """Ways in which a session can join its body."""
 
     NEW = 0
     RESUMED = 1
@@ -132,7 +134,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A client's request to join. ``position`` and ``attitude`` apply to a new name only."""
+    """A client's request to join. ``position`` and ``attitude`` apply only if the name is new."""
 
     cookie: bytes = record_field(
         Bin(COOKIE_BYTES, COOKIE_BYTES), "cookie of the CHALLENGE", default=bytes(COOKIE_BYTES)
@@ -270,7 +272,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Some values of one sensor."""
+    """Some of the values of one sensor."""
 
     number: int = record_field(Int(0, 2**31 - 1), "number of the sensor, as in its SENSOR event")
     time_ns: int = record_field(TIME, "simulation time of the values", "ns")
@@ -284,7 +286,7 @@ READINGS = List(Struct(Reading), MAX_DATAGRAM)
 # not frozen: that would triple the cost of making one, and each step brings one
 @dataclass(slots=True)
 class Snapshot:
-    """The common fields of STATE and STEP."""
+    """The fields that STATE and STEP have in common."""
 
     tick: int = record_field(TICKS, "tick of this state")
     time_ns: int = record_field(TIME, "simulation time", "ns")
@@ -334,7 +336,7 @@ class Keepalive:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Some of the bodies at a tick, for observers. docs/PROTOCOL.md defines the records in ``bodies``."""
+    """Some of the bodies at one tick, for observers. docs/PROTOCOL.md defines the records in ``bodies``."""
 
     tick: int = record_field(TICKS, "tick of these states")
     time_ns: int = record_field(TIME, "simulation time", "ns")
@@ -344,6 +346,10 @@ class Fleet:
     bodies: bytes = record_field(
         Bin(0, MAX_DATAGRAM), "records of the bodies in this part; see 'Bodies (inside FLEET)'"
     )
+
+
+#: reason in the BYE of a server that is shut down, which ends the run
+SHUTDOWN = "the server shuts down"
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +366,7 @@ class Prove:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Piece of an imaging sonar's frame. The server never repeats a piece: if one is lost, the frame is lost."""
+    """Piece of a frame from an imaging sonar. The server never repeats a piece; if a piece is lost, the frame is lost."""
 
     sensor: int = record_field(Int(0, 2**31 - 1), "number of the sensor, as in its SENSOR event")
     number: int = record_field(Int(1, 2**62), "number of the frame, counted per sonar and session from 1")
@@ -369,7 +375,7 @@ class Piece:
     data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame, starting at offset `part` x 1120")
 
 
-#: type -> (from the client?, needs a session?, record)
+#: (whether the client sends it, whether it needs a session, record) of each datagram type
 MESSAGES: dict[Type, tuple[bool, bool, type[Any]]] = {
     Type.HELLO: (True, False, Hello),
     Type.CHALLENGE: (False, False, Challenge),
@@ -397,7 +403,7 @@ MESSAGES: dict[Type, tuple[bool, bool, type[Any]]] = {
 
 LATEST_WINS = frozenset({Type.STATE, Type.ACTUATE, Type.ESTIMATE})
 
-#: record of a body in FLEET: little-endian, without gaps
+#: record of one body in FLEET: little-endian, without gaps
 FLEET_RECORD = (
     ("id", "u4", 1, "row"),
     ("p_WB_W", "f8", 3, "position in W, m"),
@@ -406,9 +412,9 @@ FLEET_RECORD = (
     ("w_WB_B", "f4", 3, "angular velocity in B, rad/s"),
 )
 FLEET_DTYPE = np.dtype([(name, f"<{kind}", (count,) if count > 1 else ()) for name, kind, count, _ in FLEET_RECORD])
-FLEET_BODIES = 16  #: bodies in one datagram
+FLEET_BODIES = 16  #: maximum number of bodies in one datagram
 
-#: the parts of `effort`; each has six numbers in B
+#: the parts of `effort`; each part has six numbers in B
 EFFORT = (
     ("acceleration", "m/s2, rad/s2", "linear acceleration (three values) and angular acceleration (three values)"),
     ("total", "N, N m", "total force and moment"),

@@ -1,4 +1,4 @@
-"""The tables of docs/PROTOCOL.md and the machine-readable schema, generated from the declarations."""
+"""The tables in docs/PROTOCOL.md and the machine-readable schema, both generated from the declarations."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _count(shape: tuple[int, ...]) -> int:
 
 
 def protocol_tables() -> dict[str, str]:
-    """Return the tables of docs/PROTOCOL.md, by the name of their marker."""
+    """Return the tables in docs/PROTOCOL.md, by the names of their markers."""
     rows = [
         f"| {kind.value} | {kind.name} | {'client' if client else 'server'} | {'yes' if session else 'no'} | {len(schema_of(record).fields)} |"
         for kind, (client, session, record) in MESSAGES.items()
@@ -187,7 +187,7 @@ def protocol() -> dict[str, Any]:
 
 
 def protocol_json() -> str:
-    """Return the machine-readable schema as shipped (``protocol.json``)."""
+    """Return the machine-readable schema in the form in which it is shipped (``protocol.json``)."""
     return json.dumps(protocol(), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,7 +1,7 @@
-"""Recently ended sessions. Their clients may not know yet that the sessions have ended.
+"""Recently ended sessions, whose clients may not yet know that they have ended.
 
-The server repeats the BYE of such a session a few times. For a while, it also answers each datagram of the client with
-BYE.
+The server repeats the BYE of such a session a few times. For a while, it also answers each datagram from the client
+with BYE.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from wavesim_sdk.wire.session import Session
 
 MAX_SESSIONS = 4096
 KEPT_S = 10.0
-MAX_BYES = 3  #: number of times the server sends a BYE without being asked, including the one at the end of the session
-AGAIN_S = 0.2  #: time in s between the first two BYEs; it doubles each time
-ANSWER_S = 0.1  #: minimum time in s between two answers to one client
+#: number of times that the server sends a BYE without being asked, including the one at the end of the session
+MAX_BYES = 3
+AGAIN_S = 0.2  #: time in s between the first two BYEs; the interval doubles after each BYE
+ANSWER_S = 0.1  #: minimum time in s between two answers to the same client
 
 
 @dataclass
@@ -42,17 +43,18 @@ class RecentlyEnded:
         return token in self._by_token
 
     def add(self, session: Session, text: str, now: float, unasked: bool) -> None:
-        """Add a session that has ended. ``unasked`` repeats its BYE without waiting for a datagram of the client."""
+        """Add a session that has ended. ``unasked`` repeats its BYE without waiting for a datagram from the client."""
         if len(self._by_token) >= MAX_SESSIONS:
             del self._by_token[next(iter(self._by_token))]
         said = 1 if unasked else MAX_BYES
         self._by_token[session.token] = _EndedSession(session, text, now + KEPT_S, now + AGAIN_S, said, now)
 
     def find_for(self, token: int, address: Address, now: float) -> tuple[Session, str] | None:
-        """Return the session and its text if a datagram with this token and address must be answered with BYE, else None.
+        """Return the session and its text if a datagram with this token and address must be answered with BYE, or None
+        otherwise.
 
-        The session must have ended, the datagram must come from its client's address, and the last answer must not be
-        too recent.
+        The session must have ended, the datagram must come from the address of its client, and the last answer must not
+        be too recent.
         """
         f = self._by_token.get(token)
         if f is None or f.session.address != address or now < f.answer_at:

@@ -1,8 +1,8 @@
-"""Numbered items over datagrams in both directions, each delivered once and in order.
+"""Numbered items over datagrams in both directions; each item is delivered once and in order.
 
-The sender repeats an item that is not acknowledged in time. The timeout follows the measured round trip: smoothed mean plus
-four times the deviation (RFC 6298), doubled with each unsuccessful repetition. Only items that were sent once are measured
-(Karn's rule).
+The sender repeats an item that is not acknowledged in time. The timeout follows the measured round-trip time: it is the
+smoothed mean plus four times the deviation (RFC 6298), and it doubles with each unsuccessful repetition. Only items
+that were sent once are measured (Karn's rule).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ ACK_DELAY_S = 0.02
 PROMPT_ACK_LISTS = 8  #: number of unacknowledged lists after which a receiver no longer delays its acknowledgement
 ITEMS_BYTES = (
     MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES - 10
-)  #: maximum size of the items in one datagram, in bytes; the array around them needs the rest
+)  #: maximum total size in bytes of the items in one datagram; the array around them needs the remaining bytes
 MAX_PENDING = 4096
-WINDOW = 32  #: maximum number of datagrams under way; after a loss it restarts at SMALL_WINDOW
+WINDOW = 32  #: maximum number of datagrams in flight; after a loss, the window restarts at SMALL_WINDOW
 SMALL_WINDOW = 4
 EMULATOR_WINDOW = 128  #: the same for sessions of emulators, whose states and frames are large
 
 
 class RttEstimator:
-    """Estimator of the round trip, from which the timeout for an answer follows."""
+    """Estimator of the round-trip time, from which the timeout for an answer follows."""
 
     __slots__ = ("rtt_variation", "smoothed_rtt")
 
@@ -37,7 +37,7 @@ class RttEstimator:
         self.rtt_variation = 0.0
 
     def add_sample(self, seconds: float) -> None:
-        """Add the measured round trip of an item that was sent once."""
+        """Add the measured round-trip time of an item that was sent once."""
         if self.smoothed_rtt is None:
             self.smoothed_rtt, self.rtt_variation = seconds, 0.5 * seconds
             return
@@ -45,7 +45,7 @@ class RttEstimator:
         self.smoothed_rtt += 0.125 * (seconds - self.smoothed_rtt)
 
     def timeout(self, repeats: int = 0) -> float:
-        """Return the time in s until the next repetition, after ``repeats`` unsuccessful ones."""
+        """Return the time in s until the next repetition, after ``repeats`` unsuccessful repetitions."""
         base = (
             FIRST_WAIT_S
             if self.smoothed_rtt is None
@@ -55,7 +55,7 @@ class RttEstimator:
 
 
 class Outbox:
-    """Items that the peer has not acknowledged yet."""
+    """Items that the peer has not yet acknowledged."""
 
     def __init__(self, rtt_estimator: RttEstimator, window: int = WINDOW) -> None:
         self.last = 0
@@ -76,13 +76,14 @@ class Outbox:
 
     @property
     def has_unsent(self) -> bool:
-        """Return whether items were never sent, or must be sent again because of a gap."""
+        """Return whether any items have never been sent, or must be sent again because of a gap."""
         return self._next <= self.last
 
     def push(self, item: Any) -> int:
         """Queue an item (number and values) and return its number.
 
-        Raises OverflowError if the peer acknowledges nothing, and ValueError if the item does not fit into a datagram.
+        Raises OverflowError if the peer does not acknowledge items, and ValueError if the item does not fit into a
+        datagram.
         """
         if len(self._pending) >= MAX_PENDING:
             raise OverflowError(f"the peer acknowledged none of the last {MAX_PENDING} items")
@@ -98,7 +99,7 @@ class Outbox:
         return [item for _, item, _ in self._pending]
 
     def acknowledge(self, number: int, now: float) -> None:
-        """Record that the peer has all items up to ``number``; ignore a number that was never sent."""
+        """Record that the peer has received all items up to ``number``; ignore a number that was never sent."""
         if number > self._sent or not self._pending or number < self._pending[0][0]:
             return
         while self._pending and self._pending[0][0] <= number:
@@ -117,7 +118,9 @@ class Outbox:
         )
 
     def take_due(self, now: float) -> list[tuple[int, list[Any]]]:
-        """Return (number of the first item, items) of each datagram to send now: new items, or items after their timeout."""
+        """Return (number of the first item, items) for each datagram to send now. It contains new items, or items whose
+        timeout has expired.
+        """
         if not self._pending:
             return []
         base = self._pending[0][0]
@@ -152,7 +155,7 @@ class Outbox:
         return found
 
     def next_timer(self) -> float | None:
-        """Return the time at which :meth:`take_due` must be called again, or None."""
+        """Return the time at which :meth:`take_due` must be called again, or None if there is no such time."""
         return self._repeat_at if self._pending else None
 
 
@@ -162,13 +165,13 @@ def make_outbox(rtt_estimator: RttEstimator, join: Join) -> Outbox:
 
 
 class Inbox:
-    """Items received in order."""
+    """Items received in order from the peer."""
 
     def __init__(self) -> None:
         self.received = 0
 
     def accept(self, first: int, items: Any) -> list[tuple[int, Any]]:
-        """Return the new (number, item) pairs; empty if they would leave a gap."""
+        """Return the new (number, item) pairs; the result is empty if they would leave a gap."""
         if first < 1 or first > self.received + 1:
             return []
         new = items[self.received + 1 - first :]

@@ -1,4 +1,4 @@
-"""Typed records, declared once, for datagrams, events, requests and the messages between the server's processes.
+"""Typed records, each declared once, for datagrams, events, requests and the messages between the server's processes.
 
     @dataclass(frozen=True, slots=True)
     class Ping:
@@ -7,7 +7,8 @@
 
 A record is transmitted as the array of its items, in order. The declaration defines its checks (:meth:`Schema.decode` raises
 only :class:`Malformed`), its encoding, its line in the document and its entry in the machine-readable schema. A record may
-grow at its end only: a receiver ignores elements after the known ones, and uses the default of a missing ``optional`` item.
+grow only at its end: a receiver ignores elements after those that it knows, and uses the default value of a missing
+``optional`` item.
 """
 
 from __future__ import annotations
@@ -80,13 +81,14 @@ class RecordField:
 def record_field(kind: ValueType, doc: str, unit: str = "", optional: bool = False, **default: Any) -> Any:
     """Declare a field of a record: ``record_field(Int(0, 9), "its meaning", "s", default=0)``.
 
-    The default applies when Python code creates a record. In a datagram, only an ``optional`` field may be missing.
+    The default value applies when Python code creates a record. In a datagram, only an ``optional`` field may be
+    missing.
     """
     return dataclasses.field(metadata={"item": (kind, doc, unit, optional)}, **default)
 
 
 class Schema(Generic[T]):
-    """Checks and encoder of a record, prepared once from its declaration."""
+    """Checks and encoder of a record, prepared once from the declaration of the record."""
 
     def __init__(self, record: type[T]) -> None:
         self.record = record
@@ -112,8 +114,8 @@ class Schema(Generic[T]):
     def _quick(self) -> Callable[[Any], T]:
         """Return ``decode``, which makes a record from values and checks them; Malformed names the invalid value.
 
-        ``decode`` is one generated function for all items: a call for each item would take most of the time spent on a
-        datagram. Values that fail its quick tests go to :meth:`_carefully`.
+        ``decode`` is one generated function for all items, because a separate call for each item would take most of the
+        time spent on a datagram. Values that fail its quick tests go to :meth:`_carefully`.
         """
         names = [f"v{k}" for k in range(len(self.fields))]
         tests, calls = [f"type(values) is tuple and len(values) == {len(names)}"], []
@@ -154,7 +156,7 @@ class Schema(Generic[T]):
             raise
 
     def encode(self, record: T) -> tuple[Any, ...]:
-        """Return the values of a record, without a check; see :meth:`check`."""
+        """Return the values of a record without checking them; see :meth:`check`."""
         values = self._get(record)
         if not self._encoders:
             return values
@@ -164,11 +166,11 @@ class Schema(Generic[T]):
         return tuple(changed)
 
     def check(self, record: T) -> T:
-        """Return the record as a receiver decodes it. Raises Malformed if a receiver would refuse it."""
+        """Return the record as a receiver decodes it. Raises Malformed if a receiver would reject it."""
         return self.decode(self.encode(record))
 
     def from_dict(self, values: Mapping[str, Any]) -> T:
-        """Return the record of values by name, as from JSON; values with a default may be missing."""
+        """Make a record from named values, as from JSON, and return it; values with a default may be missing."""
         known = {i.name: check for i, check in zip(self.fields, self._checks, strict=True)}
         for name in values:
             if name not in known:
@@ -191,7 +193,7 @@ class Schema(Generic[T]):
         return dict(zip((i.name for i in self.fields), self.encode(record), strict=True))
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return the fields in the form of the machine-readable schema."""
+        """Return the fields of a record in the form of the machine-readable schema."""
         return [
             {
                 "name": i.name,
@@ -204,7 +206,7 @@ class Schema(Generic[T]):
         ]
 
     def markdown_rows(self) -> list[str]:
-        """Return the fields as rows of a Markdown table: name, type, unit and meaning."""
+        """Return the fields of a record as rows of a Markdown table: name, type, unit and meaning."""
         return [f"| `{i.name}` | {i.value_type.markdown()} | {i.unit} | {i.doc} |" for i in self.fields]
 
 
@@ -249,7 +251,7 @@ def schema_of(record: type[T]) -> Schema[T]:
 
 
 def check(record: T) -> T:
-    """Check all values of a record and return it. Raises Malformed if one is invalid."""
+    """Check all values of a record and return the record. Raises Malformed if a value is invalid."""
     return schema_of(type(record)).check(record)
 
 
@@ -279,7 +281,7 @@ class TaggedUnion:
         self._lengths = {int(n): 1 + len(schema_of(r).fields) for n, r in self.records.items()}
 
     def encode(self, record: Any) -> tuple[Any, ...]:
-        """Return number and values of a record."""
+        """Return the number and the values of a record."""
         kind = type(record)
         return (self.numbers[kind], *self._encode[kind](record))
 
@@ -291,17 +293,17 @@ class TaggedUnion:
         return None if decode is None else decode(values[1:])
 
     def pack(self, record: Any) -> bytes:
-        """Return number and values of a record as bytes."""
+        """Return the number and the values of a record as bytes."""
         data: bytes = _pack(self.encode(record))
         return data
 
     def pack_checked(self, values: Any) -> bytes:
-        """Encode a number and its values, which :meth:`decode` has already checked, without unused elements. Returns the
-        bytes.
+        """Encode a number and its values, which :meth:`decode` has already checked, without unused elements, and return
+        the bytes.
         """
         data: bytes = _pack(values[: self._lengths[values[0]]])
         return data
 
     def unpack(self, data: bytes) -> Any:
-        """Return the record in bytes of :meth:`pack` or :meth:`pack_checked`."""
+        """Return the record encoded in bytes from :meth:`pack` or :meth:`pack_checked`."""
         return self.decode(msgpack.unpackb(data, use_list=False))

@@ -1,7 +1,9 @@
-"""Sealed datagrams: authenticated and encrypted by ChaCha20-Poly1305 (RFC 8439) under keys by HKDF-SHA256 (RFC 5869).
+"""Sealed datagrams, which are authenticated and encrypted by ChaCha20-Poly1305 (RFC 8439) with keys derived by
+HKDF-SHA256 (RFC 5869).
 
-The package ``cryptography`` provides both (``pip install 'wavesim-sdk[keys]'``). A pre-shared key has 32 bytes; each session
-derives two keys, one for each direction. The header is not encrypted, but it is authenticated with the payload.
+The ``cryptography`` package provides both algorithms (``pip install 'wavesim-sdk[keys]'``). A pre-shared key has 32
+bytes; each session derives two keys from it, one for each direction. The header is not encrypted, but it is
+authenticated together with the payload.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from wavesim_sdk.wire.codec import Dropped
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
-WINDOW = 64  #: maximum distance, in sequence numbers, by which a datagram may arrive out of order
+WINDOW = 64  #: maximum number of sequence numbers by which a datagram may arrive out of order
 
 
 def derive_key(key: bytes, salt: bytes, info: bytes) -> bytes:
@@ -30,24 +32,28 @@ def derive_key(key: bytes, salt: bytes, info: bytes) -> bytes:
 
 
 def key_id(key: bytes) -> int:
-    """Return the number of a key in a JOIN: the first 8 bytes of SHA-256 over a label and the key, little-endian."""
+    """Return the number of a key as used in a JOIN: the first 8 bytes of SHA-256 over a label and the key,
+    little-endian.
+    """
     return int.from_bytes(hashlib.sha256(b"wavesim/1 key id" + key).digest()[:8], "little")
 
 
 class HandshakeSeal:
-    """Seal of JOIN and REFUSE. A random nonce precedes the sealed payload, so that one key can be used for many joins."""
+    """Seal of JOIN and REFUSE messages. A random nonce precedes the sealed payload, so that one key can be used for
+    many joins.
+    """
 
     def __init__(self, key: bytes, info: bytes, nonce: bytes = b"") -> None:
         self._aead = ChaCha20Poly1305(derive_key(key, b"", info))
         self._nonce = nonce  # set for the test vectors; otherwise random
 
     def seal(self, header: bytes, plain: bytes, _sequence: int) -> bytes:
-        """Return nonce and sealed payload."""
+        """Return the nonce followed by the sealed payload."""
         nonce = self._nonce or secrets.token_bytes(NONCE_BYTES)
         return nonce + self._aead.encrypt(nonce, plain, header)
 
     def open(self, header: bytes, sealed: bytes, _sequence: int) -> bytes:
-        """Return the payload; raise Dropped if the key is wrong or a bit was changed."""
+        """Return the payload; raise Dropped if the key is wrong or a bit has been changed."""
         try:
             return self._aead.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], header)
         except (InvalidTag, ValueError):
@@ -60,7 +66,7 @@ JOIN, REFUSE = b"wavesim/1 join", b"wavesim/1 refuse"
 
 
 class SessionSeal:
-    """Seals what one side of a session sends, and opens what it receives."""
+    """Seals the datagrams that one side of a session sends, and opens those that it receives."""
 
     def __init__(self, key: bytes, cookie: bytes, nonce: int, token: int, is_client: bool) -> None:
         salt = cookie + nonce.to_bytes(8, "little")
@@ -76,7 +82,7 @@ class SessionSeal:
         return self._send.encrypt(sequence.to_bytes(NONCE_BYTES, "little"), plain, header)
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """Return the payload; raise Dropped if it is forged, changed or repeated."""
+        """Return the payload; raise Dropped if the datagram is forged, changed or repeated."""
         ahead = sequence - self._highest
         if ahead <= -WINDOW or (ahead <= 0 and self._seen >> -ahead & 1):
             raise Dropped("replay")
@@ -85,7 +91,7 @@ class SessionSeal:
         return plain
 
     def authenticate(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """Return the payload; raise Dropped if it is forged or changed. The replay window stays unchanged."""
+        """Return the payload; raise Dropped if the datagram is forged or changed. The replay window stays unchanged."""
         try:
             return self._receive.decrypt(sequence.to_bytes(NONCE_BYTES, "little"), sealed, header)
         except (InvalidTag, ValueError):
@@ -103,14 +109,14 @@ class SessionSeal:
 
 @dataclass(frozen=True)
 class KeyHolder:
-    """Key, and the name of the client that may join with it; ``*`` = any client."""
+    """Key, with the name of the client that may join with it; ``*`` means any client."""
 
     name: str
     key: bytes
 
 
 class Keyring:
-    """The keys of a server."""
+    """The pre-shared keys of a server."""
 
     def __init__(self, holders: list[KeyHolder]) -> None:
         self.by_id = {key_id(h.key): h for h in holders}
@@ -118,11 +124,11 @@ class Keyring:
         self._refuse = {h.key: HandshakeSeal(h.key, REFUSE) for h in holders}
 
     def join_seal(self, holder: KeyHolder) -> HandshakeSeal:
-        """Return the seal that decrypts the JOIN of a holder."""
+        """Return the seal that decrypts a JOIN from a key holder."""
         return self._open[holder.key]
 
     def refuse_seal(self, holder: KeyHolder) -> HandshakeSeal:
-        """Return the seal of a REFUSE to a holder."""
+        """Return the seal for a REFUSE to a key holder."""
         return self._refuse[holder.key]
 
     def session_seal(self, holder: KeyHolder, cookie: bytes, nonce: int, token: int) -> SessionSeal:
@@ -131,9 +137,10 @@ class Keyring:
 
 
 def read_keys(path: Path) -> list[KeyHolder]:
-    """Read the keys of a key file. Each line is ``NAME KEY``: a client's name or ``*``, and 64 hexadecimal digits.
+    """Read the keys from a key file. Each line is ``NAME KEY``: the name of a client or ``*``, followed by 64
+    hexadecimal digits.
 
-    Raises ConfigError, also if users other than the owner may read the file.
+    Raises ConfigError if the file is invalid, or if users other than the owner may read it.
     """
     try:
         if path.stat().st_mode & 0o077:
@@ -161,7 +168,7 @@ def read_keys(path: Path) -> list[KeyHolder]:
 
 
 def find_key(path: Path, name: str) -> bytes:
-    """Return the key of a client: the one for its name, else the one for all names (``*``)."""
+    """Return the key of a client: the key for its name if there is one, otherwise the key for all names (``*``)."""
     holders = read_keys(path)
     for wanted in (name, "*"):
         for h in holders:

@@ -1,4 +1,4 @@
-"""Send many datagrams with one system call (sendmmsg on Linux), at half the cost of one call each."""
+"""Send many datagrams with one system call (sendmmsg on Linux), which costs half as much as one call for each datagram."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _HEADER = np.dtype(
     ]
 )
 _PART = np.dtype([("base", "u8"), ("size", "u8")])
-ADDRESS_BYTES = 28  #: size of an address, enough for IPv4 and IPv6
-MAX_BATCH = 1024  #: maximum number of datagrams in one call
+ADDRESS_BYTES = 28  #: size in bytes of a socket address, enough for IPv4 and IPv6
+MAX_BATCH = 1024  #: maximum number of datagrams in one system call
 
 
 def _find_call() -> Any:
-    """Return the system call, or None where there is none: macOS, Windows, and systems of 32 bits."""
+    """Return the system call, or None if the system does not have it: macOS, Windows, and 32-bit systems."""
     try:
         library = ctypes.CDLL(None, use_errno=True)
     except TypeError:  # Windows
@@ -56,9 +56,9 @@ def pack_address(address: tuple[str, int]) -> bytes:
 
 
 def send_rows(sock: socket.socket, rows: Any, addresses: bytes) -> int:
-    """Send each row of ``rows`` (n, size) to its address, and return how many the system accepted.
+    """Send each row of ``rows`` (n, size) to its address, and return how many rows the system accepted.
 
-    ``addresses`` are the joined results of :func:`pack_address`.
+    ``addresses`` is the concatenation of the results of :func:`pack_address`.
     """
     n, size = rows.shape
     if _call is None:
@@ -69,7 +69,7 @@ def send_rows(sock: socket.socket, rows: Any, addresses: bytes) -> int:
 
 
 def send_datagrams(sock: socket.socket, datagrams: Sequence[bytes], addresses: bytes) -> int:
-    """Send datagrams of any size to their addresses, and return how many the system accepted."""
+    """Send datagrams of any size to their addresses, and return how many datagrams the system accepted."""
     if _call is None:
         return _singly(sock, [np.frombuffer(d, np.uint8) for d in datagrams], addresses)
     whole = np.frombuffer(b"".join(datagrams), np.uint8)

@@ -1,8 +1,8 @@
-"""Server side of all sessions, without socket, clock or simulation.
+"""Server side of all sessions, without a socket, a clock or a simulation.
 
-Input: bytes, addresses and ``now``. Output: :data:`~wavesim_sdk.wire.session.Happening` records and datagrams. A
-callback decides who may join, so that this module does not depend on vehicles. An error while serving a session ends
-that session only.
+The input consists of bytes, addresses and ``now``. The output consists of :data:`~wavesim_sdk.wire.session.Happening`
+records and datagrams. A callback decides who may join, so that this module does not depend on vehicles. An error while
+serving a session ends only that session.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ from wavesim_sdk.wire.session import (
 if TYPE_CHECKING:  # a server without keys does not need the package for sealing
     from wavesim_sdk.wire.seal import KeyHolder, Keyring
 
-PROVE_BYTES = HEADER_BYTES + 10  #: maximum size of an unsealed PROVE in bytes
-LOCAL_ADDRESS: Address = ("in this process", 0)  #: address of clients in the server's process
+PROVE_BYTES = HEADER_BYTES + 10  #: maximum size in bytes of an unsealed PROVE
+LOCAL_ADDRESS: Address = ("in this process", 0)  #: address used for clients in the server's process
 DROP_NOTICE_INTERVAL_S = 1.0  #: minimum time in s between two notices to a client about its malformed datagrams
 _OF_REQUESTS = frozenset({EventKind.SENT, EventKind.REQUEST_REFUSED, EventKind.ANSWER})
 _OF_THE_BODY = frozenset({EventKind.ACTUATOR, EventKind.SENSOR})
@@ -82,9 +82,9 @@ _OF_THE_BODY = frozenset({EventKind.ACTUATOR, EventKind.SENSOR})
 class ServerSessions:
     """All sessions of a server.
 
-    ``admit`` returns the admission of a join or raises NotAdmitted; its second argument is the session that the join
-    continues. ``clock`` returns tick and run state of the simulation. ``on_error`` is called with each unexpected exception.
-    ``rng`` generates secrets and tokens.
+    ``admit`` returns the admission for a join or raises NotAdmitted; its second argument is the session that the join
+    continues. ``clock`` returns the tick and the run state of the simulation. ``on_error`` is called with each
+    unexpected exception. ``rng`` generates secrets and tokens.
     """
 
     def __init__(
@@ -112,7 +112,8 @@ class ServerSessions:
         self._now = 0.0  # time of the last call
         self._by_join: dict[tuple[Address, int], Session] = {}
         self._pilots: dict[str, Session] = {}
-        self.returns_pilot = False  #: whether a pilot waits while another client drives, and drives again afterwards
+        #: whether a pilot waits while another client is driving, and drives again afterwards
+        self.returns_pilot = False
         self._recently_ended = RecentlyEnded()
         self._ended_events: list[Happening] = []  # ends of sessions between two calls
         self._local_joins = 0  # number of joins of clients in this process
@@ -121,7 +122,7 @@ class ServerSessions:
     # -- datagrams -------------------------------------------------------------------------
 
     def receive(self, data: bytes, address: Address, now: float) -> list[Happening]:
-        """Process a datagram and return what happened. Never raises, whatever the bytes are."""
+        """Process a datagram and return what happened. This method never raises an exception, whatever the bytes are."""
         self._now = max(self._now, now)
         before, happened = self.take_ended(), []
         session: Session | None = None
@@ -169,11 +170,11 @@ class ServerSessions:
     def _receive_from_new_address(
         self, session: Session, header: codec.Header, data: bytes, address: Address, now: float
     ) -> list[Happening]:
-        """Process a session's datagram from a new address, which must first be validated (RFC 9000, section 9).
+        """Process a session's datagram from a new address, which must be validated first (RFC 9000, section 9).
 
-        Until the address is validated, no datagram from it changes anything. The datagram may be a copy that overtook
-        the original. It therefore does not move the replay window and does not count as activity. The window is not
-        checked either, so that the original can move the session back if a copy moved it.
+        Until the address is validated, no datagram from it changes anything, because the datagram may be a copy that
+        overtook the original. Therefore, it does not move the replay window and does not count as activity. The window
+        is not checked either, so that the original datagram can move the session back if a copy moved it.
         """
         self._address_validator.count_datagram(address[0], now)
         message = codec.decode_plain(codec.open_payload(data, header, session.seal, record=False), header.type)
@@ -194,14 +195,14 @@ class ServerSessions:
         raise Dropped("address")
 
     def _answer_unknown_token(self, token: int, address: Address, now: float) -> None:
-        """Repeat BYE to a client that does not know yet that its session has ended."""
+        """Repeat BYE to a client that does not yet know that its session has ended."""
         self._address_validator.count_datagram(address[0], now)
         over = self._recently_ended.find_for(token, address, now)
         if over is not None:
             self._send_bye(*over)
 
     def _old_version(self, data: bytes, address: Address, now: float) -> None:
-        """Answer the HELLO of a client of version 1 in the format of that version."""
+        """Answer the HELLO of a version 1 client in the format of that version."""
         answer = joining.version_1_refusal(data)
         if answer:
             try:
@@ -213,7 +214,9 @@ class ServerSessions:
                 self.outgoing.append((answer, address))
 
     def _notify_dropped(self, session: Session, detail: str, now: float) -> None:
-        """Send a notice that a datagram of this session was dropped, because this indicates a fault of the client program."""
+        """Send a notice that a datagram in this session was dropped, because this indicates a fault in the client
+        program.
+        """
         if now - session.drop_notice_at >= DROP_NOTICE_INTERVAL_S:
             session.drop_notice_at = now
             time_ns = self._clock()[0] * session.admission.step_ns
@@ -273,7 +276,7 @@ class ServerSessions:
         return self._open_session(payload, address, now, owner, cookie)
 
     def join_local(self, join: Join, client: LocalClient, now: float) -> tuple[Session, list[Happening]]:
-        """Open the session of a client in this process and return it, with what happened. Raises NotAdmitted."""
+        """Open a session for a client in this process, and return it together with what happened. Raises NotAdmitted."""
         self._now = max(self._now, now)
         self._local_joins += 1
         payload = schema_of(Join).encode(replace(join, nonce=self._local_joins))
@@ -326,9 +329,9 @@ class ServerSessions:
         return [Joined(session) if previous is None else Resumed(session, previous, resumption)]
 
     def _carry_over(self, old: Session, session: Session) -> None:
-        """Repeat the events that the old session did not acknowledge.
+        """Repeat the events that the client of the old session did not acknowledge.
 
-        The repeated events name request 0, because their requests belong to the old session.
+        The repeated events refer to request 0, because their requests belong to the old session.
         """
         for item in old.outbox.unacknowledged():
             if item[0] in _OF_THE_BODY:
@@ -367,12 +370,12 @@ class ServerSessions:
     # -- messages from clients -------------------------------------------------------------
 
     def receive_local(self, session: Session, message: Actuate | Done | Estimate | Leave) -> list[Happening]:
-        """Process a message of a client in this process and return what happened."""
+        """Process a message from a client in this process and return what happened."""
         happened = [] if session.is_over else self._handle(session, message, b"", self._now)
         return happened or self.take_ended()
 
     def request_local(self, session: Session, number: int, item: Any) -> list[Happening]:
-        """Process a request, with its number, of a client in this process."""
+        """Process a request, with its number, from a client in this process."""
         return [] if session.is_over else self._request(session, number, item)
 
     def _handle(self, session: Session, message: Any, payload: bytes, now: float) -> list[Happening]:
@@ -457,9 +460,9 @@ class ServerSessions:
         self.outgoing.append((data, address))
 
     def push(self, session: Session, event: AnyEvent) -> None:
-        """Queue an event, which is delivered once and in order; :meth:`flush` sends it.
+        """Queue an event, which is delivered once and in order when :meth:`flush` sends it.
 
-        If the client acknowledges nothing, its session ends.
+        If the client does not acknowledge events, its session ends.
         """
         if session.is_over:
             return
@@ -479,7 +482,9 @@ class ServerSessions:
         self.push(session, RequestRefused(number, sanitise_text(text, TEXT_BYTES)))
 
     def step(self, session: Session, step: StepMessage, parts: Sequence[SensorsMessage], now: float) -> None:
-        """Send a STEP to a lockstep client. :meth:`poll` repeats it until the client answers. Sets ``last_event``."""
+        """Send a STEP to a lockstep client. :meth:`poll` repeats it until the client answers. This method sets
+        ``last_event``.
+        """
         self.flush_events(session, now)
         step = StepMessage(
             step.tick,
@@ -519,7 +524,7 @@ class ServerSessions:
     def bye(self, session: Session, text: str, reason: str = "ended") -> None:
         """End a session and send BYE, which is repeated a few times.
 
-        The next call of :meth:`receive` or :meth:`poll` returns SessionGone.
+        The next call of :meth:`receive` or :meth:`poll` returns SessionGone for this session.
         """
         if session.is_over:
             return
@@ -542,27 +547,27 @@ class ServerSessions:
             self._on_error(error)
 
     def fail_session(self, session: Session | None, error: Exception) -> None:
-        """Report an unexpected exception, and end the session that was being served, if any."""
+        """Report an unexpected exception, and end the session that was being served, if there was one."""
         self.drops["internal"] += 1
         self._on_error(error)
         if session is not None:
             self.bye(session, "internal server error while serving this session", "internal")
 
     def flush(self, now: float) -> None:
-        """Send all new events."""
+        """Send all new events of all sessions."""
         for session in list(self._unflushed.values()):
             self.flush_events(session, now)
         self._unflushed.clear()
 
     def flush_events(self, session: Session, now: float) -> None:
-        """Send the events of a session that are new or due to be repeated."""
+        """Send those events of a session that are new or due to be repeated."""
         for first, items in session.outbox.take_due(now):
             self.send(session, Events(first, items))
 
     # -- time ------------------------------------------------------------------------------
 
     def poll(self, now: float) -> list[Happening]:
-        """Send keep-alives and repetitions and remove silent clients. Call it at least every 50 ms."""
+        """Send keep-alives and repetitions, and remove silent clients. Call this method at least every 50 ms."""
         self._now = max(self._now, now)
         for session in list(self.by_token.values()):
             try:
@@ -575,7 +580,9 @@ class ServerSessions:
         return self.take_ended()
 
     def exclude_stall(self, seconds: float, now: float) -> None:
-        """Exclude a stall of the server itself, of ``seconds`` up to ``now``, from silence and round-trip times."""
+        """Do not count a stall of the server itself, which lasted ``seconds`` until ``now``, as silence or in
+        round-trip times.
+        """
         for session in self.by_token.values():
             session.last_heard = min(session.last_heard + seconds, now)
             session.keepalive_sent.clear()
@@ -606,7 +613,7 @@ class ServerSessions:
             self.send(session, Keepalive(0))
 
     def take_ended(self) -> list[Happening]:
-        """Return the sessions that ended since the last call of this method, :meth:`receive` or :meth:`poll`."""
+        """Return the sessions that have ended since the last call of this method, :meth:`receive` or :meth:`poll`."""
         gone, self._ended_events = self._ended_events, []
         return gone
 

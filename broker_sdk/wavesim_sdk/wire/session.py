@@ -1,4 +1,4 @@
-"""Session on the server's side, and the records of what happens in sessions."""
+"""Session on the server's side, and records of what happens in sessions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_SEQUENCE = 2**32 - 2**20
 
 
 class NotAdmitted(Exception):
-    """Refusal of a join, raised by the admission callback."""
+    """Refusal of a join, which the admission callback raises."""
 
     def __init__(self, code: Refusal, text: str) -> None:
         super().__init__(text)
@@ -60,7 +60,7 @@ class Admission:
 
 @dataclass
 class RttStatistics:
-    """Statistics of the round trips of the keep-alive, in seconds."""
+    """Statistics of the round-trip times of keep-alive datagrams in seconds."""
 
     sent: int = 0
     replies: int = 0
@@ -79,7 +79,9 @@ class RttStatistics:
 
 @dataclass(slots=True)
 class PendingStep:
-    """A STEP message that waits for its DONE. The payloads of its datagrams are stored so that they can be repeated."""
+    """A STEP message that is waiting for its DONE. The payloads of its datagrams are stored so that they can be
+    repeated.
+    """
 
     tick: int
     payloads: Sequence[tuple[Type, bytes]] = ()
@@ -93,19 +95,19 @@ class LocalClient(Protocol):
     body: Body  #: the body as the server has described it
 
     def take_state(self, state: State) -> None:
-        """Receive a state."""
+        """Receive a state from the server."""
 
     def take_message(self, message: Any) -> None:
-        """Receive a message."""
+        """Receive a message from the server."""
 
     def take_event(self, event: AnyEvent) -> None:
-        """Receive an event."""
+        """Receive an event from the server."""
 
 
 class Session:
     """Session of one client."""
 
-    client: LocalClient | None = None  #: the client, if it runs in this process
+    client: LocalClient | None = None  #: the client, if it is in this process
 
     def __init__(
         self,
@@ -118,15 +120,15 @@ class Session:
     ) -> None:
         self.token, self.address, self.join, self.admission, self.seal = token, address, join, admission, seal
         self.resumed = Resumption.NEW
-        self.key_name = ""  #: name that the client's key belongs to
-        self.is_over = False  #: True after the end of the session
-        self.is_suspended = False  #: True while another client drives in place of this pilot
-        self.suspended: Session | None = None  #: pilot that drives again after the end of this session
+        self.key_name = ""  #: name to which the client's key belongs
+        self.is_over = False  #: True after the session has ended
+        self.is_suspended = False  #: True while another client is driving in place of this pilot
+        self.suspended: Session | None = None  #: pilot that drives again after this session has ended
         self.last_heard = now
         self.sequence = self.datagrams_in = self.datagrams_out = 0
         self.rtt_statistics, self.rtt_estimator = RttStatistics(), RttEstimator()
         self.outbox, self.inbox = make_outbox(self.rtt_estimator, join), Inbox()
-        self.newest_sequence = 0  #: highest sequence number received from its current address
+        self.newest_sequence = 0  #: highest sequence number received from the current address of the session
         self.latest_sequences: dict[Type, int] = {}
         self.keepalive_at = now
         self.keepalive_sent: dict[int, float] = {}
@@ -152,10 +154,10 @@ class Session:
         return Role(self.join.role)
 
     def open(self, header: codec.Header, data: bytes, now: float) -> tuple[Any, bytes]:
-        """Return the message and the payload of a datagram from the session's address, decrypted and checked.
+        """Decrypt and check a datagram from the session's address, and return its message and payload.
 
-        Raises Dropped if the datagram must be ignored. The rate is limited only after decryption, because forged
-        datagrams must not use up the session's rate.
+        Raises Dropped if the datagram must be ignored. The rate limit is applied only after decryption, so that forged
+        datagrams cannot use up the session's rate.
         """
         plain = codec.open_payload(data, header, self.seal)
         if not self.rate_limiter.consume(now):
@@ -181,7 +183,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Resumed:
-    """A session continues an earlier one: its client returned, or another client took over."""
+    """A session continues an earlier one, because its client returned or another client took over."""
 
     session: Session
     previous: Session
@@ -190,11 +192,11 @@ class Resumed:
 
 @dataclass(frozen=True)
 class PilotReturned:
-    """A suspended pilot drives again, because the session that took over has ended."""
+    """A suspended pilot drives again, because the session that had taken over has ended."""
 
     session: Session
     previous: Session
-    reason: str  #: end of the previous session, as in :class:`SessionGone`
+    reason: str  #: reason for the end of the previous session, as in :class:`SessionGone`
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,9 @@ class AddressMigrated:
 
 @dataclass(frozen=True)
 class SessionGone:
-    """A session ended: `left`, `silent`, `ended` (by the server), `unacknowledged`, `sequence` or `internal`."""
+    """A session ended. The reason is `left`, `silent`, `ended` (by the server), `unacknowledged`, `sequence` or
+    `internal`.
+    """
 
     session: Session
     reason: str
@@ -217,7 +221,7 @@ class SessionGone:
 class Actuated:
     session: Session
     message: Actuate
-    payload: bytes = field(default=b"", compare=False, repr=False)  #: the payload as received
+    payload: bytes = field(default=b"", compare=False, repr=False)  #: the payload of the message as received
 
 
 @dataclass(frozen=True)
@@ -225,7 +229,8 @@ class Requested:
     session: Session
     number: int
     request: AnyRequest
-    item: Sequence[Any] = field(default=(), compare=False, repr=False)  #: the request as received: number and values
+    #: the request as received: its number and values
+    item: Sequence[Any] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -236,11 +241,11 @@ class Estimated:
 
 @dataclass(slots=True)
 class StepDone:
-    """A lockstep client answered a step. The content of an answer to an earlier step than the pending one is unused."""
+    """A lockstep client answered a step. The content of an answer to a step before the pending one is not used."""
 
     session: Session
     message: Done
-    payload: bytes = field(default=b"", compare=False, repr=False)  #: the payload as received
+    payload: bytes = field(default=b"", compare=False, repr=False)  #: the payload of the answer as received
 
 
 Happening = (

@@ -1,4 +1,4 @@
-"""States for programs, with sensors and actuators by name."""
+"""States for programs, with sensors and actuators accessible by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _NAN = math.nan
 
 
 def missing_name_text(what: str, name: str, there: Iterable[str]) -> str:
-    """Return the message for a missing name: ``what`` is missing, the nearest name, and the available ones."""
+    """Return the message for a missing name. It states that ``what`` is missing, the nearest name, and the available
+    names.
+    """
     names = list(there)
     near = difflib.get_close_matches(name, names, 1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
@@ -25,10 +27,10 @@ def missing_name_text(what: str, name: str, there: Iterable[str]) -> str:
 
 
 class Value:
-    """Latest value of one sensor.
+    """Latest value from one sensor.
 
-    The fields are attributes: a number, or a tuple for a field of several numbers; NaN = no value. ``numbers`` has all of
-    them in order, and ``time_ns`` is the simulation time.
+    The fields are attributes. A field is a number, or a tuple if it has several numbers; NaN means no value.
+    ``numbers`` contains all numbers in order, and ``time_ns`` is the simulation time of the value.
     """
 
     __slots__ = ("_layout", "numbers", "time_ns")
@@ -66,7 +68,7 @@ class Value:
 
 
 class Layout:
-    """Places of a sensor's fields among its numbers: an index, or a slice for a field of several numbers."""
+    """Positions of the fields of a sensor among its numbers: an index, or a slice for a field with several numbers."""
 
     def __init__(self, description: SensorDescription) -> None:
         self.description, self.name = description, description.name
@@ -78,7 +80,7 @@ class Layout:
 
 
 class Sensors(Mapping[str, Value]):
-    """The sensors with a valid value, by name: ``sensors.ctd.temperature``, ``sensors["dvl-down"].bottom``."""
+    """The sensors that have a valid value, by name: ``sensors.ctd.temperature``, ``sensors["dvl-down"].bottom``."""
 
     __slots__ = ("_values",)
 
@@ -106,7 +108,7 @@ class Sensors(Mapping[str, Value]):
         return name in self._values
 
     def keys(self) -> KeysView[str]:
-        """Return the names."""
+        """Return the names of the sensors."""
         return self._values.keys()
 
     def __dir__(self) -> list[str]:
@@ -123,13 +125,13 @@ class Sensors(Mapping[str, Value]):
 
 
 class Actuation(tuple[float, ...]):
-    """The actual values of the actuators in order, also by name: ``actuation["propeller"]``."""
+    """The actual values of the actuators, in order and by name: ``actuation["propeller"]``."""
 
     names: Mapping[str, int] = {}
 
     @classmethod
     def from_values(cls, values: Sequence[float], names: Mapping[str, int]) -> Actuation:
-        """Make an actuation from values and the index of each name."""
+        """Make an actuation from values and the index for each name."""
         made = cls(values)
         made.names = names
         return made
@@ -148,7 +150,7 @@ class Actuation(tuple[float, ...]):
 
 @dataclass(frozen=True)
 class Effort:
-    """Accelerations (m/s2, rad/s2) and the forces (N, N m) behind them, six numbers each, in B."""
+    """Accelerations (m/s2, rad/s2) and the forces (N, N m) that cause them, six numbers each, in B."""
 
     acceleration: Sequence[float]
     total: Sequence[float]
@@ -161,16 +163,17 @@ class Effort:
 
     @classmethod
     def from_numbers(cls, numbers: Sequence[float]) -> Effort:
-        """Make an effort from the numbers of a datagram."""
+        """Make an effort from the numbers in a datagram."""
         return cls(*(tuple(numbers[6 * k : 6 * k + 6]) for k in range(len(EFFORT))))
 
 
 @dataclass(slots=True)
 class State:
-    """State of the client's body.
+    """State of the client's own body.
 
-    ``motion`` is None if the configuration does not send the true state; ``effort`` is None unless requested. ``step`` is True if the
-    server waits for :meth:`ClientSession.done`. The class is not frozen, because that would triple the cost of each state.
+    ``motion`` is None if the configuration does not send the true state; ``effort`` is None unless it was requested.
+    ``step`` is True if the server is waiting for :meth:`ClientSession.done`. The class is not frozen, because that
+    would triple the cost of each state.
     """
 
     tick: int = 0
@@ -184,7 +187,7 @@ class State:
 
 
 class Body:
-    """The client's own body as the server described it; it makes states with names."""
+    """The client's own body as the server described it; it makes states that contain names."""
 
     def __init__(self) -> None:
         self.actuators: dict[int, ActuatorDescription] = {}
@@ -193,17 +196,17 @@ class Body:
         self.positions: dict[str, int] = {}  #: index of each actuator by name
 
     def add_actuator(self, description: ActuatorDescription) -> None:
-        """Add the actuator of an ACTUATOR event."""
+        """Add the actuator described by an ACTUATOR event."""
         self.actuators[description.number] = description
         self.positions[description.name] = description.number
         self.ordered_actuators = tuple(self.actuators[k] for k in sorted(self.actuators))
 
     def add_sensor(self, description: SensorDescription) -> None:
-        """Add the sensor of a SENSOR event."""
+        """Add the sensor described by a SENSOR event."""
         self.layouts[description.number] = Layout(description)
 
     def build_state(self, message: Snapshot, parts: Sequence[Sequence[Reading]], step: bool = False) -> State:
-        """Make a state, with names, from a message and its parts."""
+        """Make a state that contains names from a message and its parts."""
         values: dict[str, Value] = {}
         pieces: list[Reading] = []
         for r in message.sensors:
@@ -226,7 +229,7 @@ class Body:
         )
 
     def _assemble(self, parts: Iterable[Sequence[Reading]]) -> dict[str, Value]:
-        """Return the values of sensors, ordered by number, whose numbers may come in pieces."""
+        """Return the values of sensors, ordered by the number of the sensor. The values of a sensor may come in pieces."""
         numbers: dict[int, tuple[int, list[float]]] = {}
         for readings in parts:
             for r in readings:
@@ -244,12 +247,12 @@ class Body:
 
 
 def _with_nan(values: Sequence[float | None]) -> tuple[float, ...]:
-    """Return values with NaN for each missing one."""
+    """Return values with NaN in place of each missing number."""
     return tuple([_NAN if v is None else v for v in values])
 
 
 class Parts:
-    """Store of SENSORS datagrams by tick, until their state is complete."""
+    """Store of SENSORS datagrams by tick, until the state that they belong to is complete."""
 
     KEPT_TICKS = 2  #: maximum number of ticks for which parts are kept
 
@@ -257,7 +260,7 @@ class Parts:
         self._by_tick: dict[int, dict[int, Sequence[Reading]]] = {}
 
     def add(self, tick: int, part: int, readings: Sequence[Reading]) -> None:
-        """Add a part; parts of old ticks are discarded."""
+        """Add a part of a state; parts of old ticks are discarded."""
         if tick not in self._by_tick:
             if len(self._by_tick) >= self.KEPT_TICKS and tick < min(self._by_tick):
                 return
@@ -268,7 +271,7 @@ class Parts:
             self._by_tick[tick][part] = readings
 
     def readings(self, tick: int) -> list[Sequence[Reading]]:
-        """Return the parts of a tick, in order."""
+        """Return the parts of a state at a tick, in order."""
         parts = self._by_tick.get(tick, {})
         return [parts[k] for k in sorted(parts)]
 
@@ -280,6 +283,6 @@ class Parts:
         return parts is not None and len(parts) >= message.parts
 
     def discard_until(self, tick: int) -> None:
-        """Discard the parts up to a tick, once its state has been returned."""
+        """Discard the parts for all ticks up to this one, once its state has been returned."""
         for old in [t for t in self._by_tick if t <= tick]:
             del self._by_tick[old]

@@ -1,4 +1,4 @@
-"""Division of a state into datagrams by their size, including the seal, so that no value is lost."""
+"""Division of a state into datagrams by size, including the seal, so that no value is lost."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Sequence
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, SEAL_BYTES, Reading, SensorsMessage, Snapshot
 
 FLOAT_BYTES = 9
-READING_BYTES = 24  #: maximum size of a reading without its values
-AROUND_BYTES = 34  #: maximum size of STATE or STEP without its lists; SENSORS needs less
+READING_BYTES = 24  #: maximum size in bytes of a reading without its values
+AROUND_BYTES = 34  #: maximum size in bytes of STATE or STEP without its lists; SENSORS needs less
 LIST_BYTES = 3
-ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: maximum size of a payload, in bytes
-FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: maximum size of the readings in a SENSORS datagram, in bytes
+ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: maximum size of a payload in bytes
+FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: maximum total size of the readings in a SENSORS datagram in bytes
 
 
 def reading_bytes_available(message: Snapshot) -> int:
-    """Return the bytes that a STATE or STEP has left for readings."""
+    """Return the number of bytes that a STATE or STEP has left for readings."""
     lists = (message.motion, message.actuation, message.effort, ())
     return ROOM - AROUND_BYTES - sum(LIST_BYTES + FLOAT_BYTES * len(some or ()) for some in lists)
 
 
 def split_readings(message: Snapshot, readings: Sequence[Reading]) -> tuple[list[Reading], list[SensorsMessage]]:
-    """Split readings into those that fit into the state itself and SENSORS datagrams with the others.
+    """Split readings into those that fit into the state itself and those that are sent in SENSORS datagrams.
 
-    A sensor with more numbers than fit into a datagram is split; each piece has the index of its first number.
+    A sensor that has more numbers than fit into a datagram is split; each piece contains the index of its first number.
     """
     room = reading_bytes_available(message)
     first: list[Reading] = []

@@ -1,8 +1,8 @@
-"""Wrapper of asyncio-dgram that is safe on a socket that anyone can reach.
+"""Wrapper of asyncio-dgram that is safe to use on a socket that anyone can reach.
 
 asyncio-dgram 3.0 has an unbounded queue, raises the error of an earlier send in another task's ``recv``, and closes its
-transport on a malformed address. This wrapper has a bounded queue: it drops and counts datagrams that do not fit. It
-counts errors. It sends datagrams only to addresses from which it has received one.
+transport on a malformed address. This wrapper has a bounded queue, and drops and counts datagrams that do not fit. It
+also counts errors. It sends datagrams only to addresses from which it has received one.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from wavesim_sdk.wire.messages import MAX_DATAGRAM
 
 Address = tuple[str, int]
 QUEUE_LENGTH = 4096
-FEW = 4  #: minimum number of datagrams that are sent by one system call
+FEW = 4  #: minimum number of datagrams for which one system call sends all of them
 SOCKET_BUFFER = 4 * 1024 * 1024
 
 
-Taker = Callable[[bytes, Address], None]  #: a function that receives a datagram and its address
+Taker = Callable[[bytes, Address], None]  #: type of a function that receives a datagram and its address
 
 
 class _BoundedQueue(asyncio.Queue[Any]):
     """Queue that drops and counts new datagrams when it is full.
 
-    If ``handler`` is set, the queue passes each datagram to the handler immediately and stores none.
+    If ``handler`` is set, the queue passes each datagram to the handler immediately and does not store it.
     """
 
     dropped = 0
@@ -46,7 +46,7 @@ class _BoundedQueue(asyncio.Queue[Any]):
 
 
 def open_socket(address: str, port: int) -> socket.socket:
-    """Open and bind a UDP socket with large buffers; raises OSError as bind does."""
+    """Open and bind a UDP socket with large buffers; raises OSError if it cannot be bound."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_DGRAM)
     try:
@@ -61,7 +61,7 @@ def open_socket(address: str, port: int) -> socket.socket:
 
 
 class UdpSocket:
-    """One UDP socket: bounded receive, guarded send."""
+    """One UDP socket, with bounded receiving and guarded sending."""
 
     def __init__(self, stream: DatagramServer, queue: _BoundedQueue, sock: socket.socket) -> None:
         self._stream, self._queue, self._socket = stream, queue, sock
@@ -69,10 +69,10 @@ class UdpSocket:
 
     @classmethod
     async def wrap(cls, sock: socket.socket, handler: Taker | None = None) -> UdpSocket:
-        """Wrap a bound socket.
+        """Wrap a socket that is already bound.
 
-        With ``handler``, each datagram is passed to that function immediately and :meth:`receive` returns none: a task that waits for
-        each datagram would cost more than its processing.
+        With ``handler``, each datagram is passed to that function immediately, and :meth:`receive` does not return any.
+        A task that waits for each datagram would cost more than processing the datagram.
         """
         loop = asyncio.get_running_loop()
         queue, errors, drained = _BoundedQueue(), asyncio.Queue[Any](), asyncio.Event()
@@ -84,7 +84,7 @@ class UdpSocket:
 
     @property
     def dropped(self) -> int:
-        """Number of datagrams that did not fit into the queue."""
+        """Number of datagrams that did not fit into the receive queue."""
         return self._queue.dropped
 
     async def receive(self) -> tuple[bytes, Address] | None:
@@ -99,7 +99,9 @@ class UdpSocket:
                 self.errors += 1
 
     def receive_pending(self, most: int | None = None) -> Iterator[tuple[bytes, Address]]:
-        """Return at most ``most`` more datagrams that wait in the socket; asyncio reads only one per iteration of its loop."""
+        """Return at most ``most`` more datagrams that are waiting in the socket, because asyncio reads only one per
+        iteration of its loop.
+        """
         for _ in range(QUEUE_LENGTH if most is None else most):
             try:
                 data, address = self._socket.recvfrom(MAX_DATAGRAM + 1)
@@ -118,7 +120,9 @@ class UdpSocket:
             self.errors += 1
 
     def send_rows(self, rows: Any, addresses: bytes) -> None:
-        """Send each row of ``rows`` (n, size) as a datagram; :func:`wavesim_sdk.wire.sendmmsg.pack_address` makes ``addresses``."""
+        """Send each row of ``rows`` (n, size) as a datagram; make ``addresses`` with
+        :func:`wavesim_sdk.wire.sendmmsg.pack_address`.
+        """
         self.errors += len(rows) - sendmmsg.send_rows(self._socket, rows, addresses)
 
     def send_each(self, datagrams: Sequence[tuple[bytes, Address]]) -> None:

@@ -1,4 +1,4 @@
-"""Types of the items of a record, with their bounds and checks."""
+"""Types of the items in a record, with their bounds and checks."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class Malformed(Exception):
         self.reason, self.path = why, place
 
     def with_prefix(self, outer: str) -> Malformed:
-        """Return the same error with the name of the enclosing item in front of its path."""
+        """Return the same error with the name of the enclosing item prefixed to its path."""
         inner = self.path if not self.path or self.path.startswith("[") else f".{self.path}"
         return Malformed(self.reason, outer + inner)
 
 
 def sanitise_text(text: str, most: int) -> str:
-    """Return text without control characters, cut to ``most`` bytes of UTF-8."""
+    """Return a text without control characters, cut to at most ``most`` bytes of UTF-8."""
     text = _CONTROL.sub(" ", text)
     return text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
 
 
 def describe_value(value: Any) -> str:
-    """Return a peer's value as text that is short enough for a message."""
+    """Return a value from a peer as text that is short enough for a message."""
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
     if isinstance(value, str | bytes):
@@ -55,7 +55,7 @@ def describe_value(value: Any) -> str:
 
 
 def _bound(value: float) -> str:
-    """Return a bound as human-readable text."""
+    """Return a bound as text for people."""
     for power in (64, 63, 62, 53, 32, 31):
         if value == 2**power:
             return f"2^{power}"
@@ -67,22 +67,26 @@ def _bound(value: float) -> str:
 
 
 class ValueType:
-    """Base class of the types of items."""
+    """Base class of all item types."""
 
     def make_checker(self) -> Checker:
-        """Return the function that checks a value. It returns the value to keep, or raises Malformed."""
+        """Return the function that checks a value of this type. The function returns the value to keep, or raises
+        Malformed.
+        """
         raise NotImplementedError
 
     def fast_check(self, value: str) -> str | None:
-        """Return a Python expression for a fast check, or None if there is none.
+        """Return a Python expression that quickly checks a value of this type, or None if there is no such expression.
 
-        The expression is true if the variable ``value`` is valid and needs no conversion. Nearly all values pass it; the
-        checker explains why a value fails. The expression may use the names in FAST_CHECK_NAMES.
+        The expression is true if the variable ``value`` is valid and needs no conversion. Nearly all values pass this
+        check; for the others, the checker explains why they fail. The expression may use the names in FAST_CHECK_NAMES.
         """
         return None
 
     def make_encoder(self) -> Checker | None:
-        """Return the function that converts the kept value to the transmitted one, or None if both are the same."""
+        """Return the function that converts the value as kept into the value as transmitted, or None if both are the
+        same.
+        """
         return None
 
     def markdown(self) -> str:
@@ -160,7 +164,7 @@ class Number(ValueType):
 
 @dataclass(frozen=True)
 class Text(ValueType):
-    """UTF-8 without control characters, of at most ``max_bytes`` bytes."""
+    """A UTF-8 text without control characters, of at most ``max_bytes`` bytes."""
 
     max_bytes: int
 
@@ -191,7 +195,7 @@ class Text(ValueType):
 
 @dataclass(frozen=True)
 class Bin(ValueType):
-    """A byte string within bounds of its length."""
+    """A byte string whose length is within bounds."""
 
     min_bytes: int
     max_bytes: int
@@ -222,8 +226,9 @@ class Bin(ValueType):
 
 @dataclass(frozen=True)
 class Numbers(ValueType):
-    """A list of finite numbers within bounds: ``exact`` of them, or at most ``max_count``. ``allow_nil`` permits nil for a
-    missing number."""
+    """A list of finite numbers within bounds: exactly ``exact`` of them, or at most ``max_count``. ``allow_nil``
+    permits nil in place of a missing number.
+    """
 
     max_count: int = 0
     exact: int = 0
@@ -336,10 +341,10 @@ class Nullable(ValueType):
 
 @dataclass(frozen=True)
 class TaggedItem(ValueType):
-    """Type of an item of a :class:`TaggedUnion`, which is transmitted with its number first.
+    """Type of an item in a :class:`TaggedUnion`, which is transmitted with its number first.
 
-    The item remains a plain list here. The union decodes each item separately, so that an invalid item does not affect its
-    neighbours.
+    The item remains a plain list at this stage. The union decodes each item separately, so that an invalid item does
+    not affect its neighbours.
     """
 
     family: str
@@ -359,7 +364,7 @@ class TaggedItem(ValueType):
 
 @dataclass(frozen=True)
 class AnyValue(ValueType):
-    """Any msgpack value up to a depth of nesting. Only the processes of one server use it, never a peer."""
+    """Any msgpack value up to a maximum nesting depth. Only the processes of one server use this type; peers never do."""
 
     depth: int = 8
 

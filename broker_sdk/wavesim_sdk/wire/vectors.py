@@ -100,7 +100,7 @@ _EMULATOR_REQUESTS = _items(
     e.Written(251, 1),
 )
 
-#: test vectors as (token, sequence, ack, message)
+#: test vectors, each as (token, sequence, ack, message)
 VECTORS: list[tuple[int, int, int, Any]] = [
     (0, 1, 0, m.Hello(2**63 - 1, bytes(40))),
     (0, 0, 0, m.Challenge(2**63 - 1, _COOKIE)),
@@ -153,7 +153,7 @@ VECTORS: list[tuple[int, int, int, Any]] = [
 ]
 
 
-#: alternative encodings of messages; a receiver must accept each
+#: alternative encodings of messages; a receiver must accept all of them
 ALTERNATIVES = {
     "KEEPALIVE, its array as array16 and its number as uint64": (m.Keepalive(12), "dc0001cf000000000000000c"),
     "KEEPALIVE, its array as array32 and its number as uint16": (m.Keepalive(12), "dd00000001cd000c"),
@@ -171,7 +171,7 @@ ALTERNATIVES = {
 
 
 def to_json_value(value: Any) -> Any:
-    """Return a value for JSON; bytes become {"bin": hexadecimal}."""
+    """Return a value in a form that JSON can store; bytes become {"bin": hexadecimal}."""
     if isinstance(value, bytes):
         return {"bin": value.hex()}
     if isinstance(value, list | tuple):
@@ -186,7 +186,7 @@ def _line(name: str, data: bytes, token: int, sequence: int, ack: int, message: 
 
 
 def vectors_markdown() -> str:
-    """Return the vectors, one per line, for docs/PROTOCOL.md."""
+    """Return the test vectors, one per line, for docs/PROTOCOL.md."""
     lines = [
         _line(message_type(message).name, encode(message, token, sequence, ack), token, sequence, ack, message)
         for token, sequence, ack, message in VECTORS
@@ -195,7 +195,7 @@ def vectors_markdown() -> str:
 
 
 def alternatives_markdown() -> str:
-    """Return the alternative encodings, one per line: name, bytes, meaning."""
+    """Return the alternative encodings, one per line, each with name, bytes and meaning."""
     lines = []
     for name, (message, body) in ALTERNATIVES.items():
         header = encode(message, TOKEN, 9, 1)[: m.HEADER_BYTES]
@@ -207,7 +207,7 @@ KEY = bytes(range(32))
 
 
 def sealed_markdown() -> str:
-    """Return sealed datagrams with all inputs from which they are computed, for docs/PROTOCOL.md."""
+    """Return sealed datagrams together with all inputs from which they are computed, for docs/PROTOCOL.md."""
     from wavesim_sdk.wire import seal
 
     client = seal.SessionSeal(KEY, _COOKIE, 7, TOKEN, is_client=True)

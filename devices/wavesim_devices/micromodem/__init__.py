@@ -1,1 +1,1 @@
-"""Virtual WHOI Micro-Modem: ``sentences`` (serial protocol), ``packets`` (what goes through the water), ``device``."""
+"""Virtual WHOI Micro-Modem: ``sentences`` (serial protocol), ``packets`` (signals in the water), ``device``."""

@@ -46,7 +46,7 @@ from wavesim_sdk.wire.items import Reception, SignalSent
 
 FIRMWARE = {1: "0.93.0.30", 2: "2.0.36274"}
 REVISION_S = 10.0  #: interval of CAREV
-LATE_S = 2.0  #: time in s after which a frame that does not come is given up
+LATE_S = 2.0  #: time in s after which the modem stops waiting for a frame
 MINI_FRAME = 90  #: maximum number of bytes of a flexible packet that the receiver reports as a mini frame
 MINI_BITS = 0x1FFF
 ROUNDING_S = 1e-9
@@ -54,7 +54,7 @@ ROUNDING_S = 1e-9
 
 @dataclass(frozen=True)
 class ModemProperties:
-    """Properties in which modems differ."""
+    """Properties that differ between modems."""
 
     address: int  #: address, as in the configuration
     generation: int  #: 1 or 2
@@ -116,7 +116,7 @@ class MicroModemDevice:
         self.send(sentence(*fields))
 
     def _utc(self, time_ns: int | None = None) -> datetime:
-        """Return what the modem's clock shows at a simulation time in ns, or now."""
+        """Return the time of the modem's clock at a simulation time in ns, or now."""
         return utc(self._now * 1e9 if time_ns is None else time_ns) + self._clock
 
     def _stamp(self) -> str:
@@ -165,7 +165,7 @@ class MicroModemDevice:
         self._say("CAALQ", "AUV", 11)
 
     def _on_ccmsc(self, fields: list[str]) -> None:
-        """Restart: the modem does not sleep."""
+        """Restart immediately, because the modem does not sleep."""
         self._check_idle()
         self._say("CAREV", self._stamp(), "INIT")
         self._say_revision()
@@ -370,7 +370,7 @@ class MicroModemDevice:
         self._say_statistics(CycleStatistics(r, 0, s.source, s.destination, 2))
 
     def _receive_cycle(self, s: Signal, cycle: Cycle) -> None:
-        """Report a cycle that another modem starts; if it asks for this modem's data, request them from the host."""
+        """Report a cycle that another modem starts. If the cycle requests this modem's data, ask the host for the data."""
         self._say("CACYC", 0, cycle.source, cycle.destination, cycle.rate, int(cycle.ack), cycle.frames)
         if cycle.source == self.modem.address and not self._transmitter.busy and self._cycle is None:
             self._cycle = cycle
@@ -399,7 +399,7 @@ class MicroModemDevice:
             self._end_packet(packet, r)
 
     def _end_packet(self, packet: PacketAssembler, r: Reception) -> None:
-        """Report what is left of a packet after its last signal, and acknowledge its frames."""
+        """After the last signal of a packet, report its remaining frames and acknowledge them."""
         self._packet = None
         s = packet.first
         missing = sorted(set(range(s.frames)) - packet.frames.keys())

@@ -1,4 +1,4 @@
-"""Long baseline of the Micro-Modem: one query, and up to four transponders with a frequency or a code each."""
+"""Long-baseline navigation with the Micro-Modem: one query, and up to four transponders, each with its own frequency or code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_TIMEOUT_MS = 60_000
 
 @dataclass
 class NavigationQuery:
-    """A query, the replies that it expects, and the travel times of those that have come."""
+    """A query, the replies that it expects, and the travel times of the replies that have arrived."""
 
     frequency: float  #: Hz
     timeout: float  #: s after the emission at which the modem reports
@@ -32,7 +32,7 @@ class NavigationQuery:
     times: dict[int, float] = field(default_factory=dict)  #: one-way travel times in s, by transponder
 
     def add(self, r: Reception, turn_around: float) -> None:
-        """Take a pulse as the reply of a transponder, if it is the first that fits. ``turn_around`` is in s."""
+        """Accept a pulse as the reply of a transponder if it is the first one that matches. ``turn_around`` is in s."""
         if self.sent_ns is None:
             return
         travel = 0.5 * ((r.reception_ns - self.sent_ns) * 1e-9 - turn_around)

@@ -27,7 +27,7 @@ class Rate:
     preamble: float = 0.0  #: probe and gap, s
 
     def frame_time(self) -> float:
-        """Return the length of a frame in s. Frames that are not full take as long."""
+        """Return the duration of a frame in s. A frame that is not full takes just as long."""
         return 8.0 * self.size / self.bit_rate
 
 

@@ -21,7 +21,7 @@ DEFAULTS = {name: int(value) for name, _, value in (text.partition("=") for text
 
 
 class InvalidSentence(Exception):
-    """A host's sentence that the modem cannot carry out; arguments: the code and the text of its CAERR."""
+    """Raised for a host's sentence that the modem cannot execute. The arguments are the code and the text of its CAERR."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -71,7 +71,7 @@ def whole(fields: list[str], index: int, low: int, high: int) -> int:
 
 
 def data(fields: list[str], index: int, most: int) -> bytes:
-    """Return a field of hexadecimal digits as bytes, of which there may be ``most``. Raises InvalidSentence."""
+    """Return a field of hexadecimal digits as at most ``most`` bytes. Raises InvalidSentence if it is invalid or too long."""
     try:
         found = bytes.fromhex(fields[index])
     except (IndexError, ValueError):

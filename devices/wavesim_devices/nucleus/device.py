@@ -1,4 +1,4 @@
-"""Virtual Nucleus with its ports: what it measures, and the commands that it executes."""
+"""Virtual Nucleus with its ports, measurements and commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class _CommandError(Exception):
-    """Command that is answered with ERROR; the text is the answer to GETERROR."""
+    """Raised for a command that is answered with ERROR. Its text is the answer to GETERROR."""
 
 
 class Nucleus:
@@ -103,7 +103,7 @@ class Nucleus:
                 self._navigate(ahrs, attitude, water)
 
     def _is_due(self, group: str, time_ns: int) -> bool:
-        """Return whether a packet is on and its period has begun."""
+        """Return whether a packet is enabled and its period has begun."""
         settings = self.settings[group]
         period = time_ns * int(settings["FREQ"]) // 10**9
         if settings.get("DS") == "OFF" or self._last.get(group, -1) >= period:
@@ -177,7 +177,7 @@ class Nucleus:
 
 
 class StreamConnection:
-    """Connection at the port of the packets. It ignores what the host sends."""
+    """Connection at the packet port. It ignores bytes from the host."""
 
     def __init__(self, nucleus: Nucleus, send: Bytes) -> None:
         self.nucleus, self.send = nucleus, send
@@ -195,7 +195,7 @@ class StreamConnection:
 
 
 class CommandConnection(StreamConnection):
-    """Connection at the port of the commands, with a password at TCP, or at the serial port."""
+    """Connection at the command port, where TCP needs a password, or at the serial port."""
 
     def __init__(self, nucleus: Nucleus, send: Bytes, asks_password: bool) -> None:
         super().__init__(nucleus, send)
@@ -221,7 +221,7 @@ class CommandConnection(StreamConnection):
             send(PROMPT)
 
     def send_packet(self, data: bytes) -> None:
-        """Send a packet, after the login."""
+        """Send a packet if the host has logged in."""
         if self._logged_in:
             self.send(data)
 
@@ -366,7 +366,7 @@ class CommandConnection(StreamConnection):
 
 
 def _selected(values: Mapping[str, str], keys: list[str]) -> str:
-    """Return `KEY=value` for the chosen values, or for each of them."""
+    """Return `KEY=value` for the chosen values, or for all values."""
     chosen = [k.strip().upper() for k in keys if k] or list(values)
     if missing := [k for k in chosen if k not in values]:
         raise _CommandError(f"unknown argument {missing[0]}")

@@ -1,4 +1,4 @@
-"""Settings of the Nucleus by group, with their limits. What the device does not emulate accepts only its default."""
+"""Settings of the Nucleus by group, with their limits. A setting that is not emulated accepts only its default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that a host sends to an S2C modem, cut out of its bytes.
+"""Split the bytes from the host of an S2C modem into commands.
 
 A command is a line that ends with LF or CR LF. After the length field of a ``AT*SEND`` command, that many bytes are
 data, whatever they contain, and a line end follows.

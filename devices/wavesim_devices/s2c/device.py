@@ -41,7 +41,9 @@ class S2cModel:
     preamble: float
     frequency: float
     source_level: float
-    multiline: bool = True  #: answer ``?P``, ``?S`` and ``&V`` with many lines, as the maker's software expects
+    multiline: bool = (
+        True  #: whether to answer ``?P``, ``?S`` and ``&V`` with several lines, as the maker's software expects
+    )
 
 
 class S2cDevice:
@@ -86,7 +88,7 @@ class S2cDevice:
     # -- commands ------------------------------------------------------------------------------
 
     def answer(self, command: str) -> str:
-        """Carry out a command without data, and return its answer without the line end. Raises S2cCommandError."""
+        """Execute a command without data, and return its answer without the line end. Raises S2cCommandError."""
         if command.startswith("Z") and command[1:] in ("0", "1", "3", "4"):
             return self._reset(command)
         if self.settings.change(command):
@@ -124,7 +126,7 @@ class S2cDevice:
         return ["0", str(first), *["0"] * 14]
 
     def send(self, command: SendCommand) -> str:
-        """Carry out a command with data, and return its answer. Raises S2cCommandError."""
+        """Execute a command with data, and return its answer. Raises S2cCommandError."""
         limit = MAX_IM if command.kind else MAX_FRAGMENTS * (self.model.payload - 5)
         if command.process is not None and command.process >= NO_PROCESS:
             raise S2cCommandError("ERROR WRONG PID")
@@ -170,7 +172,7 @@ class S2cDevice:
         return "OK"
 
     def _transmit(self, frame: S2cFrame, to: int, at: int | None = None) -> None:
-        """Send a frame that nothing follows."""
+        """Send a single frame."""
         left: list[SignalSent] = []
 
         def began(sent: SignalSent) -> None:

@@ -1,4 +1,4 @@
-"""Messages of an S2C modem that wait for their acknowledgement: instant messages and bursts."""
+"""Messages of an S2C modem that are waiting to be acknowledged: instant messages and bursts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Exchange:
         self.transmitter.send(frame.pack(), self.to, Progress(began, ended, failed), level=self.level)
 
     def acknowledge(self, heard: Reception, frame: S2cFrame) -> float | None:
-        """Take an acknowledgement of the waiting frame; return the travel time in s, NaN if it is unknown.
+        """Process an acknowledgement of the waiting frame. Return the travel time in s, or NaN if it is unknown.
 
         Return None if the acknowledgement belongs to another frame.
         """

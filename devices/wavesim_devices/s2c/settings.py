@@ -38,7 +38,7 @@ _SETTING = re.compile(r"([!@][A-Z]+)(\d{1,9})")
 
 
 class S2cCommandError(Exception):
-    """Command that the modem refuses; the text is its answer."""
+    """Raised for a command that the modem refuses. Its text is the modem's answer."""
 
 
 @dataclass
@@ -60,7 +60,7 @@ class S2cSettings:
         self.values = {**DEFAULTS, "!CA": self.sound_speed}
 
     def change(self, command: str) -> bool:
-        """Apply a command that changes a setting; return False if it is none. Raises S2cCommandError."""
+        """Apply a command that changes a setting. Return False if it is not such a command. Raises S2cCommandError."""
         match = _SETTING.fullmatch(command)
         if match is None:
             return False

@@ -22,7 +22,7 @@ TYPES = ("pressure", "ahrs", "battery")  #: sensors that the beacon reads if the
 PART_NUMBERS = {"X150": 795, "X110": 843}
 BANNER = b"Blueprint Subsea SeaTrac %s\r\nMain firmware 2.2.1024\r\n"
 REBOOT_S = 6.0
-SLACK_S = 0.5  #: time in s for which the beacon waits longer than the longest answer takes
+SLACK_S = 0.5  #: time in s that the beacon waits in addition to the duration of the longest answer
 SUPPLY_V, AIR_PRESSURE_PA, TEMPERATURE_C = 12.0, 101325.0, 15.0  #: without a sensor
 DEPTH_STEP_M = 0.5
 SUPPLY_MV = round(SUPPLY_V * 1000)
@@ -42,7 +42,7 @@ _ERRORS = {
 
 
 class CommandRefusal(Exception):
-    """A command that the beacon refuses; argument: the status."""
+    """Raised for a command that the beacon refuses. Its argument is the status."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -62,7 +62,7 @@ class BeaconExchange:
 
     @property
     def has_content(self) -> bool:
-        """Whether the answer has a packet."""
+        """Whether the answer contains a packet."""
         return self.protocol is not Protocol.PING or self.kind is MessageType.REQUEST_X
 
 

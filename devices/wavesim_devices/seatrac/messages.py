@@ -62,7 +62,7 @@ class Command(IntEnum):
 
 
 class MessageType(IntEnum):
-    """Types of acoustic messages. U: with USBL; X: the answer has the depth."""
+    """Types of acoustic messages. U: with USBL. X: the answer contains the depth."""
 
     ONE_WAY = 0
     ONE_WAY_U = 1

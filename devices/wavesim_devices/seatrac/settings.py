@@ -17,7 +17,7 @@ _AUTOMATIC_SPEED, FIX_MESSAGES = 0x01, 0x40
 
 @dataclass
 class Settings:
-    """The settings, as the block in which the host sees them."""
+    """Settings, stored as the block that the host reads and writes."""
 
     block: bytearray
 
@@ -78,5 +78,5 @@ class Settings:
         return float(self._value(_RANGE_TIMEOUT))
 
     def sound_speed(self, water: float) -> float:
-        """Return the sound speed in m/s with which the beacon computes ranges. ``water`` is that of the water."""
+        """Return the sound speed in m/s with which the beacon computes ranges. ``water`` is the true sound speed."""
         return water if self._value(_ENVIRONMENT) & _AUTOMATIC_SPEED else 0.1 * self._value(_SOUND_SPEED)

@@ -1,4 +1,4 @@
-"""Agents with parameters, and those of them that use no sound: node and address resolution."""
+"""Agents with parameters, and the two agents that use no sound: node and address resolution."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ParameterAgent:
         self.container.reply(message, UNET + "RefuseRsp", "REFUSE", reason=reason)
 
     def notify(self, topic: str, clazz: str, **fields: Any) -> None:
-        """Publish a message on one of the agent's own topics; the main one has no name."""
+        """Publish a message on one of the agent's own topics. The main topic has no name."""
         recipient = f"#{self.name}__{topic}__ntf" if topic else f"#{self.name}__ntf"
         self.container.post(AgentMessage(clazz, fields, sender=self.name, recipient=recipient))
 
@@ -84,7 +84,7 @@ class ParameterAgent:
         self.container.reply(message, "org.arl.fjage.param.ParameterRsp", index=index, values=values, **head)
 
     def _change(self, parameter: AgentParameter, value: Any) -> None:
-        """Set a parameter. The answer always has the value that applies, so that a refusal is visible."""
+        """Set a parameter. The answer always contains the value that applies, so that the requester notices a refusal."""
         if value is None or parameter.change is None:
             return
         try:

@@ -28,12 +28,12 @@ READING_S = 0.02
 
 
 def read_later(call: Callable[[], None]) -> None:
-    """Call a function when the modem has read a line."""
+    """Call a function when the modem has finished reading a line."""
     asyncio.get_running_loop().call_later(READING_S, call)
 
 
 def read_at_once(call: Callable[[], None]) -> None:
-    """Call a function at once: in lockstep, what a device does must not depend on wall time."""
+    """Call a function immediately, because in lockstep a device must not depend on wall time."""
     call()
 
 
@@ -61,6 +61,11 @@ class UnetDevice:
         node = NodeAgent(self.container, address, broker.name)
         arp = AddressAgent(self.container, {broker.name: address, **addresses})
         self.container.agents = {a.name: a for a in (node, self.phy, self.link, *others, self.ranging, arp)}
+
+    @property
+    def errors(self) -> int:
+        """Number of lines that were not valid requests or messages."""
+        return self.container.malformed
 
     def connect(self, port: str, send: Bytes) -> GatewayConnection:
         """Connect a gateway."""

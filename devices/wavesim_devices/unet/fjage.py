@@ -81,7 +81,7 @@ class Agent(Protocol):
 
 
 class AgentContainer:
-    """The agents of a modem, and the gateways that are connected with it."""
+    """Agents of a modem, and the gateways that are connected to it."""
 
     def __init__(self, agents: Mapping[str, Agent], sent_at: Callable[[], int]) -> None:
         self.agents, self.sent_at = agents, sent_at
@@ -108,7 +108,7 @@ class AgentContainer:
         self.post(AgentMessage(clazz, fields, perf, request.recipient, request.sender, in_reply_to=request.message_id))
 
     def agree(self, request: AgentMessage) -> None:
-        """Answer a request: its result will follow."""
+        """Tell the sender of a request that the result will follow."""
         self.reply(request, MESSAGE, "AGREE")
 
 

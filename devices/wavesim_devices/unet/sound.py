@@ -58,7 +58,7 @@ class UnetDatagram:
 
 
 class PhysicalAgent(ParameterAgent):
-    """Physical layer: it sends frames at once, and publishes the frames that it receives."""
+    """Physical layer, which sends frames immediately and publishes the frames that it receives."""
 
     services = (SERVICES + "PHYSICAL", SERVICES + "DATAGRAM")
 
@@ -151,7 +151,7 @@ class PhysicalAgent(ParameterAgent):
 
 
 class LinkAgent(ParameterAgent):
-    """Link: it sends datagrams and, if a program wants it, waits for their acknowledgement and repeats them."""
+    """Link, which sends datagrams. If a program requests it, the link waits for acknowledgements and repeats unacknowledged datagrams."""
 
     services = (SERVICES + "LINK", SERVICES + "DATAGRAM")
 
@@ -242,7 +242,7 @@ class LinkAgent(ParameterAgent):
         )
 
     def step(self, time: float) -> None:
-        """Repeat the datagrams whose acknowledgement is overdue."""
+        """Repeat each datagram whose acknowledgement is overdue."""
         for sequence, pending in list(self._pending.items()):
             if pending.deadline is None or time < pending.deadline:
                 continue
@@ -256,7 +256,7 @@ class LinkAgent(ParameterAgent):
 
 @dataclass
 class _Pending:
-    """Datagram that waits for its acknowledgement."""
+    """Datagram that is waiting to be acknowledged."""
 
     message: AgentMessage
     datagram: UnetDatagram
@@ -265,7 +265,7 @@ class _Pending:
 
 
 class ForwardingAgent(ParameterAgent):
-    """Transport or routing in a network of one hop: it leaves all datagrams to the link."""
+    """Transport or routing in a single-hop network, which passes all datagrams to the link."""
 
     def __init__(self, name: str, container: AgentContainer, link: LinkAgent) -> None:
         super().__init__(name, container)
@@ -315,7 +315,7 @@ class RangingAgent(ParameterAgent):
             self.container.reply(message, UNET + "localization.RangeNtf", **fields)
 
     def step(self, time: float) -> None:
-        """Give up the queries that have no reply."""
+        """Give up queries that received no reply in time."""
         for to, (_, deadline) in list(self._pending.items()):
             if deadline is not None and time >= deadline:
                 self._fail(to, "no reply")

@@ -67,7 +67,7 @@ ASCII_TYPES: Mapping[int, tuple[str, int]] = MappingProxyType(
 
 
 class _CommandError(Exception):
-    """Command that is answered with VNERR and this code."""
+    """Raised for a command that is answered with VNERR and this code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -145,7 +145,7 @@ class VectorNav:
                 self.send(output.frame(self.sampler.numbers))
 
     def _begins(self, register: int, period: int) -> bool:
-        """Return whether a period of an output has begun since the last one."""
+        """Return whether a period of an output has begun since its last message."""
         last = self._last_period.get(register)
         self._last_period[register] = period
         return last is None or period > last

@@ -32,7 +32,7 @@ class Sampler:
         self._last_ns: int | None = None
 
     def take(self, values: Mapping[str, Value]) -> None:
-        """Take the newest values by sensor type. `ahrs` and `imu` must be among them."""
+        """Store the newest values by sensor type. `ahrs` and `imu` must be among them."""
         n, imu, ahrs = self.numbers, values["imu"], values["ahrs"]
         self._clock(imu.time_ns)
         R = rotation(quaternion(ahrs.roll, ahrs.pitch, ahrs.heading))

@@ -26,7 +26,7 @@ class LocalPosition:
 
 class DeadReckoning:
     """Position since the last reset. Velocities are integrated with the trapezoidal rule, also over a gap between two
-    valid velocities. The yaw drifts at a constant rate, as that of a calibrated gyro does.
+    valid velocities. The yaw drifts at a constant rate, like the yaw of a calibrated gyro.
     """
 
     def __init__(self, yaw_drift: float) -> None:
@@ -38,12 +38,12 @@ class DeadReckoning:
         self._last: tuple[int, Floats] | None = None  # time and velocity of the last valid measurement, local frame
 
     def reset(self, time_ns: int) -> None:
-        """Make the present frame of the vehicle the local frame."""
+        """Make the current frame of the vehicle the local frame."""
         self._start_ns, self._R_start, self._R_LB = time_ns, self._R_WB, np.eye(3)
         self._position, self._variance, self._last = np.zeros(3), 0.0, None
 
     def turn(self, time_ns: int, roll: float, pitch: float, heading: float) -> None:
-        """Take the attitude of the body in rad."""
+        """Store the attitude of the body in rad."""
         self._R_WB = rotation(quaternion(roll, pitch, heading))
         if self._start_ns is None:
             self.reset(time_ns)
@@ -52,7 +52,7 @@ class DeadReckoning:
             self._R_LB = self._R_start.T @ drift @ self._R_WB
 
     def move(self, measured: Measurement) -> None:
-        """Take a velocity over the bottom; an invalid one leaves a gap."""
+        """Add a velocity over the bottom. An invalid velocity leaves a gap."""
         if self._start_ns is None or not measured.valid:
             return
         velocity = self._R_LB @ np.array(measured.velocity)

@@ -53,7 +53,7 @@ def _send_pd(send: Bytes, form: str, ensemble: Ensemble) -> None:
 
 
 class PdConnection(HostConnection):
-    """Connection at the port of PD4 or PD6, which takes no commands."""
+    """Connection at the PD4 or PD6 port, which accepts no commands."""
 
     def __init__(self, dvl: DvlInstrument, send: Bytes, form: str) -> None:
         super().__init__(dvl, send)

@@ -1,4 +1,4 @@
-"""Virtual Water Linked DVL with its ports: what it measures when, and what it does for a host."""
+"""Virtual Water Linked DVL: its measurements and their times, and its functions for hosts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CHIP = "0x57615665"
 
 @dataclass
 class Calibration:
-    """Calibration of the gyro that is going on."""
+    """Calibration of the gyro in progress."""
 
     end_ns: int
     answer: Callable[[str], None]  #: receives the error, or no text
@@ -98,13 +98,13 @@ class DvlInstrument:
     # -------------------------------------------------------------- commands; each raises a ValueError with the reason
 
     def configure(self, new: Mapping[str, Any]) -> None:
-        """Change settings: all or none."""
+        """Change all given settings, or none if one is invalid."""
         self.settings = changed_settings(self.settings, new)
         if self._mode not in self.settings.modes and self.settings.modes:
             self._mode = self.settings.modes[0]
 
     def reset_dead_reckoning(self) -> None:
-        """Make the present position and attitude the origin."""
+        """Make the current position and attitude the origin."""
         if "ahrs" not in self.sensors:
             raise ValueError("no attitude: the body has no sensor of type 'ahrs'")
         self._reckoning.reset(self._now_ns)
@@ -204,7 +204,7 @@ class DvlInstrument:
             host.report_position(position, unix_s)
 
     def _calibrate(self, ahrs: Value | None) -> None:
-        """End calibrations: with an error if the vehicle moves, otherwise after their duration."""
+        """End calibrations, with an error if the vehicle is moving, otherwise after their duration."""
         moves = math.hypot(*self._velocity) > REST_SPEED or (ahrs is not None and math.hypot(*ahrs.rates) > REST_RATE)
         for c in list(self._calibrations):
             if moves or self._now_ns >= c.end_ns:

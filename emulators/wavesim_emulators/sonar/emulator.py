@@ -74,7 +74,7 @@ class SonarEmulator(FrameEmulator):
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self._instruments: dict[int, SonarInstrument] = {}
-        self.newest: dict[int, PingResult] = {}  #: newest ping of each sensor, by its row in the table `sonar`
+        self.newest: dict[int, PingResult] = {}  #: newest ping of each sensor, by its row in the `sonar` table
 
     def warm_up(self) -> None:
         here = SonarPose(np.zeros(3), np.eye(3), np.ones(3), np.ones(3))

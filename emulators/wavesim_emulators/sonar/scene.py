@@ -203,7 +203,7 @@ class SonarScene:
         self.objects = np.concatenate([self.fixed, np.array(rows).reshape(-1, k.OBJECT_WIDTH)])
 
     def near(self, p: Floats, reach: float) -> Floats:
-        """Return the objects that a ray from ``p`` can reach."""
+        """Return the objects that a ray from ``p`` can hit."""
         o = self.objects
         apart = np.linalg.norm(o[:, k.OBJECT_CENTRE : k.OBJECT_CENTRE + 3] - p, axis=1)
         return np.ascontiguousarray(o[apart < reach + o[:, k.OBJECT_RADIUS]])
@@ -233,7 +233,7 @@ class SonarScene:
         return hits
 
     def _on_triangles(self, p: Floats, R: Floats, u: Floats, e: Floats, reach: float) -> k.TriangleHits:
-        """Return the triangle that each ray hits; without any ray if no triangle can be within reach."""
+        """Return the triangle that each ray hits. The result has no rays if no triangle can be within range."""
         if self.scene is None or np.linalg.norm(self.middle - p) > reach + self.wide:
             return k.TriangleHits(np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32), self.triangles)
         rays = np.empty((len(u), len(e), 3), np.float32)

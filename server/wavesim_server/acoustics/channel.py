@@ -1,4 +1,4 @@
-"""The acoustic channel: adds and removes transducers, plans their emissions, and collects records."""
+"""The acoustic channel, which adds and removes transducers, plans their emissions, and collects records."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from wavesim_world.config.acoustics import BeamPattern, Modem
 from wavesim_world.ocean.water import Water
 
 NO_RECORDS = np.zeros(0, SENT.dtype), np.zeros(0, RECEPTION.dtype)
-MAX_AHEAD = 3600.0  #: s, maximum time ahead for which a signal can be planned
+MAX_AHEAD = 3600.0  #: maximum time in s by which a signal can be planned ahead
 
 
 class EmissionRequest(NamedTuple):
-    """The part of a request that is the same for all signals."""
+    """The part of a signal request that is the same for all signals."""
 
-    level: float | None  #: source level in dB re 1 uPa at 1 m; None: that of the transducer
-    at: int | None  #: time of the emission by the node's own clock, ns; None: now
+    level: float | None  #: source level in dB re 1 uPa at 1 m; None means the level of the transducer
+    at: int | None  #: time of the emission in ns on the node's own clock; None means now
     number: int  #: number of the request
-    now: float  #: present time in s
+    now: float  #: current time in s
 
 
 @dataclass
@@ -50,10 +50,11 @@ class ActiveTransducer:
 
 @dataclass(frozen=True)
 class PreparedTransducer:
-    """Data of a transducer, computed before the transducer enters."""
+    """Data of a transducer, computed before the transducer is added."""
 
-    pattern: Floats | None  #: beam pattern of the transducer; only set if the channel does not have this pattern yet
-    head: tuple[Records, Records] | None  #: records of the hydrophone head and its hydrophones
+    #: beam pattern of the transducer; it is set only if the channel does not yet have this pattern
+    pattern: Floats | None
+    head: tuple[Records, Records] | None  #: records for the hydrophone head and its hydrophones
 
 
 class AcousticChannel:
@@ -80,7 +81,7 @@ class AcousticChannel:
         self._receptions: list[Record] = []
 
     def _set_medium(self, m: medium_arrays.Medium) -> None:
-        """Keep the arrays of the medium, and the table of their addresses for the kernels."""
+        """Keep the arrays of the medium, and the table with their addresses for the kernels."""
         self.medium, self.table = m, array_tables.address_table(m)
         counters = np.asarray(m.counters)  # members of a record array are slow to access
         self._record_counts = counters["sent"], counters["receptions"]
@@ -126,12 +127,12 @@ class AcousticChannel:
         self._count_listener(t, +1)
 
     def start_pinger(self, row: int, time: float) -> None:
-        """Plan the first ping of a pinger; its position must be known."""
+        """Plan the first ping from a pinger, whose position must be known."""
         while not medium.plan_first_ping(self.table, row, time):
             self.grow()
 
     def listen(self, row: int, on: bool, now: float) -> None:
-        """Let a transducer receive, or not; see :meth:`wavesim_server.Simulation.listen`."""
+        """Set whether a transducer receives; see :meth:`wavesim_server.Simulation.listen`."""
         self._node(row)
         node = self.medium.nodes[row]
         if not on:
@@ -143,7 +144,7 @@ class AcousticChannel:
                 self.grow()
 
     def remove(self, row: int) -> None:
-        """Remove a transducer and its planned emissions. Its signals in transit continue."""
+        """Remove a transducer and its planned emissions. Its signals in transit continue to travel."""
         node = self.nodes.pop(row, None)
         if node is None:
             return
@@ -169,7 +170,7 @@ class AcousticChannel:
         return self._beam_rows[beam]
 
     def _forget_beams(self) -> None:
-        """Free the rows of patterns that neither a transducer nor a signal in transit uses."""
+        """Free the rows of those patterns that are not used by any transducer or signal in transit."""
         signals = self.medium.signals
         live = signals.beam[signals.id > 0]
         for beam in [b for b, users in self._beam_users.items() if not users and self._beam_rows[b] not in live]:
@@ -204,7 +205,7 @@ class AcousticChannel:
         return found
 
     def _set_carrier_conditions(self, row: int, t: TransducerConfig) -> None:
-        """Set absorption and noise for the automatic emissions of a node."""
+        """Set the absorption and the noise for the automatic emissions of a node."""
         n = self.medium.nodes[row]
         if t.reply:
             n.reply_absorption, n.reply_noise = self.carrier_conditions(t.reply, t.band)
@@ -232,7 +233,7 @@ class AcousticChannel:
     def ping(
         self, row: int, frequency: float, code: int | None, duration: float | None, asked: EmissionRequest
     ) -> None:
-        """Plan a ping; see :meth:`wavesim_server.Simulation.ping`."""
+        """Plan an acoustic ping; see :meth:`wavesim_server.Simulation.ping`."""
         t = self._node(row).transducer
         frequency = _checked_number("frequency", frequency, "Hz", 1.0, 1e6)
         code = t.code if code is None else _checked_integer("code", code, 65535)
@@ -245,7 +246,7 @@ class AcousticChannel:
         self._plan_emission(row, asked)
 
     def send(self, row: int, payload: bytes, to: int, duration: float | None, asked: EmissionRequest) -> None:
-        """Plan a packet; see :meth:`wavesim_server.Simulation.send`."""
+        """Plan a modem packet; see :meth:`wavesim_server.Simulation.send`."""
         node, modem = self._node(row), self._modem(row)
         length = self._packet(row, SignalKind.DATA, to, payload, duration)
         kind = modems.modem_type_of(modem)
@@ -256,7 +257,7 @@ class AcousticChannel:
             node.next_departure = asked.at * 1e-9 + length
 
     def _packet(self, row: int, kind: SignalKind, to: int, payload: bytes, duration: float | None) -> float:
-        """Make the requested emission a packet of a modem, and return its length in s."""
+        """Turn the requested emission into a modem packet, and return its length in s."""
         modem = self._modem(row)
         to = _checked_integer("address", to, 2**31)
         if not isinstance(payload, (bytes, bytearray)):
@@ -274,14 +275,14 @@ class AcousticChannel:
         return length
 
     def _plan_packet(self, row: int, payload: bytes, asked: EmissionRequest) -> None:
-        """Plan the packet that :meth:`_packet` has made, and keep its payload."""
+        """Plan the packet made by :meth:`_packet`, and keep its payload."""
         self._plan_emission(row, asked)
         self._handles += 1
         self._payloads[self._handles] = bytes(payload)
         self.nodes[row].payloads.add(self._handles)
 
     def _departure_time(self, row: int, kind: modems.ModemType, modem: Modem, asked: EmissionRequest) -> int:
-        """Return the departure time that a modem's medium access assigns to a packet, in the time of the node's own
+        """Return the departure time that a modem's medium access assigns to a packet, on the node's own
         clock.
         """
         node, n, at, now = self.nodes[row], self.medium.nodes[row], asked.at, asked.now
@@ -299,7 +300,7 @@ class AcousticChannel:
         return round(max(kind.departure(modem, requested, busy, draw), requested) * 1e9)
 
     def range_request(self, row: int, to: int, payload: bytes, duration: float | None, asked: EmissionRequest) -> None:
-        """Plan a range query; see :meth:`wavesim_server.Simulation.range_request`."""
+        """Plan an acoustic range query; see :meth:`wavesim_server.Simulation.range_request`."""
         self._packet(row, SignalKind.RANGE_REQUEST, to, payload, duration)
         if to == 0:
             raise ValueError("a range request needs the address of one modem")
@@ -349,7 +350,7 @@ class AcousticChannel:
     # -- results ---------------------------------------------------------------------------------
 
     def collect(self) -> None:
-        """Collect the records that the medium wrote during an advance."""
+        """Collect the records that the medium has written during an advance."""
         if not (self._record_counts[0][0] or self._record_counts[1][0]):
             return
         sent, receptions = medium_setup.take_records(self.medium)
@@ -373,22 +374,22 @@ class AcousticChannel:
         return found
 
     def live_signals(self, table: Record, time: float) -> int:
-        """Fill rows of the signals table with the live signals; return their number."""
+        """Fill rows of the `signals` table with the live signals; return the number of these signals."""
         n = int(medium.fill_live_signals(self.table, time, array_tables.record_argument(table)))
         table["id"][n:] = 0
         return n
 
     @property
     def paths_dropped(self) -> int:
-        """Number of propagation paths omitted since the start.
+        """Number of propagation paths that have been omitted since the start.
 
-        A path is omitted if it is weaker than the paths that are computed, or has too many turning points.
+        A path is omitted if it is weaker than the paths that are computed, or if it has too many turning points.
         """
         return int(self._paths_dropped[0])
 
     @property
     def counters(self) -> tuple[int, int, int]:
-        """Return the numbers of signals (sent, received, in transit) since the start."""
+        """Return the numbers of signals since the start (sent, received, in transit)."""
         sent, heard, live = self._totals
         return int(sent[0]), int(heard[0]), int(live[0])
 

@@ -1,8 +1,9 @@
-"""Search for the eigenrays between a source and a receiver, in water whose sound speed depends only on depth; compiled.
+"""Search for the eigenrays between a source and a receiver, in water whose sound speed depends only on depth; the
+search is compiled.
 
 A fan of rays with many launch angles brackets the eigenray of each path. A path is identified by its first direction
-and its number of reversals. Travel time is stationary at the eigenray, so the Snell invariant times the miss corrects
-it to second order.
+and its number of reversals. Because travel time is stationary at the eigenray, the Snell invariant times the miss
+distance corrects it to second order.
 """
 
 from __future__ import annotations
@@ -65,11 +66,11 @@ EIGENRAY = Table(
         value("level", "dB re 1 uPa", "Level at the receiver, if there are more rays than the medium follows."),
     ),
 )
-MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle of the fan, rad
-FAN_ANGLES = 256  #: number of angles of the fan, in addition to those that graze a knot of the profile
-SPARE = 2  #: additional records at the end of a fan, for the ray that grazes the receiver and for a trial ray
-REVERSALS = 31  #: maximum number of reversals of a path; paths with more are counted as dropped
-GRAZE = 1e-7  #: relative offset in angle of the two fan rays on either side of a ray that grazes a knot
+MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle in the fan in rad
+FAN_ANGLES = 256  #: number of launch angles in the fan, in addition to those of rays that graze a knot of the profile
+SPARE = 2  #: number of additional records at the end of a fan, for the ray that grazes the receiver and for a trial ray
+REVERSALS = 31  #: maximum number of reversals of a path; paths with more reversals are counted as dropped
+GRAZE = 1e-7  #: relative angular offset of the two fan rays on either side of a ray that grazes a knot
 #: maximum distance in m by which an eigenray may miss the receiver; the travel time is corrected to second order
 # Where an eigenray grazes a knot, its end moves by millimetres with the last bit of its angle.
 MAX_MISS = 0.1
@@ -77,11 +78,11 @@ MAX_MISS = 0.1
 
 class EigenraySearch(NamedTuple):
     """A search for the eigenrays of a link. They have at most ``max_bounces`` bounces. Bounces off the bottom are
-    allowed only if ``bed``.
+    allowed only if ``bed`` is true.
 
-    :func:`launch_fan` fills the array ``fan``, whose last ``SPARE`` records are scratch. ``found`` has records EIGENRAY
-    for the results. ``no_points`` is an empty array (0, 2). ``ray`` has one record RAY (1,) for the ray that is being
-    traced.
+    :func:`launch_fan` fills the array ``fan``, whose last ``SPARE`` records are scratch space. ``found`` has EIGENRAY
+    records for the results. ``no_points`` is an empty array (0, 2). ``ray`` has one RAY record (1,) for the ray that is
+    being traced.
     """
 
     link: Link
@@ -98,10 +99,10 @@ def solve_launch_angle(
     link: Link, low: float, high: float, down: bool, reversals: int, no_points: Floats, ray: Record
 ) -> float:
     """Find the launch angle of the ray that reaches the receiver, between two angles that bracket it. ``ray`` receives
-    the ray, without its length. Returns NaN if there is none.
+    the ray, without its length. Returns NaN if there is no such ray.
 
-    Where a ray grazes a maximum of the sound speed, the range jumps. On one side of the jump the ray turns there, on
-    the other side it continues. No ray reaches the ranges in between.
+    Where a ray grazes a maximum of the sound speed, the range jumps: on one side of the jump the ray turns at the
+    maximum, and on the other side it continues. No ray reaches the ranges in between.
     """
     reached, x = ray_range(link, low, down, reversals)
     if not reached:
@@ -135,7 +136,7 @@ def refine_eigenray(
     link: Link, theta: float, down: bool, reversals: int, no_points: Floats, ray: Record, with_length: bool
 ) -> float:
     """Find the eigenray of the same path near a known launch angle (secant method). Returns NaN if the eigenray no
-    longer exists. ``ray`` receives the ray. Its length is computed only if ``with_length``.
+    longer exists. ``ray`` receives the ray. Its length is computed only if ``with_length`` is true.
     """
     a, b = theta, theta * (1.0 + 1e-5)
     reached, x = ray_range(link, a, down, reversals)
@@ -167,7 +168,7 @@ def refine_eigenray(
 
 @device_function
 def _insert(fan: Records, n: int, angle: float) -> int:
-    """Insert an angle among the ``n`` ascending angles of a fan; return their new number."""
+    """Insert an angle among the ``n`` ascending angles of a fan; return the new number of angles."""
     k = n
     while k > 0 and fan[k - 1].angle > angle:
         fan[k].angle = fan[k - 1].angle
@@ -180,8 +181,8 @@ def _insert(fan: Records, n: int, angle: float) -> int:
 def _insert_grazing(profile: SoundSpeedProfile, k: int, source_speed: float, fan: Records, n: int) -> int:
     """Insert a ray on each side of the ray that turns at a knot.
 
-    At the angle of this ray, the derivative of the range is discontinuous. The range itself also jumps if the speed
-    decreases beyond the knot. Between two such angles the range is smooth.
+    At the angle of the ray that turns at a knot, the derivative of the range is discontinuous. The range itself also
+    jumps if the sound speed decreases beyond the knot. Between two such angles, the range is smooth.
     """
     z, c = profile.z, profile.c
     if 0 < k < z.shape[0] - 1:
@@ -202,7 +203,7 @@ def fan_size(knots: int) -> int:
 
 @device_function
 def _fill_fan_ray(profile: SoundSpeedProfile, source: WaterPoint, leaving: Record) -> None:
-    """Compute the fields of a record of the fan from its angle."""
+    """Compute the fields of a fan record from its angle."""
     p = leaving.invariant = cos(leaving.angle) / source.speed
     ux, us, high, up_how = excursion(profile, p, source, False, profile.z[0] - 1.0, True)
     lx, ls, low, low_how = excursion(profile, p, source, True, profile.z[-1] + 1.0, True)
@@ -213,10 +214,10 @@ def _fill_fan_ray(profile: SoundSpeedProfile, source: WaterPoint, leaving: Recor
 
 @device_function
 def launch_fan(profile: SoundSpeedProfile, source: float, fan: Records) -> int:
-    """Fill a fan, :func:`fan_size` records FAN, with rays of many launch angles from one source, for
+    """Fill a fan (:func:`fan_size` FAN records) with rays of many launch angles from one source, for
     :func:`find_eigenrays`.
 
-    Returns the number of rays. The rays are in order of ascending angle.
+    Returns the number of rays, which are in order of ascending angle.
     """
     z, c, at_source = profile.z, profile.c, water_point(profile, source)
     cs = at_source.speed
@@ -239,7 +240,7 @@ def launch_fan(profile: SoundSpeedProfile, source: float, fan: Records) -> int:
 
 
 class _Course(NamedTuple):
-    """Kind of a path: how often it runs to the upper reversal and to the lower reversal, and the sign of its last part."""
+    """Kind of a path: how often it runs to the upper and to the lower reversal, and the sign of its last part."""
 
     upper: int
     lower: int
@@ -248,7 +249,7 @@ class _Course(NamedTuple):
 
 @always_inline
 def _course(down: bool, reversals: int) -> _Course:
-    """Return the kind of the paths that leave down or up and have the given number of reversals."""
+    """Return the kind of those paths that leave downwards or upwards and have the given number of reversals."""
     if reversals == 0:
         return _Course(0, 0, 1.0 if down else -1.0)
     turns, last_down = reversals - 1, down == (reversals % 2 == 1)
@@ -267,7 +268,7 @@ def _range(leaving: Record, course: _Course) -> float:
 
 @always_inline
 def _range_slope(leaving: Record, course: _Course) -> float:
-    """Return the derivative of :func:`_range` with respect to the invariant."""
+    """Return the derivative of :func:`_range` with respect to the Snell invariant."""
     return float(
         course.upper * leaving.upper_slope + course.lower * leaving.lower_slope + course.sign * leaving.way_slope
     )
@@ -275,7 +276,7 @@ def _range_slope(leaving: Record, course: _Course) -> float:
 
 @device_function
 def _reach_receiver(link: Link, leaving: Record) -> bool:
-    """Return whether a ray of the fan reaches the receiver's depth; fill in the fields that depend on the receiver."""
+    """Return whether a ray of the fan reaches the receiver's depth, and fill in the fields that depend on the receiver."""
     source, receiver = link.source, link.receiver
     leaving.way = math.nan
     if receiver < leaving.upper or receiver > leaving.lower:
@@ -295,7 +296,7 @@ def _reach_receiver(link: Link, leaving: Record) -> bool:
 
 @device_function
 def _flattest_angle(link: Link) -> float:
-    """Return the launch angle of the flattest ray of a link that does not turn between source and receiver."""
+    """Return the launch angle of a link's flattest ray that does not turn between source and receiver."""
     profile, source, receiver = link.profile, link.source, link.receiver
     cs, peak = link.at_source.speed, 0.0
     for k in range(profile.z.shape[0]):
@@ -309,12 +310,12 @@ def _flattest_angle(link: Link) -> float:
 def find_eigenrays(search: EigenraySearch, n: int) -> tuple[int, int]:
     """Find all paths of a link with at most ``REVERSALS`` reversals, from a fan of ``n`` rays.
 
-    Returns (number of paths, number of dropped paths). A path is dropped if it has more reversals or if
-    ``search.found`` is full.
+    Returns (number of paths, number of dropped paths). A path is dropped if it has more than the maximum number of
+    reversals, or if ``search.found`` is full.
 
-    Between two rays of the fan with the same bounces the range is smooth. A receiver between their ranges has one path
-    between these rays. A receiver beyond both ranges has two paths if the range has an extreme between the rays. The
-    derivative of the range then has opposite signs at the two rays.
+    Between two rays of the fan with the same bounces, the range is smooth. If the receiver's range is between theirs,
+    there is one path between these rays. If it is beyond both, there are two paths if the range has an extremum between
+    the rays. In that case, the derivative of the range has opposite signs at the two rays.
     """
     link, fan = search.link, search.fan
     count = dropped = 0
@@ -342,7 +343,9 @@ def find_eigenrays(search: EigenraySearch, n: int) -> tuple[int, int]:
 def _search_side(
     search: EigenraySearch, one: Record, other: Record, down: bool, count: int, dropped: int
 ) -> tuple[int, int]:
-    """Add the paths between two neighbours of the fan that leave down or up, as :func:`find_eigenrays` does."""
+    """Add the paths between two neighbouring rays of the fan that leave downwards or upwards, as :func:`find_eigenrays`
+    does.
+    """
     link, kind = search.link, one.bounces
     r1, r2 = (one.reversals_down, other.reversals_down) if down else (one.reversals_up, other.reversals_up)
     first, most = max(math.floor(min(r1, r2)) - 2, 0.0), math.ceil(max(r1, r2)) + 2
@@ -374,7 +377,7 @@ def _search_side(
 def _add_eigenray(
     search: EigenraySearch, low: float, high: float, down: bool, reversals: int, count: int, dropped: int
 ) -> tuple[int, int]:
-    """Add the path between two angles."""
+    """Add the eigenray of the path between two launch angles."""
     root = solve_launch_angle(search.link, low, high, down, reversals, search.no_points, search.ray[0])
     if root != root:
         return count, dropped
@@ -388,9 +391,9 @@ def _add_eigenray(
 
 @device_function
 def _angle_beyond_receiver(search: EigenraySearch, one: Record, other: Record, course: _Course) -> float:
-    """Find an angle between two neighbours of the fan whose ray and theirs are on opposite sides of the receiver.
+    """Find an angle between two neighbouring rays of the fan whose ray reaches the other side of the receiver.
 
-    The search bisects for the extreme of the range. Returns NaN if there is no such angle, for example if the tangents
+    The search bisects for the extremum of the range. Returns NaN if there is no such angle, for example if the tangents
     at both ends do not meet beyond the receiver.
     """
     link, tried = search.link, search.fan[search.fan.shape[0] - 1]
@@ -422,8 +425,8 @@ def _angle_beyond_receiver(search: EigenraySearch, one: Record, other: Record, c
 
 @device_function
 def match_by_travel_time(search: EigenraySearch, travel: float) -> int:
-    """Return the index of the eigenray with the travel time nearest to a known one, within 1 ms; -1 = none.
-    ``search.ray[0]`` receives that eigenray. The fan is launched here.
+    """Return the index of the eigenray whose travel time is nearest to a known one, within 1 ms; -1 means none.
+    ``search.ray[0]`` receives that eigenray. This function launches the fan.
     """
     link, found, ray = search.link, search.found, search.ray[0]
     n = launch_fan(link.profile, link.source, search.fan)

@@ -1,10 +1,11 @@
-"""Queues of future events, compiled: timing wheels of candidates and events, and the order of the events in a tick.
+"""Queues of future events, compiled: timing wheels for candidates and events, and the order of the events within a
+tick.
 
 A candidate is a signal on its way to a node; its slot in the wheel is the earliest tick at which it can arrive. The
-candidates of a slot are in chunks of adjacent records, so that the next ones are known while one is processed. An
+candidates in a slot are in chunks of adjacent records, so that the next ones are known while one is being processed. An
 event is planned to the nanosecond. Its slot in the wheel of events is its tick. When the tick begins, its events are
-sorted into bins: short intervals of the tick, each with a list in the order of time, kind and key. Planning an event and
-taking the next one therefore cost the same, however many events there are.
+sorted into bins: short intervals of the tick, each with a list in the order of time, kind and key. Therefore, the cost
+of planning an event and of taking the next one does not depend on the number of events.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics.medium_arrays import BINS, CHUNK_SIZE, ISOVELOCITY, NO_EVENT, WHEEL_TICKS, Medium
 from wavesim_server.array_tables import prefetch
 
-AHEAD = 3  #: number of candidates after the present one whose data are prefetched
+AHEAD = 3  #: number of candidates after the current one whose data are prefetched
 
 
 class FollowedPath(NamedTuple):
@@ -31,7 +32,9 @@ class FollowedPath(NamedTuple):
 
 @device_function
 def _comes_before(m: Medium, i: int, k: int) -> bool:
-    """Return True if one event comes before another: it is earlier, or it has the smaller key at the same time."""
+    """Return True if one event comes before another, either because it is earlier or because it has the smaller key at
+    the same time.
+    """
     event, other = m.events[i], m.events[k]
     if event.time != other.time:
         return bool(event.time < other.time)
@@ -42,7 +45,7 @@ def _comes_before(m: Medium, i: int, k: int) -> bool:
 
 @device_function
 def _sort_into_bin(m: Medium, k: int) -> None:
-    """Insert an event of the present tick into the list of its bin."""
+    """Insert an event of the current tick into the list of its bin."""
     now = m.tick[0]
     share = (m.events[k].time - now.start) * (BINS / m.water[0].step)
     b = max(int(min(share, BINS - 1.0)) if share > 0.0 else 0, now.bin)
@@ -65,7 +68,7 @@ def _sort_into_bin(m: Medium, k: int) -> None:
 
 @device_function
 def _file_event(m: Medium, k: int) -> None:
-    """File an event under its bin, if it is in the present tick, else under its tick."""
+    """File an event under its bin if it is in the current tick, and under its tick otherwise."""
     now, time = m.tick[0], m.events[k].time
     if now.is_open != 0 and not time > now.end:
         _sort_into_bin(m, k)
@@ -95,7 +98,7 @@ def push_event(m: Medium, time: float, kind: int, key: int, subject: int, node: 
 
 @device_function
 def begin_tick(m: Medium, number: int, start: float, end: float) -> None:
-    """Sort the events of a tick, unless it has begun already."""
+    """Sort the events of a tick into bins, unless the tick has already begun."""
     now = m.tick[0]
     if now.is_open != 0:
         return
@@ -111,7 +114,7 @@ def begin_tick(m: Medium, number: int, start: float, end: float) -> None:
 
 @device_function
 def next_event(m: Medium) -> int:
-    """Return the row of the first event of the present tick; -1 if there is none left."""
+    """Return the row of the first event left in the current tick; -1 if there is none."""
     now = m.tick[0]
     if now.waiting == 0:
         return -1
@@ -165,7 +168,7 @@ def new_candidate(m: Medium, signal: int, node: int, followed: FollowedPath) -> 
 @device_function
 def schedule_candidate(m: Medium, candidate: int, time: float, tick: int) -> None:
     """Schedule the next check of a candidate in the tick that contains ``time``, but not before ``tick + 1``. The
-    candidate waits in a chunk, so its record becomes free.
+    candidate waits in a chunk, so its own record becomes free.
     """
     due, k = time / m.water[0].step, tick + 1
     if due > k:  # an infinite time (a body whose state diverged) is checked in the next tick
@@ -188,8 +191,8 @@ def schedule_candidate(m: Medium, candidate: int, time: float, tick: int) -> Non
 
 @device_function
 def take_candidate(m: Medium, tick: int) -> int:
-    """Take the candidate that was scheduled last from the wheel of a tick, which must not be empty. Returns the record
-    that it has while it is processed.
+    """Take the candidate that was scheduled last from the wheel slot of a tick, which must not be empty. Returns the
+    record that holds the candidate while it is being processed.
     """
     slot = tick & (WHEEL_TICKS - 1)
     c = m.wheel[slot]
@@ -232,6 +235,6 @@ def _prefetch_waiting(m: Medium, row: int, tick: int) -> None:
 
 @device_function
 def free_candidate(m: Medium, candidate: int) -> None:
-    """Free the record of a candidate that is done."""
+    """Free the record of a candidate whose processing is finished."""
     m.signals[m.candidates[candidate].signal].pending -= 1
     _free_candidate_record(m, candidate)

@@ -1,11 +1,11 @@
-"""Search for all rays from a source to a receiver that bounce off a bed that is not level; compiled.
+"""Search for all rays from a source to a receiver that bounce off a bed that is not level; the search is compiled.
 
-A fan of rays in the vertical plane through source and receiver brackets the rays that reach the receiver. Each leg, the
-part of a ray between two reversals, is searched separately. The history of a ray is its sequence of surface bounces,
-bed bounces, turning points and maxima of the sound speed. Between two rays of the fan with the same history, the range
-is assumed to be smooth. Where the history changes, a search finds the launch angle of the change. Near the receiver,
-the interval between two launch angles is halved. It is halved again while the range is so curved that the interval may
-hide a pair of rays. Each ray is then aimed as in :mod:`range_dependent_rays`.
+A fan of rays in the vertical plane through source and receiver brackets the rays that reach the receiver. Each leg,
+which is the part of a ray between two reversals, is searched separately. The history of a ray is its sequence of
+surface bounces, bed bounces, turning points and maxima of the sound speed. Between two rays of the fan with the same
+history, the range is assumed to be smooth. Where the history changes, a search finds the launch angle of the change.
+Near the receiver, the interval between two launch angles is halved. It is halved again as long as the curvature of the
+range is so large that the interval may hide a pair of rays. Each ray is then aimed as in :mod:`range_dependent_rays`.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow
 from wavesim_server.acoustics.types import Record, Records, Vector
 from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
-ANGLES, BACK = 332, 12  #: number of rays of the fan to each side, and number of rays beyond the vertical
-FLAT = 2e-2  #: launch angle in rad above which the steps of the fan grow
+ANGLES, BACK = 332, 12  #: number of rays in the fan to each side, and number of rays beyond the vertical
+FLAT = 2e-2  #: launch angle in rad above which the steps between the rays of the fan grow
 REACH = 0.06  #: distance from the receiver within which the fan is refined, as a fraction of a ray's maximum range
 CLOSE = 0.01  #: maximum distance in m by which a ray of the fan may miss the receiver before it is aimed
 ALWAYS = 2  #: minimum number of halvings of the angle between two rays near the receiver
-DIVISIONS = 64  #: maximum number of changes of history that are located between two rays of the fan
+DIVISIONS = 64  #: maximum number of history changes that are located between two rays of the fan
 
 
 class Course(NamedTuple):
-    """Data of a scan: water and bed, source and receiver, the horizontal direction between them, and the arrays of the
-    scan.
+    """Data of a scan: water and bed, source and receiver, the horizontal direction from one to the other, and the
+    arrays of the scan.
     """
 
     guide: Waveguide
@@ -63,7 +63,7 @@ class Course(NamedTuple):
 
 @device_function
 def _angle(k: int) -> float:
-    """Return the launch angle of a ray of the fan. The angles begin at the horizontal and end slightly beyond the
+    """Return the launch angle of a ray in the fan. The angles begin at the horizontal and end slightly beyond the
     vertical; the steps between them grow above `FLAT`.
     """
     if k >= ANGLES - BACK:
@@ -79,7 +79,7 @@ def scan(
     """Add all rays from a to b that bounce off the bed to the ``count`` rays that have already been found. A ray has at
     most ``guide.max_bounces`` bounces.
 
-    Returns (new number of rays, lower bound of the number of dropped rays). Rays are dropped if there is no room for
+    Returns (new number of rays, lower bound on the number of dropped rays). Rays are dropped if there is no room for
     them or if they have too many reversals.
     """
     far = hypot(b.x - a.x, b.y - a.y)
@@ -118,7 +118,7 @@ def _shoot(w: Course, sign: float, angle: float, slot: int, shot: Record) -> Non
 
 @device_function
 def _direction(w: Course, sign: float, angle: float) -> Vector:
-    """Return the direction of a launch angle, towards the receiver."""
+    """Return the direction towards the receiver at a given launch angle."""
     level = cos(angle)
     return Vector(level * w.lx, level * w.ly, sign * sin(angle))
 
@@ -131,7 +131,7 @@ def _ahead(w: Course, leg: Floats) -> float:
 
 @device_function
 def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int, shot: Record) -> tuple[int, int]:
-    """Add the rays to the receiver between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``.
+    """Add the rays that reach the receiver between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``.
 
     Each interval in which the rays have the same history is searched separately.
     """
@@ -169,7 +169,7 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
 def _refined(
     w: Course, sign: float, a: float, b: float, edge: bool, count: int, left: int, shot: Record
 ) -> tuple[int, int]:
-    """Add the rays to the receiver between ``legs[LOW]`` and ``legs[HIGH]``, from low to high.
+    """Add the rays that reach the receiver between ``legs[LOW]`` and ``legs[HIGH]``, from low to high.
 
     The interval between the two launch angles is halved where the curvature of the range may hide a pair of rays.
     ``edge`` states whether the interval borders on rays with another history. The range may then be curved all the way
@@ -205,7 +205,9 @@ def _refined(
 
 @device_function
 def _within_reach(w: Course, low: Floats, high: Floats) -> bool:
-    """Return whether a leg of two rays of the fan passes close enough to the receiver that rays between them may reach it."""
+    """Return whether, for two rays of the fan, a leg passes so close to the receiver that rays between them may reach
+    it.
+    """
     for r in range(MAX_LEGS):
         if low[r, HISTORY] == high[r, HISTORY] and low[r, BEDS_MET] > 0.0:
             a, b = _ahead(w, low[r]), _ahead(w, high[r])
@@ -216,9 +218,9 @@ def _within_reach(w: Course, low: Floats, high: Floats) -> bool:
 
 @device_function
 def _bends(w: Course, low: Floats, middle: Floats, high: Floats) -> bool:
-    """Return whether the range of a leg may have an extreme between two rays, near the receiver.
+    """Return whether the range of a leg may have an extremum between two rays, near the receiver.
 
-    The test uses the ray midway between the two.
+    The test uses the ray midway between the two rays.
     """
     for r in range(MAX_LEGS):
         kinds = middle[r, HISTORY]
@@ -246,9 +248,9 @@ def _alike(w: Course, one: Floats, other: Floats) -> bool:
 def _between(
     w: Course, sign: float, a: float, b: float, end: int, count: int, left: int, shot: Record
 ) -> tuple[int, int]:
-    """Add the rays to the receiver between the launch angles of ``legs[LOW]`` and ``legs[end]``.
+    """Add the rays that reach the receiver between the launch angles of ``legs[LOW]`` and ``legs[end]``.
 
-    There is one such ray for each leg that passes the receiver.
+    There is one such ray for each leg that passes over the receiver.
     """
     low, high = w.legs[LOW], w.legs[end]
     for r in range(MAX_LEGS):
@@ -278,7 +280,9 @@ def _between(
 
 @device_function
 def _known(w: Course, count: int, reversals: int, shot: Record) -> bool:
-    """Return whether an aimed ray has already been found: Newton's method can jump between the two rays of a pair."""
+    """Return whether an aimed ray has already been found, because Newton's method can jump between the two rays of a
+    pair.
+    """
     for k in range(count):
         ray = w.found[k]
         same = ray.bed and ray.reversals == reversals and (ray.down > 0) == (shot.sz > 0.0)

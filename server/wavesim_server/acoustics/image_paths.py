@@ -1,4 +1,4 @@
-"""Paths by image sources in water of uniform sound speed, losses at bounces, and blocking by obstacles; compiled.
+"""Image-source paths in water of uniform sound speed, losses at bounces, and blocking by obstacles; compiled.
 
 The index of a path is twice its number of bounces, plus 1 if the first bounce is off the bottom. Index 0 is the direct
 path.
@@ -16,14 +16,15 @@ from wavesim_server.dynamics.shapes import BOX, CORE, POSE, SHAPE_CODE, TRIANGLE
 from wavesim_server.elementary import atan2, log10
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
-ROTATION = POSE + 3  #: R_WB, row by row; for a triangle, the corners relative to its centre
-#: distance in m from both ends of a path within which the sea bed cannot block it: transducers may rest on the bed
+ROTATION = POSE + 3  #: R_WB of an obstacle, row by row; for a triangle, the corners relative to its centre
+#: distance in m from both ends of a path within which the sea bed cannot block it, because transducers may rest on the
+#: bed
 END_CLEARANCE = 1.0
 
 
 class AcousticScene(NamedTuple):
-    """Objects that can block sound: obstacles (n, GEOMETRY) and the sea bed. ``cursor`` (1,) is the last used triangle
-    of the soundings.
+    """Objects that can block sound: obstacles (n, GEOMETRY) and the sea bed. ``cursor`` (1,) is the last triangle of
+    the soundings that was used.
     """
 
     obstacles: Floats
@@ -34,7 +35,7 @@ class AcousticScene(NamedTuple):
 
 @device_function
 def image_depth(z: float, bottom: float, path: int) -> float:
-    """Return the depth of a path's image source: the source mirrored alternately at surface and bottom."""
+    """Return the depth of a path's image source, which is the source mirrored alternately at surface and bottom."""
     at_bottom = path % 2 == 1
     for _ in range(path // 2):
         z = 2.0 * bottom - z if at_bottom else -z
@@ -52,7 +53,7 @@ def bounce_counts(path: int) -> tuple[int, int]:
 
 @device_function
 def bottom_wavenumber_sine(sine: float, speed: float, attenuation: float) -> tuple[float, float]:
-    """Return the real and imaginary part of sqrt(n^2 - cos^2). The refractive index of the bottom is n = speed (1 + i
+    """Return the real and imaginary parts of sqrt(n^2 - cos^2). The refractive index of the bottom is n = speed (1 + i
     k); see :func:`bottom_loss`.
     """
     k = attenuation / (40.0 * math.pi * 0.4342944819032518)  # log10 e
@@ -68,8 +69,8 @@ def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -
     """Return the loss in dB of one bounce off a fluid bottom at a grazing angle, by the Rayleigh reflection
     coefficient.
 
-    The ratios are the bottom's density over the water's, and the water's sound speed over the bottom's. Attenuation is
-    in dB per wavelength.
+    The ratios are the bottom's density divided by the water's, and the water's sound speed divided by the bottom's.
+    Attenuation is in dB per wavelength.
     """
     real, imaginary = bottom_wavenumber_sine(sine, speed, attenuation)
     less, more = density * sine - real, density * sine + real
@@ -83,8 +84,8 @@ def bottom_phase(sine: float, density: float, speed: float, attenuation: float) 
 
     Pressures vary as ``exp(+i w t)``, so a travel time tau multiplies them by ``exp(-i w tau)``.
 
-    The roots of :func:`bottom_wavenumber_sine` are for ``exp(-i w t)``; the phase is therefore minus the argument of
-    the coefficient.
+    The roots from :func:`bottom_wavenumber_sine` apply to ``exp(-i w t)``; therefore, the phase is minus the argument
+    of the coefficient.
     """
     real, imaginary = bottom_wavenumber_sine(sine, speed, attenuation)
     less, more = density * sine - real, density * sine + real

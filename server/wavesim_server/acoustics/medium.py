@@ -1,13 +1,14 @@
-"""The acoustic medium, compiled. It processes events in order, at their exact times within the tick.
+"""The acoustic medium, compiled. It processes events in order, each at its exact time within the tick.
 
-A signal is a front that leaves its point of emission. At emission, each node within reach is assigned a *candidate* for
-each path: the earliest tick in which the front can reach the node, given a bound on the node's speed. A tick checks
-only its own candidates. If the front has passed a node by the end of the tick, the time of arrival is computed. For
-straight motion it has the closed form T = (q.v + sqrt((q.v)^2 + (c^2 - v.v) q.q)) / (c^2 - v.v). It is then corrected
-for the cubic that describes the actual motion of the node. The medium then processes arrivals, ends of receptions and
-replies in the order of their exact times. This works even when a reply is sent and arrives in the same tick.
+A signal is a wavefront that leaves its point of emission. At emission, each node within range is assigned a *candidate*
+for each path: the earliest tick in which the wavefront can reach the node, given a bound on the node's speed. Each tick
+checks only its own candidates. If the wavefront has passed a node by the end of the tick, the time of arrival is
+computed. For straight motion, it has the closed form T = (q.v + sqrt((q.v)^2 + (c^2 - v.v) q.q)) / (c^2 - v.v). It is
+then corrected for the cubic that describes the actual motion of the node. The medium then processes arrivals, ends of
+receptions and replies in the order of their exact times. This works even when a reply is sent and arrives within the
+same tick.
 
-Times are float64 seconds since the start: rounding stays below 2e-12 s in the first three hours.
+Times are float64 seconds since the start; rounding errors stay below 2e-12 s in the first three hours.
 Functions identify signals, nodes, candidates and emissions by their rows in the arrays of the medium.
 """
 
@@ -49,9 +50,9 @@ AcousticScene = image_paths.AcousticScene
 
 @device_function
 def crossing_time(c: float, qx: float, qy: float, qz: float, vx: float, vy: float, vz: float) -> float:
-    """Return the time from emission to arrival at a node with constant velocity v.
+    """Return the time from emission to arrival at a node that has the constant velocity v.
 
-    At emission, the position of the node relative to the source is q.
+    q is the position of the node relative to the source at emission.
     """
     qv = qx * vx + qy * vy + qz * vz
     qq = qx * qx + qy * qy + qz * qz
@@ -66,7 +67,8 @@ def crossing_time(c: float, qx: float, qy: float, qz: float, vx: float, vy: floa
 def _new_emission(m: Medium, node: int) -> int:
     """Take a free record for an emission that is not a reply and has no payload.
 
-    Returns the row of the record, or -1 if there is no room. In that case, grow the arrays and call again.
+    Returns the row of the record, or -1 if there is no room. In that case, enlarge the arrays and call the function
+    again.
     """
     if m.counters[0].left_events < 1 or m.counters[0].left_emissions < 1:
         return -1
@@ -90,7 +92,7 @@ def _free_emission(m: Medium, emission: int) -> None:
 
 @device_function
 def _plan_next_ping(m: Medium, j: int, time: float) -> bool:
-    """Schedule the next ping of a pinger at a whole number of periods by its own clock."""
+    """Schedule the next ping of a pinger after a whole number of periods on its own clock."""
     node = m.nodes[j]
     if node.ping_period <= 0.0:
         return True
@@ -215,7 +217,7 @@ def _retire_signal(m: Medium, e: int, tick: TickInterval) -> None:
 
 @device_function
 def _check_straight_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) -> tuple[bool, float]:
-    """Return (whether a candidate arrives in this tick, time of arrival), for water of uniform sound speed.
+    """Return (whether a candidate arrives in this tick, time of arrival), in water of uniform sound speed.
 
     If the candidate does not arrive, the function schedules its next check.
     """
@@ -247,7 +249,7 @@ def _check_straight_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickI
 
 @device_function
 def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) -> None:
-    """Process the arrival of a candidate in this tick at its exact time, or schedule its next check."""
+    """Process the arrival of a candidate at its exact time in this tick, or schedule its next check."""
     candidate, w, end = m.candidates[e], m.water[0], tick.end
     s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
     signal, place = m.signals[s], m.places[tick.number & 1, j]
@@ -294,7 +296,7 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
 
 @device_function
 def _prefetch_event(m: Medium, k: int) -> None:
-    """Prefetch the data of the next event while the current one is processed."""
+    """Prefetch the data of the next event while the current one is being processed."""
     if k < 0:
         return
     event = m.events[k]
@@ -308,7 +310,7 @@ def _prefetch_event(m: Medium, k: int) -> None:
 
 @device_function
 def _room_for(m: Medium, kind: int, capacity: int) -> tuple[int, int]:
-    """Return the maximum numbers of (records of receptions, candidates) that an event creates."""
+    """Return the maximum numbers of (reception records, candidates) that an event can create."""
     paths = m.water[0].paths_per_node
     if kind == a.EMIT:
         return capacity, int(capacity * paths + 1)  # it may write a record for each node beyond its reach
@@ -319,7 +321,8 @@ def _room_for(m: Medium, kind: int, capacity: int) -> tuple[int, int]:
 def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end: float, capacity: int) -> int:
     """Process every event of tick ``number``, which ends at ``end``.
 
-    Returns OK when no event is left. GROW or FLUSH = enlarge the arrays or collect the records, then call again.
+    Returns OK when no event is left. If it returns GROW or FLUSH, enlarge the arrays or collect the records,
+    respectively, and call it again.
     """
     m, tick = a.unpack_medium(t), TickInterval(number, start, end)
     counters = m.counters[0]
@@ -376,7 +379,7 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
 def request_emission(t: MediumTable, node: int, time: float, wanted: Records) -> bool:
     """Plan the emission ``wanted`` (1,), ignoring its fields ``entry`` and ``next``.
 
-    Returns False if there is no room. In that case, grow the arrays and call again.
+    Returns False if there is no room. In that case, enlarge the arrays and call the function again.
     """
     m = a.unpack_medium(t)
     k = _new_emission(m, node)
@@ -391,13 +394,17 @@ def request_emission(t: MediumTable, node: int, time: float, wanted: Records) ->
 
 @kernel
 def plan_first_ping(t: MediumTable, node: int, time: float) -> bool:
-    """Plan the first ping of a pinger. Returns False if there is no room; grow the arrays and call again."""
+    """Plan the first ping of a pinger. Returns False if there is no room; in that case, enlarge the arrays and call the
+    function again.
+    """
     return bool(_plan_next_ping(a.unpack_medium(t), node, time))
 
 
 @kernel
 def plan_waking(t: MediumTable, node: int, time: float) -> bool:
-    """Plan the event that wakes a node. Returns False if there is no room; grow the arrays and call again."""
+    """Plan the event that wakes a node. Returns False if there is no room; in that case, enlarge the arrays and call
+    the function again.
+    """
     m = a.unpack_medium(t)
     if m.counters[0].left_events < 1:
         return False
@@ -408,7 +415,7 @@ def plan_waking(t: MediumTable, node: int, time: float) -> bool:
 
 @kernel
 def fill_live_signals(t: MediumTable, time: float, table: Records) -> int:
-    """Fill rows of the table `signals` with the signals in transit; return their number."""
+    """Fill rows of the `signals` table with the signals in transit; return the number of these signals."""
     k, m = 0, a.unpack_medium(t)
     for s in range(m.signals.shape[0]):
         signal = m.signals[s]

@@ -1,10 +1,11 @@
 """The memory of the medium, declared once: the members of each record with their units, and the size of each array.
 
 Allocation, growth and the views for kernels follow from the declaration, so all members are accessed by name. Compiled
-code reads a member of a record at a fixed offset. With compilation off, the same source lines run on NumPy's record
+code reads a member of a record at a fixed offset. With compilation off, the same source lines run on NumPy record
 arrays. Sent signals and receptions are written in place, as records of the log's tables.
 
-Frames: W north-east-down, B the body. Times are seconds since the start; in the log's records, integer nanoseconds.
+The frames are W (north-east-down) and B (the body). Times are seconds since the start, but integer nanoseconds in the
+records of the log.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from wavesim_server.acoustics.range_dependent_rays import COLUMNS, LEG_ARRAYS, M
 from wavesim_server.acoustics.rays import RAY
 from wavesim_server.acoustics.types import Records, SoundSpeedProfile
 
-MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
+MAX_SPEED = 50.0  #: upper bound on the speed of a node in m/s
 MAX_HYDROPHONES = 8
 DETECTED_HISTORY = 16  #: number of recent signals that a node stores to recognise their echoes
 WHEEL_TICKS = 4096  #: number of future ticks that the wheels cover
 CHUNK_SIZE = 16  #: number of candidates in a chunk
-BINS = 256  #: number of intervals of a tick by which its events are sorted
-FOUND = 512  #: maximum number of eigenrays to one node, of which the strongest are followed
-DEGREES = 181  #: number of loss values in a beam pattern, one per degree off its axis
+BINS = 256  #: number of intervals into which the events of a tick are sorted
+FOUND = 512  #: maximum number of eigenrays to one node that are computed; the strongest of them are followed
+DEGREES = 181  #: number of loss values in a beam pattern, one for each degree off its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
-RETIRE_NODE = -1  #: value that replaces the node in the candidate that retires a signal
+RETIRE_NODE = -1  #: value that replaces the node in the candidate by which a signal is retired
 
-#: reads small members as 64-bit integers, so that each function is compiled only once
+#: type that reads small members as 64-bit integers, so that each function is compiled only once
 to_row: Any = np.int64
 
 # kinds of events, in the order in which simultaneous events are processed
@@ -190,7 +191,7 @@ _SOUND = (
     value("query_emission", "s", "For a reply: time at which the query was sent."),
     integer("query", "", "For a reply: signal number of the query; 0 = none."),
     integer("query_source", "", "For a reply: row of the query's sender; -1 = none."),
-    integer("kind", "", "Kind of signal, as in the table `sent`."),
+    integer("kind", "", "Kind of signal, as in the `sent` table."),
     integer("code", "", "0 = none."),
     integer("to_address", "", "0 = all."),
 )
@@ -303,7 +304,7 @@ EVENT = _record(
 
 TICK = _record(
     "tick",
-    "The present tick and its events; between two ticks, the last tick.",
+    "The current tick and its events; between two ticks, the last tick.",
     integer("is_open", "", "1 = the events of the tick are being processed."),
     integer("number", "", "Number of the tick."),
     value("start", "s", "Start of the tick."),
@@ -366,18 +367,18 @@ WATER = _record(
 
 
 def _with_handle() -> np.dtype[np.void]:
-    """Record type of the table `sent`, in which a handle replaces the payload until the record is collected."""
+    """Record type of the `sent` table, in which a handle replaces the payload until the record is collected."""
     fields = [(f.name, f"<{f.type}", f.shape) for f in SENT.fields if f.name != "payload"]
     return np.dtype([*fields, ("handle", "<i8"), ("rest", "<i8", (MAX_PAYLOAD // 8 - 1,))])
 
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array of the medium: type of its elements, its lengths, fill value, growth and free list.
+    """An array of the medium, with the type of its elements, its lengths, its fill value, its growth and its free list.
 
     Lengths are numbers, or names of arguments of :func:`allocate_medium`. ``grows_with`` names the array whose lack of
     room makes this array grow. In some arrays, the free records form a chain: a counter ``free_...`` holds its first
-    record and, for most of them, ``left_...`` its length.
+    record and, in most of them, ``left_...`` holds its length.
     """
 
     dtype: Any
@@ -400,32 +401,34 @@ class Medium(NamedTuple):
 
     nodes: Records = _fixed_array(NODE, "nodes")
     places: Records = _fixed_array(PLACE, 2, "nodes")  #: motion of each node at the end of even and odd ticks
-    detected: Ints = _fixed_array(np.int64, "nodes", DETECTED_HISTORY)  #: recently detected signals
-    beams: Floats = _fixed_array(np.float64, 0, DEGREES)  #: loss by degrees from the axis, dB
+    detected: Ints = _fixed_array(np.int64, "nodes", DETECTED_HISTORY)  #: signals that nodes have recently detected
+    beams: Floats = _fixed_array(np.float64, 0, DEGREES)  #: loss of each beam pattern in dB, by degrees from its axis
     heads: Records = _fixed_array(HEAD, 0)
     phones: Records = _fixed_array(PHONE, 0, MAX_HYDROPHONES)
     signals: Records = _growing_array(SIGNAL, "signals", "signal")
     emissions: Records = _growing_array(EMISSION, "emissions", "emission")
-    wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first chunk of candidates of each tick
+    wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first chunk of candidates in each tick
     chunks: Records = _growing_array(CHUNK, "chunks", "chunk")
-    waiting: Records = _growing_array(CANDIDATE, "waiting", grows_with="chunks")  #: candidates in chunks
+    #: candidates that are waiting in chunks
+    waiting: Records = _growing_array(CANDIDATE, "waiting", grows_with="chunks")
     waiting_rays: Records = _growing_array(KEPT_RAY, "waiting_rays", grows_with="chunks")
     candidates: Records = _growing_array(CANDIDATE, "candidates", "candidate")  #: candidates that are being processed
-    #: ray of each candidate, under a profile
+    #: ray of each candidate in water with a sound-speed profile
     kept_rays: Records = _growing_array(KEPT_RAY, "kept_rays", grows_with="candidates")
     ongoing_receptions: Records = _growing_array(
         RECEPTION, "hearings"
-    )  #: receptions in progress, in the form of the log
-    hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: additional data of the receptions in progress
+    )  #: receptions in progress, as records of the log
+    #: additional data about the receptions in progress
+    hearings: Records = _growing_array(HEARING, "hearings", "hearing")
     events: Records = _growing_array(EVENT, "events", "event")
     event_wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first event of each future tick
-    bins: Ints = _fixed_array(np.int64, BINS, fill=-1)  #: first and last event of each interval of the present tick
+    bins: Ints = _fixed_array(np.int64, BINS, fill=-1)  #: first and last event in each interval of the current tick
     bin_ends: Ints = _fixed_array(np.int64, BINS, fill=-1)
     tick: Records = _fixed_array(TICK, 1)
     counters: Records = _fixed_array(COUNTERS, 1)
     water: Records = _fixed_array(WATER, 1)
-    profile_z: Floats = _fixed_array(np.float64, "profile")  #: knots of the profile: depth, m
-    profile_c: Floats = _fixed_array(np.float64, "profile")  #: sound speed at the knots, m/s
+    profile_z: Floats = _fixed_array(np.float64, "profile")  #: depths of the profile's knots in m
+    profile_c: Floats = _fixed_array(np.float64, "profile")  #: sound speeds at the profile's knots in m/s
     fan: Records = _fixed_array(FAN, "fan")
     eigenrays: Records = _fixed_array(EIGENRAY, FOUND)
     ray: Records = _fixed_array(RAY, 1)
@@ -433,7 +436,7 @@ class Medium(NamedTuple):
     legs: Floats = _fixed_array(
         np.float64, LEG_ARRAYS * MAX_LEGS, COLUMNS
     )  #: legs of rays over a bed that is not level
-    points: Floats = _fixed_array(np.float64, "points", 3)  #: corners of a path, W, m
+    points: Floats = _fixed_array(np.float64, "points", 3)  #: corners of a path in W in m
     no_points: Floats = _fixed_array(np.float64, 0, 2)
     sent: Records = _fixed_array(_with_handle(), "sent")
     receptions: Records = _fixed_array(RECEPTION, "receptions")
@@ -443,9 +446,9 @@ ARRAY_SPECS: dict[str, ArraySpec] = Medium._field_defaults
 _CHAINED = {name: a.free_chain for name, a in ARRAY_SPECS.items() if a.free_chain}
 
 
-#: the table of the addresses of the medium's arrays; with compilation off, the medium itself
+#: the table with the addresses of the medium's arrays; with compilation off, the medium itself
 MediumTable = Ints | Medium
-#: inside a kernel, rebuilds the medium from the table of its addresses
+#: rebuilds the medium from the table of its addresses inside a kernel
 unpack_medium: Callable[[MediumTable], Medium] = array_tables.make_views(
     "Medium", {name: (a.dtype, len(a.lengths)) for name, a in ARRAY_SPECS.items()}
 )
@@ -458,12 +461,12 @@ def sound_speed_profile(m: Medium) -> SoundSpeedProfile:
 
 
 def make_record(of: Table) -> Records:
-    """Create a single record, (1,)."""
+    """Create an array (1,) with a single record."""
     return np.zeros(1, of.dtype).view(np.recarray)
 
 
 def allocate_medium(**lengths: int) -> Medium:
-    """Allocate an empty medium: all records free, no node."""
+    """Allocate an empty medium, in which all records are free and there is no node."""
     new: dict[str, Any] = {}
     knots = lengths["profile"]
     lengths["fan"], lengths["points"] = fan_size(knots), max(256, (REVERSALS + 2) * (knots + 2))

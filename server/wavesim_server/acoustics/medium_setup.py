@@ -1,4 +1,4 @@
-"""Setup of the medium from a configuration: its water, the nodes and their equipment."""
+"""Setup of the medium from a configuration, with its water, its nodes and their equipment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from wavesim_world.ocean.water import Water
 def make_medium(
     loaded: LoadedConfig, water: Water, capacity: int, step: float, signals: int = 64, out: int = 4096
 ) -> Medium:
-    """Create an empty medium for the acoustics of a configuration."""
+    """Create an empty medium from the acoustics of a configuration."""
     a, world = loaded.config.acoustics, loaded.config.world
     bottom = flat_bottom_depth(loaded)
     mode = (
@@ -107,16 +107,16 @@ def surface_roughness(world: World, surface: str) -> tuple[float, float]:
 
 
 def flat_bottom_depth(loaded: LoadedConfig) -> float:
-    """Return the depth of the flat bottom for echoes and profiles: the bed's depth at the origin (for soundings, their
-    mean).
+    """Return the depth of the flat bottom that echoes and profiles assume: the bed's depth at the origin or, for
+    soundings, their mean depth.
     """
     t = triangulated_bed(loaded)
     return float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth
 
 
 def profile_depth(loaded: LoadedConfig) -> float:
-    """Return the depth in m down to which a profile is needed over a bed that is not level; for a sloping plane, twice
-    the depth at the origin.
+    """Return the depth in m down to which a profile is needed over a bed that is not level. For a sloping plane, it is
+    twice the depth at the origin.
     """
     t, bed = triangulated_bed(loaded), loaded.config.world.bed
     if t is not None:
@@ -131,7 +131,7 @@ def carrier_conditions(a: Acoustics, wind: float, frequency: float, band: float)
 
 
 def beam_pattern(beam: BeamPattern) -> Floats:
-    """Return the loss in dB of a beam pattern for each whole degree from its axis."""
+    """Return the loss in dB of a beam pattern at each whole degree from its axis."""
     angle = np.radians(np.arange(181))
     if beam.pattern == "table":
         rows = np.array(beam.rows).reshape(-1, 2)
@@ -159,9 +159,9 @@ def bessel_j1(x: Floats) -> Floats:
 
 
 def head_records(head: UsblHead, position: Sequence[float], assumed: float) -> tuple[Records, Records]:
-    """Return the records of a head and of its hydrophones.
+    """Return the records for a hydrophone head and for its hydrophones.
 
-    The records hold the positions p of the hydrophones relative to the transducer. They also hold the least-squares
+    The records contain the positions p of the hydrophones relative to the transducer, and the least-squares
     solution for the slowness s of a plane wave, t = t0 + s p.
     """
     p = np.array([h.position for h in head.hydrophone])
@@ -191,8 +191,8 @@ _COPIED_FIELDS = (
 
 
 class InstalledTransducer(NamedTuple):
-    """A transducer with the values that it has in this run: key of its random numbers, offset (s) and drift of its
-    clock, rows of its beam pattern and of its hydrophone head (-1 = none).
+    """A transducer with the values that it has in this run: the key of its random numbers, the offset (s) and drift of
+    its clock, and the rows of its beam pattern and its hydrophone head (-1 = none).
     """
 
     transducer: TransducerConfig
@@ -203,7 +203,7 @@ class InstalledTransducer(NamedTuple):
 
 
 def set_node(m: Medium, a: Acoustics, row: int, installed: InstalledTransducer, time: float) -> None:
-    """Turn a row into a node that can receive and send from now on."""
+    """Turn a row into a node, which can receive and send from now on."""
     t = installed.transducer
     m.counters[0].nodes += 1
     n = m.nodes[row]
@@ -232,7 +232,7 @@ def set_node(m: Medium, a: Acoustics, row: int, installed: InstalledTransducer, 
 
 
 def drop_node(m: Medium, row: int) -> None:
-    """Remove the node of a row and its planned emissions. Between two ticks all events are in the wheel."""
+    """Remove the node in a row and its planned emissions. Between two ticks, all events are in the wheel."""
     c = m.counters[0]
     c.nodes -= 1
     m.nodes[row].active = 0

@@ -1,8 +1,8 @@
-"""Types of modems: length of a packet, probability of its loss, and medium access.
+"""Types of modems, which determine packet length, packet loss probability and medium access.
 
-A package provides an object of :class:`ModemType` as an entry point of the group ``wavesim.modems``, and a
-configuration names it, ``<modem type="...">`` (docs/extending.md). The medium covers preamble, carrier, band, half
-duplex and collisions.
+A package provides a :class:`ModemType` object as an entry point in the group ``wavesim.modems``, and a configuration
+selects it by name with ``<modem type="...">`` (docs/extending.md). The medium itself models preamble, carrier, band,
+half duplex and collisions.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ def _depart_at_once(modem: Modem, requested: float, busy: float, draw: float) ->
 
 @dataclass(frozen=True)
 class ModemType:
-    """Coding and medium access of a modem, for a packet of a given number of bytes.
+    """Coding and medium access of a modem, for packets with a given number of bytes.
 
-    All times are in s, by the modem's own clock. The results must depend on the arguments only, so that a trial is
+    All times are in s on the modem's own clock. The results must depend only on the arguments, so that a trial is
     exactly repeatable.
     """
 
     name: str
-    #: number of transmitted bits after the preamble
+    #: number of bits that are transmitted after the preamble
     bits: Callable[[Modem, int], float]
-    #: probability that a packet is decoded if each transmitted bit is wrong with probability ``modem.bit_error``
+    #: probability that a packet is decoded if each transmitted bit is wrong with the probability ``modem.bit_error``
     decoded: Callable[[Modem, int], float]
     #: departure time of a packet, as a function of (modem, ``requested``, ``busy``, ``draw``)
     # requested: time of the request; busy: until then the modem receives, sends, or has packets to send, as far as it
@@ -43,7 +43,9 @@ class ModemType:
     departure: Callable[[Modem, float, float, float], float] = _depart_at_once
 
     def equivalent_bits(self, modem: Modem, count: int) -> float:
-        """Return the number of uncoded bits that have the same probability of loss; the medium draws with it."""
+        """Return the number of uncoded bits that would have the same probability of loss; the medium uses it to draw
+        whether the packet is lost.
+        """
         if not 0.0 < modem.bit_error < 1.0:
             return self.bits(modem, count)
         return log(max(self.decoded(modem, count), 1e-300)) / log(1.0 - modem.bit_error)
@@ -71,8 +73,8 @@ def modem_types() -> dict[str, ModemType]:
 
 
 def modem_type_of(modem: Modem) -> ModemType | None:
-    """Return the modem type that a configuration names. None means no coding and immediate transmission. Raises
-    ValueError if no package provides the type.
+    """Return the modem type that a configuration names. None means that packets are not coded and are transmitted
+    immediately. Raises ValueError if no package provides the type.
     """
     if not modem.type:
         return None

@@ -27,10 +27,10 @@ from wavesim_server.elementary import cos
 class PropagationPath(NamedTuple):
     """Propagation path of a signal.
 
-    The path has a length, and at each end a unit vector along the path (in W) and a sound speed. It also has the
+    The path has a length and, at each end, a unit vector along the path (in W) and a sound speed. It also has the
     numbers of bounces and caustics, and the mean sine of the grazing angles at the surface. The spreading loss is in dB
-    (-1: as for a straight line). All bounces off the bottom together have a loss in dB and a phase in rad (0 if not
-    requested).
+    (-1 means the loss of a straight line). All bounces off the bottom together have a loss in dB and a phase in rad (0
+    if not requested).
     """
 
     length: float
@@ -53,11 +53,11 @@ class PropagationPath(NamedTuple):
 
 @device_function
 def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, with_length: bool) -> float:
-    """Return the travel time of a candidate's path to a point under a sound-speed profile; NaN if there is no path.
-    ``m.ray`` or ``m.shot`` then holds the ray. Its length is computed only if ``with_length``.
+    """Return the travel time to a point along a candidate's path under a sound-speed profile; NaN if there is no path.
+    ``m.ray`` or ``m.shot`` then contains the ray. Its length is computed only if ``with_length`` is true.
 
-    The function follows the ray from its last check. The ray may have become a ray of another kind, for example because
-    its turning point passes the receiver. The ray with the nearest travel time then replaces it.
+    The function follows the ray from its last check. If the ray has become a ray of another kind, for example because
+    its turning point passes the receiver, the ray with the nearest travel time replaces it.
     """
     signal, w, ray = m.signals[s], m.water[0], m.ray[0]
     candidate, kept = m.candidates[e], m.kept_rays[e]
@@ -85,8 +85,8 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, 
 
 @device_function
 def eigenray_search(m: Medium, link: rays.Link) -> EigenraySearch:
-    """Return an eigenray search that uses the arrays of the medium. It does not find rays off a bed that is not level;
-    see :func:`find_bed_eigenrays`.
+    """Return an eigenray search that uses the arrays of the medium. The search does not find rays that bounce off a bed
+    that is not level; see :func:`find_bed_eigenrays`.
     """
     w = m.water[0]
     return EigenraySearch(link, w.order, w.uneven == 0, m.fan, m.eigenrays, m.no_points, m.ray)
@@ -94,8 +94,8 @@ def eigenray_search(m: Medium, link: rays.Link) -> EigenraySearch:
 
 @device_function
 def _waveguide(m: Medium, scene: AcousticScene, s: int, point: Vector) -> tuple[Waveguide, Vector, Vector]:
-    """Return (water and bed between a signal's source and a point, source, point). Source and point are moved into the
-    water if necessary.
+    """Return (water and bed between the source of a signal and a point, source, point). Source and point are moved into
+    the water if necessary.
     """
     signal, profile = m.signals[s], a.sound_speed_profile(m)
     source = Vector(signal.x, signal.y, signal.z)
@@ -106,10 +106,10 @@ def _waveguide(m: Medium, scene: AcousticScene, s: int, point: Vector) -> tuple[
 
 @device_function
 def find_bed_eigenrays(m: Medium, scene: AcousticScene, s: int, point: Vector, found: int) -> tuple[int, int]:
-    """Find eigenrays to a point that bounce off a bed that is not level, and append them to the ``found`` eigenrays
-    that the medium holds.
+    """Find those eigenrays to a point that bounce off a bed that is not level, and append them to the ``found``
+    eigenrays of the medium.
 
-    Returns (new number of eigenrays, number of eigenrays dropped for lack of room).
+    Returns (new number of eigenrays, number of eigenrays that were dropped for lack of room).
     """
     guide, source, receiver = _waveguide(m, scene, s, point)
     legs = range_dependent_rays.legs_view(m.legs)
@@ -118,7 +118,7 @@ def find_bed_eigenrays(m: Medium, scene: AcousticScene, s: int, point: Vector, f
 
 @device_function
 def found_way(m: Medium, scene: AcousticScene, s: int, k: int, point: Vector) -> tuple[bool, PropagationPath]:
-    """Return (whether the path exists, the path) of the found eigenray ``k`` to a point."""
+    """Return (whether the path exists, the path) for the found eigenray ``k`` to a point."""
     signal, found = m.signals[s], m.eigenrays[k]
     path = 2 * found.reversals + found.down
     if found.bed:
@@ -153,7 +153,7 @@ def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vec
 
 @device_function
 def _aim_at_point(m: Medium, scene: AcousticScene, s: int, path: int, sx: float, sy: float, point: Vector) -> bool:
-    """Return whether a ray near a direction reaches a point; the ray is stored in ``m.shot``."""
+    """Return whether a ray near a given direction reaches a point; the ray is stored in ``m.shot``."""
     guide, source, receiver = _waveguide(m, scene, s, point)
     sz = math.sqrt(max(1.0 - sx * sx - sy * sy, 0.0))
     direction = Vector(sx, sy, sz if path % 2 == 1 else -sz)
@@ -163,7 +163,7 @@ def _aim_at_point(m: Medium, scene: AcousticScene, s: int, path: int, sx: float,
 
 @device_function
 def reflected_path(m: Medium, s: int, z: float) -> PropagationPath:
-    """Return the path of the ray in ``m.shot``, over a bed that is not level."""
+    """Return the path of the ray in ``m.shot`` over a bed that is not level."""
     w, shot, profile = m.water[0], m.shot[0], a.sound_speed_profile(m)
     bottom_loss, turned = range_dependent_rays.bed_loss(
         range_dependent_rays.legs_view(m.legs)[range_dependent_rays.NOW],
@@ -204,10 +204,10 @@ def meets_sloping_bed(m: Medium, path: int) -> bool:
 
 @always_inline
 def source_image(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> tuple[float, float, float]:
-    """Return the position of the image source of a path to a point, in water with a uniform sound speed; NaN if the
+    """Return the position of the image source for a path to a point, in water with a uniform sound speed; NaN if the
     path does not exist.
 
-    Over a bed that is not level, ``m.points`` then holds the corners of the path.
+    Over a bed that is not level, ``m.points`` then contains the corners of the path.
     """
     if path == 0:  # nearly all paths: avoids a call
         return m.signals[s].x, m.signals[s].y, m.signals[s].z
@@ -216,7 +216,7 @@ def source_image(m: Medium, scene: AcousticScene, s: int, path: int, point: Vect
 
 @device_function
 def _mirrored_source(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> tuple[float, float, float]:
-    """Return the image position of the source of a path with bounces."""
+    """Return the position of the image source for a path with bounces."""
     signal = m.signals[s]
     if not meets_sloping_bed(m, path):
         return signal.x, signal.y, image_paths.image_depth(signal.z, m.water[0].bottom, path)
@@ -229,7 +229,7 @@ def _mirrored_source(m: Medium, scene: AcousticScene, s: int, path: int, point: 
 
 @device_function
 def _sloping_bed_path(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> PropagationPath:
-    """Return the path that meets a bed that is not level; its length is NaN if there is none."""
+    """Return the path that meets a bed that is not level; its length is NaN if there is no such path."""
     w = m.water[0]
     ox, oy, oz = source_image(m, scene, s, path, point)
     dx, dy, dz = point.x - ox, point.y - oy, point.z - oz
@@ -247,7 +247,7 @@ def _sloping_bed_path(m: Medium, scene: AcousticScene, s: int, path: int, point:
 
 @device_function
 def straight_path(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> PropagationPath:
-    """Return the path in water of uniform sound speed; its length is NaN if there is none."""
+    """Return the path in water of uniform sound speed; its length is NaN if there is no path."""
     if meets_sloping_bed(m, path):
         return _sloping_bed_path(m, scene, s, path, point)
     signal, w = m.signals[s], m.water[0]
@@ -344,7 +344,9 @@ def is_blocked(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -
 
 @device_function
 def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> bool:
-    """Return whether an obstacle blocks the ray in ``m.shot``; the bed does not, because it has reflected the ray."""
+    """Return whether an obstacle blocks the ray in ``m.shot``. The bed does not block it, because it has reflected the
+    ray.
+    """
     shot, p = m.shot[0], m.points
     guide, source, receiver = _waveguide(m, scene, s, point)
     p[0, 0], p[0, 1], p[0, 2] = source.x, source.y, source.z
@@ -356,7 +358,7 @@ def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, poin
 
 @device_function
 def _ray_points(m: Medium, s: int, path: int, angle: float, point: Vector) -> int:
-    """Fill in points along a ray, for obstacles; return their number."""
+    """Fill in points along a ray for the check of obstacles; return the number of points."""
     signal = m.signals[s]
     dx, dy = point.x - signal.x, point.y - signal.y
     across = math.sqrt(dx * dx + dy * dy)

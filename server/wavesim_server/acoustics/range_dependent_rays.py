@@ -1,15 +1,15 @@
-"""Rays in water whose sound speed depends on depth, over a bed whose depth changes along their path; compiled.
+"""Rays in water whose sound speed depends on depth, over a bed whose depth changes along the path; compiled.
 
 A ray is traced from layer to layer, as in :mod:`rays`. Where it meets the bed, it is mirrored in the tangent plane, in
 three dimensions, so that its invariant and its bearing change. A fan of such rays in the vertical plane through source
-and receiver brackets the rays that reach the receiver. The fan is refined where the range may have an extreme between
-two of its rays. Newton's method then aims each ray at the receiver, with the help of two neighbours: one to the side,
-and one above or below. These neighbours are also the edges of the ray's tube:
+and receiver brackets the rays that reach the receiver. The fan is refined where the range may have an extremum between
+two of its rays. Newton's method then aims each ray at the receiver, with the help of two neighbouring rays: one to the
+side, and one above or below. These neighbours are also the edges of the ray tube:
 
     |pressure at 1 m / pressure|^2 = |d1 x d2| s_receiver c_source / c_receiver
 
-where d1 and d2 are the displacements of the neighbours at the receiver's depth, per rad. The formula includes the
-curvature of the bed. The method neglects diffraction, and bed features smaller than 1/128 of the path.
+where d1 and d2 are the displacements of the neighbours at the receiver's depth per rad. The formula includes the
+curvature of the bed. The method neglects diffraction, as well as bed features smaller than 1/128 of the path.
 """
 
 from __future__ import annotations
@@ -55,22 +55,24 @@ DEEP = 10  #: maximum number of times that the angle between two rays of the fan
 LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
 #: indices of the arrays of legs; from HIGH on, the arrays are for halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
-#: columns of a leg: position; history, turning points and bottom bounces up to the leg; sine at the bed for each bounce
+#: columns of a leg: its position; the history, turning points and bottom bounces up to the leg; and the sine at the bed
+#: for each bounce
 X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)
 COLUMNS = 6
 TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray
-#: base and modulus of the number that encodes the history of a ray; their product is below 2^53, so doubles are exact
+#: base and modulus of the number that encodes the history of a ray; their product is below 2^53, so that doubles
+#: represent it exactly
 KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0
-NEIGHBOUR_ANGLE = 1e-6  #: angle between a ray and its neighbours, rad
+NEIGHBOUR_ANGLE = 1e-6  #: angle in rad between a ray and its neighbours
 #: maximum distance in m by which an aimed ray may miss the receiver; the travel time is corrected to second order
 AIM_TOLERANCE = 1e-3
 MAX_AIM_STEPS = 24
 
 
 class Waveguide(NamedTuple):
-    """Water and bed along a path, with the bed's minimum depth and maximum slope there.
+    """Water and bed along a path, with the minimum depth and the maximum slope of the bed there.
 
-    Rays search for the bed with a minimum step and up to a maximum range (m), and have a maximum number of bounces.
+    The bed is searched for along a ray with a minimum step, up to a maximum range (m) and a maximum number of bounces.
     """
 
     profile: SoundSpeedProfile
@@ -83,18 +85,18 @@ class Waveguide(NamedTuple):
 
 
 class RayStart(NamedTuple):
-    """Where a ray starts, and its direction there (a unit vector)."""
+    """Point at which a ray starts, and its direction there (a unit vector)."""
 
     position: Vector
     direction: Vector
 
 
 class LayerArc(NamedTuple):
-    """The part of a ray within one layer: an arc of a circle in a vertical plane.
+    """The part of a ray within one layer, which is an arc of a circle in a vertical plane.
 
-    It starts at (x, y, z) and leads towards the unit vector (hx, hy) over a range, down or up by ``rise``. The sines of
-    its angles to the horizontal are those of its two ends, the cosine that of its start; ``turn`` is the decrease of
-    the sine per metre of range.
+    The arc starts at (x, y, z) and leads in the direction of the unit vector (hx, hy) over a range, down or up by
+    ``rise``. The sines of its angles to the horizontal are given at both ends, and the cosine at its start; ``turn`` is
+    the decrease of the sine per metre of range.
     """
 
     x: float
@@ -150,9 +152,9 @@ def waveguide_between(profile: SoundSpeedProfile, scene: AcousticScene, order: i
 
 @device_function
 def circle_step(sa: float, ca: float, turn: float, way: float) -> tuple[float, float, float]:
-    """Return (change of depth, sine, cosine) after a range along a circle that starts with a sine and cosine.
+    """Return (change of depth, sine, cosine) after a range along a circle that starts with the given sine and cosine.
 
-    ``turn`` is the decrease of the sine per metre of range. Exact, without trigonometry.
+    ``turn`` is the decrease of the sine per metre of range. The result is exact and does not need trigonometry.
     """
     loss = turn * way
     sb = sa - loss
@@ -162,7 +164,7 @@ def circle_step(sa: float, ca: float, turn: float, way: float) -> tuple[float, f
 
 @device_function
 def range_to_bed(guide: Waveguide, arc: LayerArc) -> float:
-    """Return the range along an arc at which it meets the bed; -1 if it does not."""
+    """Return the range along an arc at which it meets the bed; -1 if it does not meet it."""
     sign = 1.0 if arc.down else -1.0
     if max(arc.z, arc.z + sign * arc.rise) < guide.min_depth:
         return -1.0
@@ -201,7 +203,7 @@ def _layer_ahead(
     profile: SoundSpeedProfile, here: float, down: bool, receiver: float, limit: float
 ) -> tuple[float, float, bool]:
     """Return (depth at which a layer ends, dc/dz, whether the layer contains the receiver's depth) for the layer that a
-    ray enters. Below the profile the speed is constant.
+    ray enters. Below the profile, the sound speed is constant.
     """
     z, c = profile.z, profile.c
     bottom = z.shape[0] - 1
@@ -219,8 +221,8 @@ def _layer_ahead(
 def _reflect_off_bed(
     guide: Waveguide, x: float, y: float, qx: float, qy: float, qz: float
 ) -> tuple[float, float, float, float]:
-    """Return the slowness after a bounce off the bed, and its normal component before the bounce, both in s/m. The
-    component is not positive for a ray from below.
+    """Return the slowness after a bounce off the bed, and its component normal to the bed before the bounce, both in
+    s/m. The component is not positive for a ray from below.
     """
     nx, ny, nz, _ = sloping_bed_images.tangent_plane(guide.scene, x, y)
     along = qx * nx + qy * ny + qz * nz
@@ -237,7 +239,7 @@ def _crest(profile: SoundSpeedProfile, depth: float) -> float:
 
 @device_function
 def copy(legs: Floats, to: Floats) -> None:
-    """Copy the elements one by one: a row assignment would also compile NumPy's error message about shapes."""
+    """Copy the elements one by one, because a row assignment would also compile NumPy's error message about shapes."""
     for k in range(MAX_LEGS):
         for i in range(COLUMNS):
             to[k, i] = legs[k, i]
@@ -254,7 +256,7 @@ def trace_ray(
     track: Floats,
     shot: Record,
 ) -> int:
-    """Follow a ray from its start; ``legs`` receives the point where each leg between reversals crosses
+    """Follow a ray from its start; ``legs`` receives the points at which each leg between reversals crosses
     the receiver's depth.
 
     The search ends where the leg after ``last`` reversals crosses that depth; it then fills in ``shot``. Returns 1, or
@@ -345,8 +347,8 @@ def aim_ray(
     no_points: Floats,
     shot: Record,
 ) -> bool:
-    """Find the ray from a to b near a direction, with the given number of reversals (Newton); ``shot`` receives it.
-    Returns False if there is none.
+    """Find the ray from a to b near a given direction, with the given number of reversals (Newton); ``shot`` receives
+    the ray. Returns False if there is no such ray.
     """
     e = f = h = i = 0.0  # displacement of its end point per rad: up and down (e, f), sideways (h, i)
     tx = ty = tz = ux = uy = 0.0
@@ -423,11 +425,11 @@ def _neighbour_shift(
     no_points: Floats,
     shot: Record,
 ) -> tuple[bool, int, float, float]:
-    """Compute a neighbour of ray ``legs[NOW]``, whose direction is tilted towards ``tilt``. Return (whether the
+    """Compute a neighbour of the ray ``legs[NOW]``, with the direction tilted towards ``tilt``. Return (whether the
     neighbour exists, caustics between the two rays, displacement per rad).
 
-    Before a turning point, the steeper ray reaches the depth at a shorter range; after one, at a longer range. Each
-    crossing of the two rays (a caustic) reverses this.
+    Before a turning point, the steeper ray reaches a given depth at a shorter range; after a turning point, it does so
+    at a longer range. Each crossing of the two rays (a caustic) reverses this.
     """
     for k in range(2):
         d = NEIGHBOUR_ANGLE if k == 0 else -NEIGHBOUR_ANGLE
@@ -455,7 +457,7 @@ def bed_loss(
     legs: Floats, bottom: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float]:
     """Return (loss in dB, phase in rad) of all bounces of the ray ``legs`` off the bed. The phase is computed only if
-    ``phases``. See :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
+    ``phases`` is true. See :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
     """
     total = turned = 0.0
     for k in range(min(bottom, MAX_LEGS)):

@@ -1,19 +1,19 @@
-"""Level of sound along a ray, from the width of its ray tube, and losses and phases at a rough surface and at the
+"""Sound level along a ray, from the width of its ray tube, and losses and phases at a rough surface and at the
 bottom; compiled.
 
-The rays from a point source between launch angles a and a + da carry the same power everywhere. With the range x
-of a ray at the receiver's depth, p its Snell invariant and s the sines at both ends,
+The rays from a point source between the launch angles a and a + da carry the same power everywhere. If x is the range
+of a ray at the receiver's depth, p is its Snell invariant and s are the sines at both ends, the spreading loss is
 
     |pressure at 1 m / pressure|^2 = x s_source s_receiver |dx/dp| / (p c_source c_receiver)
 
-(Jensen, Kuperman, Porter and Schmidt 2011, sec. 3.3.5.2), which is the square of the path's length where the sound
-speed is constant. Over a part of a layer from speed ca to cb, with sines sa and sb, in closed form
+(Jensen, Kuperman, Porter and Schmidt 2011, sec. 3.3.5.2), which is the square of the path length where the sound speed
+is constant. Over a part of a layer from speed ca to speed cb, with the sines sa and sb, the closed form is
 
     dx/dp = dz (ca + cb) / (sa sb (sa + sb)),   -1/(|g| p^2 sa) for a part that begins or ends at a turning point
 
 The second form is the finite part of the derivative, because the turning point moves with p. Where neighbouring rays
-cross, the formula diverges. A tube is therefore at least a tenth as wide as one in still water, which limits the gain
-to `MAX_FOCUSING_DB`. Each such caustic that the ray has passed advances its phase by 90 degrees. Pressures vary as
+cross, the formula diverges. Therefore, a tube is at least a tenth as wide as a tube in still water, which limits the
+gain to `MAX_FOCUSING_DB`. Each such caustic that the ray has passed advances its phase by 90 degrees. Pressures vary as
 ``exp(+i w t)``, so a travel time tau multiplies them by ``exp(-i w tau)``.
 """
 
@@ -26,14 +26,16 @@ from wavesim_server.acoustics import rays
 from wavesim_server.acoustics.types import Record
 from wavesim_server.elementary import log10, power
 
-MAX_FOCUSING_DB = 20.0  #: maximum gain of a ray's level over 20 log10 of its length
-MAX_SURFACE_LOSS_DB = 40.0  #: maximum loss of one bounce off a rough surface, dB
+MAX_FOCUSING_DB = 20.0  #: maximum gain of a ray's level, relative to a spreading loss of 20 log10 of its length
+MAX_SURFACE_LOSS_DB = 40.0  #: maximum loss in dB of one bounce off a rough surface
 _FLAT = 1e-12
 
 
 @device_function
 def tube_spreading(link: rays.Link, down: bool, reversals: int, ray: Record) -> tuple[float, int]:
-    """Return (spreading loss in dB re 1 m, caustics passed) of a ray (record RAY, see :func:`rays.trace_ray`)."""
+    """Return (spreading loss in dB re 1 m, number of caustics passed) of a ray (record RAY, see
+    :func:`rays.trace_ray`).
+    """
     profile, receiver = link.profile, link.receiver
     z, c = profile.z, profile.c
     p, bottom = ray.invariant, z.shape[0] - 2
@@ -94,8 +96,8 @@ def arc_spreading(x: float, length: float, rise: float, c_source: float, c_recei
 def surface_loss(sine: float, frequency: float, speed: float, roughness: float, bubbles: float) -> float:
     """Return the loss in dB of one bounce off a rough surface.
 
-    The mirror-like part (Eckart 1953) loses exp(-2 (k s sin)^2), for a standard deviation s of the surface in m.
-    Bubbles (APL-UW 1994, 10 to 100 kHz) cause a loss of b f^0.85 / sin, with f in kHz.
+    The mirror-like part (Eckart 1953) decreases by the factor exp(-2 (k s sin)^2), for a standard deviation s of the
+    surface in m. Bubbles (APL-UW 1994, 10 to 100 kHz) cause a loss of b f^0.85 / sin, with f in kHz.
     """
     rough = 2.0 * math.pi * frequency / speed * roughness * sine
     foam = bubbles * power(1e-3 * frequency, 0.85) / max(sine, 1e-6)

@@ -1,13 +1,14 @@
 """Rays in water whose sound speed depends only on depth; compiled.
 
-The profile is linear between knots, so every ray is a chain of circular arcs. One Snell invariant p = cos(theta)/c
-holds along the ray, with theta measured from the horizontal. Over a layer from speed ca to cb, with sines sa and sb,
+The profile is linear between its knots, so every ray is a chain of circular arcs. One Snell invariant p = cos(theta)/c
+holds along the whole ray, with theta measured from the horizontal. Over a layer from speed ca to speed cb, with the
+sines sa and sb,
 
     dx = p dz (ca + cb)/(sa + sb),   dt = (2/g) asinh(g d / (2 sqrt(ca cb))),   ds = d h / sin h
 
-where d is the chord and h is half the angle turned. These forms avoid cancellation for small gradients and flat rays.
-Two numbers identify a path: its first direction (up or down) and its number of reversals. A reversal is a turning
-point, or a bounce off the surface or the bottom.
+where d is the chord and h is half the angle through which the ray turns. These forms avoid cancellation for small
+gradients and flat rays. Two numbers identify a path: its first direction (up or down) and its number of reversals. A
+reversal is a turning point, or a bounce off the surface or the bottom.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics.types import Record, SoundSpeedProfile
 from wavesim_server.elementary import asin, asinh, atan2, cos, sin
 
-#: reasons for the end of a march along a ray
+#: reasons why tracing along a ray ends
 REACHED, TURNED, BOUNDARY = range(3)
 RAY = Table(
     "ray",
@@ -50,9 +51,9 @@ class WaterPoint(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A source and a receiver in one water column: their depths (m, different) and horizontal distance (m).
+    """A source and a receiver in one water column, with their depths (m, different) and their horizontal distance (m).
 
-    :func:`make_link` adds their layers and sound speeds, which every ray between them needs.
+    :func:`make_link` adds the layers and sound speeds of both, which every ray between them needs.
     """
 
     profile: SoundSpeedProfile
@@ -78,7 +79,7 @@ def layer_of(z: Floats, depth: float) -> int:
 
 @device_function
 def sound_speed_at(profile: SoundSpeedProfile, depth: float) -> float:
-    """Return the sound speed at a depth; outside the profile, the sound speed at its nearer end."""
+    """Return the sound speed at a depth; outside the profile, return the sound speed at its nearer end."""
     z, c = profile.z, profile.c
     if depth <= z[0]:
         return float(c[0])
@@ -90,13 +91,13 @@ def sound_speed_at(profile: SoundSpeedProfile, depth: float) -> float:
 
 @device_function
 def water_point(profile: SoundSpeedProfile, depth: float) -> WaterPoint:
-    """Return a depth with its layer and sound speed."""
+    """Return a depth together with its layer and its sound speed."""
     return WaterPoint(depth, layer_of(profile.z, depth), sound_speed_at(profile, depth))
 
 
 @device_function
 def make_link(profile: SoundSpeedProfile, source: float, receiver: float, distance: float) -> Link:
-    """Return the link between two depths at a distance."""
+    """Return the link between two depths at a horizontal distance."""
     return Link(profile, source, receiver, distance, water_point(profile, source), water_point(profile, receiver))
 
 
@@ -118,7 +119,7 @@ def layer_leg(
 ) -> tuple[float, float, float]:
     """Return (dx, dt, ds) of a ray across the height dz > 0 of one layer, without a turning point in between.
 
-    ``sa`` and ``sb`` are the sines at both ends. ds is 0 unless ``with_length``.
+    ``sa`` and ``sb`` are the sines at both ends. ds is 0 unless ``with_length`` is true.
     """
     total = sa + sb
     if total <= 0.0:
@@ -140,9 +141,9 @@ def march_ray(
     profile: SoundSpeedProfile, p: float, start: WaterPoint, down: bool, stop: float, points: Floats, with_length: bool
 ) -> tuple[float, float, float, float, int, int]:
     """Follow a ray until ``stop``, a turning point or a boundary. Returns (x, t, s, depth reached, reason for the end,
-    points). s is 0 unless ``with_length``, because s costs as much as x and t together.
+    number of points). s is 0 unless ``with_length`` is true, because s costs as much as x and t together.
 
-    ``points`` (n, 2) receives (x, z) at each knot passed; n may be 0.
+    ``points`` (n, 2) receives (x, z) at each knot that the ray passes; n may be 0.
     """
     z, c = profile.z, profile.c
     x = t = s = 0.0
@@ -181,8 +182,8 @@ def excursion(
 ) -> tuple[float, float, float, int]:
     """Follow a ray until ``stop``, a turning point or a boundary. Return (range, derivative of the range, depth
     reached, reason for the end). The derivative is with respect to the invariant, as in :mod:`ray_tubes`; it is 0
-    unless ``with_slope``. This is :func:`march_ray` without time and length; both compute the same range to the last
-    bit.
+    unless ``with_slope`` is true. This function is :func:`march_ray` without time and length; both compute the same
+    range to the last bit.
     """
     z, c = profile.z, profile.c
     x = slope = 0.0
@@ -219,7 +220,7 @@ def excursion(
 
 @device_function
 def ray_range(link: Link, theta: float, down: bool, reversals: int) -> tuple[bool, float]:
-    """Return (whether the ray reaches the receiver's depth, range there). The range is the same as with
+    """Return (whether the ray reaches the receiver's depth, range at which it does). The range is the same as from
     :func:`trace_ray`, which takes several times as long.
     """
     profile, source, receiver = link.profile, link.source, link.receiver
@@ -245,11 +246,11 @@ def ray_range(link: Link, theta: float, down: bool, reversals: int) -> tuple[boo
 def trace_ray(
     link: Link, theta: float, down: bool, reversals: int, no_points: Floats, ray: Record, with_length: bool
 ) -> bool:
-    """Trace the ray with launch angle theta > 0, up or down, to the receiver's depth after the given number of
-    reversals.
+    """Trace the ray with the launch angle theta > 0, upwards or downwards, to the receiver's depth after the given
+    number of reversals.
 
-    Fills in ``ray``; the length is computed only if ``with_length``. Returns False if the ray does not reach that
-    depth.
+    Fills in ``ray``; its length is computed only if ``with_length`` is true. Returns False if the ray does not reach
+    that depth.
     """
     profile, source, receiver = link.profile, link.source, link.receiver
     cs, cr = link.at_source.speed, link.at_receiver.speed
@@ -291,8 +292,8 @@ def trace_ray(
 
 @device_function
 def link_in_water(profile: SoundSpeedProfile, source: float, receiver: float, across: float) -> Link:
-    """Return the link between two depths at a distance. The depths are limited to the water column and made different,
-    and the distance is made positive.
+    """Return the link between two depths at a horizontal distance. The depths are limited to the water column and made
+    different, and the distance is made positive.
     """
     deep = profile.z[-1]
     zs, zr = min(max(source, 0.0), deep), min(max(receiver, 0.0), deep)
@@ -305,9 +306,9 @@ def link_in_water(profile: SoundSpeedProfile, source: float, receiver: float, ac
 def gradient_arc(
     speed_0: float, g: float, bottom: float, source: float, receiver: float, x: float, ray: Record
 ) -> bool:
-    """Compute the direct ray where c = speed_0 + g z, in closed form (a circle about the depth where c = 0).
+    """Compute the direct ray in closed form for c = speed_0 + g z (a circle about the depth where c = 0).
 
-    Fills in ``ray``, in which the sines have a sign (positive down). Returns False if the arc leaves the water.
+    Fills in ``ray``, in which the sines have a sign (positive downwards). Returns False if the arc leaves the water.
     """
     dz = receiver - source
     d = math.sqrt(x * x + dz * dz)

@@ -1,4 +1,4 @@
-"""Reception of a signal by a node: level, Doppler, detection, collisions, and reported values, compiled.
+"""Reception of a signal by a node: level, Doppler shift, detection, collisions, and reported values; compiled.
 
 Functions identify signals, nodes and candidates by their rows (s, j, e) in the arrays of the medium.
 """
@@ -30,7 +30,7 @@ from wavesim_server.rng import normal, uniform
 
 
 class Arrival(NamedTuple):
-    """The arrival of a signal at a node: the rows of signal and node, the path, and the exact time."""
+    """The arrival of a signal at a node, with the rows of signal and node, the path, and the exact time."""
 
     signal: int
     node: int
@@ -40,7 +40,7 @@ class Arrival(NamedTuple):
 
 @device_function
 def beam_loss(m: Medium, beam: int, ax: float, ay: float, az: float, nx: float, ny: float, nz: float) -> float:
-    """Return the loss in dB of a beam towards a direction; axis and direction are in W."""
+    """Return the loss in dB of a beam in a direction; the axis and the direction are in W."""
     degrees = math.degrees(acos(min(max(ax * nx + ay * ny + az * nz, -1.0), 1.0)))
     i = min(int(degrees), 179)
     return float(m.beams[beam, i] + (degrees - i) * (m.beams[beam, i + 1] - m.beams[beam, i]))
@@ -50,7 +50,7 @@ def beam_loss(m: Medium, beam: int, ax: float, ay: float, az: float, nx: float, 
 def spreading_loss(r: float, spreading: float) -> float:
     """Return the spreading loss in dB over r metres.
 
-    Where ray tubes apply, this is spherical spreading, because a tube's loss depends on more than the distance."""
+    Where ray tubes apply, this is spherical spreading, because the loss of a tube depends on more than the distance."""
     return (spreading if spreading > 0.0 else 20.0) * log10(max(r, 1.0))
 
 
@@ -78,7 +78,9 @@ def detection_range(excess: float, spreading: float, alpha: float) -> float:
 
 @device_function
 def fill_reception(m: Medium, record: Record, arrival: Arrival, outcome: int, point: Vector) -> None:
-    """Fill a record of a reception with the properties of the signal and the position at which its front met the node."""
+    """Fill the record of a reception with the properties of the signal and the position at which its wavefront met the
+    node.
+    """
     signal = m.signals[arrival.signal]
     record.id, record.source, record.receiver, record.query = signal.id, signal.source, arrival.node, signal.query
     record.query_source, record.outcome, record.kind = signal.query_source, outcome, signal.kind
@@ -115,7 +117,7 @@ def _is_already_detected(m: Medium, j: int, number: int) -> bool:
 
 @device_function
 def _ongoing_reception(m: Medium, j: int, number: int) -> int:
-    """Return the reception in progress of a signal at a node; -1 = none."""
+    """Return the reception in progress of a signal at a node; -1 means that there is none."""
     k = m.nodes[j].first_hearing
     while k >= 0 and not (m.hearings[k].id == number and m.hearings[k].outcome == a.HEARD):
         k = m.hearings[k].next
@@ -142,8 +144,8 @@ def level_of(m: Medium, s: int, j: int, way: PropagationPath, tick: TickInterval
 
 @device_function
 def _noise_level(m: Medium, s: int, j: int, speed: float) -> float:
-    """Return the noise in the band of a signal at a node that moves at a given speed: ambient noise plus the self-noise
-    of the node's body.
+    """Return the noise in the band of a signal at a node that moves at a given speed, which is the ambient noise plus
+    the self-noise of the node's body.
     """
     signal, node = m.signals[s], m.nodes[j]
     noise = signal.noise
@@ -173,7 +175,7 @@ def _detection_outcome(m: Medium, arrival: Arrival, level: float, noise: float) 
 
 @device_function
 def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: TickInterval) -> int:
-    """Begin the arrival of a front at a transducer. Returns the reception that the arrival starts; -1 = none."""
+    """Begin the arrival of a wavefront at a transducer. Returns the reception that the arrival starts; -1 means none."""
     candidate, w = m.candidates[e], m.water[0]
     s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
     signal, node = m.signals[s], m.nodes[j]
@@ -278,7 +280,7 @@ def _add_multipath(m: Medium, j: int, slot: int, echo: bool, level: float, phase
 
 @device_function
 def _resolve_collisions(m: Medium, j: int, slot: int) -> None:
-    """Mark receptions that overlap in time and band as lost, unless one is stronger by the capture ratio."""
+    """Mark receptions that overlap in time and band as lost, unless one of them is stronger by the capture ratio."""
     new, record, capture = m.hearings[slot], m.ongoing_receptions[slot], m.nodes[j].capture
     frequency, doppler = record.frequency, record.doppler
     k = m.nodes[j].first_hearing
@@ -304,7 +306,9 @@ def _measure_bearing(
     tick: TickInterval,
     propagation_path: PropagationPath,
 ) -> None:
-    """Compute the direction of arrival from the times at the hydrophones, with the sound speed that the head assumes."""
+    """Compute the direction of arrival from the arrival times at the hydrophones, with the sound speed that the head
+    assumes.
+    """
     s, j, time = arrival.signal, arrival.node, arrival.time
     row, c = m.nodes[j].head, propagation_path.c_receiver
     head, signal, hearing = m.heads[row], m.signals[s], m.hearings[slot]
@@ -345,7 +349,7 @@ def _measure_bearing(
 
 @device_function
 def _link_reception(m: Medium, slot: int, j: int) -> None:
-    """Add a reception to the list of its node, at the front."""
+    """Add a reception at the front of its node's list."""
     hearing, following = m.hearings[slot], m.nodes[j].first_hearing
     hearing.node, hearing.next, hearing.previous = j, following, -1
     if following >= 0:
@@ -355,7 +359,7 @@ def _link_reception(m: Medium, slot: int, j: int) -> None:
 
 @device_function
 def _unlink_reception(m: Medium, slot: int, j: int) -> None:
-    """Remove a reception from the list of its node. If the node has left, another node may have its row by now."""
+    """Remove a reception from the list of its node. If the node has been removed, another node may have its row by now."""
     following, previous = m.hearings[slot].next, m.hearings[slot].previous
     if following >= 0:
         m.hearings[following].previous = previous
@@ -394,7 +398,7 @@ def _report_arrival(m: Medium, slot: int, j: int) -> float:
 
 @device_function
 def finish_reception(m: Medium, slot: int, j: int) -> int:
-    """Finish a reception and record the reported values. Returns the row of its record."""
+    """Finish a reception and record the values reported for it. Returns the row of its record."""
     record, hearing, node = m.ongoing_receptions[slot], m.hearings[slot], m.nodes[j]
     _unlink_reception(m, slot, j)
     record.outcome = hearing.outcome

@@ -1,6 +1,6 @@
-"""Root of a continuous function between two points where its signs differ, by the Illinois method; compiled.
+"""Root of a continuous function between two points at which it has opposite signs, by the Illinois method; compiled.
 
-The caller evaluates the function, which may therefore be anything: a call, a ray, a column of an array.
+The caller evaluates the function, so that it may be anything: a call, a ray, or a column of an array.
 
     bracket = Bracket(low, f(low), high, f(high), 0)
     for _ in range(...):
@@ -17,11 +17,11 @@ from wavesim_kernels.compiler import device_function
 
 
 class Bracket(NamedTuple):
-    """An interval with opposite signs of a function at its ends. ``moved`` is 1 if the last step moved its high end,
-    -1 if it moved its low end, and 0 before the first step.
+    """An interval at whose ends a function has opposite signs. ``moved`` is 1 if the last step moved the high end, -1
+    if it moved the low end, and 0 before the first step.
 
-    The function values at the ends are weights. The Illinois method halves the weight of an end that two steps did not
-    move.
+    The function values at the ends serve as weights. The Illinois method halves the weight of an end that has not moved
+    in two steps.
     """
 
     low: float
@@ -33,7 +33,7 @@ class Bracket(NamedTuple):
 
 @device_function
 def estimate_root(b: Bracket) -> float:
-    """Return the root of the straight line between both ends; their middle if rounding puts it outside."""
+    """Return the root of the straight line between both ends, or the midpoint if rounding puts the root outside."""
     middle = 0.5 * (b.low + b.high)
     if b.f_low == b.f_high:
         return middle
@@ -43,8 +43,8 @@ def estimate_root(b: Bracket) -> float:
 
 @device_function
 def narrow_bracket(b: Bracket, x: float, f: float) -> Bracket:
-    """Return the bracket after the function has the value ``f`` at ``x``. ``x`` replaces the end whose value has the
-    same sign.
+    """Return the bracket after the function was found to have the value ``f`` at ``x``. ``x`` replaces the end whose
+    value has the same sign.
     """
     if f * b.f_high > 0.0:
         return Bracket(b.low, 0.5 * b.f_low if b.moved == 1 else b.f_low, x, f, 1)

@@ -1,10 +1,10 @@
 """Echoes off a bed whose depth changes along the path, in water of uniform sound speed; compiled.
 
-Each bounce off the bed mirrors the source in the plane that is tangent to the bed at the point of reflection. That
-point depends on the planes, so both are found by iteration, starting with level planes. For a plane bed, however
-steep, this is the exact method of images in three dimensions. Elsewhere the level neglects the bed's curvature; the
-time does not, because it is stationary at the point of reflection. If a path has several such points, the one nearest
-to that of a level bed is used.
+Each bounce off the bed mirrors the source in the plane that is tangent to the bed at the point of reflection. Because
+that point depends on the planes, both are found by iteration, starting with level planes. For a plane bed, however
+steep, this is the exact method of images in three dimensions. Elsewhere, the level neglects the bed's curvature, but
+the time does not, because it is stationary at the point of reflection. If a path has several such points, the one
+nearest to the point of reflection on a level bed is used.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.types import Vector
 from wavesim_server.seabed import bed_depth
 
-MAX_ITERATIONS = 24  #: maximum number of iterations of the planes
-CONVERGENCE_TOLERANCE = 1e-4  #: m, convergence tolerance of the corners
-ACCEPTANCE_TOLERANCE = 1.0  #: maximum change of the corners in m at the end; the path length is stationary there, so its error is far smaller
+MAX_ITERATIONS = 24  #: maximum number of iterations for the planes
+CONVERGENCE_TOLERANCE = 1e-4  #: convergence tolerance of the corners in m
+#: maximum change of the corners in m in the last iteration; the path length is stationary there, so its error is far
+#: smaller
+ACCEPTANCE_TOLERANCE = 1.0
 SLOPE_HALF_WIDTH = 0.5  #: distance in m to each side over which the bed's slope is computed
 
 
 @device_function
 def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, float, float, float]:
-    """Return (n, d) of the bed's tangent plane n . p = d under a point, with n upwards; NaN outside the soundings."""
+    """Return (n, d) for the bed's tangent plane n . p = d under a point, with n upwards; NaN outside the soundings."""
     depth = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x, y)
     sx = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x + SLOPE_HALF_WIDTH, y)
     sx -= bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x - SLOPE_HALF_WIDTH, y)
@@ -40,11 +42,11 @@ def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, floa
 
 @device_function
 def find_reflections(scene: AcousticScene, path: int, a: Vector, b: Vector, points: Floats) -> bool:
-    """Fill ``points`` (rows of three) with the n + 2 corners of a path of n bounces from a to b. Returns False if there
-    is no such path.
+    """Fill ``points`` (rows of three) with the n + 2 corners of a path with n bounces from a to b. Returns False if
+    there is no such path.
 
-    The rows after these corners hold the n + 1 images of a, and the n planes: their normals and their distances from
-    the origin. The last rows are scratch for the search.
+    The rows after these corners contain the n + 1 images of a, and the n planes with their normals and their distances
+    from the origin. The last rows are scratch space for the search.
     """
     n = path // 2
     bottom = max(
@@ -109,10 +111,10 @@ def _in_water(scene: AcousticScene, path: int, points: Floats) -> bool:
 
 @device_function
 def _residual_and_step(points: Floats, path: int, turn: int, share: float) -> tuple[float, float]:
-    """Return (maximum distance of the bed corners from their target, fraction of that distance for the next step).
+    """Return (maximum distance of the bed corners from their targets, fraction of that distance for the next step).
 
     The first step covers the whole distance; each later step uses the change that the previous step caused (Barzilai
-    and Borwein 1988). Without this, corners on a hill would jump across its top.
+    and Borwein 1988). Otherwise, corners on a hill would jump across its top.
     """
     n = path // 2
     wanted, before, last = 4 * n + 3, 5 * n + 3, 6 * n + 3
@@ -139,7 +141,7 @@ def _set_point(points: Floats, k: int, x: float, y: float, z: float) -> None:
 
 @device_function
 def leg_direction(points: Floats, k: int) -> tuple[float, float, float]:
-    """Return the unit vector from a corner to the next."""
+    """Return the unit vector from one corner to the next."""
     x, y, z = points[k + 1, 0] - points[k, 0], points[k + 1, 1] - points[k, 1], points[k + 1, 2] - points[k, 2]
     far = max(math.sqrt(x * x + y * y + z * z), 1e-9)
     return x / far, y / far, z / far
@@ -147,7 +149,7 @@ def leg_direction(points: Floats, k: int) -> tuple[float, float, float]:
 
 @device_function
 def grazing_sine(points: Floats, path: int, k: int) -> float:
-    """Return the sine of the grazing angle of bounce ``k`` of a path that :func:`find_reflections` has filled in."""
+    """Return the sine of the grazing angle at bounce ``k`` of a path that :func:`find_reflections` has filled in."""
     x, y, z = leg_direction(points, k)
     o = 2 * (path // 2) + 3 + k
     return float(abs(x * points[o, 0] + y * points[o, 1] + z * points[o, 2]))
@@ -158,10 +160,10 @@ def bed_loss(
     points: Floats, path: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float, float]:
     """Return (loss, sine, phase) of a path that :func:`find_reflections` has filled in. The loss in dB and the phase in
-    rad are sums of the values of all bounces off the bed; the phase is 0 unless ``phases``. The sine is the mean sine of the
-    grazing angles at the surface.
+    rad are sums of the values of all bounces off the bed; the phase is 0 unless ``phases`` is true. The sine is the
+    mean sine of the grazing angles at the surface.
 
-    In a wedge each bounce has a different angle. See :func:`image_paths.bottom_loss` and
+    In a wedge, each bounce has a different angle. See :func:`image_paths.bottom_loss` and
     :func:`image_paths.bottom_phase`.
     """
     total = surface = turned = 0.0

@@ -1,4 +1,4 @@
-"""Candidates of a new signal at all nodes, and of the signals in transit at a node that wakes; compiled.
+"""Candidates of a new signal at all nodes, and candidates of the signals in transit at a node that wakes; compiled.
 
 Functions identify signals, nodes, candidates and emissions by their rows in the arrays of the medium.
 """
@@ -68,7 +68,7 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
 
 @device_function
 def _mark_transmitting(m: Medium, j: int, time: float, duration: float) -> None:
-    """Mark a node as transmitting: it is half duplex and loses its receptions in progress."""
+    """Mark a node as transmitting; because it is half duplex, it loses its receptions in progress."""
     node = m.nodes[j]
     node.sending_from, node.sending_until = time, time + duration
     node.ready = node.sending_until + node.recharge
@@ -83,7 +83,7 @@ def _mark_transmitting(m: Medium, j: int, time: float, duration: float) -> None:
 def spread_to_nodes(
     m: Medium, scene: AcousticScene, e: int, node: int, time: float, tick: TickInterval, capacity: int
 ) -> int:
-    """Add a live signal and its candidates; return the number of nodes beyond its reach."""
+    """Add a live signal and its candidates; return the number of nodes that are out of range."""
     s, w = _new_signal(m, e, node, time, tick), m.water[0]
     signal = m.signals[s]
     _mark_transmitting(m, node, time, signal.duration)
@@ -140,9 +140,10 @@ def spread_to_nodes(
 def _add_eigenray_candidates(
     m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, angles: int
 ) -> None:
-    """Add candidates for the eigenrays to a node's current position that have not passed it yet.
+    """Find the eigenrays to a node's current position, and add candidates for those that have not yet passed the node.
 
-    With echoes, these are the strongest eigenrays. Without echoes, only the eigenray that arrives first is used.
+    With echoes, candidates are added for the strongest eigenrays. Without echoes, only the eigenray that arrives first
+    is used.
     """
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     signal, w = m.signals[s], m.water[0]
@@ -184,8 +185,8 @@ def _add_eigenray_candidates(
 def _weigh(
     m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, count: int, first: int
 ) -> None:
-    """Set the level of each eigenray for the current position of the node. The first arrival, which determines the
-    range, has priority.
+    """Set the level of each eigenray for the current position of the node. The first arrival has priority, because it
+    determines the range.
     """
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     for k in range(count):
@@ -196,7 +197,7 @@ def _weigh(
 
 @device_function
 def _among_strongest(m: Medium, k: int, count: int) -> bool:
-    """Return whether an eigenray is among those to be followed."""
+    """Return whether an eigenray is among those that are to be followed."""
     if count <= m.water[0].paths:
         return True
     mine, stronger = m.eigenrays[k].level, 0
@@ -209,7 +210,7 @@ def _among_strongest(m: Medium, k: int, count: int) -> bool:
 @device_function
 def wake_node(m: Medium, scene: AcousticScene, j: int, time: float, tick: TickInterval) -> None:
     """Let a node receive from now on. It also receives signals in transit that were sent while it was asleep, unless
-    they have passed it.
+    they have already passed it.
     """
     node, w = m.nodes[j], m.water[0]
     if node.active == 0 or node.waking == 0:
@@ -237,7 +238,9 @@ def wake_node(m: Medium, scene: AcousticScene, j: int, time: float, tick: TickIn
 
 @device_function
 def _add_straight_candidates(m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval) -> None:
-    """Add candidates for the straight paths to a node's current position that have not passed it yet."""
+    """Find the straight paths to a node's current position, and add candidates for those that have not yet passed the
+    node.
+    """
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     c, passed = m.water[0].speed, time - m.signals[s].emission
     for path in range(2 * m.water[0].order + 2):
@@ -258,5 +261,7 @@ def _add_candidate(m: Medium, s: int, j: int, followed: FollowedPath, earliest: 
 
 @device_function
 def _schedule_first_check(m: Medium, e: int, earliest: float, tick: TickInterval) -> None:
-    """Schedule the first check of a candidate; one that may arrive in this tick is checked before the next event."""
+    """Schedule the first check of a candidate. A candidate that may arrive in this tick is checked before the next
+    event.
+    """
     schedule_candidate(m, e, earliest, tick.number if earliest > tick.end else tick.number - 1)

@@ -1,4 +1,4 @@
-"""Argument types of the acoustic kernels; when compilation is off, the arguments have exactly these types."""
+"""Types of the arguments of the acoustic kernels; when compilation is off, the arguments have exactly these types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Vector(NamedTuple):
 
 
 class SoundSpeedProfile(NamedTuple):
-    """Sound speed c (m/s) at the knots z (m, ascending) of a water column; it is linear between them."""
+    """Sound speed c (m/s) at the knots z (m, ascending) of a water column; between the knots, it is linear."""
 
     z: Floats
     c: Floats

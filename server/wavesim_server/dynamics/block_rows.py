@@ -1,7 +1,7 @@
-"""Rows of a block, imported as ``B``: state, actuators, water and forces of the bodies in it.
+"""Rows of a block, imported as ``B``: the state, actuators, water and forces of the bodies in the block.
 
-A block holds four bodies of one model side by side: row ``r`` of lane ``l`` is element ``4 r + l`` of a flat float64
-array. Each statement of the kernel is a load at a literal offset, and the compiler works on all lanes at once.
+A block contains four bodies of one model side by side: row ``r`` of lane ``l`` is element ``4 r + l`` of a flat float64
+array. Each statement of the kernel is a load at a literal offset, and the compiler works on all lanes simultaneously.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ CLEARANCE = _rows(
 ASLEEP = _rows("ASLEEP", "", "", "1 for bodies at rest, which are skipped.")
 PRESENT = _rows("PRESENT", "", "", "1 for lanes with a body.")
 ROWS = TABLE.size
-SIZE = ROWS * LANES  #: numbers of a block
+SIZE = ROWS * LANES  #: number of float64 elements in a block
 
-HEAD_TABLE = RowTable("block_heads", "Integers of each block. Compiled code reads column `B.NAME`.")
+HEAD_TABLE = RowTable("block_heads", "Integers of each block. Compiled code reads the `B.NAME` column.")
 HEAD_BODIES = HEAD_TABLE.declare("HEAD_BODIES", "", "", "Number of bodies in the block.")
 HEAD_MODEL = HEAD_TABLE.declare("HEAD_MODEL", "", "", "Index of the model of the bodies.")
 HEAD_MOORED = HEAD_TABLE.declare("HEAD_MOORED", "", "", "Number of bodies with a mooring or lines.")

@@ -29,7 +29,7 @@ from wavesim_server.dynamics.sizes import LANES
 
 
 class BodyArrays(NamedTuple):
-    """All bodies; see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
+    """All bodies of a simulation; see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     blocks: Floats  # (n, B.SIZE)
     slots: Ints  # slot of each row: block times LANES plus lane
@@ -45,7 +45,7 @@ class ModelArrays(NamedTuple):
 
 
 class TickScratch(NamedTuple):
-    """Scratch of the tick: occupied rows, transducers on the bodies, last finite states."""
+    """Scratch arrays of the tick: occupied rows, transducers on the bodies, last finite states."""
 
     order: Ints
     transducer_levers: Floats
@@ -82,7 +82,7 @@ def bounding_sphere(f: BodyArrays, row: int) -> tuple[float, float, float, float
 
 @always_inline
 def speed_bound(f: BodyArrays, row: int) -> float:
-    """Return an upper bound of the speed of any point of a body."""
+    """Return an upper bound on the speed of any point of a body."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     reach = f.params[f.block_heads[slot // LANES, B.HEAD_MODEL]][P.BOUNDING_RADIUS]
@@ -93,7 +93,7 @@ def speed_bound(f: BodyArrays, row: int) -> float:
 
 @always_inline
 def is_asleep(f: BodyArrays, row: int) -> bool:
-    """Return whether a body sleeps, and is therefore skipped; see :mod:`wavesim_server.dynamics.sleep`."""
+    """Return whether a body is asleep and is therefore skipped; see :mod:`wavesim_server.dynamics.sleep`."""
     slot = f.slots[row]
     return bool(f.blocks[slot // LANES, B.ASLEEP * LANES + slot % LANES] != 0.0)
 

@@ -1,6 +1,6 @@
-"""Broad phase of contact, compiled: lists the pairs of bodies and obstacles that may touch soon.
+"""Broad phase of contact detection, compiled, which lists the pairs of bodies and obstacles that may touch soon.
 
-The list is valid until a body has moved by the width of the skin, a margin around each body.
+The list is valid until a body has moved by the width of its skin, which is a margin around the body.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from wavesim_server.dynamics.shapes import (
     to_body,
 )
 
-SKIN = 1.0  #: width of the skin around a body, m
+SKIN = 1.0  #: width of the skin around a body in m
 
 
 @device_function
 def list_pairs(f: BodyArrays, order: Ints, count: int, t: ContactMemory) -> None:
-    """List all pairs that can meet before a body has moved by the width of the skin. ``order`` holds the rows, sorted
-    by the lowest x of each body.
+    """List all pairs that can meet before a body has moved by the width of the skin. ``order`` contains the rows,
+    sorted by the lowest x coordinate of each body.
     """
     for i in range(1, count):  # insertion sort: the order hardly changes
         row = order[i]

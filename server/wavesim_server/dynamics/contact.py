@@ -1,12 +1,12 @@
-"""Contact of bodies with each other, with obstacles and with the sea bed. Compiled kernels apply impulses at the end of
-a tick.
+"""Contact of bodies with each other, with obstacles and with the sea bed. Compiled kernels apply the impulses at the
+end of a tick.
 
 A contact limits the approach speed so that the gap does not close within one step. A body therefore cannot pass through
 a thin wall, however fast it is. Touching bodies do not bounce, and slide with Coulomb friction. Impulses use the
 effective mass of a body at the point of contact, including added mass. A few sweeps through the contacts of the tick
 determine the impulses. Any small overlap that remains is removed by moving the bodies apart.
 
-Pairs that can meet are listed with a skin around each body. The list is rebuilt when a body has moved by the width of
+Pairs that can meet are listed with a skin around each body. The list is rebuilt when any body has moved by the width of
 the skin.
 """
 
@@ -41,7 +41,7 @@ from wavesim_server.dynamics.narrow_phase import contacts_of_pair, contacts_with
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.seabed import SeaBed
 
-ITERATIONS = 24  #: number of sweeps through the contacts
+ITERATIONS = 24  #: number of sweeps through the contacts of a tick
 
 
 @device_function
@@ -50,7 +50,7 @@ def resolve_contacts(
 ) -> int:
     """Solve all contacts of this tick and return the number of contacts that touch.
 
-    ``scratch`` holds the states of the bodies before the contacts; ``fastest`` is the speed of the fastest body.
+    ``scratch`` contains the states of the bodies before the contacts; ``fastest`` is the speed of the fastest body.
     """
     order, count = scratch.order, scratch.counters[0]
     t.moved_since_listing[0] += 2.0 * fastest * h
@@ -98,7 +98,7 @@ def resolve_contacts(
 
 @always_inline
 def _finish_contacts(f: BodyArrays, t: ContactMemory, n: int, last: Floats, h: float, tick: int) -> int:
-    """Apply the solved contacts: record events, remove overlaps, put bodies at rest. Returns the number of contacts
+    """Apply the solved contacts: record events, remove overlaps, and put bodies at rest. Returns the number of contacts
     that touch.
     """
     touching = 0
@@ -126,7 +126,7 @@ def _finish_contacts(f: BodyArrays, t: ContactMemory, n: int, last: Floats, h: f
 
 @device_function
 def _wake_touched(f: BodyArrays, t: ContactMemory, h: float, tick: int) -> None:
-    """Wake each body that another body touches in this tick, so that its own contacts are found as well."""
+    """Wake each body that another body touches in this tick, so that the contacts of the woken body are found as well."""
     for i in range(t.counters[N_PAIRS]):
         a, b = t.pairs[i, 0], t.pairs[i, 1]
         if b >= 0 and is_asleep(f, a) != is_asleep(f, b) and may_touch(f, t, a, b, h):

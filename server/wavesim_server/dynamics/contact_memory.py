@@ -1,4 +1,4 @@
-"""Memory of contacts: pairs of bodies that can meet, contacts of the tick, recent contacts of bodies."""
+"""Memory of contacts: pairs of bodies that can meet, contacts of the tick, and recent contacts of bodies."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_FRICTION, C_SPEED, C_INVERSE, C
     14,
     16,
 )
-#: columns that a contact has for each of its two bodies
+#: columns of a contact for each of its two bodies
 # R_WB, row by row (9); arm of the contact point, B (3); Jacobian along the normal (6); change of the body's velocity by
 # an impulse along the normal (6)
 L_ROTATION, L_ARM, L_NORMAL, L_RESPONSE, LEVER = 0, 9, 12, 18, 24
-#: columns for a contact direction: Jacobian, and change of velocity by a unit impulse
+#: columns for a contact direction: the Jacobian, and the change of velocity by a unit impulse
 D_JACOBIAN, D_RESPONSE, DIRECTION = 0, 6, 12
 #: indices of the counters of pairs and contacts
 N_PAIRS, N_CONTACTS, N_LOST, N_STALE = range(4)
-#: rows of the scratch array after its first 16, which the distance computation uses
+#: rows of the scratch array after its first 16 rows, which the distance computation uses
 ON_A, ON_B, POINT, SCRATCH = range(16, 20)
-OVERLAP_TOLERANCE = 1e-4  #: overlap of touching bodies that is not corrected, m
+OVERLAP_TOLERANCE = 1e-4  #: overlap of touching bodies in m that is not corrected
 
 
 class ContactMemory(NamedTuple):
-    """Memory of the contacts: obstacles (n, GEOMETRY), pairs, contacts of the tick, scratch."""
+    """Memory of the contacts: obstacles (n, GEOMETRY), pairs, contacts of the tick, and scratch space."""
 
     obstacles: Floats
     pairs: Ints  # (n, 2): row, row; or row, -1 - obstacle

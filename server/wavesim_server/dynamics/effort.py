@@ -1,14 +1,14 @@
 """Forces and accelerations of single bodies, term by term, on request. The functions are compiled, but the integration
 step does not use them.
 
-The terms are those of the equation of motion in :mod:`wavesim_server.dynamics.kernel`, evaluated at the current state
-and actuators. With M = M_RB + M_A they satisfy, in the degrees of freedom that move,
+The terms are those of the equation of motion in :mod:`wavesim_server.dynamics.kernel`, evaluated for the current state
+and actuators. With M = M_RB + M_A, they satisfy, in the degrees of freedom that move,
 
     M nu' = restoring + drag + actuators + environment + external + contact,
 
-``restoring`` is weight and buoyancy relative to the water, which accelerates in waves. ``drag`` includes -C(nu_r) nu_r
-and M v_c', the inertial force of a current that accelerates and that turns relative to B. ``contact`` includes the
-mooring and the impulses of contacts averaged over the last tick.
+``restoring`` is the weight and the buoyancy relative to the water, which accelerates in waves. ``drag`` includes
+-C(nu_r) nu_r and M v_c', the inertial force of a current that accelerates and that turns relative to B. ``contact``
+includes the mooring and the contact impulses averaged over the last tick.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from wavesim_server.dynamics.lanes import element, load, splat, store
 from wavesim_server.dynamics.row_tables import row_numbers
 from wavesim_server.dynamics.sizes import LANES, SLOTS
 
-#: columns of a row of the table `effort`
+#: columns in a row of the `effort` table
 ACCELERATION, TOTAL, RESTORING, DRAG, ACTUATORS, ENVIRONMENT, EXTERNAL, CONTACT = (
     tables.EFFORT.first_columns[name]
     for name in ("acceleration", "total", "restoring", "drag", "actuators", "environment", "external", "contact")
@@ -61,7 +61,7 @@ def _clear(work: Floats) -> None:
 
 @always_inline
 def _move_to_part(work: Floats, parts: Floats, part: int) -> None:
-    """Copy the force rows to the result of one term, and clear them for the next term."""
+    """Copy the force rows to the result for one term, and clear them for the next term."""
     for i in range(6):
         store(parts, part + i, load(work, W.FORCE + i))
     _clear(work)
@@ -71,7 +71,7 @@ def _move_to_part(work: Floats, parts: Floats, part: int) -> None:
 def _block_parts(
     block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, moored: bool, parts: Floats
 ) -> None:
-    """Compute the terms of all bodies of a block; rotation, velocities and buoyancy remain in the work array."""
+    """Compute the terms for all bodies in a block; rotation, velocities and buoyancy remain in the work array."""
     flags, k = model_ints[M.FLAGS], W.DERIVATIVES
     for i in range(model_ints[M.STATES]):
         store(work, W.STATE + i, load(block, i))
@@ -101,7 +101,7 @@ def _block_parts(
 
 @device_function
 def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Floats, h: float, o: Floats) -> None:
-    """Compute accelerations from the terms of a body, then add the terms that convert the equation to nu'.
+    """Compute the accelerations from the terms of a body, then add the terms that convert the equation to nu'.
 
     ``turn`` is the acceleration of the water, in B.
     """
@@ -192,10 +192,10 @@ def fill_efforts(
     h: float,
     out: Floats,
 ) -> None:
-    """Fill in rows of the table `effort`, given as a flat view (capacity, EFFORT).
+    """Fill in rows of the `effort` table, given as a flat view (capacity, EFFORT).
 
-    ``last`` holds the state of each body before its last contacts. The function is fastest if the rows are in the order
-    of their slots.
+    ``last`` contains the state of each body before its last contacts. The function is fastest if the rows are in the
+    order of their slots.
     """
     jump, work, parts = np.zeros(6), scratch.work, scratch.parts
     before = -1

@@ -1,9 +1,9 @@
-"""Extension points for packages that add terms, types of actuators or integrators to the dynamics (docs/extending.md).
+"""Extension points for packages that add terms, actuator types or integrators to the dynamics (docs/extending.md).
 
-A package publishes an object of one of these classes as an entry point of the group ``wavesim.dynamics``. Forces are
-compiled functions, decorated by :func:`wavesim_kernels.compiler.always_inline`. They use the operations of
-:mod:`wavesim_server.dynamics.lanes`. They read the rows of :mod:`~wavesim_server.dynamics.work_rows` and
-:mod:`~wavesim_server.dynamics.parameter_rows`. They add forces (N) and moments (N m) in B to the rows ``W.FORCE`` of
+A package publishes an object of one of these classes as an entry point in the group ``wavesim.dynamics``. Forces are
+compiled functions, decorated with :func:`wavesim_kernels.compiler.always_inline`. They use the operations in
+:mod:`wavesim_server.dynamics.lanes`, read the rows of :mod:`~wavesim_server.dynamics.work_rows` and
+:mod:`~wavesim_server.dynamics.parameter_rows`, and add forces (N) and moments (N m) in B to the rows ``W.FORCE`` of
 the work array.
 """
 
@@ -17,7 +17,7 @@ from wavesim_server.dynamics.sizes import GAINS, OTHER_COEFFICIENTS, STAGES
 
 @dataclass(frozen=True)
 class Term:
-    """A hull force of models with ``<term name="...">``.
+    """A hull force for models with ``<term name="...">``.
 
     The kernel calls ``force(block, params, first, work)``; the coefficients are ``broadcast(params, first)``,
     ``broadcast(params, first + 1)``, ...
@@ -30,14 +30,14 @@ class Term:
 
 @dataclass(frozen=True)
 class ActuatorType:
-    """A type of actuator of models with ``<actuator type="...">``.
+    """An actuator type for models with ``<actuator type="...">``.
 
     The kernel calls ``force(block, params, first, slot, work)``. The coefficients are read as for a :class:`Term`;
     ``load(work, slot)`` is the lagged value of the actuator.
     """
 
     name: str
-    coefficients: tuple[str, ...]  #: names of the coefficients, at most OTHER_COEFFICIENTS
+    coefficients: tuple[str, ...]  #: names of the coefficients; there are at most OTHER_COEFFICIENTS of them
     force: Callable[..., None]
 
     def __post_init__(self) -> None:
@@ -47,13 +47,13 @@ class ActuatorType:
 
 @dataclass(frozen=True)
 class Integrator:
-    """An explicit Runge-Kutta method: its tableau and its limit of stability."""
+    """An explicit Runge-Kutta method with its tableau and its stability limit."""
 
     name: str
-    times: tuple[float, ...]  #: times of the stages as fractions of the step, starting with 0
-    stages: tuple[tuple[float, ...], ...]  #: for each stage, weights of the derivatives of all earlier stages
+    times: tuple[float, ...]  #: times of the stages as fractions of the step; the first one is 0
+    stages: tuple[tuple[float, ...], ...]  #: weights of the derivatives of all earlier stages, for each stage
     weights: tuple[float, ...]  #: weights of the derivatives of all stages in the result of the step
-    stable: float  #: limit of stability: maximum abs(lambda) h at which motions do not grow, with a margin
+    stable: float  #: stability limit: the maximum abs(lambda) h at which motions do not grow, with a margin
 
     def __post_init__(self) -> None:
         n = len(self.times)
@@ -75,7 +75,7 @@ class Integrator:
 
     @property
     def gains(self) -> tuple[float, ...]:
-        """Return the times at which lagged actuators are needed, except the start of the step. The end of the step is
-        first, because the next step needs its values.
+        """Return the times at which lagged actuators are needed, except the start of the step. The end of the step
+        comes first, because the next step needs the values at this time.
         """
         return (1.0, *sorted({*self.times} - {0.0, 1.0}))

@@ -1,4 +1,4 @@
-"""The fleet: bodies in blocks of one compiled model, with their commands and faults.
+"""The fleet, which contains the bodies in blocks of one compiled model, with their commands and faults.
 
 A body keeps its row in the tables as long as it exists; ``slots[row]`` is its slot in the blocks (block times
 LANES plus lane). Bodies of one model share their parameters. A body whose coefficients change during the run
@@ -45,7 +45,7 @@ HOLD_FOREVER = math.inf
 def release_holds(
     blocks: Floats, slots: Ints, actuator_holds: Floats, setpoints: Floats, count: Ints, time: float
 ) -> None:
-    """Keep the values of frozen actuators until their freeze ends. Then apply the commands of these actuators."""
+    """Keep the values of frozen actuators until their freeze ends, and then apply the commands to these actuators."""
     i = 0
     while i < count[0]:
         row, slot = int(actuator_holds[i, 0]), int(actuator_holds[i, 1])
@@ -64,8 +64,8 @@ def release_holds(
 def average_shaft_speeds(
     blocks: Floats, slots: Ints, speed_averages: Ints, average_windows: Floats, feedback: Floats
 ) -> None:
-    """Update the moving averages of reported shaft speeds. ``speed_averages`` (n, 4): row, slot, window in ticks, number of
-    ticks in the average.
+    """Update the moving averages of reported shaft speeds. The columns of ``speed_averages`` (n, 4) are row, slot,
+    window in ticks, and number of ticks in the average.
     """
     for i in range(speed_averages.shape[0]):
         row, slot, window, seen = speed_averages[i, 0], speed_averages[i, 1], speed_averages[i, 2], speed_averages[i, 3]
@@ -81,19 +81,19 @@ def average_shaft_speeds(
 
 @dataclass(frozen=True)
 class VehicleType:
-    """Compiled form of a body's model. It is created before the body enters, so that an invalid model has no effect."""
+    """Compiled form of a body's model. It is created before the body is added, so that an invalid model has no effect."""
 
     model: Model
     compiled: CompiledModel
     actuators: tuple[Actuator, ...]
-    is_shared: bool  #: True if other bodies of the model use this compiled model too
+    is_shared: bool  #: True if other bodies with the same model also use this compiled model
 
 
-SLACK = 1e-9  #: excess over a limit that counts as rounding error, as a fraction of the actuator's range
+SLACK = 1e-9  #: excess over a limit that still counts as rounding error, as a fraction of the actuator's range
 
 
 class ActuatorState:
-    """Commands of one body, with their dead bands and motor laws, and the faults of its actuators."""
+    """Commands of one body, with their dead bands and motor laws, and the faults of the body's actuators."""
 
     def __init__(self, vehicle_type: VehicleType) -> None:
         self.vehicle_type, self.actuators, kind = vehicle_type, vehicle_type.actuators, vehicle_type.compiled
@@ -112,7 +112,7 @@ class ActuatorState:
         self.next_notice = [1] * len(self.actuators)
 
     def setpoint(self, position: int) -> tuple[int, float]:
-        """Return (slot, target value): the command after the dead band and the motor law."""
+        """Return (slot, target value) for a command; the target is the command after the dead band and the motor law."""
         slot, _, _, dead, offset, gain = self.command_laws[position]
         value = self.signs[position] * self.commands[position]
         if abs(value) < dead:
@@ -137,7 +137,7 @@ class FleetDynamics:
         self.capacity, self.step, self.world = capacity, step, world
         self.integrator = integrators.integrator_index(integrator)
         self.slots = np.full(capacity, -1, np.int64)
-        #: (row, position) of an actuator -> (last command beyond its limits, number of such commands)
+        #: (last command beyond its limits, number of such commands) for each actuator, given as (row, position)
         self._clipped: dict[tuple[int, int], tuple[float, int]] = {}
         self.blocks = np.zeros((0, B.SIZE))
         self.block_heads = np.zeros((0, B.HEAD_SIZE), np.int64)
@@ -216,10 +216,10 @@ class FleetDynamics:
         return vehicle_type
 
     def set_current(self, current: Current) -> None:
-        """Use a current from now on. Raises ConfigError, and changes nothing, if a body's model would be unstable in
-        this current with this time step.
+        """Use a current from now on. Raises ConfigError, and changes nothing, if the model of a body would be unstable
+        in this current with this time step.
 
-        Models without a body are checked when their first body enters.
+        Models without a body are checked when their first body is added.
         """
         if current.max_speed > self.world.current.max_speed:
             used = {id(helm.vehicle_type): helm.vehicle_type for helm in self._actuator_states.values()}
@@ -239,7 +239,7 @@ class FleetDynamics:
         mooring: Mooring | None,
         has_lines: bool = False,
     ) -> None:
-        """Add a body at rest in a row; ``lined`` states whether lines may be attached to it."""
+        """Add a body at rest in a row; ``lined`` states whether lines may be attached to the body."""
         if vehicle_type.is_shared:
             if id(vehicle_type.model) not in self._model_rows:
                 self._model_rows[id(vehicle_type.model)] = self._add_model(vehicle_type.compiled)[0]
@@ -290,7 +290,7 @@ class FleetDynamics:
             self._release_model(*self._own_models.pop(row))
 
     def override_parameters(self, row: int, parameters: dict[int, float]) -> None:
-        """Change parameters of one body (row of the parameter -> value), which then has its own copy of the parameters."""
+        """Change parameters of one body (value by parameter row); the body then has its own copy of the parameters."""
         if row not in self._own_models:
             body, old = self.body(row).copy(), int(self.block_heads[self.slots[row] // LANES, B.HEAD_MODEL])
             self._clear_lane(row)
@@ -349,7 +349,9 @@ class FleetDynamics:
         self.slots[row] = block * LANES + int(np.argmin(present))
 
     def _update_occupancy(self, row: int, by: int) -> None:
-        """Update the number of bodies in a block: a body has entered its slot (+1) or is leaving it (-1)."""
+        """Update the number of bodies in a block after a body has been added to a slot (+1) or before it is removed
+        from it (-1).
+        """
         block, b = int(self.slots[row]) // LANES, self.body(row)
         head = self.block_heads[block]
         b[B.PRESENT] = float(by > 0)
@@ -371,7 +373,7 @@ class FleetDynamics:
         b[B.QW] = 1.0
 
     def _start_averaging(self, row: int, slot: int, ticks: int) -> None:
-        """Report the moving average of an actuator over a window."""
+        """Report the moving average of an actuator's value over a window."""
         self._all_speed_averages = grown_to(self._all_speed_averages, self._average_count + 1)
         self.average_windows = grown_to(self.average_windows, len(self._all_speed_averages))
         if ticks > self.average_windows.shape[1]:
@@ -396,17 +398,17 @@ class FleetDynamics:
                 self._apply_setpoint(row, actuator_state, k)
 
     def clipped(self, row: int) -> dict[str, int]:
-        """Return, per actuator, the number of commands that exceeded its range and were limited to it.
+        """Return, for each actuator, the number of commands that exceeded its range and were limited to it.
 
-        Actuators without limited commands are omitted.
+        Actuators without any limited commands are omitted.
         """
         state = self._actuator_states[row]
         return {a.name: n for a, n in zip(state.actuators, state.clipped, strict=True) if n}
 
     def take_clipped(self) -> list[tuple[int, str]]:
-        """Return (row, text) of the notices on clipped commands since the last call.
+        """Return (row, text) of the notices about clipped commands since the last call.
 
-        The notices report the first, tenth, hundredth, ... command of each actuator that was beyond its range.
+        The notices report the first, tenth, hundredth, ... command beyond the range of each actuator.
         """
         if not self._clipped:
             return []
@@ -417,7 +419,7 @@ class FleetDynamics:
         ]
 
     def _clip(self, row: int, position: int, value: float) -> None:
-        """Count a command beyond the limits; report the 1st, 10th, 100th ... for each actuator."""
+        """Count a command beyond the limits of an actuator; report the 1st, 10th, 100th, ... such command."""
         helm = self._actuator_states[row]
         _, low, high, *_ = helm.command_laws[position]
         if low - SLACK * (high - low) <= value <= high + SLACK * (high - low):
@@ -442,10 +444,10 @@ class FleetDynamics:
         )
 
     def set_actuator_fault(self, row: int, position: int, fault: str, amount: float, now: float) -> None:
-        """Set a fault of the actuator at a position.
+        """Set a fault of the actuator at a position in the model's order.
 
-        ``stuck`` (keeps its value), ``frozen`` (the same for ``amount`` s), ``lost`` (no force), ``reduced`` (to the
-        fraction ``amount``), ``reversed`` (opposite sign), ``none`` (repaired).
+        ``stuck`` (it keeps its value), ``frozen`` (it keeps its value for ``amount`` s), ``lost`` (no force),
+        ``reduced`` (force reduced to the fraction ``amount``), ``reversed`` (opposite sign), ``none`` (repaired).
         """
         actuator_state, b = self._actuator_states[row], self.body(row)
         slot = actuator_state.actuators[position].slot

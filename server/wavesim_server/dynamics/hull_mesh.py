@@ -1,4 +1,4 @@
-"""Hull of a model from the mesh that it names."""
+"""Hull of a model, from the mesh that the model names."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from wavesim_world.config import Model
 from wavesim_world.hull import Hull
 from wavesim_world.ocean import mesh
 
-#: maximum number of triangles of a hull; a body at the surface evaluates each triangle four times per step
+#: maximum number of triangles in a hull; a body at the surface evaluates each triangle four times per step
 MAX_FACES = HULL_TABLES * TABLE_FACES
 
 
 def hull_of(model: Model) -> Hull | None:
-    """Return the hull of a model in body axes; None if it has no mesh. Raises ConfigError if the mesh is invalid."""
+    """Return the hull of a model in body axes; None if the model has no mesh. Raises ConfigError if the mesh is
+    invalid.
+    """
     h = model.hull
     if h is None:
         return None

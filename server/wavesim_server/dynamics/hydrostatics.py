@@ -1,7 +1,7 @@
 """Exact buoyancy of partly submerged boxes, cylinders, spheres and closed meshes.
 
-Each function takes the water plane in body axes. It returns the submerged volume and its first moments (volume times
-centroid), in closed form.
+Each function takes the water plane in body axes, and returns the submerged volume and its first moments (volume times
+centroid) in closed form.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics.sizes import TABLE_FACES, TABLE_POINTS
 from wavesim_server.elementary import asin
 
-BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes of primitives
+BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes of primitive bodies
 
 
 Point: TypeAlias = tuple[float, float, float]  #: a point or vector in B
@@ -55,10 +55,10 @@ def _chord(s: float, radius: float) -> tuple[float, float, float]:
 
 @device_function
 def cylinder(half: float, radius: float, plane: WaterPlane) -> tuple[float, float, float, float]:
-    """Return the submerged (volume, mx, my, mz) of a cylinder along x.
+    """Return (volume, mx, my, mz) for the submerged part of a cylinder along x.
 
     At each point of the circular section, the submerged length is a linear function of the coordinate ``s`` along the
-    tilt of the plane. It is clamped to the range 0 to 2 half. Its integral follows from the moments of the chord.
+    tilt of the plane. It is clamped to the range from 0 to 2 half. Its integral follows from the moments of the chord.
     """
     nx, ny, nz, d = plane
     tilt = math.sqrt(ny * ny + nz * nz)
@@ -118,8 +118,8 @@ def submerged_share(
 
 @device_function
 def box(hx: float, hy: float, hz: float, plane: WaterPlane) -> tuple[float, float, float, float]:
-    """Return the submerged (volume, mx, my, mz) of a box about the origin, for a plane that cuts only its upright
-    edges.
+    """Return (volume, mx, my, mz) for the submerged part of a box about the origin, for a plane that cuts only the
+    box's upright edges.
     """
     nx, ny, nz, d = plane
     if abs(nx) * hx + abs(ny) * hy + abs(d) < abs(nz) * hz:
@@ -164,10 +164,10 @@ def _tetrahedron(a: Point, b: Point, c: Point) -> float:
 
 @device_function
 def clipped_box(hx: float, hy: float, hz: float, plane: WaterPlane) -> tuple[float, float, float, float]:
-    """Return the submerged (volume, mx, my, mz) of a box at any attitude.
+    """Return (volume, mx, my, mz) for the submerged part of a box at any attitude.
 
-    Each face is clipped by the plane and joined to a point of the plane. The tetrahedra of the clipped faces add up to
-    the submerged body, and the cut surface itself contributes nothing.
+    Each face is clipped by the plane and joined to a point in the plane. The tetrahedra of the clipped faces add up to
+    the submerged part of the box, and the cut surface itself contributes nothing.
     """
     ox, oy, oz = plane.nx * plane.d, plane.ny * plane.d, plane.nz * plane.d  # the apex, on the plane
     volume = mx = my = mz = 0.0
@@ -201,7 +201,7 @@ def clipped_box(hx: float, hy: float, hz: float, plane: WaterPlane) -> tuple[flo
 
 @device_function
 def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float) -> Point:
-    """Return corner 0..3 of a face, counter-clockwise as seen from outside."""
+    """Return corner 0, 1, 2 or 3 of a face, counter-clockwise as seen from outside."""
     a = 1.0 if corner == 1 or corner == 2 else -1.0
     b = 1.0 if corner >= 2 else -1.0
     a *= sign  # mirrored faces have the opposite orientation
@@ -214,9 +214,9 @@ def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float
 
 @device_function
 def mesh_volume(model_ints: Ints, tables: Floats, plane: WaterPlane) -> tuple[float, float, float, float]:
-    """Return the submerged (volume, mx, my, mz) of a model's closed mesh.
+    """Return (volume, mx, my, mz) for the submerged part of a model's closed mesh.
 
-    The wetted part of each face is joined to a point of the water plane, as in :func:`clipped_box`.
+    The wetted part of each face is joined to a point in the water plane, as in :func:`clipped_box`.
     :class:`wavesim_world.hull.Hull` uses the same method in more readable code.
     """
     ox, oy, oz = plane.nx * plane.d, plane.ny * plane.d, plane.nz * plane.d

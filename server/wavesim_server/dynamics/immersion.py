@@ -1,5 +1,5 @@
-"""Submerged volume and its centre in an integrator stage. Far below the surface they are constant; at the surface they
-are computed from the shape.
+"""Submerged volume and its centre at an integrator stage. Far below the surface, both are constant; at the surface,
+they are computed from the shape.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ def submerged_buoyancy(params: Floats, work: Floats) -> None:
 
 @always_inline
 def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> None:
-    """Set the buoyancy of bodies at the surface, from the exact volume under the local water plane and its centre.
+    """Set the buoyancy of bodies at the surface, from the exact volume below the local water plane and the centre of
+    this volume.
 
-    The buoyancy acts against G_EFF_B, which is normal to the slope of a wave whose water accelerates.
+    The buoyancy acts against G_EFF_B, which is normal to the slope of a wave because the water of the wave accelerates.
     """
     z = load(work, W.STATE + B.PZ) - load(block, B.WATER_LEVEL)
     r31, r32, r33 = load(work, W.ROT + 6), load(work, W.ROT + 7), load(work, W.ROT + 8)
@@ -51,7 +52,7 @@ def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: In
 def buoyancy_after_instant(
     block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, instant: float
 ) -> None:
-    """Set the buoyancy that a body will have when it has moved through the water for the time ``instant``. The centre
+    """Set the buoyancy that a body will have after it has moved through the water for the time ``instant``. The centre
     of buoyancy does not change.
     """
     nx, ny, nz = load(work, W.LANE_SCRATCH), load(work, W.LANE_SCRATCH + 1), load(work, W.LANE_SCRATCH + 2)
@@ -126,7 +127,7 @@ def _displaced_volume_of_lane(params: Floats, work: Floats, l: int) -> None:
 
 @device_function
 def _displaced_volume_of_mesh(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> None:
-    """Set the submerged part of hulls from meshes."""
+    """Set the submerged part of hulls that are given as meshes."""
     for l in range(LANES):
         if element(block, B.PRESENT, l) == 0.0:
             continue
@@ -148,7 +149,7 @@ def _displaced_volume_of_mesh(block: Floats, params: Floats, work: Floats, model
 
 @always_inline
 def _is_upright(params: Floats, work: Floats, l: int) -> bool:
-    """Return whether the water plane cuts only the four upright edges of a box, or misses it."""
+    """Return whether the water plane cuts only the four upright edges of a box, or does not cut it."""
     tilt = (
         abs(element(work, W.LANE_SCRATCH, l)) * params[P.HALF]
         + abs(element(work, W.LANE_SCRATCH + 1, l)) * params[P.HALF + 1]
@@ -161,8 +162,8 @@ def _is_upright(params: Floats, work: Floats, l: int) -> bool:
 
 @always_inline
 def _upright_box(params: Floats, work: Floats) -> None:
-    """Set the submerged part of boxes whose upright edges the water cuts: the immersed depth of each column of the box
-    is linear in x and y.
+    """Set the submerged part of boxes whose upright edges the water plane cuts. The immersed depth of each column of
+    the box is linear in x and y.
     """
     hx, hy, hz = broadcast(params, P.HALF), broadcast(params, P.HALF + 1), broadcast(params, P.HALF + 2)
     nz = load(work, W.LANE_SCRATCH + 2)
@@ -190,7 +191,7 @@ def _upright_box(params: Floats, work: Floats) -> None:
 
 @device_function
 def is_afloat(block: Floats, params: Floats) -> bool:
-    """Return whether one of the bodies of a block is so close to the surface that its buoyancy may change within the
+    """Return whether any body in a block is so close to the surface that its buoyancy may change within the
     step.
     """
     for l in range(LANES):

@@ -1,7 +1,7 @@
 """Contact impulses: normal impulses, Coulomb friction, and the correction of overlap; compiled.
 
-A Jacobian is [n; r x n], in B. Its product with a body's velocity is the speed of the contact point along n. A unit
-impulse along n changes the body's momentum by the Jacobian.
+A Jacobian is [n; r x n], in B. Its product with the velocity of a body is the speed of the contact point along n. A
+unit impulse along n changes the body's momentum by the Jacobian.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OVERLAP_CORRECTION = 0.2  #: fraction of the overlap that is removed per tick
 MAX_CORRECTION_SPEED = 0.2
 FRICTION = 0.3
 ROLLING_RESISTANCE = (
-    #: coefficient of rolling resistance, as a fraction of the radius: wheels on firm soil
+    #: coefficient of rolling resistance, as a fraction of the radius; the value is that of wheels on firm soil
     # Gillespie 1992; it is 0.3 on sand and 0.015 on concrete
     0.08
 )
@@ -107,7 +107,7 @@ def _apply_impulse(f: BodyArrays, row: int, response: Floats, at: int, size: flo
 
 @device_function
 def prepare_contact(f: BodyArrays, c: Floats, levers: Floats) -> None:
-    """Fill in the values of a contact that depend on the poses. They are levers (2, LEVER) and inverse masses along the
+    """Fill in those values of a contact that depend on the poses: levers (2, LEVER), and inverse masses along the
     normal. Fixed bodies have infinite mass.
     """
     for side in range(2):
@@ -135,7 +135,7 @@ def prepare_contact(f: BodyArrays, c: Floats, levers: Floats) -> None:
 
 @always_inline
 def approach_speed(f: BodyArrays, c: Floats, levers: Floats) -> float:
-    """Return the speed at which the bodies of a contact approach along its normal."""
+    """Return the speed at which the bodies in a contact approach each other along its normal."""
     a, b = int(c[C_A]), int(c[C_B])
     return _point_speed(f, a, levers[0], L_NORMAL) - (0.0 if b < 0 else _point_speed(f, b, levers[1], L_NORMAL))
 
@@ -144,7 +144,7 @@ def approach_speed(f: BodyArrays, c: Floats, levers: Floats) -> float:
 def normal_impulse(f: BodyArrays, c: Floats, levers: Floats, limit: float) -> None:
     """Apply a normal impulse that changes the approach speed of a contact to ``limit``.
 
-    The sum of the contact's normal impulses is never negative.
+    The sum of a contact's normal impulses is never negative.
     """
     a, b, inverse = int(c[C_A]), int(c[C_B]), c[C_INVERSE] + c[C_INVERSE + 1]
     if inverse <= 0.0:
@@ -159,7 +159,9 @@ def normal_impulse(f: BodyArrays, c: Floats, levers: Floats, limit: float) -> No
 
 @always_inline
 def _sliding_speed(f: BodyArrays, c: Floats, levers: Floats, directions: Floats, x: float, y: float, z: float) -> float:
-    """Return the speed of row a relative to row b at a contact, along a direction whose Jacobians have been computed."""
+    """Return the speed of body ``a`` relative to body ``b`` at a contact, along a direction whose Jacobians have been
+    computed.
+    """
     a, b = int(c[C_A]), int(c[C_B])
     _set_jacobian(levers[0], x, y, z, directions[0], D_JACOBIAN)
     speed = _point_speed(f, a, directions[0], D_JACOBIAN)
@@ -171,7 +173,9 @@ def _sliding_speed(f: BodyArrays, c: Floats, levers: Floats, directions: Floats,
 
 @always_inline
 def friction_impulse(f: BodyArrays, c: Floats, levers: Floats, directions: Floats) -> None:
-    """Apply friction against the sliding of a contact, at most FRICTION times its impulse; ``directions`` is scratch."""
+    """Apply friction against the sliding of a contact, of at most FRICTION times its impulse; ``directions`` is scratch
+    space.
+    """
     a, b = int(c[C_A]), int(c[C_B])
     x = _sliding_speed(f, c, levers, directions, 1.0, 0.0, 0.0)
     y = _sliding_speed(f, c, levers, directions, 0.0, 1.0, 0.0)
@@ -211,8 +215,8 @@ def rolling_impulse(f: BodyArrays, c: Floats, levers: Floats, twist: Floats) -> 
     """Apply rolling resistance to a round body that rolls or turns on a fixed body.
 
     The resistance is at most ROLLING_RESISTANCE times the radius times the contact's impulse. It reduces the rotation
-    about the contact point, which does not move. ``twist`` (6,) is scratch. Friction at a point does no work on a
-    wheel: without this resistance a torpedo on the bed would rock on its keel for minutes.
+    about the contact point, which does not move. ``twist`` (6,) is scratch space. Because friction at a point does no
+    work on a wheel, a torpedo on the bed would rock on its keel for minutes without this resistance.
     """
     row, lever = int(c[C_A]), levers[0]
     slot = f.slots[row]

@@ -1,9 +1,9 @@
-"""Integration steps of fixed length, compiled: semi-implicit Euler, classical Runge-Kutta, Dormand & Prince's fifth
-order, and the methods of other packages.
+"""Integration steps of fixed length, compiled: semi-implicit Euler, classical Runge-Kutta, the fifth-order method of
+Dormand & Prince, and the methods of other packages.
 
 Lagged actuators are evaluated exactly at the times of the integrator's stages, so the integrator keeps its order of
 convergence. Current, wind and waves are constant over a step. At the end of a step, state and actuator values whose
-magnitude is below LEAST become zero. A body can therefore come fully to rest.
+magnitude is below LEAST become zero, so that a body can come fully to rest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from wavesim_server.dynamics.sizes import LANES, SLOT_ANGLE, SLOT_FIN, SLOTS, ST
 from wavesim_server.elementary import flush
 
 EULER, RK4, DP5 = 0, 1, 2
-CACHE_LINE_ROWS = 8 // LANES  #: rows of a block in a cache line of 64 bytes
+CACHE_LINE_ROWS = 8 // LANES  #: number of rows of a block in a cache line of 64 bytes
 USUAL_THRUSTERS, USUAL_FINS = 8, 4  #: numbers of actuators whose rows are prefetched
 ALL: tuple[Integrator, ...] = (
     Integrator("euler", (0.0,), ((),), (1.0,), 1.8),  # semi-implicit: see step_block
@@ -54,8 +54,8 @@ ALL: tuple[Integrator, ...] = (
 
 
 def integrator_index(name: str) -> int:
-    """Return the index in ``ALL`` of the method with this name. For an unknown name, raises a ConfigError that suggests the
-    nearest name.
+    """Return the index in ``ALL`` of the method with this name. If the name is unknown, raise a ConfigError that
+    suggests the nearest name.
     """
     names = [i.name for i in ALL]
     if name not in names:
@@ -76,14 +76,14 @@ for _k, _i in enumerate(ALL):
 
 @always_inline
 def _keep_actuators(block: Floats, work: Floats, first: int, last: int) -> None:
-    """Store the actuators of the last stage for the next step."""
+    """Store the actuator values at the last stage for the next step."""
     for k in range(first, last):
         store(block, B.ACTUATOR_STATE + k, flush(load(work, W.STAGE_ACTUATORS + k)))
 
 
 @always_inline
 def _add_weighted_stages(to: Floats, work: Floats, first: int, n: int, h: float, weights: Floats, stages: int) -> None:
-    """Add h times the weighted derivatives to the rows of an array, from ``first`` on."""
+    """Add h times the weighted derivatives to the rows of an array, beginning with row ``first``."""
     for s in range(stages):
         weight = weights[s] * h
         if weight != 0.0:
@@ -163,8 +163,8 @@ def _prefetch_rows(block: Floats, first: int, count: int) -> None:
 
 @always_inline
 def prefetch_block(block: Floats) -> None:
-    """Prefetch the rows that a step of most models reads, while another block is advanced. Blocks of large fleets are
-    not in the first-level cache. Their rows lie too far apart for the processor's own prefetcher.
+    """Prefetch the rows that a step of most models reads while another block is being advanced. Blocks of large fleets
+    are not in the first-level cache, and their rows lie too far apart for the processor's own prefetcher.
     """
     _prefetch_rows(block, B.PX, B.RIGID_ROWS)
     for group in (B.ACTUATOR_STATE, B.ACTUATOR_COMMAND, B.ACTUATOR_EFFECT):
@@ -177,7 +177,7 @@ def prefetch_block(block: Floats) -> None:
 
 @device_function
 def step_all(f: BodyArrays, models: ModelArrays, sequence: Ints, work: Floats, h: float, integrator: int) -> None:
-    """Advance the blocks in ``sequence`` by one step. ``work`` (W.SIZE) is scratch."""
+    """Advance the blocks in ``sequence`` by one step. ``work`` (W.SIZE) is scratch space."""
     for place in range(sequence.shape[0]):
         i = sequence[place]
         if place + 1 < sequence.shape[0]:

@@ -4,10 +4,10 @@
 
 with M = M_RB + M_A and nu_r = nu - nu_c. For a current that is constant in the world, this exactly equals the usual
 form M_RB nu' + C_RB(nu) nu + M_A nu_r' + C_A(nu_r) nu_r (Fossen 2021, sec. 10.3). C_RB is in the form without linear
-velocity. One matrix fewer is needed. D = D_L + abs(u_r) L + D_Q abs(nu_r), element by element; the other terms are in
-:mod:`wavesim_server.dynamics.terms`.
+velocity, so that one matrix fewer is needed. D = D_L + abs(u_r) L + D_Q abs(nu_r), element by element; the other terms
+are in :mod:`wavesim_server.dynamics.terms`.
 
-:mod:`wavesim_server.dynamics.integrators` steps through it.
+:mod:`wavesim_server.dynamics.integrators` integrates this equation step by step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Stage(NamedTuple):
     """A stage of an integrator."""
 
     number: int
-    gain: int  #: index of the integrator time at which the stage evaluates the actuators; -1 = the start of the step
+    #: index of the integrator time at which the stage evaluates the actuators; -1 means the start of the step
+    gain: int
     time: float  #: integrator time of the stage, as a fraction of the step
 
 
@@ -67,7 +68,9 @@ def _drag3(params: Floats, i: int, j: int, x: Lanes, y: Lanes, z: Lanes) -> Lane
 
 @always_inline
 def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
-    """Compute rotation, velocity through the water and its acceleration; write the derivative of the pose into row k."""
+    """Compute the rotation, and the velocity through the water and its derivative; write the derivative of the pose
+    into row k.
+    """
     q0, q1, q2, q3 = (
         load(work, W.STATE + B.QW),
         load(work, W.STATE + B.QX),
@@ -133,8 +136,8 @@ def body_lift(params: Floats, work: Floats) -> None:
 def _coriolis_and_weight(
     params: Floats, work: Floats, hx: Lanes, hy: Lanes, hz: Lanes, kx: Lanes, ky: Lanes, kz: Lanes
 ) -> tuple[Lanes, Lanes, Lanes, Lanes, Lanes, Lanes]:
-    """Return the force rows minus C(nu_r) nu_r, plus weight and buoyancy. h and k are the linear and angular momentum M
-    nu_r.
+    """Return the force rows minus C(nu_r) nu_r, plus weight and buoyancy. (hx, hy, hz) and (kx, ky, kz) are
+    the linear and the angular momentum M nu_r.
     """
     u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
     p, q, r = load(work, W.NU_R + 3), load(work, W.NU_R + 4), load(work, W.NU_R + 5)
@@ -181,7 +184,7 @@ def _keep_loads(work: Floats, fx: Lanes, fy: Lanes, fz: Lanes, fk: Lanes, fm: La
 
 @always_inline
 def solve(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
-    """Add drag, Coriolis force and gravity, with any couplings; write the accelerations into row k."""
+    """Add drag, Coriolis force and gravity, including any couplings; write the accelerations into row k."""
     u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
     p, q, r = load(work, W.NU_R + 3), load(work, W.NU_R + 4), load(work, W.NU_R + 5)
     hx, hy, hz = (
@@ -215,8 +218,8 @@ def solve(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
 
 @always_inline
 def solve_symmetric(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
-    """Add drag, Coriolis force and gravity for bodies with port-starboard symmetry, for which half of each matrix is
-    zero.
+    """Add drag, Coriolis force and gravity for bodies with port-starboard symmetry, for which half the elements of each
+    matrix are zero.
     """
     u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
     p, q, r = load(work, W.NU_R + 3), load(work, W.NU_R + 4), load(work, W.NU_R + 5)
@@ -274,7 +277,9 @@ def mooring(block: Floats, work: Floats, k: int) -> None:
 
 @always_inline
 def lag_slots(block: Floats, params: Floats, work: Floats, first: int, last: int, gain: int, part: float) -> None:
-    """Compute lagged and rate-limited actuators exactly at a time within the step; gain -1 = the start of the step."""
+    """Compute lagged and rate-limited actuators exactly at a time within the step; the gain index -1 means the start of
+    the step.
+    """
     for k in range(first, last):
         now = load(block, B.ACTUATOR_STATE + k)
         change = load(block, B.ACTUATOR_COMMAND + k) - now
@@ -320,7 +325,7 @@ def actuator_forces(block: Floats, params: Floats, work: Floats, model_ints: Int
 
 @always_inline
 def hull_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, number: int) -> None:
-    """Add the hull forces that cannot be written as a matrix times a velocity to the force rows; ``number`` is the
+    """Add those hull forces that cannot be written as a matrix times a velocity to the force rows; ``number`` is the
     index of the stage.
     """
     flags = model_ints[M.FLAGS]
@@ -349,7 +354,9 @@ def hull_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, n
 
 @always_inline
 def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> bool:
-    """Set the buoyancy and wetted fraction of bodies at the surface; return whether one of them is partly out of the water."""
+    """Set the buoyancy and the wetted fraction of bodies at the surface; return whether any of them is partly out of
+    the water.
+    """
     surface.surface_buoyancy(block, params, work, model_ints, tables)
     partly_out = water_exit.is_partly_out(block, params, work)
     if partly_out:

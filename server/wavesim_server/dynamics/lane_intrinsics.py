@@ -1,4 +1,4 @@
-"""Numba's type of a vector of lanes, and its operations; :mod:`wavesim_server.dynamics.lanes` uses them."""
+"""Numba type for a vector of lanes, with its operations, for use by :mod:`wavesim_server.dynamics.lanes`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wavesim_server.dynamics.types import Floats, Lanes, Mask
 
 
 class LaneVectorType(types.Type):
-    """LANES float64 numbers in a vector register."""
+    """A vector register with LANES float64 numbers."""
 
     def __init__(self) -> None:
         super().__init__(name=f"lanes{LANES}")
@@ -211,7 +211,7 @@ def _broadcast_one(typing: Any, array: Any, index: Any) -> Any:
 
 
 load = cast("Callable[[Floats, int], Lanes]", _load)
-#: reads one parameter from an array into all lanes
+#: function that reads one parameter from an array into all lanes
 broadcast = cast("Callable[[Floats, int], Lanes]", _broadcast_one)
 store = cast("Callable[[Floats, int, Lanes | float], None]", _store)
 any_lane = cast("Callable[[Mask], bool]", _any_lane)

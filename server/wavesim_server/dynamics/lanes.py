@@ -1,10 +1,10 @@
-"""A vector of numbers, one per lane, for compiled code.
+"""A vector of numbers, one for each lane, for compiled code.
 
-The kernel computes several bodies at once. A compiler turns a loop over lanes into vector instructions only if it can
-prove that no two arrays overlap; otherwise it omits the vectorisation without a message. The vector is therefore a type
-here: :func:`load` reads a row, :func:`broadcast` spreads a parameter, ``+ - * /``, :func:`select` and similar functions
-work on all lanes, :func:`store` and :func:`add_to` write. With compilation off the same code runs on small NumPy
-arrays, with bit-identical results.
+The kernel computes several bodies together. A compiler turns a loop over lanes into vector instructions only if it can
+prove that no two arrays overlap; otherwise, it omits the vectorisation without a message. Therefore, the vector is a
+type here: :func:`load` reads a row; :func:`broadcast` copies a parameter into all lanes; ``+ - * /``, :func:`select`
+and similar functions work on all lanes; :func:`store` and :func:`add_to` write a row. With compilation off, the same
+code runs on small NumPy arrays, with bit-identical results.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ else:
 
 @always_inline
 def element(array: Floats, row: int, lane: int) -> float:
-    """Return the element of one lane, for operations that cannot run on all lanes at once."""
+    """Return the element in one lane, for operations that cannot run on all lanes simultaneously."""
     return array[row * LANES + lane]
 
 

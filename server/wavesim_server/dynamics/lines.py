@@ -1,22 +1,23 @@
-"""Compiled lumped-mass model of lines: tethers, moorings and tow cables.
+"""Compiled lumped-mass model of lines, such as tethers, moorings and tow cables.
 
 A line is divided into equal segments. Their mass, weight, buoyancy and drag act at the nodes between them (Walton and
-Polachek 1960; Hall and Goupee 2015). For the part of the line that belongs to a node with the tangent t,
+Polachek 1960; Hall and Goupee 2015). For the part of the line that belongs to a node with the tangent t, the equation
+of motion is
 
     (m + A) a = T_+ t_+ - T_- t_- + (m - rho V) g + (rho V + A) a_w + D,   T = max(0, EA e + C e')
 
-e is the strain of a segment and V its volume. The added mass A is Ca rho V across t and zero along t. a_w is the
-acceleration of the water. D is the drag, 1/2 rho Cd d l across and 1/2 rho Cdt pi d l along, each quadratic in its
-component of the velocity. Bending and torsion are neglected. Half a segment belongs to each end of the line: its weight
-and drag act on the body, and its mass is neglected.
+where e is the strain of a segment and V is its volume. The added mass A is Ca rho V across t and zero along t. a_w is
+the acceleration of the water. D is the drag, 1/2 rho Cd d l across t and 1/2 rho Cdt pi d l along t; each part is
+quadratic in its component of the velocity. Bending and torsion are neglected. Half a segment belongs to each end of the
+line: its weight and drag act on the body, and its mass is neglected.
 
-A tick of the bodies is divided into substeps of the lines (semi-implicit Euler, drag implicit in the speed). Bodies
-take part in the substeps. The motion of a body in the tick is first computed with the previous force of its lines. In
-the substeps, the body departs from this motion because the line force changes. A stiff line on a light body therefore
-needs short substeps but not short ticks, and a hanging line at rest stays at rest.
+A tick of the bodies is divided into substeps for the lines (semi-implicit Euler, with the drag implicit in the speed).
+Bodies take part in the substeps. The motion of a body in the tick is first computed with the previous force from its
+lines. In the substeps, the body departs from this motion because the line force changes. Therefore, a stiff line on a
+light body needs short substeps but not short ticks, and a hanging line at rest stays at rest.
 
-On the bed, the downward speed of a node is limited so that it does not pass through the gap in one substep. The impulse
-of this limit bounds the friction.
+On the bed, the downward speed of a node is limited so that the node does not pass through the gap in one substep. The
+impulse of this limit bounds the friction.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
 BED_EXIT_SPEED = 0.2  #: speed in m/s at which a node below the bed rises
 
-#: columns of the table of line nodes
+#: columns in the table of line nodes
 # position and velocity, W; water velocity and acceleration, depth of the water surface, depth of the bed; force on the
 # node; tension, direction and submerged share of the segment behind the node; whether the node touches the bed
 N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE, N_TENSION, N_DIRECTION, N_WET_SHARE, N_ON_BED, NODE = (
     0, 3, 6, 9, 12, 13, 14, 17, 18, 21, 22, 23,
 )  # fmt: skip
-#: columns of a line
+#: columns for a line
 # of a segment: length, EA, C, mass, weight, weight and mass of the displaced water, added mass, factors of the drag
 # across and along; of the line: diameter, friction, breaking load (0 = unlimited), tension at which it broke
 (
@@ -62,22 +63,23 @@ N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE,
     L_BROKEN_TENSION,
     LINE,
 ) = range(15)
-#: columns of the integers of a line
+#: columns for the integers of a line
 # first node, segments, bodies at the ends (rows of the rig; -1 = anchor), whether both are present, broken segment
 # (-1 = none), tick of the break
 I_FIRST, I_SEGMENTS, I_BODY, I_BOTH_PRESENT, I_BROKEN_SEGMENT, I_BROKEN_TICK, LINE_INTS = 0, 1, 2, 4, 5, 6, 7
-#: columns of a line's end: attachment point in B or W; position and velocity in W before and after the tick
+#: columns for an end of a line: its attachment point in B or W, and its position and velocity in W before and after the
+#: tick
 E_AT, E_P0, E_V0, E_P1, E_V1, END = 0, 3, 6, 9, 12, 15
-#: columns of a body that has lines attached
+#: columns for a body that has lines attached
 # position, attitude and velocity before and after its step; departure from that motion, B: velocity, position; sum of
 # the line forces
 B_BEFORE, B_AFTER, B_DEPARTURE_VELOCITY, B_DEPARTURE, B_WRENCH_SUM, BODY = 0, 13, 26, 32, 38, 44
-#: columns of a group of connected lines and bodies, which are stepped together
+#: columns for a group of connected lines and bodies, which are stepped together
 G_LINE, G_LINES, G_BODY, G_BODIES, G_STEPS, GROUP = range(6)
 
 
 class Wrench(NamedTuple):
-    """Force and moment, B."""
+    """Force and moment in B."""
 
     x: float
     y: float
@@ -102,7 +104,7 @@ class LineArrays(NamedTuple):
 
 @device_function
 def _store_bodies(f: BodyArrays, rig: LineArrays, to: int) -> None:
-    """Store position, attitude and velocity of all bodies with lines."""
+    """Store the position, attitude and velocity of all bodies with lines."""
     for k in range(rig.rows.shape[0]):
         slot = f.slots[rig.rows[k]]
         if slot >= 0:
@@ -119,14 +121,14 @@ def store_before(f: BodyArrays, rig: LineArrays) -> None:
 
 @device_function
 def update_bed_depths(rig: LineArrays, bed: BedParameters, net: SoundingsMesh) -> None:
-    """Update the depth of the bed under all nodes."""
+    """Update the depth of the bed below all nodes."""
     for i in range(rig.nodes.shape[0]):
         rig.nodes[i, N_BED] = bed_depth(bed, net, rig.cursors, i, rig.nodes[i, N_P], rig.nodes[i, N_P + 1])
 
 
 @device_function
 def _end_motion(end: Floats, o: Floats, at: int, place: int, speed: int) -> None:
-    """Compute the position and velocity of a line's end on a body in a given state."""
+    """Compute the position and velocity of a line's end that is attached to a body in a given state."""
     w, x, y, z = o[at + 3], o[at + 4], o[at + 5], o[at + 6]
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
     p, q, s = o[at + 10], o[at + 11], o[at + 12]
@@ -172,7 +174,7 @@ def _displace_end(end: Floats, node: Floats, o: Floats) -> None:
 
 @device_function
 def _segment_forces(nodes: Floats, line: Floats, ints: Ints, tick: int) -> None:
-    """Compute the tension of all segments and, with their weight, the force on all nodes."""
+    """Compute the tension in all segments and, together with their weight, the force on all nodes."""
     first, last = ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS]
     for i in range(first, last + 1):
         for k in range(3):
@@ -263,7 +265,7 @@ def _step_inner_nodes(nodes: Floats, line: Floats, ints: Ints, dt: float) -> Non
 
 @device_function
 def _drag_at_end(nodes: Floats, line: Floats, ints: Ints, i: int) -> None:
-    """Add the drag of the half segment at an end to the force on its node."""
+    """Add the drag of the half segment at an end of a line to the force on the node at that end."""
     n = nodes[i]
     tx, ty, tz, wet = _node_tangent(nodes, i, ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS])
     ux, uy, uz = (
@@ -364,7 +366,7 @@ def _substep(f: BodyArrays, rig: LineArrays, g: Ints, s: float, dt: float, h: fl
 
 @device_function
 def _store_body_motion(f: BodyArrays, rig: LineArrays, k: int, steps: int) -> None:
-    """Store the body state that results from the body's own motion and its lines; the mean line force acts in the next
+    """Store the body state that results from the body's own motion and its lines. The mean line force acts in the next
     step.
     """
     slot, o = f.slots[rig.rows[k]], rig.bodies[k]
@@ -422,7 +424,7 @@ def _step_group(f: BodyArrays, rig: LineArrays, g: Ints, h: float, tick: int) ->
 
 @device_function
 def advance(f: BodyArrays, rig: LineArrays, h: float, tick: int) -> None:
-    """Advance all lines by the tick in which the bodies moved, and compute their pull."""
+    """Advance all lines by the tick in which the bodies moved, and compute the pull of the lines."""
     _store_bodies(f, rig, B_AFTER)
     for i in range(rig.groups.shape[0]):
         _step_group(f, rig, rig.groups[i], h, tick)

@@ -1,4 +1,4 @@
-"""Integers of a model, imported as ``M``: its flags, part counts, and the offsets of the coefficients."""
+"""Integers of a model, imported as ``M``: its flags, its numbers of parts, and the offsets of its coefficients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compilation of a model into the kernel's numbers: parameter rows, flags, tables."""
+"""Compilation of a model into the numbers that the kernel uses: parameter rows, flags and tables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from wavesim_world.config.vehicle import Derivatives, Matrix6
 from wavesim_world.config.world import World
 from wavesim_world.hull import Hull
 
-#: actuator time constants below this value count as zero, s
+#: time constant in s below which an actuator's time constant counts as zero
 MIN_TIME_CONSTANT = 1e-9
 AXES = "XYZKMN"
 MOTIONS = "uvwpqr"
@@ -49,17 +49,17 @@ HORIZONTAL_DOFS = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  #: degrees of freedo
 
 
 def contact_margin(shape: PrimitiveShape) -> float:
-    """Return the radius by which a shape's core is rounded for contact."""
+    """Return the radius by which the core of a shape is rounded for contact."""
     return shape.half_size[0] if shape.code == 2 else 0.5 * min(shape.half_size)
 
 
 def skew(v: Sequence[float] | Floats) -> Floats:
-    """Return the matrix S(a) with S(a) b = a x b."""
+    """Return the matrix S(a), for which S(a) b = a x b."""
     return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]], dtype=float)
 
 
 def mass_matrices(model: Model) -> tuple[Floats, Floats]:
-    """Return (M_RB, M_A) of a model about the origin; M_A as given, not symmetrised."""
+    """Return (M_RB, M_A) of a model about the origin, with M_A as given, not symmetrised."""
     if model.rigid_body is not None:
         return matrix(model.rigid_body), matrix(model.added_mass)
     i = model.inertia
@@ -72,7 +72,9 @@ def mass_matrices(model: Model) -> tuple[Floats, Floats]:
 
 
 def radiation_oscillators(radiation: Radiation) -> tuple[Floats, Floats, Floats]:
-    """Return (squared frequencies (n,), damping (n, n), couplings (n, 6)) of the oscillators for radiated waves."""
+    """Return (squared frequencies (n,), damping (n, n), couplings (n, 6)) of the oscillators that represent radiated
+    waves.
+    """
     o = radiation.oscillator
     return (
         np.array([x.frequency * x.frequency for x in o]),
@@ -82,13 +84,13 @@ def radiation_oscillators(radiation: Radiation) -> tuple[Floats, Floats, Floats]
 
 
 def free_dofs(model: Model) -> list[int]:
-    """Return the degrees of freedom that move."""
+    """Return those degrees of freedom that move."""
     return [MOTIONS.index(name) for name in model.active.split()]
 
 
 @dataclass
 class CompiledModel:
-    """Compiled model: parameters for the kernel, and limits and laws for its commands."""
+    """Compiled model: parameters for the kernel, and the limits and motor laws for the commands."""
 
     params: Floats  # (P.ROWS,)
     ints: Ints  # (M.COLUMNS,)
@@ -155,10 +157,11 @@ def _compile_model(model: Model, world: World, step: float, integrator: int) -> 
 
 
 def check_step_stability(p: Floats, model: Model, step: float, integrator: int, flow: float) -> None:
-    """Refuse a time step with which the linearised motions of a model would diverge: at rest, at 2 m/s, or stationary
-    in the flow.
+    """Reject a time step for which the linearised motions of a model would diverge at rest, at 2 m/s, or while it is
+    stationary in the flow.
 
-    Takes the parameters (P.ROWS,), a step in s and a flow in m/s. Raises ConfigError if a motion would diverge.
+    The arguments are the parameters (P.ROWS,), a step in s and a flow speed in m/s. Raises ConfigError if a motion
+    would diverge.
     """
     inverse, stiffness = p[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6), np.zeros((6, 6))
     stiffness[:, 2:5] = p[P.RESTORING : P.RESTORING + 18].reshape(6, 3)
@@ -194,7 +197,7 @@ def _coupling_matrices(model: Model) -> list[Matrix6 | None]:
 
 
 def _couples_planes(m: Floats) -> bool:
-    """Return whether a matrix couples surge, heave, pitch to sway, roll, yaw."""
+    """Return whether a matrix couples surge, heave and pitch with sway, roll and yaw."""
     i, j = np.indices((6, 6))
     return bool(np.abs(m[(i + j) % 2 == 1]).max() > 0.0)
 
@@ -326,7 +329,7 @@ def _set_hull_terms(p: Floats, ints: Ints, model: Model, world: World) -> int:
     return flags
 
 
-#: factors of a named hydrodynamic derivative -> index of their product in the basis
+#: for the factors of a named hydrodynamic derivative, the index of their product in the basis
 BASIS_INDEX = {c: 1 + i for i, c in enumerate(MOTIONS)} | {f"a{c}": 7 + i for i, c in enumerate(MOTIONS)}
 _U, _U2, _INVERSE, _DELTA = 13, 14, 15, 16
 BASIS_INDEX |= {"d": _DELTA, "dr": _DELTA} | {f"d{1 + k}": _DELTA + k for k in range(FINS)}
@@ -334,8 +337,8 @@ _FACTOR = re.compile(rf"a[uvwpqr]|dr|d[1-{FINS}]?|[uvwpqr]")
 
 
 def derivative_factors(name: str) -> tuple[int, list[str]]:
-    """Return (axis, factors) from the name of a hydrodynamic derivative. Raises ValueError, with the reason, if the
-    name is invalid.
+    """Return (axis, factors) from the name of a hydrodynamic derivative. If the name is invalid, raise a ValueError
+    with the reason.
     """
     letter, _, rest = name.partition("_")
     if letter not in AXES or len(letter) != 1 or not rest:
@@ -394,7 +397,7 @@ def _set_actuator_lag(
 
 
 def _set_extensions(kind: CompiledModel, model: Model, timing: tuple[float, Sequence[float]]) -> int:
-    """Set the extensions of other packages that the model uses; see :mod:`wavesim_server.dynamics.registry`."""
+    """Set those extensions from other packages that the model uses; see :mod:`wavesim_server.dynamics.registry`."""
     flags = 0
     for term in model.term:
         k = _find_extension(term.name, registry.TERMS, "term")
@@ -426,7 +429,9 @@ def _find_extension(name: str, offers: Sequence[Term | ActuatorType], what: str)
 
 
 def _ordered_coefficients(whose: str, names: Sequence[str], coefficients: Sequence[Coefficient]) -> list[float]:
-    """Return the coefficients in the order of their names. Raises ValueError if a name is missing, unknown or repeated."""
+    """Return the coefficients of an extension in the order of their names. Raises ValueError if a name is missing,
+    unknown or repeated.
+    """
     values = {c.name: c.value for c in coefficients}
     if sorted(c.name for c in coefficients) != sorted(names):
         names_found = " ".join(c.name for c in coefficients) or "none"
@@ -476,7 +481,7 @@ def _set_thrusters(kind: CompiledModel, model: Model, world: World, timing: tupl
 
 
 def _set_thruster_law(kind: CompiledModel, law: Floats, k: int, t: Thruster, world: World) -> int:
-    """Set the rows of a thruster's law; return its flags."""
+    """Set the rows for the law of a thruster; return the thruster's flags."""
     o = t.open_water
     if o is None:
         law[P.LAW_AHEAD : P.LAW_AHEAD + 3] = t.coefficients
@@ -542,9 +547,9 @@ def _set_fins(kind: CompiledModel, model: Model, world: World, timing: tuple[flo
 
 
 def aerofoil_table(a: Aerofoil, across: float) -> Floats:
-    """Return (CL, CD) over -180..180 deg: the given rows, continued as a stalled flat plate.
+    """Return (CL, CD) for angles from -180 to 180 deg: the given rows, extended as for a stalled flat plate.
 
-    The normal force of the plate is `across` times the sine of the angle.
+    The normal force on the plate is `across` times the sine of the angle.
     """
     rows = np.array(a.rows).reshape(-1, 3)
     alpha = np.linspace(-180.0, 180.0, TABLE_POINTS)

@@ -1,5 +1,5 @@
-"""Narrow phase of contact: the points at which a body touches another body, an obstacle or the bed, now or within the
-step; compiled.
+"""Narrow phase of contact detection, compiled. It finds the points at which a body touches another body, an obstacle or
+the bed, now or within the step.
 """
 
 from __future__ import annotations
@@ -53,13 +53,14 @@ from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.seabed import SeaBed, bed_depth
 
 FEATURE_TOLERANCE = (
-    0.01  #: maximum additional distance in m, beyond the nearest point, at which points of a flat side also carry load
+    #: maximum distance in m, beyond the distance of the nearest point, at which points of a flat side also carry load
+    0.01
 )
-EDGE_TOLERANCE = 1e-3  #: tolerance in m for a contact point beyond the edge of the other body's side
+EDGE_TOLERANCE = 1e-3  #: tolerance in m by which a contact point may lie beyond the edge of the other body's side
 
 
 class ContactPoint(NamedTuple):
-    """Point between two bodies, W: its position, the normal from the first body to the second, and the gap."""
+    """Contact point between two bodies, in W: its position, the normal from the first body to the second, and the gap."""
 
     x: float
     y: float
@@ -177,7 +178,7 @@ def _is_in_core(g: Floats, x: float, y: float, z: float) -> bool:
 
 @device_function
 def contacts_with_bed(f: BodyArrays, t: ContactMemory, n: int, row: int, h: float, sea_bed: SeaBed) -> int:
-    """Find the contacts of a body with the sea bed, and update its clearance."""
+    """Find the contacts of a body with the sea bed, and update the clearance of the body."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     bed, net, cursor = sea_bed.parameters, sea_bed.mesh, sea_bed.cursors

@@ -1,4 +1,4 @@
-"""Rows of a model's parameters, imported as ``P``: the coefficients of its equation of motion, one number each.
+"""Rows of a model's parameters, imported as ``P``: the coefficients in its equation of motion, one number each.
 
 All blocks of a model use the same parameters, which therefore remain in the cache.
 """

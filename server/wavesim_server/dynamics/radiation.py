@@ -1,9 +1,10 @@
-"""Compiled kernels for the radiated waves of a hull, represented by oscillators that its motion drives.
+"""Compiled kernels for the waves that a hull radiates. These are represented by oscillators that the motion of the hull
+drives.
 
     q'' + R q' + diag(w^2) q = B nu_r,   tau = -B^T q'
 
 R is symmetric without negative eigenvalues, so the energy (q'^2 + w^2 q^2)/2 of the oscillators grows by no more than
-the hull supplies. The model of the retardation forces (Cummins 1962) is therefore passive for any coefficients.
+the hull supplies. Therefore, the model of the retardation forces (Cummins 1962) is passive for any coefficients.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from wavesim_server.dynamics.lanes import add_to, broadcast, load, store
 
 @always_inline
 def oscillators(params: Floats, work: Floats, model_ints: Ints, stage: int) -> None:
-    """Write the derivatives of the oscillators in a stage, and add the wave force to the force rows."""
+    """Write the derivatives of the oscillators at an integrator stage, and add the wave force to the force rows."""
     n, first = model_ints[M.OSCILLATOR_COUNT], model_ints[M.FIRST_OSCILLATOR]
     place = W.STATE + B.MEMORY_STATE + first
     k = W.DERIVATIVES + B.STATE_ROWS * stage + B.RIGID_ROWS + first

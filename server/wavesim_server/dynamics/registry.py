@@ -1,7 +1,7 @@
 """Registry of the extensions of installed packages; see :mod:`wavesim_server.dynamics.extension_points`.
 
-Functions generated here call the forces one after the other and are inlined into the kernel. Without extensions they
-are empty and cost nothing.
+Functions that are generated here call the forces one after the other and are inlined into the kernel. Without
+extensions, they are empty and cost nothing.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from wavesim_server.dynamics.extension_points import ActuatorType, Integrator, T
 from wavesim_server.dynamics.sizes import BALLASTS, MAX_EXTENSION_COEFFICIENTS, OTHER_COEFFICIENTS, SLOT_BALLAST
 
 GROUP = "wavesim.dynamics"
-MAX_TERMS = 32  #: maximum number of terms; each uses one flag
+MAX_TERMS = 32  #: maximum number of terms; each term uses one flag
 Extension = Term | ActuatorType | Integrator
-Forces = Callable[[Floats, Floats, Floats, Ints], None]  #: force function with the arguments block, params, work, kind
+#: type of a force function with the arguments block, params, work and kind
+Forces = Callable[[Floats, Floats, Floats, Ints], None]
 
 
 def _load_extensions() -> list[Extension]:
-    """Load the extensions of all packages. Raises ConfigError, with the name of the package, if an extension cannot be
-    used.
+    """Load the extensions of all packages. If an extension cannot be used, raise a ConfigError with the name of its
+    package.
     """
     found: list[Extension] = []
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
@@ -49,7 +50,7 @@ def _load_extensions() -> list[Extension]:
 
 
 load_error: ConfigError | None = (
-    None  #: error in a registered extension; raised when a fleet is created, not when this module is imported
+    None  #: error in a registered extension, which is raised when a fleet is created, not when this module is imported
 )
 try:
     _all = _load_extensions()
@@ -69,7 +70,7 @@ if FIRST_COEFFICIENT[-1] > P.EXTENSION_COEFFICIENT + MAX_EXTENSION_COEFFICIENTS 
 
 
 def term_flag(k: int) -> int:
-    """Return the flag of models that have term k."""
+    """Return the flag of the models that have term k."""
     return M.FIRST_EXTRA_FLAG << k
 
 
@@ -105,7 +106,7 @@ def _chain_actuator_type(before: Forces, force: Callable[..., None], number: int
     return forces
 
 
-#: forces of all registered terms of a model, and of its actuators of registered types
+#: forces from a model's registered terms and from its actuators with registered types
 terms: Forces = _no_force
 for _k, _term in enumerate(TERMS):
     terms = _chain_term(terms, _term.force, term_flag(_k), FIRST_COEFFICIENT[_k])

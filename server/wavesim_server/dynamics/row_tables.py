@@ -1,9 +1,9 @@
-"""Declaration of the dynamics' flat arrays: a name, unit, frame and sentence for each group of rows.
+"""Declaration of the flat arrays of the dynamics: a name, unit, frame and sentence for each group of rows.
 
 Each array is declared once: :mod:`~wavesim_server.dynamics.block_rows`, :mod:`~wavesim_server.dynamics.parameter_rows`,
 :mod:`~wavesim_server.dynamics.work_rows` and :mod:`~wavesim_server.dynamics.model_columns`. The declarations define the
-row numbers, the array sizes, and which rows are published into shared memory. docs/KERNEL_ROWS.md and
-tests/physics/test_row_tables.py also use them.
+row numbers, the array sizes, and which rows are published in shared memory. docs/KERNEL_ROWS.md and
+tests/physics/test_row_tables.py also use these declarations.
 
 The result of a declaration is a plain integer, because a compiled function can use only plain integers as constants.
 """
@@ -27,9 +27,9 @@ class RowGroup:
     first: int
     count: int
     unit: str
-    frame: str  #: W north-east-down or B the body; empty for numbers without a frame
+    frame: str  #: frame: W (north-east-down) or B (the body); empty for numbers without a frame
     doc: str
-    column: str = ""  #: column of the table `state` into which the rows are published
+    column: str = ""  #: column of the `state` table in which the rows are published
 
 
 @dataclass
@@ -42,17 +42,19 @@ class RowTable:
 
     @property
     def size(self) -> int:
-        """Number of rows declared so far."""
+        """Number of rows that have been declared so far."""
         return self.groups[-1].first + self.groups[-1].count if self.groups else 0
 
     def declare(self, name: str, unit: str, frame: str, doc: str, count: int = 1, column: str = "") -> int:
-        """Declare the next rows and return the number of the first. ``name`` is the name of the constant that stores it."""
+        """Declare the next rows and return the number of the first of them. ``name`` is the name of the constant that
+        stores this number.
+        """
         first = self.size
         self.groups.append(RowGroup(name, first, count, unit, frame, doc, column))
         return first
 
     def published_rows(self, table: Table) -> Ints:
-        """Return pairs (row, flat column of the table), (n, 2), for all rows that are published into a table."""
+        """Return an array (n, 2) of pairs (row, flat column of the table), for all rows that are published in a table."""
         first_column = table.first_columns
         pairs: list[tuple[int, int]] = []
         used: dict[str, int] = {}
@@ -72,5 +74,5 @@ class RowTable:
 
 
 def row_numbers(table: Table) -> int:
-    """Return how many numbers a row of a table has."""
+    """Return how many numbers a row of a table contains."""
     return sum(math.prod(f.shape) for f in table.fields)

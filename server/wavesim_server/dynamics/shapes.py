@@ -1,5 +1,5 @@
 """Distance between convex bodies, compiled: boxes, cylinders along their x axis, points (centres of spheres),
-triangles.
+and triangles.
 
 Each body is a core that is rounded by a margin. The algorithm of Gilbert, Johnson & Keerthi (1988) computes the
 distance between the cores. The arguments that describe a body are a code, three half sizes and a pose. The pose is one
@@ -15,7 +15,7 @@ from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_sdk.arrays import Floats
 
 BOX, CYLINDER, SPHERE, TRIANGLE = 0, 1, 2, 3
-#: columns of a geometry: code, half sizes of the core (3), margin of rounding, pose (12)
+#: columns of a geometry: code, half sizes of the core (3), margin by which it is rounded, and pose (12)
 SHAPE_CODE, CORE, CORE_MARGIN, POSE = 0, 1, 4, 5
 HALF_X, HALF_Y, HALF_Z = range(CORE, CORE + 3)
 RADIUS = HALF_X  # of a triangle, around its centre
@@ -86,10 +86,10 @@ def support_point(g: Floats, dx: float, dy: float, dz: float, out: Floats) -> No
 
 @device_function
 def feature_point(g: Floats, i: int, dx: float, dy: float, dz: float, out: Floats) -> None:
-    """Fill in point i of the eight that represent a flat or straight side facing a direction of W.
+    """Fill in point i of the eight points that represent a flat or straight side facing a direction in W.
 
-    The points are the corners of a box; the foremost point and three more on both rims of a cylinder; the centre of a
-    sphere; the corners of a triangle.
+    For a box, the points are its corners. For a cylinder, they are the foremost point and three more points on both
+    rims. For a sphere, they are its centre, and for a triangle, its corners.
     """
     if g[SHAPE_CODE] == TRIANGLE:
         _set_to_corner(g, i % 3, out)
@@ -136,7 +136,7 @@ def triangle_normal(g: Floats) -> tuple[float, float, float]:
 
 @device_function
 def is_over_triangle(g: Floats, dx: float, dy: float, dz: float, hair: float) -> bool:
-    """Return whether a point, relative to a triangle's centre, projects into the triangle, or within ``hair`` of its
+    """Return whether a point, relative to a triangle's centre, projects into the triangle or within ``hair`` of its
     edges.
     """
     nx, ny, nz = triangle_normal(g)
@@ -152,11 +152,11 @@ def is_over_triangle(g: Floats, dx: float, dy: float, dz: float, hair: float) ->
 
 @device_function
 def _nearest_of_simplex(s: Floats, n: int, weights: Floats, trial: Floats) -> float:
-    """Find the weights of the point of a simplex (rows 0..n-1 of s) that is nearest to the origin, and return its
+    """Find the weights of that point of a simplex (rows 0..n-1 of s) that is nearest to the origin, and return its
     squared distance.
 
     A face is a vertex, an edge, a triangle, or the whole tetrahedron. For each face, the function finds the point
-    nearest to the origin, without regard to the borders of the face. The face is a candidate if this point has no
+    nearest to the origin, ignoring the borders of the face. The face is a candidate if this point has no
     negative weight. The result is the nearest of the candidates.
     """
     best = math.inf
@@ -227,8 +227,8 @@ def _nearest_of_simplex(s: Floats, n: int, weights: Floats, trial: Floats) -> fl
 
 @device_function
 def distance(ga: Floats, gb: Floats, work: Floats, pa: Floats, pb: Floats) -> float:
-    """Return the distance between two cores, and fill in their nearest points. The distance is 0 if they overlap; the
-    points are then not unique.
+    """Return the distance between two cores, and fill in their nearest points. If the cores overlap, the distance is 0
+    and the points are not unique.
 
     ``work`` is a scratch array (16, 3).
     """

@@ -1,11 +1,13 @@
-"""Sizes of the dynamics' arrays: number of lanes, actuator slots, and the maximum number of each part of a model."""
+"""Sizes of the arrays of the dynamics: the number of lanes, the actuator slots, and the maximum number of each part of
+a model.
+"""
 
 from __future__ import annotations
 
 from wavesim_sdk import actuators
 from wavesim_sdk.actuators import FIRST_SLOT, ActuatorKind
 
-LANES = 4  #: bodies in a block
+LANES = 4  #: number of bodies in a block
 
 THRUSTERS, FINS, SWIVELS, BALLASTS = (
     actuators.MAX_THRUSTERS,
@@ -13,7 +15,7 @@ THRUSTERS, FINS, SWIVELS, BALLASTS = (
     actuators.MAX_SWIVELS,
     actuators.MAX_BALLASTS,
 )
-#: first slots of the actuators; thrusters begin at slot 0
+#: first slot of each kind of actuator; thrusters begin at slot 0
 SLOT_FIN = FIRST_SLOT[ActuatorKind.FIN]
 SLOT_ANGLE = FIRST_SLOT[ActuatorKind.ANGLE]  # angle of the first thrusters (azimuth, nozzle)
 SLOT_BUCKET = FIRST_SLOT[ActuatorKind.DEFLECTOR]  # their astern deflector, -1..1
@@ -31,4 +33,4 @@ MAX_EXTENSION_COEFFICIENTS = 64  # coefficients of all registered terms
 HULL_TABLES = 4  # tables with the triangles of a hull mesh
 TABLE_FACES = 320  # triangles in a table, nine numbers each
 TABLE_POINTS = 1441  # of a resampled aerofoil (-180..180 deg) or propeller curve
-ARRAY_WORDS = 3  #: words per array in a table of addresses: its address and up to two lengths
+ARRAY_WORDS = 3  #: words for each array in a table of addresses: its address and up to two lengths

@@ -1,17 +1,17 @@
-"""Sleep of bodies at rest: they are neither stepped nor checked for contacts until something changes. Compiled.
+"""Sleep of bodies at rest, compiled. Such bodies are neither stepped nor checked for contacts until something changes.
 
-A body falls asleep after one second in which three conditions hold. It has touched only the sea bed or obstacles, in
-every tick. Nothing that drives it has changed. It has moved by less than CREEP_TOLERANCE, and evenly: a body that
-begins to tip or swings through its turning point moves unevenly. A sleeping body keeps its pose, and its velocity is
-zero.
+A body falls asleep after one second in which three conditions have held: it has touched only the sea bed or obstacles,
+in every tick; nothing that drives it has changed; and it has moved by less than CREEP_TOLERANCE, and evenly. A body
+that begins to tip, or swings through its turning point, moves unevenly. A sleeping body keeps its pose, and its
+velocity is zero.
 
 A sleeping body wakes before the tick in which an input changes: a command, a fault, an external force, wind, waves,
-density, the pull of a line. A current must change by more than FLOW_TOLERANCE, because a tide changes it in every tick.
-It also wakes when another body touches it, and when its pose or its coefficients are set. Bodies that touch other
-bodies, float, or have lines or a mooring do not sleep.
+density, or the pull of a line. A current must change by more than FLOW_TOLERANCE, because a tide changes it in every
+tick. The body also wakes when another body touches it, and when its pose or its coefficients are set. Bodies that touch
+other bodies, float, or have lines or a mooring do not sleep.
 
-A sleeping body does not creep. A body at rest that is awake creeps along a slope or with a current: in each tick it
-falls for half a tick before its contacts hold it, and is moved back only along the contact normals.
+A sleeping body does not creep. A body that is at rest but awake creeps along a slope or with a current, because in each
+tick it falls for half a tick before its contacts hold it, and it is moved back only along the contact normals.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.contact_events import LAST_TICK, PARTNERS, ContactEvents
 from wavesim_server.dynamics.sizes import LANES, SLOTS
 
-SETTLE_S = 1.0  #: time in s for which a body must be at rest before it sleeps
-CREEP_TOLERANCE = 5e-4  #: maximum displacement of any point of a body that counts as at rest for SETTLE_S, m
-#: maximum difference between the displacements in both halves of that time: as a fraction, and in m
+SETTLE_S = 1.0  #: time in s for which a body must be at rest before it falls asleep
+CREEP_TOLERANCE = 5e-4  #: maximum displacement in m during SETTLE_S of any point of a body that counts as at rest
+#: maximum difference between the displacements in the two halves of that time: as a fraction, and in m
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
-FLOW_TOLERANCE = 1e-3  #: change of the water's velocity (m/s) or acceleration (m/s2) that is ignored
+FLOW_TOLERANCE = 1e-3  #: change in the water's velocity (m/s) or acceleration (m/s2) that is ignored
 #: columns of the memory of a body: last tick at rest, first tick of the current rest, last tick in contact with a body
 LAST_AT_REST, AT_REST_SINCE, LAST_BODY_CONTACT = 0, 1, 2
 
 
 class SleepState(NamedTuple):
-    """Memory of bodies that sleep or may soon sleep."""
+    """Memory for bodies that are asleep or may soon fall asleep."""
 
     resting_state: Floats  # (rows, B.ROWS): state of a body when it came to rest
     rest_ticks: Ints  # (rows, 3)
@@ -49,7 +49,7 @@ class SleepState(NamedTuple):
 
 
 def make_sleep_state(capacity: int, step: float) -> SleepState:
-    """Create the memory for a fleet of this size; ``step`` is the tick in s."""
+    """Create the memory for a fleet of this size; ``step`` is the duration of a tick in s."""
     return SleepState(
         np.zeros((capacity, B.ROWS)),
         np.full((capacity, 3), -1, np.int64),
@@ -60,7 +60,7 @@ def make_sleep_state(capacity: int, step: float) -> SleepState:
 
 
 def wake(s: SleepState, row: int) -> None:
-    """Wake a body after an outside change: it wakes in the next tick, and its time at rest starts again."""
+    """Wake a body after an outside change. It wakes in the next tick, and its time at rest starts again."""
     s.resting_state[row] = np.nan
 
 
@@ -81,14 +81,14 @@ def _is_driven_alike(b: Floats, l: int, kept: Floats) -> bool:
 
 @always_inline
 def _is_deep(f: BodyArrays, slot: int) -> bool:
-    """Return whether a body is deep enough that the surface does not affect its buoyancy."""
+    """Return whether a body is so deep that the surface does not affect its buoyancy."""
     b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.block_heads[slot // LANES, B.HEAD_MODEL]]
     return b[B.PZ * LANES + l] - b[B.WATER_LEVEL * LANES + l] >= 1.5 * p[P.BOUNDING_RADIUS] + 1.0
 
 
 @always_inline
 def _max_displacement(f: BodyArrays, slot: int, kept: Floats) -> float:
-    """Return an upper bound of the displacement of any point of a body."""
+    """Return an upper bound on the displacement of any point of a body."""
     b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.block_heads[slot // LANES, B.HEAD_MODEL]]
     way = turn = 0.0
     for k in range(3):
@@ -102,9 +102,9 @@ def _max_displacement(f: BodyArrays, slot: int, kept: Floats) -> float:
 
 @device_function
 def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int) -> None:
-    """Record that a body is at rest at the end of this tick; put it to sleep if it has been at rest for long enough.
+    """Record that a body is at rest at the end of this tick; put it to sleep if it has been at rest long enough.
 
-    ``last`` (rows, RIGID_ROWS) holds the states before contacts.
+    ``last`` (rows, RIGID_ROWS) contains the states before the contacts.
     """
     slot, note, kept = f.slots[row], s.rest_ticks[row], s.resting_state[row]
     b, l = f.blocks[slot // LANES], slot % LANES
@@ -131,7 +131,9 @@ def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int)
 
 @always_inline
 def _may_sleep(f: BodyArrays, slot: int) -> bool:
-    """Return whether a body may sleep: it is deep and free, and its actuators are at their commanded values."""
+    """Return whether a body may sleep, which requires that it is deep and free, and that its actuators are at their
+    commanded values.
+    """
     b, l = f.blocks[slot // LANES], slot % LANES
     if b[B.HAS_LINES * LANES + l] != 0.0 or b[B.MOORING_STIFFNESS * LANES + l] != 0.0 or not _is_deep(f, slot):
         return False
@@ -147,7 +149,7 @@ def _may_sleep(f: BodyArrays, slot: int) -> bool:
 
 @device_function
 def wake_body(f: BodyArrays, s: SleepState, m: ContactEvents, row: int, tick: int) -> None:
-    """Wake a body in its pose at rest. Its contacts count as uninterrupted during its sleep."""
+    """Wake a body in the pose in which it was at rest. Its contacts count as uninterrupted during its sleep."""
     slot = f.slots[row]
     f.blocks[slot // LANES, B.ASLEEP * LANES + slot % LANES] = 0.0
     s.asleep_count[0] -= 1
@@ -171,7 +173,9 @@ def wake_changed(f: BodyArrays, s: SleepState, m: ContactEvents, order: Ints, co
 
 @device_function
 def restore_sleepers(f: BodyArrays, s: SleepState, order: Ints, count: int) -> int:
-    """Restore sleeping bodies after other bodies of their block have been stepped. Returns their number."""
+    """Restore sleeping bodies after other bodies in their block have been stepped. Returns the number of sleeping
+    bodies.
+    """
     asleep = 0
     for i in range(count):
         slot = f.slots[order[i]]

@@ -1,4 +1,4 @@
-"""Correction of the linear fin force beyond stall, computed only while a fin of the block stalls."""
+"""Correction of the linear fin force beyond stall, which is computed only while a fin in the block is stalled."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from wavesim_server.elementary import sin_cos
 
 @device_function
 def _beyond(params: Floats, k: int, angle: Lanes, along: Lanes, wn: Lanes) -> Lanes:
-    """Return the correction of the normal force of fin k. The fin is stalled: its angle in the linear law, delta -
-    w_n/u, exceeds FIN_STALL.
+    """Return the correction of the normal force on fin k. The fin is stalled, because its angle in the linear law,
+    delta - w_n/u, exceeds FIN_STALL.
 
-    Between the stall angle a_s and 90 deg, the normal force has the form of Viterna and Corrigan (1982): CN = CN90
-    sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2). Here a is the true angle of attack, and
-    CN_s is the linear law's coefficient at a_s. The function subtracts the linear force, including its inflow term,
-    which is part of the lift of the fin or of the body.
+    Between the stall angle a_s and 90 deg, the normal force has the form given by Viterna and Corrigan (1982): CN =
+    CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2). Here, a is the true angle of
+    attack, and CN_s is the coefficient of the linear law at a_s. The function subtracts the linear force, including its
+    inflow term, which is part of the lift of the fin or of the body.
     """
     stall, forward = broadcast(params, P.FIN_STALL + k), abs(along)
     speed2 = along * along + wn * wn
@@ -44,7 +44,7 @@ def _beyond(params: Floats, k: int, angle: Lanes, along: Lanes, wn: Lanes) -> La
 
 @device_function
 def _correct(block: Floats, params: Floats, work: Floats, k: int, excess: Lanes, along: Lanes, wn: Lanes) -> None:
-    """Correct the force of fin k in the lanes with a positive ``excess``; the others do not change."""
+    """Correct the force on fin k in those lanes that have a positive ``excess``; the other lanes do not change."""
     angle = load(work, W.STAGE_ACTUATORS + SLOT_FIN + k)
     size = _beyond(params, k, angle, along, wn) * load(block, B.ACTUATOR_EFFECT + THRUSTERS + k)
     for i in range(6):
@@ -55,7 +55,7 @@ def _correct(block: Floats, params: Floats, work: Floats, k: int, excess: Lanes,
 
 @always_inline
 def forces(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Correct fins with the linear law that are beyond stall; the results of the others do not change."""
+    """Correct fins with the linear law that are beyond stall; the results for the other fins do not change."""
     for k in range(count):
         if params[P.FIN_STALL + k] > 0.0:
             u, q, r = load(work, W.NU_R), load(work, W.NU_R + 4), load(work, W.NU_R + 5)

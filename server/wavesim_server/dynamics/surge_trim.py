@@ -1,5 +1,5 @@
-"""Commands that maintain a surge speed. They solve the model's equation of motion for straight, level motion in still
-water.
+"""Commands that maintain a surge speed. They are found by solving the model's equation of motion for straight, level
+motion in still water.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, TABLE_POINTS, THRU
 from wavesim_server.row_pool import aligned_zeros, grown_to
 
 MIN_FORWARD_SHARE = 0.3  #: minimum fraction of a thruster's force along surge at which the thruster is used
-#: maximum remaining lateral force as a fraction of the thrust (for moments: times half the length)
+#: maximum remaining lateral force as a fraction of the thrust; for moments, as a fraction of the thrust times half the
+#: length
 MAX_IMBALANCE = 0.02
-SEARCH_POINTS = 64  #: number of search points for a command, from zero to the limit
-REFINEMENT_POINTS = 8  #: number of points between which a search interval is narrowed at a time
+SEARCH_POINTS = 64  #: number of search points for a command, from zero to its limit
+REFINEMENT_POINTS = 8  #: number of points into which a search interval is divided each time it is narrowed
 STRAIGHT_DOFS = [0, 1, 5]  #: degrees of freedom of straight motion: surge, sway, yaw
 NEAR = 1e-9  #: relative tolerance of the thrust in the search for a command
 
 
 class TowedModel:
-    """Forces of a model's actuators and hull at a constant surge speed with level attitude."""
+    """Forces from a model's actuators and hull at a constant surge speed and a level attitude."""
 
     def __init__(self, form: VehicleType, speed: float) -> None:
         kind = form.compiled
@@ -95,13 +96,13 @@ class TowedModel:
         return np.concatenate(found)
 
     def column(self, k: int) -> Floats:
-        """Return force and moment of unit thrust."""
+        """Return the force and moment that a unit thrust produces."""
         return self.vehicle_type.compiled.params[P.THRUSTER_WRENCH + 6 * k : P.THRUSTER_WRENCH + 6 * k + 6]
 
 
 def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
-    """Return the commands, by position, with which a body maintains a surge speed through the water. Raises ValueError
-    if the body cannot maintain it.
+    """Return the commands, in the order of the actuators, with which a body maintains a surge speed through the water.
+    Raises ValueError if the body cannot maintain it.
     """
     name = form.model.name
     if speed == 0.0:
@@ -138,7 +139,9 @@ def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
 
 
 def _least_command(towed: TowedModel, k: int, thrust: float) -> float | None:
-    """Return the smallest command of a thruster that produces a thrust; None if there is none within its limits."""
+    """Return the smallest command of a thruster that produces a given thrust; None if there is no such command within
+    the thruster's limits.
+    """
     actuator = towed.vehicle_type.actuators[k]
     if abs(thrust) < 1e-12:
         return 0.0

@@ -1,6 +1,6 @@
-"""Optional terms of the equation of motion, each adding to the force rows of one block.
+"""Optional terms of the equation of motion, each of which adds to the force rows of one block.
 
-Every function processes all lanes at literal offsets; only table lookups process them one by one. Each term names
+Every function processes all lanes at literal offsets; only table lookups process the lanes one by one. Each term names
 its source.
 """
 
@@ -43,7 +43,7 @@ from wavesim_server.elementary import LEAST, atan2, exp, log10, sin_cos
 
 @always_inline
 def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
-    """Return the product of a force-and-torque column of the parameters with nu_r. It is the speed along the force, at
+    """Return the product of a force-and-torque column of the parameters with nu_r. It is the speed along the force at
     the point where the force acts.
     """
     return (
@@ -58,7 +58,7 @@ def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
 
 @always_inline
 def _add_wrench(work: Floats, params: Floats, row: int, size: Lanes) -> None:
-    """Add a column of the parameters times size to the force rows."""
+    """Add a column of the parameters, multiplied by a size, to the force rows."""
     for i in range(6):
         add_to(work, W.FORCE + i, broadcast(params, row + i) * size)
 
@@ -68,7 +68,7 @@ def _add_wrench(work: Floats, params: Floats, row: int, size: Lanes) -> None:
 
 @always_inline
 def simple_thrusters(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Add thrust that equals the lagged command."""
+    """Add a thrust that equals the lagged command."""
     for k in range(count):
         _add_wrench(
             work,
@@ -93,8 +93,8 @@ def _thrust_by_law(params: Floats, work: Floats, k: int) -> Lanes:
 
 @always_inline
 def _advance_speed(params: Floats, work: Floats, k: int) -> Lanes:
-    """Return the advance speed u_a: speed along the thruster or total speed through the water (DUNE, Fossen's REMUS),
-    times 1 - wake.
+    """Return the advance speed u_a, which is the speed along the thruster or the total speed through the water (DUNE,
+    Fossen's REMUS), multiplied by 1 - wake.
     """
     whole = broadcast(params, P.THRUSTER_LAW + P.LAW_SIZE * k + P.LAW_WHOLE)
     along = speed_along(params, P.THRUSTER_WRENCH + 6 * k, work)
@@ -105,7 +105,7 @@ def _advance_speed(params: Floats, work: Floats, k: int) -> Lanes:
 
 @always_inline
 def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: bool) -> None:
-    """Add thrust from the thruster laws, and propeller torque."""
+    """Add the thrust from the thruster laws, and the propeller torque."""
     for k in range(count):
         effect = load(block, B.ACTUATOR_EFFECT + k)
         size = _thrust_by_law(params, work, k) * effect
@@ -127,7 +127,7 @@ def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: b
 
 @always_inline
 def table_thrusters(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, count: int) -> None:
-    """Add thrust rho D^4 KT(J) n abs(n), J = u_a/(n D), KT from a table."""
+    """Add the thrust rho D^4 KT(J) n abs(n), with J = u_a/(n D) and KT from a table."""
     for k in range(count):
         table = model_ints[M.ACTUATOR_TABLES + FINS + k]
         if table < 0:
@@ -165,7 +165,8 @@ def table_thrusters(block: Floats, params: Floats, work: Floats, model_ints: Int
 def swivels(params: Floats, work: Floats, count: int) -> None:
     """Rotate the thrust of azimuth thrusters and jets by their angle.
 
-    The thrust has already been added along the fixed direction. A deflector scales the part along that direction.
+    The thrust has already been added along the fixed direction. A deflector scales the part of the thrust along that
+    direction.
     """
     for k in range(min(count, SWIVELS)):
         sine, cosine = sin_cos(load(work, W.STAGE_ACTUATORS + SLOT_ANGLE + k))
@@ -181,7 +182,7 @@ def swivels(params: Floats, work: Floats, count: int) -> None:
 
 @always_inline
 def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Add linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
+    """Add the linear fin lift 1/2 rho A CL_a abs(u) (u delta - w_n) along the fin's normal."""
     for k in range(count):
         u, q, r = load(work, W.NU_R), load(work, W.NU_R + 4), load(work, W.NU_R + 5)
         along = u + q * broadcast(params, P.FIN_PLACE_Z + k) - r * broadcast(params, P.FIN_PLACE_Y + k)
@@ -194,7 +195,7 @@ def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
 
 @always_inline
 def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Add force and torque per angle and angle^2, times the square of the speed across the span."""
+    """Add the force and torque per angle and per squared angle, multiplied by the squared speed across the span."""
     for k in range(count):
         u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
         along = (
@@ -215,7 +216,9 @@ def _load_vector(params: Floats, first: int) -> tuple[float, float, float]:
 
 @always_inline
 def aerofoils(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, count: int) -> None:
-    """Add lift and drag from a table at the local angle of attack; lift across, drag along the local flow."""
+    """Add lift and drag from a table at the local angle of attack, with the lift across the local flow and the drag
+    along it.
+    """
     for k in range(count):
         table = model_ints[M.ACTUATOR_TABLES + k]
         if table < 0:
@@ -258,7 +261,7 @@ def aerofoils(block: Floats, params: Floats, work: Floats, model_ints: Ints, tab
 
 @always_inline
 def ballast(params: Floats, work: Floats, count: int) -> None:
-    """Add the weight of the ballast in each tank, kg times g; its small inertia is neglected."""
+    """Add the weight of the ballast in each tank, which is its mass in kg times g; its small inertia is neglected."""
     for k in range(count):
         weight = load(work, W.STAGE_ACTUATORS + SLOT_BALLAST + k) * broadcast(params, P.GRAVITY)
         fx, fy, fz = weight * load(work, W.ROT + 6), weight * load(work, W.ROT + 7), weight * load(work, W.ROT + 8)
@@ -280,7 +283,7 @@ def ballast(params: Floats, work: Floats, count: int) -> None:
 
 @always_inline
 def derivative_basis(work: Floats, fins: int) -> None:
-    """Compute abs(nu_r), U, U^2, 1/U and the fin angles, for the terms that need them."""
+    """Compute abs(nu_r), U, U^2, 1/U and the fin angles, for those terms that need them."""
     u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
     square = u * u + v * v + w * w
     speed = sqrt(square)
@@ -296,9 +299,9 @@ def derivative_basis(work: Floats, fins: int) -> None:
 
 @always_inline
 def seakeeping(params: Floats, work: Floats) -> None:
-    """Compute the heave of hulls on the surface. Added mass, drag and memory act on their vertical motion.
+    """Compute the heave of hulls on the surface. Added mass, drag and fluid memory act on their vertical motion.
 
-    The added mass acts against the vertical acceleration w' - u q + v p. Drag and memory act against the vertical
+    The added mass acts against the vertical acceleration w' - u q + v p. Drag and fluid memory act against the vertical
     speed, as in linear seakeeping theory (Fossen 2021, sec. 6.3 and 5.4). If they acted along the body's z axis, the
     hull would porpoise at speed.
     """
@@ -311,7 +314,7 @@ def seakeeping(params: Floats, work: Floats) -> None:
 
 @always_inline
 def named_derivatives(params: Floats, work: Floats, model_ints: Ints, count: int) -> None:
-    """Add named hydrodynamic derivatives: coefficient times up to four factors, added to one axis."""
+    """Add named hydrodynamic derivatives: a coefficient times up to four factors, added to one axis."""
     for t in range(count):
         term = M.DERIVATIVES + M.TERM_SIZE * t
         first = term + M.TERM_FACTORS
@@ -364,9 +367,9 @@ def cross_flow(params: Floats, work: Floats) -> None:
 
 @always_inline
 def friction(params: Floats, work: Floats) -> None:
-    """Add surge friction by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u).
+    """Add surge friction according to the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u).
 
-    Below Rn = 1000, outside the range of the line, the coefficient stays at its value for 1000.
+    Below Rn = 1000, which is outside the range of the line, the coefficient keeps its value at Rn = 1000.
     """
     u = load(work, W.NU_R)
     lg = log10(maximum(abs(u) * broadcast(params, P.FRICTION_REYNOLDS), 1000.0)) - 2.0
@@ -379,7 +382,7 @@ def friction(params: Floats, work: Floats) -> None:
 
 @always_inline
 def fading_drag(params: Floats, work: Floats) -> None:
-    """Add linear drag that fades as exp(-k U) (Fossen 2021, ch. 8: low-speed damping)."""
+    """Add linear drag that fades with the speed as exp(-k U) (Fossen 2021, ch. 8: low-speed damping)."""
     u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
     faded = exp(-(broadcast(params, P.FADING_RATE) * sqrt(u * u + v * v + w * w)))
     for i in range(6):
@@ -388,7 +391,7 @@ def fading_drag(params: Floats, work: Floats) -> None:
 
 @always_inline
 def wing_lift(params: Floats, work: Floats) -> None:
-    """Add lift and drag of the hull as a slender wing at the angle of attack atan2(w, u) (Fossen 2021, ch. 8)."""
+    """Add the lift and drag of the hull as a slender wing at the angle of attack atan2(w, u) (Fossen 2021, ch. 8)."""
     u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
     plane = sqrt(u * u + w * w)
     still = plane <= 0.0
@@ -434,8 +437,8 @@ def omit_munk_terms(params: Floats, work: Floats) -> None:
 
 @always_inline
 def restoring(block: Floats, params: Floats, work: Floats) -> None:
-    """Add linear restoring -G [z, phi, theta] about the equilibrium, relative to the water plane at the body and its
-    slope.
+    """Add the linear restoring force -G [z, phi, theta] about the equilibrium, relative to the water plane at the body
+    and its slope.
     """
     z = load(work, W.STATE + B.PZ) - load(block, B.WATER_LEVEL) - broadcast(params, P.RESTORING_DEPTH)
     sx, sy = -load(block, B.WATER_SLOPE), -load(block, B.WATER_SLOPE + 1)
@@ -455,7 +458,7 @@ def restoring(block: Floats, params: Floats, work: Floats) -> None:
 
 @always_inline
 def radiation_memory(params: Floats, work: Floats, model_ints: Ints, count: int, stage: int) -> None:
-    """Add the radiation force -mu of linear systems. mu = c . x, and nu_r drives the state x in companion form."""
+    """Add the radiation force -mu of linear systems, where mu = c . x and nu_r drives the state x in companion form."""
     for m in range(count):
         system = M.MEMORIES + M.MEMORY_SIZE * m
         last, first = model_ints[system + M.MEMORY_ORDER] - 1, model_ints[system + M.MEMORY_FIRST]

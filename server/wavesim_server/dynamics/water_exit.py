@@ -1,18 +1,18 @@
-"""Bodies that leave the water and return: the water forces decrease with the wetted fraction of the body.
+"""Bodies that leave the water and return to it. The water forces decrease with the wetted fraction of the body.
 
-B is the current buoyancy of the body. B_0 is its buoyancy at rest: its weight, or its full buoyancy if it does not
-float. With ``w = min(1, B/B_0)``, the wetted fraction is ``s = w (2 - w)``. It is 0 in the air. At the body's own
-draft, where the model was identified, it is 1 with zero slope. Small motions about that draft therefore use the model's
-own coefficients. The equation of motion becomes
+B is the current buoyancy of the body. B_0 is its buoyancy at rest, which is its weight, or its full buoyancy if it does
+not float. With ``w = min(1, B/B_0)``, the wetted fraction is ``s = w (2 - w)``. In the air, this fraction is 0. At the
+body's own draft, where the model was identified, it is 1 with zero slope. Therefore, small motions about that draft use
+the model's own coefficients. The equation of motion becomes
 
     (M_RB + s M_A) nu_r' + max(s', 0) M_A nu_r = s (drag, lift, memory, propellers, fins) - (C_RB + s C_A) nu_r + the
     rest.
 
-A body that falls into the water shares its momentum with the water it entrains (von Karman 1929: slamming at entry). A
-body that leaves the water leaves that momentum behind. In both cases the sum of (m + s a) v^2 / 2 and the potential
-energy only decreases. The model neglects water that the body lifts, spray, air behind a blunt tail and the greater
-added mass near the surface. Bodies that cannot heave, and those with a linear restoring matrix instead of a shape, do
-not leave the water.
+A body that falls into the water shares its momentum with the water that it entrains (von Karman 1929: slamming at
+entry). A body that leaves the water leaves that momentum behind. In both cases, the sum of (m + s a) v^2 / 2 and the
+potential energy only decreases. The model neglects water that the body lifts, spray, air behind a blunt tail, and the
+greater added mass near the surface. Bodies that cannot heave, and bodies with a linear restoring matrix instead of a
+shape, do not leave the water.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ INSTANT_S = 1e-6  #: interval in s over which the growth of the wetted fraction 
 
 @always_inline
 def _buoyancy_share(params: Floats, work: Floats) -> Lanes:
-    """Return the ratio w for the current buoyancy."""
+    """Return the ratio w of the current buoyancy to the buoyancy at rest."""
     at_rest = minimum(broadcast(params, P.WEIGHT), broadcast(params, P.FULL_BUOYANCY))
     floats = at_rest > 0.0
     return select(floats, minimum(load(work, W.BUOYANCY) / select(floats, at_rest, 1.0), 1.0), 1.0)
@@ -39,7 +39,7 @@ def _buoyancy_share(params: Floats, work: Floats) -> Lanes:
 
 @device_function
 def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
-    """Store the wetted fraction of each body, and return whether any is less than 1."""
+    """Store the wetted fraction of each body, and return whether any fraction is less than 1."""
     wet = _buoyancy_share(params, work)
     share = select(broadcast(params, P.FREE_DOFS + 2) > 0.0, wet * (2.0 - wet), 1.0)
     store(work, W.WET_SHARE, share)
@@ -52,7 +52,7 @@ def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
 
 @always_inline
 def wet_share_rate(params: Floats, work: Floats) -> None:
-    """Store the growth rate of the wetted fraction. It follows from the buoyancy after a short time."""
+    """Store the growth rate of the wetted fraction, which follows from the buoyancy after a short time."""
     wet = _buoyancy_share(params, work)
     growth = (wet * (2.0 - wet) - load(work, W.WET_SHARE)) / INSTANT_S
     store(work, W.WET_SHARE_RATE, select(load(work, W.WET_SHARE) < 1.0, maximum(growth, 0.0), 0.0))
@@ -72,10 +72,10 @@ def fade_water_forces(block: Floats, work: Floats) -> None:
 
 @device_function
 def solve_partly_out(params: Floats, work: Floats, k: int) -> None:
-    """Write the accelerations of bodies that are partly out of the water into row k, which contains the accelerations
-    of all bodies.
+    """Write the accelerations of those bodies that are partly out of the water into row k, which contains the
+    accelerations of all bodies.
 
-    The force rows contain all loads on these bodies, including drag and Coriolis force as for bodies in the water.
+    The force rows contain all loads on these bodies, including drag and Coriolis forces as for bodies in the water.
     """
     share = load(work, W.WET_SHARE)
     dry = 1.0 - share
@@ -115,7 +115,7 @@ def solve_partly_out(params: Floats, work: Floats, k: int) -> None:
 
 @device_function
 def solve_accelerations(params: Floats, work: Floats) -> None:
-    """Solve for the accelerations through the water, which replace the loads.
+    """Solve for the accelerations through the water, and store them in place of the loads.
 
     The inertia matrix is positive definite, so the elimination uses its diagonal as pivots.
     """

@@ -1,6 +1,6 @@
-"""Rows of the work array, imported as ``W``: intermediate values of a step.
+"""Rows of the work array, imported as ``W``, which contain the intermediate values of a step.
 
-One array of the same shape as a block serves all blocks, one after the other.
+One array with the same shape as a block serves all blocks, one after the other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, STAGES, THRUSTERS
 TABLE = RowTable("work", "Intermediate values of a step, for the bodies of a block. Compiled code reads `W.NAME`.")
 _rows = TABLE.declare
 
-STATE = _rows("STATE", "", "", "State in this stage of the integrator: the first rows of a block.", STATE_ROWS)
+STATE = _rows("STATE", "", "", "State at this integrator stage, laid out like the first rows of a block.", STATE_ROWS)
 DERIVATIVES = _rows(
     "DERIVATIVES", "", "", "Time derivatives of the state, one stage after the other.", STAGES * STATE_ROWS
 )
@@ -30,7 +30,7 @@ FORCE = _rows("FORCE", "N, N m", "B", "Sum of the forces and moments.", 6)
 BUOYANCY = _rows("BUOYANCY", "N", "", "Buoyancy.")
 BUOYANCY_CENTRE = _rows("BUOYANCY_CENTRE", "m", "B", "Centre of buoyancy.", 3)
 STAGE_ACTUATORS = _rows(
-    "STAGE_ACTUATORS", "N, 1/s, rad or kg", "", "Values of the actuators after their lag, in this stage.", SLOTS
+    "STAGE_ACTUATORS", "N, 1/s, rad or kg", "", "Values of the actuators after their lag, at this stage.", SLOTS
 )
 # The next five groups are the basis of the named derivatives; a model's terms refer to them by their place in it.
 DERIVATIVE_BASIS = _rows(
@@ -49,7 +49,7 @@ HEAVE_SPEED = _rows(
     "",
     "Heave speed used by drag and fluid memory: along the z axis of B, or vertical for hulls on the surface.",
 )
-THRUST = _rows("THRUST", "N", "", "Thrust of each thruster in this stage.", THRUSTERS)
+THRUST = _rows("THRUST", "N", "", "Thrust of each thruster at this stage.", THRUSTERS)
 LANE_SCRATCH = _rows("LANE_SCRATCH", "", "", "Scratch for values that are computed lane by lane.", 4)
 WET_SHARE = _rows(
     "WET_SHARE",
@@ -63,4 +63,4 @@ LOADS = _rows("LOADS", "N, N m", "B", "Loads on bodies that are partly out of th
 ADDED_MOMENTUM_LEFT = _rows(
     "ADDED_MOMENTUM_LEFT", "N s, N m s", "B", "Momentum that bodies left in the water when they emerged.", 6
 )
-SIZE = TABLE.size * LANES  #: numbers of the work array
+SIZE = TABLE.size * LANES  #: number of float64 elements in the work array

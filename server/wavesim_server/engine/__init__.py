@@ -1,1 +1,1 @@
-"""The engine: a core without clock or process, and the process around it."""
+"""The engine, which consists of a core without a clock or a process, and of the process around it."""

@@ -1,6 +1,6 @@
-"""Execute the front's commands on the simulation.
+"""Execute commands from the front on the simulation.
 
-If a command fails, its sender receives a refusal and nothing else is affected.
+If a command fails, its sender receives a refusal, and nothing else is affected.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from wavesim_world.sensor_faults import parse_fault
 _FAILED = "the server failed while executing"
 #: exceptions that the simulation raises for invalid values
 INVALID_COMMAND_ERRORS = (ValueError, WaveSimError)
-FEW = 20  #: maximum number of names in a refusal
+FEW = 20  #: maximum number of names listed in a refusal
 
 
 class CommandExecutor:
-    """Executes the commands of the front."""
+    """Executes commands from the front."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class CommandExecutor:
         self._traced: set[str] = set()
 
     def execute_record(self, kind: int, payload: bytes) -> None:
-        """Decode and execute a record of the ring."""
+        """Decode and execute a record from the ring."""
         try:
             command = decode_command(kind, payload)
         except Exception as error:  # the front wrote an invalid record, so the sender is unknown
@@ -80,7 +80,7 @@ class CommandExecutor:
         self.execute(command)
 
     def execute(self, command: EngineCommand) -> None:
-        """Execute a command; on an error, report to the sender and continue."""
+        """Execute a command. If an error occurs, report it to the sender and continue."""
         try:
             self._dispatch(command)
         except Exception as error:  # an internal error: it affects only the sender
@@ -98,7 +98,7 @@ class CommandExecutor:
                     self._answer(command, False, f"{_FAILED} Execute; see the server's standard error")
 
     def _print_traceback_once(self, error: Exception) -> None:
-        """Print a traceback on standard error, once per code location."""
+        """Print a traceback to standard error, once for each code location."""
         lines = traceback.format_exception(error)
         place = "".join(lines[-2:])
         if place not in self._traced:
@@ -188,7 +188,7 @@ class CommandExecutor:
             self.tables.publish_identity()
 
     def _let_in(self, c: EnterCommand) -> None:
-        """Add the body with its instruments; on an error, add neither."""
+        """Add the body with its instruments. If an error occurs, add neither."""
         self.instruments.enter(c.row, self.sim.loaded.suite_by_name(c.name, c.model))
         try:
             self.sim.enter(c.name, c.model, c.position, c.attitude, c.row, generation=c.generation)
@@ -251,6 +251,8 @@ class CommandExecutor:
         match command:
             case items.Fault(kind="none"):
                 return f"repaired '{command.part}' of '{command.body}' at {self.sim.time_ns * 1e-9:.3f} s"
+            case items.Fault():
+                return f"{_describe_fault(command)} {since}"
             case items.Push() if not any((*command.force, *command.torque)):
                 return f"ended the push on '{command.body}' at {self.sim.time_ns * 1e-9:.3f} s"
         return f"{verb} '{command.body}' {since}"
@@ -284,11 +286,11 @@ class CommandExecutor:
         if wet:
             self._set_part_fault(row, change.part, change.kind, change.amount, "")
         fault = items.Fault(change.body, change.part, change.kind, amount, field)
-        text = f"fault '{change.body}' from {self.sim.time_ns * 1e-9:.3f} s on"
+        text = f"{_describe_fault(fault)} from {self.sim.time_ns * 1e-9:.3f} s on"
         self.events.emit(ExecutedEvent(0, 1, text, self.sim.time_ns, commands.encode(fault)))
 
     def _control(self, c: items.Control) -> str:
-        """Execute a command that changes the timer."""
+        """Execute a command that changes the timer of the simulation clock."""
         run = self.run
         if c.verb == "shutdown":
             run.is_over = True
@@ -320,7 +322,7 @@ class CommandExecutor:
     def _set_part_fault(self, row: int, part: str, kind: str, amount: float | str, field: str) -> float | str:
         """Set or repair a fault of an actuator or sensor and return its amount.
 
-        Raises ValueError if a name is ambiguous or unknown.
+        Raises ValueError if the name of the actuator or sensor is ambiguous or unknown.
         """
         actuators = self.sim.fleet.actuators(row)
         sensors = {e.instrument.name: e.instrument for e in self.instruments.installed(row)}
@@ -343,7 +345,11 @@ class CommandExecutor:
         self.sim.set_weather(**values)
 
 
+def _describe_fault(fault: items.Fault) -> str:
+    return f"fault '{fault.kind}' in '{fault.part}' of '{fault.body}'"
+
+
 def _amount_as_number(amount: float | str) -> float:
-    """Return an amount as a finite number for a record."""
+    """Return an amount as a finite number that a record can store."""
     value = float(amount or 0.0)
     return value if math.isfinite(value) else 0.0

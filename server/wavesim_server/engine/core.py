@@ -1,8 +1,8 @@
 """The engine's core. It decides which ticks are due, and serves the participants between ticks.
 
-The core uses no clock, process or files: ``now`` is passed to :meth:`Engine.poll`; areas, queues and semaphores are
-passed to the constructor. In real time, each tick has an absolute deadline. In fast mode, one compiled call advances
-until the next participant is due (an emulator, a lockstep client, the log, a viewer).
+The core does not use a clock, processes or files: ``now`` is passed to :meth:`Engine.poll`, and areas, queues and
+semaphores are passed to the constructor. In real time, each tick has an absolute deadline. In fast mode, one compiled
+call advances the simulation until the next participant is due (an emulator, a lockstep client, the log or a viewer).
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ from wavesim_server.messages import (
 from wavesim_server.simulation import Simulation
 from wavesim_server.watchdog import Watchdog
 
-VIEW_S = 0.1  #: maximum interval between two publications of the tables in fast mode (simulated time)
-FULL_QUEUE_RETRY_S = 0.0005  #: retry interval for a full queue
-NO_GENERATION = 2**62  #: a generation that matches no body
+VIEW_S = 0.1  #: maximum interval between two publications of the tables in fast mode, in simulated time
+FULL_QUEUE_RETRY_S = 0.0005  #: interval at which sending to a full queue is tried again
+NO_GENERATION = 2**62  #: a generation that does not match any body
 LOGGED_TABLES = ("state", "actuation", "surroundings")  #: tables whose rows are logged
 
 
 class Engine:
-    """One run. Call :meth:`begin` once, then :meth:`poll` when it is due or a command arrives, until :attr:`is_over`.
+    """One run. Call :meth:`begin` once, then call :meth:`poll` whenever it is due or a command arrives, until
+    :attr:`is_over`.
 
-    ``commands`` is None if the front is in this process and calls the :attr:`command_executor` directly.
+    ``commands`` is None if the front is in this process and calls :attr:`command_executor` directly.
     """
 
     def __init__(
@@ -60,8 +61,9 @@ class Engine:
         self.sim, self.commands, self.emulators = simulation, commands, emulators
         config = simulation.config
         self.pacer, self.events = pacer, events
-        self.end_tick = round(config.time.duration * 1e9) // simulation.step_ns or None
-        self.hold_tick: int | None = None  #: tick at which the simulation waits, without a change of its state
+        self.end_tick: int | None = None
+        self._set_duration(config.time.duration)
+        self.hold_tick: int | None = None  #: tick at which the simulation waits without a change of its run state
         self.log_ticks = max(1, round(1e9 / config.log.state_rate / simulation.step_ns)) if log else 0
         self.view_ticks = max(1, int(VIEW_S * 1e9) // simulation.step_ns)
         self.watchdog = Watchdog(simulation.loaded, simulation.step_ns)
@@ -86,11 +88,15 @@ class Engine:
         self._logged_sequences = LoggedSequences(self.vehicles, self.instruments)
 
     def override_time(self, speed: float | None, duration: float | None) -> None:
-        """Replace speed and duration (s; 0 = without an end) of the configuration; None keeps them."""
+        """Replace the speed and the duration (s; 0 = without an end) given in the configuration; None keeps a value."""
         if speed is not None:
             self.pacer.speed = speed
         if duration is not None:
-            self.end_tick = round(duration * 1e9 / self.sim.step_ns) or None
+            self._set_duration(duration)
+
+    def _set_duration(self, duration: float) -> None:
+        """End the run after this simulation time in s, at least one tick; 0 = never."""
+        self.end_tick = max(1, round(duration * 1e9 / self.sim.step_ns)) if duration else None
 
     @property
     def is_over(self) -> bool:
@@ -100,16 +106,16 @@ class Engine:
     # -- the loop ------------------------------------------------------------------------------
 
     def begin(self, now: float) -> None:
-        """Add the bodies without a client, and publish the tables."""
+        """Add the bodies that need no client, and publish the tables."""
         self.run.now = now
         self.sim.enter_residents()
         for row, occupant in self.sim.occupants.items():
             self.instruments.enter(row, self.sim.loaded.suite_by_name(occupant.name, occupant.model.name))
-        self.publication.begin()
+        self.publication.begin(self.end_tick)
         self.run.publish()
 
     def poll(self, now: float) -> float:
-        """Do all due work, and return the time of the next call (infinity: only when a command arrives)."""
+        """Do all work that is due, and return the time of the next call (infinity means only when a command arrives)."""
         self.run.now = now
         try:
             if not self.events.push_backlog():
@@ -143,7 +149,7 @@ class Engine:
 
     @property
     def is_held(self) -> bool:
-        """Whether the simulation waits at :attr:`hold_tick`."""
+        """Whether the simulation is waiting at :attr:`hold_tick`."""
         return self.hold_tick is not None and self.sim.tick >= self.hold_tick
 
     def _next_stop(self) -> int:
@@ -186,7 +192,9 @@ class Engine:
             self.events.emit(BodiesFrozenEvent(self.sim.time_ns, self.sim.frozen_bodies))
 
     def _serve(self, now: float) -> bool:
-        """Publish, and serve each participant that is due at this tick. Returns False while emulators are awaited."""
+        """Publish the tables, and serve each participant that is due at this tick. Returns False while emulators are
+        awaited.
+        """
         tick = self.sim.tick
         if self._served_tick == tick:
             return True
@@ -228,7 +236,7 @@ class Engine:
         return True
 
     def _apply_scheduled(self, tick: int) -> None:
-        """Apply scheduled faults, watchdogs and fences."""
+        """Apply scheduled faults, watchdogs and fences at this tick."""
         for change in self.fault_schedule.changes_at(tick):
             self.command_executor.apply_scheduled_fault(change)
         for row, name, command, text in self.watchdog.take_due(tick):

@@ -17,9 +17,10 @@ from wavesim_server.instruments import DueTicks, InstrumentRegistry
 from wavesim_server.waits import SHARE, Verdict, Waits
 from wavesim_server.watchdog import NEVER
 
-#: if the engine has not polled for longer than this, it stalled itself, and the emulators are not charged
+#: if the engine has not polled for longer than this, the engine itself stalled, and the wait is not charged to the
+#: emulators
 STALL_THRESHOLD_S = 0.25
-LIVENESS_CHECK_S = 0.02  #: interval between checks that awaited emulators are still alive
+LIVENESS_CHECK_S = 0.02  #: interval between two checks whether awaited emulators are still running
 
 
 class EmulatorSignal(Protocol):
@@ -58,30 +59,30 @@ class Emulators(Protocol):
     """The emulators of a run, as the engine serves them."""
 
     instruments: InstrumentRegistry
-    late: int  #: number of answers that missed the time limit
+    late: int  #: number of answers that exceeded the time limit
 
     @property
     def pending(self) -> Sequence[str]:
-        """Sensor types whose values for this tick have not been written yet."""
+        """Sensor types whose values for this tick have not yet been written."""
 
     def next_tick(self, tick: int) -> int:
         """Return the next tick after this one at which an emulator is due."""
 
     def ask(self, tick: int, now: float, wait: bool) -> None:
-        """Request the values that are due at a tick; ``wait`` sets whether the engine waits for them."""
+        """Request the values that are due at a tick; ``wait`` states whether the engine waits for them."""
 
     def poll(self, now: float) -> bool:
         """Return whether all emulators have answered or are no longer awaited."""
 
     def wait(self, timeout: float) -> None:
-        """Wait until all emulators have answered or the timeout has passed."""
+        """Wait until all emulators have answered or the timeout has expired."""
 
     def verdicts(self, now: float, time_s: float) -> list[Verdict]:
-        """Return the reports on emulators that became slow, recovered, or are no longer awaited."""
+        """Return the reports about emulators that became slow, recovered, or are no longer awaited."""
 
 
 class SynchronousEmulators:
-    """The emulators of a run, one per sensor type; each serves all instruments of its type."""
+    """The emulators of a run, one for each sensor type; each emulator serves all instruments of its type."""
 
     def __init__(
         self,
@@ -93,8 +94,8 @@ class SynchronousEmulators:
     ) -> None:
         self.vehicles, self.signals, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
         self._due = DueTicks(instruments, bells)
-        self.pending: list[str] = []  #: sensor types whose values for this tick have not been written yet
-        self.late = 0  #: number of answers that missed the time limit
+        self.pending: list[str] = []  #: sensor types whose values for this tick have not yet been written
+        self.late = 0  #: number of answers that exceeded the time limit
         self._deadline = self._liveness_check_at = self._polled_at = 0.0
         self._unanswered: dict[str, float] = {}  # in real time: types without an answer, and since when
         self.waits = Waits(budget)
@@ -110,7 +111,7 @@ class SynchronousEmulators:
         return min((due[s] for s in self._synchronous() if s in due), default=NEVER)
 
     def ask(self, tick: int, now: float, wait: bool) -> None:
-        """Signal the emulators that are due at a tick; ``wait`` sets whether the engine waits for them."""
+        """Signal the emulators that are due at a tick; ``wait`` states whether the engine waits for them."""
         due = [s for s in self._due.take(tick) if self.vehicles[s].header[SYNCHRONOUS] == 1]
         for s in due:
             if not wait:
@@ -123,7 +124,7 @@ class SynchronousEmulators:
         self._time_s = tick * self.instruments.step_ns * 1e-9
 
     def _count_overdue(self, s: str, now: float) -> None:
-        """Count an emulator as late if it exceeds the time limit in real time, where the engine does not wait."""
+        """Count an emulator as late if it exceeds the time limit in real time, where the engine does not wait for it."""
         if s not in self._unanswered or self.signals[s].wait_answer():
             self._unanswered[s] = now
         elif now - self._unanswered[s] > self.time_limit:
@@ -150,7 +151,9 @@ class SynchronousEmulators:
         return True
 
     def _charge(self, s: str, now: float) -> None:
-        """Charge the wait since the previous answer to one emulator; stop waiting for it if its budget is used up."""
+        """Charge the wait since the previous answer to one emulator; stop waiting for this emulator if its budget is
+        used up.
+        """
         if self.waits.charge(s, now - self._since, now, self._time_s):
             header = self.vehicles[s].header
             self.late += int(header[SYNCHRONOUS])
@@ -159,7 +162,7 @@ class SynchronousEmulators:
         self._since = now
 
     def verdicts(self, now: float, time_s: float) -> list[Verdict]:
-        """Return the reports on emulators that became slow, recovered, or are no longer awaited."""
+        """Return the reports about emulators that became slow, recovered, or are no longer awaited."""
         found = self.waits.look(now, time_s, {self.pending[0]: self._since} if self.pending else {})
         for s in self._freed:
             text = (
@@ -181,10 +184,10 @@ class SynchronousEmulators:
         return is_process_alive(int(header[OWNER]), int(header[OWNER_START]))
 
     def wait(self, timeout: float) -> None:
-        """Wait until all emulators have answered or the timeout has passed.
+        """Wait until all emulators have answered or the timeout has expired.
 
-        The engine waits for the last emulator first. When that one has answered, most others have also answered, so the
-        engine wakes only once. Each time it wakes, it competes with the emulators for a processor.
+        The engine waits for the last emulator first. When this one has answered, most others have also answered, so the
+        engine wakes only once. Whenever it wakes, it competes with the emulators for a processor.
         """
         limit = time.monotonic() + timeout
         while self.pending and self.signals[self.pending[-1]].wait_answer(max(limit - time.monotonic(), 0.0)):

@@ -1,4 +1,4 @@
-"""The engine's events to the front, in order and without blocking."""
+"""Events from the engine to the front, sent in order and without blocking."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from wavesim_server.messages import EngineEvent, LogRecordsEvent, RecordQueue, e
 
 
 class EngineEvents(Protocol):
-    """Events to the front."""
+    """Queue of events to the front."""
 
     @property
     def has_backlog(self) -> bool:
-        """Whether events wait for room."""
+        """Whether events are waiting for room."""
 
     @property
     def dropped(self) -> int:
-        """Number of dropped events."""
+        """Number of events that were dropped."""
 
     def emit(self, event: EngineEvent) -> None:
         """Send an event to the front."""
@@ -28,7 +28,7 @@ class EngineEvents(Protocol):
         """Write as many waiting events as there is room for; return whether none is left."""
 
     def wake_front(self) -> None:
-        """Signal the front if it has something to read."""
+        """Signal the front if there is something for it to read."""
 
 
 class LocalEvents:
@@ -59,23 +59,23 @@ class EventQueue:
 
     @property
     def has_backlog(self) -> bool:
-        """Whether events wait for room in the ring."""
+        """Whether events are waiting for room in the ring."""
         return bool(self._backlog)
 
     @property
     def waiting_count(self) -> int:
-        """Number of events that wait for room."""
+        """Number of events that are waiting for room."""
         return len(self._backlog)
 
     @property
     def dropped(self) -> int:
-        """Number of dropped events."""
+        """Number of events that were dropped."""
         return self._ring.dropped
 
     def emit(self, event: EngineEvent) -> None:
         """Send an event to the front.
 
-        In real time, log records that do not fit are dropped and counted; all other events wait.
+        In real time, log records that do not fit are dropped and counted; all other events wait for room.
         """
         record = encode(event)
         if not self._backlog and self._ring.push(*record):
@@ -95,7 +95,7 @@ class EventQueue:
         return not self._backlog
 
     def wake_front(self) -> None:
-        """Signal the front if it has something to read."""
+        """Signal the front if there is something for it to read."""
         if self._wake_due:
             self._wake_due = False
             self._wake()

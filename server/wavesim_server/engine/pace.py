@@ -1,19 +1,20 @@
-"""Real time: the times at which the next ticks are due, their lateness, and the speed of the simulation. Callers pass
-``now``.
+"""Pacing in real time: the times at which the next ticks are due, their lateness, and the speed of the simulation.
+Callers pass ``now``.
 """
 
 from __future__ import annotations
 
 from wavesim_world.config.model import TimeConfig
 
-CHUNK_S = 0.004  #: wall time covered by one group of ticks at higher speeds
-MAX_TICKS_AT_ONCE = 1000  #: maximum number of ticks in a group, because no command is handled within a group
+CHUNK_S = 0.004  #: wall time that one group of ticks covers at higher speeds
+#: maximum number of ticks in a group; it is limited because no command is handled within a group
+MAX_TICKS_AT_ONCE = 1000
 CATCH_UP_S = 0.25  #: lateness beyond which the schedule skips the lost time
-MEASURING_WINDOW_S = 1.0  #: window over which the speed is measured
+MEASURING_WINDOW_S = 1.0  #: time window over which the speed is measured
 
 
 class TickPacer:
-    """Schedules ticks at a speed in simulated seconds per wall second; 0 = as fast as possible."""
+    """Schedules ticks at a speed given in simulated seconds per wall second; 0 = as fast as possible."""
 
     def __init__(self, step_s: float, speed: float) -> None:
         self.step_s, self.speed = step_s, speed
@@ -27,7 +28,7 @@ class TickPacer:
 
     @classmethod
     def from_config(cls, time: TimeConfig) -> TickPacer:
-        """Return the pacer of a configuration."""
+        """Return the pacer that a configuration specifies."""
         return cls(round(time.step * 1e9) * 1e-9, time.speed if time.pace == "realtime" else 0.0)
 
     def restart(self) -> None:
@@ -35,8 +36,8 @@ class TickPacer:
         self._deadline, self._planned, self._measured_from = None, 0, None
 
     def next_deadline(self, now: float, most: int) -> float:
-        """Return the time at which the next ticks are due: one tick or, at higher speeds, a group of at most ``most``
-        ticks.
+        """Return the time at which the next ticks are due. These are one tick or, at higher speeds, a group of at most
+        ``most`` ticks.
         """
         if not self._planned:
             self._planned = 1
@@ -53,7 +54,7 @@ class TickPacer:
     def take_due_ticks(self, now: float, most: int) -> int:
         """Return the number of ticks that are due at ``now``.
 
-        The number is at most ``most``, because a participant may have become due before the planned end.
+        The number is limited to ``most``, because a participant may have become due before the planned end.
         """
         assert self._deadline is not None
         ticks = min(self._planned, most)

@@ -1,4 +1,4 @@
-"""The engine's process: clock, waiting, shared memory and rings around the core."""
+"""The engine's process, with a clock, waiting, shared memory and rings around the core."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from wavesim_server.simulation import Simulation
 if TYPE_CHECKING:
     from wavesim_server.serve import ProcessArguments
 
-IDLE_S = 0.1  #: maximum time between two checks of the supervisor
-FLUSH_S = 5.0  #: maximum time to deliver the last events when the front is behind
+IDLE_S = 0.1  #: maximum time between two checks whether the supervisor is running
+FLUSH_S = 5.0  #: maximum time for delivering the last events when the front is behind
 TRACEBACK_FRAMES = 3  #: number of stack frames, innermost last, in the message about a failed tick
 
 
 def attach_engine(simulation: Simulation, name: str, events_fd: int, log: bool) -> Engine:
-    """Create an engine on the shared memory and the rings of a server."""
+    """Create an engine that uses the shared memory and the rings of a server."""
     areas = attach_areas(name)
     commands, events = ring_names(name)
     instruments = InstrumentRegistry(simulation.loaded.sensor_rows, simulation.step_ns)
@@ -54,11 +54,11 @@ def attach_engine(simulation: Simulation, name: str, events_fd: int, log: bool) 
 
 
 def run(engine: Engine, commands_fd: int, supervisor: int) -> int:
-    """Run until a shutdown command or the end of the supervisor (its process id); return the exit code.
+    """Run until a shutdown command arrives or the supervisor (given by its process ID) exits; return the exit code.
 
-    Errors of sessions and commands never reach this function (see :mod:`wavesim_server.engine.command_executor`). After
-    a failed tick the simulation cannot continue: the run ends with a one-line message, and the log holds everything
-    before that tick.
+    Errors in sessions and commands never reach this function (see :mod:`wavesim_server.engine.command_executor`). After
+    a failed tick, the simulation cannot continue. The run then ends with a one-line message, and the log contains
+    everything before that tick.
     """
     try:
         _run_loop(engine, commands_fd, supervisor)

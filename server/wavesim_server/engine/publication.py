@@ -16,14 +16,14 @@ from wavesim_server.simulation import Simulation
 
 @dataclass
 class LossCounts:
-    """Return the loss counters in the clock's record."""
+    """Return the loss counters in the record of the clock."""
 
     events_dropped: int = 0
     sensors_late: int = 0
 
 
 class EngineTables:
-    """Writes the engine's tables."""
+    """Writes the tables of the engine."""
 
     def __init__(
         self, simulation: Simulation, areas: Mapping[str, SharedMemoryArea], instruments: InstrumentRegistry
@@ -37,13 +37,13 @@ class EngineTables:
         self._tick_tables = vehicles["state"], vehicles["actuation"], tables["weather"]
         self._signals_table, self._clock_table = tables["signals"], tables["clock"]
 
-    def begin(self) -> None:
-        """Publish the constant tables and the bodies."""
+    def begin(self, end_tick: int | None) -> None:
+        """Publish the tables that never change, and the bodies. ``end_tick`` is the last tick of the run; None = no end."""
         config, a = self.sim.config, self.sim.config.acoustics
         table = self.areas["simulation"]["world"]
         w = table.begin_write()[0]
         w["step_ns"], w["seed"] = self.sim.step_ns, self.sim.seed
-        w["duration_ns"] = round(config.time.duration * 1e9)
+        w["duration_ns"] = (end_tick or 0) * self.sim.step_ns
         w["sound_speed"], w["spreading"], w["ambient_noise"] = a.sound_speed, a.spreading or 20.0, a.ambient_noise
         w["absorption"] = a.absorption if a.absorption_model == "constant" else np.nan
         w["density"], w["gravity"] = config.world.density, config.world.gravity
@@ -53,7 +53,7 @@ class EngineTables:
         self.publish_identity()
 
     def publish_identity(self) -> None:
-        """Publish the body in each row, after its instruments, so that readers see no body without its instruments."""
+        """Publish the body in each row after its instruments, so that no reader sees a body without its instruments."""
         self.publish_instruments()
         vehicles, who = self.areas["vehicles"], self.sim.identity
         self._buoys = int(((who["type"] == BodyType.BUOY) & (who["present"] == 1)).sum())
@@ -61,13 +61,13 @@ class EngineTables:
         vehicles["geometry"].publish(self.sim.geometry, self.sim.tick)
 
     def publish_instruments(self) -> None:
-        """Publish the instruments and their faults if they changed."""
+        """Publish the instruments and their faults if any of these have changed."""
         if self.instruments.is_changed:
             self.instruments.is_changed = False
             self.areas["vehicles"]["instruments"].publish(self.instruments.rows, self.sim.tick)
 
     def publish_tick(self, state: RunState, pace: TickPacer, now: float) -> None:
-        """Publish motion, sound, weather and clock of this tick."""
+        """Publish the motion, sound, weather and clock for this tick."""
         sim, tick = self.sim, self.sim.tick
         motion, actuation, weather = tables = self._tick_tables
         sim.results.fill(sim.time_s, motion.begin_numbers(), actuation.begin_numbers(), weather.begin_numbers())
@@ -79,7 +79,7 @@ class EngineTables:
 
     @property
     def effort_rows(self) -> list[int]:
-        """Return the rows whose forces are computed."""
+        """Return the rows whose forces are to be computed."""
         there = self.sim.occupants
         return sorted(
             there if self.sim.config.log.effort else (row for row in self.requested_effort_rows if row in there)
@@ -103,14 +103,16 @@ class EngineTables:
             self._signals_table.end_write(self.sim.tick)
 
     def publish_surroundings(self) -> None:
-        """Publish water and air at the bodies; only when the log or a viewer is due, not at each tick."""
+        """Publish the state of water and air at the bodies. This is done only when the log or a viewer is due, not at
+        each tick.
+        """
         table = self.areas["vehicles"]["surroundings"]
         results = self.sim.results
         results.fill_surroundings(self.sim.time_s, results.present_rows, table.begin_numbers())
         table.end_write(self.sim.tick)
 
     def publish_lines(self) -> None:
-        """Publish the lines; only when the log or a viewer is due, not at each tick."""
+        """Publish the lines. This is done only when the log or a viewer is due, not at each tick."""
         if self.sim.config.fleet.line:
             table = self.areas["vehicles"]["lines"]
             self.sim.results.lines(table.begin_write())

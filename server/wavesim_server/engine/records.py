@@ -1,4 +1,4 @@
-"""Records of bounded size for the front's log."""
+"""Records of bounded size for the log, which the front writes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ TRIES = 50  #: maximum number of attempts to copy a table that is being written
 
 
 def _bounded_slices(records: Record) -> Iterator[slice]:
-    """Yield slices of at most MAX_RECORD_BYTES."""
+    """Yield slices of a sequence with at most MAX_RECORD_BYTES each."""
     size = max(1, MAX_RECORD_BYTES // records.dtype.itemsize)
     for first in range(0, len(records), size):
         yield slice(first, first + size)
 
 
 def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterator[SignalsEvent]:
-    """Yield signals sent, then receptions with their outcomes; ``generations`` holds the generations of all rows.
+    """Yield the signals sent, then the receptions with their outcomes; ``generations`` contains the generations of all
+    rows.
 
-    Signals come first, because a receiver looks up their payload.
+    Signals come first, because a receiver looks up the payload of its signal.
     """
     if not len(sent) and not len(receptions):
         return
@@ -44,16 +45,18 @@ def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterat
 
 
 class _Piece(NamedTuple):
-    """Records of one table, and of each the row of the body, the number of the instrument or 0, and the generation."""
+    """Records in one table and, for each record, the row of the body, the number of the instrument (or 0), and the
+    generation.
+    """
 
     table: str
-    size: int  #: number of records
+    size: int  #: number of log records
     rows: bytes
     records: bytes
     generations: bytes
 
     def split(self) -> Iterator[_Piece]:
-        """Yield pieces of at most MAX_RECORD_BYTES."""
+        """Yield pieces of the records with at most MAX_RECORD_BYTES each."""
         if len(self.records) <= MAX_RECORD_BYTES:
             yield self
             return
@@ -76,7 +79,7 @@ class _Bodies:
 
 
 class _SensorValues:
-    """The table of a sensor type, and what has been logged of it."""
+    """The table of a sensor type, and the part of it that has been logged."""
 
     def __init__(self, table: TableView, type_: str) -> None:
         declared = sensor_table_of(type_)
@@ -90,7 +93,7 @@ class _SensorValues:
         self._written = -1  # number of writes of the table at the last call
 
     def set_instruments(self, instruments: InstrumentRegistry, generations: Any) -> None:
-        """Set the instruments that are in the simulation."""
+        """Set which instruments are in the simulation."""
         logged = np.zeros(self._table.capacity, np.int64)
         logged[self._places] = self._logged
         self._places, self._made, self._owners = instruments.occupied(self._type)
@@ -99,7 +102,9 @@ class _SensorValues:
         self._all = self._owners.tobytes(), self._generations.tobytes()
 
     def take_new(self) -> _Piece | None:
-        """Return the values that are new since the last call, without the hidden columns; None = nothing is new."""
+        """Return the values that are new since the last call, without the hidden columns; None means that nothing is
+        new.
+        """
         written = int(self._table.header[DONE])
         if written == self._written:
             return None
@@ -122,7 +127,7 @@ class _SensorValues:
 
 
 class LoggedSequences:
-    """The bodies and sensor values to log, and the sensor values that have been logged."""
+    """The bodies and sensor values to log, and the sensor values that have already been logged."""
 
     def __init__(self, vehicles: SharedMemoryArea, instruments: InstrumentRegistry) -> None:
         self._instruments, self._version = instruments, -1
@@ -130,7 +135,7 @@ class LoggedSequences:
         self._bodies: dict[str, _Bodies] = {}  # by table
 
     def update(self, generations: Any) -> None:
-        """Take over the bodies and instruments if they have changed. ``generations`` holds those of all rows."""
+        """Update the bodies and instruments if they have changed. ``generations`` contains the generations of all rows."""
         if self._version != self._instruments.version:
             self._version = self._instruments.version
             self._bodies.clear()
@@ -138,7 +143,7 @@ class LoggedSequences:
                 values.set_instruments(self._instruments, generations)
 
     def bodies(self, table: str, present: Sequence[int], generations: Any) -> _Bodies:
-        """Return the bodies to log in a table."""
+        """Return the bodies whose rows in a table are logged."""
         known = self._bodies.get(table)
         if known is None or known.present != tuple(present):
             known = self._bodies[table] = _Bodies(present, generations)
@@ -156,7 +161,7 @@ def log_records(
 ) -> Iterator[LogRecordsEvent]:
     """Yield the rows of each table, and the sensor values that are new since the last call.
 
-    ``generations`` holds the generations of all rows.
+    ``generations`` contains the generations of all rows.
     """
     seen.update(generations)
     pieces = []
@@ -179,7 +184,7 @@ def line_records(tick: int, vehicles: SharedMemoryArea) -> Iterator[LogRecordsEv
 
 
 def _events(tick: int, pieces: Sequence[_Piece]) -> Iterator[LogRecordsEvent]:
-    """Yield all pieces, in events of at most MAX_RECORD_BYTES."""
+    """Yield all pieces, in events with at most MAX_RECORD_BYTES each."""
     together, size = list[_Piece](), 0
     for piece in itertools.chain.from_iterable(p.split() for p in pieces):
         if together and size + len(piece.records) > MAX_RECORD_BYTES:

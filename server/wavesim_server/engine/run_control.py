@@ -1,4 +1,4 @@
-"""The state of a run: its timer and lockstep participants, and the events that report both to the front."""
+"""The state of a run, with its timer and lockstep participants, and the events that report it to the front."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from wavesim_server.simulation import Simulation
 
 
 class RunControl:
-    """State of the timer and of lockstep; every change is published and reported."""
+    """State of the timer and of lockstep. Every change is published and reported."""
 
     def __init__(self, simulation: Simulation, pacer: TickPacer, tables: EngineTables, events: EngineEvents) -> None:
         self._sim, self.pacer, self._tables, self._events = simulation, pacer, tables, events
         self.state = RunState.STOPPED
         self.is_over = False
-        self.budget: int | None = None  #: remaining ticks of a `step` command
-        self.lockstep: dict[int, int] = {}  #: row -> period of the pilot in ticks
-        #: row and period in ticks of the instruments in lockstep
+        self.budget: int | None = None  #: number of remaining ticks of a `step` command
+        self.lockstep: dict[int, int] = {}  #: period of the pilot in ticks, by row
+        #: row and period in ticks of each instrument in lockstep
         self.instrument_steps: tuple[tuple[int, int], ...] = ()
-        self.awaits_release = False  #: True while the engine waits for ReleaseCommand
-        self.now = 0.0  #: wall time of the engine's present call
+        self.awaits_release = False  #: True while the engine is waiting for ReleaseCommand
+        self.now = 0.0  #: wall time of the current call of the engine
         self._started = False
 
     def steps_due(self, tick: int) -> list[int]:
-        """Return the rows of the bodies with a participant that is due at a tick."""
+        """Return the rows of those bodies that have a participant due at a tick."""
         pilots = {row for row, period in self.lockstep.items() if tick % period == 0}
         present = self._sim.occupants
         return sorted(pilots | {row for row, n in self.instrument_steps if tick % n == 0 and row in present})
@@ -37,7 +37,7 @@ class RunControl:
 
     @property
     def is_real_time(self) -> bool:
-        """Whether the simulation follows wall time, at real time or slower."""
+        """Whether the simulation is paced by wall time, that is, in real time or slower."""
         return self.state is RunState.RUNNING and 0.0 < self.pacer.speed <= 1.0
 
     def set_state(self, state: RunState) -> None:
@@ -63,10 +63,10 @@ class RunControl:
         self.publish()
 
     def announce_body(self, row: int, present: bool, new: bool = True) -> None:
-        """Report the entry or the departure of a body.
+        """Report that a body was added or removed.
 
-        The log contains the bodies that are in the simulation when the clock starts, then every change until the end of
-        the run. After the end, programs leave in any order, which is not logged.
+        The log contains the bodies that are in the simulation when the clock starts, and every later change until the
+        end of the run. After the end, programs leave in arbitrary order, which is not logged.
         """
         o = self._sim.occupants[row]
         logged = self._started and self.state is not RunState.ENDED
@@ -89,7 +89,7 @@ class RunControl:
         return int(self._sim.identity["generation"][row])
 
     def publish(self) -> None:
-        """Publish the tables of this tick."""
+        """Publish the tables for this tick."""
         self._tables.counts.events_dropped = self._events.dropped
         self._tables.publish_tick(self.state, self.pacer, self.now)
         if self.state is not RunState.RUNNING:  # while running, together with the ticks that are logged or viewed

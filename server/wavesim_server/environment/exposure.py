@@ -1,4 +1,6 @@
-"""Exposure of a model to wind and waves; response amplitude operators from a file; obstacles of a configuration."""
+"""Exposure of a model to wind and waves, response amplitude operators from a file, and the obstacles in a
+configuration.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +52,10 @@ def exposure_row(model: Model, air_drag: float, shape: PrimitiveShape) -> Floats
 
 @dataclass(frozen=True)
 class ResponseOperators:
-    """Response amplitude operators: complex force, or motion, per wave amplitude, (degrees of freedom, frequencies,
+    """Response amplitude operators: the complex force, or motion, per wave amplitude (degrees of freedom, frequencies,
     headings).
 
-    Mean drift force per amplitude squared in surge, sway, yaw, (3, frequencies, headings).
+    Mean drift force per squared wave amplitude in surge, sway and yaw (3, frequencies, headings).
     """
 
     frequencies: Floats  # rad/s, ascending
@@ -64,11 +66,13 @@ class ResponseOperators:
 
     @property
     def headings(self) -> int:
-        """Return the number of headings, equally spaced over a full circle; the first is a following sea."""
+        """Return the number of headings, which are equally spaced over a full circle; the first heading is a following
+        sea.
+        """
         return int(self.response.shape[2])
 
     def force_at(self, frequencies: Floats) -> Floats:
-        """Return real and imaginary parts of the force at other frequencies, (headings, frequencies, 6, 2)."""
+        """Return the real and imaginary parts of the force at other frequencies (headings, frequencies, 6, 2)."""
         real, imaginary = np.zeros((2, self.headings, len(frequencies), 6))
         for dof, responses in enumerate(self.response):
             for k, values in enumerate(responses.T):
@@ -80,7 +84,7 @@ class ResponseOperators:
         return np.stack([real, imaginary], axis=-1)
 
     def drift_at(self, frequencies: Floats) -> Floats:
-        """Return the signed square root of the mean drift force, (headings, frequencies, 3)."""
+        """Return the signed square root of the mean drift force (headings, frequencies, 3)."""
         table = np.zeros((self.headings, len(frequencies), 3))
         for dof, responses in enumerate(self.drift):
             for k, values in enumerate(responses.T):
@@ -89,8 +93,8 @@ class ResponseOperators:
 
 
 def impedance(model: Model, frequencies: Floats) -> tuple[Floats, Floats]:
-    """Return the real and imaginary part of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G. The model has linear
-    restoring G, and K is its fluid memory.
+    """Return the real and imaginary parts of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G. The model has the
+    linear restoring matrix G, and K is its fluid memory.
     """
     rigid, added = mass_matrices(model)
     w = np.asarray(frequencies)
@@ -110,7 +114,7 @@ def impedance(model: Model, frequencies: Floats) -> tuple[Floats, Floats]:
 
 
 def _radiation_impedance(radiation: Radiation, w: Floats) -> tuple[Floats, Floats]:
-    """Return real and imaginary part (frequencies, 6, 6) of K(i w) = i w B^T (diag(w_n^2) - w^2 + i w R)^-1 B."""
+    """Return the real and imaginary parts (frequencies, 6, 6) of K(i w) = i w B^T (diag(w_n^2) - w^2 + i w R)^-1 B."""
     squares, damping, coupling = radiation_oscillators(radiation)
     n = len(squares)
     real, imaginary = np.zeros((2, len(w), 6, 6))
@@ -122,7 +126,7 @@ def _radiation_impedance(radiation: Radiation, w: Floats) -> tuple[Floats, Float
 
 
 def _polynomial(coefficients: Sequence[float], w: Floats) -> tuple[Floats, Floats]:
-    """Return the real and imaginary parts of the polynomial with coefficients ``c_k`` in ``i w``."""
+    """Return the real and imaginary parts of the polynomial in ``i w`` with the coefficients ``c_k``."""
     real = imaginary = np.zeros_like(w)
     for c in reversed(coefficients):
         real, imaginary = c - w * imaginary, w * real
@@ -130,8 +134,8 @@ def _polynomial(coefficients: Sequence[float], w: Floats) -> tuple[Floats, Float
 
 
 def read_operators(model: Model, rao: Rao) -> ResponseOperators:
-    """Read the operators of a file: a table (``.csv``, see :mod:`~wavesim_server.environment.operator_table`) or a
-    MATLAB structure.
+    """Read the operators from a file, which is either a table (``.csv``, see
+    :mod:`~wavesim_server.environment.operator_table`) or a MATLAB structure.
     """
     path = Path(model.place.rpartition(":")[0]).parent / rao.file
     if rao.use == "motion" and model.restoring is None:
@@ -173,9 +177,9 @@ def read_operators(model: Model, rao: Rao) -> ResponseOperators:
 def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Floats, Floats, Complexes, Floats]:
     """Read (frequencies, headings, operators, mean drift) from a MATLAB structure as the MSS toolbox writes it.
 
-    The structure contains ``headings`` (rad, 0 = following sea); ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of
-    freedom, each (frequencies, headings, speeds); the same for ``motionRAO``; ``driftfrc.amp`` in surge, sway, yaw.
-    Raises OSError, or ValueError if the file does not contain this structure.
+    The structure contains ``headings`` (rad, 0 = following sea); ``forceRAO.w``, ``.amp`` and ``.phase`` for each
+    degree of freedom, each (frequencies, headings, speeds); the same for ``motionRAO``; and ``driftfrc.amp`` in surge,
+    sway and yaw. Raises OSError if the file cannot be read, or ValueError if it does not contain this structure.
     """
     check_installed("scipy")
     from scipy.io import loadmat  # imported here, so that only users of such a file pay for it
@@ -196,14 +200,14 @@ def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Floats, Floats, Complexes, F
 
 
 def _response(amplitude: Floats, phase: Floats | float, speed: int) -> Complexes:
-    """Return the complex operator of one degree of freedom at one speed: (frequencies, headings)."""
+    """Return the complex operator for one degree of freedom at one speed (frequencies, headings)."""
     a, p = (np.asarray(x)[..., speed] if np.ndim(x) == 3 else np.asarray(x) for x in (amplitude, phase))
     sine, cosine = sin_cos(p)
     return a * cosine + 1j * (a * sine)
 
 
 def obstacle_shapes(loaded: LoadedConfig) -> Floats:
-    """Return fixed bodies as rows of :mod:`wavesim_server.dynamics.shapes`."""
+    """Return the fixed bodies as rows in the format of :mod:`wavesim_server.dynamics.shapes`."""
     o = loaded.config.world.obstacles
     boxes = []
     for x, y, z, length, width, height, heading in obstacle_boxes(o):
@@ -230,7 +234,7 @@ def obstacle_shapes(loaded: LoadedConfig) -> Floats:
 
 
 def obstacle_names(loaded: LoadedConfig) -> list[str]:
-    """Return the name of the obstacle of each row of :func:`obstacle_shapes`."""
+    """Return the name of the obstacle for each row of :func:`obstacle_shapes`."""
     o = loaded.config.world.obstacles
     found = [f"block {k}" for k in range(1, len(o.block) + 1)] + [f"pier {k}" for k in range(1, len(o.pier) + 1)]
     found += [f"tunnel {k}" for k in range(1, len(o.tunnel) + 1) for _ in range(4)]

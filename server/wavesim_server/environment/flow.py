@@ -1,4 +1,4 @@
-"""Compiled flow of the water for the tick. ``wavesim_world.ocean`` has a readable twin."""
+"""Flow of the water in the tick, compiled. ``wavesim_world.ocean`` contains a more readable version of the same code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wavesim_world.ocean.water import Water
 
 
 class FlowField(NamedTuple):
-    """Uniform stream, layers (n, 3) by depth, and a gridded volume (may be empty)."""
+    """Uniform stream, layers (n, 3) by depth, and a gridded volume (which may be empty)."""
 
     uniform: Floats  # north, east, amplitude, direction, period, phase
     layers: Floats
@@ -27,7 +27,7 @@ class FlowField(NamedTuple):
 
 
 def make_flow(loaded: LoadedConfig, water: Water) -> FlowField:
-    """Build the flow of a configuration for the kernels."""
+    """Build the flow of a configuration in the form that the kernels use."""
     c = loaded.config.world.current
     stream = np.array([c.north, c.east, c.tide_amplitude, c.tide_direction, c.tide_period, c.tide_phase])
     layers = np.array([[a.depth, a.north, a.east] for a in c.layer]).reshape(-1, 3)
@@ -43,7 +43,7 @@ def make_flow(loaded: LoadedConfig, water: Water) -> FlowField:
 
 @device_function
 def uniform_flow(flow: FlowField, time: float) -> tuple[float, float]:
-    """Return the uniform part of the flow (north, east): mean and tide."""
+    """Return the uniform part of the flow (north, east), which consists of mean and tide."""
     s = flow.uniform
     speed = s[2] * cos(2.0 * math.pi * time / s[4] + s[5])
     east, north = sin_cos(s[3])

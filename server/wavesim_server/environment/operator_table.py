@@ -1,4 +1,6 @@
-"""Response amplitude operators from a plain table (CSV), as a spreadsheet or a panel code's post-processing writes it."""
+"""Response amplitude operators from a plain table (CSV), as a spreadsheet or the post-processor of a panel code writes
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,20 @@ from wavesim_server.dynamics.types import Complexes
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 DRIFT = ("drift_surge", "drift_sway", "drift_yaw")
 COLUMNS = ("heading_deg", "frequency", *(f"{a}{part}" for a in AXES for part in ("", "_phase_deg")))
-#: signs by axis of the response of a symmetric hull to the same wave from the other side
+#: sign for each axis by which the response of a symmetric hull changes when the same wave comes from the other side
 _MIRRORED = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 _MIRRORED_DRIFT = np.array([1.0, -1.0, -1.0])
 
 
 def read_operator_table(path: Path) -> tuple[Floats, Floats, Complexes, Floats]:
-    """Read a table of operators. Return frequencies (f,) in rad/s, headings (h,) in rad, operators (6, f, h) and mean
-    drift (3, f, h).
+    """Read a table of operators. Return the frequencies (f,) in rad/s, the headings (h,) in rad, the operators (6, f,
+    h) and the mean drift (3, f, h).
 
     A header names the columns :data:`COLUMNS`, in any order. Each line has one heading and one frequency, with the
-    amplitude and phase for each axis. Either all three columns ``DRIFT`` are present, or none of them. Lines that begin
-    with # are ignored. Headings cover the circle in equal steps from 0 (following sea). For a hull with port-starboard
-    symmetry, headings from 0 to 180 deg are enough: the other half is then the mirror image. Raises OSError if the file
-    cannot be read, and ValueError if it is not such a table.
+    amplitude and the phase for each axis. The three ``DRIFT`` columns are either all present or all absent. Lines that
+    begin with # are ignored. Headings cover the circle in equal steps from 0 (following sea). For a hull with
+    port-starboard symmetry, headings from 0 to 180 deg are sufficient, because the other half is their mirror image.
+    Raises OSError if the file cannot be read, and ValueError if it is not such a table.
     """
     with path.open(newline="", encoding="utf-8") as file:
         lines = [(k, line) for k, line in enumerate(file, 1) if line.strip() and not line.startswith("#")]

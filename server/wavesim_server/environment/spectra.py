@@ -1,4 +1,4 @@
-"""Gust spectra, divided into components with random phases that depend only on the seed.
+"""Gust spectra, which are divided into components with random phases that depend only on the seed.
 
 Sea spectra are in ``wavesim_world.ocean.surface``.
 """
@@ -17,7 +17,9 @@ from wavesim_world.config.world import Wind
 
 
 def gust_components(wind: Wind, seed: int) -> Floats:
-    """Return (n, 3) gust components of the Harris spectrum, spaced by equal energy from 1/3600 to 1 Hz."""
+    """Return (n, 3) gust components of the Harris spectrum from 1/3600 to 1 Hz, spaced so that each has the same
+    energy.
+    """
     n, mean = wind.gusts, wind.mean
     if n == 0 or mean == 0.0:
         return np.zeros((0, 3))

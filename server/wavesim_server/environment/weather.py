@@ -1,7 +1,7 @@
-"""Wind, waves, current drift and tide, and their effect on bodies in a tick, compiled.
+"""Wind, waves, current drift and tide, and their effect on bodies during a tick; compiled.
 
-The effects are evaluated once per tick and are constant within it. Random numbers are hashes of (stream, tick), as in
-:mod:`wavesim_kernels.randomness`, so they do not depend on other draws.
+The effects are evaluated once per tick and are constant within the tick. Random numbers are hashes of (stream, tick),
+as in :mod:`wavesim_kernels.randomness`, so they do not depend on other draws.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ from wavesim_world.ocean.surface import (
     S_WAVE_NUMBER,
 )
 
-#: state of the weather: slow part of the wind, deviations of drift speed and direction, current wind at 10 m, level of the tide
+#: state of the weather: slow part of the wind, deviations of drift speed and direction, current wind at 10 m height,
+#: and level of the tide
 W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
-#: indices of the inputs for wind, waves and air, which are the same everywhere; see :class:`WeatherArrays`
+#: indices of the inputs for wind, waves and air, which are the same at all positions; see :class:`WeatherArrays`
 (
     I_MEAN,
     I_WIND_FROM,
@@ -53,10 +54,10 @@ W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST,
     I_WAVES_TO,
     WIND,
 ) = range(12)
-#: columns of the drift of the current
+#: columns for the drift of the water current
 # speed, its deviation, minimum and maximum; direction (towards), its deviation and maximum; time constant
 D_SPEED, D_SPEED_DEVIATION, D_SPEED_MIN, D_SPEED_MAX, D_DIRECTION, D_DIRECTION_DEVIATION, D_RANGE, D_TIME = range(8)
-#: columns of the exposure of a body to wind and waves
+#: columns for the exposure of a body to wind and waves
 # flags (0 nothing, 1 wind, 2 filter, 4 RAO); law, areas, length, height, forward, profile, coefficients, gains and
 # damping of the filters, table of operators and its number of headings, reach, half length and width
 E_FLAGS, E_LAW, E_FRONTAL_AREA, E_LATERAL_AREA, E_LENGTH, E_HEIGHT, E_FORWARD, E_PROFILE, E_C = (
@@ -72,21 +73,22 @@ E_FLAGS, E_LAW, E_FRONTAL_AREA, E_LATERAL_AREA, E_LENGTH, E_HEIGHT, E_FORWARD, E
 )
 E_GAIN, E_DAMPING, E_RAO, E_HEADINGS, E_REACH, E_HALF_LENGTH, E_HALF_WIDTH, EXPOSURE = 13, 19, 20, 21, 22, 23, 24, 25
 HAS_WIND, HAS_FILTER, HAS_RAO, HAS_WATER = 1, 2, 4, 8
-#: columns of the buoyancy of a body in water of variable density
+#: columns for the buoyancy of a body in water of variable density
 # buoyancy in water of the world's density and its centre, B; relative excess at a depth, its change per metre, that
 # depth
 (V_FULL, V_X, V_Y, V_Z, V_EXCESS, V_SLOPE, V_DEPTH, VOLUMES) = range(8)
-#: exponent of decay: below the depth at which its motion has decayed to exp(-MAX_DECAY_EXPONENT), a wave component is neglected
+#: exponent of decay; a wave component is neglected below the depth at which its motion has decayed to
+#: exp(-MAX_DECAY_EXPONENT)
 MAX_DECAY_EXPONENT = 9.0
-#: fraction of 1/k of the shortest wave; a body whose half length is smaller is treated as a point
+#: fraction of 1/k for the shortest wave; a body whose half length is below this fraction is treated as a point
 POINT_SIZE_LIMIT = 0.1
 
-#: columns of the table `surroundings`
+#: columns in the `surroundings` table
 _CURRENT, _WIND, _LEVEL, _WAVE = (SURROUNDINGS.first_columns[name] for name in ("current_W", "wind_W", "level", "wave"))
 
 
 class WeatherArrays(NamedTuple):
-    """All arrays that :func:`apply_to_bodies` reads. ``state`` and ``filters`` are its memory."""
+    """All arrays that :func:`apply_to_bodies` reads. Its memory consists of ``state`` and ``filters``."""
 
     state: Floats  # (WEATHER,)
     # (WIND,): U10 and its direction (from), slow part: deviation, time constant, minimum, maximum; air density;
@@ -107,7 +109,7 @@ class WeatherArrays(NamedTuple):
 
 
 class SeaPoint(NamedTuple):
-    """A point of the water."""
+    """A point in the water."""
 
     x: float  # position, W
     y: float
@@ -116,7 +118,7 @@ class SeaPoint(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """Size and heading of a body on the water. The vector of the heading need not have unit length."""
+    """Size and heading of a body on the water. The heading vector need not have unit length."""
 
     half_length: float
     half_width: float
@@ -150,7 +152,7 @@ def advance_weather(w: WeatherArrays, tick: int, time: float, h: float) -> None:
 
 @device_function
 def update_weather(w: WeatherArrays, time: float) -> None:
-    """Update gusty wind, current drift and tide level for a time."""
+    """Update the gusty wind, the current drift and the tide level for a given time."""
     s, d = w.state, w.drift
     gust = 0.0
     for i in range(w.gusts.shape[0]):
@@ -164,7 +166,9 @@ def update_weather(w: WeatherArrays, time: float) -> None:
 
 @device_function
 def elevation(sea: Floats, time: float, x: float, y: float) -> tuple[float, float, float]:
-    """Return the elevation of the surface (up) at a point, and its slopes to the north and east."""
+    """Return the elevation of the surface (positive upwards) at a point, and the slopes of the surface to the north and
+    east.
+    """
     up = north = east = 0.0
     for i in range(sea.shape[0]):
         angle = sea[i, S_FREQUENCY] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
@@ -196,16 +200,16 @@ def orbital_motion(
     b: Floats,
     l: int,
 ) -> None:
-    """Compute water plane, velocity and acceleration of the water by Airy's theory, at a body. ``still`` is the still
-    level.
+    """Compute the water plane, and the velocity and acceleration of the water, at a body by Airy's theory. ``still`` is
+    the still-water level.
 
-    The acceleration is that of the water itself, v' + (v . grad) v: without its second term, a free body would not
+    The acceleration is that of the water itself, v' + (v . grad) v. Without the second term, a free body would not
     follow the orbit of the water.
 
-    All values are means over the body's length and width. For a wave of number k, the averaging factor is exp(-(k_x^2
-    long^2 + k_y^2 wide^2)/6), which has the second moment of the rectangle. The slope is a first moment, so its factor
-    is this factor to the power 3/5. Above the still level, the motion equals that at the still level. ``parts`` (5, n) stores intermediate values so that the
-    compiler can vectorise the loops.
+    All values are means over the body's length and width. For a wave with the number k, the averaging factor is
+    exp(-(k_x^2 long^2 + k_y^2 wide^2)/6), which has the second moment of the rectangle. Because the slope is a first
+    moment, its factor is this factor to the power 3/5. Above the still-water level, the motion equals the motion at
+    that level. ``parts`` (5, n) stores intermediate values so that the compiler can vectorise the loops.
     """
     x, y, near = at.x, at.y, at.is_near
     long, wide = area.half_length, area.half_width
@@ -274,7 +278,7 @@ def apply_to_bodies(
     time: float,
     h: float,
 ) -> None:
-    """Compute current, water plane and the constant forces of all bodies in this tick."""
+    """Compute the current, the water plane and the constant forces for all bodies in this tick."""
     s, blocks, slots = w.state, f.blocks, f.slots
     parts = np.empty((5, w.sea.shape[0]))
     n, e = uniform_flow(flow, time)
@@ -329,7 +333,7 @@ def apply_to_bodies(
 
 @device_function
 def apply_to_nodes(w: WeatherArrays, flow: FlowField, nodes: Floats, time: float) -> None:
-    """Compute velocity and acceleration of the water, and the surface level, at the nodes of lines in this tick."""
+    """Compute the velocity and acceleration of the water, and the surface level, at the nodes of lines in this tick."""
     still = w.state[W_LEVEL]
     parts, b = np.empty((5, w.sea.shape[0])), np.zeros(B.SIZE)
     for i in range(nodes.shape[0]):
@@ -352,8 +356,8 @@ def apply_to_nodes(w: WeatherArrays, flow: FlowField, nodes: Floats, time: float
 def fill_surroundings(
     w: WeatherArrays, flow: FlowField, blocks: Floats, slots: Ints, rows: Ints, time: float, out: Floats
 ) -> None:
-    """Fill in rows of the table `surroundings` for a given time: velocity of water and air in W, water level, and wave
-    elevation.
+    """Fill in rows of the `surroundings` table for a given time: the velocity of water and air in W, the water level,
+    and the wave elevation.
     """
     s = w.state
     sine, cosine = sin_cos(w.wind[I_WIND_FROM])
@@ -445,10 +449,10 @@ def _wave_filter_force(
 def _wave_force(
     w: WeatherArrays, e: Floats, b: Floats, l: int, heading: float, time: float, x: float, y: float
 ) -> None:
-    """Add first-order wave force and slowly varying drift force.
+    """Add the first-order wave force and the slowly varying drift force.
 
-    The first-order force is the sum over the wave components, each times the force operator at its relative heading.
-    The drift force in surge, sway and yaw is Newman's approximation, 2 (sum a sqrt(T) cos)^2 (Newman 1974).
+    The first-order force is the sum over all wave components, each multiplied by the force operator for its relative
+    heading. The drift force in surge, sway and yaw is Newman's approximation, 2 (sum a sqrt(T) cos)^2 (Newman 1974).
     """
     sea, t, headings = w.sea, w.rao[int(e[E_RAO])], int(e[E_HEADINGS])
     slow = w.drift_rao[int(e[E_RAO])]

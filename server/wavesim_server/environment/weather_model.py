@@ -1,4 +1,4 @@
-"""The weather of a run: read from the configuration, and changed during the run."""
+"""The weather of a run, which is read from the configuration and can be changed during the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wavesim_world.ocean import surface
 from wavesim_world.ocean.bed import mean_depth
 from wavesim_world.ocean.water import Water
 
-#: values that may change during a run -> (element of <world>, its key)
+#: (element in <world>, its key) of each value that may change during a run
 CHANGEABLE = {
     "current_north": ("current", "north"),
     "current_east": ("current", "east"),
@@ -76,7 +76,7 @@ class WeatherModel:
         w.advance_weather(self.weather, 0, 0.0, 0.0)  # wind and level at the start
 
     def _make_components(self) -> None:
-        """Compute the components of gusts and sea, and the forces of the operators at their frequencies."""
+        """Compute the components of gusts and sea, and the force operators at the frequencies of these components."""
         height, peak = surface.sea_state(self.waves)
         a = self.wind
         self.weather.wind[:] = (
@@ -108,7 +108,7 @@ class WeatherModel:
         return known[1] if known else exposure.read_operators(model, model.rao)
 
     def add(self, row: int, name: str, model: Model, operators: exposure.ResponseOperators | None) -> None:
-        """Add the exposure of a body that has entered."""
+        """Add the exposure of a body that has been added."""
         e = exposure.exposure_row(model, self.world.wind.drag, shape_of(model))
         self.weather.streams[row] = randomness.key(self.seed, name, "waves")
         self.weather.filters[row] = 0.0
@@ -125,7 +125,7 @@ class WeatherModel:
         self.weather.exposure[row] = e
 
     def remove(self, row: int, model: Model) -> None:
-        """Remove a body that has left."""
+        """Remove the exposure of a body that has been removed."""
         self.weather.exposure[row] = 0.0
         if id(model) in self._operators:
             place, operators, users = self._operators[id(model)]
@@ -154,7 +154,7 @@ class WeatherModel:
         self.weather.drift_rao[place, : operators.headings] = operators.drift_at(frequencies)
 
     def refresh(self, row: int, fleet: FleetDynamics, tick: int, time: float) -> None:
-        """Apply the present wind, waves and flow to one body, so that its published state is consistent."""
+        """Apply the current wind, waves and flow to one body, so that its published state is consistent."""
         kept = self.weather.filters[row].copy()
         w.apply_to_bodies(self.weather, self.flow, fleet.arrays, np.array([row]), 1, tick, time, fleet.step)
         self.weather.filters[row] = kept
@@ -162,11 +162,11 @@ class WeatherModel:
     # -- changes -----------------------------------------------------------------------------
 
     def with_changes(self, **values: float | None) -> tuple[Current, Wind, Waves]:
-        """Return mean current, wind and sea with some values replaced; None keeps a value. Raises ValueError if a value
-        is invalid.
+        """Return the mean current, wind and sea with some values replaced; None keeps a value. Raises ValueError if a
+        value is invalid.
 
-        Current in m/s; wind in m/s with the direction from which it blows, rad; sea with significant height in m, peak
-        frequency in rad/s and the direction of travel, rad.
+        The current is given in m/s; the wind in m/s, with the direction in rad from which it blows; and the sea by the
+        significant height in m, the peak frequency in rad/s and the direction of travel in rad.
         """
         new: dict[str, Any] = {"current": self.current, "wind": self.wind, "waves": self.waves}
         height, peak = surface.sea_state(self.waves)
@@ -189,8 +189,8 @@ class WeatherModel:
     def set_weather(self, time: float, current: Current, wind: Wind, waves: Waves) -> None:
         """Change the weather from now on.
 
-        The components of a changed sea depend on the seed but not on the time of the change, so runs are repeatable. The
-        surface jumps at the change.
+        The components of a changed sea depend on the seed but not on the time of the change, so that runs are
+        repeatable. The surface jumps at the change.
         """
         self.current = current
         self.flow.uniform[0:2] = current.north, current.east
@@ -202,7 +202,7 @@ class WeatherModel:
     # -- state for others --------------------------------------------------------------------
 
     def uniform_flow(self, time: float) -> Floats:
-        """Return the uniform part of the flow in W, including drift."""
+        """Return the uniform part of the flow in W, including its drift."""
         north, east = flow.uniform_flow(self.flow, time)
         state = self.weather.state
         return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], 0.0])

@@ -1,11 +1,11 @@
-"""Models from the parameter files of other simulators (DUNE, Panisim/Makara, hilsim, UUV Simulator/Gazebo), and hulls
-from the tables of panel codes (Capytaine, NEMOH, WAMIT).
+"""Models from parameter files of other simulators (DUNE, Panisim/Makara, hilsim, UUV Simulator/Gazebo), and hulls from
+result tables of panel codes (Capytaine, NEMOH, WAMIT).
 
 Each reader returns a :class:`~wavesim_server.importers.model_draft.ModelDraft`: the attributes and elements of a
 <model>, the values that the file lacks, and the content that a model cannot represent. No value is guessed, and no
-content is dropped silently. A draft with gaps is refused with a list of them, and the user supplies the values with
-``--set``. A draft that omits content is refused with a list of that content, unless the user passes ``--partial``.
-``--angles`` sets the unit of angles for which the file states none.
+content is dropped silently. A draft with gaps is rejected with a list of the gaps, and the user supplies the values
+with ``--set``. A draft that omits content is rejected with a list of that content, unless the user passes
+``--partial``. ``--angles`` sets the unit of those angles for which the file does not state a unit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Reader of Capytaine data sets (NetCDF, as ``export_dataset`` or xarray's ``to_netcdf`` writes them).
+"""Reader of Capytaine data sets (NetCDF, as written by ``export_dataset`` or by xarray's ``to_netcdf``).
 
-Capytaine's time factor is ``exp(-i w t)``, so its forces are conjugated here.
+Capytaine's time factor is ``exp(-i w t)``; therefore, its forces are conjugated here.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _matrix_variable(data: Any, name: str, *first: str) -> Array:
 
 
 def _excitation_force(data: Any, name: str) -> Array:
-    """Return the excitation force (6, frequencies, headings) with leading phase."""
+    """Return the excitation force (6, frequencies, headings) with a leading phase."""
     if "complex" in data[name][0]:
         parts = _ordered_variable(data, name, "complex", "influenced_dof", "omega", "wave_direction")
         names = [str(x) for x in np.ravel(data["complex"][1])] if "complex" in data else ["re", "im"]

@@ -1,4 +1,4 @@
-"""Reader of one section of DUNE's vsim-models.ini (LSTS; DUNE Simulator manual, sec. 4)."""
+"""Reader of one section in DUNE's vsim-models.ini (LSTS; DUNE Simulator manual, sec. 4)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import ModelDraft, TrackedTable, format_numbers
 
-FIN_ANGLE = 0.4363  #: angle at which a fin has its maximum force, rad
+FIN_ANGLE = 0.4363  #: angle in rad at which a fin has its maximum force
 PLANAR = ("ASV", "Boat")
 
 
 def read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Return the draft model of one section of the file.
+    """Return the draft model for one section of the file.
 
     Thrust, drag, lift, Coriolis and restoring have the same terms as in DUNE. The file contains the total inertia
-    matrix, so M_RB is that matrix minus the added mass. Fin commands are fractions of 0.4363 rad (25 deg). DUNE moves
-    its boats only in the horizontal plane, and their sections contain no usable values for the other axes: the user
-    must state which axes move.
+    matrix, so M_RB is that matrix minus the added mass. Fin commands are fractions of 0.4363 rad (25 deg). Because DUNE
+    moves its boats only in the horizontal plane, their sections do not contain usable values for the other axes, and
+    the user must state which axes move.
     """
     parser = configparser.ConfigParser(inline_comment_prefixes=("#",), strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # names keep their case: the documented way

@@ -1,4 +1,4 @@
-"""Reader of vessels of kjetilbl/hilsim (Ødegaard and Børs-Lind 2017), term by term as `vessel.cpp` computes them."""
+"""Reader of vessels from kjetilbl/hilsim (Ødegaard and Børs-Lind 2017), term by term as `vessel.cpp` computes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import SETTINGS, ModelDraft, TrackedTable, format_numbers
 
-#: hilsim's names for nonlinear damping terms -> their names in a WaVeSim model
+#: names in a WaVeSim model for hilsim's nonlinear damping terms
 # hilsim writes the factor of the column last, and means its absolute value
 DAMPING = {
     "X_uuu": "X_uuu",
@@ -29,7 +29,7 @@ DAMPING = {
     "N_rr": "N_r_ar",
     "N_rrr": "N_rrr",
 }
-#: element of hilsim's Coriolis matrix, which is multiplied by u -> derivative
+#: derivative for each element of hilsim's Coriolis matrix, which is multiplied by u
 CORIOLIS = {"26": "Y_ur", "35": "Z_uq", "46": "K_ur", "55": "M_uq", "66": "N_ur"}
 #: keys that hilsim reads but does not use
 # (cross-flow replaces the damping of sway and yaw by v alone)
@@ -38,10 +38,10 @@ _PAIRS = [(i, j) for i in range(6) for j in range(i)]
 
 
 def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Return the draft model. It contains masses, damping, ITTC friction, cross-flow (sway twice, as in `vessel.cpp`),
-    Coriolis as derivatives, restoring, wind, waves and two drives.
+    """Return the draft model. It contains masses, damping, ITTC friction, cross-flow (counted twice in sway, as in
+    `vessel.cpp`), Coriolis terms as derivatives, restoring, wind, waves and two drives.
 
-    hilsim's code adds one term that the file does not contain: fluid memory scaled from another hull.
+    hilsim's code adds one term that the file does not contain: a fluid memory that is scaled from another hull.
     """
     d = TrackedTable(data)
     draft = ModelDraft(path.stem.lower(), f"{path.name} (hilsim)", settings, angles)
@@ -126,7 +126,7 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
 
 
 def _add_rigid_body(draft: ModelDraft, m: Floats) -> None:
-    """Add M_RB; if its halves differ (hilsim accepts any matrix), use the half that the user names."""
+    """Add M_RB. If the two halves of the matrix differ (hilsim accepts any matrix), use the half that the user names."""
     odd = [
         f"m_{i + 1}{j + 1} = {m[i, j]:g} and m_{j + 1}{i + 1} = {m[j, i]:g}" for i, j in _PAIRS if m[i, j] != m[j, i]
     ]

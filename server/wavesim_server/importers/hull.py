@@ -1,4 +1,6 @@
-"""Hull from the tables of a panel code: added mass, radiation memory, restoring, and the operators in a separate file."""
+"""Hull from the result tables of a panel code: added mass, radiation memory, restoring, and the operators in a separate
+file.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,9 @@ def is_panel_output(path: Path) -> bool:
 
 
 def read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Return the hull from a Capytaine NetCDF file, a NEMOH folder, or the WAMIT files (``path`` is any of them).
+    """Return the hull from a Capytaine NetCDF file, a NEMOH folder, or the WAMIT files (``path`` is any one of them).
 
-    Raises ConfigError with the reason if the results cannot be imported.
+    Raises ConfigError, with the reason, if the results cannot be imported.
     """
     try:
         return _read(path, settings, angles)
@@ -106,8 +108,8 @@ def _add_masses(draft: ModelDraft, found: panel_results.PanelResults) -> None:
 
 
 def _add_restoring(draft: ModelDraft, g: np.ndarray, depth: float) -> None:
-    """Add the restoring columns of heave, roll and pitch. Other entries come from numerical noise of the mesh or from a
-    mooring.
+    """Add the restoring columns for heave, roll and pitch. Other entries come from numerical noise of the mesh or from
+    a mooring.
     """
     g = g.copy()
     size = np.sqrt(np.abs(np.diag(g)))
@@ -122,7 +124,7 @@ def _add_restoring(draft: ModelDraft, g: np.ndarray, depth: float) -> None:
 
 
 def _add_radiation(draft: ModelDraft, memory: retardation.RadiationMemory) -> None:
-    """Add <radiation>, and note the error of its fit."""
+    """Add <radiation>, and a note about the error of its fit."""
     if len(memory.frequencies):
         element = draft.add("radiation")
         for k, w in enumerate(memory.frequencies):

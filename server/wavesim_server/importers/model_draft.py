@@ -1,4 +1,6 @@
-"""Draft of a model from a file: its content, the values that the file lacks, and content that a model cannot represent."""
+"""Draft of a model from a file: its content, the values that the file lacks, and the content that a model cannot
+represent.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from lxml import etree
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 
-#: keys of the option ``--set`` and their meanings
+#: keys of the ``--set`` option and their meanings
 SETTINGS = {
     "mass": "mass in kg",
     "added-mass": "diagonal of the added mass, six numbers",
@@ -46,7 +48,7 @@ class ImportedModel(NamedTuple):
 
 
 class TrackedTable(Mapping[str, Any]):
-    """Table of a file. It records the entries that the reader has not used."""
+    """Table of a file, which records the entries that the reader has not used."""
 
     def __init__(self, table: Mapping[str, Any], where: str = "") -> None:
         self._table, self._where, self._read = table, where, set[str]()
@@ -63,20 +65,20 @@ class TrackedTable(Mapping[str, Any]):
         return len(self._table)
 
     def ignore(self, *keys: str) -> None:
-        """Mark entries that are irrelevant to the model: the original code does not use them, or another entry repeats
-        them.
+        """Mark entries that are irrelevant to the model because the original code does not use them or another entry
+        repeats them.
         """
         self._ignored += [k for k in keys if k in self._table and k not in self._read]
         self._read.update(keys)
 
     @property
     def unread(self) -> list[str]:
-        """Return `where: key = value` of each meaningful entry that was not read."""
+        """Return `where: key = value` for each meaningful entry that was not read."""
         return self._describe(k for k in self._table if k not in self._read)
 
     @property
     def ignored(self) -> list[str]:
-        """Return `where: key = value` of each ignored entry."""
+        """Return `where: key = value` for each ignored entry."""
         return self._describe(self._ignored)
 
     def _describe(self, keys: Iterable[str]) -> list[str]:
@@ -85,7 +87,7 @@ class TrackedTable(Mapping[str, Any]):
 
 
 def _is_meaningful(value: Any) -> bool:
-    """Return whether an entry contains information; zeros, `None` and empty values do not."""
+    """Return whether an entry contains information; zeros, `None` and empty values do not contain any."""
     if isinstance(value, Mapping):
         return any(map(_is_meaningful, value.values()))
     return any(map(_is_meaningful, value)) if isinstance(value, list | tuple) else value not in EMPTY_VALUES
@@ -97,7 +99,7 @@ def format_numbers(*numbers: float) -> str:
 
 @dataclass
 class ModelDraft:
-    """Draft of a <model>: its attributes and elements, gaps, and notes."""
+    """Draft of a <model>, with its attributes and elements, gaps and notes."""
 
     name: str
     source: str
@@ -109,7 +111,8 @@ class ModelDraft:
     unused: list[str] = field(default_factory=list)  #: content of the imported file that a model cannot represent
     notes: list[str] = field(default_factory=list)
     used_settings: set[str] = field(default_factory=set)
-    files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to be written next to it
+    #: tables that the model names, which are to be written next to it
+    files: dict[str, str] = field(default_factory=dict)
 
     def add(self, tag: str, content: str = "", **attributes: str) -> etree._Element:
         """Add an element to the model."""
@@ -134,13 +137,13 @@ class ModelDraft:
                 etree.SubElement(list_, "derivative", name=name, value=f"{value:.12g}")
 
     def record_unused(self, table: TrackedTable) -> None:
-        """Record the entries of a table that the model cannot represent, and those that are irrelevant to it."""
+        """Record the entries of a table that the model cannot represent, and the entries that are irrelevant to it."""
         self.unused += table.unread
         if table.ignored:
             self.notes.append(f"entries that have no meaning for the model: {', '.join(table.ignored)}")
 
     def require_numbers(self, key: str, count: int) -> list[float] | None:
-        """Return the numbers that the user supplied for a value the file lacks; record a gap if there are none."""
+        """Return the numbers that the user supplied for a value that the file lacks; record a gap if there are none."""
         given = self.require_text(key)
         if given is None:
             return None
@@ -150,7 +153,7 @@ class ModelDraft:
         return numbers
 
     def require_text(self, key: str, why: str = "") -> str | None:
-        """Return the text that the user supplied for a value the file lacks; record a gap if there is none."""
+        """Return the text that the user supplied for a value that the file lacks; record a gap if there is none."""
         self.used_settings.add(key)
         if key not in self.settings:
             self.missing.append(f"--set {key}=...  ({SETTINGS[key]}{why})")
@@ -158,7 +161,7 @@ class ModelDraft:
         return self.settings[key].strip()
 
     def angle(self, value: float, where: str) -> float:
-        """Convert an angle from the file to rad, from the unit that the user names."""
+        """Convert an angle from the file to rad, using the unit that the user states."""
         if self.angles is None:
             note = f"--angles deg or --angles rad  (the file states no unit for {where})"
             if note not in self.missing:

@@ -1,8 +1,8 @@
-"""Reader of NEMOH folders (2 or 3): Nemoh.cal, Results/RadiationCoefficients.tec and ExcitationForce.tec, KH.dat,
-Inertia.dat.
+"""Reader of NEMOH folders (version 2 or 3): Nemoh.cal, Results/RadiationCoefficients.tec and ExcitationForce.tec,
+KH.dat, Inertia.dat.
 
-NEMOH's time factor is ``exp(-i w t)``: its phases lag, so their sign is reversed here. The files do not state the unit
-of the phases.
+NEMOH's time factor is ``exp(-i w t)``, so its phases lag, and their sign is reversed here. The files do not state the
+unit of the phases.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wavesim_server.importers.model_draft import ModelDraft
 
 
 def read(folder: Path, draft: ModelDraft) -> panel_results.PanelResults:
-    """Return the results of a run for one body. Raises ValueError, with the file name, if a file is invalid."""
+    """Return the results of a run for one body. If a file is invalid, raise a ValueError with the file name."""
     cal = [line.split("!")[0].split() for line in _require_file(folder, "Nemoh.cal").read_text().splitlines()]
     said = {
         k: line.split("!", 1)[1].lower()
@@ -59,7 +59,7 @@ def read(folder: Path, draft: ModelDraft) -> panel_results.PanelResults:
 
 
 def _find_file(folder: Path, name: str) -> Path | None:
-    """Find a file in the folder or one level below it, in any capitalisation."""
+    """Find a file in the folder or one level below it, regardless of capitalisation."""
     fits = sorted(p for p in (*folder.glob("*"), *folder.glob("*/*")) if p.name.lower() == name.lower() and p.is_file())
     preferred = [p for p in fits if p.parent.name.lower() == "mechanics"]
     found = preferred or fits
@@ -74,7 +74,7 @@ def _require_file(folder: Path, name: str) -> Path:
 
 
 def _depth(cal: list[list[str]]) -> float:
-    """Return the depth of the reference point of the moments. Raises ValueError if the point is not vertically below
+    """Return the depth of the reference point for the moments. Raises ValueError if this point is not vertically below
     the origin of the mesh.
     """
     points = set()
@@ -90,7 +90,7 @@ def _depth(cal: list[list[str]]) -> float:
 
 
 def _read_zones(path: Path, title: str) -> tuple[Array, list[Array]]:
-    """Return (frequencies in rad/s, numbers of each zone)."""
+    """Return (frequencies in rad/s, numbers in each zone)."""
     zones: list[list[list[float]]] = []
     for k, line in enumerate(path.read_text().splitlines(), 1):
         if line.startswith("VARIABLES") and "rad/s" not in line:

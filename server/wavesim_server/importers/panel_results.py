@@ -1,8 +1,8 @@
-"""Results of a panel code for a hull, in the axes of this project; used by the readers of all codes.
+"""Results of a panel code for a hull, in the axes of this project; the readers for all codes use them.
 
 The codes use x forward, y to port, z up, and waves that travel in the direction of their heading, counted towards port.
-Here x is forward, y to starboard and z down, headings are clockwise as seen from above, and phases lead the elevation
-at the origin.
+In this module, x is forward, y is to starboard and z is down; headings are clockwise as seen from above; and phases
+lead the elevation at the origin.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from wavesim_sdk.arrays import Array
 
 DOFS = ("surge", "sway", "heave", "roll", "pitch", "yaw")
-AXIS_SIGNS = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: factors from the codes' axes to body axes
-#: signs by axis of the response of a symmetric hull to the same wave from the other side
+AXIS_SIGNS = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: factors that convert from the codes' axes to body axes
+#: sign for each axis by which the response of a symmetric hull changes when the same wave comes from the other side
 MIRROR_SIGNS = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 AXIS_SIGN_PRODUCTS = np.outer(AXIS_SIGNS, AXIS_SIGNS)
 
 
 @dataclass(frozen=True)
 class RadiationCoefficients:
-    """Added mass and damping (frequencies, 6, 6), SI, by ascending frequency (rad/s); added mass at infinite frequency
-    (6, 6) if it was computed.
+    """Added mass and damping (frequencies, 6, 6) in SI units, by ascending frequency (rad/s), and the added mass at
+    infinite frequency (6, 6) if it was computed.
     """
 
     frequencies: Array
@@ -35,7 +35,7 @@ class RadiationCoefficients:
 
 @dataclass(frozen=True)
 class PanelOperators:
-    """Complex force (N, N m) or motion (m, rad) per m of wave amplitude, (6, frequencies, headings).
+    """Complex force (N, N m) or motion (m, rad) per m of wave amplitude (6, frequencies, headings).
 
     :attr:`headings` are in rad, in equal steps over the full circle, starting at 0 (following sea). :attr:`use` is the
     kind of operator, as named in <rao>.
@@ -52,7 +52,7 @@ class PanelResults:
     """All results of a panel code for a hull.
 
     The stiffness (6, 6) includes the contribution of the weight. All matrices, such as M_RB (6, 6), are about the
-    origin. The depth of the origin is in m below the mean surface.
+    origin. The depth of the origin is given in m below the mean surface.
     """
 
     coefficients: RadiationCoefficients | None = None
@@ -65,7 +65,7 @@ class PanelResults:
 
 
 def make_coefficients(frequencies: Any, added: Any, damping: Any, infinite: Any = None) -> RadiationCoefficients:
-    """Create coefficients from values in a code's axes, with frequencies in any order. Raises ValueError if the
+    """Create coefficients from values in the axes of a code, with frequencies in any order. Raises ValueError if the
     frequencies are invalid.
     """
     w = np.asarray(frequencies, float)
@@ -81,11 +81,11 @@ def make_coefficients(frequencies: Any, added: Any, damping: Any, infinite: Any 
 
 
 def make_operators(frequencies: Any, headings: Any, response: Any, use: str) -> PanelOperators:
-    """Create operators from results in the axes of a panel code. ``headings`` (rad) may have any order. The response
+    """Create operators from results in the axes of a panel code. ``headings`` (rad) may be in any order. The response
     (6, frequencies, headings) has leading phases.
 
-    Headings from 0 to 180 deg are enough for a hull that is symmetric about its centre plane. Raises ValueError for
-    other hulls.
+    Headings from 0 to 180 deg are sufficient for a hull that is symmetric about its centre plane. For other hulls, they
+    raise a ValueError.
     """
     w, x = np.asarray(frequencies, float), np.asarray(response, complex)
     if not np.isfinite(x).all() or not (w > 0.0).all():

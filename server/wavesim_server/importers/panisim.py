@@ -23,9 +23,10 @@ PROPELLER_LAG_S = 1.0  #: time constant of every propeller in Panisim
 
 
 def read(folder: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Return the draft model of a folder, with the terms of Panisim's class `Vessel`.
+    """Return the draft model for a folder, with the terms of Panisim's class `Vessel`.
 
-    The added mass and restoring come from a HydRA file and the aerofoil from a NACA table, both in the folder or next to it.
+    The added mass and the restoring matrix come from a HydRA file, and the aerofoil from a NACA table; both files are
+    in the folder or next to it.
     """
     geometry, inertia = _read_part(folder, "geometry.yml"), _read_part(folder, "inertia.yml")
     hydro, controls = _read_part(folder, "hydrodynamics.yml"), _read_part(folder, "control_surfaces.yml")
@@ -111,8 +112,8 @@ def _add_masses(draft: ModelDraft, folder: Path, name: str, geometry: TrackedTab
 def _add_control_surface(
     draft: ModelDraft, folder: Path, controls: Mapping[str, Any], table: dict[str, Any], number: int
 ) -> dict[str, float]:
-    """Add a control surface and return its derivatives. Its limit is in deg and its rate in rad/s, as Panisim reads
-    them.
+    """Add a control surface and return its derivatives. Its angle limit is in deg and its rate limit in rad/s, as
+    Panisim reads them.
     """
     s = TrackedTable(table, f"control_surfaces.yml {number + 1}")
     limit = math.degrees(draft.angle(float(s["control_surface_delta_max"]), "control_surface_delta_max"))
@@ -150,7 +151,9 @@ def _add_control_surface(
 
 
 def _read_aerofoil(folder: Path, *names: Any) -> list[tuple[float, float, float]] | None:
-    """Return the rows (alpha in deg, CL, CD) of the aerofoil table that a control surface names; None if it names none."""
+    """Return the rows (alpha in deg, CL, CD) of the aerofoil table that a control surface names; None if it does not
+    name a table.
+    """
     for name in names:
         if name in EMPTY_VALUES:
             continue
@@ -164,8 +167,8 @@ def _read_aerofoil(folder: Path, *names: Any) -> list[tuple[float, float, float]
 
 
 def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
-    """Add a thruster with the thrust T = (1 - tp) rho D^4 KT0 (1 - J) n abs(n), n in 1/s. Its direction is the x axis
-    after Panisim's roll, pitch and yaw.
+    """Add a thruster with the thrust T = (1 - tp) rho D^4 KT0 (1 - J) n abs(n), with n in 1/s. Its direction is the x
+    axis rotated by Panisim's roll, pitch and yaw.
     """
     roll, pitch, yaw = (float(a) for a in t["thruster_orientation"])
     along = (
@@ -196,7 +199,7 @@ def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
     draft.record_unused(t)
 
 
-#: Panisim's sensor type -> WaVeSim's sensor type
+#: WaVeSim's sensor type for each Panisim sensor type
 SENSORS = {"imu": "imu", "gps": "gps", "uwb": "uwb", "dvl": "dvl", "encoder": "encoder"}
 COVARIANCES = {
     "linear_acceleration_covariance": "accelerometer_noise",
@@ -207,7 +210,7 @@ COVARIANCES = {
 
 
 def _add_sensors(draft: ModelDraft, table: TrackedTable) -> None:
-    """Add sensors with position, rate and noise level; list the covariance elements that cannot be used."""
+    """Add sensors with their positions, rates and noise levels; list those covariance elements that cannot be used."""
     list_ = etree.Element("sensors")
     for k, one in enumerate(table.get("sensors") or []):
         s = TrackedTable(one, f"sensors.yml {k + 1}")
@@ -255,8 +258,8 @@ def _add_noise(draft: ModelDraft, element: etree._Element, covariances: TrackedT
 
 
 def _note_start(draft: ModelDraft, table: TrackedTable) -> None:
-    """Add a note about the start, which is part of a vehicle and not of a model: the note contains the element to
-    write.
+    """Add a note about the start values. The note contains the element to write, because the start is part of a vehicle
+    and not of a model.
     """
     if not table:
         return

@@ -1,12 +1,12 @@
-"""Identification of radiation memory from added mass and damping over frequency.
+"""Identification of a radiation memory from added mass and damping over frequency.
 
     K(i w) = B(w) + i w (A(w) - A_inf)                    (Ogilvie 1964)
     K_fit(s) = s P^T (s^2 + R s + diag(w_n^2))^-1 P,      R = L L^T
 
-K_fit is fitted in the frequency domain by least squares (SciPy's trust region), to all motions that radiate the same
-waves at once. It is zero at zero frequency, falls as 1/s, and is passive and stable for any coefficients: no pole needs
-to be moved or removed afterwards. If the table lacks the added mass at infinite frequency, that is fitted too. The
-number of oscillators grows until the error is small enough.
+K_fit is fitted in the frequency domain by least squares (SciPy's trust region), jointly for all motions that radiate
+the same waves. It is zero at zero frequency, falls as 1/s, and is passive and stable for any coefficients, so that no
+pole needs to be moved or removed afterwards. If the table lacks the added mass at infinite frequency, that is fitted
+too. The number of oscillators grows until the error is small enough.
 """
 
 from __future__ import annotations
@@ -20,24 +20,27 @@ from wavesim_sdk.extras import check_installed
 from wavesim_server.importers.panel_results import DOFS, RadiationCoefficients
 from wavesim_world.config.validation import MAX_OSCILLATORS
 
-TARGET_ERROR = 0.01  #: rms error, relative to the maximum of the table, at which no more oscillators are added
-MAX_ERROR = 0.15  #: rms error above which the fit is refused
-MAX_GROUP_OSCILLATORS = 6  #: maximum number of oscillators for motions that radiate together
-SAMPLES = 80  #: maximum number of frequencies of a table that the fit uses
-#: minimum damping of an oscillator relative to its frequency: the radiated waves of a hull decay
+TARGET_ERROR = 0.01  #: rms error, relative to the maximum in the table, at which no more oscillators are added
+MAX_ERROR = 0.15  #: rms error above which the fit is rejected
+MAX_GROUP_OSCILLATORS = 6  #: maximum number of oscillators for motions that radiate the same waves
+SAMPLES = 80  #: maximum number of frequencies in a table that the fit uses
+#: minimum damping of an oscillator relative to its frequency, because the radiated waves of a hull decay
 MIN_DAMPING_RATIO = 0.02
-LEFT = 0.3, 0.8  #: fraction of the maximum damping that a table may still have at its lowest and its highest frequency
-#: a motion whose damping is below this fraction of the maximum of its type does not radiate waves
+#: fraction of the maximum damping that a table may still have at its lowest and at its highest frequency
+LEFT = 0.3, 0.8
+#: a motion does not radiate waves if its damping is below this fraction of the maximum for its type
 RADIATION_THRESHOLD = 1e-6
-#: two motions whose coupled damping is below this fraction of the geometric mean of their own are fitted separately
+#: two motions are fitted separately if their coupled damping is below this fraction of the geometric mean of their own
+#: dampings
 APART = 0.02
 
 
 @dataclass(frozen=True)
 class RadiationMemory:
-    """Oscillators (w_n (n,) rad/s, R (n, n), P (n, 6)), added mass at infinite frequency (6, 6), and errors of the fit.
+    """Oscillators (w_n (n,) in rad/s, R (n, n), P (n, 6)), the added mass at infinite frequency (6, 6), and the errors
+    of the fit.
 
-    For each pair of motions, the errors are the rms and maximum error of damping, and the maximum error of added mass.
+    For each pair of motions, the errors are the rms and maximum errors of damping, and the maximum error of added mass.
     They are relative to the maximum of each table.
     """
 
@@ -48,12 +51,12 @@ class RadiationMemory:
     errors: dict[tuple[int, int], tuple[float, float, float]]
 
     def retardation(self, w: Array) -> Array:
-        """Return the values ``K(i w)``, (frequencies, 6, 6)."""
+        """Return the values ``K(i w)`` (frequencies, 6, 6)."""
         return _response(self.frequencies, self.damping, self.coupling, w)
 
     @property
     def poles(self) -> Array:
-        """Return the poles of the oscillators, 1/s; all have a negative real part."""
+        """Return the poles of the oscillators in 1/s; all of them have a negative real part."""
         n = len(self.frequencies)
         if not n:
             return np.zeros(0, complex)
@@ -118,7 +121,7 @@ def _radiating_motions(w: Array, b: Array) -> list[int]:
 
 
 def _check_frequency_range(w: Array, b: Array, loud: list[int]) -> None:
-    """Raise ValueError if the range of frequencies is too short for the damping."""
+    """Raise ValueError if the frequency range is too short for the damping."""
     if len(w) < 8:
         raise ValueError(f"the table has {len(w)} frequencies; the memory needs at least 8, better 40")
     for i in loud:
@@ -133,7 +136,7 @@ def _check_frequency_range(w: Array, b: Array, loud: list[int]) -> None:
 
 
 def _coupled_groups(b: Array, loud: list[int], scale: Array) -> list[list[int]]:
-    """Group motions that radiate the same waves."""
+    """Group those motions that radiate the same waves."""
     left, groups = list(loud), []
     while left:
         group = [left.pop(0)]
@@ -155,7 +158,7 @@ def _response(w_n: Array, r: Array, p: Array, w: Array) -> Array:
 
 
 def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[Array, Array, Array, Array]:
-    """Fit (w_n, R, P, A_inf) for one group of motions, in units in which the maximum damping of each is 1."""
+    """Fit (w_n, R, P, A_inf) for one group of motions, in units in which the maximum damping of each motion is 1."""
     check_installed("scipy")
     from scipy.optimize import least_squares
 
@@ -190,13 +193,15 @@ def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[
 
 
 def _frequency_weights(w: Array) -> Array:
-    """Return the weight of each frequency: its fraction of the range, so that clusters of frequencies do not dominate."""
+    """Return the weight of each frequency, which is its fraction of the frequency range, so that clusters of
+    frequencies do not dominate.
+    """
     v = np.gradient(w)
     return np.asarray(np.sqrt(v / v.mean()))[:, None, None]
 
 
 def _infinite(w: Array, a: Array, k: Array, known: Array | None) -> Array:
-    """Return the best-fitting added mass at infinite frequency, or the known one."""
+    """Return the best-fitting added mass at infinite frequency, or the known value."""
     if known is not None:
         return known
     at = w[:, None, None]
@@ -205,8 +210,8 @@ def _infinite(w: Array, a: Array, k: Array, known: Array | None) -> Array:
 
 
 class _FitProblem:
-    """Residuals of n oscillators and their Jacobian. The variables x are log w_n, L row by row, and P row by row, with
-    R = L L^T + MIN_DAMPING_RATIO diag(w_n).
+    """Residuals of the fit with n oscillators, and their Jacobian. The variables x are log w_n, L row by row, and P row
+    by row, with R = L L^T + MIN_DAMPING_RATIO diag(w_n).
     """
 
     def __init__(self, w: Array, a: Array, b: Array, known: Array | None, n: int) -> None:
@@ -226,7 +231,7 @@ class _FitProblem:
         return root
 
     def residuals(self, x: Array) -> Array:
-        """Return the weighted errors of damping and of w times added mass."""
+        """Return the weighted errors of the damping and of w times the added mass."""
         k = _response(*self.parameters(x), self.w)
         infinite = _infinite(self.w, self.a, k, self.known)
         at = self.w[:, None, None]
@@ -267,8 +272,9 @@ class _FitProblem:
 def _initial_guesses(w: Array, b: Array, n: int) -> list[Array]:
     """Return initial guesses for the oscillators.
 
-    Their frequencies are spread over the band in which the hull radiates waves. Each has the direction of strongest
-    radiation at its frequency. The second guess starts with the directions of next strongest radiation.
+    The frequencies of the oscillators are spread over the band in which the hull radiates waves. Each oscillator has
+    the direction of strongest radiation at its frequency. The second guess starts with the directions of the next
+    strongest radiation.
     """
     power = np.trace(b, axis1=1, axis2=2)
     grown = np.cumsum(power * np.gradient(w))
@@ -301,8 +307,8 @@ def _join_groups(found: list[tuple[Array, Array, Array]], infinite: Array) -> Ra
 
 
 def _fit_errors(w: Array, a: Array, b: Array, k: Array, infinite: float) -> tuple[float, float, float]:
-    """Return (rms error of damping, maximum error of damping, maximum error of added mass), relative to the maximum of
-    each table.
+    """Return (rms error of damping, maximum error of damping, maximum error of added mass), each relative to the
+    maximum of its table.
     """
     damping = np.abs(k.real - b) / np.abs(b).max()
     added = np.abs(infinite + k.imag / w - a) / np.abs(a).max()

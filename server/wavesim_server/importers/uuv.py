@@ -1,4 +1,4 @@
-"""Read parameter sets in forward-left-up axes, the convention of UUV Simulator, Gazebo and MarineGym."""
+"""Read parameter sets in forward-left-up axes, which UUV Simulator, Gazebo and MarineGym use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from wavesim_server.importers.model_draft import ModelDraft, TrackedTable, format_numbers
 
-FLIP = np.diag([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: factors from forward-left-up to forward-starboard-down
+FLIP = np.diag([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: factors that convert forward-left-up to forward-starboard-down
 
 
 def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str | None) -> ModelDraft:
@@ -70,7 +70,9 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
 
 
 def _add_thrusters(draft: ModelDraft) -> None:
-    """Add the thrusters that the user supplies, since such files contain no thruster positions and directions."""
+    """Add the thrusters that the user supplies, since files of this kind do not contain the positions and directions of
+    thrusters.
+    """
     numbers = draft.require_numbers("thrusters", 0)
     for k in range(len(numbers or ()) // 7):
         x, y, z, dx, dy, dz, most = (numbers or [])[7 * k : 7 * k + 7]

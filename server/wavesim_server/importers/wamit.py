@@ -1,8 +1,8 @@
 """Reader of WAMIT's numeric output: NAME.1 (added mass, damping), .3 (exciting force), .4 (motion), .hst, .mmx.
 
 The files contain dimensionless numbers (WAMIT User Manual, ch. 4): A/(rho L^k), B/(rho w L^k), X/(rho g a L^m), C/(rho g
-L^k); phases lead the elevation at the body's origin. The first column is the period, unless the user states otherwise:
-a period of zero means infinite frequency, a negative one zero frequency.
+L^k). Phases lead the elevation at the body's origin. The first column is the period, unless the user states otherwise;
+a period of zero means infinite frequency, and a negative period means zero frequency.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _ROTATIONAL = np.array([0, 0, 0, 1, 1, 1])
 
 
 def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
-    """Return the results from all files of a run; ``path`` is any of them. Raises ValueError, with the file name, if a
-    file is invalid.
+    """Return the results from all files of a run; ``path`` is any one of them. If a file is invalid, raise a ValueError
+    with the file name.
     """
     beside = {s: path.with_suffix(s) for s in SUFFIXES}
     if not beside[".1"].exists():
@@ -66,7 +66,7 @@ def _required_number(draft: ModelDraft, key: str) -> float:
 
 
 def _numbers(path: Path, least: int) -> list[list[float]]:
-    """Return the rows of numbers after a header line."""
+    """Return the rows of numbers that follow a header line."""
     rows = []
     for k, line in enumerate(path.read_text().splitlines(), 1):
         try:
@@ -91,7 +91,7 @@ def _dof(path: Path, number: float) -> int:
 
 
 def _frequency(value: float, column: str) -> float:
-    """Return the frequency in rad/s of a value in the first column; infinity and 0 for the limits."""
+    """Return the frequency in rad/s for a value in the first column; infinity and 0 for the limits."""
     if column == "period":
         return np.inf if value == 0.0 else 0.0 if value < 0.0 else 2.0 * np.pi / value
     return np.inf if value < 0.0 else value
@@ -115,7 +115,7 @@ def _read_radiation(path: Path, column: str, density: float, length: float) -> p
 
 
 def _read_wave_response(path: Path, column: str, scale: Array, use: str) -> panel_results.PanelOperators:
-    """Read operators of force or motion; entries missing for a frequency and heading are zero."""
+    """Read force or motion operators; entries that are missing for a frequency and heading are zero."""
     found: dict[tuple[float, float], Array] = {}
     for value, heading, i, _, _, real, imaginary, *_ in _numbers(path, 7):
         x = found.setdefault((_frequency(value, column), heading), np.zeros(6, complex))
@@ -129,7 +129,7 @@ def _read_wave_response(path: Path, column: str, scale: Array, use: str) -> pane
 
 
 def _read_mass_matrix(path: Path) -> tuple[Array, float, float]:
-    """Return (mass matrix over the density, length scale, gravity)."""
+    """Return (mass matrix divided by the density, length scale, gravity)."""
     text = path.read_text()
     mass = np.zeros((6, 6))
     said = re.search(r"Gravity:\s*(\S+)\s+Length scale:\s*(\S+)", text)

@@ -1,1 +1,1 @@
-"""Trials in one process: engine, emulators and on-board programs, without sockets, serialisation or keep-alive."""
+"""Trials in one process, with engine, emulators and on-board programs, without sockets, serialisation or a keep-alive."""

@@ -1,4 +1,4 @@
-"""The emulators of a trial in one process, which compute the values of a tick when the engine has published it."""
+"""The emulators of a trial in one process, which compute the values for a tick when the engine has published it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["LocalEmulators"]
 class LocalEmulators:
     """The emulators of a run, which read the engine's tables without copying them.
 
-    When :meth:`ask` returns, all of them have answered.
+    When :meth:`ask` returns, all emulators have answered.
     """
 
     late = 0
@@ -37,7 +37,7 @@ class LocalEmulators:
     ) -> None:
         self._simulation, self.instruments, self._server = simulation, instruments, server
         loaded, installed = simulation.loaded, installed_emulators()
-        #: by sensor type: a bank with its table of values
+        #: for each sensor type, a bank and its table of values
         self._banks: dict[str, Any] = {}
         for sensor, count in loaded.sensor_rows.items():
             self._banks[sensor] = installed[sensor].load()(loaded).sensor_bank(simulation.seed, count)
@@ -52,7 +52,7 @@ class LocalEmulators:
     def begin(self) -> None:
         """Open the emulators and claim their tables.
 
-        The engine must have published its tables, which emulators that attach to the server wait for.
+        The engine must have published its tables, because emulators that attach to the server wait for these tables.
         """
         for bank in self._banks.values():
             bank.emulator.open(self._server)
@@ -62,7 +62,7 @@ class LocalEmulators:
             claim.request_synchronous()
 
     def release(self) -> None:
-        """Release the tables of values."""
+        """Release the tables of sensor values."""
         for claim in self._claims.values():
             claim.release()
 
@@ -101,12 +101,12 @@ class LocalEmulators:
         return FleetSnapshot(sim.tick, sim.time_ns, self._rows, sim.identity, state, tables, (version,))
 
     def poll(self, now: float) -> bool:
-        """Return True: all values are there."""
+        """Return True, because all values are already there."""
         return True
 
     def wait(self, timeout: float) -> None:
-        """Return at once: all values are there."""
+        """Return immediately, because all values are already there."""
 
     def verdicts(self, now: float, time_s: float) -> list[Verdict]:
-        """Return nothing: the engine never waits."""
+        """Return nothing, because the engine never waits."""
         return []

@@ -1,9 +1,10 @@
-"""On-board programs in the server's process, of which one runs at a time.
+"""On-board programs in the server's process, only one of which runs at a time.
 
-A program runs until it waits for the server. Then it lets the simulation advance until a program has received something, and
-that program continues. Most programs are greenlets of one thread: a switch from one to another takes a microsecond, but a switch
-of threads takes a hundred times as long. Each program with threads or an event loop has its own thread. The main thread starts
-and ends the trial, waits when nothing is due, shows the progress, and finds programs that hang.
+A program runs until it waits for the server. It then lets the simulation advance until a program has received
+something, and that program continues. Most programs are greenlets of one thread, because a switch between greenlets
+takes a microsecond, whereas a switch between threads takes a hundred times as long. Each program that has threads or an
+event loop has its own thread. The main thread starts and ends the trial, waits when nothing is due, shows the progress,
+and finds programs that hang.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from wavesim_server.in_process.server import InProcessServer
 __all__ = ["HostedProgram", "ProgramHost"]
 
 LOOK_S = 0.05  #: interval in s at which the main thread checks the programs
-LONGEST_WAIT_S = 3600.0  #: maximum time in s of one wait, because a thread cannot wait for an infinite time
+LONGEST_WAIT_S = 3600.0  #: maximum time in s for one wait, because a thread cannot wait for an infinite time
 STOP_S = 2.0  #: time in s within which programs must end after the end of the trial
 
 
 class HostedProgram:
-    """One program: its thread, its sessions and its exit code."""
+    """One program, with its thread, its sessions and its exit code."""
 
     def __init__(
         self,
@@ -47,13 +48,13 @@ class HostedProgram:
     ) -> None:
         self.label, self.run, self.context, self.shares_thread = label, run, context, shares_thread
         self.sessions: list[LocalSession] = []
-        self.turn = turn  #: notified when this program may run
-        self.exit_code: int | None = None  #: None while the program runs
+        self.turn = turn  #: condition that is notified when this program may run
+        self.exit_code: int | None = None  #: exit code of the program; None while it is running
         self.has_begun = False
-        self.wants_turn = False  #: whether the time limit of the program's wait has passed
+        self.wants_turn = False  #: whether the time limit of the program's wait has expired
         self.limit = math.inf  #: wall time at which the wait of a greenlet ends
-        self.thread = threading.current_thread()  #: replaced when the program is added
-        self.greenlet: greenlet | None = None  #: if the program shares a thread and has begun
+        self.thread = threading.current_thread()  #: function that is replaced when the program is added
+        self.greenlet: greenlet | None = None  #: greenlet of the program, if it shares a thread and has begun
 
     @property
     def has_input(self) -> bool:
@@ -72,7 +73,7 @@ class ProgramHost:
     def __init__(self, server: InProcessServer, name: str, address: tuple[str, int]) -> None:
         self.server, self.name, self.address = server, name, address
         self.programs: list[HostedProgram] = []
-        self.failure: BaseException | None = None  #: error of the simulation
+        self.failure: BaseException | None = None  #: error of the simulation, if it failed
         self.is_over = False
         self.calls = 0  #: number of times that programs have waited for the server
         self.on_error: Callable[[HostedProgram, BaseException], None] = lambda program, error: None
@@ -86,8 +87,8 @@ class ProgramHost:
     # -- the main thread ---------------------------------------------------------------------------
 
     def add(self, label: str, run: Callable[[], int], context: ProgramContext, *, shares_thread: bool) -> None:
-        """Add a program, which begins when :meth:`drive` lets it run. The function ``run`` returns the program's exit
-        code.
+        """Add a program, which begins when :meth:`drive` lets it run. The function ``run`` returns the exit code of the
+        program.
         """
         turn = self._shared.turn if shares_thread else threading.Condition(self._lock)
         program = HostedProgram(label, run, context, turn, shares_thread)
@@ -115,7 +116,7 @@ class ProgramHost:
                     self._pause(self.server.pause())
 
     def _pause(self, seconds: float) -> None:
-        """Wait in the main thread until a program's thread acts, a datagram arrives, or the time limit has passed."""
+        """Wait in the main thread until a program's thread acts, a datagram arrives, or the time limit expires."""
         before = time.monotonic()
         if self.server.network is None:
             self._main.wait(seconds)
@@ -128,7 +129,7 @@ class ProgramHost:
         self.server.idle_s += time.monotonic() - before
 
     def stop(self) -> list[str]:
-        """End all programs and the threads that they have started; return the names of those that do not end."""
+        """End all programs and the threads that they have started; return the names of the programs that do not end."""
         with self._lock:
             self.is_over = True
             for program in self.programs:
@@ -147,12 +148,12 @@ class ProgramHost:
         return [*(p.label for p in self.programs if p.exit_code is None), *leaked]
 
     def _find_leaked_threads(self) -> list[threading.Thread]:
-        """Return the threads that programs have started and that still run."""
+        """Return the threads that programs have started and that are still running."""
         known = self._earlier_threads | {program.thread for program in self.programs}
         return [thread for thread in threading.enumerate() if thread not in known]
 
     def _runs_program(self, thread: threading.Thread) -> bool:
-        """Return whether a program that has not ended runs in a thread, rather than code of the host."""
+        """Return whether a thread is running a program that has not ended, rather than code of the host."""
         if thread is self._shared.thread and not self._shared.runs_program:
             return False
         mine = [p for p in self.programs if p.thread is thread]
@@ -160,7 +161,7 @@ class ProgramHost:
 
     @property
     def running(self) -> HostedProgram | None:
-        """The program that may run now; None = the main thread."""
+        """The program that may run now; None means the main thread."""
         return self._current
 
     # -- the server of the programs (LocalServer) ----------------------------------------------------
@@ -179,8 +180,8 @@ class ProgramHost:
             program.sessions.append(session)
 
     def _program_of_thread(self) -> HostedProgram:
-        """Return the program of the present thread. A thread that a program started counts as a thread of the running
-        program.
+        """Return the program of the current thread. A thread that was started by a program counts as a thread of the
+        running program.
         """
         mine = threading.current_thread()
         program = self._current
@@ -192,14 +193,14 @@ class ProgramHost:
         return program
 
     def request(self, session: LocalSession, number: int, item: Any) -> None:
-        """Take a request."""
+        """Accept a request from a session."""
         with self._lock:
             served, _ = self._sessions[session]
             if served is not None:
                 self.server.request(served, number, item)
 
     def deliver(self, session: LocalSession, message: Any) -> None:
-        """Take a message."""
+        """Accept a message from a session."""
         with self._lock:
             served, program = self._sessions[session]
             if served is not None:
@@ -257,9 +258,9 @@ class ProgramHost:
     # -- turns -----------------------------------------------------------------------------------
 
     def _advance(self, mine: HostedProgram | None) -> bool:
-        """Run a program that can continue. If there is none, advance the simulation.
+        """Run a program that can continue. If there is no such program, advance the simulation.
 
-        Returns False if there is nothing to do; the main thread then runs.
+        Returns False if there is nothing to do; in that case, the main thread runs.
         """
         first = -1 if mine is None else self.programs.index(mine)
         if self._give_turn(first + 1):
@@ -276,7 +277,9 @@ class ProgramHost:
         return False
 
     def _give_turn(self, first: int) -> bool:
-        """Let the next program that can continue run, counted from an index; return whether there is one."""
+        """Let the next program that can continue run, starting the search at an index; return whether there is such a
+        program.
+        """
         for program in (*self.programs[first:], *self.programs[:first]):
             if program.exit_code is None and program.has_input:
                 self.switch(program)
@@ -330,16 +333,18 @@ class ProgramHost:
 
 
 class SharedThread:
-    """The thread of the programs that are greenlets. All calls hold the host's lock, also while a greenlet is switched."""
+    """The thread of those programs that are greenlets. All calls hold the host's lock, also while a greenlet is
+    switched.
+    """
 
     def __init__(self, host: ProgramHost, lock: threading.Lock) -> None:
         self._host, self._lock = host, lock
-        self.turn = threading.Condition(lock)  #: notified when one of the programs may run
+        self.turn = threading.Condition(lock)  #: condition that is notified when one of the programs may run
         self.thread = threading.Thread(target=self._run, name="programs", daemon=True)
-        self.runs_program = False  #: whether a program runs or ends in this thread
+        self.runs_program = False  #: whether a program is running or ending in this thread
 
     def run_others(self, current: HostedProgram | None) -> None:
-        """Called by a waiting greenlet.
+        """Switch to another program. A waiting greenlet calls this method.
 
         Runs the current program if it belongs to this thread. Otherwise, the thread sleeps until one of its programs
         may run.
@@ -350,7 +355,7 @@ class SharedThread:
             self._scheduler.switch()
 
     def _run(self) -> None:
-        """Start each program in its first turn. When the trial is over, let each program end."""
+        """Start each program when its first turn comes. When the trial is over, let each program end."""
         self._scheduler = getcurrent()
         with self._lock:
             while (program := self._next()) is not None:
@@ -364,7 +369,7 @@ class SharedThread:
                 self.runs_program = False
 
     def _next(self) -> HostedProgram | None:
-        """Wait for a program that may run. Return None if all have ended and the trial is over."""
+        """Wait for a program that may run. Return None if all programs have ended and the trial is over."""
         while True:
             current = self._host.running
             if current is not None and current.shares_thread:
@@ -382,16 +387,18 @@ class SharedThread:
 
 
 def _check_thread(program: HostedProgram) -> None:
-    """Refuse a thread of a program whose imports did not show that it has any: the thread would wait for itself."""
+    """Reject a thread of a program whose imports did not show that it has threads, because the thread would wait for
+    itself.
+    """
     if program.shares_thread and threading.current_thread() is not program.thread:
         raise BrokerError(
-            f"{program.label} uses a broker in a second thread, which its imports do not show: import threading in the "
+            f"{program.label} uses a broker in a second thread, but does not import threading: add `import threading` to the "
             "program's file"
         )
 
 
 def _exit_code(exit_: SystemExit) -> int:
-    """Return the exit code that Python gives a process for this exception."""
+    """Return the exit code that a Python process has for this exception."""
     if exit_.code is None or isinstance(exit_.code, int):
         return exit_.code or 0
     sys.stderr.write(f"{exit_.code}\n")
@@ -399,5 +406,5 @@ def _exit_code(exit_: SystemExit) -> int:
 
 
 def _interrupt(thread: threading.Thread) -> None:
-    """Raise KeyboardInterrupt in a thread as soon as it runs Python code."""
+    """Raise KeyboardInterrupt in a thread as soon as the thread runs Python code."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt))

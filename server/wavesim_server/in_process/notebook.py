@@ -1,4 +1,4 @@
-"""A trial in this process for notebooks and tests: run to a time, look at live objects, continue."""
+"""A trial in this process for notebooks and tests, which can run to a given time, look at live objects, and continue."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NUMBERS = itertools.count(1)
 
 
 class Trial:
-    """Trial of a configuration file with its emulators and on-board programs, in this process.
+    """Trial of a configuration file, with its emulators and on-board programs, in this process.
 
         with Trial("config.xml", duration=60.0) as trial:
             trial.run(10.0)
@@ -35,8 +35,8 @@ class Trial:
             trial.run()
         print(trial.table())
 
-    ``out`` is the folder for log and output (default: a temporary folder), ``seed`` and ``duration`` (s) replace the
-    values of the configuration. With ``keep_going``, the trial continues without a program that fails. Raises
+    ``out`` is the folder for log and output (default: a temporary folder); ``seed`` and ``duration`` (s) replace the
+    values in the configuration. With ``keep_going``, the trial continues without a program that fails. Raises
     WaveSimError if a participant cannot run in this process.
     """
 
@@ -75,12 +75,12 @@ class Trial:
 
     @property
     def simulation(self) -> Simulation:
-        """The live simulation."""
+        """The live simulation, as it is at the moment."""
         return self._trial.server.simulation
 
     @property
     def time(self) -> float:
-        """Simulated time in s."""
+        """Current simulation time in s."""
         return self.simulation.time_ns * 1e-9
 
     @property
@@ -94,7 +94,7 @@ class Trial:
         return self._trial.log
 
     def run(self, until: float | None = None) -> None:
-        """Run until this simulated time in s, or to the end (None).
+        """Run until this simulation time in s, or to the end of the trial (None).
 
         Raises ParticipantFailed if a program fails or does not answer in time.
         """
@@ -108,20 +108,20 @@ class Trial:
             raise ParticipantFailed(self._trial.failure)
 
     def states(self) -> States:
-        """Return the current states of the bodies: ``states()["lauv"]["depth"]``."""
+        """Return the current states of the bodies, for example ``states()["lauv"]["depth"]``."""
         simulation = self.simulation
         names = [simulation.occupants[row].name for row in simulation.rows]
         return States(names, simulation.state()[simulation.rows])
 
     def program(self, body: str) -> Mapping[str, Any]:
-        """Return the global variables of the program of a body. Raises UnknownName if it has none."""
+        """Return the global variables of a body's program. Raises UnknownName if the body does not have a program."""
         programs = {p.label.removeprefix("program-"): p for p in self._trial.host.programs}
         if body not in programs:
             raise UnknownName(f"no program drives '{body}'{suggest_name(body, programs)}")
         return vars(programs[body].context.main)
 
     def output(self, body: str) -> str:
-        """Return what the program of a body has printed."""
+        """Return the text that a body's program has printed."""
         return (self._trial.folder / f"program-{body}.txt").read_text()
 
     def table(self) -> str:

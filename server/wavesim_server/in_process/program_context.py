@@ -1,4 +1,4 @@
-"""Process-wide state of which each program has its own copy: output, arguments, modules, random numbers."""
+"""Process-wide state of which each program has its own copy: output, arguments, modules, and random numbers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.random import get_bit_generator  # type: ignore[attr-defined]  # missing in NumPy's types
 
-#: modules with a global state that programs use as if it were their own; each program gets a copy of them
+#: modules with a global state that programs use as if it were their own; each program gets its own copy of these
+#: modules
 PRIVATE_LIBRARIES = ("random",)
 
 
 def _copy_of_library(name: str) -> ModuleType:
     """Load a library module a second time and return the new instance.
 
-    The module registers a function that Python calls in forked processes, and Python never forgets such a function.
+    The module registers a function that Python calls in forked processes, and such a function can never be
+    unregistered.
     """
     spec = importlib.util.find_spec(name)
     assert spec is not None and spec.loader is not None
@@ -40,7 +42,7 @@ def _copy_of_library(name: str) -> ModuleType:
     return module
 
 
-_generators: weakref.WeakSet[Any] = weakref.WeakSet()  #: global generators of the copies
+_generators: weakref.WeakSet[Any] = weakref.WeakSet()  #: global random generators of the copied modules
 
 
 def _seed_after_fork() -> None:
@@ -54,7 +56,8 @@ os.register_at_fork(after_in_child=_seed_after_fork)
 class SharedRandomState:
     """State of NumPy's global generator, which a program may seed and use as if it were alone.
 
-    Copying this state takes as long as a whole step, so it is copied only for programs that have used the generator.
+    Copying this state takes as long as a whole step; therefore, it is copied only for programs that have used the
+    generator.
     """
 
     def __init__(self) -> None:
@@ -69,10 +72,10 @@ class SharedRandomState:
 
 
 class ProgramContext:
-    """The process-wide state of one program. It is in place while the program runs, and only then.
+    """The process-wide state of one program. It is in place only while the program is running.
 
-    Only one program runs at a time. Modules in the folder of the program belong to it: two programs that run the same file, or
-    import modules of the same name, do not share them.
+    Only one program runs at a time. Modules in the folder of the program belong to it, so that two programs that run
+    the same file, or import modules of the same name, do not share them.
     """
 
     def __init__(
@@ -80,7 +83,7 @@ class ProgramContext:
     ) -> None:
         self.folder = file.parent.resolve()
         self._prefix = f"{self.folder}{os.sep}"
-        self.output = output  #: text file for the output of the program; None = the terminal
+        self.output = output  #: text file for the output of the program; None means the terminal
         self.main = ModuleType("__main__")
         self.main.__file__ = str(file)
         self.main.__builtins__ = builtins  # type: ignore[attr-defined]
@@ -125,7 +128,7 @@ class ProgramContext:
             np.random.set_state(self._numpy_random.initial)
 
     def _take_new_modules(self) -> None:
-        """Store the modules of the program's folder that the program has imported."""
+        """Store those modules from the program's folder that the program has imported."""
         for name, module in list(sys.modules.items()):
             if name not in self._modules and self._is_own(module):
                 self._modules[name], self._replaced[name] = module, None

@@ -1,4 +1,6 @@
-"""Which programs may share a thread: those whose imports show that they neither start threads nor run an event loop."""
+"""Find the programs that may share a thread, because their imports show that they neither start threads nor run an
+event loop.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,14 @@ THREADED = frozenset(
         "xmlrpc",
     ]
 )
-#: packages that call no broker from another thread
+#: packages that do not call a broker from another thread
 SAFE = frozenset({"numba", "numpy", "scipy", "wavesim_kernels", "wavesim_sdk", "wavesim_studies", "wavesim_world"})
 
 
 def may_share_thread(file: Path) -> bool:
-    """Return whether a program and the modules of its folder import nothing that needs another thread.
+    """Return whether a program and the modules in its folder import nothing that needs another thread.
 
-    A package that WaVeSim does not know may need one.
+    A package that WaVeSim does not know may need another thread.
     """
     folder, seen, waiting = file.parent, set[Path](), [file]
     while waiting:
@@ -58,7 +60,9 @@ def may_share_thread(file: Path) -> bool:
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """Yield the first names of all imported modules. Relative imports add none: their package is read as a whole."""
+    """Yield the first names of all imported modules. Relative imports do not add any, because their package is read as
+    a whole.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)

@@ -1,4 +1,4 @@
-"""Engine, front and emulators of a trial in one process, which exchange objects."""
+"""Engine, front and emulators of a trial in one process, which exchange objects with each other."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class NetworkPort:
             yield data, sender[:2]
 
     def send(self, batch: Iterable[tuple[bytes, Address]]) -> None:
-        """Send datagrams; those for which the system has no room are lost, as in a network."""
+        """Send datagrams; as in a network, those for which the system has no room are lost."""
         for data, address in batch:
             with contextlib.suppress(OSError):
                 self._socket.sendto(data, address)
@@ -65,10 +65,10 @@ class NetworkPort:
 
 
 class InProcessServer:
-    """The server of a trial in one process, on the shared memory of its name.
+    """The server of a trial in one process, with the shared memory that belongs to its name.
 
     In real time, the clock of the sessions is wall time. Otherwise, it is simulation time plus the wall time during
-    which nothing happened. No client is therefore ever too slow.
+    which nothing happened. Therefore, no client is ever too slow.
     """
 
     def __init__(
@@ -88,13 +88,15 @@ class InProcessServer:
         self.engine = Engine(self.simulation, areas, None, self._events, self._emulators, pacer, log=bool(options.log))
         self.engine.override_time(options.speed, options.duration)
         chunk_ns = CHUNK_NS if self.engine.pacer.speed > 0.0 else FAST_CHUNK_NS
-        log = LogWriter(Path(options.log), loaded, options.seed, chunk_ns=chunk_ns) if options.log else None
+        log = (
+            LogWriter(Path(options.log), loaded, options.seed, options.name, chunk_ns=chunk_ns) if options.log else None
+        )
         keys = load_keyring(loaded) if network is not None else None
         self.front = Front(
             loaded, options.name, options.seed, areas, self._commands, log=log, keys=keys, print_line=print_line
         )
         self.front.has_network = network is not None
-        self.idle_s = 0.0  #: total wall time in s during which neither simulation nor programs advanced
+        self.idle_s = 0.0  #: total wall time in s during which neither the simulation nor the programs advanced
         self._front_due = self._engine_due = self._publish_at = 0.0
         self.engine.begin(time.monotonic())
         self._emulators.begin()
@@ -102,7 +104,7 @@ class InProcessServer:
 
     @property
     def now(self) -> float:
-        """The time of the front in s."""
+        """The time in s that the front uses."""
         if self.engine.pacer.speed > 0.0 or self.network is not None:
             return time.monotonic()
         return 1.0 + self.simulation.time_ns * 1e-9 + self.idle_s
@@ -110,7 +112,7 @@ class InProcessServer:
     # -- time --------------------------------------------------------------------------------------
 
     def advance(self) -> bool:
-        """Do the work that is due. Return False if no work is due until a program acts or time passes."""
+        """Do the work that is due. Return False if no further work is due until a program acts or time passes."""
         if self.network is not None:
             for data, address in self.network.receive():
                 self.front.receive(data, address, self.now)
@@ -127,7 +129,7 @@ class InProcessServer:
         return has_commands or has_events or self._engine_due <= wall or bool(self._commands.waiting)
 
     def pause(self) -> float:
-        """Return the wall time in s for which to wait when no work is due."""
+        """Return the wall time in s to wait when no work is due."""
         return min(max(self._engine_due - time.monotonic(), 0.0), max(self._front_due - self.now, 0.0), IDLE_S)
 
     def _send(self) -> None:
@@ -153,7 +155,7 @@ class InProcessServer:
     # -- the trial ---------------------------------------------------------------------------------
 
     def control(self, verb: str) -> None:
-        """Execute a command of the commander: start, pause, resume, shutdown."""
+        """Execute a command from the commander: start, pause, resume, shutdown."""
         self.front.command({"verb": verb}, self.now)
         self.front.hand_over()
         self._execute_commands()
@@ -162,7 +164,7 @@ class InProcessServer:
 
     @property
     def run_state(self) -> RunState:
-        """Whether the simulation runs, or has ended."""
+        """Whether the simulation is running or has ended."""
         return self.engine.run.state
 
     @property
@@ -184,7 +186,7 @@ class InProcessServer:
     # -- the programs ------------------------------------------------------------------------------
 
     def join(self, join: Join, client: LocalClient) -> Session:
-        """Open a session. Raises NotAdmitted."""
+        """Open a session. Raises NotAdmitted if the client may not join."""
         return self.front.join_local(join, client, self.now)
 
     def request(self, session: Session, number: int, item: Any) -> None:

@@ -1,4 +1,4 @@
-"""Run a trial in one process: the on-board programs run in the process that contains engine and emulators."""
+"""Run a trial in one process. The on-board programs run in the process that contains the engine and the emulators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["InProcessTrial", "outside_participants"]
 
 
 def outside_participants(trial: Trial) -> list[str]:
-    """Return the participants of a trial that cannot run in one process, with the reason."""
+    """Return those participants of a trial that cannot run in one process, with the reason for each."""
     found = []
     for body in trial.loaded.config.fleet.bodies:
         if body.program is not None and body.program.bridge:
@@ -38,7 +38,7 @@ def outside_participants(trial: Trial) -> list[str]:
             found.append(f"{body.name} (<program own_process>)")
         elif body.program is None and body.client == "required":
             found.append(f"{body.name} (its program joins from outside)")
-        found += [f"{body.name} (device {d.name})" for d in body.device]
+        found += [f"{body.name} (device {d.label})" for d in body.device]
     return found
 
 
@@ -57,7 +57,7 @@ class InProcessTrial(Trial):
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
-        """Start all participants, and end them afterwards."""
+        """Start all participants of the trial, and end them afterwards."""
         self._prepare_folder()
         terminal, outside = sys.stderr, outside_participants(self)
 
@@ -124,7 +124,7 @@ class InProcessTrial(Trial):
         return super()._exit_codes() | inside
 
     def _await_programs(self) -> None:
-        """Let the programs join."""
+        """Let the programs join the server."""
         server, host = self.server, self.host
         joined_by = time.monotonic() + JOIN_TIMEOUT_S
 
@@ -169,14 +169,14 @@ class InProcessTrial(Trial):
         return wall
 
     def run_until(self, time_s: float) -> None:
-        """Run until this simulation time, or to the end of the trial if that is earlier."""
+        """Run until this simulation time, or to the end of the trial if that comes earlier."""
         engine = self.server.engine
         engine.hold_tick = round(time_s * 1e9) // self.server.simulation.step_ns
         self.host.drive(lambda: self.server.is_held or self._is_over(), self._look)
         engine.hold_tick = None
 
     def _is_over(self) -> bool:
-        """Return whether the run has ended, also because a program in this process or outside has failed."""
+        """Return whether the run has ended, which includes the failure of a program in this process or outside."""
         if self.server.run_state is RunState.ENDED or self.failure:
             return True
         if self.keep_going or not any(p.exit_code for p in self.host.programs):
@@ -192,7 +192,7 @@ class InProcessTrial(Trial):
             self._report_ended(self._exit_codes(), time_s)
 
     def _on_error(self, program: HostedProgram, error: BaseException) -> None:
-        """Open the debugger where a program raised an exception. Simulation time stops meanwhile."""
+        """Open the debugger at the point where a program raised an exception. Simulation time stops meanwhile."""
         if not self.debug or self.host.is_over:
             return
         time_s = self.server.simulation.time_ns * 1e-9
@@ -210,7 +210,7 @@ class ResponseCheck:
         self.is_active = True
 
     def look(self, time_s: float) -> None:
-        """Raise ParticipantFailed if the running program has run for too long."""
+        """Raise ParticipantFailed if the running program has run for too long without an answer."""
         program, now = self._host.running, time.monotonic()
         if program is None or self._host.calls != self._calls:
             self._calls, self._since = self._host.calls, now
@@ -222,7 +222,7 @@ class ResponseCheck:
 
 
 def _position(program: HostedProgram) -> str:
-    """Return file and line that a program executes: in its own folder if possible, otherwise in a library."""
+    """Return the file and line that a program is executing, in its own folder if possible, otherwise in a library."""
     frame = sys._current_frames().get(program.thread.ident or 0) if program.thread is not None else None
     if frame is None:
         return "an unknown place"
@@ -233,7 +233,7 @@ def _position(program: HostedProgram) -> str:
 
 
 def _runner(file: Path, context: ProgramContext) -> Callable[[], int]:
-    """Return a function that runs a program as `python FILE` does."""
+    """Return a function that runs a program in the same way as `python FILE`."""
 
     def run() -> int:
         code: CodeType = compile(file.read_bytes(), str(file), "exec")
@@ -256,7 +256,9 @@ def _in_folder(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ignored_signal_handlers() -> Iterator[None]:
-    """Ignore the signal handlers that programs set: only the main thread can have any, and the trial ends the programs."""
+    """Ignore the signal handlers that programs set, because only the main thread can have handlers, and the trial ends
+    the programs.
+    """
     real = signal.signal
 
     def set_handler(number: int, handler: Any) -> Any:

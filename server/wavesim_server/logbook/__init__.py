@@ -1,1 +1,1 @@
-"""The logger: one MCAP file per run."""
+"""The logger, which writes one MCAP file per run."""

@@ -1,4 +1,4 @@
-"""Export logs for other tools: Parquet, NetCDF (CF), TUM tracks, and datasets for machine learning."""
+"""Export logs for other tools: as Parquet, NetCDF (CF) or TUM tracks, or as datasets for machine learning."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from wavesim_sdk.log_tables import arrays_and_units
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome
 
 Columns = dict[str, Array]
-_MAX_EXACT_INTEGER = 2**53  #: integers below this are exact as floating-point numbers
-#: columns of sent signals and receptions that are known on board
+_MAX_EXACT_INTEGER = 2**53  #: limit below which integers are exact as floating-point numbers
+#: those columns of sent signals and receptions that are known on board
 KNOWN_ON_BOARD = {
     SENT.name: ("source", "kind", "code", "from_address", "to_address", "clock_ns", "frequency", "payload"),
     RECEPTION.name: (
@@ -39,7 +39,7 @@ KNOWN_ON_BOARD = {
         "heard_level",
     ),
 }
-#: fraction of missions in each part of a dataset
+#: fraction of the missions in each part of a dataset
 SPLIT = {"train": 0.7, "validation": 0.15, "test": 0.15}
 
 
@@ -70,7 +70,7 @@ def _write_each_table(
 def write_parquet(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
     """Write each table as a Parquet file and yield (file name, rows).
 
-    Units are JSON under the key ``units``; NaN marks a missing value.
+    The units are stored as JSON under the key ``units``; NaN marks a missing value.
     """
     return _write_each_table(
         log, folder, ".parquet", lambda path, _, _topic, table, units: _parquet(path, table, units)
@@ -99,8 +99,8 @@ def _parquet(path: Path, table: Columns, units: Mapping[str, str]) -> None:
 def write_netcdf(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
     """Write each table as a NetCDF file (classic format, 64-bit offsets) following CF 1.8; yield (file name, rows).
 
-    States are trajectories with latitude, longitude and depth. Integers are 32 bits wide or, if too large, exact
-    floating-point numbers.
+    States are trajectories with latitude, longitude and depth. Integers are 32 bits wide or, if they are too large,
+    exact floating-point numbers.
     """
     return _write_each_table(log, folder, ".nc", _netcdf)
 
@@ -162,7 +162,7 @@ def _variable(file: Any, name: str, values: Array, attributes: Mapping[str, str]
 def write_tum(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
     """Write the true track of each body as a TUM file NAME.tum; yield (file name, rows).
 
-    Columns: t (s), x y z (W: north, east, down), qx qy qz qw (of B), with full precision.
+    The columns are t (s), x y z (W: north, east, down) and qx qy qz qw (of B), with full precision.
     """
     found = read(log)
     try:
@@ -178,7 +178,7 @@ def write_tum(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def tum_lines(time_ns: Any, p: Any, q: Any) -> str:
-    """Format poses as TUM lines: times (T) in ns, positions (T, 3), attitudes (T, 4) scalar first."""
+    """Format poses as TUM lines from times (T) in ns, positions (T, 3), and scalar-first attitudes (T, 4)."""
     times = (f"{t // 10**9}.{t % 10**9:09d}" for t in np.asarray(time_ns).tolist())
     poses = np.concatenate([p, np.asarray(q)[:, [1, 2, 3, 0]]], axis=1).tolist()
     return "".join(f"{t} {' '.join(map(repr, row))}\n" for t, row in zip(times, poses, strict=True))
@@ -188,11 +188,11 @@ def tum_lines(time_ns: Any, p: Any, q: Any) -> str:
 
 
 def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
-    """Add a log to a dataset as one mission; return (its name, its part of the split).
+    """Add a log to a dataset as one mission; return (name of the mission, part of the split to which it belongs).
 
-    ``seen`` contains the data that are known on board: instruments, commands, receptions, estimates. ``truth`` contains
-    all other data, so that no model is trained on them by mistake. Each complete mission belongs to one part of the
-    split, which its content hash selects.
+    ``seen`` contains the data that are known on board: instruments, commands, receptions and estimates. ``truth``
+    contains all other data, so that no model is trained on them by mistake. Each complete mission belongs to one part
+    of the split, which the content hash of the mission selects.
     """
     found = read(log)
     mission = found.content_hash[:16]

@@ -1,4 +1,4 @@
-"""Export logs as CSV, one file per topic, and CTD measurements as a Sea-Bird file."""
+"""Export logs as CSV, with one file per topic, and CTD measurements as a Sea-Bird file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from wavesim_sdk.log_tables import topic_columns
 
 
 def write_csv(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write each topic and yield (file name, rows).
+    """Write each topic to a file and yield (file name, rows).
 
-    Arrays become one column per element; actuator columns have actuator names.
+    Arrays become one column for each element; actuator columns have the names of the actuators.
     """
     found = read(log)
     try:
@@ -39,7 +39,9 @@ def write_csv(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def write_cnv(log: Path | Log, vehicle: str, out: Path, name: str = "") -> int:
-    """Write the valid values of a body's CTD as a CTD file; return their number. ``name`` selects one of several CTDs."""
+    """Write the valid values of a body's CTD as a CTD file; return the number of values. ``name`` selects one of
+    several CTDs.
+    """
     found = read(log)
     there = found.by_type("ctd")
     mine = [n for body, n in there if body == vehicle]
@@ -63,9 +65,10 @@ def write_cnv(log: Path | Log, vehicle: str, out: Path, name: str = "") -> int:
 
 
 def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "", name: str = "") -> int:
-    """Write the frames of one sonar in a survey format (a module with ``head`` and ``ping``); return their number.
+    """Write the frames of one sonar in a survey format (a module with ``head`` and ``ping``); return the number of
+    frames.
 
-    ``kind`` is the kind of sonar; ``vehicle`` and ``name`` select one if the log has several.
+    ``kind`` is the kind of sonar; ``vehicle`` and ``name`` select one sonar if the log has several.
     """
     found = read(log)
     wanted = FRAME_KINDS.index(kind)

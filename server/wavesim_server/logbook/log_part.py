@@ -1,4 +1,6 @@
-"""One file of a log: MCAP in chunks, flushed when complete and, if configured, periodically synchronised to disk."""
+"""One file of a log, which contains MCAP in chunks. Chunks are flushed when they are complete and, if configured, the
+file is periodically synchronised to disk.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,16 @@ from wavesim_sdk.logfile import CDR_HEADER, TEXT, TEXT_SCHEMA
 from wavesim_sdk.tables import Table, ros2_definition
 from wavesim_server.logbook.mcap_file import McapFile, MessageBlock
 
-#: maximum number of topics per file: topic numbers have 16 bits, and each topic needs half a kilobyte of memory
+#: maximum number of topics per file, because topic numbers have 16 bits, and each topic needs half a kilobyte of memory
 MAX_TOPICS = 8192
-MAX_CHUNK_BYTES = 512 * 1024  #: maximum chunk size; compressing a larger chunk would delay the front
+MAX_CHUNK_BYTES = 512 * 1024  #: maximum chunk size in bytes; compressing a larger chunk would delay the front
 CHUNK_NS = 500_000_000  #: maximum simulation time in a chunk
-FAST_CHUNK_NS = 2_000_000_000  #: the same if the simulation runs as fast as possible: less wall time than the above
+#: the same if the simulation runs as fast as possible, in which case this is less wall time than the above
+FAST_CHUNK_NS = 2_000_000_000
 
 
 def open_durably(path: Path) -> BinaryIO:
-    """Create a new file, and its folder if needed."""
+    """Create a new file, and its folder if necessary."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path.open("wb")
@@ -57,17 +60,17 @@ class LogPart:
         return topic in self._channels or len(self._channels) < MAX_TOPICS
 
     def add(self, topic: str, table: Table | None, time_ns: int, data: bytes, said_before: bool = False) -> None:
-        """Add a message. With ``said_before``, the message repeats a message of an earlier part and has the number 0."""
+        """Add a message. With ``said_before``, the message repeats a message from an earlier part and has the number 0."""
         channel = self.channel(topic, table)
         self._since = time_ns if self._since is None else self._since
         self._mcap.message(channel, time_ns, data, not said_before)
 
     def block(self, channels: Sequence[int], sizes: Sequence[int]) -> MessageBlock:
-        """Prepare messages with records of tables, for :meth:`add_block`."""
+        """Prepare messages that contain records of tables, for :meth:`add_block`."""
         return MessageBlock(channels, sizes, CDR_HEADER)
 
     def add_block(self, block: MessageBlock, times_ns: Any, records: bytes) -> None:
-        """Add the messages of a block, with a common time or individual times."""
+        """Add the messages of a block, with a common time or with individual times."""
         if not len(block.channels):
             return
         if self._since is None:
@@ -75,7 +78,7 @@ class LogPart:
         self._mcap.messages(block, times_ns, records)
 
     def channel(self, topic: str, table: Table | None) -> int:
-        """Return the number of a topic in this file; register it if needed."""
+        """Return the number of a topic in this file; register the topic if necessary."""
         if topic not in self._channels:
             name, text = (table.message, ros2_definition(table)) if table else (TEXT, TEXT_SCHEMA)
             if name not in self._schemas:
@@ -84,7 +87,7 @@ class LogPart:
         return self._channels[topic]
 
     def flush(self, now_ns: int) -> None:
-        """Pass complete chunks to the operating system; a killed server loses at most the current chunk."""
+        """Pass complete chunks to the operating system, so that a killed server loses at most the current chunk."""
         if self._since is not None and now_ns - self._since >= self._chunk_ns:
             self._since = None
             self._mcap.end_chunk()
@@ -97,7 +100,7 @@ class LogPart:
 class DiskSync:
     """Synchronises the log to disk every ``period`` seconds, so that the log survives a power failure.
 
-    The class uses its own thread, because synchronising to a disk may be slow.
+    The class uses its own thread, because synchronising to disk may be slow.
     """
 
     def __init__(self, period: float, failed: Callable[[OSError], None]) -> None:
@@ -108,7 +111,7 @@ class DiskSync:
         self._thread.start()
 
     def set_file(self, file: BinaryIO) -> None:
-        """Set the file to synchronise from now on."""
+        """Set the file that is synchronised from now on."""
         self._file = file
 
     def _run(self) -> None:
@@ -127,6 +130,6 @@ class DiskSync:
                     self._failed(error)
 
     def close(self) -> None:
-        """Stop synchronising."""
+        """Stop synchronising the file."""
         self._over.set()
         self._thread.join()

@@ -1,4 +1,4 @@
-"""Properties of the machine that can change the last bits of third-party libraries; the log records them."""
+"""Properties of the machine that can change the last bits of results from third-party libraries; the log records them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _CORE_FUNCTIONS = (
 
 
 def machine_traits() -> dict[str, str]:
-    """Return processor, C library, NumPy's vector instructions, BLAS, and the core type of its kernels."""
+    """Return the processor, the C library, NumPy's vector instructions, the BLAS library, and the core type of its
+    kernels.
+    """
     return {
         "machine": platform.machine(),
         "processor": _processor(),
@@ -47,7 +49,7 @@ def _libc() -> str:
 
 
 def _simd() -> list[str]:
-    """Return the instruction sets that NumPy found and uses."""
+    """Return the instruction sets that NumPy has found and uses."""
     config: Any = np.show_config(mode="dicts")
     simd = config.get("SIMD Extensions", {}) if isinstance(config, dict) else {}
     return [*simd.get("baseline", ()), *simd.get("found", ())]
@@ -60,7 +62,7 @@ def _blas() -> str:
 
 
 def _core() -> str:
-    """Return the processor type for which OpenBLAS, if used, selected its kernels when it was loaded."""
+    """Return the processor type for which OpenBLAS, if it is used, selected its kernels when it was loaded."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/self/maps").read_text().splitlines()
         for path in sorted({line.split()[-1] for line in lines if "openblas" in line.rpartition("/")[2]}):

@@ -1,7 +1,8 @@
-"""Write many messages at a time to an MCAP file (https://mcap.dev/spec).
+"""Write many messages to an MCAP file in one call (https://mcap.dev/spec).
 
-The writer of the package mcap needs 15 us per message. This module needs little more than that for all messages of a
-tick together: their constant bytes are prepared once in a :class:`MessageBlock`. The package writes most other records.
+The writer in the mcap package needs 15 us per message. This module needs little more than that for all messages of a
+tick together, because their constant bytes are prepared once in a :class:`MessageBlock`. Most other records are written
+by the mcap package.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from mcap.records import (
 )
 
 MAGIC = b"\x89MCAP0\r\n"
-LEVEL = 1  #: of compression; compresses records as far as the default level, in 2/3 of the time
-MAX_CHANNELS = 2**16  #: channel numbers have 16 bits
+LEVEL = 1  #: compression level; it compresses records as far as the default level, in 2/3 of the time
+MAX_CHANNELS = 2**16  #: maximum number of channels, because channel numbers have 16 bits
 _MESSAGE = struct.Struct("<BQHIQQ")  # opcode, length, channel, number, log time, publish time
 _INDEX = struct.Struct("<BQHI")  # opcode, length, channel, length of the entries
 _ENTRY_BYTES = 16  # an entry of the message index: log time, position in the chunk
@@ -49,7 +50,7 @@ def _messages(lead: int, size: int) -> np.dtype[Any]:
 
 
 class MessageBlock:
-    """Consecutive messages with given channels and sizes; sequence numbers, times and data are filled in for
+    """Consecutive messages with given channels and sizes, whose sequence numbers, times and data are filled in for
     each use.
 
     The bytes ``lead`` precede the data of each message.
@@ -59,13 +60,14 @@ class MessageBlock:
         self.channels = np.array(channels, np.int64)
         lengths = np.array(sizes, np.int64) + _MESSAGE.size + len(lead)
         self.offsets = np.cumsum(lengths) - lengths
-        self.ranks = np.zeros(len(channels), np.int64)  #: of each message among those of its channel, from 1
+        #: number of each message among the messages of its channel, from 1
+        self.ranks = np.zeros(len(channels), np.int64)
         earlier: dict[int, int] = defaultdict(int)
         for k, c in enumerate(channels):
             self.ranks[k] = earlier[c] = earlier[c] + 1
         self.data_bytes = sum(sizes)
         self.bytes = bytearray(int(lengths.sum()))
-        #: of each run of messages of one size: indices, number, times and data
+        #: for each run of messages with the same size: indices, number, times and data
         self._runs: list[tuple[slice, Any, Any, Any]] = []
         first = 0
         for size, group in itertools.groupby(sizes):
@@ -77,7 +79,7 @@ class MessageBlock:
             first = run.stop
 
     def fill(self, numbers: Any, times_ns: Any, data: bytes) -> None:
-        """Set the number of each message, the time (one for all, or one for each) and the data in sequence."""
+        """Set the number of each message, the time (one for all messages, or one for each) and the data, in sequence."""
         at = 0
         for run, number, times, payload in self._runs:
             number[:] = numbers[run]
@@ -104,14 +106,14 @@ class McapFile:
         self._numbers = np.zeros(MAX_CHANNELS, np.int64)  # of the last message of each channel
         self._counts: dict[int, int] = defaultdict(int)  # of messages in finished chunks, by channel
         self._metadata: list[MetadataIndex] = []
-        #: chunk index records for the summary, as pieces: one growing buffer would fragment the heap
+        #: chunk index records for the summary, kept in pieces because one growing buffer would fragment the heap
         self._chunk_index: list[bytes] = []
         self._span: tuple[int, int] | None = None  # earliest and latest time of all messages
         self._chunk = bytearray()
         self._index: list[tuple[Any, Any, Any]] = []  # channels, times and positions of the messages in the chunk
         self._times: tuple[int, int] | None = None
         self._data_crc = 0  # of all bytes so far: the checksums of chunks do not cover the bytes between them
-        self.size = 0  #: bytes of the file so far
+        self.size = 0  #: number of bytes in the file so far
 
     def _write(self, data: bytes | bytearray) -> None:
         self._data_crc = zlib.crc32(data, self._data_crc)
@@ -119,7 +121,7 @@ class McapFile:
         self.size += len(data)
 
     def begin(self, profile: str, library: str) -> None:
-        """Write the header."""
+        """Write the header of the file."""
         self._write(MAGIC + _bytes(Header(profile, library)))
 
     def metadata(self, name: str, values: dict[str, str]) -> None:
@@ -141,7 +143,7 @@ class McapFile:
         return self._channels[-1].id
 
     def message(self, channel: int, time_ns: int, data: bytes, numbered: bool = True) -> None:
-        """Add one message; an unnumbered one has the number 0."""
+        """Add one message; an unnumbered message has the number 0."""
         self._numbers[channel] += numbered
         number = int(self._numbers[channel]) if numbered else 0
         self._index.append(((channel,), time_ns, len(self._chunk)))
@@ -168,7 +170,7 @@ class McapFile:
             self.end_chunk()
 
     def end_chunk(self) -> None:
-        """Write the current chunk if it holds messages, and flush the file."""
+        """Write the current chunk if it contains messages, and flush the file."""
         if self._times is not None:
             self._write_chunk(*self._times)
             first, last = self._span or self._times
@@ -191,7 +193,9 @@ class McapFile:
         self._chunk_index.append(struct.pack("<BQ", Opcode.CHUNK_INDEX, len(record)) + record)
 
     def _message_index(self, begin: int) -> tuple[bytearray, Any]:
-        """Return the index of the chunk's messages by channel, and the place of each channel's in the file."""
+        """Return the message index of the chunk for each channel, and the position of each of these indices in the
+        file.
+        """
         channels = np.concatenate([c for c, _, _ in self._index])
         entries, at = np.empty((len(channels), 2), "<u8"), 0
         for group, times_ns, positions in self._index:

@@ -1,16 +1,15 @@
 """Export a log as a rosbag2 folder of standard ROS 2 navigation messages.
 
-Axes follow REP 103: world east, north, up, from the origin of the world; bodies forward, left, up. The truth is
-Odometry (`/NAME/odom`, frames `map` and `NAME/base_link`). Instruments keep their own axes (forward, left, up as
-mounted, frame `NAME/INSTRUMENT`):
+Axes follow REP 103. The world is east, north, up, from the origin of the world; bodies are forward, left, up. The truth
+is published as Odometry (`/NAME/odom`, frames `map` and `NAME/base_link`). Instruments keep their own axes (forward,
+left, up as mounted, frame `NAME/INSTRUMENT`):
 
-- Imu: IMUs (no attitude), and attitude references (in `NAME/base_link`, no acceleration)
-- FluidPressure (Pa, absolute): pressure sensors and CTDs
-- NavSatFix: receivers
-- TwistWithCovarianceStamped: Doppler logs (over the bottom; omitted without bottom lock)
+- Imu: IMUs (without attitude), and attitude references (in `NAME/base_link`, without acceleration) - FluidPressure (Pa,
+absolute): pressure sensors and CTDs - NavSatFix: receivers - TwistWithCovarianceStamped: Doppler logs (velocity over
+the bottom; omitted without bottom lock)
 
-Stamps are measurement times; bag times are the times at which the values became available. Covariances are marked as
-unknown, as each message defines it: zeros, or -1 for quantities that are not measured.
+Stamps are the measurement times; bag times are the times at which the values became available. Covariances are marked
+as unknown in the way that each message defines: as zeros, or as -1 for quantities that are not measured.
 """
 
 from __future__ import annotations
@@ -29,9 +28,10 @@ from wavesim_sdk.frames import quaternion
 from wavesim_sdk.log import Log, read
 from wavesim_server.logbook.sonar_rosbag import CdrWriter, message_definition
 
-Message = tuple[int, bytes]  #: time at which the message became available (simulation time, ns), and the message
+#: time at which the message became available (simulation time in ns), and the message itself
+Message = tuple[int, bytes]
 _HALF = math.sqrt(0.5)
-_UNKNOWN_COVARIANCE = (-1.0, *[0.0] * 8)  #: covariance of a quantity that is not measured
+_UNKNOWN_COVARIANCE = (-1.0, *[0.0] * 8)  #: covariance that marks a quantity as not measured
 IMU, ODOMETRY, TWIST = (
     "sensor_msgs/msg/Imu",
     "nav_msgs/msg/Odometry",
@@ -76,12 +76,12 @@ def _begin_message(time_ns: int, frame: str) -> CdrWriter:
 
 
 def _frd_to_flu(v: Any) -> tuple[float, float, float]:
-    """Convert forward, starboard, down to forward, left, up."""
+    """Convert a vector from forward, starboard, down to forward, left, up."""
     return float(v[0]), -float(v[1]), -float(v[2])
 
 
 def _ned_to_enu_quaternion(q: Any) -> tuple[float, float, float, float]:
-    """Convert the attitude (w, x, y, z) FRD to NED into (x, y, z, w) FLU to ENU."""
+    """Convert an attitude quaternion: from FRD-to-NED, ordered (w, x, y, z), into FLU-to-ENU, ordered (x, y, z, w)."""
     w, x, y, z = map(float, q)
     return _HALF * (x + y), _HALF * (x - y), _HALF * (w - z), _HALF * (w + z)
 
@@ -136,7 +136,7 @@ def _dvl_twist(body: str, name: str, r: Any) -> bytes | None:
     return out.message
 
 
-#: instrument type -> message type, and the function that creates the message from (body, instrument, record)
+#: for each instrument type, the message type and the function that creates the message from (body, instrument, record)
 INSTRUMENTS: dict[str, tuple[str, Callable[[str, str, Any], bytes | None]]] = {
     "imu": (IMU, _imu),
     "ahrs": (IMU, _ahrs),
@@ -148,7 +148,7 @@ INSTRUMENTS: dict[str, tuple[str, Callable[[str, str, Any], bytes | None]]] = {
 
 
 def _topics(log: Log) -> Iterator[tuple[str, str, list[Message]]]:
-    """Yield (topic, type, messages) of each topic that can be exported."""
+    """Yield (topic, type, messages) for each topic that can be exported."""
     for topic, series in sorted(log.series.items()):
         if topic.startswith("/state/"):
             body = topic.removeprefix("/state/")
@@ -201,7 +201,7 @@ def write_rosbag(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def _metadata(name: str, found: list[tuple[str, str, list[Message]]], start: int, duration: int) -> str:
-    """Return metadata.yaml in the format of rosbag2 version 5."""
+    """Return the content of metadata.yaml in the format of rosbag2 version 5."""
     count = sum(len(messages) for _, _, messages in found)
     times = f"starting_time:\n{{0}}  nanoseconds_since_epoch: {start}\n{{0}}duration:\n{{0}}  nanoseconds: {duration}\n"
     lines = [

@@ -1,4 +1,4 @@
-"""The table of a trial, computed only from its log."""
+"""The trial table, which is computed only from the log of the trial."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
 #: counters of a run that should be 0, each with the text that is printed if it is not 0
 TROUBLE_TEXTS = {
-    "contacts_dropped": "contacts of bodies were omitted because there were too many at once",
+    "contacts_dropped": "contacts of bodies were omitted because there were too many at the same time",
     "paths_dropped": "propagation paths were omitted: their node already had enough stronger paths (<acoustics paths>), or they had too many turning points",
     "events_dropped": "records are missing from the log because the front did not keep up",
-    "sensors_late": "times an emulator missed its time limit",
+    "sensors_late": "times an emulator exceeded its time limit",
 }
 
 
-#: columns of the text table -> their explanation; the last two groups appear only if a vehicle has such values
+#: explanation of each column in the text table; the last two groups appear only if a vehicle has such values
 COLUMNS = {
     "distance": "length of the true track",
     "sent, heard, lost": "signals that the body sent, signals that reached it and were received, and signals that were not",
     "ranges": "two-way ranges; /min: ranges per minute; error rms, max: error of the ranges against the true distances",
     "nav rms, nav max": "horizontal error of the position that the program estimates; dead reck.: that of its dead reckoning at the end",
 }
-LEAST_SHARE = 0.01  #: minimum fraction of measurements without a value for an instrument to appear in the text table
+LEAST_SHARE = 0.01  #: minimum fraction of measurements without a value at which an instrument appears in the text table
 MAX_VEHICLES_FOR_PASSES = 64  #: maximum number of vehicles for which closest passes are computed
 
 
@@ -46,11 +46,13 @@ def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
 
 
 def delivery_fates(receptions: Any) -> Any:
-    """Return one reception per signal and node.
+    """Return one reception for each pair of signal and node.
 
-    This is the reception with the outcome received or, if there is none, the one along the most direct path.
+    For each pair, this is the reception whose outcome is "received" or, if there is none, the one along the most direct
+    path.
 
-    A signal may arrive along several paths, some of them blocked by an obstacle. It counts as one delivery or one loss.
+    A signal may arrive along several paths, some of which may be blocked by an obstacle. It counts as one delivery or
+    as one loss.
     """
     bounces = receptions["surface"] + receptions["bottom"]
     order = np.lexsort((receptions["arrival_ns"], bounces, receptions["outcome"] != Outcome.HEARD))
@@ -60,7 +62,7 @@ def delivery_fates(receptions: Any) -> Any:
 
 
 def packet_delivery(sent: Any, receptions: Any) -> dict[str, Any] | None:
-    """Return delivery of data packets, losses by cause, and channel use.
+    """Return the delivery of data packets, the losses by cause, and the use of the channel.
 
     Returns None if there are no packets. ``receptions`` come from :func:`delivery_fates`.
     """
@@ -83,7 +85,7 @@ def packet_delivery(sent: Any, receptions: Any) -> dict[str, Any] | None:
 
 
 def trial_table(path: Path | Log) -> dict[str, Any]:
-    """Return the table as plain data."""
+    """Return the trial table as plain data."""
     log = read(path)
     sent = log.get("/acoustics/sent", SENT).records
     receptions = log.get("/acoustics/reception", RECEPTION).records
@@ -164,7 +166,7 @@ def trial_table(path: Path | Log) -> dict[str, Any]:
 
 
 def _clipped(notices: Any, name: str) -> list[str]:
-    """Return the latest notice on each actuator of a body whose commands were clipped."""
+    """Return the latest notice about each actuator of a body whose commands were clipped."""
     found = {}
     for _, m in notices:
         if m["body"] == name and m["text"].startswith(CLIPPED):
@@ -174,7 +176,7 @@ def _clipped(notices: Any, name: str) -> list[str]:
 
 
 def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
-    """Return, by instrument, the fraction of measurements without a value.
+    """Return the fraction of measurements without a value for each instrument.
 
     The fraction is 1 if there is no measurement. Instruments without missing values are omitted.
     """
@@ -189,9 +191,9 @@ def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
 
 
 def _closest_passes(log: Log, frozen: dict[str, float]) -> dict[str, tuple[str, float, float]]:
-    """Return the other vehicle that came closest to each vehicle.
+    """Return, for each vehicle, the other vehicle that came closest to it.
 
-    The result is empty for more than MAX_VEHICLES_FOR_PASSES vehicles, because all pairs are compared.
+    The result is empty for more than MAX_VEHICLES_FOR_PASSES vehicles, because all pairs would have to be compared.
     """
     names = [b["name"] for _, b in sorted(log.bodies.items()) if b["type"] != "buoy" and b["name"] not in frozen]
     if len(names) > MAX_VEHICLES_FOR_PASSES:
@@ -205,7 +207,7 @@ def _length(track: Any) -> float:
 
 
 def _error_statistics(error: Any, name: str) -> dict[str, float]:
-    """Return root mean square, median and maximum error."""
+    """Return the root mean square, median and maximum error."""
     return {
         f"{name}_error_rms_m": round(float(np.sqrt(np.mean(error**2))), 4),
         f"{name}_error_median_m": round(float(np.median(np.abs(error))), 4),
@@ -214,7 +216,7 @@ def _error_statistics(error: Any, name: str) -> dict[str, float]:
 
 
 def table_json(table: dict[str, Any]) -> str:
-    """Return the table as JSON, with null for NaN and infinity."""
+    """Return the table as JSON, with null in place of NaN and infinity."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
@@ -227,7 +229,7 @@ def table_json(table: dict[str, Any]) -> str:
 
 
 def _shortcomings(v: dict[str, Any]) -> list[str]:
-    """Return lines of text about instruments of a vehicle that gave no values, and about its clipped commands."""
+    """Return lines of text about the instruments of a vehicle that gave no values, and about its clipped commands."""
     # the first values of some instruments lack a reference, hence the minimum
     silent = [
         f"{name} {100 * share:.0f} %" for name, share in v.get("without_value", {}).items() if share >= LEAST_SHARE
@@ -237,14 +239,14 @@ def _shortcomings(v: dict[str, Any]) -> list[str]:
 
 
 def _legend(table: dict[str, Any]) -> list[str]:
-    """Return the lines that explain the columns with values."""
+    """Return the lines that explain those columns that have values."""
     keys = {"ranges": "ranges", "nav rms, nav max": "navigation_rms_m"}
     shown = [c for c in COLUMNS if c not in keys or any(keys[c] in v for v in table["vehicles"])]
     return ["", *(f"{column}: {COLUMNS[column]}" for column in shown), ""]
 
 
 def _vehicle_line(v: dict[str, Any]) -> str:
-    """Return the line of a vehicle below the headings."""
+    """Return the line for a vehicle below the headings."""
     distance = "   FROZEN" if v["distance_m"] is None else f"{v['distance_m']:7.0f} m"
     line = f"{v['name']:9} {distance} {v['sent']:5} {v['heard']:6} {sum(v['lost'].values()):5}  "
     if "ranges" in v:

@@ -1,13 +1,12 @@
-"""Export sonar and camera frames as an MCAP file of the ROS 2 messages of marine_acoustic_msgs and sensor_msgs.
+"""Export sonar and camera frames as an MCAP file with ROS 2 messages of marine_acoustic_msgs and sensor_msgs.
 
-- Images (forward-looking, side-scan, scanning): ProjectedSonarImage, with all beams of one range, then those of the
-  next range.
-- Soundings: SonarDetections and, under `/points`, PointCloud2 in the frame `map` (east, north, up).
-- Scanning sonars: in addition, each step as a SonarEcho (`/echo`, ping360_sonar_msgs; angles to starboard), and each turn as
-  a LaserScan (`/scan`) with the range of the strongest sample per step, counter-clockwise as ROS counts angles.
-- Cameras: Image, and their depths also as Image (`/depth`).
+- Images (forward-looking, side-scan, scanning): ProjectedSonarImage, with all beams of one range, followed by those of
+the next range. - Soundings: SonarDetections and, under `/points`, PointCloud2 in the frame `map` (east, north, up). -
+Scanning sonars: in addition, each step as a SonarEcho (`/echo`, ping360_sonar_msgs; angles to starboard), and each turn
+as a LaserScan (`/scan`) with the range of the strongest sample in each step, counter-clockwise as ROS counts angles. -
+Cameras: images as Image, and depths also as Image (`/depth`).
 
-Stamps are transmission times. Axes of a sonar: z ahead, x up, y to starboard; beams in the y-z plane.
+Stamps are transmission times. The axes of a sonar are z ahead, x up and y to starboard; its beams are in the y-z plane.
 """
 
 from __future__ import annotations
@@ -47,7 +46,9 @@ _PARTS = {
 
 
 def message_definition(fields: str, *parts: str) -> str:
-    """Return a message definition with a header, including the definitions of the messages within it (``parts``)."""
+    """Return a message definition with a header. It includes the definitions of the messages that it contains
+    (``parts``).
+    """
     used = ("std_msgs/Header", "builtin_interfaces/Time", *parts)
     return "\n".join(["std_msgs/Header header\n" + fields, *(f"{_RULE}\nMSG: {name}\n{_PARTS[name]}" for name in used)])
 
@@ -62,7 +63,7 @@ IMAGE, DETECTIONS = "marine_acoustic_msgs/msg/ProjectedSonarImage", "marine_acou
 POINTS, SCAN = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/LaserScan"
 ECHO, PICTURE = "ping360_sonar_msgs/msg/SonarEcho", "sensor_msgs/msg/Image"
 FLOAT32 = 7  #: code of the type float32 in PointField
-NEAREST = 0.5  #: minimum range in m: at shorter ranges, a scanning sonar receives only its own pulse
+NEAREST = 0.5  #: minimum range in m; at shorter ranges, a scanning sonar receives only its own pulse
 SCHEMAS = {
     IMAGE: _acoustic_definition(
         "geometry_msgs/Vector3[] beam_directions\nfloat32[] ranges\nmarine_acoustic_msgs/SonarImageData image",
@@ -91,11 +92,11 @@ SCHEMAS = {
         "float32 range_max\nfloat32[] ranges\nfloat32[] intensities"
     ),
 }
-DTYPES = {1: 0, 2: 2}  #: bytes per sample -> code of the type of the sample: u8, u16
+DTYPES = {1: 0, 2: 2}  #: code of the sample type (u8 or u16), by bytes per sample
 
 
 class CdrWriter:
-    """Builds a message in plain CDR: little-endian, each number aligned to its size."""
+    """Builds a message in plain CDR: little-endian, with each number aligned to its size."""
 
     def __init__(self) -> None:
         self._out = bytearray()
@@ -121,7 +122,7 @@ class CdrWriter:
 
     @property
     def message(self) -> bytes:
-        """The complete message."""
+        """The complete message in bytes."""
         return CDR_HEADER + bytes(self._out)
 
 
@@ -133,9 +134,9 @@ def _begin_message(frame: ImagingFrame) -> CdrWriter:
 
 
 def sonar_echo_message(frame: ImagingFrame) -> bytes:
-    """Return a step of a scanning sonar as SonarEcho, in whole metres, kilohertz and metres per second.
+    """Return a step of a scanning sonar as a SonarEcho, in whole metres, kilohertz and metres per second.
 
-    The gain is unknown (0).
+    The gain of the sonar is unknown and given as 0.
     """
     r, out = frame.record, _begin_message(frame)
     line = frame.samples[0] >> (8 * (int(r["sample_bytes"]) - 1))
@@ -148,7 +149,7 @@ def sonar_echo_message(frame: ImagingFrame) -> bytes:
 
 
 def image_message(frame: ImagingFrame, array: Any, encoding: str) -> bytes:
-    """Return rows of a camera as Image."""
+    """Return the rows of a camera frame as an Image."""
     out, data = _begin_message(frame), np.ascontiguousarray(array)
     out.add("I", data.shape[0], data.shape[1])
     out.text(encoding)
@@ -188,7 +189,7 @@ def frame_message(frame: ImagingFrame) -> tuple[str, bytes]:
 
 
 def point_cloud_message(frame: ImagingFrame) -> bytes:
-    """Return the detected soundings of a frame as PointCloud2: east, north, up and level."""
+    """Return the detected soundings of a frame as a PointCloud2 with east, north, up and level."""
     s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
     good = s["detection"] > 0.0
     north, east, down = frame.points[good].T
@@ -216,7 +217,7 @@ class ScanAccumulator:
         self._steps: list[ImagingFrame] = []
 
     def add_step(self, frame: ImagingFrame) -> bytes | None:
-        """Add a step. If it begins a new turn, return the LaserScan of the previous one."""
+        """Add a step. If it begins a new turn, return the LaserScan for the previous turn."""
         done = None
         if self._steps and frame.record["azimuth"] <= self._steps[-1].record["azimuth"]:
             done, self._steps = self._scan() if len(self._steps) > 1 else None, []
@@ -245,7 +246,7 @@ class ScanAccumulator:
 
 
 def frame_messages(frame: ImagingFrame, turns: dict[str, ScanAccumulator]) -> Iterator[tuple[str, str, bytes]]:
-    """Yield (topic, type, message) of a frame; ``turns`` keeps the unfinished turns."""
+    """Yield (topic, type, message) for each message of a frame; ``turns`` keeps the unfinished turns."""
     topic = f"/{frame.body}/{frame.name}"
     yield topic, *frame_message(frame)
     if frame.kind == "bathymetry":
@@ -259,8 +260,8 @@ def frame_messages(frame: ImagingFrame, turns: dict[str, ScanAccumulator]) -> It
 
 
 def write_sonar_messages(log: Path, out: Path, vehicle: str = "", name: str = "") -> int:
-    """Write frames of a log (all frames, or only the frames of one body or sonar) as ROS messages; return the number of
-    messages.
+    """Write frames from a log (all frames, or only the frames of one body or sonar) as ROS messages; return the number
+    of messages.
     """
     written = 0
     channels: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Write the log, a self-describing MCAP file per run in an open format; see docs/LOG.md."""
+"""Write the log, a self-describing MCAP file for each run, in an open format; see docs/LOG.md."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.bed import bed_around_fleet, mean_depth
 
-#: tables of bodies by name
+#: tables of bodies, by name
 _BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}
 MAX_BLOCKS = 64  #: maximum number of message blocks that are kept prepared
-#: columns of the table `clock` that describe the quality of a run
+#: columns of the `clock` table that describe the quality of a run
 HEALTH = (
     "realtime_factor",
     "ticks_late",
@@ -46,14 +46,14 @@ HEALTH = (
 
 
 def logged_table(name: str) -> Table:
-    """Return the table of bodies or of a sensor type, as the log contains it."""
+    """Return the table of bodies or of a sensor type in the form in which the log contains it."""
     return _BODY_TABLES.get(name) or sensor_table_of(name).visible
 
 
 @functools.cache
 def versions() -> Mapping[str, str]:
-    """Return the versions of the software that a run uses, and the machine properties that can change the last bits of
-    its results.
+    """Return the versions of the software that a run uses, and those machine properties that can change the last bits
+    of its results.
     """
     found = {"python": platform.python_version(), "kernels": machine_code.description(), **machine_traits()}
     for package in ("wavesim-sdk", "wavesim-server", "numpy", "numba", "llvmlite"):
@@ -70,17 +70,21 @@ class LogWriter:
     If the server is killed, the log remains readable up to its last complete chunk of ``chunk_ns``.
 
     A part that has reached ``<log part_size>`` or ``part_time`` is finished, and the log continues in another file.
+    ``name`` is the name of the server, by default that of the configuration.
     """
 
-    def __init__(self, place: Path | BinaryIO, loaded: LoadedConfig, seed: int, *, chunk_ns: int = CHUNK_NS) -> None:
+    def __init__(
+        self, place: Path | BinaryIO, loaded: LoadedConfig, seed: int, name: str = "", *, chunk_ns: int = CHUNK_NS
+    ) -> None:
         self._chunk_ns = chunk_ns
+        self._server = name or loaded.config.name
         self._place = place if isinstance(place, Path) else None
         self._loaded, self._seed = loaded, seed
         self._run, self._number, self._since = uuid.uuid4().hex, 1, 0
         self.names: dict[int, str] = {}
         self._suites: dict[int, tuple[str, ...]] = {}
         self._present: dict[int, dict[str, Any]] = {}
-        #: by tables, counts and rows, or by topic and count: the messages with the channels of this part
+        #: the messages with the channels of this part, by tables, counts and rows, or by topic and count
         self._blocks: dict[tuple[Any, ...], MessageBlock] = {}
         self._failure = ""
         self._now = 0  # simulation time of the last message
@@ -106,7 +110,7 @@ class LogWriter:
                 "configuration_file": self._loaded.path.name,
                 "digest": self._loaded.digest,
                 "seed": str(self._seed),
-                "server": config.name,
+                "server": self._server,
                 "origin": json.dumps([config.world.latitude, config.world.longitude]),
                 "step_ns": str(round(config.time.step * 1e9)),
                 "versions": json.dumps(dict(versions()), sort_keys=True),
@@ -122,7 +126,7 @@ class LogWriter:
         self._failure = self._failure or f"the log stopped: {error.strerror}"
 
     def _next_part(self) -> None:
-        """Finish this file and continue in another, which begins with the data that its reader needs."""
+        """Finish this file and continue in another file, which begins with the data that its reader needs."""
         if self._place is None:
             raise OSError(0, "the log cannot continue in another file")
         self._finish()
@@ -145,7 +149,7 @@ class LogWriter:
 
     @property
     def failure(self) -> str:
-        """The reason why the log is no longer written; empty while the log is written."""
+        """The reason why the log is no longer being written; empty while it is being written."""
         return self._failure
 
     def _write_guarded(self, time_ns: int, write: Callable[[], None]) -> None:
@@ -158,7 +162,7 @@ class LogWriter:
             self._on_disk_error(error)
 
     def _part_with_room(self, topic: str) -> LogPart:
-        """Return the current part, or a new one if it has no room for the topic."""
+        """Return the current part, or a new part if the current one has no room for the topic."""
         if not self._part.has_room(topic):
             self._next_part()
         return self._part
@@ -167,7 +171,7 @@ class LogWriter:
         self._write_guarded(time_ns, lambda: self._part_with_room(topic).add(topic, table, time_ns, data))
 
     def json(self, topic: str, time_ns: int, value: dict[str, Any]) -> None:
-        """Write a message of plain values: JSON in a ROS string, which every reader of ROS logs can decode."""
+        """Write a message of plain values as JSON in a ROS string, which every reader of ROS logs can decode."""
         self._add(topic, None, time_ns, _message(value))
 
     def record(self, topic: str, table: Table, time_ns: int, record: bytes) -> None:
@@ -175,8 +179,8 @@ class LogWriter:
         self._add(topic, table, time_ns, CDR_HEADER + record)
 
     def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
-        """Write the entry of a body, with its actuators and instruments in the order of their numbers, or its
-        departure.
+        """Write that a body was added, with its actuators and instruments in the order of their numbers, or that it was
+        removed.
         """
         self.names[row] = name
         self._blocks.clear()
@@ -197,24 +201,26 @@ class LogWriter:
         self.json("/run", time_ns, {"state": state})
 
     def health(self, time_ns: int, clock: Any) -> None:
-        """Write the health counters of the run. They depend on the machine, so the content hash excludes them."""
+        """Write the health counters of the run. They depend on the machine; therefore, the content hash excludes them."""
         self.json("/host/health", time_ns, {n: clock[n].item() for n in HEALTH})
 
     def damage(self, time_ns: int, text: str) -> None:
-        """Write a loss of data. Losses depend on wall time, so the content hash excludes them."""
+        """Write a loss of data. Losses depend on wall time; therefore, the content hash excludes them."""
         self.json("/host/damage", time_ns, {"text": text})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:
-        """Write a human-readable notice."""
+        """Write a notice for people."""
         self.json("/notices", time_ns, {"body": body, "text": text})
 
     def command(self, time_ns: int, sender: str, verb: str, arguments: Mapping[str, Any]) -> None:
-        """Write an executed command. ``sender`` is the body whose session sent the command; empty = the commander."""
+        """Write an executed command. ``sender`` is the body whose session sent the command; an empty name means the
+        commander.
+        """
         self.json("/commands", time_ns, {"sender": sender, "verb": verb, "arguments": dict(arguments)})
 
     def fault(self, time_ns: int, body: str, part: str, kind: str, *, begins: bool, **more: Any) -> None:
         """Write the start or end of a fault of an actuator or instrument (``part``); ``more`` contains the amount and
-        field of the fault.
+        the field of the fault.
         """
         what = {"body": body, "part": part, "kind": kind, "begins": begins}
         self.json("/faults", time_ns, {k: v for k, v in more.items() if v is not None} | what)
@@ -224,10 +230,11 @@ class LogWriter:
         self.json("/frozen", time_ns, {"bodies": list(names)})
 
     def table(self, time_ns: int, name: str, rows: Any, data: bytes) -> None:
-        """Write records of one table and tick.
+        """Write records of one table at one tick.
 
-        For tables of bodies (``state``, ``actuation``, ...), ``rows`` are the body rows. For values of a sensor type,
-        without hidden columns, ``rows`` has the body row and the instrument number in the suite for each record.
+        For tables of bodies (``state``, ``actuation``, ...), ``rows`` contains the body rows. For values of a sensor
+        type, without hidden columns, ``rows`` contains the body row and the instrument number in the suite for each
+        record.
         """
         who = np.reshape(rows, (-1, 1 if name in _BODY_TABLES else 2))
         places = np.zeros((len(who), 2), np.int64)
@@ -235,10 +242,10 @@ class LogWriter:
         self.records(time_ns, (name,), (len(who),), places.tobytes(), data)
 
     def records(self, time_ns: int, tables: Sequence[str], counts: Sequence[int], rows: bytes, data: bytes) -> None:
-        """Write records of one tick, ``counts`` of each table.
+        """Write records of one tick, of which ``counts`` belong to each table.
 
-        ``rows`` has, for each record, the body row and the instrument number in the suite (int64); the number is 0 in
-        tables of bodies. Values of sensors are without hidden columns.
+        For each record, ``rows`` contains the body row and the instrument number in the suite (int64); this number is 0
+        in tables of bodies. Sensor values are without hidden columns.
         """
         self._write_guarded(time_ns, lambda: self._add_records((tuple(tables), tuple(counts), rows), time_ns, data))
         self._flush()
@@ -258,7 +265,7 @@ class LogWriter:
         self._part.add_block(block, time_ns, data)
 
     def _topics(self, tables: Sequence[str], counts: Sequence[int], rows: bytes) -> Iterator[tuple[str, Table]]:
-        """Yield topic and table of each record."""
+        """Yield the topic and the table of each record."""
         who = iter(np.frombuffer(rows, np.int64).reshape(-1, 2).tolist())
         for name, count in zip(tables, counts, strict=True):
             table, of_bodies = logged_table(name), name in _BODY_TABLES
@@ -271,7 +278,7 @@ class LogWriter:
         self._blocks[key] = block
 
     def _block(self, topics: Sequence[tuple[str, Table]]) -> MessageBlock:
-        """Prepare messages of the first topics, as many as this part has room for."""
+        """Prepare messages for the first topics, as many as this part has room for."""
         channels = [self._part.channel(*t) for t in itertools.takewhile(lambda t: self._part.has_room(t[0]), topics)]
         return self._part.block(channels, [table.dtype.itemsize for _, table in topics[: len(channels)]])
 
@@ -291,7 +298,7 @@ class LogWriter:
         return f"/sensor/{self._name(row)}/{suite[number] if number < len(suite) else f'number{number}'}"
 
     def _flush(self) -> None:
-        """Pass complete chunks to the operating system, and begin another file when it is due."""
+        """Pass complete chunks to the operating system, and begin another file when that is due."""
         if self._failure:
             return
         log = self._loaded.config.log
@@ -304,7 +311,7 @@ class LogWriter:
             self._on_disk_error(error)
 
     def signals(self, sent: Any, receptions: Any) -> None:
-        """Write signals sent, and receptions with their outcomes."""
+        """Write the signals sent, and the receptions with their outcomes."""
         self._add_signals("/acoustics/sent", SENT, sent, sent["emission_ns"])
         self._add_signals("/acoustics/reception", RECEPTION, receptions, receptions["arrival_ns"])
 
@@ -323,12 +330,14 @@ class LogWriter:
             self._write_guarded(int(times_ns.max()), write)
 
     def frame(self, frame: ImagingFrame) -> None:
-        """Write a frame of an imaging sonar under the names that it carries."""
+        """Write a frame from an imaging sonar under the names that the frame contains."""
         data = frame.record.tobytes() + struct.pack("<I", len(frame.payload)) + frame.payload
         self.record(f"/sonar/{frame.body}/{frame.name}", FRAME, int(frame.record["time_ns"]), data)
 
     def estimate(self, time_ns: int, body: str, values: list[float | None]) -> None:
-        """Write the estimate of a body's on-board navigator. It may precede the entry of the body in the log."""
+        """Write the estimate from a body's on-board navigator. It may come before the message that adds the body to the
+        log.
+        """
         numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
         if len(numbers) == 10:
             self.record(f"/estimate/{body}", ESTIMATE, time_ns, numbers.tobytes())

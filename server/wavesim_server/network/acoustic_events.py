@@ -24,7 +24,7 @@ PushEvent = Callable[[Session, AnyEvent], None]
 
 
 class RequestAllowance:
-    """Limit on the rate of requests in simulated time. A session may send the requests of ten seconds in one burst."""
+    """Limit on the request rate in simulated time. A session may send the requests for ten seconds in one burst."""
 
     def __init__(self, rate: float, what: str = "acoustic requests") -> None:
         self.rate, self.what = rate, what
@@ -32,7 +32,7 @@ class RequestAllowance:
         self._left: dict[int, tuple[float, int]] = {}  # session -> requests left, and the time of the last update
 
     def consume(self, token: int, name: str, now_ns: int) -> None:
-        """Consume one request of a session. Raises ValueError if the session's limit is exceeded."""
+        """Count one request of a session. Raises ValueError if the session's limit is exceeded."""
         left, since = self._left.get(token, (BURST_S * self.rate, now_ns))
         left = min(left + self.rate * (now_ns - since) * 1e-9, BURST_S * self.rate)
         self._left[token] = (left - 1.0, now_ns) if left >= 1.0 else (left, now_ns)
@@ -41,7 +41,7 @@ class RequestAllowance:
             raise ValueError(f"more than {self.rate:g} {self.what} per simulated second; this request is dropped")
 
     def remove(self, token: int) -> None:
-        """Remove a session that ended."""
+        """Remove a session that has ended."""
         self._left.pop(token, None)
 
 
@@ -52,7 +52,7 @@ class PayloadStore:
         self._kept: dict[int, tuple[bytes, int]] = {}  # signal -> payload, emission time
 
     def keep(self, sent: Any) -> None:
-        """Keep the payload of a signal until no node can still receive it."""
+        """Keep the payload of a signal until no node can receive it any more."""
         now, size = int(sent["emission_ns"]), int(sent["payload_bytes"])
         self._kept[int(sent["id"])] = (bytes(sent["payload"]).ljust(size, b"\0")[:size], now)
         for old, (_, since) in list(self._kept.items()):
@@ -61,7 +61,7 @@ class PayloadStore:
             del self._kept[old]
 
     def payload_of(self, signal: int) -> bytes | None:
-        """Return the payload of a signal, or None."""
+        """Return the payload of a signal, or None if it is not stored."""
         return self._kept.get(signal, (None, 0))[0]
 
 
@@ -74,7 +74,7 @@ def push_signal_events(
     crews: Crews,
     push: PushEvent,
 ) -> None:
-    """Push events to the sessions that sent a signal and to those that listen.
+    """Push events to the sessions that sent a signal and to the sessions that listen.
 
     ``senders`` and ``receivers`` are True where the same body still occupies the row. The other records do not concern
     any session.

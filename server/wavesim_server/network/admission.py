@@ -21,20 +21,23 @@ from wavesim_world.config import BodyConfig, LoadedConfig, Model
 from wavesim_world.config.sensors import InstrumentConfig
 
 MIN_PERIOD_NS = 1_000_000
-MAX_AGE_PERIODS = 5.0  #: values older than this are stale: the emulator has ended, hangs, or is too slow
+#: age in periods above which values are stale, because the emulator has exited, is hanging, or is too slow
+MAX_AGE_PERIODS = 5.0
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
 @dataclass(frozen=True)
 class JoinResult(Admission):
-    """The result of an admitted join. It adds the grant, which only the server uses, to what the client receives."""
+    """The result of an admitted join. In addition to the data that the client receives, it contains the grant, which
+    only the server uses.
+    """
 
     grant: SessionGrant = SessionGrant(-1, "", "", 0, True, False, Right(0), False, 0, (), ())
 
 
 @dataclass(frozen=True)
 class Roster:
-    """Bodies that are in the simulation or about to enter it, and the number of observers."""
+    """The bodies that are in the simulation or about to be added, and the number of observers."""
 
     rows: Mapping[str, int] = field(default_factory=dict)  #: rows of the bodies, by name
     models: Mapping[int, str] = field(default_factory=dict)  #: model names of the bodies, by row
@@ -57,7 +60,7 @@ class AdmissionPolicy:
         self._suites: dict[str, tuple[InstrumentConfig, ...]] = {}
 
     def admit(self, join: Join, roster: Roster) -> JoinResult:
-        """Return the data that a client receives. Raises NotAdmitted with the reason if the join is refused."""
+        """Return the data that a client receives. If the join is refused, raise a NotAdmitted with the reason."""
         role = Role(join.role)
         if not join.name or (role is not Role.OBSERVER and not _NAME.fullmatch(join.name)):
             raise NotAdmitted(Refusal.BAD_VALUE, "invalid name: use 1 to 31 letters, digits, - and _")
@@ -85,9 +88,10 @@ class AdmissionPolicy:
         return self._suites[key]
 
     def parts_of(self, name: str, model: str) -> BodyParts:
-        """Return actuators and sensors of a body: by its configured name, otherwise by its model.
+        """Return the actuators and sensors of a body, which are found by its configured name or, otherwise, by its
+        model.
 
-        Both results are empty for an unknown body.
+        For an unknown body, both lists are empty.
         """
         if name in self.reserved_rows:
             model = self.config.fleet.bodies[self.reserved_rows[name]].model
@@ -192,7 +196,7 @@ class AdmissionPolicy:
         return rights, others
 
     def _sensors(self, join: Join, suite: Sequence[InstrumentConfig]) -> tuple[SensorDescription, ...]:
-        """Return descriptions of the sensors that a join selects."""
+        """Return the descriptions of the sensors that a join selects."""
         descriptions = self.describe(suite)
         known = [s.name for s in descriptions]
         for name in join.sensors or ():
@@ -202,7 +206,7 @@ class AdmissionPolicy:
         return tuple(s for s in descriptions if join.sensors is None or s.name in join.sensors)
 
     def describe(self, suite: Sequence[InstrumentConfig]) -> tuple[SensorDescription, ...]:
-        """Return descriptions of a suite's sensors that clients may receive, numbered as in the suite."""
+        """Return the descriptions of those sensors in a suite that clients may receive, numbered as in the suite."""
         return tuple(describe_instrument(k, i, self.step_ns) for k, i in enumerate(suite) if i.parameters.send)
 
 

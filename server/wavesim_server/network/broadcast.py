@@ -1,4 +1,6 @@
-"""Datagrams to many sessions: STATE and STEP for clients, FLEET for observers. A failure affects only the session that caused it."""
+"""Datagrams to many sessions: STATE and STEP for clients, and FLEET for observers. A failure affects only the session
+that caused it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ BATCHING_S = 0.005  #: maximum time between two batches of states
 
 @dataclass(frozen=True)
 class DatagramRows:
-    """Datagrams of one length, one per row, and the sessions that receive them."""
+    """Datagrams of the same length, one for each row, and the sessions that receive them."""
 
     matrix: Any
     sessions: list[Session]
@@ -34,7 +36,7 @@ class DatagramRows:
 class StateBroadcaster:
     """Writes datagrams into :attr:`outgoing`, in the order of their sequence numbers.
 
-    ``bodies`` holds the bodies in the simulation by row, and ``lives`` their generations.
+    ``bodies`` contains the bodies in the simulation by row, and ``lives`` contains their generations.
     """
 
     def __init__(
@@ -56,11 +58,11 @@ class StateBroadcaster:
         self._bodies, self._tick_and_state, self._generations = bodies, tick_and_state, lives
 
     def identity(self) -> Record:
-        """Return the table `identity`."""
+        """Return the `identity` table."""
         return self.vehicles["identity"].snapshot()[1]
 
     def collect_session_datagrams(self) -> None:
-        """Move the datagrams that the sessions produced to :attr:`outgoing`."""
+        """Move the datagrams that the sessions have produced to :attr:`outgoing`."""
         if self.sessions.outgoing:
             self.outgoing.append(self.sessions.outgoing)
             self.sessions.outgoing = []
@@ -75,7 +77,7 @@ class StateBroadcaster:
             self._write(remote, self.writer.view(tick, run_state), Type.STEP, now)
 
     def poll(self, now: float) -> float:
-        """Send the STATE and FLEET messages that are due; return the time of the next call."""
+        """Send the STATE and FLEET messages that are due; return the time at which to call this method again."""
         due = [m for m in self.crews.unpaced if now >= m.next_state]
         if due:
             self._send_states(due, now)
@@ -99,7 +101,7 @@ class StateBroadcaster:
             self._write(remote, self.writer.view(tick, run_state), Type.STATE, now)
 
     def _mark_aboard(self, members: list[CrewMember]) -> None:
-        """Mark the bodies that the engine has added. Before that, their rows contain no data to send."""
+        """Mark the bodies that the engine has added. Before they are marked, their rows do not contain data to send."""
         identity = self.identity()
         for m in members:
             who = identity[m.row]
@@ -130,7 +132,7 @@ class StateBroadcaster:
                     self._write([m], view, kind, now)
 
     def _hand_to_local(self, members: list[CrewMember], tick: int, run_state: int, is_step: bool) -> list[CrewMember]:
-        """Hand the states to the clients in this process; return the other members."""
+        """Pass the states to the clients in this process; return the other members."""
         remote = []
         for m in members:
             session = m.session

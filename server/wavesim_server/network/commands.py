@@ -1,4 +1,4 @@
-"""Commands: check permissions, keep track of those the engine is executing, and return their results."""
+"""Commands: check permissions, keep track of the commands that the engine is executing, and return their results."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from wavesim_server.network.admission import BodyParts
 from wavesim_server.network.crews import Crews, SessionGrant
 from wavesim_world.sensor_faults import parse_fault
 
-COMMANDER, CONFIGURATION = "", "configuration"  #: identifiers of senders that are not sessions
+COMMANDER, CONFIGURATION = "", "configuration"  #: identifiers of those senders that are not sessions
 MAX_PENDING = 256  #: maximum number of pending commands
 AnswerCallback = Callable[[bool, str], None]
 
 
 def permit_command(command: Command, berth: SessionGrant) -> Command:
-    """Return a session's command with its own body filled in. Raises ValueError if the session lacks the right."""
+    """Return a session's command with the session's own body filled in. Raises ValueError if the session lacks the
+    right.
+    """
     right = commands.RIGHTS[type(command)]
     if not berth.rights & right:
         raise ValueError(f"this session has no right to '{commands.verb_of(command)}'; grant it with <network><grant>")
@@ -38,7 +40,7 @@ def permit_command(command: Command, berth: SessionGrant) -> Command:
 
 
 def check_recipient(command: Command, crews: Crews) -> Command:
-    """Return the command. Raises ValueError if it is for a program, and no program accepts it."""
+    """Return the command. Raises ValueError if the command is for a program but no program accepts it."""
     if isinstance(command, items.Mission) and crews.mission_pilot(command.body) is None:
         raise ValueError(f"mission: no program that accepts missions is driving '{command.body}'")
     if isinstance(command, items.VehicleCommand) and crews.pilot_of(command.body) is None:
@@ -47,9 +49,10 @@ def check_recipient(command: Command, crews: Crews) -> Command:
 
 
 def parse_queue_command(message: dict[str, Any], parts_of: Callable[[str], BodyParts]) -> Command:
-    """Parse a command from the commander's queue. Raises ValueError, with the reason, if the command is invalid.
+    """Parse a command from the commander's queue. If the command is invalid, raise a ValueError with the reason.
 
-    ``parts_of`` returns the actuators and sensors of a body, because the amount of a fault may carry a unit.
+    ``parts_of`` returns the actuators and sensors of a body; it is needed because the amount of a fault may contain a
+    unit.
     """
     arguments = {k: v for k, v in message.items() if k not in ("verb", "reply", "id")}
     verb = message["verb"]
@@ -65,7 +68,7 @@ def parse_queue_command(message: dict[str, Any], parts_of: Callable[[str], BodyP
 
 
 def _amount_in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[str], BodyParts]) -> float:
-    """Parse an amount with or without a unit, and return its number."""
+    """Parse an amount with or without a unit, and return it as a number."""
     try:
         return float(amount)
     except ValueError:

@@ -1,6 +1,7 @@
-"""Crews: the sessions of each body by role, and the data that each session receives.
+"""Crews, which are the sessions of each body by role, and the data that each session receives.
 
-A body has one pilot (ordinal 0) and any number of instruments and listeners (ordinals from 1; the lowest free one).
+A body has one pilot (ordinal 0) and any number of instruments and listeners, which have ordinals from 1 (the lowest
+free one).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _NUMBER, _ORDINAL, _EPOCH = (1 << 32) - 1, (1 << 16) - 1, (1 << 15) - 1
 
 @dataclass(frozen=True)
 class SessionGrant:
-    """The rights and data granted to a session when it joined; fixed for the life of the session."""
+    """The rights and data that are granted to a session when it joins; they stay fixed for the life of the session."""
 
     row: int  #: row of the body; -1 for observers
     body: str  #: name of the body
@@ -33,9 +34,9 @@ class SessionGrant:
     watches_others: bool  #: whether the rights also apply to other bodies
     actuator_count: int
     suite: tuple[InstrumentConfig, ...]  #: sensors of the body, by number
-    max_age_ns: tuple[int, ...]  #: maximum age of a value of each sensor
+    max_age_ns: tuple[int, ...]  #: maximum age of a value from each sensor
     lockstep_ticks: int = 0
-    is_newcomer: bool = False  #: whether the body is missing from the configuration
+    is_newcomer: bool = False  #: whether the body is not in the configuration
 
 
 @dataclass
@@ -44,9 +45,9 @@ class CrewMember:
 
     session: Session
     grant: SessionGrant
-    period: float  #: wall time between two states; infinite = no states
+    period: float  #: wall time between two states; infinite means that no states are sent
     sensor_numbers: tuple[int, ...] = ()  #: numbers of the sensors that the session receives
-    described_sensors: set[int] = field(default_factory=set)  #: sensors whose description the client has received
+    described_sensors: set[int] = field(default_factory=set)  #: sensors whose descriptions the client has received
     wants_acoustics: bool = True
     wants_effort: bool = False
     wants_others: bool = False
@@ -71,11 +72,13 @@ class CrewMember:
         return self.grant.lockstep_ticks > 0
 
     def is_due(self, tick: int) -> bool:
-        """Whether the session receives the STEP of a tick."""
+        """Whether the session receives the STEP at a tick."""
         return self.in_lockstep and tick % self.grant.lockstep_ticks == 0
 
     def select_sensors(self, names: Sequence[str] | None) -> str:
-        """Select the sensors that the session receives (None = all). Returns an error message, empty if all are valid."""
+        """Select the sensors that the session receives (None = all). Returns an error message, which is empty if all
+        names are valid.
+        """
         known = {i.name: k for k, i in enumerate(self.grant.suite) if i.parameters.send}
         for name in names or ():
             if name not in known:
@@ -90,10 +93,10 @@ class Crews:
 
     def __init__(self) -> None:
         self.by_token: dict[int, CrewMember] = {}
-        self.unpaced: list[CrewMember] = []  #: members that receive states by wall time
-        self.shortest_period = math.inf  #: shortest state period of these members
+        self.unpaced: list[CrewMember] = []  #: members that receive states at intervals of wall time
+        self.shortest_period = math.inf  #: shortest state period of the members that receive states
         self.effort_rows: tuple[int, ...] = ()  #: rows of the bodies whose forces a session receives
-        #: row and period in ticks of the instruments in lockstep
+        #: row and period in ticks of each instrument in lockstep
         self.instrument_steps: tuple[tuple[int, int], ...] = ()
         self._rows: dict[int, dict[int, CrewMember]] = {}
         self.first_epoch = 0  #: epoch of an ordinal that has not been used yet
@@ -114,13 +117,13 @@ class Crews:
         self.rearrange()
 
     def start_new_epochs(self, rng: random.Random) -> None:
-        """Start the epochs at random numbers. A late answer to a session of an earlier front then does not match a new
-        session.
+        """Start the epochs at random numbers, so that a late answer to a session of an earlier front does not match a
+        new session.
         """
         self.first_epoch = rng.randrange(1, _EPOCH)
 
     def leave(self, token: int) -> CrewMember | None:
-        """Remove a session and return its member; None if it was not a member."""
+        """Remove a session and return its member; None if the session was not a member."""
         member = self.by_token.pop(token, None)
         if member is None:
             return None
@@ -147,11 +150,11 @@ class Crews:
         return [crew[k] for k in sorted(crew)] if crew else []
 
     def instruments_due(self, row: int, tick: int) -> list[CrewMember]:
-        """Return the instruments of a body in lockstep that are due at a tick, by ordinal."""
+        """Return those instruments of a body that are in lockstep and due at a tick, by ordinal."""
         return [m for m in self.members_of(row) if m.role is not Role.PILOT and m.is_due(tick)]
 
     def pilot(self, row: int) -> CrewMember | None:
-        """Return the pilot of a body, or None."""
+        """Return the pilot of a body, or None if there is none."""
         return self._rows.get(row, {}).get(0)
 
     def mission_pilot(self, body: str) -> CrewMember | None:
@@ -160,7 +163,7 @@ class Crews:
         return pilot if pilot is not None and pilot.takes_missions else None
 
     def pilot_of(self, body: str) -> CrewMember | None:
-        """Return the pilot of the body with this name, or None."""
+        """Return the pilot of the body with this name, or None if there is none."""
         return next((m for m in self.pilots() if m.grant.body == body), None)
 
     def pilots(self) -> Iterator[CrewMember]:
@@ -168,14 +171,14 @@ class Crews:
         return (m for m in self.by_token.values() if m.role is Role.PILOT)
 
     def watching_others(self) -> list[CrewMember]:
-        """Return the members that are informed when other bodies enter or leave."""
+        """Return the members that are informed when other bodies are added or removed."""
         return [m for m in self.by_token.values() if m.wants_others]
 
     @staticmethod
     def request_tag(member: CrewMember, number: int) -> int:
         """Combine the number of a request with the number of its session, for use in records.
 
-        The answer to the request contains this number, which identifies the session.
+        The answer to the request contains this combined number, which identifies the session.
         """
         return number | member.ordinal << 32 | member.epoch << 48
 

@@ -1,4 +1,4 @@
-"""Data that a run has lost. The log and the status list each loss, so that an incomplete run is recognisable."""
+"""Data that a run has lost. The log and the status list each loss, so that an incomplete run can be recognised."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from wavesim_sdk.tables import RunState
 from wavesim_server.logbook.writer import LogWriter
 
-MAX_TEXTS = 100  #: maximum number of texts that are stored; later losses are only counted
+MAX_TEXTS = 100  #: maximum number of loss texts that are stored; later losses are only counted
 
 
 class DataLossReport:
-    """Losses while the clock ran. ``clock`` returns the clock's record."""
+    """Losses while the clock was running. ``clock`` returns the record of the clock."""
 
     def __init__(self, log: LogWriter | None, clock: Callable[[], Any]) -> None:
         self.log, self._clock = log, clock
@@ -35,7 +35,7 @@ class DataLossReport:
         )
 
     def count_omitted(self, records: int) -> None:
-        """Count records that are not logged because their bodies left before this front took over."""
+        """Count the records that are not logged because their bodies were removed before this front took over."""
         self._omitted_count += records
 
     def write_summary(self) -> None:
@@ -57,7 +57,7 @@ class DataLossReport:
             self.log.damage(time_ns, text)
 
     def take_log_failure(self) -> str:
-        """Return the reason why the log is no longer written, but only once; otherwise return an empty text."""
+        """Return the reason why the log is no longer being written, but only once; otherwise, return an empty text."""
         if self.log is None or self._log_failed or not self.log.failure:
             return ""
         self._log_failed = True

@@ -18,7 +18,7 @@ from wavesim_server.network.admission import JoinResult
 from wavesim_server.network.crews import SessionGrant
 from wavesim_world.config import LoadedConfig
 
-RunSoon = Callable[[Callable[[], None]], None]  #: runs a function in the front's thread, soon
+RunSoon = Callable[[Callable[[], None]], None]  #: runs a function in the thread of the front end, soon
 
 
 class EmulatorSessions:
@@ -90,7 +90,7 @@ class EmulatorSessions:
         self.by_token[session.token] = session, service
 
     def _report_due(self, token: int, due: int) -> None:
-        """Continue in the front's thread; this is called in the thread of the claim."""
+        """Continue in the thread of the front end; this is called in the thread of the claim."""
         assert self.run_soon is not None
         self.run_soon(lambda: self._on_due(token, due))
 

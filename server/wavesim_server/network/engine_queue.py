@@ -1,4 +1,4 @@
-"""Sends the front's commands to the engine, in order, and never blocks."""
+"""Sends commands from the front to the engine, in order and without ever blocking."""
 
 from __future__ import annotations
 
@@ -13,25 +13,27 @@ from wavesim_server.messages import ClientMessage, EngineCommand, FrontCommand, 
 
 
 class EngineCommands(Protocol):
-    """Commands to the engine."""
+    """Queue of commands to the engine."""
 
     def send(self, command: FrontCommand) -> None:
         """Queue a command."""
 
     def forward(self, row: int, session: int, message: Actuate | Done, payload: bytes) -> None:
-        """Queue a client's message, which has been checked, with its bytes; see :class:`~messages.ClientMessage`."""
+        """Queue a client's message, which has already been checked, with its bytes; see
+        :class:`~messages.ClientMessage`.
+        """
 
     def request(self, row: int, number: int, item: bytes) -> None:
-        """Queue an acoustic request of the body in a row. The result of the request contains the same number."""
+        """Queue an acoustic request from the body in a row. The result of the request contains the same number."""
 
     def execute(self, number: int, command: bytes) -> None:
         """Queue a command, which is an item of REQUESTS. The result of the command contains the same number."""
 
     def leave(self, row: int) -> None:
-        """Queue the departure of the body in a row."""
+        """Queue the removal of the body in a row."""
 
     def flush(self) -> None:
-        """Write as many commands as there is room for."""
+        """Write as many waiting commands as there is room for."""
 
 
 class EngineQueue:
@@ -44,7 +46,7 @@ class EngineQueue:
 
     @property
     def waiting_count(self) -> int:
-        """Number of commands that wait for room."""
+        """Number of commands that are waiting for room."""
         return len(self._backlog)
 
     def send(self, command: FrontCommand) -> None:

@@ -1,4 +1,4 @@
-"""Forward the engine's events to sessions, log and shared memory."""
+"""Forward events from the engine to sessions, log and shared memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wavesim_server.network.simulation_clock import SimulationClock
 
 
 class EngineEventDispatcher:
-    """Handles the events of the engine, except :class:`~wavesim_server.messages.LockstepDueEvent`."""
+    """Handles the events from the engine, except :class:`~wavesim_server.messages.LockstepDueEvent`."""
 
     def __init__(
         self,
@@ -47,12 +47,13 @@ class EngineEventDispatcher:
         self.pending_commands, self.log, self.clock, self.step_ns, self.print_line = under_way, log, clock, step_ns, say
         self._count_omitted = leave_out
         self.generations = lives  # by row: generation of the body whose sessions are served
-        self.logged_generations = np.zeros_like(lives)  #: generation, by row, of the body listed in the log; 0 = none
+        #: generation, by row, of the body listed in the log; 0 means that no body is listed
+        self.logged_generations = np.zeros_like(lives)
         self.payloads = acoustic_events.PayloadStore()
         self._new_notices: list[tuple[int, int, str, str]] = []  # notices of pilots at one time: time, row, body, text
 
     def dispatch(self, event: messages.EngineEvent) -> None:
-        """Handle one event."""
+        """Handle one event from the engine."""
         if self._new_notices:
             self._log_notices_before(self.clock.time_ns)
         match event:
@@ -82,8 +83,8 @@ class EngineEventDispatcher:
     def _table(self, log: LogWriter, e: messages.LogRecordsEvent) -> None:
         """Log the records of those bodies that are listed in the log.
 
-        After a front has taken over, some records may belong to bodies that left in the meantime; those are only
-        counted.
+        After a front has taken over, some records may belong to bodies that were removed in the meantime; such records
+        are only counted.
         """
         lives = np.frombuffer(e.generations, np.int64)
         there = (self.logged_generations[np.frombuffer(e.rows, np.int64)[::2]] == lives) | (lives == messages.NO_BODY)
@@ -158,9 +159,9 @@ class EngineEventDispatcher:
             self.observers.announce_body(body)
 
     def report_notice(self, time_ns: int, member: CrewMember, text: str) -> None:
-        """Publish and log a notice of a pilot.
+        """Publish and log a notice from a pilot.
 
-        The notice is not sent to the crew, so that a session with many notices does not slow down the others.
+        The notice is not sent to the crew, so that a session with many notices does not slow down the other sessions.
         """
         text = sanitise_text(text, TEXT_BYTES)
         self.tables.notice(time_ns, member.row, member.grant.body, text)
@@ -169,14 +170,16 @@ class EngineEventDispatcher:
             self._new_notices.append((time_ns, member.row, member.grant.body, text))
 
     def _log_notices_before(self, time_ns: float) -> None:
-        """Log the notices of pilots before a time, by row: the order in which pilots answer a step differs from run to run."""
+        """Log the notices that pilots sent before a given time, sorted by row, because the order in which pilots answer
+        a step differs from run to run.
+        """
         if self._new_notices and self._new_notices[0][0] < time_ns and self.log is not None:
             for at_ns, _, body, text in sorted(self._new_notices, key=lambda notice: notice[1]):
                 self.log.notice(at_ns, body, text)
             self._new_notices.clear()
 
     def finish(self) -> None:
-        """Log what has waited for later notices of the same time."""
+        """Log the notices that have been waiting for later notices of the same time."""
         self._log_notices_before(math.inf)
 
     def _notice(self, n: messages.NoticeEvent) -> None:

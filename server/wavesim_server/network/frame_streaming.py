@@ -1,4 +1,6 @@
-"""Stream the frames of imaging sonars and cameras to their subscribers: in pieces, at a limited rate, each frame once."""
+"""Stream the frames from imaging sonars and cameras to their subscribers, in pieces and at a limited rate. Each frame
+is sent once.
+"""
 
 from __future__ import annotations
 
@@ -21,33 +23,33 @@ from wavesim_world.config import LoadedConfig
 
 POLL_PERIOD_S = 0.005  #: interval between two checks for new frames
 SEND_S = 0.002  #: interval between two bursts of pieces
-#: duration of one burst at the limited rate; a longer burst would overflow a receiver's socket
+#: duration of one burst at the limited rate; a longer burst would overflow the socket of a receiver
 BURST_S = 0.01
 
 
 @dataclass
 class _SonarCursor:
-    """The position of a session in the frames of one instrument."""
+    """The position of a session in the frames from one instrument."""
 
-    last_frame: int  #: sequence number of the newest checked frame in the ring
+    last_frame: int  #: sequence number of the newest frame in the ring that has been checked
     last_described: int = 0  #: number of frames sent
     next: float = 0.0
 
 
 @dataclass
 class FrameSubscription:
-    """The subscription of one session."""
+    """The frame subscription of one session."""
 
     member: CrewMember
     period: float
-    cursors: dict[int, _SonarCursor] = field(default_factory=dict)  #: state of each frame stream by instrument number
+    cursors: dict[int, _SonarCursor] = field(default_factory=dict)  #: state of each frame stream, by instrument number
     pieces: deque[Piece] = field(default_factory=deque)  #: remaining pieces of the current frame
     credit: float = 0.0  #: number of bytes that may currently be sent
     credited_at: float = 0.0
 
 
 class FrameStreamer:
-    """All subscriptions. ``rate`` is the limit for each, in bytes per second."""
+    """All frame subscriptions. ``rate`` is the limit for each of them in bytes per second."""
 
     def __init__(
         self, server: str, sessions: ServerSessions, instruments: InstrumentLocator | None, rate: float
@@ -57,7 +59,7 @@ class FrameStreamer:
         self._rings: FrameRings | None = None
 
     def subscribe(self, member: CrewMember, names: Any, period: float, now: float) -> None:
-        """Handle the request FRAMES. Raises ValueError if it is invalid."""
+        """Handle a FRAMES request. Raises ValueError if it is invalid."""
         suite = member.grant.suite
         sonars = {i.name: k for k, i in enumerate(suite) if i.type in FRAME_SENSOR_TYPES and i.parameters.send}
         for name in names or ():
@@ -79,7 +81,7 @@ class FrameStreamer:
         self.by_token[member.session.token] = feed
 
     def _ring(self, member: CrewMember, number: int) -> tuple[int, int] | None:
-        """Return (ring, generation) of an instrument of a body in the simulation, or None."""
+        """Return (ring, generation) for an instrument on a body in the simulation, or None."""
         assert self._rings is not None
         assert self._instruments is not None  # a body with a sonar has rows of instruments
         found = self._instruments.locate(member.row, number)
@@ -93,7 +95,7 @@ class FrameStreamer:
         return int(self._rings.done[found[0]]) if found is not None else 0
 
     def poll(self, now: float) -> float:
-        """Send all pieces that are due; return the time of the next call."""
+        """Send all pieces that are due; return the time at which to call this method again."""
         later = math.inf
         for token, feed in list(self.by_token.items()):
             if feed.member.session.is_over:
@@ -116,7 +118,7 @@ class FrameStreamer:
         return max(SEND_S, PIECE_BYTES / self._rate) if feed.pieces else POLL_PERIOD_S
 
     def _start_newest_frame(self, feed: FrameSubscription, now: float) -> None:
-        """Start the newest frame of the sonar that has waited longest, if it has a new one."""
+        """Start to send the newest frame of the sonar that has waited longest, if that sonar has a new frame."""
         assert self._rings is not None
         for number, sonar in sorted(feed.cursors.items(), key=lambda item: item[1].next):
             found = self._ring(feed.member, number)
@@ -139,7 +141,9 @@ class FrameStreamer:
 
 
 class FrameLogger:
-    """Logs every n-th frame, as the instruments are configured. In fast mode, their emulator waits for the log."""
+    """Logs every n-th frame, as configured for each instrument. In fast mode, the emulator of the instrument waits for
+    the log.
+    """
 
     def __init__(
         self,
@@ -150,12 +154,12 @@ class FrameLogger:
         lost: Callable[[str], None],
     ) -> None:
         self._server, self._loaded, self._bodies, self._log, self._report_loss = server, loaded, bodies, log, lost
-        self._every: dict[tuple[str, str], int] = {}  #: log every n-th frame: n by body and instrument
+        self._every: dict[tuple[str, str], int] = {}  #: n by body and instrument, if every n-th frame is logged
         self._rings: FrameRings | None = None
         self._seen: Any = None
 
     def poll(self, now: float) -> float:
-        """Write new frames. Return the time of the next call."""
+        """Write the new frames to the log. Return the time at which to call this method again."""
         if not any(self._loaded.sensor_rows.get(type_) for type_ in FRAME_SENSOR_TYPES):
             return math.inf
         if self._rings is None:
@@ -187,7 +191,7 @@ class FrameLogger:
             self._report_loss(f"{missing} frames {whose} arrived too fast for the log")
 
     def _log_every(self, frame: ImagingFrame) -> int:
-        """Return the log interval of an instrument, in frames."""
+        """Return the log interval of an instrument in frames."""
         key = frame.body, frame.name
         if key not in self._every:
             suite = self._loaded.suite_by_name(frame.body, dict(self._bodies.values()).get(frame.body, ""))

@@ -1,7 +1,7 @@
-"""The front's core: everything between network, engine and commander, without socket, clock or process.
+"""The core of the front: everything between network, engine and commander, without a socket, a clock or a process.
 
 The inputs are datagrams, engine events and commands, each with ``now``. The outputs are datagrams, commands to the
-engine and replies to the commander. An error that a session causes in the front ends only that session.
+engine and replies to the commander. If a session causes an error in the front, the error ends only that session.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wavesim_sdk.commander import CommandReply
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import BodyType
 from wavesim_sdk.wire import items
-from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role
+from wavesim_sdk.wire.messages import SHUTDOWN, Join, Refusal, Resumption, Role
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import (
     Actuated,
@@ -66,8 +66,8 @@ FEW_SESSIONS = 64
 GENERATION_MARGIN = 1000  #: margin for the generations of bodies that an earlier front may have added to a row
 #: intervals between two polls of the sessions, for few sessions and for many
 SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04
-LONG_S = 0.1  #: when a wait exceeds this time, the waiting budgets are checked
-#: if the front was inactive for longer than this, it stalled itself, and its clients are not charged
+LONG_S = 0.1  #: time in s beyond which a wait leads to a check of the waiting budgets
+#: if the front was inactive for longer than this, the front itself stalled, and the time is not charged to its clients
 STALL_THRESHOLD_S = 0.25
 GONE_TEXTS = {
     "left": "left",
@@ -86,7 +86,7 @@ _JOINED_TEXTS = {Resumption.NEW: "joined", Resumption.RESUMED: "rejoined", Resum
 class Front:
     """The front of one server.
 
-    ``print_line`` prints a human-readable line.
+    ``print_line`` prints a line for people.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Front:
         self._suspended: dict[int, CrewMember] = {}  # session -> pilot that waits while another client drives
         #: replies to the commander, each with the command that it answers
         self.replies: list[tuple[dict[str, Any], CommandReply]] = []
-        #: function that returns the process's part of the status
+        #: function that returns the part of the status that concerns the process
         self.gauges: Callable[[], dict[str, Any]] = dict
         self.tables = FrontTables(areas["simulation"], areas["vehicles"])
         self.admission_policy, self.crews = AdmissionPolicy(loaded, step_ns), Crews()
@@ -136,12 +136,13 @@ class Front:
         self.observers = Observers(self.sessions.push)
         self.emulators = EmulatorSessions(name, loaded, areas, self.sessions, lambda: self.now)
         self.pending_commands = PendingCommands(self.engine_queue.execute)
-        #: row -> name and model of bodies that are in the simulation or about to enter it
+        #: name and model of the bodies that are in the simulation or about to be added, by row
         self.bodies: dict[int, tuple[str, str]] = {
             row: (b.name, b.model) for row, b in enumerate(self.config.fleet.bodies) if b.client == "none"
         }
         self.reports = RunReports(print_line, self.tables, self.data_loss, self.clock, self.bodies)
-        #: generation, by row, of the body whose sessions are served; events about earlier bodies concern no session
+        #: generation, by row, of the body whose sessions are served; events about earlier bodies do not concern any
+        #: session
         self.generations = np.zeros(areas["vehicles"]["identity"].capacity, np.int64)
         self.generations[list(self.bodies)] = 1
         self.broadcast = StateBroadcaster(
@@ -227,9 +228,10 @@ class Front:
         self.stood_still_s = 0.0  #: total wall time during which the front had work to do but did not run
 
     def set_time(self, now: float) -> None:
-        """Set the current time.
+        """Set the current time on the front's clock.
 
-        Exclude from all limits the time during which the front itself stalled: it was stopped, or had no processor.
+        Exclude the time during which the front itself stalled from all limits. The front was stopped, or had no
+        processor.
         """
         stalled_s, self.now = now - self.now, now
         if stalled_s <= STALL_THRESHOLD_S or stalled_s == now:  # the first call
@@ -256,11 +258,11 @@ class Front:
         return session
 
     def receive_local(self, session: Session, message: Any) -> None:
-        """Handle a message of a client in this process."""
+        """Handle a message from a client in this process."""
         self._handle_all(self.sessions.receive_local(session, message))
 
     def request_local(self, session: Session, number: int, item: Any) -> None:
-        """Handle a request of a client in this process."""
+        """Handle a request from a client in this process."""
         self._handle_all(self.sessions.request_local(session, number, item))
 
     def end_local(self, session: Session) -> None:
@@ -269,7 +271,7 @@ class Front:
         self._handle_all(self.sessions.take_ended())
 
     def event(self, kind: int, payload: bytes, now: float) -> None:
-        """Handle an event from the engine, as a record of the ring."""
+        """Handle an event from the engine in the form of a ring record."""
         try:
             event_ = messages.decode_event(kind, payload)
         except Exception as error:  # the engine wrote an invalid record, so no session is concerned
@@ -313,10 +315,11 @@ class Front:
             answer(False, "the server failed while executing this command; see the server's standard error")
 
     def poll(self, now: float) -> float:
-        """Do all work that is due; return the latest time of the next call.
+        """Do all work that is due; return the latest time at which to call this method again.
 
-        If the next call is much later, the front assumes that it stalled. Read the socket before this call. Without a network, the
-        returned time concerns only the clients, and more frequent calls publish the tables in time.
+        If the next call is much later, the front assumes that it has stalled. Read the socket before this call. Without
+        a network, the returned time concerns only the clients, and the tables are published in time only if this method
+        is called more frequently.
         """
         self.set_time(now)
         if now >= self._poll_sessions_at:
@@ -372,7 +375,9 @@ class Front:
 
     @property
     def outgoing(self) -> list[list[tuple[bytes, Address]] | DatagramRows]:
-        """The datagrams to send: lists of (bytes, address), and rows for many sessions. The sender removes them."""
+        """The datagrams to send: lists of (bytes, address), and rows for many sessions. The code that sends them
+        removes them.
+        """
         return self.broadcast.outgoing
 
     @outgoing.setter
@@ -384,7 +389,7 @@ class Front:
         self.now = now
         self.emulators.finish()
         for session in list(self.sessions.by_token.values()):
-            self.sessions.bye(session, "the server shuts down")
+            self.sessions.bye(session, SHUTDOWN)
         self.broadcast.collect_session_datagrams()
         self.tables.flush(self.clock.tick)
         if self.frame_logger is not None:
@@ -395,19 +400,19 @@ class Front:
             self.log.close()
 
     def status(self) -> dict[str, Any]:
-        """Return the answer to the commander's `status`."""
+        """Return the answer to the commander's `status` command."""
         return self._status.make(self.now, self.gauges(), self.stood_still_s)
 
     @property
     def barrier(self) -> Barrier:
-        """The barrier of the present lockstep tick."""
+        """The barrier of the current lockstep tick."""
         return self.steps.barrier
 
     # -- the engine --------------------------------------------------------------------------------
 
     def take_over(self, now: float) -> None:
-        """Take over from a front that crashed. The bodies of its clients stay in the simulation for the keep-alive timeout, as
-        those of a silent client do.
+        """Take over from a front that crashed. The bodies of its clients stay in the simulation for the keep-alive
+        timeout, like the body of a silent client.
         """
         identity, clock = self.areas["vehicles"]["identity"].snapshot()[1], self.clock()
         # commands of the earlier front may still add bodies, which belong to no client of this front
@@ -429,8 +434,8 @@ class Front:
         self.engine_queue.send(messages.ReleaseCommand(int(clock["tick"])))
 
     def _on_body_presence(self, r: messages.BodyPresenceEvent) -> None:
-        """Handle the departure of a body whose front has crashed. If a body enters because that front requested it,
-        remove it.
+        """Handle the removal of a body whose front has crashed. If a body is added because that front requested it,
+        remove the body.
         """
         if not r.is_present and r.row in self.orphans and r.generation == self.generations[r.row]:
             self.orphans.discard(r.row)
@@ -460,12 +465,12 @@ class Front:
         return Roster(rows, {row: model for row, (_, model) in self.bodies.items()}, observing)
 
     def _parts_of(self, body: str) -> BodyParts:
-        """Return actuators and sensors of a body that is in the simulation or in the configuration."""
+        """Return the actuators and sensors of a body that is in the simulation or in the configuration."""
         models = dict(self.bodies.values())
         return self.admission_policy.parts_of(body, models.get(body, ""))
 
     def _handle_all(self, happenings: list[Happening]) -> None:
-        """Handle session events, including those that they cause, such as the end of a session."""
+        """Handle session events, including the events that they cause, such as the end of a session."""
         while happenings:
             for h in happenings:
                 try:
@@ -538,7 +543,7 @@ class Front:
             self.steps.replace(member, former.session, same, self.now)
 
     def _on_returned(self, session: Session, previous: Session, reason: str) -> None:
-        """Let a pilot drive again whose body another client had taken over."""
+        """Let a pilot drive its body again after another client had taken it over."""
         self.print_line(f"'{previous.name}' (pilot) {GONE_TEXTS.get(reason, reason)}; its earlier program drives again")
         self.request_handler.discard(previous)
         former, member = self.crews.leave(previous.token), self._suspended.pop(session.token)
@@ -602,7 +607,7 @@ class Front:
                 self.sessions.bye(other.session, f"'{other.grant.body}' left the simulation")
 
     def _on_error(self, error: Exception) -> None:
-        """Print the traceback of an unexpected error on standard error, once."""
+        """Print the traceback of an unexpected error to standard error, only once."""
         place = "".join(traceback.format_exception(error)[-2:])
         if place not in self._traced:
             self._traced.add(place)

@@ -1,4 +1,4 @@
-"""Tables that the front writes to shared memory: clients, crews, recent signals and receptions, notices, estimates."""
+"""Tables that the front writes to shared memory: clients, crews, recent signals and receptions, notices, and estimates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HISTORY_PERIOD_S = 0.02
 class NewestRecords:
     """The newest records of a table.
 
-    The table's tick counts all records ever added, so that a reader can compute how many it missed.
+    The table's tick counts all records that were ever added, so that a reader can compute how many it has missed.
     """
 
     def __init__(self, table: TableView) -> None:
@@ -68,22 +68,22 @@ class FrontTables:
         self._has_others = True  # whether the published table `crew` has, or may have, rows
 
     def signals(self, sent: Record, receptions: Record) -> None:
-        """Add signals sent, and receptions with their outcomes."""
+        """Add the signals sent, and the receptions with their outcomes."""
         self.sent.add(sent)
         self.receptions.add(receptions)
 
     def notice(self, time_ns: int, row: int, name: str, text: str) -> None:
-        """Add a human-readable notice."""
+        """Add a notice for people."""
         record = sanitise_text(text, NOTICE.dtype["text"].itemsize).encode()  # cut between characters
         self.notices.add(np.array([(time_ns, row, name.encode(), record)], NOTICE.dtype))
 
     def estimate(self, row: int, values: Sequence[float | None]) -> None:
-        """Set the estimate of an on-board navigator."""
+        """Set the estimate from an on-board navigator."""
         if len(values) >= ESTIMATE_NUMBERS:
             self._new_estimates[row] = values
 
     def mark_departed(self, row: int, status: int) -> None:
-        """Mark a client that has left; status 2 = silent, 3 = left."""
+        """Mark a client that has left; status 2 means silent, and 3 means left."""
         self.departed_status[row] = status
         self._new_estimates[row] = (0.0,) * ESTIMATE_NUMBERS
 
@@ -99,7 +99,7 @@ class FrontTables:
             self.flush(tick)
 
     def flush(self, tick: int) -> None:
-        """Publish signals, notices and estimates now."""
+        """Publish signals, notices and estimates immediately."""
         self.sent.publish()
         self.receptions.publish()
         self.notices.publish()

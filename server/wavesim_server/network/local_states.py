@@ -1,6 +1,6 @@
-"""States for clients in the server's process, read from the tables without a copy or a message.
+"""States for clients in the server's process, which are read from the tables without a copy or a message.
 
-The tables are written by the same process, and never while this code runs.
+The tables are written by the same process, and never while this code is running.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wavesim_server.network.state_datagrams import MAX_FUTURE_NS, InstrumentLoca
 
 
 class TableRow:
-    """Some columns of one row of a table, as Python numbers. ``columns`` is a format of the module `struct`."""
+    """Some columns of one row of a table, as Python numbers. ``columns`` is a format of the `struct` module."""
 
     __slots__ = ("_buffers", "_header", "_offset", "_unpack")
 
@@ -34,7 +34,7 @@ class TableRow:
 
 
 class SensorRow(NamedTuple):
-    """The value of one sensor: its row has time, validity, the numbers, and the generation of the instrument."""
+    """The value of one sensor, as a row with the time, validity, numbers, and generation of the instrument."""
 
     layout: Layout
     row: TableRow
@@ -43,23 +43,23 @@ class SensorRow(NamedTuple):
 
 
 class StateRows(NamedTuple):
-    """The rows of a session's state; None for parts that it does not receive."""
+    """The rows of a session's state; None for parts that the session does not receive."""
 
     motion: TableRow | None
     actuation: TableRow
     effort: TableRow | None
     sensors: list[SensorRow]
-    version: int  #: write of the table `instruments` in which the sensors were found
+    version: int  #: number of the write of the `instruments` table in which the sensors were found
 
 
 class LocalStates:
-    """Makes the states of sessions whose clients are in this process."""
+    """Makes the states for sessions whose clients are in this process."""
 
     def __init__(self, vehicles: SharedMemoryArea, step_ns: int, instruments: InstrumentLocator | None) -> None:
         self._vehicles, self._step_ns, self._instruments = vehicles, step_ns, instruments
 
     def make(self, m: CrewMember, body: Body, tick: int, run_state: int, is_step: bool) -> State:
-        """Return the state of a session at a tick. ``body`` holds what its client knows about its body."""
+        """Return the state of a session at a tick. ``body`` contains what the client knows about its body."""
         assert self._instruments is not None
         rows: StateRows | None = m.state_layout
         if rows is None or rows.version != self._instruments.version:

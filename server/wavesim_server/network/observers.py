@@ -1,4 +1,4 @@
-"""Observer sessions: all bodies and all signals, for viewers and monitors on other machines."""
+"""Observer sessions, which receive all bodies and all signals, for viewers and monitors on other machines."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from wavesim_sdk.wire.messages import FLEET_BODIES, FLEET_DTYPE
 from wavesim_sdk.wire.session import Session
 
 MIN_PERIOD_S = 0.01
-ROLL_CALL_PORTION = 1024  #: maximum number of unacknowledged events while all bodies are announced to a session
+ROLL_CALL_PORTION = 1024  #: maximum number of unacknowledged events while all bodies are being announced to a session
 
 
 @dataclass
 class ObserverView:
-    """The view that an observer requested."""
+    """The view that an observer has requested."""
 
     session: Session
     period: float = math.inf
@@ -32,7 +32,7 @@ class ObserverView:
 
 
 class Observers:
-    """All observers. ``push`` sends an event to a session."""
+    """All observers of a server. ``push`` sends an event to a session."""
 
     def __init__(self, push: Callable[[Session, AnyEvent], None]) -> None:
         self.by_token: dict[int, ObserverView] = {}
@@ -42,7 +42,7 @@ class Observers:
         ] = {}  # unfinished roll calls: by session, the rows still to be announced
 
     def join(self, session: Session, identity: Record, old: Session | None = None) -> None:
-        """Add an observer, or continue with a resumed one, and announce all bodies in the simulation to it."""
+        """Add an observer, or continue with a resumed observer, and announce all bodies in the simulation to it."""
         if old is not None:
             self.leave(old)
         self.by_token[session.token] = ObserverView(session)
@@ -57,7 +57,7 @@ class Observers:
 
     @property
     def has_roll_calls(self) -> bool:
-        """Whether the announcement of all bodies to at least one session is unfinished."""
+        """Whether any session has not yet been informed about all bodies."""
         return bool(self._roll_calls)
 
     def continue_roll_calls(self, identity: Record) -> None:
@@ -78,7 +78,7 @@ class Observers:
         self._roll_calls.pop(session.token, None)
 
     def set_view(self, session: Session, request: Observe, now: float) -> None:
-        """Handle the request OBSERVE."""
+        """Handle an OBSERVE request."""
         w = self.by_token[session.token]
         some = request.period_ns > 0
         w.period = max(request.period_ns * 1e-9, MIN_PERIOD_S) if some else math.inf
@@ -88,18 +88,18 @@ class Observers:
         w.radius, w.wants_signals = request.radius, request.sounds == 1
 
     def due(self, now: float) -> list[ObserverView]:
-        """Return the observers to which states of bodies are due."""
+        """Return the observers to which states of bodies must be sent now."""
         found = [w for w in self.by_token.values() if now >= w.next]
         for w in found:
             w.next = max(w.next + w.period, now)
         return found
 
     def next_timer(self) -> float:
-        """Return the time at which the next observer is due."""
+        """Return the time at which states must next be sent to an observer."""
         return min((w.next for w in self.by_token.values()), default=math.inf)
 
     def fleet_parts(self, w: ObserverView, identity: Record, state: Record) -> Iterator[tuple[int, int, bytes]]:
-        """Yield (part, parts, records) for the bodies that an observer receives."""
+        """Yield (part, number of parts, records) for the bodies that an observer receives."""
         rows = np.flatnonzero(identity["present"])
         if w.bodies is not None:
             rows = rows[np.isin(rows, w.bodies)]
@@ -116,14 +116,14 @@ class Observers:
             yield k, parts, records[k * FLEET_BODIES : (k + 1) * FLEET_BODIES].tobytes()
 
     def announce_body(self, body: BodyChanged) -> None:
-        """Announce that a body entered or left; an unfinished announcement of all bodies then skips it."""
+        """Announce that a body was added or removed; an unfinished announcement of all bodies then skips it."""
         for _, rows in self._roll_calls.values():
             rows.pop(body.id, None)
         for w in list(self.by_token.values()):
             self._push(w.session, body)
 
     def announce_signals(self, sent: Record, receptions: Record) -> None:
-        """Announce signals to the observers that requested them."""
+        """Announce signals to those observers that have requested them."""
         listening = [w for w in self.by_token.values() if w.wants_signals]
         if not listening:
             return

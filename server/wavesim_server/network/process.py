@@ -1,4 +1,4 @@
-"""The front's process: UDP, keep-alive, commander queue and logger in one asyncio loop, around the core."""
+"""The front's process, with UDP, keep-alive, commander queue and logger in one asyncio loop around the core."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from wavesim_server.serve import ProcessArguments
 
 EVENT_BUDGET_S = 0.02  #: maximum duration of event handling before other input is read
-#: maximum delay of logging while answers are pending, because the programs need the processors during that time
+#: maximum delay of logging while answers are pending, because during that time the programs need the processors
 STEP_LOG_DELAY_S = 0.002
-MAX_DATAGRAMS_AT_ONCE = 256  #: maximum number of datagrams read in a row
+MAX_DATAGRAMS_AT_ONCE = 256  #: maximum number of datagrams that are read in a row
 IDLE_S = 0.1  #: maximum time between two checks of the parent process
 LINE_BYTES = 4000  #: number of bytes that a writable pipe accepts without blocking
 
 
 class Console:
-    """Prints lines on standard error.
+    """Prints lines to standard error.
 
-    Lines are lost if the pipe is full, so that an unread pipe cannot block the server.
+    Lines are lost if the pipe is full, so that a pipe that is not read cannot block the server.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Console:
         self.lost_count = 0
 
     def print_line(self, text: str) -> None:
-        """Print one line or several."""
+        """Print one or several lines."""
         if not self._poll.poll(0):
             self.lost_count += 1
             return
@@ -63,7 +63,7 @@ class Console:
 
 
 class FrontProcess:
-    """The core with its socket, its queue and its clock."""
+    """The core of the front with its socket, its queue and its clock."""
 
     def __init__(self, front: Front, queue: CommanderQueue, events_fd: int, supervisor: int) -> None:
         self.front, self.queue, self.events_fd = front, queue, events_fd
@@ -73,7 +73,7 @@ class FrontProcess:
         self._has_more_events = False  # events are left for the next iteration of the loop
         # set while events wait until a step has been answered
         self._timer: asyncio.TimerHandle | None = None
-        #: process id of the supervisor; the front ends when the supervisor no longer exists
+        #: process ID of the supervisor; the front exits when the supervisor no longer exists
         self._supervisor = supervisor
         self._address: tuple[str, int] = ("", 0)
 
@@ -120,7 +120,7 @@ class FrontProcess:
             self._hand_over(now)
 
     def _read(self, now: float, most: int | None = None) -> None:
-        """Read the datagrams waiting in the socket."""
+        """Read the datagrams that are waiting in the socket."""
         assert self.udp is not None
         for data, sender in self.udp.receive_pending(most):
             self.front.receive(data, sender, now)
@@ -142,9 +142,9 @@ class FrontProcess:
             self._on_events()
 
     def _on_events(self, longest: float = EVENT_BUDGET_S) -> None:
-        """Handle the engine's events.
+        """Handle the events from the engine.
 
-        The engine may produce events as fast as they are read, so other input is read after a time limit.
+        The engine may produce events as fast as they are read; therefore, other input is read after a time limit.
         """
         self._has_more_events, self._timer = False, None
         until = time.monotonic() + longest
@@ -200,7 +200,7 @@ class FrontProcess:
 
 
 def load_keyring(loaded: LoadedConfig) -> Keyring | None:
-    """Return the keys of a configuration; None = unencrypted datagrams."""
+    """Return the keys of a configuration; None means that datagrams are not encrypted."""
     if not loaded.config.network.keys:
         return None
     from wavesim_sdk.wire import seal
@@ -211,7 +211,7 @@ def load_keyring(loaded: LoadedConfig) -> Keyring | None:
 def attach_front(
     loaded: LoadedConfig, name: str, seed: int, commands_fd: int, log: LogWriter | None, again: bool
 ) -> Front:
-    """Create a front on the shared memory and the rings of a server."""
+    """Create a front that uses the shared memory and the rings of a server."""
     areas = attach_areas(name)
     commands, events = ring_names(name)
     front = Front(
@@ -234,7 +234,7 @@ def main(part: ProcessArguments) -> None:
     """Run the front of a server until the supervisor stops it."""
     loaded, options = part.loaded, part.options
     try:
-        log = LogWriter(Path(options.log), loaded, options.seed) if options.log else None
+        log = LogWriter(Path(options.log), loaded, options.seed, options.name) if options.log else None
         front = attach_front(loaded, options.name, options.seed, part.commands_fd, log, part.is_restart)
         queue = CommanderQueue(options.name, loaded.config.shared.group)
     except WaveSimError as error:

@@ -1,4 +1,4 @@
-"""Requests from sessions: sound, subscriptions, an observer's view, commands."""
+"""Requests from sessions: sound, subscriptions, the view of an observer, and commands."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class RequestAccess:
     vehicle_commands: VehicleCommands
     engine_queue: EngineCommands
     clock: SimulationClock
-    identity: Callable[[], Record]  #: returns the bodies of all rows
+    identity: Callable[[], Record]  #: returns the bodies in all rows
     describe_sensors: Callable[[Sequence[InstrumentConfig]], Iterable[SensorDescription]]
-    report_notice: Callable[[int, CrewMember, str], None]  #: publishes a notice: time in ns, sender, text
+    report_notice: Callable[[int, CrewMember, str], None]  #: publishes a notice, given its time in ns, sender and text
 
 
 class RequestHandler:
@@ -57,7 +57,7 @@ class RequestHandler:
         self._access = access
         self.acoustic_quota = RequestAllowance(acoustic_rate)
         self.notice_quota = RequestAllowance(NOTICES_PER_S, "notices")
-        #: session -> acoustic requests for the current step: number for the result, item of REQUESTS
+        #: acoustic requests for the current step by session, as (number for the result, item of REQUESTS)
         self.pending_sounds: dict[int, list[tuple[int, bytes]]] = {}
 
     def handle(self, happening: Requested, member: CrewMember | None, now: float) -> None:
@@ -90,7 +90,7 @@ class RequestHandler:
             self._access.sessions.refuse(session, number, str(error))
 
     def discard(self, session: Session) -> None:
-        """Discard the pending requests of a session that ended."""
+        """Discard the pending requests of a session that has ended."""
         self.pending_sounds.pop(session.token, None)
         self.acoustic_quota.remove(session.token)
         self.notice_quota.remove(session.token)

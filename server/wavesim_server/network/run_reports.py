@@ -1,4 +1,4 @@
-"""Reports of the front about a run: lines on the console, notices in viewers, losses, and estimates of programs."""
+"""Reports of the front about a run: lines on the console, notices in viewers, losses, and estimates from programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wavesim_server.network.simulation_clock import SimulationClock
 
 
 class RunReports:
-    """Reports of one run. ``bodies`` holds name and model of the body in each row."""
+    """Reports about one run. ``bodies`` contains the name and model of the body in each row."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class RunReports:
         self._tables, self._clock, self._bodies = tables, clock, bodies
 
     def estimate(self, member: CrewMember, values: Any, time_ns: int) -> None:
-        """Publish and log the estimate of a pilot."""
+        """Publish and log the estimate from a pilot."""
         self._tables.estimate(member.row, values)
         if (log := self.data_loss.log) is not None:
             log.estimate(time_ns, member.grant.body, values)
@@ -34,7 +34,7 @@ class RunReports:
     def notice(self, name: str, text: str) -> None:
         """Report something about a participant on the console and, as a notice, in every viewer.
 
-        Such notices are not logged: the log describes the simulation, which does not depend on waiting times.
+        Such notices are not logged, because the log describes the simulation, which does not depend on waiting times.
         """
         self.print_line(f"'{name}' is {text}")
         row = next((row for row, (body, _) in self._bodies.items() if body == name), 0)

@@ -1,4 +1,4 @@
-"""The clock of the simulation, as the engine publishes it in shared memory."""
+"""The simulation clock as the engine publishes it in shared memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wavesim_sdk.shared_memory import SharedMemoryArea
 
 
 class SimulationClock:
-    """Reads the clock; a call returns its record."""
+    """Reads the clock; calling it returns the record of the clock."""
 
     def __init__(self, area: SharedMemoryArea, step_ns: int) -> None:
         self._table, self._step_ns = area["clock"], step_ns
@@ -33,6 +33,6 @@ class SimulationClock:
         return tick * self._step_ns
 
     def tick_and_state(self) -> tuple[int, int]:
-        """Return tick and run state, both read at the same moment."""
+        """Return the tick and the run state, both read at the same moment."""
         clock = self()
         return int(clock["tick"]), int(clock["state"])

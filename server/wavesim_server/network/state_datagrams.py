@@ -1,7 +1,7 @@
-"""STATE, STEP and SENSORS for many sessions at once: the payloads of docs/PROTOCOL.md as rows of a matrix.
+"""STATE, STEP and SENSORS for many sessions at the same time: the payloads of docs/PROTOCOL.md as rows of a matrix.
 
-In a message of known shape, each number has a fixed position. NumPy therefore fills the numbers of all sessions
-together, a hundred times faster than packing lists. Shapes differ in the parts that a session receives and in the
+In a message of known shape, each number has a fixed position. NumPy can therefore fill in the numbers for all sessions
+together, a hundred times faster than lists can be packed. Shapes differ in the parts that a session receives and in the
 sensors that currently have a value. Values with missing numbers are packed individually. The division into datagrams
 depends on their size in bytes, including the seal. It is computed as if no numbers were missing.
 """
@@ -36,8 +36,10 @@ from wavesim_sdk.wire.session import Session
 from wavesim_server.network.crews import CrewMember
 
 SNAPSHOT_TRIES = 50  #: maximum number of attempts to copy a table that is being written
-MAX_FUTURE_NS = 1_000_000_000  #: values measured further in the future than this are rejected
-#: maximum number of sessions of a shape that are written one by one, because a matrix is faster only for more sessions
+#: limit on how far in the future a value may have been measured; later values are rejected
+MAX_FUTURE_NS = 1_000_000_000
+#: maximum number of sessions with the same shape that are written one by one, because a matrix is faster only for more
+#: sessions
 MAX_WRITTEN_SINGLY = 4
 MAX_BODY_BYTES = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES
 _TIME, _VALID = 1, 2  # columns of a sensor record's head
@@ -45,12 +47,12 @@ _READING_BYTES = 1 + 3 + 9 + 3 + 3  # bytes of a reading without its numbers
 _SENSORS_BYTES = 1 + 9 + 3 + 3  # bytes of SENSORS without its readings
 MAX_PIECE_NUMBERS = (
     MAX_BODY_BYTES - _SENSORS_BYTES - _READING_BYTES
-) // 9  #: count of numbers in one piece of a sensor value that does not fit into a datagram
+) // 9  #: number of elements in one piece of a sensor value that does not fit into a datagram
 
 
 class DatagramShape(NamedTuple):
-    """The contents that a session receives: whether with true motion, whether with forces, the number of actuators, and
-    the (number, type) of its sensors.
+    """The contents that a session receives: whether they include the true motion, whether they include forces, the
+    number of actuators, and the (number, type) of each sensor.
     """
 
     sends_truth: bool
@@ -60,7 +62,7 @@ class DatagramShape(NamedTuple):
 
 
 class SensorPiece(NamedTuple):
-    """A range of the numbers of one sensor: the k-th sensor of a datagram shape."""
+    """A range of the numbers of one sensor, which is the k-th sensor of a datagram shape."""
 
     sensor: int
     first: int
@@ -74,13 +76,13 @@ DatagramPayloads = list[tuple[Type, Any]]
 
 @functools.cache
 def value_count_of(type_: str) -> int:
-    """Return the count of numbers in a value of a sensor type, as clients receive it."""
+    """Return how many numbers a value of a sensor type contains, as clients receive it."""
     return value_count(sensor_table_of(type_).visible)
 
 
 @functools.lru_cache(4096)
 def divide_sensors(shape: DatagramShape, present: tuple[int, ...], kind: Type) -> tuple[tuple[SensorPiece, ...], ...]:
-    """Distribute the sensors that have a value over the first datagram and the subsequent ones."""
+    """Distribute the sensors that have a value over the first datagram and the subsequent datagrams."""
     size = 1 + 9 + 9 + 1 + 3 + (3 + 9 * MOTION_NUMBERS if shape.sends_truth else 1) + 3 + 9 * shape.actuators
     size += (3 + 9 * EFFORT_NUMBERS if shape.sends_effort else 1) + 3 + (5 if kind is Type.STEP else 0)
     parts: list[list[SensorPiece]] = [[]]
@@ -102,7 +104,7 @@ def divide_sensors(shape: DatagramShape, present: tuple[int, ...], kind: Type) -
 
 
 class TableSnapshots:
-    """The tables at one moment, each copied when first needed."""
+    """The tables at one moment, each of which is copied when it is first needed."""
 
     def __init__(self, vehicles: SharedMemoryArea, tick: int, step_ns: int, run_state: int) -> None:
         self.vehicles, self.tick, self.time_ns, self.run_state = vehicles, tick, tick * step_ns, run_state
@@ -113,7 +115,7 @@ class TableSnapshots:
         return self.vehicles[name].snapshot()[1]
 
     def values(self, type_: str) -> Any:
-        """Return the values of a sensor type (rows, columns); all invalid if the table cannot be copied."""
+        """Return the values of a sensor type (rows, columns); all values are invalid if the table cannot be copied."""
         if type_ not in self._flat:
             table = self.vehicles[type_]
             try:
@@ -132,7 +134,7 @@ class TableSnapshots:
 
 
 class InstrumentLocator:
-    """Finds the sensors of each body in the engine's table `instruments`."""
+    """Finds the sensors of each body in the engine's `instruments` table."""
 
     def __init__(self, vehicles: SharedMemoryArea) -> None:
         self._table = vehicles["instruments"]
@@ -145,7 +147,7 @@ class InstrumentLocator:
         return int(self._table.header[DONE])
 
     def locate(self, row: int, number: int) -> tuple[int, int] | None:
-        """Return (row in the table of its type, generation) of a sensor of a body; None if the body is absent."""
+        """Return (row in the table of its type, generation) for a sensor on a body; None if the body is absent."""
         written = self.version
         if written != self._written:
             records = self._table.snapshot()[1]
@@ -165,31 +167,33 @@ def _array_header(count: int) -> bytes:
 
 
 def _uint16(value: int) -> bytes:
-    """Encode an integer below 65536, always in the same length."""
+    """Encode an integer below 65536, always with the same length."""
     return b"\xcd" + value.to_bytes(2, "big")
 
 
 class DatagramLayout:
-    """One datagram of a message shape: its constant bytes, and the positions of all variable ones."""
+    """One datagram of a message shape, with its constant bytes and the positions of all variable bytes."""
 
     def __init__(self) -> None:
         self.template = bytearray(HEADER_BYTES)
-        self.integer_offsets: dict[str, int] = {}  #: name of a number -> position of its eight bytes
-        self.blocks: list[tuple[int, int]] = []  #: position and length of lists of numbers: motion, actuation, effort
+        self.integer_offsets: dict[str, int] = {}  #: position of the eight bytes of each number, by name
+        #: position and length of each list of numbers: motion, actuation, effort
+        self.blocks: list[tuple[int, int]] = []
         self.readings: list[
             tuple[int, int, SensorPiece]
-        ] = []  #: positions of the time and of the numbers of a sensor piece
-        self.run_state_offset = self.last_offset = 0  #: byte positions; 0 = not in this datagram
+        ] = []  #: positions of the time and of the numbers in a sensor piece
+        #: positions of bytes; 0 means that the item is not in this datagram
+        self.run_state_offset = self.last_offset = 0
 
     def add_integer(self, name: str) -> int:
-        """Reserve an eight-byte integer."""
+        """Reserve space for an eight-byte integer."""
         self.template += b"\xcf"
         self.integer_offsets[name] = len(self.template)
         self.template += bytes(8)
         return self.integer_offsets[name]
 
     def add_numbers(self, count: int) -> int:
-        """Reserve a list of numbers and return the position of the first number's type byte."""
+        """Reserve space for a list of numbers and return the position of the first number's type byte."""
         self.template += _array_header(count)
         place = len(self.template)
         self.template += (b"\xcb" + bytes(8)) * count
@@ -206,7 +210,7 @@ class DatagramLayout:
 
 
 class DatagramTemplate:
-    """The datagrams of a shape, filled in for many sessions together."""
+    """The datagrams of a shape, which are filled in for many sessions together."""
 
     def __init__(self, shape: DatagramShape, present: tuple[int, ...], kind: Type) -> None:
         self.parts: list[tuple[Type, DatagramLayout, Any]] = []
@@ -252,7 +256,7 @@ class DatagramTemplate:
         view: TableSnapshots,
         last: list[int] | None,
     ) -> DatagramPayloads:
-        """Return matrices of bytes, one row per session, with room for the header."""
+        """Return matrices of bytes with one row per session and with room for the header."""
         payloads = DatagramPayloads()
         for type_, part, row in self.parts:
             matrix = np.empty((n, len(row)), np.uint8)
@@ -276,7 +280,7 @@ class DatagramTemplate:
 
 
 def _write_numbers(matrix: Any, at: int, count: int, values: Any) -> None:
-    """Write the numbers (n, count) of all rows as float64 after their type bytes."""
+    """Write the numbers (n, count) for all rows as float64 after their type bytes."""
     n = len(matrix)
     matrix[:, at : at + 9 * count].reshape(n, count, 9)[:, :, 1:] = (
         np.ascontiguousarray(values, ">f8").view(np.uint8).reshape(n, count, 8)
@@ -300,7 +304,7 @@ class StateWriter:
     def write(
         self, members: Sequence[CrewMember], view: TableSnapshots, kind: Type
     ) -> Iterator[tuple[list[CrewMember], DatagramPayloads]]:
-        """Yield groups of sessions with their datagrams: STATE or STEP, then SENSORS."""
+        """Yield groups of sessions with their datagrams: first STATE or STEP, then SENSORS."""
         shapes: dict[DatagramShape, list[CrewMember]] = defaultdict(list)
         for m in members:
             if m.state_layout is None:
@@ -343,9 +347,9 @@ class StateWriter:
     def _sensor_values(
         self, members: list[CrewMember], number: int, type_: str, view: TableSnapshots
     ) -> tuple[Any, Any, Any]:
-        """Return three arrays for a sensor, with one row per body.
+        """Return three arrays for a sensor, with one row for each body.
 
-        They state whether its value may be sent, the value, and the time of the value.
+        The arrays contain whether the value may be sent, the value, and the time of the value.
         """
         assert self.instruments is not None
         found = [self.instruments.locate(m.row, number) for m in members]
@@ -361,13 +365,13 @@ class StateWriter:
         return is_valid, rows[:, HEAD_COLUMNS : HEAD_COLUMNS + count], np.where(is_valid, time, 0)
 
     def _write_one(self, shape: DatagramShape, m: CrewMember, view: TableSnapshots, kind: Type) -> DatagramPayloads:
-        """Return the datagrams of one session."""
+        """Return the datagrams for one session."""
         return self._pack_one(shape, *self._values_of(shape, m, view), m, view, kind)
 
     def _values_of(
         self, shape: DatagramShape, m: CrewMember, view: TableSnapshots
     ) -> tuple[tuple[int, ...], list[tuple[Any, Any]]]:
-        """Return which sensors of a session have a value that may be sent, and numbers and time of each sensor."""
+        """Return which sensors of a session have a value that may be sent, and the numbers and the time of each sensor."""
         values: list[tuple[Any, Any]] = []
         present = []
         for k, (number, type_) in enumerate(shape.sensors):
@@ -391,7 +395,7 @@ class StateWriter:
     def _motion_and_actuation(
         self, shape: DatagramShape, members: list[CrewMember], view: TableSnapshots
     ) -> tuple[Any, Any, Any]:
-        """Return motion, actuation and effort of each body; None for parts that are not sent."""
+        """Return the motion, actuation and effort of each body; None for parts that are not sent."""
         rows = np.array([m.row for m in members])
         motion = view.flat("state")[rows] if shape.sends_truth else None
         actual = view.flat("actuation")[rows, MAX_ACTUATORS : MAX_ACTUATORS + shape.actuators]
@@ -422,7 +426,7 @@ class StateWriter:
         view: TableSnapshots,
         kind: Type,
     ) -> DatagramPayloads:
-        """Return the datagrams of one session as bytes, with nil for each missing number."""
+        """Return the datagrams for one session as bytes, with nil in place of each missing number."""
         payloads = DatagramPayloads()
         parts = divide_sensors(shape, present, kind)
         for part, pieces in enumerate(parts):
@@ -450,7 +454,7 @@ class StateWriter:
 def _numbers_of(
     shape: DatagramShape, m: CrewMember, view: TableSnapshots
 ) -> tuple[list[float] | None, list[float], list[float] | None]:
-    """Return motion, actuation and effort of one body; None for parts that are not sent."""
+    """Return the motion, actuation and effort of one body; None for parts that are not sent."""
     motion = view.flat("state")[m.row].tolist() if shape.sends_truth else None
     actual = view.flat("actuation")[m.row, MAX_ACTUATORS : MAX_ACTUATORS + shape.actuators].tolist()
     effort = np.nan_to_num(view.flat("effort")[m.row]).tolist() if shape.sends_effort else None
@@ -478,7 +482,9 @@ _HEADER = np.dtype(
 
 
 def finish_datagrams(sessions: Sequence[Session], kind: Type, matrix: Any) -> list[Any]:
-    """Fill in headers and seal payloads. Returns one matrix for all sessions, or one single-row matrix per session."""
+    """Fill in the headers and seal the payloads. Returns one matrix for all sessions, or one single-row matrix for each
+    session.
+    """
     heads = np.zeros(len(sessions), _HEADER)
     heads["magic"], heads["version"], heads["type"] = MAGIC, VERSION, kind
     for s in sessions:

@@ -1,4 +1,4 @@
-"""Status of the server. The answer can be large, so it is sent in pieces."""
+"""Status of the server. The answer can be large; therefore, it is sent in pieces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wavesim_world.config import LoadedConfig
 
 @dataclass(frozen=True)
 class StatusReport:
-    """The objects whose state `status` reports."""
+    """The objects whose state the `status` command reports."""
 
     name: str
     loaded: LoadedConfig
@@ -31,12 +31,14 @@ class StatusReport:
     observers: Observers
     emulators: EmulatorSessions
     steps: StepExchange
-    drops: Mapping[str, int]  #: dropped datagrams by reason
-    acoustic_refused: Counter[str]  #: refused acoustic requests by client name
+    drops: Mapping[str, int]  #: number of dropped datagrams by reason
+    acoustic_refused: Counter[str]  #: number of refused acoustic requests by client name
     data_loss: DataLossReport
 
     def make(self, now: float, gauges: Mapping[str, Any], stood_still_s: float) -> dict[str, Any]:
-        """Return the answer to the commander's `status`; ``gauges`` are the values of the surrounding process."""
+        """Return the answer to the commander's `status` command; ``gauges`` are the values from the surrounding
+        process.
+        """
         clock, log = self.clock(), self.data_loss.log
         plain = {k: clock[k].item() for k in clock.dtype.names}
         plain["state"] = RunState(plain["state"]).name.lower()

@@ -1,8 +1,8 @@
 """The exchange of a lockstep step. It sends STEP to the participants, passes their answers to the engine, and measures
 the time that they take.
 
-Instruments receive STEP when all pilots have answered theirs. The bytes that a program on board has written to its
-devices during its own step have then arrived, so that a run with devices is repeatable.
+Instruments receive STEP when all pilots have answered theirs. By then, the bytes that an on-board program has written
+to its devices during its own step have arrived, so that a run with devices is repeatable.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wavesim_world.config.model import NetworkConfig
 
 
 class SessionEnds(Protocol):
-    """The ends of sessions."""
+    """Interface for ending sessions."""
 
     def bye(self, session: Session, text: str, reason: str = "ended") -> None:
         """End a session."""
@@ -33,10 +33,10 @@ class SessionEnds(Protocol):
 
 
 class StepBroadcaster(Protocol):
-    """The sender of STEP."""
+    """Interface for sending STEP."""
 
     def send_steps(self, members: list[CrewMember], tick: int, now: float) -> None:
-        """Send the step of a tick."""
+        """Send the STEP for a tick."""
 
 
 class StepExchange:
@@ -56,14 +56,16 @@ class StepExchange:
         self.barrier = Barrier(limits.lockstep_timeout)
         self.waits = Waits(limits.lockstep_budget)
         self.slow_emulators: set[str] = set()  #: sensor types that the engine reports as slow
-        self._instrument_rows: list[int] = []  #: rows whose instruments have not yet received the STEP of this tick
+        self._instrument_rows: list[int] = []  #: rows whose instruments have not yet received the STEP for this tick
         self._sessions, self._crews, self._sender, self._engine_queue = sessions, crews, sender, engine_queue
         self._clock, self._reports, self._take_sounds = clock, reports, take_sounds
 
     # -- input -------------------------------------------------------------------------------------
 
     def begin(self, step: LockstepDueEvent, generations: Any, now: float) -> None:
-        """Send a STEP to each participant that is due; ``generations`` holds the generation served in each row."""
+        """Send a STEP to each participant that is due; ``generations`` contains the generation that is served in each
+        row.
+        """
         rows = [row for row, life in zip(step.rows, step.generations, strict=True) if life == generations[row]]
         pilots = [m for row in rows if (m := self._crews.pilot(row)) is not None and m.is_due(step.tick)]
         self.barrier.begin(step.tick, [m.session.token for m in pilots], now)
@@ -71,7 +73,7 @@ class StepExchange:
         self._send(pilots, now)
 
     def take(self, done: StepDone, now: float) -> None:
-        """Take the answer of a participant."""
+        """Process the answer of a participant."""
         session, tick = done.session, done.message.tick
         spent = tick == self.barrier.tick and self._charge(session, now)
         self.barrier.add_reply(session.token, tick, done)
@@ -79,7 +81,7 @@ class StepExchange:
             self._end_without_budget(session)
 
     def replace(self, member: CrewMember, former: Session, same_client: bool, now: float) -> None:
-        """Continue with the session that has replaced the former one of a participant."""
+        """Continue with the session that has replaced the former session of a participant."""
         token = member.session.token
         if not self.barrier.replace_client(former.token, token, same_client):
             return
@@ -99,7 +101,7 @@ class StepExchange:
         self._reports.notice(f"emulator {event.sensor}", event.text)
 
     def forgive(self, seconds: float) -> None:
-        """Exclude a stall of the front from all limits."""
+        """Exclude a stall of the front from all time limits."""
         self.barrier.forgive(seconds)
         self.waits.forgive(seconds)
 
@@ -120,7 +122,7 @@ class StepExchange:
             self._reports.notice(verdict.name, verdict.text)
 
     def release(self, now: float) -> None:
-        """Pass the answers to the engine when all have arrived or the time limit has passed."""
+        """Pass the answers to the engine when all of them have arrived or the time limit has expired."""
         if self._instrument_rows and not self.barrier.waiting:
             self._begin_instruments(now)
         tick, late, since = self.barrier.tick, self.barrier.waiting, self.barrier.since
@@ -152,7 +154,9 @@ class StepExchange:
     # -- accounts ----------------------------------------------------------------------------------
 
     def account(self, name: str, now: float) -> dict[str, float]:
-        """Return the time that the simulation has waited for a client, and the client's remaining budget (wall time)."""
+        """Return the time for which the simulation has waited for a client, and the client's remaining budget (wall
+        time).
+        """
         account = self.waits.accounts.get(name)
         waiting = max(now - since, 0.0) if (since := self._held().get(name)) is not None else 0.0
         waited = account.waited_s if account is not None else 0.0
@@ -165,12 +169,12 @@ class StepExchange:
         return [*self.waits.slow, *(f"emulator {s}" for s in sorted(self.slow_emulators))]
 
     def _held(self) -> dict[str, float]:
-        """Return the lockstep clients that the engine is waiting for, and since when."""
+        """Return the lockstep clients for which the engine is waiting, and since when."""
         waiting = (self._crews.by_token.get(token) for token in self.barrier.waiting)
         return {member.session.name: self.barrier.since for member in waiting if member is not None}
 
     def _charge(self, session: Session, now: float) -> bool:
-        """Charge the wait for a client that has answered or is leaving; return whether its budget is used up."""
+        """Charge the wait to a client that has answered or is leaving; return whether its budget is used up."""
         barrier = self.barrier
         if barrier.tick is None or session.token not in barrier.waiting:
             return False
@@ -185,7 +189,7 @@ class StepExchange:
         )
 
     def _begin_instruments(self, now: float) -> None:
-        """Send a STEP to each instrument that is due. The pilots have answered theirs."""
+        """Send a STEP to each instrument that is due, after the pilots have answered theirs."""
         assert self.barrier.tick is not None
         rows, self._instrument_rows = self._instrument_rows, []
         members = [m for row in rows for m in self._crews.instruments_due(row, self.barrier.tick)]

@@ -1,4 +1,4 @@
-"""Vehicle commands: forward them to the program that drives the body, and return its answer to the sender."""
+"""Vehicle commands. Forward them to the program that drives the body, and return its answer to the sender."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wavesim_server.network.commands import AnswerCallback
 from wavesim_server.network.crews import CrewMember, Crews
 from wavesim_server.network.simulation_clock import SimulationClock
 
-#: time on the front's clock in which a program must answer, in s; shorter than the default timeouts of all senders
+#: time in s, on the front's clock, within which a program must answer; shorter than the default timeouts of all senders
 ANSWER_TIMEOUT_S = 4.0
 RESULT_TEXTS = {
     CommandResult.ACCEPTED: "accepted",
@@ -26,7 +26,7 @@ RESULT_TEXTS = {
 
 @dataclass(frozen=True)
 class _OpenCommand:
-    """Command that a pilot has received and not answered."""
+    """Command that a pilot has received but not yet answered."""
 
     row: int
     action: str
@@ -35,7 +35,7 @@ class _OpenCommand:
 
 
 class VehicleCommands:
-    """Commands between their execution by the engine and the answer of the program."""
+    """Commands between their execution by the engine and the answer from the program."""
 
     def __init__(
         self,
@@ -51,9 +51,10 @@ class VehicleCommands:
         self._number = 0
 
     def answer_later(self, command: Any, answer: AnswerCallback) -> AnswerCallback:
-        """Return the function that takes the engine's result of a command.
+        """Return the function that receives the engine's result for a command.
 
-        The result of a vehicle command is the answer of the program; that of any other command is the engine's.
+        The result of a vehicle command is the answer from the program; the result of any other command comes from the
+        engine.
         """
         if not isinstance(command, items.VehicleCommand):
             return answer
@@ -70,7 +71,9 @@ class VehicleCommands:
         self._sessions.push(pilot.session, items.CommandReceived(self._number, command.action, command.point))
 
     def take(self, member: CrewMember | None, answer: items.CommandAnswer) -> None:
-        """Take a program's answer: return it to the sender, and publish it as a notice. Raises ValueError."""
+        """Process a program's answer by returning it to the sender and publishing it as a notice. Raises ValueError if
+        the answer is invalid.
+        """
         command = self._open.get(answer.number)
         if (
             member is None
@@ -90,7 +93,9 @@ class VehicleCommands:
         self._close(lambda command: command.row == row, "no answer: the program left before it answered")
 
     def poll(self, now: float) -> float:
-        """Answer the commands whose time is over. Return the next deadline; infinite if no command waits."""
+        """Answer the commands whose time has expired. Return the next deadline, which is infinite if no command is
+        waiting.
+        """
         if not self._open:
             return math.inf
         running = self._clock.tick_and_state()[1] == RunState.RUNNING

@@ -151,7 +151,9 @@ class Metric:
     body: str = text("Body for which the metric is computed. If empty, the first vehicle is used.", "")
     unit: str = text("Unit of a metric that your own function computes.", "")
     better: str = choice(
-        "Direction that counts as better. If empty, the library defines it.", ("", "lower", "higher"), ""
+        "Whether higher or lower values are better. If empty, the library's definition applies.",
+        ("", "lower", "higher"),
+        "",
     )
     margin: float = key(
         "Amount by which the mean may become worse before `gate` fails, as a fraction of the previous mean.",

@@ -2,6 +2,7 @@
 // elevation and range errors. A line
 // shows the true range.
 
+import { placeLabel } from "./traffic_list";
 import { bodyColour, h, formatNumber, formatTime, setText } from "./dom";
 import { downloadBlob } from "./url_state";
 import type { SceneStore } from "./scene_store";
@@ -167,6 +168,7 @@ export class AcousticRanges {
       },
       { from: low, to: high, step: roundStep(24 / upward), at: y, text: (v) => `${+v.toPrecision(6)} ${unit}` },
     );
+    const taken: [number, number, number][] = []; // places of names
     for (const from of new Set(points.map((p) => p.from))) {
       const mine = points.filter((p) => p.from === from);
       c.strokeStyle = c.fillStyle = bodyColour(from);
@@ -185,9 +187,9 @@ export class AcousticRanges {
         else c.fill();
       }
       const last = mine.at(-1)!;
-      c.textAlign = "right";
-      c.fillText(this.store.name(from), Math.min(x(last.time), w - 8), Math.max(y(last.value) - 9, 8));
-      c.textAlign = "left";
+      const name = this.store.name(from),
+        wide = c.measureText(name).width;
+      c.fillText(name, ...placeLabel(taken, x(last.time) - wide, Math.max(y(last.value) - 9, 8), wide, w - 4));
     }
   }
 

@@ -25,6 +25,7 @@ interface Row {
   mark: HTMLElement;
   actual: HTMLElement;
   command: HTMLElement;
+  fault: HTMLElement;
 }
 
 export class Actuators {
@@ -46,6 +47,7 @@ export class Actuators {
         mark = h("i", {}),
         actual = h("td", { class: "n" }),
         command = h("td", { class: "n soft" }),
+        fault = h("span", { class: "warm" }),
         s = actuatorDisplayUnit(look.unit);
       const limits = `${formatValue(look.minimum, s)} to ${formatValue(look.maximum, s)} ${s.unit}`;
       const tr = h(
@@ -54,7 +56,7 @@ export class Actuators {
           title: `${look.kind}: ${limits}\nClick to show or hide the chart`,
           onclick: () => this.charts.toggle(`actuator.${look.name}`),
         },
-        h("td", { class: "name" }, look.name),
+        h("td", { class: "name" }, look.name, fault),
         h("td", {}, h("div", { class: "bar" }, bar, mark)),
         actual,
         command,
@@ -63,7 +65,7 @@ export class Actuators {
       );
       tr.dataset["name"] = look.name;
       trs.push(tr);
-      return { look, bar, mark, actual, command };
+      return { look, bar, mark, actual, command, fault };
     });
     const head = h(
       "tr",
@@ -84,7 +86,9 @@ export class Actuators {
   }
 
   update(panel: BodyPanel): void {
-    this.rows.forEach(({ look, bar, mark, actual, command }, k) => {
+    this.rows.forEach(({ look, bar, mark, actual, command, fault }, k) => {
+      const kind = panel.actuation?.faults?.[look.name];
+      setText(fault, kind ? ` ${kind}` : "");
       const actualValue = panel.actuation?.actual[k] ?? null,
         commandValue = panel.actuation?.command[k] ?? null,
         s = actuatorDisplayUnit(look.unit);

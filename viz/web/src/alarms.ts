@@ -1,6 +1,6 @@
 // Alarms, and notices from the server. Each has its own list, so that acoustic signals cannot crowd them out.
 
-import { formatTime, bodyColour, h, toggleClass, setText } from "./dom";
+import { formatTime, bodyDot, h, toggleClass, setText } from "./dom";
 import type { AlarmAnnouncer } from "./alarm_announcer";
 import type { SceneStore } from "./scene_store";
 import { type Alarm, HELD, INVALID, type Notice } from "./page_protocol";
@@ -90,8 +90,7 @@ export class AlarmList {
   }
 
   private row(a: Alarm): Row {
-    const dot = h("span", { class: "dot" });
-    dot.style.background = a.row < 0 ? "transparent" : bodyColour(a.row);
+    const dot = bodyDot(a.row);
     const cells = {
       since: h("td", { class: "n" }),
       until: h("td", { class: "n" }),

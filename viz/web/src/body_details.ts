@@ -1,7 +1,7 @@
 // Details of one body: pose and motion, charts, actuators, instruments and connected clients.
 
 import { Actuators } from "./actuators";
-import { formatTime, bodyColour, setChildren, h, toggleClass, formatNumber, setText } from "./dom";
+import { formatTime, bodyDot, setChildren, h, toggleClass, formatNumber, setText } from "./dom";
 import { faultButton, type InjectFault } from "./fault_form";
 import { labelOf } from "./chart_fields";
 import { ForcePanel } from "./force_charts";
@@ -197,8 +197,7 @@ export class BodyDetails {
     this.fit(kit);
     const body = this.store.bodies.get(panel.row),
       model = this.store.scene?.models[body?.model ?? ""];
-    const dot = h("span", { class: "dot" });
-    dot.style.background = bodyColour(panel.row);
+    const dot = bodyDot(panel.row);
     setChildren(
       this.head,
       h(

@@ -110,7 +110,8 @@ export class BottomPanel {
   private lookBack(time: number): void {
     if (!this.drawer.panes.includes("charts")) this.drawer.arrange(["charts", ...this.drawer.panes]);
     this.charts.zoom({ since: time - LOOK_BACK_S, until: time + LOOK_BACK_S });
-    toast(`a running simulation cannot go back; the charts show ${LOOK_BACK_S} s before and after ${formatTime(time)}`);
+    const how = this.charts.empty ? "add a chart to see" : "the charts show";
+    toast(`a running simulation cannot go back; ${how} ${LOOK_BACK_S} s before and after ${formatTime(time)}`);
   }
 
   update(): void {

@@ -64,6 +64,17 @@ export function roundStep(least: number): number {
   return [1, 2, 5, 10].map((f) => f * ten).find((s) => s >= least) ?? 10 * ten;
 }
 
+/** Draw a text with an edge in the colour of the background, legible on any chart. */
+export function haloText(c: CanvasRenderingContext2D, text: string, x: number, y: number): void {
+  const { strokeStyle, lineWidth, lineJoin } = c;
+  c.strokeStyle = cssVariable("--bg");
+  c.lineWidth = 3;
+  c.lineJoin = "round";
+  c.strokeText(text, x, y);
+  Object.assign(c, { strokeStyle, lineWidth, lineJoin });
+  c.fillText(text, x, y);
+}
+
 export interface Axis {
   from: number;
   to: number;

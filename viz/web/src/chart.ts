@@ -6,11 +6,11 @@ import { drawCables } from "./cables";
 import { S57Chart } from "./s57_chart";
 import { ChartPointer } from "./chart_pointer";
 import { INAUDIBLE_OUTCOMES, type SceneStore, type Track } from "./scene_store";
-import { drawBodies, drawTriangle, LOST_DASH } from "./chart_symbols";
+import { drawBodies, drawTriangle, FENCE_DASH, LOST_DASH } from "./chart_symbols";
 import { depthColour } from "./colour_scales";
 import { formatOffset } from "./geodesy";
 import { contours, depthRange } from "./bed_contours";
-import { context2d, pageZoom, roundStep, prepareCanvas } from "./canvas";
+import { context2d, haloText, pageZoom, roundStep, prepareCanvas } from "./canvas";
 import { Tiles } from "./tiles";
 import { drawTraffic, labelTraffic } from "./traffic_list";
 import { SIGNAL_WIDTH } from "./page_protocol";
@@ -23,8 +23,7 @@ export interface MissionDraft {
 }
 
 const MOST_WAYS = 120;
-const TOOLS = 46,
-  NARROW = 640; // px: height of the buttons over the chart, and the width they take
+const TOOLS = 46; // px, height of a row of buttons over the chart
 
 export class Chart {
   readonly canvas = document.createElement("canvas");
@@ -37,6 +36,8 @@ export class Chart {
   private readonly laid = new Map<number, { track: Track; n: number; m: number }>(); // track points already drawn on it
   private groundOf: unknown[] = [];
   private dark = true;
+  /** Height that the buttons over the chart take from its upper right corner, px. */
+  beneath = 0;
   draft: MissionDraft | null = null;
   onClick: ((north: number, east: number) => void) | null = null;
   onMove: ((north: number, east: number) => void) | null = null;
@@ -228,9 +229,8 @@ export class Chart {
     drawBodies(c, this.store, (n, e) => this.px(n, e), this.scale, this.dark, this.show.labels);
     if (this.show.traffic) labelTraffic(c, this.store, (n, e) => this.px(n, e), this.dark, this.show.labels);
     for (const draw of this.overlays) draw(c);
-    const beneath = w < NARROW ? TOOLS : 0; // items in the corner lie beneath the buttons
-    this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, beneath);
-    this.rose(c, w, beneath);
+    this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, this.beneath);
+    this.rose(c, w, this.beneath);
   }
 
   /** Draw the static layer; of the tracks, only points that were added since the last picture. */
@@ -296,7 +296,7 @@ export class Chart {
       c.lineTo(...this.px(l[2]!, l[3]!));
     }
     c.stroke();
-    c.fillStyle = cssVariable("--soft");
+    c.fillStyle = cssVariable("--ink");
     c.font = "10px system-ui, sans-serif";
     const labelled = new Set<number>();
     for (const l of this.lines) {
@@ -310,7 +310,7 @@ export class Chart {
       )
         continue;
       labelled.add(l[4]!);
-      c.fillText(`${+l[4]!.toFixed(2)} m`, x + 2, y - 2);
+      haloText(c, `${+l[4]!.toFixed(2)} m`, x + 2, y - 2);
     }
   }
 
@@ -323,26 +323,29 @@ export class Chart {
     c.beginPath();
     const [n1, n0] = [this.middle[0] + hh / 2 / this.scale, this.middle[0] - hh / 2 / this.scale];
     const [e0, e1] = [this.middle[1] - w / 2 / this.scale, this.middle[1] + w / 2 / this.scale];
+    const labels: [text: string, x: number, y: number][] = [];
     for (let n = Math.ceil(n0 / cell) * cell; n < n1; n += cell) {
       const y = this.px(n, 0)[1];
       c.moveTo(0, y);
       c.lineTo(w, y);
-      if (y > 60) c.fillText(formatOffset(+n.toPrecision(6), "NS"), 4, y - 3);
+      if (y > 60) labels.push([formatOffset(+n.toPrecision(6), "NS"), 4, y - 3]);
     }
     for (let e = Math.ceil(e0 / cell) * cell; e < e1; e += cell) {
-      const x = this.px(0, e)[0];
+      const x = this.px(0, e)[0],
+        text = formatOffset(+e.toPrecision(6), "EW");
       c.moveTo(x, 0);
       c.lineTo(x, hh);
-      c.fillText(formatOffset(+e.toPrecision(6), "EW"), x + 3, hh - 5);
+      if (x + 3 + c.measureText(text).width < w) labels.push([text, x + 3, hh - 5]);
     }
     c.stroke();
-    const bar = cell * this.scale,
+    for (const label of labels) haloText(c, ...label);
+    const length = roundStep(60 / this.scale), // m; short enough to stay clear of the pointer's position
+      bar = length * this.scale,
       x = w - bar - 18,
       y = hh - 24;
     c.strokeStyle = cssVariable("--ink");
     c.lineWidth = 1.6;
-    c.fillStyle = cssVariable("--ink");
-    c.fillText(drawScaleBar(c, x, y, bar, cell), x + 4, y - 6);
+    haloText(c, drawScaleBar(c, x, y, bar, length), x + 4, y - 6);
   }
 
   private missions(c: CanvasRenderingContext2D): void {
@@ -370,20 +373,21 @@ export class Chart {
         c.beginPath();
         c.arc(x, y, 3.2, 0, 7);
         c.fill();
-        if (this.draft) c.fillText(`${k + 1}`, x + 5, y - 5);
+        if (this.draft) haloText(c, `${k + 1}`, x + 5, y - 5);
       });
       c.globalAlpha = 1;
     }
     for (const f of this.draft?.fences ?? s.fences) {
-      c.strokeStyle = "#ff9f43";
+      c.strokeStyle = c.fillStyle = cssVariable("--fence");
+      c.setLineDash(FENCE_DASH);
       c.lineWidth = 1.6;
       c.beginPath();
       f.corners.forEach((p, k) => (k ? c.lineTo(...this.px(p[0], p[1])) : c.moveTo(...this.px(p[0], p[1]))));
       c.closePath();
       c.stroke();
+      c.setLineDash([]);
       const first = f.corners[0];
-      c.fillStyle = "#ff9f43";
-      if (first) c.fillText(`${f.name} (keep ${f.keep})`, this.px(...first)[0] + 6, this.px(...first)[1] + 12);
+      if (first) haloText(c, `${f.name} (keep ${f.keep})`, this.px(...first)[0] + 6, this.px(...first)[1] + 12);
       for (const p of f.corners) {
         c.beginPath();
         c.arc(...this.px(p[0], p[1]), 2.5, 0, 7);
@@ -405,7 +409,7 @@ export class Chart {
     for (const b of this.draft?.beacons ?? []) {
       const [x, y] = this.px(b.position[0], b.position[1]);
       drawTriangle(c, x, y, cssVariable("--warm"));
-      c.fillText(b.name, x + 9, y - 4);
+      haloText(c, b.name, x + 9, y - 4);
     }
     c.strokeStyle = c.fillStyle = cssVariable("--soft");
     const solid = (): void => {

@@ -1,5 +1,6 @@
 // The chart's pointer: position, depth, and distance along the measuring line; and the depth legend.
 
+import { haloText } from "./canvas";
 import { type CoordinateFormat, formatPosition, type Place } from "./coordinate_formats";
 import { formatHeading } from "./coordinate_frames";
 import { cssVariable, h, toast, toggleClass, setText } from "./dom";
@@ -125,7 +126,7 @@ export class ChartPointer {
         c.beginPath();
         c.arc(x, y, 3, 0, 7);
         c.fill();
-        if (k) c.fillText(`${distanceAndBearing(points[k - 1]!, p)[0].toFixed(1)} m`, x + 6, y + 12);
+        if (k) haloText(c, `${distanceAndBearing(points[k - 1]!, p)[0].toFixed(1)} m`, x + 6, y + 12);
       });
     }
     if (this.cross && this.at) {
@@ -158,7 +159,8 @@ export class ChartPointer {
     c.font = "10px system-ui, sans-serif";
     c.textAlign = "right";
     for (let k = 0; k <= 4; k++)
-      c.fillText(
+      haloText(
+        c,
         `${(low + ((high - low) * k) / 4).toFixed(high - low < 20 ? 1 : 0)} m`,
         x - 4,
         y + (height * k) / 4 + 3,

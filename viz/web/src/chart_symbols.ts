@@ -12,6 +12,8 @@ const LONG = 19,
   TRIANGLE = 15; // px, minimum
 /** Dashes of the line of a lost signal, px. */
 export const LOST_DASH = [5, 4];
+/** Dashes of a fence, px: unlike those of tracks (whole) and missions (equal dashes). */
+export const FENCE_DASH = [12, 3, 3, 3];
 type Px = (north: number, east: number) => [number, number];
 
 /** Length and width of a symbol in pixels for the size of a body in m. */
@@ -185,7 +187,7 @@ export function symbolLegend(): HTMLElement {
     [(c) => stroke(c, bodyColour(1)), "track of a body, in its colour"],
     [(c) => stroke(c, cssVariable("--ink"), [], 1), "track that the navigator estimates"],
     [(c) => stroke(c, bodyColour(1), [6, 4], 1.2), "mission of a vehicle, in its colour"],
-    [(c) => stroke(c, "#ff9f43"), "fence"],
+    [(c) => stroke(c, cssVariable("--fence"), FENCE_DASH), "fence"],
     [
       (c) => {
         c.strokeStyle = bodyColour(1);

@@ -1,7 +1,7 @@
 // Tools of the chart: range rings and a bearing line from the selected vehicle, the format of coordinates, and a jump to
 // a coordinate.
 
-import { roundStep } from "./canvas";
+import { haloText, roundStep } from "./canvas";
 import type { Chart } from "./chart";
 import {
   COORDINATE_FORMATS,
@@ -168,7 +168,7 @@ export class ChartTools {
       c.arc(x, y, r * scale, 0, 7);
       c.stroke();
       c.globalAlpha = 1;
-      c.fillText(r >= 1000 ? `${+(r / 1000).toPrecision(4)} km` : `${+r.toPrecision(4)} m`, x + 4, y - r * scale - 3);
+      haloText(c, r >= 1000 ? `${+(r / 1000).toPrecision(4)} km` : `${+r.toPrecision(4)} m`, x + 4, y - r * scale - 3);
     }
   }
 
@@ -186,7 +186,7 @@ export class ChartTools {
     c.setLineDash([]);
     const text = `${formatHeading(bearing, 1)}°  rel ${formatHeading(bearing - heading)}°  ${distance.toFixed(1)} m`,
       room = this.chart.canvas.clientWidth - c.measureText(text).width - 8;
-    c.fillText(text, Math.min(x + 10, room), y - 10);
+    haloText(c, text, Math.min(x + 10, room), y - 10);
   }
 
   private drawMark(c: CanvasRenderingContext2D, at: Place): void {
@@ -204,6 +204,6 @@ export class ChartTools {
       c.lineTo(x + 12 * dx, y + 12 * dy);
     }
     c.stroke();
-    c.fillText(formatPosition(this.store.scene?.origin, at, this.settings.format), x + 12, y - 8);
+    haloText(c, formatPosition(this.store.scene?.origin, at, this.settings.format), x + 12, y - 8);
   }
 }

@@ -18,12 +18,18 @@ import type {
   XmlTree,
 } from "./page_protocol";
 
+/** A text whose words between backticks are code. */
+function marked(text: string): (string | HTMLElement)[] {
+  return text.split("`").map((part, k) => (k % 2 ? h("code", {}, part) : part));
+}
+
 function none(): XmlTree {
   return { tag: "sensors", attributes: {}, text: "", children: [] };
 }
 
 export class Configurator {
   private readonly root = h("div", { id: "configure" });
+  private readonly bar = h("div", { id: "bar" });
   private readonly bench: ModelEditor3D;
   private readonly form = h("div", { class: "form" });
   private readonly side = h("div", { class: "side" });
@@ -90,27 +96,20 @@ export class Configurator {
       },
       "turn",
     );
+    this.bar.append(
+      h("div", { class: "brand" }, h("img", { src: "/static/icon.svg", alt: "" }), "WaVeSim", h("small", {}, "models")),
+      this.list,
+      h("button", { onclick: () => open.click() }, "import…"),
+      open,
+      h("button", { id: "undo", title: "Undo last change (Ctrl+Z)", onclick: () => this.undo() }, "undo"),
+      h("span", { class: "grow" }),
+      h("label", { class: "row" }, "save as", file),
+      h("label", { class: "row" }, replace, "replace"),
+      h("button", { class: "on", id: "save", onclick: () => void this.save(file.value, replace.checked) }, "save"),
+      this.back,
+    );
     this.root.append(
-      h(
-        "div",
-        { id: "bar" },
-        h(
-          "div",
-          { class: "brand" },
-          h("img", { src: "/static/icon.svg", alt: "" }),
-          "WaVeSim",
-          h("small", {}, "models"),
-        ),
-        this.list,
-        h("button", { onclick: () => open.click() }, "import…"),
-        open,
-        h("button", { id: "undo", title: "Undo last change (Ctrl+Z)", onclick: () => this.undo() }, "undo"),
-        h("span", { class: "grow" }),
-        h("label", { class: "row" }, "save as", file),
-        h("label", { class: "row" }, replace, "replace"),
-        h("button", { class: "on", id: "save", onclick: () => void this.save(file.value, replace.checked) }, "save"),
-        this.back,
-      ),
+      this.bar,
       h("div", { class: "form-holder" }, this.verdict, this.form),
       h(
         "div",
@@ -161,6 +160,17 @@ export class Configurator {
   show(on: boolean): void {
     this.visible = on;
     this.root.classList.toggle("hidden", !on);
+  }
+
+  /** Take the buttons that each view of the page has while it is shown. */
+  prefer(preferences: HTMLElement): void {
+    this.bar.append(preferences);
+  }
+
+  /** Redraw in the colours of the theme. */
+  recolour(): void {
+    this.bench.redraw();
+    this.tries.recolour();
   }
 
   private async start(file: HTMLInputElement): Promise<void> {
@@ -367,7 +377,8 @@ export class Configurator {
       key.required ? "Required." : `Default: ${key.default || "none"}.`,
     ]
       .filter(Boolean)
-      .join("\n");
+      .join("\n")
+      .replaceAll("`", "");
     const set = (v: string): void => {
       if (numbers) t.text = v;
       else if (v === "") delete t.attributes[key.name];
@@ -380,7 +391,7 @@ export class Configurator {
       const s = h(
         "select",
         { title: about, onchange: () => set(s.value) },
-        ...(key.required ? [] : [h("option", { value: "" }, `(${key.default})`)]),
+        ...(key.required ? [] : [h("option", { value: "" }, `(${key.default || "none"})`)]),
         ...key.choices.map((c) => h("option", { value: c, selected: c === value }, c)),
       );
       input = s;
@@ -441,7 +452,7 @@ export class Configurator {
     setChildren(
       this.chosenBox,
       h("h3", {}, `${t.tag} ${t.attributes["name"] ?? ""}`),
-      h("div", { class: "soft" }, rule.doc),
+      h("div", { class: "soft" }, ...marked(rule.doc)),
       ...rule.keys.filter((k) => k.kind !== "numbers").map((k) => this.field(t, k)),
     );
   }

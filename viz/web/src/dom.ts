@@ -104,8 +104,18 @@ export function cssVariable(name: string): string {
   return value;
 }
 
-/** Colours of bodies; every two differ also for a viewer with a red-green colour deficiency. */
-export const COLOURS = ["#ff6b6b", "#3fc1c9", "#dab40d", "#456aec", "#32b4ff", "#da327d", "#da451f", "#a257b4"];
+const BODY_COLOURS = 8; // variables --body-0, --body-1, ... of the style sheet
+/** Colour of a body in the theme of the page. */
 export function bodyColour(row: number): string {
-  return COLOURS[row % COLOURS.length] as string;
+  return cssVariable(`--body-${row % BODY_COLOURS}`);
+}
+/** Colours of all bodies. */
+export function bodyColours(): string[] {
+  return Array.from({ length: BODY_COLOURS }, (_, k) => bodyColour(k));
+}
+/** A dot in the colour of a body, which follows the theme. */
+export function bodyDot(row: number): HTMLElement {
+  const dot = h("span", { class: "dot" });
+  dot.style.background = row < 0 ? "transparent" : `var(--body-${row % BODY_COLOURS})`;
+  return dot;
 }

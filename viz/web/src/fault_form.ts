@@ -21,8 +21,16 @@ export function faultButton(
     at.replaceChildren(...(mine ? [] : [form()]));
   };
   const form = (): HTMLElement => {
-    const kind = h("select", { "aria-label": "Fault" }, ...kinds.map((k) => h("option", { value: k }, k)));
-    const amount = h("input", { placeholder: "amount", "aria-label": "Amount", size: 7 });
+    const amount = h("input", { placeholder: "amount", "aria-label": "Amount", size: 7 }),
+      fit = (): void => {
+        amount.disabled = kind.value === "none";
+      },
+      kind = h(
+        "select",
+        { "aria-label": "Fault", onchange: fit },
+        ...kinds.map((k) => h("option", { value: k }, k === "none" ? "repair" : k)),
+      );
+    fit();
     const field = h(
       "select",
       { "aria-label": "Field" },
@@ -42,7 +50,7 @@ export function faultButton(
         {
           class: "on",
           onclick: () => {
-            fail(part, kind.value, amount.value.trim(), field.value);
+            fail(part, kind.value, amount.disabled ? "" : amount.value.trim(), field.value);
             close();
           },
         },

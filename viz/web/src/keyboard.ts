@@ -15,7 +15,7 @@ export const KEY_BINDINGS: [string, string][] = [
   ["O", "onboard view of the selected body"],
   ["B  Shift+B", "select the next or previous vehicle"],
   ["Esc", "clear selection"],
-  ["L  T  R  P", "show or hide names, tracks, sound, or receptions from beacon to beacon"],
+  ["L  T  R  P", "show or hide names, tracks, sound, or beacon-to-beacon receptions"],
   ["G  I  C", "show or hide arrows, instrument beams or traffic"],
   ["U  V  K", "show or hide the sea surface, its waves or the sky"],
   ["Z", "enlarge bodies or draw them to scale"],
@@ -23,7 +23,7 @@ export const KEY_BINDINGS: [string, string][] = [
   ["Tab", "to the chart: arrow keys move its pointer (fine with Shift), Enter clicks, Page Up and Page Down zoom"],
   ["M  J", "draw a mission; drive a vehicle"],
   [",  .", "previous or next event of a replay"],
-  ["Shift+M", "bookmark at the present time"],
+  ["Shift+M", "bookmark at the current time"],
   ["[  ]", "show or hide the side panels"],
   ["Shift+L", "switch between light and dark"],
   ["?", "show or hide this help"],
@@ -59,6 +59,13 @@ export function nextSpeed(at: number, by: number, speeds: number[]): number {
       ? sorted.find((v) => rank(v) > own * (1 + 1e-6))
       : sorted.reverse().find((v) => rank(v) < own * (1 - 1e-6) || (own === Infinity && v !== 0));
   return next ?? at;
+}
+
+/** Show the help again if it is open: its symbols have the colours of the theme. */
+export function recolourKeyHelp(): void {
+  if (!document.querySelector(".help")) return;
+  showKeyHelp();
+  showKeyHelp();
 }
 
 /** Show or hide the help with keys and legend. */

@@ -6,7 +6,7 @@ import { ChartDataReader, type DerivedSeries, formulaLine, isDerived, together }
 import type { ChartField } from "./chart_fields";
 import { fetchSeries, type TimeSpan } from "./chart_series";
 import { checkCharts, type ChartSpec, isXY, type Line } from "./chart_spec";
-import { bodyColour, COLOURS, h, setChildren, setText, toast, toggleClass } from "./dom";
+import { bodyColour, bodyColours, h, setChildren, setText, toast, toggleClass } from "./dom";
 import type { EventMarks } from "./event_marks";
 import { FieldPicker } from "./field_picker";
 import { FormulaError } from "./formula";
@@ -100,6 +100,10 @@ export class LogCharts {
     );
     this.place.addEventListener("dblclick", () => this.zoom({}));
     for (const wanted of this.kept()) this.chart(wanted);
+  }
+
+  get empty(): boolean {
+    return this.charts.length === 0;
   }
 
   /** Fields of the selected body. */
@@ -264,7 +268,7 @@ export class LogCharts {
 
   private colours({ lines }: ChartSpec): string[] {
     const rows = lines.map((l) => this.rowOf(l.body));
-    return new Set(rows).size < rows.length ? COLOURS : rows.map((row) => bodyColour(Math.max(row, 0)));
+    return new Set(rows).size < rows.length ? bodyColours() : rows.map((row) => bodyColour(Math.max(row, 0)));
   }
 
   /** Values of the lines, and each line at its own times if they are computed here. */

@@ -12,6 +12,7 @@ import { h, toggleClass } from "./dom";
 import { Dock } from "./dock";
 import { DrawingLoop } from "./drawing_loop";
 import { ErrorBanner } from "./error_banner";
+import { recolourKeyHelp } from "./keyboard";
 import { LayoutMenu } from "./layouts";
 import { ManualControl } from "./manual_control";
 import { messageHandler } from "./message_handlers";
@@ -54,16 +55,25 @@ const loop = new DrawingLoop({
 const wake = (): void => loop.wake(),
   choose = (row: number | null): void => selection.choose(row),
   control = (verb: string, value?: number): void => link.control(verb, value);
+let configurator: Configurator | null = null;
 const theme = new Theme((dark) => {
   wake();
   stage.theme(dark);
   details.recolour();
   bottom.charts.recolour();
+  configurator?.recolour();
+  recolourKeyHelp();
 });
+const preferences = h(
+  "div",
+  { class: "group" },
+  new TextSize(wake).element,
+  h("button", { title: "Switch between light and dark (Shift+L)", onclick: () => theme.toggle() }, "◐"),
+);
 const stage = new Stage(store, choose, openOnboard, wake),
   onboard = new OnboardWindow(stage.element, (canvases) => (stage.onboard = canvases)),
   sonars = new SonarWindows(stage, new Dock(stage.element), wake),
-  toolbar = new Toolbar(store, control, () => theme.toggle(), new TextSize(wake).element),
+  toolbar = new Toolbar(store, control, preferences),
   fleet = new FleetList(store, choose);
 const commands = new VehicleCommands(
   store,
@@ -118,7 +128,7 @@ const recorder = new ViewRecorder(
   () => stage.drawStill(),
   () => store.hello?.name || "wavesim",
 );
-const helm = new ManualControl(store, stage.element, (body, shares) => link.drive(body, shares), choose);
+const helm = new ManualControl(store, stage.element, (body, axes) => link.drive(body, axes), choose);
 const link = new ViewerSocket(
   takeFrame,
   (message) => take(message),
@@ -308,8 +318,7 @@ window.setTimeout(() => {
 
 // -- the configurator ----------------------------------------------------------------------------------------------
 
-let configurator: Configurator | null = null,
-  modelling: Promise<void> | null = null; // loads the configurator
+let modelling: Promise<void> | null = null; // loads the configurator
 
 /** Update the configurator's permissions. */
 function permitModels(): void {
@@ -330,6 +339,7 @@ function route(): void {
       (error: unknown) => errors.fail("the configurator", error),
     );
   permitModels();
+  (configuring && configurator ? configurator : toolbar).prefer(preferences);
   configurator?.show(configuring);
 }
 window.addEventListener("hashchange", route);

@@ -1,5 +1,5 @@
-// Manual control: keyboard and gamepad drive a body through the viewer's server, which acts as its pilot. The body
-// moves only while an input is held.
+// Manual control: keyboard and gamepad drive a body through the viewer's server, which acts as its pilot and mixes the
+// axes to the actuators. The body moves only while an input is held.
 // On release or loss of connection, the server's watchdog returns the actuators to neutral.
 
 import { setChildren, h, toggleClass, setText, toast } from "./dom";
@@ -8,12 +8,10 @@ import { isTypedIntoField } from "./keyboard";
 import { whyNoCommands } from "./permissions";
 import type { SceneStore } from "./scene_store";
 import { driver } from "./vehicle_status";
-import type { ActuatorInfo, HelloMessage, ModelInfo } from "./page_protocol";
+import type { HelloMessage } from "./page_protocol";
 
-export type ControlAxes = [ahead: number, starboard: number, down: number, turn: number]; // -1 to 1
-const PERIOD_MS = 100,
-  LEAST = 0.2,
-  FORTY = 0.7; // thrusters below this share in a direction are not used for it; rad
+type ControlAxes = [ahead: number, starboard: number, down: number, turn: number]; // -1 to 1
+const PERIOD_MS = 100;
 const KEYS: Record<string, [axis: number, sign: number]> = {
   ArrowUp: [0, 1],
   ArrowDown: [0, -1],
@@ -27,60 +25,6 @@ const KEYS: Record<string, [axis: number, sign: number]> = {
 const HELD = [4, 5, 6, 7]; // shoulder buttons of a gamepad
 const STICK = 0.08; // dead zone around the middle
 
-type V = number[];
-const cross = (a: V, b: V): V => [
-  a[1]! * b[2]! - a[2]! * b[1]!,
-  a[2]! * b[0]! - a[0]! * b[2]!,
-  a[0]! * b[1]! - a[1]! * b[0]!,
-];
-const unit = (a: V): V => {
-  const n = Math.hypot(...a) || 1;
-  return a.map((v) => v / n);
-};
-const used = (w: number): number => (Math.abs(w) < LEAST ? 0 : w);
-
-/**
- * Actuator shares of their ranges for the requested axes, from the position and direction of each actuator; null:
- * unchanged.
- */
-export function actuatorShares(actuators: ActuatorInfo[], model: ModelInfo, axes: ControlAxes): (number | null)[] {
-  const [ahead, starboard, down, turn] = axes,
-    thrusters = model.thrusters.map((t) => ({
-      d: unit(t.direction),
-      moment: cross(t.position, unit(t.direction))[2]!,
-      jet: t.deflector,
-    }));
-  const arm = Math.max(1e-6, ...thrusters.map((t) => Math.abs(t.moment))),
-    turns = arm > 0.02 * model.shape.size[0],
-    lifts = thrusters.some((t) => Math.abs(t.d[2]!) > 0.5);
-  return actuators
-    .map((a): number | null => {
-      if (a.kind === "thruster") {
-        const t = thrusters[a.part];
-        if (!t) return 0;
-        const push =
-          used(t.d[0]!) * ahead +
-          used(t.d[1]!) * starboard +
-          used(t.d[2]!) * down +
-          (turns ? used(t.moment / arm) * turn : 0);
-        return Math.max(-1, Math.min(1, t.jet ? Math.abs(ahead) : push));
-      }
-      if (a.kind === "fin") {
-        // its lift acts along its normal while the body moves ahead
-        const f = model.fins[a.part],
-          m = f ? cross(f.position, unit(f.normal)) : [0, 0, 0],
-          size = Math.hypot(...m) || 1;
-        return Math.max(-1, Math.min(1, used(m[2]! / size) * turn - (lifts ? 0 : used(m[1]! / size) * down)));
-      }
-      if (a.kind === "angle")
-        return (
-          Math.sign(model.thrusters[a.part]?.position[0] ?? -1) * turn * Math.min(1, FORTY / Math.max(a.maximum, 1e-6))
-        );
-      return a.kind === "deflector" ? (ahead < 0 ? -1 : 1) : null;
-    })
-    .map((v) => (v === null ? null : v + 0)); // no minus sign for zero
-}
-
 export class ManualControl {
   readonly button = h("button", { id: "do-helm", onclick: () => this.toggle() }, "drive");
   private box: HTMLElement | null = null;
@@ -91,7 +35,7 @@ export class ManualControl {
     max: 1,
     step: 0.05,
     value: 0.5,
-    "aria-label": "Fraction of the actuator range",
+    "aria-label": "Fraction of the maximum power",
     onpointerup: (e: Event) => (e.target as HTMLElement).blur(), // the arrow keys drive the body, not the slider
   });
   private readonly status = h("div", { class: "soft num", id: "helm-status" });
@@ -112,7 +56,7 @@ export class ManualControl {
   constructor(
     private readonly store: SceneStore,
     private readonly stage: HTMLElement,
-    private readonly send: (body: string, shares: (number | null)[] | null) => void,
+    private readonly send: (body: string, axes: ControlAxes | null) => void,
     private readonly choose: (row: number) => void,
   ) {
     window.addEventListener(
@@ -200,7 +144,7 @@ export class ManualControl {
     this.took = this.program() !== "";
     this.driving = this.who.value;
     this.shown = false;
-    this.send(this.driving, []);
+    this.send(this.driving, [0, 0, 0, 0]);
   }
 
   /** Address of the program that drives the body of the list; "": none, or this page drives it. */
@@ -263,8 +207,7 @@ export class ManualControl {
     const lost = this.store.lost !== "",
       axes = body && !lost ? this.axes() : null;
     if (lost && this.driving) this.leave(); // the user can take it again
-    const kit = body && this.store.kit?.row === body.row ? this.store.kit : null,
-      model = this.store.scene?.models[body?.model ?? ""];
+    const selected = body !== undefined && this.store.chosen === body.row;
     setText(
       this.status,
       lost
@@ -273,21 +216,16 @@ export class ManualControl {
           ? ""
           : !body
             ? `waiting for ${this.driving}…`
-            : !kit || !model
+            : !selected
               ? "select this body to drive it"
               : axes
                 ? axes.map((v, k) => `${["ahead", "starboard", "down", "turn"][k]} ${v.toFixed(1)}`).join("  ")
                 : "Idle: no key held",
     );
     if (this.box) toggleClass(this.box, "alive", axes !== null);
-    if (!kit || !model || (!axes && !this.moved)) return;
+    if (!selected || (!axes && !this.moved)) return;
     this.moved = axes !== null; // send the release once
     const gain = Number(this.gain.value);
-    this.send(
-      this.driving,
-      actuatorShares(kit.actuators, model, axes ?? [0, 0, 0, 0]).map((s, k) =>
-        s === null || kit.actuators[k]!.kind === "deflector" ? s : s * gain,
-      ),
-    );
+    this.send(this.driving, (axes ?? [0, 0, 0, 0]).map((v) => v * gain) as ControlAxes);
   }
 }

@@ -128,7 +128,8 @@ function handlers(p: MessageTargets): Handlers {
     picture: (m) => p.sonars.setStatus(m.row, m.name, m.trouble, m.epoch),
     mosaic: (m) => {
       if (!m.layers.length && !s.mosaic.layers.size && s.mosaic.shown)
-        toast("no mosaic yet: no side-scan sonar or multibeam echosounder has sent frames", true);
+        if (m.waiting) toast("the mosaic starts with the next frame of a sonar");
+        else toast("no mosaic: no side-scan sonar or multibeam echosounder sends frames", true);
       s.mosaic.list(m.layers);
     },
     trouble: (m) => p.connection.source(m.text),

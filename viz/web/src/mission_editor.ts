@@ -20,6 +20,7 @@ export class MissionEditor {
   open = false;
   readonly button = h("button", { id: "do-mission", onclick: () => this.toggle() }, "mission");
   private readonly box = h("div", { class: "mission hidden", id: "mission" });
+  private readonly inputs = h("div", { class: "inputs" }); // scrolls between the choice of tools and the buttons
   private tool: Tool = "waypoint";
   private vehicle = ""; // follows the selection
   private followed: number | null = null; // selected body that was followed last
@@ -218,17 +219,7 @@ export class MissionEditor {
       },
     });
     setChildren(
-      this.box,
-      h("div", { class: "row" }, h("h3", { class: "grow" }, "Mission"), this.where),
-      h(
-        "div",
-        { class: "row" },
-        choice("waypoint", "waypoints"),
-        choice("survey", "survey"),
-        choice("beacon", "beacons"),
-        choice("fence", "fences"),
-        choice("plan", "plan"),
-      ),
+      this.inputs,
       this.tool === "survey"
         ? h(
             "div",
@@ -294,6 +285,20 @@ export class MissionEditor {
       this.tool === "fence" ? this.fences.controls(this.store.hello?.kind === "live") : null,
       this.tool === "plan" ? this.plan.controls() : null,
       this.tool === "waypoint" || this.tool === "survey" ? this.table() : null,
+    );
+    setChildren(
+      this.box,
+      h("div", { class: "row" }, h("h3", { class: "grow" }, "Mission"), this.where),
+      h(
+        "div",
+        { class: "row" },
+        choice("waypoint", "waypoints"),
+        choice("survey", "survey"),
+        choice("beacon", "beacons"),
+        choice("fence", "fences"),
+        choice("plan", "plan"),
+      ),
+      this.inputs,
       this.info,
       h(
         "div",

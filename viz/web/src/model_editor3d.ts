@@ -299,6 +299,11 @@ export class ModelEditor3D {
     this.dirty = true;
   }
 
+  /** Draw the picture again, in the present colours. */
+  redraw(): void {
+    this.dirty = true;
+  }
+
   render(): void {
     const w = this.canvas.clientWidth,
       hh = this.canvas.clientHeight,
@@ -347,8 +352,8 @@ export class ModelEditor3D {
       text(name, at, chosen ? cssVariable("--accent") : cssVariable("--soft"));
     for (const dot of this.rays.children) if (dot.name) text(dot.name, dot.position, cssVariable("--soft"));
     const l = this.size * 0.44;
-    text("x forward", new THREE.Vector3(...toThree(l, 0, 0)), "#ff6b6b");
-    text("y starboard", new THREE.Vector3(...toThree(0, l, 0)), "#5bd68a");
-    text("z down", new THREE.Vector3(...toThree(0, 0, l)), "#5aa9ff");
+    text("x forward", new THREE.Vector3(...toThree(l, 0, 0)), cssVariable("--bad"));
+    text("y starboard", new THREE.Vector3(...toThree(0, l, 0)), cssVariable("--good"));
+    text("z down", new THREE.Vector3(...toThree(0, 0, l)), cssVariable("--range"));
   }
 }

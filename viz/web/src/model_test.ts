@@ -11,13 +11,16 @@ export class ModelTest {
   private commands: Record<string, number> | null = null;
   private kind = "turn";
   private seconds = 60;
+  private result: SimulatedMotion | undefined;
 
   /** `model` returns the model as it is checked and saved. */
   constructor(private readonly model: () => XmlTree | null) {}
 
-  /** Forget the commands of an earlier model; hide the form if no model is edited. */
+  /** Forget the commands and the motion of an earlier model; hide the form if no model is edited. */
   reset(hidden: boolean): void {
     this.commands = null;
+    this.result = undefined;
+    setChildren(this.box);
     this.box.classList.toggle("hidden", hidden);
   }
 
@@ -26,7 +29,13 @@ export class ModelTest {
     if (!this.box.childElementCount) this.form();
   }
 
-  private form(result?: SimulatedMotion): void {
+  /** Redraw in the colours of the theme. */
+  recolour(): void {
+    if (this.result) this.form();
+  }
+
+  private form(): void {
+    const { result } = this;
     const seconds = h("input", {
       type: "number",
       value: this.seconds,
@@ -139,7 +148,8 @@ export class ModelTest {
     });
     if (found) {
       this.commands = found.commands;
-      this.form(found);
+      this.result = found;
+      this.form();
     }
   }
 }

@@ -6,6 +6,7 @@ import { toThree } from "./coordinate_frames";
 import { drawLabel, rangeMarkStep, type ImagePainter, type SonarImage, type ImageStyle } from "./sonar_image";
 
 const ROOM = 1 << 18; // points per sonar
+const LABEL_PX = 34; // least distance between two labels
 function tint(f: number): number[] {
   return scaleColour(VIRIDIS, f).map((v) => Math.round(255 * v));
 }
@@ -117,8 +118,11 @@ export class MultibeamView implements ImagePainter {
       c.stroke();
       drawLabel(c, `${+d.toPrecision(4)} m`, 4 * ratio, y + 4 * ratio);
     }
-    for (let x = -Math.floor(far / step) * step; x <= far; x += step)
-      drawLabel(c, `${+x.toPrecision(4)}`, x0 + x * per - 6 * ratio, h - 6 * ratio, "#8fb7c9");
+    const across = step * 2 ** Math.max(0, Math.ceil(Math.log2((LABEL_PX * ratio) / (step * per))));
+    for (let x = -Math.floor(far / across) * across; x <= far; x += across) {
+      const text = `${+x.toPrecision(4)}`;
+      drawLabel(c, text, x0 + x * per - c.measureText(text).width / 2, h - 6 * ratio, "#8fb7c9");
+    }
     for (let k = 0; k < p.length; k += 5) {
       const [r, g, b] = tint((p[k + 2]! - this.low) / Math.max(this.high - this.low, 0.1));
       c.fillStyle = `rgb(${r}, ${g}, ${b})`;

@@ -11,7 +11,7 @@ export class NavigationEstimates {
     new THREE.BufferGeometry(),
     new THREE.LineBasicMaterial({ transparent: true, opacity: 0.8 }),
   );
-  private readonly clouds = new Map<number, THREE.Mesh>();
+  private readonly clouds = new Map<number, THREE.Mesh<THREE.SphereGeometry, THREE.MeshBasicMaterial>>();
   private due = 0;
 
   constructor(private readonly store: SceneStore) {
@@ -42,6 +42,7 @@ export class NavigationEstimates {
       mesh.position.set(...toThree(e[0]!, e[1]!, e[2]!));
       mesh.scale.set(Math.max(e[4] ?? 0, 0.3), Math.max(e[5] ?? 0, 0.3), Math.max(e[3] ?? 0, 0.3));
       if (!rebuild) continue;
+      mesh.material.color.set(bodyColour(row)); // of the present theme
       const k = this.store.index.get(row);
       if (k !== undefined)
         points.push(

@@ -199,6 +199,8 @@ export interface Actuation {
   command: (number | null)[];
   actual: (number | null)[];
   feedback: (number | null)[];
+  /** faults that this viewer has injected, by actuator */
+  faults?: Record<string, string>;
 }
 
 export type FieldValue = number | (number | null)[] | null;
@@ -618,6 +620,8 @@ export interface MosaicLayer {
 export interface MosaicMessage {
   type: "mosaic";
   layers: MosaicLayer[];
+  /** number of sonars that have sent no frame yet */
+  waiting: number;
 }
 
 /** Reason why the source has no data; empty: it has data. */
@@ -793,11 +797,14 @@ export interface VehicleCommandRequest {
   point: number[] | null;
 }
 
-/** Drive a body from a page. The values are fractions of the actuators' ranges, -1 to 1; None: leave the body. */
+/**
+ * Drive a body from a page: ahead, to starboard, down and turn to starboard, as fractions of the largest effect, -1 to
+ * 1; None: leave the body.
+ */
 export interface DriveRequest {
   do: "drive";
   body: string;
-  shares: (number | null)[] | null;
+  axes: number[] | null;
 }
 
 /**

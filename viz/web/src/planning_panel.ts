@@ -1,6 +1,7 @@
 // Missions of several vehicles planned together: their predicted positions under a time slider, and conflicts on the
 // chart and in a list.
 
+import { haloText } from "./canvas";
 import type { Chart, MissionDraft } from "./chart";
 import { bodyColour, cssVariable, formatTime, h, setChildren, setText, toast } from "./dom";
 import { type Conflict, durationOf, findConflicts, type Plan, planOf, positionAt } from "./planning";
@@ -195,7 +196,7 @@ export class PlanningPanel {
       c.beginPath();
       c.arc(x, y, 7, 0, 7);
       c.stroke();
-      if (time > 0) c.fillText(plan.name, x + 10, y + 4);
+      if (time > 0) haloText(c, plan.name, x + 10, y + 4);
     }
     c.strokeStyle = c.fillStyle = cssVariable("--bad");
     for (const conflict of this.conflicts.slice(0, MOST_LISTED)) {
@@ -210,7 +211,7 @@ export class PlanningPanel {
       c.moveTo(...p);
       c.lineTo(...q);
       c.stroke();
-      c.fillText(textOf(conflict), x + 14, y - 10);
+      haloText(c, textOf(conflict), x + 14, y - 10);
     }
   }
 }

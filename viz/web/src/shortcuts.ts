@@ -74,13 +74,14 @@ function actions(p: ShortcutTargets): Record<string, () => void> {
   };
 }
 
-/** React to keys, except in the configurator and in fields that take text. */
+/** React to keys, except in fields that take text; in the configurator, to that of the theme only. */
 export function listenToKeys(targets: ShortcutTargets): void {
   const keys = actions(targets);
   window.addEventListener("keydown", (e) => {
-    if (location.hash === "#configure" || isTypedIntoField(e)) return;
-    const act = keys[normalisedKey(e)];
-    if (!act) return;
+    if (isTypedIntoField(e)) return;
+    const key = normalisedKey(e),
+      act = keys[key];
+    if (!act || (location.hash === "#configure" && key !== "L")) return;
     e.preventDefault();
     act();
   });

@@ -8,14 +8,14 @@ export class SidePanels {
     for (const side of SIDES) this.set(side, localStorage.getItem(`wavesim-no-${side}`) !== "1");
   }
 
-  /** Show or hide a panel, and remember the choice for the next visit. */
   toggle(side: Side): void {
     this.set(side, !this.shown(side));
-    localStorage.setItem(`wavesim-no-${side}`, this.shown(side) ? "" : "1");
   }
 
+  /** Show or hide a panel, and remember the choice for the next visit. */
   set(side: Side, shown: boolean): void {
     this.root.classList.toggle(`no-${side}`, !shown);
+    localStorage.setItem(`wavesim-no-${side}`, shown ? "" : "1");
   }
 
   shown(side: Side): boolean {

@@ -118,8 +118,8 @@ export class SidescanView implements ImagePainter {
         c.stroke();
         if (k % every === 0) drawLabel(c, text, at - c.measureText(text).width / 2, h - 6 * ratio);
       }
-    drawLabel(c, "port", 8 * ratio, 32 * ratio, "#ff9a9a");
-    drawLabel(c, "starboard", w - c.measureText("starboard").width - 8 * ratio, 32 * ratio, "#9affb0");
+    drawLabel(c, "port", 8 * ratio, 32 * ratio);
+    drawLabel(c, "starboard", w - c.measureText("starboard").width - 8 * ratio, 32 * ratio);
     for (let n = 100; n < this.lines.length && n * this.tall < h - 30 * ratio; n += 100) {
       const text = `−${(head.time - this.lines[this.lines.length - 1 - n]!.head.time).toFixed(0)} s`;
       drawLabel(c, text, 8 * ratio, n * this.tall + 4 * ratio, "#8fb7c9");

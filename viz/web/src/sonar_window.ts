@@ -94,9 +94,7 @@ export class SonarWindow {
         "div",
         { class: "head" },
         h("b", { class: "grow" }, title),
-        this.ground,
-        this.contrast,
-        this.colouring,
+        h("span", { class: "adjust" }, this.ground, this.contrast, this.colouring),
         this.floating,
         button,
       );

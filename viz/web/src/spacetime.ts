@@ -262,6 +262,7 @@ export class SpaceTime {
   }
 
   private laneAxis(c: CanvasRenderingContext2D, lanes: number[], y: (row: number) => number, w: number): void {
+    let free = -Infinity; // a name that would cover the one before is left out
     for (const row of lanes) {
       c.strokeStyle = cssVariable("--line");
       c.beginPath();
@@ -270,6 +271,8 @@ export class SpaceTime {
       c.stroke();
       c.fillStyle = bodyColour(row);
       c.fillRect(4, y(row) - 4, 8, 8);
+      if (y(row) < free) continue;
+      free = y(row) + 11;
       c.fillStyle = row === this.store.chosen ? cssVariable("--accent") : cssVariable("--ink");
       c.fillText(this.store.name(row), 17, y(row), LEFT - 20);
     }

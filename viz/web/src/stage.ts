@@ -53,6 +53,7 @@ export const LAYERS: [name: Layer, text: string, key: string][] = [
 const STORED_LAYERS = "wavesim-show",
   STORED_SPLIT = "wavesim-split",
   STORED_RESOLUTION = "wavesim-resolution";
+const COMPASS_PX = 104; // its width and distance from the edge
 const EVEN = 0.5; // share of the 3D view when the stage is split
 
 export class Stage {
@@ -147,6 +148,15 @@ export class Stage {
   /** Add the canvases, the buttons (the stage's own and others), and what lies above them. */
   assemble(buttons: HTMLElement[], above: HTMLElement): void {
     const home = h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂");
+    const tools = h(
+      "div",
+      { class: "tools" },
+      ...this.modes.values(),
+      this.splitButton,
+      home,
+      this.menu.element,
+      ...buttons,
+    );
     this.element.append(
       this.chart.canvas,
       this.chart.pointer.element,
@@ -156,10 +166,24 @@ export class Stage {
         () => this.share ?? EVEN,
         (share) => this.split(share),
       ),
-      h("div", { class: "tools" }, ...this.modes.values(), this.splitButton, home, this.menu.element, ...buttons),
+      tools,
       above,
     );
+    const observer = new ResizeObserver(() => this.makeRoom(tools));
+    for (const part of [tools, ...tools.children]) observer.observe(part);
     this.split(Number(localStorage.getItem(STORED_SPLIT)) || null);
+  }
+
+  /** Let the compass and the mission editor begin beneath the buttons; the compass stays beside them if there is room. */
+  private makeRoom(tools: HTMLElement): void {
+    const right = Math.max(
+        ...[...tools.children].map((b) => (b as HTMLElement).offsetLeft + (b as HTMLElement).offsetWidth),
+      ),
+      bottom = tools.offsetTop + tools.offsetHeight;
+    this.chart.beneath = right + COMPASS_PX > tools.offsetWidth ? bottom : 0;
+    this.element.style.setProperty("--beneath", `${this.chart.beneath}px`);
+    this.element.style.setProperty("--tools", `${bottom}px`);
+    this.changed();
   }
 
   /** Load the 3D view, once. Without it, or if this browser cannot draw it, the chart stays. */
@@ -259,11 +283,15 @@ export class Stage {
     this.view?.goTo(row);
   }
 
-  /** Show or hide a layer, and remember the choice for the next visit. */
   toggle(layer: Layer): void {
     this.show[layer] = !this.show[layer];
-    localStorage.setItem(STORED_LAYERS, JSON.stringify(this.show));
+    this.storeLayers();
     this.changed();
+  }
+
+  /** Remember the shown layers for the next visit. */
+  private storeLayers(): void {
+    localStorage.setItem(STORED_LAYERS, JSON.stringify(this.show));
   }
 
   private restoreLayers(): void {
@@ -373,6 +401,7 @@ export class Stage {
 
   showLayers(layers: string[]): void {
     for (const [layer] of LAYERS) this.show[layer] = layers.includes(layer);
+    this.storeLayers();
   }
 
   /** Restore the view of a link. */

@@ -3,7 +3,7 @@
 import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
 import { depthColour } from "./colour_scales";
-import { bodyColour } from "./dom";
+import { bodyColour, cssVariable } from "./dom";
 import { SOFTWARE_RENDERING } from "./canvas";
 import { vertexLitMaterial } from "./lights";
 import { contours, depthRange } from "./bed_contours";
@@ -195,7 +195,7 @@ export class Terrain {
           ...toThree(c[0], c[1], this.deepest),
         );
       });
-      lines(pieces, "#ff9f43", 0.9);
+      lines(pieces, cssVariable("--fence"), 0.9);
     }
   }
 }

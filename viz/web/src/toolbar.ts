@@ -29,6 +29,11 @@ const TONES: Record<string, string> = { running: "good", paused: "warm", lost: "
 export class Toolbar {
   readonly element = h("div", { id: "bar" });
   private readonly name = h("small", {});
+  private readonly help = h(
+    "button",
+    { id: "do-help", title: "Keyboard shortcuts and legend (?)", onclick: () => showKeyHelp() },
+    "?",
+  );
   private readonly state = h("span", { class: "pill soft", id: "stat-state" }, "…");
   private readonly speed: HTMLSelectElement;
   private readonly stats = new Map<Stat, HTMLElement>();
@@ -37,8 +42,7 @@ export class Toolbar {
   constructor(
     private readonly store: SceneStore,
     private readonly control: (verb: string, value?: number) => void,
-    toggleTheme: () => void,
-    textSize: HTMLElement,
+    preferences: HTMLElement,
   ) {
     const button = (verb: string, text: string, title: string, act: () => void): HTMLButtonElement =>
       h("button", { id: `do-${verb}`, title, onclick: act }, text);
@@ -71,13 +75,17 @@ export class Toolbar {
         "div",
         { class: "group" },
         h("button", { title: "Configure vehicle models", onclick: models }, "models"),
-        textSize,
-        h("button", { title: "Switch between light and dark (Shift+L)", onclick: toggleTheme }, "◐"),
-        h("button", { id: "do-help", title: "Keyboard shortcuts and legend (?)", onclick: () => showKeyHelp() }, "?"),
+        this.help,
       ),
     );
+    this.prefer(preferences);
     window.setInterval(() => this.tick(), 1000);
     this.tick();
+  }
+
+  /** Take the buttons that each view of the page has while it is shown. */
+  prefer(preferences: HTMLElement): void {
+    this.help.before(preferences);
   }
 
   private stat(key: Stat, name: string): HTMLElement {

@@ -2,7 +2,7 @@
 // (viz/wavesim_viz/traffic.py); this file
 // draws the table, and lines and domains on the chart. traffic3d.ts draws them in 3D.
 
-import { formatTime, bodyColour, cssVariable, h, toggleClass, formatNumber, setText } from "./dom";
+import { formatTime, bodyColour, bodyDot, cssVariable, h, toggleClass, formatNumber, setText } from "./dom";
 import { formatHeading } from "./coordinate_frames";
 import type { SceneStore } from "./scene_store";
 import type { Encounter, Traffic } from "./page_protocol";
@@ -103,11 +103,10 @@ export class TrafficList {
     for (const m of others) {
       let row = this.rows.get(m.row);
       if (!row) {
-        const dot = h("span", { class: "dot" }),
+        const dot = bodyDot(m.row),
           name = h("span"),
           more = COLUMNS.slice(1).map((_c, k) => h("td", { class: k < 6 ? "n" : "" })),
           cells = [name, ...more];
-        dot.style.background = bodyColour(m.row);
         const tr = h("tr", { onclick: () => this.choose(m.row) }, h("td", {}, dot, name), ...more);
         tr.dataset["row"] = String(m.row);
         this.rows.set(m.row, (row = { tr, cells }));

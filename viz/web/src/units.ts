@@ -42,7 +42,7 @@ export function formatValue(value: number | null | undefined, s: DisplayUnit, fi
   const v = value * s.factor,
     fine = field === "latitude" || field === "longitude";
   if (Math.abs(v) >= 1e7) return v.toExponential(1);
-  return v.toFixed(fine ? 7 : Math.abs(v) >= 1000 ? 1 : s.unit === "" && Number.isInteger(v) ? 0 : s.digits);
+  return v.toFixed(fine ? 7 : s.unit === "" && Number.isInteger(v) ? 0 : Math.abs(v) >= 1000 ? 1 : s.digits);
 }
 
 const LEAST_SPANS: Record<string, number> = {

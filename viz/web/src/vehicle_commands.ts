@@ -1,5 +1,6 @@
 // Commands to the selected vehicle, and the answer of its program: buttons in the details, and a menu on the chart.
 
+import { haloText } from "./canvas";
 import { bodyColour, h, setText, toast, toggleClass } from "./dom";
 import { depthAt, formatOffset } from "./geodesy";
 import { whyNoCommands } from "./permissions";
@@ -291,7 +292,7 @@ export class VehicleCommands {
       c.moveTo(x, y - 9);
       c.lineTo(x, y + 9);
       c.stroke();
-      c.fillText(m.mode, x + 10, y - 4);
+      haloText(c, m.mode, x + 10, y - 4);
       c.restore();
     }
   }

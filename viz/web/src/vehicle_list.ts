@@ -2,7 +2,7 @@
 
 import { CONDITION_TEXTS } from "./alarms";
 import { euler, formatHeading } from "./coordinate_frames";
-import { bodyColour, formatNumber, h, setText, toggleClass } from "./dom";
+import { bodyDot, formatNumber, h, setText, toggleClass } from "./dom";
 import { INVALID } from "./page_protocol";
 import type { BodyEntry, SceneStore } from "./scene_store";
 import {
@@ -200,8 +200,7 @@ export class FleetList {
   }
 
   private addRow(b: BodyEntry): void {
-    const dot = h("span", { class: "dot" });
-    dot.style.background = bodyColour(b.row);
+    const dot = bodyDot(b.row);
     const badge = h("span", { class: "badge" }),
       cells = [h("td", { class: "n" }), h("td", { class: "n" }), h("td", { class: "n" })],
       choose = (): void => this.choose(b.row);

@@ -45,7 +45,7 @@ export function mission(store: SceneStore, row: number): Shown {
     return missing(
       absent(store, "Mission") ||
         (store.hello?.kind === "replay"
-          ? "The log has no mission status of this vehicle at this time"
+          ? "The log has no mission status for this vehicle at this time"
           : "No program on board reports a mission (MissionFollower does)"),
     );
   const eta = m.mode === "mission" || m.mode === "goto" || m.mode === "return" ? timeToTarget(store, row, m) : null,
@@ -55,7 +55,7 @@ export function mission(store: SceneStore, row: number): Shown {
     title:
       `Mode: ${m.mode}` +
       (m.count ? `; waypoint ${m.waypoint} of ${m.count}` : "") +
-      (eta === null ? "" : `; ${formatTime(eta, 0)} to its target at the present speed`),
+      (eta === null ? "" : `; ${formatTime(eta, 0)} to its target at the current speed`),
     bad: m.mode === "aborted",
   };
 }

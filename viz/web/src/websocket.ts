@@ -132,8 +132,8 @@ export class ViewerSocket {
   command(command: Omit<VehicleCommandRequest, "do">): void {
     this.send({ do: "command", ...command });
   }
-  drive(body: string, shares: (number | null)[] | null): void {
-    this.send({ do: "drive", body, shares });
+  drive(body: string, axes: number[] | null): void {
+    this.send({ do: "drive", body, axes });
   }
   acknowledge(alarm: number | null): void {
     this.send({ do: "acknowledge", alarm });

@@ -5,10 +5,9 @@ import { test } from "node:test";
 import { unbrokenSegments } from "../src/cables";
 import { readFileSync } from "node:fs";
 import { DEEP, scaleColour, VIRIDIS } from "../src/colour_scales";
-import { COLOURS, formatNumber, formatTime } from "../src/dom";
+import { formatNumber, formatTime } from "../src/dom";
 import { formatHeading, wrapDegrees, euler, fromThree, toThree } from "../src/coordinate_frames";
 import { formatDegrees, formatOffset, depthAt, geodetic, distanceAndBearing } from "../src/geodesy";
-import { actuatorShares } from "../src/manual_control";
 import { viewLink, parseViewLink } from "../src/url_state";
 import { normalisedKey, nextSpeed, SPEEDS } from "../src/keyboard";
 import { decodeFrame } from "../src/websocket";
@@ -20,7 +19,7 @@ import { circlePoints, distancesAndTimes, parallelLegs, type Point } from "../sr
 import { zoomOf } from "../src/text_size";
 import { placeLabel } from "../src/traffic_list";
 import { axisRange, axisWidth, displayUnit, tickTexts, formatValue } from "../src/units";
-import { type ActuatorInfo, BODY_WIDTH, INVALID, type ModelInfo, type SignalReception } from "../src/page_protocol";
+import { BODY_WIDTH, INVALID, type SignalReception } from "../src/page_protocol";
 
 test("the next speed is the next one, whatever the last was; 0 is the fastest", () => {
   assert.equal(nextSpeed(0, -1, SPEEDS), 30);
@@ -49,6 +48,13 @@ test("numbers never push a column off", () => {
     assert.ok(formatNumber(v, 3).length < 10 && formatValue(v, displayUnit("m")).length < 10);
   assert.equal(formatNumber(-0.001, 1), "0.0");
   assert.equal(formatNumber(12.345, 2), "12.35");
+});
+
+test("a count has no decimals, however large", () => {
+  assert.deepEqual(
+    [15, 1000, 6395].map((v) => formatValue(v, displayUnit(""))),
+    ["15", "1000", "6395"],
+  );
 });
 
 test("ticks are written as they are", () => {
@@ -320,53 +326,6 @@ test("two-way and one-way ranges are compared with the true ranges", () => {
   assert.equal(rangeMeasurements(events, 1, "range", 6.5, asked).length, 1);
 });
 
-test("the helm uses each actuator for what it does", () => {
-  const act = (kind: string, part: number, maximum = 1): ActuatorInfo =>
-    ({ kind, part, maximum, minimum: -maximum }) as ActuatorInfo;
-  const thruster = (position: number[], direction: number[], deflector = false): object => ({
-    position,
-    direction,
-    deflector,
-  });
-  const model = (thrusters: object[], fins: object[] = []): ModelInfo =>
-    ({ shape: { size: [2, 0.3, 0.3] }, thrusters, fins }) as unknown as ModelInfo;
-  // a torpedo: a propeller, a rudder and a plane at its stern; up and down are the planes'
-  const torpedo = model(
-      [thruster([-1, 0, 0], [2, 0, 0])],
-      [
-        { position: [-0.9, 0, -0.1], normal: [0, 1, 0] },
-        { position: [-0.9, 0.1, 0], normal: [0, 0, 1] },
-      ],
-    ),
-    parts = [act("thruster", 0), act("fin", 0), act("fin", 1), act("ballast", 0)];
-  assert.deepEqual(
-    actuatorShares(parts, torpedo, [1, 0, 0, 0]).map((v) => v && +v.toFixed(2)),
-    [1, 0, 0, null],
-  );
-  const [still, rudder, plane] = actuatorShares(parts, torpedo, [0, 0, 1, 1]);
-  // force to port at the stern turns to starboard; upward there dives
-  assert.ok(still === 0 && rudder! < -0.9 && plane! < -0.9, `${rudder} ${plane}`);
-  // two thrusters side by side turn by their difference; a vertical one dives
-  const pair = model([
-      thruster([-0.5, -0.3, 0], [1, 0, 0]),
-      thruster([-0.5, 0.3, 0], [1, 0, 0]),
-      thruster([0, 0, 0], [0, 0, -1]),
-    ]),
-    three = [0, 1, 2].map((k) => act("thruster", k));
-  assert.deepEqual(actuatorShares(three, pair, [0, 0, 0, 1]), [1, -1, 0]);
-  assert.deepEqual(actuatorShares(three, pair, [1, 0, 1, 0]), [1, 1, -1]);
-  assert.deepEqual(actuatorShares(three, pair, [1, 0, 0, 1]), [1, 0, 0], "no more than all of it");
-  // a jet goes astern by its bucket, and turns by its nozzle
-  assert.deepEqual(
-    actuatorShares(
-      [act("thruster", 0), act("angle", 0, 0.5), act("deflector", 0)],
-      model([thruster([-2, 0, 0], [1, 0, 0], true)]),
-      [-1, 0, 0, 0.5],
-    ),
-    [1, -0.5, -1],
-  );
-});
-
 const WAVES = [
   [0.3, 0.8, 0.06, 0.02, 1.0],
   [0.1, 1.6, 0.2, -0.16, 4.0],
@@ -504,14 +463,24 @@ const apart = (a: number[], b: number[], blind: boolean): number => {
 const rgb = (hex: string): number[] => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16) / 255);
 
 test("colours of bodies, and those of heard and lost, differ for a deuteranope too", () => {
-  for (const blind of [false, true])
-    COLOURS.forEach((a, k) => {
-      for (const b of COLOURS.slice(k + 1)) assert.ok(apart(rgb(a), rgb(b), blind) > 20, `${a} ${b} ${blind}`);
-    });
   const css = readFileSync("src/style.css", "utf8"),
-    [good, bad] = ["good", "bad"].map((name) =>
-      [...css.matchAll(new RegExp(`--${name}: (#\\w{6})`, "g"))].map((m) => m[1]!),
-    );
+    inThemes = (name: string): string[] => [...css.matchAll(new RegExp(`--${name}: (#\\w{6})`, "g"))].map((m) => m[1]!),
+    bodies = Array.from({ length: 8 }, (_, k) => inThemes(`body-${k}`)),
+    [good, bad] = ["good", "bad"].map(inThemes);
+  for (const theme of [0, 1])
+    for (const blind of [false, true])
+      bodies.forEach((a, k) => {
+        for (const b of bodies.slice(k + 1))
+          assert.ok(apart(rgb(a[theme]!), rgb(b[theme]!), blind) > 20, `${a[theme]} ${b[theme]} ${blind}`);
+      });
+  // lines and dots stand out from the panels of their theme (WCAG 2.1, 1.4.11)
+  const luminance = (hex: string): number => ((lab(rgb(hex), false)[0]! + 16) / 116) ** 3,
+    panels = inThemes("panel-solid");
+  for (const colours of [...bodies, inThemes("fence")])
+    colours.forEach((c, theme) => {
+      const [low, high] = [luminance(c), luminance(panels[theme]!)].sort((a, b) => a - b) as [number, number];
+      assert.ok((high + 0.05) / (low + 0.05) >= 3, `${c} on ${panels[theme]}`);
+    });
   for (const k of [0, 1]) assert.ok(apart(rgb(good![k]!), rgb(bad![k]!), true) > 30, `${good![k]} ${bad![k]}`);
 });
 

@@ -127,7 +127,7 @@ class Acoustics:
         60.0,
     )
     shipping: float = key(
-        "Shipping density for the noise model wenz: 0 = none, 1 = heavy.", default=0.5, low=0.0, high=1.0
+        "Shipping density for the `wenz` noise model: 0 = none, 1 = heavy.", default=0.5, low=0.0, high=1.0
     )
     max_range: float = key(
         "Maximum length of a propagation path. A signal fades beyond it, whatever its level; 0 m = only the level "
@@ -147,9 +147,8 @@ class Acoustics:
 class BeamPattern:
     """Directivity of a transducer, the same for sending and receiving.
 
-    Pattern piston: a disc whose -3 dB beam has the full width `width` around `axis`. Pattern toroid: strongest in the
-    plane perpendicular to the `axis` and weak along the axis. The -3 dB points lie `width`/2 from that plane. Pattern
-    table: rows `angle loss`: the angle from the axis in degrees, and the loss in dB.
+    pattern=piston: a disc whose -3 dB beam has the full width `width` around `axis`. pattern=toroid: strongest in the
+    plane perpendicular to the `axis` and weak along the axis. The -3 dB points lie `width`/2 from that plane. pattern=table: rows `angle loss`: the angle from the axis in degrees, and the loss in dB.
     """
 
     axis: Vector = key(
@@ -254,7 +253,7 @@ class UsblHead:
     """USBL head: it computes the direction of arrival from the arrival times at several hydrophones.
 
     A USBL head assumes a plane wave and the sound speed `sound_speed`. It needs at least four hydrophones that are not
-    coplanar, or at least three coplanar ones. A head with coplanar hydrophones also needs the key `axis`, which
+    coplanar, or at least three coplanar ones. A head with coplanar hydrophones also needs `axis`, which
     specifies the side that it faces.
     """
 
@@ -275,7 +274,7 @@ class UsblHead:
 
 @dataclass(frozen=True)
 class TransducerConfig:
-    """Acoustic transducer and its electronics, described by the terms of the sonar equation.
+    """Acoustic transducer and its electronics, described in terms of the sonar equation.
 
     `preset` selects a modem, beacon or USBL head by name; `wavesim modems` lists the names, and the sources of their
     values. A key in the file overrides the value of the preset.
@@ -306,7 +305,10 @@ class TransducerConfig:
         "Source level, at 1 m, of the transducer's own signals.", "level", 188.0, low=0.0, high=260.0
     )
     pulse: float = key(
-        "Duration of the transducer's signals. The transducer cannot receive while it sends.", "time", 0.01, low=0.0
+        "Duration of the transducer's signals. The transducer cannot receive while it is sending.",
+        "time",
+        0.01,
+        low=0.0,
     )
     bandwidth: float = key(
         "Bandwidth of the transducer's signals; 0 Hz = the bandwidth of a tone burst, which is 2 divided by `pulse`.",

@@ -160,12 +160,12 @@ class Fin:
     law=linear: the normal force is 1/2 rho A CL_a abs(u) (u d - w_n), up to the angle `stall`. Here u is the speed of
     the water along x, and d is the angle of the fin. w_n is the speed of the fin along its normal.
 
-    law=coefficients: six forces and moments, each equal to U^2 (k1 d + k2 d^2) at the fin angle d. The key `speed`
+    law=coefficients: six forces and moments, each equal to U^2 (k1 d + k2 d^2) at the fin angle d. `speed`
     defines the speed U.
 
-    law=aerofoil: lift and drag are interpolated in the table <aerofoil> at the local angle of attack.
+    law=aerofoil: lift and drag are interpolated in the <aerofoil> table at the local angle of attack.
 
-    law=derivatives: the fin itself produces no force; the element <derivatives> defines the force as a function of the
+    law=derivatives: the fin itself produces no force; <derivatives> defines the force as a function of the
     fin angle.
     """
 
@@ -233,7 +233,7 @@ class Fin:
         "<lift> already includes this contribution of the fins.",
         True,
     )
-    aerofoil: Aerofoil | None = child(Aerofoil, "Table of lift and drag coefficients, used only by the law `aerofoil`.")
+    aerofoil: Aerofoil | None = child(Aerofoil, "Table of lift and drag coefficients, used only by the `aerofoil` law.")
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from wavesim_world.config.schema import Vector, children, choice, flag, key, pla
 class MaterialConfig:
     """Material of a surface, for imaging sonars and cameras.
 
-    Law `sediment`: scattering computed from the mean grain size (APL-UW TR 9407). It holds from 10 to 100 kHz and is
-    extrapolated above. Law `smooth`: Lambert's law plus reflections from facets with small slopes.
+    law=sediment: scattering computed from the mean grain size (APL-UW TR 9407). It holds from 10 to 100 kHz and is
+    extrapolated above. law=smooth: Lambert's law plus reflections from facets with small slopes.
     """
 
     name: str = text("Name of the material. It replaces a material of the same name in the library.")
@@ -56,7 +56,7 @@ class Region:
     position: Vector = key("Position of the centre of the region (north, east).", "length", count=2)
     size: Vector = key("Length (along the heading) and width of the region.", "length", count=2, low=1e-3)
     heading: float = key("Direction of the long axis (length) of the region; 0 deg = north.", "angle", 0.0)
-    round: bool = flag("Shape of the region. yes: an ellipse. no: a rectangle.", False)
+    round: bool = flag("Whether the region is an ellipse (yes) or a rectangle (no).", False)
     place: str = place()
 
 
@@ -98,7 +98,7 @@ class TargetConfig:
 class Board:
     """Flat board with a pattern that cameras see, such as a tag or a white plate.
 
-    Sonars do not detect a board, and vehicles do not collide with it. If they should, place the board on the face of a
+    Sonars do not detect a board, and vehicles do not collide with it. If they should do so, place the board on the face of a
     block.
     """
 

@@ -76,7 +76,7 @@ class Line:
     breaking: float = key("Tension at which the line breaks; 0 N = never.", "force", 0.0, low=0.0)
     substeps: int = key(
         "Number of integration steps of the line per tick; 0 = as many as stability requires. The server refuses "
-        "a number too small for stability.",
+        "a number that is too small for stability.",
         default=0,
         low=0,
         high=10000,
@@ -87,7 +87,7 @@ class Line:
 
 
 def check(lines: tuple[Line, ...], starts: dict[str, Vector], name_pattern: str) -> None:
-    """Refuse lines that have invalid names or ends, or that are too short to reach from end to end.
+    """Reject lines that have invalid names or ends, or that are too short to reach from end to end.
 
     ``starts`` contains the start position of each body. Raises ConfigError with file and line number.
     """

@@ -1,4 +1,4 @@
-"""Read a configuration. The module builds it from its XML (:mod:`~wavesim_world.config.build`) and then checks its
+"""Read a configuration. This module builds the configuration from its XML (:mod:`~wavesim_world.config.build`) and then checks its
 meaning.
 """
 

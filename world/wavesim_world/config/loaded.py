@@ -1,4 +1,4 @@
-"""The configuration that passed every check, with the models and instruments that apply to each body."""
+"""Configuration that passed every check, with the models and instruments of each body."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ The file may use any unit of a quantity; the values in these objects are SI and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from wavesim_sdk.guidance.control import Waypoint
 from wavesim_world.config.acoustics import Acoustics, TransducerConfig
@@ -34,7 +35,7 @@ class Mooring:
 
 @dataclass(frozen=True)
 class WaypointConfig(Waypoint):
-    """Waypoint of the mission, for the on-board program."""
+    """Waypoint of the mission that the on-board program follows."""
 
     north: float = key("North coordinate of the waypoint, relative to the origin of the world.", "length")
     east: float = key("East coordinate of the waypoint, relative to the origin of the world.", "length")
@@ -72,7 +73,12 @@ class DeviceConfig:
     connect to its ports.
     """
 
-    name: str = text("Name of the device, as in `wavesim device NAME`.")
+    name: str = text("Name of the device, as in `wavesim device NAME`.", "")
+    run: str = text(
+        "File with a device of your own, instead of `name`, as in `wavesim device run FILE BODY OPTIONS`. It is relative "
+        "to the folder of the configuration.",
+        "",
+    )
     options: str = text("Command-line options of the device, as in `wavesim device NAME BODY OPTIONS`.", "")
     period: float = key(
         "Lockstep period: interval of simulation time at which the device receives states and sends sound. The server "
@@ -84,12 +90,17 @@ class DeviceConfig:
     )
     place: str = place()
 
+    @property
+    def label(self) -> str:
+        """Name for messages and files: the name of the device, or of its file without the ending."""
+        return self.name or PurePath(self.run).stem
+
 
 @dataclass(frozen=True)
 class FaultConfig:
     """Scheduled fault of an actuator or a sensor, in simulation time.
 
-    The key `at` specifies its start, `for` its duration, and `every` the interval at which it repeats. After the fault,
+    `at` specifies the start of the fault, `for` its duration, and `every` the interval at which it repeats. After the fault,
     the actuator or sensor works normally again.
     """
 
@@ -149,7 +160,7 @@ class BodyConfig:
         "full",
     )
     instruments: str = choice(
-        "Rights of sessions with the role `instrument` to the transducer of this body. send: they may send and "
+        "Rights of `instrument` sessions to the transducer of this body. send: they may send and "
         "listen. listen: they may only listen.",
         ("send", "listen"),
         "send",
@@ -391,7 +402,7 @@ class LogConfig:
 
 @dataclass(frozen=True)
 class Include:
-    """File whose models are included."""
+    """File from which models are included."""
 
     file: str = text("Path of an XML file with the root element <models>, relative to this configuration file.")
 

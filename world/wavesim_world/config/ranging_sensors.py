@@ -178,7 +178,7 @@ class SonarConfig(SensorConfig):
         "For a multibeam echosounder: whether the beams are stabilised against roll of up to 10 deg.", True
     )
     equidistant: bool = flag(
-        "Spacing of the soundings of a multibeam echosounder. yes: equal distances across the track. no: equal angles.",
+        "Whether the soundings of a multibeam echosounder are at equal distances across the track (yes) or at equal angles (no).",
         False,
     )
     assumed_speed: float = key(

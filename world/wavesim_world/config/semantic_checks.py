@@ -168,8 +168,10 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
                 fail_at(body.place, f"'{body.name}': a program needs either `run` or `bridge`")
             _lockstep_period("program", body.program.period, config, body.place)
         for device in body.device:
+            if bool(device.name) == bool(device.run):
+                fail_at(device.place, "<device>: set either `name` or `run`")
             if device.period:
-                _lockstep_period(f"device '{device.name}':", device.period, config, device.place)
+                _lockstep_period(f"device '{device.label}':", device.period, config, device.place)
 
 
 def _lockstep_period(whose: str, period: float, config: Config, where: str) -> None:

@@ -233,7 +233,7 @@ class RpmConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class LeakConfig(SensorConfig):
-    """Leak detectors in the compartments of the body. A compartment is dry until a fault of kind `wet` affects it."""
+    """Leak detectors in the compartments of the body. A compartment is dry until a `wet` fault affects it."""
 
     compartments: str = text(
         "Names of the compartments with a leak detector: up to four, separated by spaces.",
@@ -321,7 +321,7 @@ class AisConfig(SensorConfig):
     """AIS station. It sends reports at the intervals of its class. It lists the latest report of each station that it
     receives, with its own report first.
 
-    If the key `noise` is 0, the positions that an AIS station receives have no errors.
+    If `noise` is 0, the positions that an AIS station receives have no errors.
     """
 
     rate: float = key(
@@ -354,7 +354,7 @@ class AisConfig(SensorConfig):
         "AIS navigational status: 0 under way, 1 at anchor, 5 moored ...", default=0, low=0, high=15, integer=True
     )
     turning: float = key(
-        "Rate of turn at or above which the ship counts as turning, for the interval of its AIS reports.",
+        "Rate of turn at or above which the ship counts as turning. Turning ships send AIS reports more often.",
         "angular rate",
         0.008726646259971648,
         low=0.0,

@@ -92,7 +92,7 @@ class Buoyancy:
 
 @dataclass(frozen=True)
 class Matrix6:
-    """Matrix of 6x6 elements in SI units about the body's origin. Specify all 36 elements row by row, or only the
+    """6x6 matrix in SI units about the body's origin. Specify all 36 elements row by row, or only the
     diagonal.
     """
 

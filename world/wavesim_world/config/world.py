@@ -464,7 +464,7 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class ScalarConfig:
-    """Scalar quantity of the water, measured by the sensor `scalar`. It is given as a sum of Gaussian clouds, or as a column of
+    """Scalar quantity of the water, measured by the `scalar` sensor. It is given as a sum of Gaussian clouds, or as a column of
     the <volume>.
     """
 
@@ -550,7 +550,8 @@ class World:
         "Water properties measured at points, from a file. They replace the temperature and conductivity profiles.",
     )
     scalar: tuple[ScalarConfig, ...] = children(
-        ScalarConfig, "Additional scalar quantity of the water for the sensor `scalar`. A world may have up to four."
+        ScalarConfig,
+        "Additional scalar quantity of the water, measured by the `scalar` sensor. A world may have up to four.",
     )
     ground: GroundConfig = child(GroundConfig, "Materials of the sea bed, for imaging sonars and cameras.")
     material: tuple[MaterialConfig, ...] = children(

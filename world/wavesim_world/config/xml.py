@@ -14,7 +14,7 @@ MAX_BYTES = 4 * 1024 * 1024
 def parse(data: bytes, place: str = "", *, comments: bool = False) -> Any:
     """Return the root element of an XML document.
 
-    ``place`` is the name of the file for error messages. Raises ConfigError with file and line if the document is
+    ``place`` is the file name to use in error messages. Raises ConfigError with file and line if the document is
     invalid. Comments are removed unless ``comments`` is set.
     """
     if len(data) > MAX_BYTES:

@@ -120,7 +120,7 @@ class Water:
         return seawater.salinity(self.conductivity(p_W, time_s), self.temperature(p_W, time_s), self._gauge(p_W))
 
     def scalar(self, k: int, p_W: Floats, time_s: float = 0.0) -> Floats:
-        """Return the k-th scalar quantity of the water; -1 above the depth where it begins."""
+        """Return the k-th scalar quantity of the water; -1 above the depth at which it begins."""
         s, p = self.world.scalar[k], np.asarray(p_W, float)
         if s.column:
             assert self.volume is not None  # validation: a column needs a volume

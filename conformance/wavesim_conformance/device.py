@@ -1,0 +1,369 @@
+"""Conformance checker for virtual devices: invalid bytes and impolite hosts must not harm a device.
+
+    wavesim conformance --device -- wavesim device run gauge.py {name} --port {port} --lockstep 0.1 --at tcp:0
+
+The checker plays a scripted server with a sensor of each type, and connects to the ports that the device prints. It sends
+half and malformed commands and 1 MB of noise, is a host that never reads, and two hosts at once. After each, the device
+must answer the next step and serve a new host. At the end it must have counted all bytes and reported no failure.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import socket
+import subprocess
+import threading
+import time
+import tty
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Protocol
+
+from wavesim_conformance.broker import NAME, ConformanceChecker, Finding
+from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.sensors import all_sensor_tables, value_count, value_fields
+from wavesim_sdk.testing import STEP_NS, FakeServer
+from wavesim_sdk.wire.items import FieldDescription, SensorDescription
+from wavesim_sdk.wire.messages import Join
+from wavesim_sdk.wire.session import Admission, Session, StepDone
+
+NOISE_BYTES = 1_000_000
+CHUNK_BYTES = 4000  #: of noise; a device may close a connection in between, for example after invalid HTTP
+ANSWER_S = 10.0
+NOISE_S = 60.0  #: time that a device has for the noise
+STEP_TICKS = 25  #: the lockstep period of 100 ms
+#: invalid commands of the usual kinds of protocols; `--send` adds valid ones, which are also sent in halves
+MALFORMED = (
+    b"\r\n", b"\0", b"$", b"$\r\n", b"$P\r\n", b"$CCCFG,*00\r\n", b"#01\r\n", b"AT\r\n", b"AT?\n", b"+++AT*SENDIM,x,y\n",
+    b"wcs,,,\r\n", b"wc\n", b'{"command":\r\n', b'{"a": [1e999, {"b": null}]}\n', b"[" * 200 + b"\n", b'"\\ud800"\n',
+    b"GET / HTTP/9.9\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"BR\xff\xff\0\0\0\0", b"BR\x02\0\xe8\x03\0\0\0\0",
+    b"\xb5\x62\x06\x08\xff\xff", b"\xfa\xff\xc0\xff\xff\xff", b"INTERVAL=1e9\r\n", b"=\r\n", b"\xff" * 300, b"9" * 20_000 + b"\r\n",
+)  # fmt: skip
+
+
+class Host(Protocol):
+    """A host program at a port."""
+
+    def send(self, data: bytes) -> bool:
+        """Send bytes; return False if the device has closed the connection."""
+
+    def finish(self) -> None:
+        """Wait until the device has taken all bytes, as far as the port shows it."""
+
+    def close(self) -> None:
+        """Leave."""
+
+
+class TcpHost:
+    """Host at a TCP port. A thread reads and drops what the device sends, unless the host ``reads`` nothing."""
+
+    def __init__(self, port: int, *, reads: bool = True) -> None:
+        self._socket = socket.socket()
+        if not reads:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self._socket.settimeout(ANSWER_S)
+        self._socket.connect(("127.0.0.1", port))
+        self.is_closed = False
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        if reads:
+            self._reader.start()
+
+    def _read(self) -> None:
+        with suppress(OSError):
+            while self._socket.recv(65536):
+                pass
+        self.is_closed = True
+
+    def send(self, data: bytes) -> bool:
+        try:
+            self._socket.sendall(data)
+        except TimeoutError:
+            raise
+        except OSError:
+            return False
+        return not self.is_closed
+
+    def finish(self) -> None:
+        if self._reader.ident is None:  # it reads nothing
+            return
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+        self._reader.join(NOISE_S)  # the device closes the connection at the end of the bytes
+
+    def close(self) -> None:
+        with suppress(OSError):  # the device has closed it already
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+class PtyHost:
+    """Host at a pseudo-terminal. All of them are one host for the device, so that nothing is read."""
+
+    def __init__(self, path: str, *, reads: bool = True) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        self._reads = reads
+        tty.setraw(self._file)
+
+    def send(self, data: bytes) -> bool:
+        limit = time.monotonic() + ANSWER_S
+        while data:
+            try:
+                data = data[os.write(self._file, data) :]
+            except BlockingIOError:
+                if time.monotonic() > limit:
+                    raise TimeoutError from None
+                time.sleep(0.001)
+            if self._reads:
+                with suppress(BlockingIOError):
+                    os.read(self._file, 65536)
+        return True
+
+    def finish(self) -> None:
+        """Nothing shows it: the terminal keeps up to 4 kB."""
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+class UdpHost:
+    """Host of a UDP port: it answers a device that sends to the port, or sends to one that listens there."""
+
+    def __init__(self, port: int, *, reads: bool = True) -> None:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.settimeout(1.0)
+        try:
+            self._socket.bind(("127.0.0.1", port))
+            self._peer: tuple[str, int] | None = None
+        except OSError:  # the device listens there
+            self._peer = ("127.0.0.1", port)
+
+    def send(self, data: bytes) -> bool:
+        try:
+            if self._peer is None:
+                self._peer = self._socket.recvfrom(65536)[1]
+            for k in range(0, len(data), 1400):
+                self._socket.sendto(data[k : k + 1400], self._peer)
+        except (TimeoutError, ConnectionRefusedError):
+            return True  # the device has not sent anything, or has gone; the next step shows it
+        return True
+
+    def finish(self) -> None:
+        """Nothing shows it."""
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def open_host(place: str, *, reads: bool = True) -> Host:
+    """Connect to a port at a place as `wavesim device` prints it: `127.0.0.1:4001`, `udp 127.0.0.1:4001` or a path."""
+    if place.startswith("/") or ":" not in place:
+        return PtyHost(place, reads=reads)
+    port = int(place.rpartition(":")[2])
+    return UdpHost(port, reads=reads) if place.startswith("udp ") else TcpHost(port, reads=reads)
+
+
+def noise(seed: int, samples: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield 1 MB of noise: random bytes, printable characters with line ends, and damaged commands."""
+    rng = random.Random(seed)
+    printable = bytes(range(0x20, 0x7F)) + b'\r\n$#{}"*,'
+    for k in range(NOISE_BYTES // CHUNK_BYTES):
+        data = bytearray(rng.randbytes(CHUNK_BYTES))
+        if k % 3 == 1:
+            data = bytearray(rng.choices(printable, k=CHUNK_BYTES))
+        elif k % 3 == 2:
+            data = bytearray(b"".join(rng.choices(samples, k=CHUNK_BYTES))[:CHUNK_BYTES])  # each has at least 1 B
+            for at in rng.sample(range(CHUNK_BYTES), 40):
+                data[at] = rng.randrange(256)
+        yield bytes(data)
+
+
+class PortChecker(ConformanceChecker):
+    """Checker for the ports of a device. ``is_alive`` tests whether the device still runs; ``samples`` are valid commands."""
+
+    def __init__(
+        self,
+        places: Sequence[str],
+        is_alive: Callable[[], bool],
+        samples: Sequence[bytes] = (),
+        say: Callable[[Finding], None] = lambda f: None,
+    ) -> None:
+        super().__init__(say)
+        self.places, self.is_alive, self.samples = places, is_alive, samples
+        self.sent = 0  #: bytes that the device must have counted
+        self._hosts: list[Host] = []
+
+    def run(self) -> list[Finding]:
+        for place in self.places:
+            for rule, act in (
+                ("half and malformed commands do not harm the device", self._malformed),
+                ("1 MB of noise does not harm the device", self._noise),
+                ("a host that never reads does not harm the device", self._never_reads),
+                ("two hosts at once are served", self._two_hosts),
+            ):
+                if not self._check(f"{place}: {rule}", place, act):
+                    return self.findings
+        return self.findings
+
+    def _check(self, rule: str, place: str, act: Callable[[str], str]) -> bool:
+        try:
+            text = act(place)
+            for host in self._hosts:
+                host.finish()
+        except TimeoutError:
+            text = f"the device did not take the bytes within {ANSWER_S:g} s"
+        except OSError as error:
+            text = f"cannot connect: {error.strerror or error}"
+        finally:
+            for host in self._hosts:
+                host.close()
+            self._hosts.clear()
+        if not text and not self.is_alive():
+            text = "the device no longer answers"
+        return self.record(rule, not text, text)
+
+    def _open(self, place: str, *, reads: bool = True) -> Host:
+        self._hosts.append(open_host(place, reads=reads))
+        return self._hosts[-1]
+
+    def _malformed(self, place: str) -> str:
+        halves = [s[:k] for s in self.samples for k in (1, len(s) // 2, len(s) - 1)]
+        for data in (*halves, *MALFORMED, *self.samples):
+            host = self._open(place)
+            host.send(data)
+            if data in halves:  # the host breaks off, and another one begins
+                self._hosts.pop().close()
+        return ""
+
+    def _noise(self, place: str) -> str:
+        begin, sent = time.monotonic(), 0
+        host = self._open(place)
+        for data in noise(7, [*MALFORMED, *self.samples]):
+            sent += len(data)
+            if not host.send(data):  # the device may close a connection, but must accept a new one
+                self._hosts.pop().close()
+                host, sent = self._open(place), 0
+            if time.monotonic() - begin > NOISE_S:
+                return f"the device needs more than {NOISE_S:g} s for it"
+        self.sent += sent
+        return ""
+
+    def _never_reads(self, place: str) -> str:
+        mute, other = self._open(place, reads=False), self._open(place)
+        for data in (*self.samples, *MALFORMED) * 20:
+            if isinstance(mute, TcpHost) and not mute.send(data):
+                break
+        return "" if other.send(b"\r\n") and self.is_alive() else "another host is no longer served"
+
+    def _two_hosts(self, place: str) -> str:
+        closed = []
+        for count in (1, 2):  # a device may close the connection after these bytes, but for one host as for two
+            hosts = [self._open(place) for _ in range(count)]
+            for data in (*self.samples, b"\r\n"):
+                half = len(data) // 2
+                for part in (data[:half], data[half:]):
+                    for host in hosts:
+                        host.send(part)
+            self.is_alive()  # by the end of the second step, it has processed the bytes
+            self.is_alive()
+            closed.append(not all(tuple(h.send(b"\r\n") for h in hosts)))
+        return "one host keeps its connection, but of two hosts one loses it" if closed == [False, True] else ""
+
+
+def admit(join: Join, _old: Session | None = None) -> Admission:
+    """Admit a device to a body with a sensor of each type."""
+    sensors = [
+        SensorDescription(
+            number,
+            table.name,
+            table.name,
+            100_000_000,
+            tuple(FieldDescription(f.name, f.unit, f.shape[0] if f.shape else 1) for f in value_fields(table)),
+        )
+        for number, table in enumerate(all_sensor_tables().values())
+    ]
+    if all(s.type != "sonar" for s in sensors):
+        sensors.append(SensorDescription(len(sensors), "sonar", "sonar", 500_000_000, ()))
+    return Admission(3, STEP_NS, 1500.0, 50_000_000, sensors=sensors)
+
+
+class DeviceServer(FakeServer):
+    """Scripted server for one device, in lockstep."""
+
+    def __init__(self) -> None:
+        super().__init__(admit)
+        self.tick = 0
+
+    def advance(self) -> bool:
+        """Send the next step; return whether the device answers it."""
+        self.tick += STEP_TICKS
+        values = {name: (0.0,) * value_count(table) for name, table in all_sensor_tables().items()}
+        try:
+            self.step(NAME, self.tick, values)
+        except TimeoutError:  # the device has gone
+            return False
+        return ConformanceChecker.wait_until(
+            lambda: any(e.message.tick >= self.tick for e in self.events_of(StepDone, NAME)[-3:]), ANSWER_S
+        )
+
+
+def places_of(line: str) -> list[str]:
+    """Return the places of the ports in the first line that a device prints."""
+    places = line.rpartition(" at ")[2].strip().split(", ")
+    return places if len(places) == 1 else [p.partition(" ")[2] for p in places]
+
+
+class DeviceChecker(ConformanceChecker):
+    """Checker for a device that a command starts."""
+
+    def __init__(
+        self, command: Sequence[str], samples: Sequence[bytes] = (), say: Callable[[Finding], None] = lambda f: None
+    ) -> None:
+        super().__init__(say)
+        self.command, self.samples = command, samples
+
+    def run(self) -> list[Finding]:
+        with DeviceServer() as server, self._started(server) as process:
+            assert process.stdout is not None
+            first = process.stdout.readline()
+            if not self.record(
+                "the device joins and prints the places of its ports", " at " in first, first or "it ended"
+            ):
+                return self.findings
+            alive = self.record(
+                "the device answers a step in lockstep", server.advance(), "no answer; use --lockstep 0.1"
+            )
+            if not alive:
+                return self.findings
+            ports = PortChecker(places_of(first), server.advance, self.samples, self.report)
+            self.findings += ports.run()
+            if not all(f.ok for f in self.findings):
+                return self.findings
+            server.bye(NAME)
+            said = process.stdout.read()
+            process.wait(ANSWER_S)
+        received = re.search(r"(\d+) B received", said)
+        count = int(received[1]) if received else 0
+        self.record("the device counts the bytes", count >= ports.sent, f"{count} of {ports.sent} B counted")
+        self.record("the device has no failure", "failure" not in said and " failed " not in said, said.strip()[-500:])
+        return self.findings
+
+    @contextmanager
+    def _started(self, server: DeviceServer) -> Iterator[subprocess.Popen[str]]:
+        command = [part.format(port=server.address[1], name=NAME) for part in self.command]
+        environment = {**os.environ, "WAVESIM_KEYS": ""}
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=environment
+            )
+        except OSError as error:
+            raise BrokerError(f"cannot start '{command[0]}': {error.strerror}") from None
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()

@@ -1,0 +1,125 @@
+"""Faults of the line between a device and its hosts: lost, garbled, doubled and late bytes, silence and disconnections.
+
+A fault has a kind, an amount and times in simulation time, for example ``garbled 0.001 at=60s for=10s every=120s``.
+Random numbers come from a seed, one sequence for each direction of each line.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from wavesim_sdk import units
+from wavesim_sdk.names import suggest_name
+
+#: kinds whose amount is the probability that a byte is affected
+BYTE_KINDS = {
+    "lost": "bytes are lost",
+    "garbled": "one bit of the byte is inverted",
+    "doubled": "bytes arrive twice",
+}
+LATE, SILENT, STALLED, DISCONNECTED, RESTARTED = "late", "silent", "stalled", "disconnected", "restarted"
+DEAF_KINDS = (SILENT, DISCONNECTED, RESTARTED)  #: kinds during which all bytes are lost
+KINDS = (*BYTE_KINDS, LATE, SILENT, STALLED, DISCONNECTED, RESTARTED)
+_TIMES = {"at": "at", "for": "duration", "every": "every"}
+
+
+@dataclass(frozen=True)
+class LineFault:
+    """A fault of the line. Times are simulation times in s."""
+
+    kind: str
+    amount: float = 0.0  #: probability for a byte, or the delay in s
+    at: float = 0.0
+    duration: float = 0.0  #: 0 = until the end of the run
+    every: float = 0.0  #: interval between the starts of a repeated fault; 0 = once
+
+    def is_active(self, time: float) -> bool:
+        """Whether the fault is present at a time."""
+        since = time - self.at + 1e-9
+        if since < 0.0:
+            return False
+        return not self.duration or (since % self.every if self.every else since) < self.duration
+
+
+def parse_fault(text: str) -> LineFault:
+    """Read a fault such as ``silent at=60s for=5s``. Raises ValueError."""
+    kind, *words = text.split() or [""]
+    if kind not in KINDS:
+        raise ValueError(f"unknown fault '{kind}'{suggest_name(kind, KINDS)}")
+    values: dict[str, float] = {}
+    for word in words:
+        key, equals, value = word.rpartition("=")
+        name = _TIMES.get(key) if equals else "amount"
+        if name is None:
+            raise ValueError(f"unknown key '{key}' of fault '{kind}': use at, for or every")
+        try:
+            values[name] = float(word) if name == "amount" and kind != LATE else units.parse(value, "time")[0]
+        except ValueError as error:
+            raise ValueError(f"fault '{kind}': {error}") from None
+    fault = LineFault(kind, **values)
+    if kind in BYTE_KINDS and not 0.0 < fault.amount <= 1.0:
+        raise ValueError(f"fault '{kind}' needs the probability for a byte, above 0 up to 1, such as '{kind} 0.001'")
+    if kind == LATE and fault.amount <= 0.0:
+        raise ValueError("fault 'late' needs a delay, such as 'late 0.5s'")
+    if kind not in (*BYTE_KINDS, LATE) and "amount" in values:
+        raise ValueError(f"fault '{kind}' has no amount: use at, for or every")
+    if kind == RESTARTED and not fault.duration:
+        raise ValueError("fault 'restarted' needs the time until the device runs again, such as 'restarted for=3s'")
+    if min(fault.at, fault.duration, fault.every) < 0.0 or (fault.every and fault.every <= fault.duration):
+        raise ValueError(f"fault '{kind}': times must not be negative, and 'every' must be longer than 'for'")
+    if fault.every and not fault.duration:
+        raise ValueError(f"fault '{kind}': 'every' needs 'for'")
+    return fault
+
+
+def is_active(faults: Sequence[LineFault], kinds: Sequence[str], time: float) -> bool:
+    """Whether a fault of one of the kinds is present at a time."""
+    return any(f.kind in kinds and f.is_active(time) for f in faults)
+
+
+class FaultyLine:
+    """One direction of the line between a device and a host. ``deliver`` receives the bytes that arrive; ``clock``
+    returns the simulation time in s. ``step`` must be called with each step.
+    """
+
+    def __init__(
+        self, deliver: Callable[[bytes], None], faults: Sequence[LineFault], seed: str, clock: Callable[[], float]
+    ) -> None:
+        self.deliver, self.faults, self.clock, self.affected = deliver, faults, clock, 0
+        self._random = random.Random(seed)
+        self._held: deque[tuple[float, bytes]] = deque()  # time of arrival, bytes
+
+    def put(self, data: bytes) -> None:
+        """Send bytes over the line. No bytes close the connection."""
+        now = self.clock()
+        delay = 0.0
+        if data:
+            if is_active(self.faults, DEAF_KINDS, now):
+                self.affected += len(data)
+                return
+            for fault in self.faults:
+                if fault.kind in BYTE_KINDS and fault.is_active(now):
+                    data = self._disturb(data, fault)
+            if not data:
+                return
+            delay = sum(f.amount for f in self.faults if f.kind == LATE and f.is_active(now))
+        self._held.append((now + delay, data))
+        self.step()
+
+    def step(self) -> None:
+        """Deliver the bytes that have arrived, in their order."""
+        now = self.clock()
+        while self._held and self._held[0][0] <= now and not is_active(self.faults, (STALLED,), now):
+            self.deliver(self._held.popleft()[1])
+
+    def _disturb(self, data: bytes, fault: LineFault) -> bytes:
+        hit = [self._random.random() < fault.amount for _ in data]
+        self.affected += sum(hit)
+        if fault.kind == "lost":
+            return bytes(b for b, is_hit in zip(data, hit, strict=True) if not is_hit)
+        if fault.kind == "garbled":
+            return bytes(b ^ (is_hit << self._random.randrange(8)) for b, is_hit in zip(data, hit, strict=True))
+        return bytes(b for b, is_hit in zip(data, hit, strict=True) for _ in range(1 + is_hit))

@@ -1,0 +1,1 @@
+"""Virtual Water Linked Underwater GPS G2 topside."""

@@ -1,0 +1,96 @@
+"""Position of the locator relative to the antenna.
+
+The locator pings at the multiples of a period by a clock that it shares with the topside (a cable, or a satellite
+receiver before the dive). The arrival time therefore gives its range, and the arrival times at the hydrophones of the
+antenna give its direction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wavesim_devices.level_frame import Point, level_direction
+from wavesim_sdk.wire.items import Reception
+
+POSITION_GAIN, VELOCITY_GAIN = 0.5, 0.15  #: of the filter, for each ping
+SPREAD_GAIN = 0.1  #: of the running mean square of the filter's innovations
+PING_LIMIT = 4.0  #: number of periods without a ping after which the filter starts again
+
+
+@dataclass(frozen=True)
+class RawPosition:
+    """Position from one ping: forward, starboard and down from the antenna (m), in a level frame."""
+
+    time: float  #: arrival by the node's clock, s
+    point: Point
+    level: float  #: dB
+    noise: float  #: level of the noise in the band, dB
+
+
+def raw_position(
+    heard: Reception,
+    emission: tuple[float, float],
+    sound_speed: float,
+    attitude: tuple[float, float],
+    down: float | None,
+) -> RawPosition | None:
+    """Return the position from a ping; None if it has no direction or contradicts the depth.
+
+    ``emission`` is the period of the pings and their offset in s, ``attitude`` roll and pitch in rad. ``down`` is the
+    known depth below the antenna in m; None = it follows from the elevation of the arrival.
+    """
+    if heard.azimuth is None or heard.elevation is None:
+        return None
+    period, offset = emission
+    time = heard.reception_ns * 1e-9
+    distance = sound_speed * ((time - offset) % period)
+    point = [distance * v for v in level_direction(heard.azimuth, heard.elevation, *attitude)]
+    if down is not None:
+        flat = math.hypot(point[0], point[1])
+        if abs(down) > distance or not flat:
+            return None
+        scale = math.sqrt(distance**2 - down**2) / flat
+        point = [scale * point[0], scale * point[1], down]
+    return RawPosition(time, (point[0], point[1], point[2]), heard.level, heard.level - heard.snr)
+
+
+class PositionFilter:
+    """Filter that assumes constant velocity (alpha-beta filter)."""
+
+    def __init__(self, period: float) -> None:
+        self._period = period
+        self.point: Point | None = None
+        self.std = 0.0  #: root mean square of the horizontal innovations, m
+        self._velocity = [0.0, 0.0, 0.0]
+        self._time = 0.0
+
+    def update(self, raw: RawPosition) -> Point:
+        """Add a position and return the filtered one."""
+        step = raw.time - self._time
+        if self.point is None or not 0.0 < step <= PING_LIMIT * self._period:
+            self.point, self._velocity, self.std = raw.point, [0.0, 0.0, 0.0], 0.0
+        else:
+            ahead = [p + v * step for p, v in zip(self.point, self._velocity, strict=True)]
+            off = [r - p for r, p in zip(raw.point, ahead, strict=True)]
+            self._velocity = [v + VELOCITY_GAIN * d / step for v, d in zip(self._velocity, off, strict=True)]
+            x, y, z = (p + POSITION_GAIN * d for p, d in zip(ahead, off, strict=True))
+            self.point = x, y, z
+            self.std = math.sqrt((1.0 - SPREAD_GAIN) * self.std**2 + SPREAD_GAIN * (off[0] ** 2 + off[1] ** 2))
+        self._time = raw.time
+        return self.point
+
+
+def receiver_distances(point: Point, receivers: Sequence[Point], antenna: Point, rotation: float) -> list[float]:
+    """Return the distance in m of each receiver from a point.
+
+    ``point`` and the position of the ``antenna`` are in the frame of the topside, ``receivers`` in that of the antenna,
+    which is rotated by ``rotation`` (rad).
+    """
+    s, c = math.sin(rotation), math.cos(rotation)
+    found = []
+    for x, y, z in receivers:
+        place = antenna[0] + c * x - s * y, antenna[1] + s * x + c * y, antenna[2] + z
+        found.append(math.dist(point, place))
+    return found

@@ -1,0 +1,106 @@
+"""`wavesim conformance --device`: a sound device of a user's own passes, and each defect is found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CLI, wavesim
+from tests.devices.gauge import Gauge
+from wavesim_conformance.device import DeviceChecker, noise, places_of
+
+pytestmark = pytest.mark.system
+
+GAUGE = Path(__file__).with_name("gauge.py")
+#: a device that closes the connection of a second host
+ONE_HOST = """
+class Connection:
+    def __init__(self, device):
+        self.device = device
+
+    def receive(self, data): ...
+
+    def close(self):
+        self.device.hosts -= 1
+
+class Device:
+    def __init__(self, broker, send, sensors):
+        self.hosts = 0
+
+    def connect(self, port, send):
+        self.hosts += 1
+        if self.hosts > 1:
+            send(b"")
+        return Connection(self)
+
+    def step(self, step): ...
+"""
+DEFECTS: dict[str, tuple[Callable[[str], str], str]] = {
+    "none": (lambda text: text, ""),
+    "raises": (lambda text: text.replace('"FAIL"', '"="'), "the device has no failure: .*'a defect'"),
+    "ends": (
+        lambda text: text.replace('raise ValueError("a defect")', "os._exit(1)").replace('"FAIL"', '"="'),
+        "half and malformed commands do not harm the device: the device no longer answers",
+    ),
+    "closes": (lambda _: ONE_HOST, "two hosts at once are served: one host keeps its connection, but of two"),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_device_of_ones_own(tmp_path: Path, defect: str) -> None:
+    change, finding = DEFECTS[defect]
+    path = tmp_path / "own.py"
+    path.write_text("import os\n" + change(GAUGE.read_text()).replace("from __future__ import annotations", ""))
+    options = ["--port", "{port}", "--lockstep", "0.1", "--at", "tcp:0"]
+    command = [*CLI, "device", "run", str(path), "{name}", *options]
+    done = wavesim("conformance", "--device", "--send", r"P\r\n", "--", *command)
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAIL")]
+    if not finding:
+        assert done.returncode == 0 and not failed and done.stdout.count("ok  ") == 8, done
+        return
+    assert done.returncode == 5 and len(failed) == 1, done
+    assert re.search(finding, failed[0]), failed[0]
+
+
+def test_a_device_that_does_not_start_is_a_finding(tmp_path: Path) -> None:
+    found = DeviceChecker([*CLI, "device", "run", str(tmp_path / "none.py"), "{name}", "--port", "{port}"]).run()
+    assert [f.ok for f in found] == [False] and "joins" in found[0].rule
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--send", r"\x", "--device", "--", "x"), "invalid escape"),
+        (("--send", "", "--device", "--", "x"), "the command is empty"),
+        (("--send", "P", "--", "x"), "without --device"),
+        (("--sensor", "ctd", "--device", "--", "x"), "with --device"),
+        (("--device",), "COMMAND is missing"),
+    ],
+)
+def test_an_invalid_command_line_is_refused(options: tuple[str, ...], message: str) -> None:
+    done = wavesim("conformance", *options)
+    assert done.returncode == 2 and message in done.stderr, done.stderr
+
+
+def test_the_places_of_the_ports() -> None:
+    assert places_of("a DVL of 'rov' at json 127.0.0.1:1, pd6 udp 127.0.0.1:2, serial /dev/pts/3\n") == [
+        "127.0.0.1:1",
+        "udp 127.0.0.1:2",
+        "/dev/pts/3",
+    ]
+    assert places_of("a gauge of 'rov' at udp 127.0.0.1:2\n") == ["udp 127.0.0.1:2"]
+
+
+def test_the_noise_is_one_megabyte_and_repeats() -> None:
+    parts = list(noise(7, [b"P\r\n"]))
+    assert sum(map(len, parts)) == 1_000_000 and parts == list(noise(7, [b"P\r\n"])) != list(noise(8, [b"P\r\n"]))
+    assert b"P\r\nP\r\n" in b"".join(parts)
+
+
+def test_the_gauge_counts_lines_that_are_too_long() -> None:
+    gauge = Gauge(None, lambda _: None, {})
+    gauge.receive(b"x" * 300)
+    assert gauge.errors == 1
