@@ -18,7 +18,7 @@ from wavesim_server.network.admission import JoinResult
 from wavesim_server.network.crews import SessionGrant
 from wavesim_world.config import LoadedConfig
 
-#: type of a function that runs another function in the front's thread as soon as possible
+#: type of a function that runs another function in the front end's thread as soon as possible
 RunSoon = Callable[[Callable[[], None]], None]
 
 
@@ -92,7 +92,7 @@ class EmulatorSessions:
         self.by_token[session.token] = session, service
 
     def _report_due(self, token: int, due: int) -> None:
-        """Continue in the front's thread. This method is called in the thread of the claim."""
+        """Continue in the front end's thread. This method is called in the thread of the claim."""
         assert self.run_soon is not None
         self.run_soon(lambda: self._on_due(token, due))
 
