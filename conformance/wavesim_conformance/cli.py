@@ -50,7 +50,9 @@ def conformance(
     remote: bool,
     as_json: bool,
 ) -> None:
-    """Check that a broker, emulator, device or server conforms. It may be written in any language.
+    """Check the conformance of a broker, emulator or server.
+
+    Devices can also be checked. The program may be written in any language.
 
     A broker or server must follow docs/PROTOCOL.md, and an emulator docs/SHARED_MEMORY.md. COMMAND starts the
     broker or emulator; the checker fills in its placeholders {port} and {name}. A broker must join at 127.0.0.1 under that

@@ -43,7 +43,7 @@ MALFORMED = (
 )  # fmt: skip
 
 
-class Host(Protocol):
+class HostLink(Protocol):
     """A host program at a port."""
 
     def send(self, data: bytes) -> bool:
@@ -156,7 +156,7 @@ class UdpHost:
         self._socket.close()
 
 
-def open_host(place: str, *, reads: bool = True) -> Host:
+def open_host(place: str, *, reads: bool = True) -> HostLink:
     """Connect to a port at a place as `wavesim device` prints it: `127.0.0.1:4001`, `udp 127.0.0.1:4001` or a path."""
     if place.startswith("/") or ":" not in place:
         return PtyHost(place, reads=reads)
@@ -192,7 +192,7 @@ class PortChecker(ConformanceChecker):
         super().__init__(say)
         self.places, self.is_alive, self.samples = places, is_alive, samples
         self.sent = 0  #: bytes that the device must have counted
-        self._hosts: list[Host] = []
+        self._hosts: list[HostLink] = []
 
     def run(self) -> list[Finding]:
         for place in self.places:
@@ -223,7 +223,7 @@ class PortChecker(ConformanceChecker):
             text = "the device no longer answers"
         return self.record(rule, not text, text)
 
-    def _open(self, place: str, *, reads: bool = True) -> Host:
+    def _open(self, place: str, *, reads: bool = True) -> HostLink:
         self._hosts.append(open_host(place, reads=reads))
         return self._hosts[-1]
 

@@ -86,8 +86,10 @@ def _point(_context: Any, _option: Any, text: str) -> tuple[float, ...]:
 
 
 @device_command(
-    """Emulate the USBL of a ship: interrogate beacons in turn and send telegrams with their positions. The transducer
-    of body NAME needs a `head`, and for beacons with modems a `modem`. The device reads its `ahrs`, and its `gps` for
+    """Emulate the USBL of a ship: the positions of beacons.
+
+    The device interrogates the beacons in turn and sends telegrams with their positions. The transducer of body NAME
+    needs a `head`, and for beacons with modems a `modem`. The device reads its `ahrs`, and its `gps` for
     geographic positions.
 
     After each reply it sends the chosen telegrams. PSIMSSB and PSONLLD also report a beacon that did not reply (status

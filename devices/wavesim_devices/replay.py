@@ -1,7 +1,7 @@
-"""Replay of a recording: the device's side is played to a driver, and what the driver sends is compared.
+"""Replay of a recording: the device's side is played to a driver, and the bytes from the driver are compared.
 
 The replay follows the recorded times. Where the recording has bytes from a host, it waits for this number of bytes, so
-that no answer precedes its command; a slower driver delays all that follows. If a driver sends less than recorded, the
+that no answer precedes its command; a slower driver delays everything after it. If a driver sends less than recorded, the
 replay waits for ``patience`` once, and then no longer for this host.
 """
 

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 from wavesim_devices.line_faults import DISCONNECTED, RESTARTED, FaultyLine, LineFault, is_active
 from wavesim_devices.ports import Bytes, Connection, OpenPort
 from wavesim_devices.sensor_selection import select_sensors
-from wavesim_devices.traffic import CLOSED, OPENED, RECEIVED, SENT, Traffic
+from wavesim_devices.traffic import CLOSED, OPENED, RECEIVED, SENT, TrafficReporter
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError
 
@@ -168,12 +168,12 @@ class ServedDevice:
         self,
         device_type: DeviceType,
         open_ports: Mapping[str, OpenPort],
-        traffic: Traffic | None = None,
+        traffic: TrafficReporter | None = None,
         options: TrafficOptions | None = None,
         report: Callable[[str], None] = print,
     ) -> None:
         options = options or TrafficOptions()
-        self.device_type, self.traffic, self.report = device_type, traffic or Traffic(), report
+        self.device_type, self.traffic, self.report = device_type, traffic or TrafficReporter(), report
         self.faults, self.seed = options.faults, options.seed
         self.device: SharedDevice | ConnectingDevice | None = None
         self.hosts: list[Host] = []
@@ -279,7 +279,7 @@ def _state_period(broker: AsyncBroker, sensors: Collection[str], acoustics: bool
 async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapping[str, OpenPort]]) -> None:
     """Join a body and serve its devices, each on its own ports, until the run ends."""
     served: list[ServedDevice] = []
-    traffic = Traffic(options.traffic.record, options.report if options.traffic.is_printed else None)
+    traffic = TrafficReporter(options.traffic.record, options.report if options.traffic.is_printed else None)
     try:
         for device_type, open_ports in devices:
             served.append(ServedDevice(device_type, open_ports, traffic, options.traffic, options.report))

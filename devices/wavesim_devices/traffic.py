@@ -24,7 +24,7 @@ _TEXT = frozenset(b"\r\n\t") | frozenset(range(0x20, 0x7F))
 
 @dataclass(frozen=True)
 class TrafficEvent:
-    """What happened at a port of a device."""
+    """Event at a port of a device."""
 
     time: float  #: simulation time, s
     port: str
@@ -99,7 +99,7 @@ def read_recording(path: Path) -> Recording:
     return Recording(device, ports, tuple(events))
 
 
-class Traffic:
+class TrafficReporter:
     """Observer of the traffic: it passes each event to the file and to the printout. ``time`` is the simulation time."""
 
     def __init__(self, record: Path | None = None, printout: Callable[[str], None] | None = None) -> None:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from wavesim_devices import usbl_telegrams as t
 from wavesim_devices.level_frame import level_direction
 from wavesim_devices.ports import Bytes
-from wavesim_devices.usbl_telegrams import ShipState, UsblFix
+from wavesim_devices.usbl_telegrams import BeaconFix, ShipState
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.epoch import utc
 from wavesim_sdk.geodesy import Origin
@@ -37,7 +37,7 @@ class UsblBeacon:
 
 @dataclass(frozen=True)
 class UsblOptions:
-    """What the USBL does. ``head_offset`` is the position of the head in the body frame (m), horizontally from the
+    """Behaviour of the USBL. ``head_offset`` is the position of the head in the body frame (m), horizontally from the
     satellite antenna and vertically from the water line.
     """
 
@@ -109,7 +109,7 @@ class ShipUsbl:
             place = Origin(gps.latitude, gps.longitude).geodetic([north, east, 0.0])
             latitude, longitude = float(place[0]), float(place[1])
             ship = ShipState(time, gps.latitude, gps.longitude, gps.sog, heading, roll, pitch)
-        fix = UsblFix(time, beacon.number, forward, starboard, depth, north, east, latitude, longitude)
+        fix = BeaconFix(time, beacon.number, forward, starboard, depth, north, east, latitude, longitude)
         bare = ship or ShipState(time, math.nan, math.nan, 0.0, heading, roll, pitch)
         for name in self.options.telegrams:
             if ship is not None or name not in GEOGRAPHIC:
@@ -124,7 +124,7 @@ class ShipUsbl:
         return direction[0] * distance, direction[1] * distance, direction[2] * distance
 
 
-_TELEGRAMS: Mapping[str, Callable[[ShipUsbl, UsblFix, ShipState], bytes]] = MappingProxyType(
+_TELEGRAMS: Mapping[str, Callable[[ShipUsbl, BeaconFix, ShipState], bytes]] = MappingProxyType(
     {
         "PSIMSSB": lambda u, fix, _: t.psimssb(fix, u.options.orientation),
         "PSIMSNS": lambda _, fix, ship: t.psimsns(ship),

@@ -20,7 +20,7 @@ NO_SENSOR_DEPTH = 9999.0
 
 
 @dataclass(frozen=True)
-class UsblFix:
+class BeaconFix:
     """Position of a beacon. Offsets are from the reference point of the ship, in m; angles are in rad."""
 
     time: datetime
@@ -62,7 +62,7 @@ def _heading(value: float) -> float:
     return round(math.degrees(value), 2) % 360.0
 
 
-def psimssb(fix: UsblFix, orientation: str) -> bytes:
+def psimssb(fix: BeaconFix, orientation: str) -> bytes:
     """Return PSIMSSB in Cartesian coordinates. ``orientation``: H = x to starboard and y forward; E = x east, y north."""
     x, y = (fix.starboard, fix.forward) if orientation == "H" else (fix.east, fix.north)
     return sentence(
@@ -85,7 +85,7 @@ def _gaps_head(name: str, frame: int, time: datetime, beacon: int) -> str:
     return f"{name},#{frame:05d},{_time(time, 3)},{time.strftime('%d,%m,%Y')},{beacon}"
 
 
-def ptsag(frame: int, fix: UsblFix) -> bytes:
+def ptsag(frame: int, fix: BeaconFix) -> bytes:
     """Return PTSAG: latitude, longitude and depth of a beacon."""
     place = f"{_minutes(fix.latitude, 2, 'NS')},{_minutes(fix.longitude, 3, 'EW')}"
     depth = f"{fix.depth:.2f},{CALCULATED_DEPTH},{NO_SENSOR_DEPTH:.2f}"
@@ -99,7 +99,7 @@ def ptsag_ship(frame: int, ship: ShipState) -> bytes:
     return sentence(f"{_gaps_head('PTSAG', frame, ship.time, 0)},{place},{ALL_HYDROPHONES},{depth}")
 
 
-def ptsax(frame: int, fix: UsblFix) -> bytes:
+def ptsax(frame: int, fix: BeaconFix) -> bytes:
     """Return PTSAX: position of a beacon relative to the ship."""
     depth = f"{fix.depth:.2f},{CALCULATED_DEPTH},{NO_SENSOR_DEPTH:.2f}"
     place = f"{fix.forward:.2f},{fix.starboard:.2f},{ALL_HYDROPHONES},{depth}"
@@ -115,7 +115,7 @@ def _degrees(value: float) -> str:
     return f"{math.degrees(value):.8f}".rstrip("0").rstrip(".")
 
 
-def psonlld(fix: UsblFix) -> bytes:
+def psonlld(fix: BeaconFix) -> bytes:
     """Return PSONLLD: latitude, longitude and depth of a beacon."""
     place = f"{_degrees(fix.latitude)},{_degrees(fix.longitude)},{fix.depth:.1f}"
     return sentence(f"PSONLLD,{_time(fix.time, 3)},{fix.beacon},A,{place},,,,,,,,")

@@ -104,7 +104,7 @@ class M64Modem:
 
     def __init__(self, broker: AsyncBroker, send: Bytes, role: str, channel: int) -> None:
         self.broker, self.send, self.role, self.channel = broker, send, role, channel
-        self.errors = 0  #: number of lines that were no valid commands
+        self.errors = 0  #: number of lines that were not valid commands
         self.received, self.lost = 0, 0
         self._splitter = M64Splitter()
         self._queue: deque[bytes] = deque()

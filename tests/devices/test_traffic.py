@@ -19,7 +19,7 @@ from wavesim_devices.line_faults import FaultyLine, LineFault, parse_fault
 from wavesim_devices.own_device import OwnDevice
 from wavesim_devices.replay import Replay
 from wavesim_devices.serve import DeviceType, ServedDevice, TrafficOptions
-from wavesim_devices.traffic import Traffic, TrafficEvent, read_recording
+from wavesim_devices.traffic import TrafficEvent, TrafficReporter, read_recording
 from wavesim_sdk.broker import Step
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.wire.state import State
@@ -37,7 +37,7 @@ class Bench:
 
     def __init__(self, record: Path | None = None, *faults: str, interval: float = 0.0) -> None:
         self.said: list[str] = []
-        self.traffic = Traffic(record, self.said.append)
+        self.traffic = TrafficReporter(record, self.said.append)
         kind = DeviceType("gauge", lambda b, send, p: Gauge(b, send, p, interval=interval))
         options = TrafficOptions(record, faults=tuple(map(parse_fault, faults)), seed=1)
         self.served = ServedDevice(kind, {"port": where("tcp:0")}, self.traffic, options, self.said.append)

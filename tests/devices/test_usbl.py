@@ -22,7 +22,7 @@ from tests.sdk.test_devices import value
 from wavesim_devices import usbl_telegrams as t
 from wavesim_devices.cli_positioning import _beacons
 from wavesim_devices.usbl import TELEGRAMS, ShipUsbl, UsblBeacon, UsblOptions
-from wavesim_devices.usbl_telegrams import ShipState, UsblFix
+from wavesim_devices.usbl_telegrams import BeaconFix, ShipState
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.tables import SignalKind
@@ -38,11 +38,11 @@ def angle(degrees: int, minutes: float) -> float:
 
 
 def test_vectors() -> None:
-    fix = UsblFix(NOON, 1, 3.0, -4.0, 1013.1, 5.0, 6.0, angle(43, 5.25355), angle(6, 31.76852))
+    fix = BeaconFix(NOON, 1, 3.0, -4.0, 1013.1, 5.0, 6.0, angle(43, 5.25355), angle(6, 31.76852))
     assert t.ptsag(16068, fix) == (
         b"$PTSAG,#16068,124544.449,18,12,2017,1,4305.25355,N,00631.76852,E,F,1013.10,1,9999.00*23\r\n"
     )
-    ranger = UsblFix(
+    ranger = BeaconFix(
         NOON.replace(hour=15, minute=30, second=5, microsecond=253_000),
         24,
         0.0,
