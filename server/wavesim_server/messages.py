@@ -33,7 +33,7 @@ from wavesim_sdk.wire.value_types import Checker
 COMMANDS_BYTES = 4 * 1024 * 1024
 EVENTS_BYTES = 32 * 1024 * 1024
 MAX_RECORD_BYTES = 1024 * 1024  #: maximum size of a block in an event; larger data are split into several blocks
-NO_BODY = -1  #: generation of a record that does not belong to any body
+NO_BODY = -1  #: generation of a record that belongs to none of the bodies
 EXIT_NO_RESOURCE = 10  #: exit code of a process that could not obtain a system resource
 EXIT_FAILED = 70  #: exit code of an engine that failed at a tick and has already reported it
 

@@ -6,7 +6,7 @@ a thin wall, however fast it is. Touching bodies do not bounce, and slide with C
 effective mass of a body at the point of contact, including added mass. A few sweeps through the contacts of the tick
 determine the impulses. Any small overlap that remains is removed by moving the bodies apart.
 
-Pairs that can meet are listed with a skin around each body. The list is rebuilt when any body has moved by the width of
+Pairs that can meet are listed with a skin around each body. The list is rebuilt when one of the bodies has moved by the width of
 the skin.
 """
 

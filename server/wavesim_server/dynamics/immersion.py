@@ -191,7 +191,7 @@ def _upright_box(params: Floats, work: Floats) -> None:
 
 @device_function
 def is_afloat(block: Floats, params: Floats) -> bool:
-    """Return whether any body in a block is so close to the surface that its buoyancy may change within the
+    """Return whether at least one body in a block is so close to the surface that its buoyancy may change within the
     step.
     """
     for l in range(LANES):

@@ -28,7 +28,7 @@ class TickPacer:
 
     @classmethod
     def from_config(cls, time: TimeConfig) -> TickPacer:
-        """Return the pacer that a configuration specifies."""
+        """Return the pacer for a configuration."""
         return cls(round(time.step * 1e9) * 1e-9, time.speed if time.pace == "realtime" else 0.0)
 
     def restart(self) -> None:

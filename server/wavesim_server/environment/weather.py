@@ -451,7 +451,7 @@ def _wave_force(
 ) -> None:
     """Add the first-order wave force and the slowly varying drift force.
 
-    The first-order force is the sum over all wave components, each multiplied by the force operator for its relative
+    The first-order force is the sum over the wave components, each multiplied by the force operator for its relative
     heading. The drift force in surge, sway and yaw is Newman's approximation, 2 (sum a sqrt(T) cos)^2 (Newman 1974).
     """
     sea, t, headings = w.sea, w.rao[int(e[E_RAO])], int(e[E_HEADINGS])
